@@ -1,0 +1,281 @@
+//! The one public error: what happened, and what the caller should do next.
+//!
+//! Rooms below build variants of [`Error`] with plain values; no type of an upper room appears here.
+//! Bad input is [`Error::Invalid`] and names the field, the bound and the value. Bytes from disk that do
+//! not say what they should are [`Error::Corrupted`]. Bugs of our own are assertions, not errors.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, with the values that show it.
+///
+/// Match on [`Error::kind`] to decide what to do; the variants carry the details.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value that the caller gave breaks a bound. Nothing was written; correct the field and call again.
+    #[error("{field}: {why} (got {value})")]
+    Invalid {
+        /// Name of the field, as in JSON.
+        field: String,
+        /// The bound that is broken, in words with its number.
+        why: String,
+        /// The offending value, shortened to 80 characters.
+        value: String,
+    },
+    /// A line of a file is bad. Nothing of its batch was written.
+    #[error("line {line}: {source}")]
+    Line {
+        /// Number of the line, counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        #[source]
+        source: Box<Error>,
+    },
+    /// No memory, namespace, run or plan has this name.
+    #[error("{what} not found: {name}")]
+    NotFound {
+        /// What was looked for: `memory`, `namespace`, `run` …
+        what: &'static str,
+        /// The id or key that was asked for.
+        name: String,
+    },
+    /// The key is held by a current memory of another partition of the namespace (MODEL-8).
+    #[error("key {key:?} is held in partition {partition}")]
+    KeyInOtherPartition {
+        /// The key.
+        key: String,
+        /// Where it is held: `shared` or the agent's id.
+        partition: String,
+    },
+    /// A text query needs an embedder or a full-text index, and this database has neither.
+    #[error("a text query needs an embedder, and this database has none")]
+    NoEmbedder,
+    /// A read reaches back behind content that maintenance has erased (MODEL-18).
+    #[error("the past before known-at {known} / valid-at {valid} was purged")]
+    BeforePurgeHorizon {
+        /// Earliest known-at that can still be answered, milliseconds since the epoch.
+        known: i64,
+        /// Earliest valid-at that can still be answered, milliseconds since the epoch.
+        valid: i64,
+    },
+    /// The operation contradicts the state of the memory: superseding itself, a cycle, a row that is gone.
+    #[error("{what}: {why}")]
+    Conflict {
+        /// The operation or the subject.
+        what: String,
+        /// Why it can't be done.
+        why: String,
+    },
+    /// Another process (or another handle of this one) has the file open for writing.
+    #[error("{} is open in another process", path.display())]
+    Locked {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// The file is not a database of ours.
+    #[error("{}: not an Oubliette database: {why}", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+        /// What was found instead.
+        why: String,
+    },
+    /// The file was written by a newer build, or by one too old to migrate.
+    #[error("file format {found}; this build reads {oldest} to {newest}")]
+    Format {
+        /// Version in the file.
+        found: u32,
+        /// Oldest version that this build migrates.
+        oldest: u32,
+        /// Newest version that this build reads.
+        newest: u32,
+    },
+    /// Bytes from the disk do not say what they should.
+    #[error("corrupted value in table {table} at key {key}: {why}")]
+    Corrupted {
+        /// Table name, as in `docs/format.md`.
+        table: &'static str,
+        /// The key, in hexadecimal.
+        key: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// The policy document is refused at load (MODEL-36).
+    #[error("policy {place}: {why}")]
+    Policy {
+        /// Key of the document, or its line.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The operating system refused.
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        /// What was being done, as a verb.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Its answer.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The storage failed in the middle of a transaction. Nothing of it is visible; the handle has
+    /// recovered by itself and the call can be made again.
+    #[error("storage failed, nothing was written: {why}")]
+    Retry {
+        /// What the storage said.
+        why: String,
+    },
+    /// The storage can't go on: the file could not be opened again after a failure.
+    #[error("storage unavailable: {why}")]
+    Unavailable {
+        /// What the storage said.
+        why: String,
+    },
+    /// This handle was closed.
+    #[error("the database is closed")]
+    Closed,
+    /// A write on a handle that was opened for reading.
+    #[error("the database is open for reading only")]
+    ReadOnly,
+    /// A snapshot was held past its lease; take a new one and go on from the last cursor.
+    #[error("the snapshot was held for longer than its lease of {lease_ms} ms")]
+    SnapshotExpired {
+        /// The lease, in milliseconds.
+        lease_ms: u64,
+    },
+}
+
+/// The sort of an [`Error`], for deciding what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The caller's input breaks a bound.
+    Invalid,
+    /// There is nothing by that name.
+    NotFound,
+    /// The key belongs to another partition.
+    KeyInOtherPartition,
+    /// A text query without an embedder.
+    NoEmbedder,
+    /// The past asked for was purged.
+    BeforePurgeHorizon,
+    /// The state of the memory forbids it.
+    Conflict,
+    /// The file is open elsewhere.
+    Locked,
+    /// Not a database file.
+    NotADatabase,
+    /// Another format version.
+    Format,
+    /// Damaged bytes.
+    Corrupted,
+    /// The policy document is refused.
+    Policy,
+    /// The operating system refused.
+    Io,
+    /// A transaction failed and was rolled back.
+    Retry,
+    /// The storage is gone.
+    Unavailable,
+    /// The handle is closed.
+    Closed,
+    /// The handle only reads.
+    ReadOnly,
+    /// The snapshot is too old.
+    SnapshotExpired,
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl Error {
+    /// A broken bound: the field, the bound in words and the value, shortened to 80 characters.
+    pub fn invalid(field: impl Into<String>, why: impl Into<String>, value: impl fmt::Display) -> Self {
+        Error::Invalid { field: field.into(), why: why.into(), value: shorten(&value.to_string()) }
+    }
+
+    /// Damaged bytes under `key` of `table`.
+    pub fn corrupted(table: &'static str, key: &[u8], why: impl Into<String>) -> Self {
+        let mut hex = String::with_capacity(key.len() * 2);
+        for byte in key.iter().take(96) {
+            use fmt::Write;
+            let _ = write!(hex, "{byte:02x}");
+        }
+        Error::Corrupted { table, key: hex, why: why.into() }
+    }
+
+    /// The same error, said of line `line` (counted from 1) of a file.
+    #[must_use]
+    pub fn at_line(self, line: u64) -> Self {
+        Error::Line { line, source: Box::new(self) }
+    }
+
+    /// The sort of this error; a [`Error::Line`] has the kind of what is wrong with the line.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Invalid { .. } => ErrorKind::Invalid,
+            Error::Line { source, .. } => source.kind(),
+            Error::NotFound { .. } => ErrorKind::NotFound,
+            Error::KeyInOtherPartition { .. } => ErrorKind::KeyInOtherPartition,
+            Error::NoEmbedder => ErrorKind::NoEmbedder,
+            Error::BeforePurgeHorizon { .. } => ErrorKind::BeforePurgeHorizon,
+            Error::Conflict { .. } => ErrorKind::Conflict,
+            Error::Locked { .. } => ErrorKind::Locked,
+            Error::NotADatabase { .. } => ErrorKind::NotADatabase,
+            Error::Format { .. } => ErrorKind::Format,
+            Error::Corrupted { .. } => ErrorKind::Corrupted,
+            Error::Policy { .. } => ErrorKind::Policy,
+            Error::Io { .. } => ErrorKind::Io,
+            Error::Retry { .. } => ErrorKind::Retry,
+            Error::Unavailable { .. } => ErrorKind::Unavailable,
+            Error::Closed => ErrorKind::Closed,
+            Error::ReadOnly => ErrorKind::ReadOnly,
+            Error::SnapshotExpired { .. } => ErrorKind::SnapshotExpired,
+        }
+    }
+
+    /// Whether the same call may succeed when it is simply made again.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Retry | ErrorKind::Locked | ErrorKind::SnapshotExpired)
+    }
+
+    /// What the caller should do next, in one sentence.
+    pub fn hint(&self) -> &'static str {
+        match self.kind() {
+            ErrorKind::Invalid => "correct the named field and call again; nothing was written",
+            ErrorKind::NotFound => "check the id or key and the namespace",
+            ErrorKind::KeyInOtherPartition => "write with the agent that holds the key, or use another key",
+            ErrorKind::NoEmbedder => "give a vector with the query, or search by filter with `list`",
+            ErrorKind::BeforePurgeHorizon => "ask for a later instant, or allow a partial answer",
+            ErrorKind::Conflict => "read the memory again and decide anew",
+            ErrorKind::Locked => "wait for the other process, or open with a waiting time",
+            ErrorKind::NotADatabase => "check the path; the file was not touched",
+            ErrorKind::Format => "use the build that wrote the file",
+            ErrorKind::Corrupted => "run `check`, then restore a backup or export what can be read",
+            ErrorKind::Policy => "correct the document; the stored policy is unchanged",
+            ErrorKind::Io => "look at the path, its permissions and the free space",
+            ErrorKind::Retry => "call again",
+            ErrorKind::Unavailable => "close this handle, look at the disk and open again",
+            ErrorKind::Closed => "open the database again",
+            ErrorKind::ReadOnly => "open the database for writing",
+            ErrorKind::SnapshotExpired => "take a new snapshot and go on from the last cursor",
+        }
+    }
+}
+
+/// The value as an error shows it: at most 80 characters.
+fn shorten(value: &str) -> String {
+    const CHARS_MAX: usize = 80;
+    if value.chars().count() <= CHARS_MAX {
+        return value.to_owned();
+    }
+    value.chars().take(CHARS_MAX - 1).chain(['…']).collect()
+}

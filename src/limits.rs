@@ -1,0 +1,70 @@
+//! Every bound and every constant of the file format, in one place.
+//!
+//! Bounds that a user can meet are errors of kind [`Invalid`](crate::ErrorKind::Invalid) when they are
+//! broken; nothing is ever truncated (MODEL-9). Units stand last in a name.
+
+/// Version of the file format that this build writes (`docs/format.md`).
+pub const FORMAT_VERSION: u32 = 1;
+/// Oldest version that this build can migrate when it opens a file.
+pub const FORMAT_VERSION_OLDEST: u32 = 1;
+
+/// Namespace and agent names (MODEL-3, MODEL-4).
+pub const NAME_BYTES_MAX: usize = 256;
+/// Caller keys (MODEL-9).
+pub const KEY_BYTES_MAX: usize = 512;
+/// Text of one memory (MODEL-9).
+pub const CONTENT_BYTES_MAX: usize = 1 << 20;
+/// Metadata of one memory, as JSON text (MODEL-9).
+pub const METADATA_BYTES_MAX: usize = 64 << 10;
+/// Nesting of a metadata value; deeper JSON is refused before it is walked.
+pub const METADATA_DEPTH_MAX: usize = 32;
+/// Tags of one memory (MODEL-9).
+pub const TAGS_MAX: usize = 64;
+/// One tag, category, entity name, role or relation (MODEL-9).
+pub const TAG_BYTES_MAX: usize = 128;
+/// Entities, categories, links or sources of one memory, each.
+pub const LINKS_MAX: usize = 1_024;
+/// Every other short string field: channel, thread, session, author, series, resource …
+pub const FIELD_BYTES_MAX: usize = 1_024;
+/// Entries of each list that only a summary carries (bullets, decisions, open loops, patterns).
+pub const SUMMARY_ITEMS_MAX: usize = 256;
+/// Attachments or embeds of one message, each.
+pub const ATTACHMENTS_MAX: usize = 64;
+
+/// Dimensions of an embedding.
+pub const DIM_MAX: usize = 4_096;
+/// Results of one query.
+pub const K_MAX: usize = 1_000;
+/// Items of one page of a listing.
+pub const PAGE_MAX: usize = 10_000;
+/// Nesting of a filter.
+pub const FILTER_DEPTH_MAX: usize = 16;
+/// Comparisons in one filter, all levels together.
+pub const FILTER_CLAUSES_MAX: usize = 256;
+/// Values of one `$in` or `$nin`.
+pub const FILTER_IDS_MAX: usize = 10_000;
+/// JSON text of one filter.
+pub const FILTER_BYTES_MAX: usize = 1 << 20;
+/// One line of JSON in an import: the largest record, with every byte of it escaped, fits.
+pub const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Rows that one group commit takes at most; a caller's own batch is never split.
+pub const GROUP_ROWS_MAX: usize = 4_096;
+/// Bytes of drafts that one group commit takes at most.
+pub const GROUP_BYTES_MAX: usize = 16 << 20;
+/// Operations of one caller's batch.
+pub const BATCH_ROWS_MAX: usize = 100_000;
+
+/// Payload of a vector block or slot block: what fills an 8 KiB page of the key-value store.
+pub const BLOCK_BYTES: usize = 8_100;
+
+/// Earliest and latest instant that a field may hold: years 0001 to 9999, in milliseconds since 1970.
+pub const TIME_MIN_MS: i64 = -62_135_596_800_000;
+/// See [`TIME_MIN_MS`].
+pub const TIME_MAX_MS: i64 = 253_402_300_799_999;
+
+const _: () = assert!(FORMAT_VERSION_OLDEST <= FORMAT_VERSION);
+const _: () = assert!(CONTENT_BYTES_MAX * 6 + METADATA_BYTES_MAX * 6 + DIM_MAX * 32 < LINE_BYTES_MAX);
+const _: () = assert!(FILTER_IDS_MAX * 36 < FILTER_BYTES_MAX);
+const _: () = assert!(GROUP_ROWS_MAX <= BATCH_ROWS_MAX);
+const _: () = assert!(TAG_BYTES_MAX <= KEY_BYTES_MAX);
