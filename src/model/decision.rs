@@ -1,0 +1,157 @@
+//! What became of a write, and why (DEDUP-57).
+
+use crate::model::id::MemoryId;
+use crate::model::name::Partition;
+
+/// The rule that decided, by its name in the specification, such as `DEDUP-55.2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RuleId(pub &'static str);
+
+impl RuleId {
+    /// Every rule that a journal row may name; the position is its code on disk, so the list only grows.
+    pub const ALL: [RuleId; 18] = [
+        RuleId::STORE,
+        RuleId::KEY,
+        RuleId::CONTENT,
+        RuleId::NORMALIZED,
+        RuleId::DETACH,
+        RuleId::REVISE,
+        RuleId::UPDATE,
+        RuleId::SUPERSEDE,
+        RuleId::RESTORE,
+        RuleId::FORGET_ID,
+        RuleId::FORGET_KEY,
+        RuleId::FORGET_TAG,
+        RuleId::FORGET_FILTER,
+        RuleId::UNDO_IMPORT,
+        RuleId::REINFORCE,
+        RuleId::DROP_NAMESPACE,
+        RuleId::LINK,
+        RuleId::IMPORT_ROW,
+    ];
+    /// Nothing else decided: stored.
+    pub const STORE: RuleId = RuleId("DEDUP-55.7");
+    /// The caller's key decided.
+    pub const KEY: RuleId = RuleId("DEDUP-56");
+    /// Byte-equal content decided.
+    pub const CONTENT: RuleId = RuleId("DEDUP-55.2");
+    /// Content equal but for white space and case decided, by policy.
+    pub const NORMALIZED: RuleId = RuleId("DEDUP-4");
+    /// A change through one of several keys: copy on write.
+    pub const DETACH: RuleId = RuleId("MODEL-8");
+    /// New content under a key or id.
+    pub const REVISE: RuleId = RuleId("MODEL-21.revise");
+    /// Fields changed in place.
+    pub const UPDATE: RuleId = RuleId("MODEL-21.update");
+    /// Superseded on request.
+    pub const SUPERSEDE: RuleId = RuleId("LIFE-6");
+    /// Made live again.
+    pub const RESTORE: RuleId = RuleId("LIFE-7");
+    /// Forgotten by id.
+    pub const FORGET_ID: RuleId = RuleId("MODEL-30.id");
+    /// Forgotten by key.
+    pub const FORGET_KEY: RuleId = RuleId("MODEL-30.key");
+    /// Forgotten by tag.
+    pub const FORGET_TAG: RuleId = RuleId("LIFE-26");
+    /// Forgotten by filter.
+    pub const FORGET_FILTER: RuleId = RuleId("MODEL-30.filter");
+    /// Import taken back.
+    pub const UNDO_IMPORT: RuleId = RuleId("MODEL-33");
+    /// Reinforced on request.
+    pub const REINFORCE: RuleId = RuleId("LIFE-18");
+    /// Namespace dropped.
+    pub const DROP_NAMESPACE: RuleId = RuleId("MODEL-28");
+    /// Linked or unlinked.
+    pub const LINK: RuleId = RuleId("MODEL-22");
+    /// A row of an export put back as it was.
+    pub const IMPORT_ROW: RuleId = RuleId("MODEL-48");
+
+    /// Its code on disk.
+    pub fn code(self) -> u8 {
+        RuleId::ALL
+            .iter()
+            .position(|rule| *rule == self)
+            .and_then(|at| u8::try_from(at).ok())
+            .unwrap_or(u8::MAX)
+    }
+
+    /// The rule with a code from disk.
+    pub fn from_code(code: u8) -> Option<Self> {
+        RuleId::ALL.get(usize::from(code)).copied()
+    }
+}
+
+/// What a decision rests on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Similarity, where one was measured.
+    pub score: Option<f32>,
+    /// What was equal: `content`, `fingerprint`, `key` …
+    pub signature: Option<String>,
+    /// Memories that took part.
+    pub members: Vec<MemoryId>,
+    /// Reinforcement that moved.
+    pub transferred: Option<u32>,
+}
+
+/// A near hit that did not decide (DEDUP-55).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hint {
+    /// The memory that is near.
+    pub id: MemoryId,
+    /// Why it is near: `equal content`, `equal fingerprint` …
+    pub why: &'static str,
+}
+
+/// What became of a write (DEDUP-57).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Decision {
+    /// A memory of its own.
+    Stored,
+    /// The same write again: nothing changed.
+    Unchanged,
+    /// Fields of the memory changed in place.
+    Updated,
+    /// Absorbed by a memory with the same content, which now stands for this write as well.
+    Reinforced,
+    /// New content: a new memory superseded the old one.
+    Revised {
+        /// The memory that was superseded.
+        old: MemoryId,
+    },
+}
+
+impl Decision {
+    /// Its name in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Decision::Stored => "stored",
+            Decision::Unchanged => "unchanged",
+            Decision::Updated => "updated",
+            Decision::Reinforced => "reinforced",
+            Decision::Revised { .. } => "revised",
+        }
+    }
+}
+
+/// The answer to a write: decision, rule and evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The memory that holds the write now.
+    pub id: MemoryId,
+    /// The key that was written.
+    pub key: Option<String>,
+    /// Where it lies.
+    pub partition: Partition,
+    /// What became of it.
+    pub decision: Decision,
+    /// The rule that decided.
+    pub rule: RuleId,
+    /// What the decision rests on.
+    pub evidence: Evidence,
+    /// Near hits that did not decide.
+    pub hints: Vec<Hint>,
+    /// Number of the policy that was in force.
+    pub policy_number: u64,
+}

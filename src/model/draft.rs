@@ -1,0 +1,256 @@
+//! What a caller wants remembered: [`Draft`], and the proof that it is within every bound: [`CheckedDraft`].
+
+use crate::error::{Error, Result};
+use crate::limits::{CONTENT_BYTES_MAX, DIM_MAX, LINKS_MAX};
+use crate::model::field::{
+    Entity, Fields, Link, check_categories, check_entities, check_links, check_supersedes, check_tags,
+};
+use crate::model::id::MemoryId;
+use crate::model::kind::{Kind, Significance, SupersedeMode, Tier};
+use crate::model::name::{Partition, check_key};
+use crate::model::time::{Span, Time};
+
+/// The tag that is the same as `pinned = true` (MODEL-9).
+pub(crate) const PINNED_TAG: &str = "pinned";
+
+/// When a memory ends (LIFE-1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expiry {
+    /// After the TTL of its tier; durable tiers have none.
+    #[default]
+    Tier,
+    /// Never, said by the caller.
+    Never,
+    /// At an instant.
+    At(Time),
+    /// After a time from its creation or recording, whichever is later.
+    After(Span),
+}
+
+/// A memory to be: text and whatever else the caller knows.
+///
+/// ```
+/// use oubliette::{Draft, Tier};
+/// let draft = Draft::new("Ann prefers tea").key("conv-1:3").tag("preference").tier(Tier::Episodic);
+/// assert_eq!(draft.key.as_deref(), Some("conv-1:3"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// Name of the record in the caller's world: 1 to 512 bytes, no NUL.
+    pub key: Option<String>,
+    /// Whose partition; none is the shared one (MODEL-6).
+    pub agent: Option<String>,
+    /// Content: 1 byte to 1 MiB, no NUL; empty only with a vector.
+    pub text: String,
+    /// Embedding of any positive length in space; the unit vector is stored.
+    pub vector: Option<Vec<f32>>,
+    /// Everything else that has a name of its own.
+    pub fields: Fields,
+    /// When it ends.
+    pub expiry: Option<Expiry>,
+    /// At most 64, each 1 to 128 bytes.
+    pub tags: Option<Vec<String>>,
+    /// Names of categories.
+    pub categories: Option<Vec<String>>,
+    /// Entities and their roles.
+    pub entities: Option<Vec<Entity>>,
+    /// Typed links to memories of the namespace.
+    pub links: Option<Vec<Link>>,
+    /// Provenance: the memories that it was made from.
+    pub sources: Option<Vec<MemoryId>>,
+    /// Keys or ids of memories that this one supersedes.
+    pub supersedes: Vec<String>,
+    /// How it supersedes them; `replaced`.
+    pub supersede_mode: Option<SupersedeMode>,
+}
+
+impl Draft {
+    /// A draft of `text` with every default.
+    pub fn new(text: impl Into<String>) -> Self {
+        Draft { text: text.into(), ..Draft::default() }
+    }
+
+    /// With a caller key.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// In the partition of an agent.
+    #[must_use]
+    pub fn agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// With an embedding.
+    #[must_use]
+    pub fn vector(mut self, vector: impl Into<Vec<f32>>) -> Self {
+        self.vector = Some(vector.into());
+        self
+    }
+
+    /// With one more tag.
+    #[must_use]
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.tags.get_or_insert_default().push(tag.into());
+        self
+    }
+
+    /// Of a kind.
+    #[must_use]
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.fields.kind = Some(kind);
+        self
+    }
+
+    /// In a tier.
+    #[must_use]
+    pub fn tier(mut self, tier: Tier) -> Self {
+        self.fields.tier = Some(tier);
+        self
+    }
+
+    /// Of a significance.
+    #[must_use]
+    pub fn significance(mut self, significance: Significance) -> Self {
+        self.fields.significance = Some(significance);
+        self
+    }
+
+    /// Of an importance from 0 to 1.
+    #[must_use]
+    pub fn importance(mut self, importance: f32) -> Self {
+        self.fields.importance = Some(importance);
+        self
+    }
+
+    /// With metadata, a JSON object.
+    #[must_use]
+    pub fn metadata(mut self, metadata: serde_json::Value) -> Self {
+        self.fields.metadata = Some(metadata);
+        self
+    }
+
+    /// Created at an instant of the past.
+    #[must_use]
+    pub fn created_at(mut self, at: Time) -> Self {
+        self.fields.created_at = Some(at);
+        self
+    }
+
+    /// With an end of life.
+    #[must_use]
+    pub fn expiry(mut self, expiry: Expiry) -> Self {
+        self.expiry = Some(expiry);
+        self
+    }
+
+    /// Superseding the memory with this key or id.
+    #[must_use]
+    pub fn supersedes(mut self, name: impl Into<String>) -> Self {
+        self.supersedes.push(name.into());
+        self
+    }
+
+    /// Bytes that it weighs in a group commit.
+    pub(crate) fn weight(&self) -> usize {
+        self.text.len() + self.vector.as_ref().map_or(0, |v| v.len() * 4) + 256
+    }
+}
+
+/// A draft within every bound of MODEL-9, its sets sorted. Only [`CheckedDraft::new`] makes one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedDraft {
+    draft: Draft,
+    partition: Partition,
+}
+
+impl CheckedDraft {
+    /// Checks every bound; the tag `pinned` and the flag are set together.
+    ///
+    /// # Errors
+    /// `Invalid` naming the first field that breaks its bound. A vector is checked for its length only:
+    /// its numbers are, where it becomes a unit vector.
+    pub fn new(mut draft: Draft) -> Result<Self> {
+        let partition = Partition::of(draft.agent.as_deref())?;
+        draft.key.as_deref().map_or(Ok(()), check_key)?;
+        check_content(&draft.text, draft.vector.is_some())?;
+        draft.vector.as_deref().map_or(Ok(()), check_vector_length)?;
+        draft.fields.check()?;
+        draft.tags = draft.tags.map(|tags| check_tags(&tags)).transpose()?;
+        draft.categories = draft.categories.map(|names| check_categories(&names)).transpose()?;
+        draft.entities = draft.entities.map(|entities| check_entities(&entities)).transpose()?;
+        draft.links = draft.links.map(|links| check_links(&links)).transpose()?;
+        check_supersedes(&draft.supersedes)?;
+        if let Some(sources) = draft.sources.as_ref().filter(|s| s.len() > LINKS_MAX) {
+            return Err(Error::invalid(
+                "sources",
+                format!("must have at most {LINKS_MAX} entries"),
+                sources.len(),
+            ));
+        }
+        pin_both(&mut draft.tags, &mut draft.fields.pinned)?;
+        Ok(CheckedDraft { draft, partition })
+    }
+
+    /// What was checked.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// Where it goes.
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
+    /// Its key.
+    pub fn key(&self) -> Option<&str> {
+        self.draft.key.as_deref()
+    }
+
+    /// Its tags, sorted.
+    pub fn tags(&self) -> &[String] {
+        self.draft.tags.as_deref().unwrap_or_default()
+    }
+}
+
+/// The tag `pinned` sets the flag, and the flag sets the tag.
+pub(crate) fn pin_both(tags: &mut Option<Vec<String>>, pinned: &mut Option<bool>) -> Result<()> {
+    let tagged = tags.as_ref().is_some_and(|tags| tags.iter().any(|tag| tag == PINNED_TAG));
+    if tagged {
+        *pinned = Some(true);
+    } else if *pinned == Some(true) {
+        let mut all = tags.take().unwrap_or_default();
+        all.push(PINNED_TAG.to_owned());
+        *tags = Some(check_tags(&all)?);
+    }
+    Ok(())
+}
+
+/// Bounds of content (MODEL-9): 1 byte to 1 MiB, no NUL; empty only beside a vector.
+pub(crate) fn check_content(text: &str, has_vector: bool) -> Result<()> {
+    if text.is_empty() && !has_vector {
+        return Err(Error::invalid("text", "must not be empty without a vector", "an empty text"));
+    }
+    if text.len() > CONTENT_BYTES_MAX {
+        let why = format!("must be at most {CONTENT_BYTES_MAX} bytes");
+        return Err(Error::invalid("text", why, format!("{} bytes", text.len())));
+    }
+    if text.contains('\0') {
+        return Err(Error::invalid(
+            "text",
+            "must not contain NUL",
+            text.chars().take(40).collect::<String>().escape_default(),
+        ));
+    }
+    Ok(())
+}
+
+fn check_vector_length(vector: &[f32]) -> Result<()> {
+    if vector.is_empty() || vector.len() > DIM_MAX {
+        return Err(Error::invalid("vector", format!("must have 1 to {DIM_MAX} dimensions"), vector.len()));
+    }
+    Ok(())
+}

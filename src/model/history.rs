@@ -1,0 +1,145 @@
+//! What is kept of the past: journal rows and tombstones.
+
+use serde_json::Value;
+
+use crate::model::decision::{Evidence, RuleId};
+use crate::model::id::{MemoryId, RunId};
+use crate::model::time::Time;
+
+/// A closed set with a code on disk and a name in JSON.
+macro_rules! coded {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal, $text:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        impl $name {
+            /// Its name in JSON.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)+ }
+            }
+
+            /// Its code on disk.
+            pub const fn code(self) -> u8 {
+                match self { $($name::$variant => $code,)+ }
+            }
+
+            /// The member with a code from disk.
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code { $($code => Some($name::$variant),)+ _ => None }
+            }
+
+            /// The member with a name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($text => Some($name::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+coded!(
+    /// Who caused a change (MODEL-32).
+    Actor {
+        /// The application.
+        Caller = 0, "caller";
+        /// A tool call of a language model.
+        Tool = 1, "tool";
+        /// The engine's own maintenance.
+        Sweeper = 2, "sweeper";
+    }
+);
+
+coded!(
+    /// Why a memory is gone (MODEL-28).
+    TombstoneReason {
+        /// Forgotten by id, key or filter.
+        Forget = 0, "forget";
+        /// Forgotten by tag.
+        ForgetByTag = 1, "forget_by_tag";
+        /// Its import was undone.
+        Undone = 2, "undone";
+        /// Its time was over.
+        Expired = 3, "expired";
+        /// The short-term cap was reached.
+        CapEvicted = 4, "cap_evicted";
+        /// It said the same as another.
+        Collapsed = 5, "collapsed";
+        /// It was superseded long ago.
+        SupersededPurged = 6, "superseded_purged";
+        /// It was of no use.
+        Pruned = 7, "pruned";
+        /// It stands in a summary.
+        Summarized = 8, "summarized";
+        /// A later snapshot of its period came.
+        SnapshotReplaced = 9, "snapshot_replaced";
+        /// Its namespace was dropped.
+        NamespaceDropped = 10, "namespace_dropped";
+        /// Its retention was over.
+        Retention = 11, "retention";
+    }
+);
+
+/// What stays of a memory that is gone: no content, no vector (MODEL-28).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tombstone {
+    /// The id, never used again.
+    pub id: MemoryId,
+    /// Transaction time.
+    pub deleted_at: Time,
+    /// Why.
+    pub reason: TombstoneReason,
+    /// The run that removed it.
+    pub run: Option<RunId>,
+    /// What stands in its place.
+    pub replaced_by: Option<MemoryId>,
+    /// The run that had made it.
+    pub made_by: Option<RunId>,
+    /// Memories that had been merged into it.
+    pub merged_from: Vec<MemoryId>,
+    /// HMAC of each key that it held.
+    pub key_hashes: Vec<[u8; 32]>,
+    /// HMAC of its content.
+    pub content_hash: [u8; 32],
+    /// Rows that it stands for: 1, or those of a dropped namespace.
+    pub rows: u64,
+}
+
+/// One changed field: the value before and after; values of an erased subject are HMACs (MODEL-32).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delta {
+    /// Name of the field.
+    pub field: String,
+    /// Value before.
+    pub before: Value,
+    /// Value after.
+    pub after: Value,
+}
+
+/// One line of the journal, written in the transaction of the change (MODEL-32).
+#[derive(Clone, Debug, PartialEq)]
+pub struct JournalRow {
+    /// Number in the store, ascending.
+    pub seq: u64,
+    /// Transaction time.
+    pub at: Time,
+    /// Who.
+    pub actor: Actor,
+    /// In which run.
+    pub run: Option<RunId>,
+    /// What was done: `insert`, `update`, `supersede` …
+    pub op: &'static str,
+    /// The rule that decided.
+    pub rule: RuleId,
+    /// The memory that changed; none for a whole namespace.
+    pub subject: Option<MemoryId>,
+    /// The holder that came, changed or went.
+    pub holder: Option<u32>,
+    /// Changed fields, without content.
+    pub deltas: Vec<Delta>,
+    /// What the decision rests on.
+    pub evidence: Evidence,
+    /// Number of the policy.
+    pub policy_number: u64,
+    /// Hash of the effective policy.
+    pub policy_hash: [u8; 8],
+}

@@ -1,0 +1,112 @@
+//! Ids: UUIDv7 for memories and runs, and the source that makes them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::model::time::Time;
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name([u8; 16]);
+
+        impl $name {
+            /// From its 16 bytes.
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
+            /// Its 16 bytes, whose byte order is the order of the type.
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&uuid::Uuid::from_bytes(self.0).as_hyphenated(), f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Error;
+
+            /// Reads the hyphenated form only, so that a caller's key is never mistaken for an id.
+            fn from_str(text: &str) -> Result<Self> {
+                let hyphenated = text.len() == 36 && text.as_bytes().get(8) == Some(&b'-');
+                match uuid::Uuid::try_parse(text) {
+                    Ok(id) if hyphenated => Ok(Self(id.into_bytes())),
+                    _ => Err(Error::invalid($what, "must be a UUID in its hyphenated form", text)),
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Error;
+
+            fn try_from(text: String) -> Result<Self> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.to_string()
+            }
+        }
+    };
+}
+
+uuid_id!(
+    /// Name of one memory for ever: a UUIDv7, never used again (MODEL-8).
+    ///
+    /// ```
+    /// use oubliette::MemoryId;
+    /// let id: MemoryId = "0198c0de-0000-7000-8000-000000000001".parse()?;
+    /// assert_eq!(id.to_string(), "0198c0de-0000-7000-8000-000000000001");
+    /// assert!("not-an-id".parse::<MemoryId>().is_err());
+    /// # Ok::<(), oubliette::Error>(())
+    /// ```
+    MemoryId,
+    "id"
+);
+uuid_id!(
+    /// Name of one run: an import, a maintenance pass, a namespace drop. `undo` takes it.
+    RunId,
+    "run"
+);
+
+/// Where ids come from. Inject one to make a run repeatable (MODEL-38).
+///
+/// An id must never be returned twice by sources that write to the same file: the engine treats a repeated
+/// id as a bug of the source and refuses the write.
+pub trait IdSource: Send + Sync {
+    /// The next id; `now` is the transaction time, for the time part of a UUIDv7.
+    fn next(&self, now: Time) -> [u8; 16];
+}
+
+/// UUIDv7 with 74 random bits from the operating system.
+#[derive(Debug, Default)]
+pub struct RandomIds;
+
+impl IdSource for RandomIds {
+    fn next(&self, now: Time) -> [u8; 16] {
+        let mut random = [0_u8; 10];
+        // The operating system's generator fails only where no id could be trusted at all.
+        #[expect(clippy::expect_used, reason = "without randomness no id can be made")]
+        getrandom::fill(&mut random).expect("the operating system gives random bytes");
+        let millis = u64::try_from(now.as_millis()).unwrap_or(0);
+        uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().into_bytes()
+    }
+}

@@ -1,0 +1,309 @@
+//! A stored memory: its hot part, its cold part, its statistics, its holders.
+
+use serde_json::Value;
+
+use crate::model::field::{Attachment, Embed, Entity, Link, Summary};
+use crate::model::id::{MemoryId, RunId};
+use crate::model::kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
+use crate::model::name::{Namespace, Partition};
+use crate::model::order::Rank;
+use crate::model::time::Time;
+use crate::model::visible::Times;
+
+/// By what, when and how a memory was superseded (LIFE-6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Supersession {
+    /// Transaction time.
+    pub at: Time,
+    /// The memory that stands in its place.
+    pub by: MemoryId,
+    /// How.
+    pub mode: SupersedeMode,
+}
+
+/// The hot part of a memory: fixed in width, read by every filter and ranking (design, "Hot and cold apart").
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vitals {
+    /// Code of the kind; the name of a custom kind stands in [`Content::custom_kind`].
+    pub kind_code: u8,
+    /// Tier.
+    pub tier: Tier,
+    /// Significance.
+    pub significance: Significance,
+    /// 0 to 1.
+    pub importance: f32,
+    /// 0 to 1, none for short-term rows.
+    pub confidence: Option<f32>,
+    /// At least 1, saturating.
+    pub reinforcement_count: u32,
+    /// Pinned by a caller.
+    pub pinned: bool,
+    /// Locked by an administrator.
+    pub admin_locked: bool,
+    /// Locked by the host.
+    pub system_locked: bool,
+    /// A summary whose sources were removed.
+    pub deletes_source: bool,
+    /// The instants that decide visibility.
+    pub times: Times,
+    /// When it came to be.
+    pub created_at: Time,
+    /// When a caller last wrote it.
+    pub updated_at: Time,
+    /// When what it tells happened.
+    pub happened_at: Option<Time>,
+    /// When it was last reinforced.
+    pub last_reinforced_at: Option<Time>,
+    /// Version: 1 at first, one more on every change except the folding of access counts.
+    pub version: u64,
+    /// Bytes of its content.
+    pub content_bytes: u32,
+    /// Where the engine keeps it.
+    pub place: Place,
+}
+
+/// What the engine alone knows of a row: never shown, kept beside the vitals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Number of its partition in the namespace.
+    pub partition: u32,
+    /// Number of its embedding space.
+    pub space: u16,
+    /// Slot of its vector; none while it has none.
+    pub slot: Option<u32>,
+    /// First 16 bytes of its fingerprint; none for an empty normal form.
+    pub fingerprint: Option<[u8; 16]>,
+    /// How it stands in the counters now.
+    pub counted: Counted,
+    /// Number that its next holder gets.
+    pub next_holder: u32,
+    /// How many holders it has.
+    pub holders: u32,
+}
+
+/// How a row stands in the counters (MODEL-42): it moves from one to the next when its instant comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Visible: counted as live, by kind, tier, tag and label.
+    Live,
+    /// Current but not yet valid.
+    Ahead,
+    /// Past its world time, not superseded, not expired.
+    Past,
+    /// Expired, not yet purged.
+    Expired,
+    /// Superseded and no longer visible.
+    Superseded,
+}
+
+impl Counted {
+    /// Every member; the position is its code on disk.
+    pub const ALL: [Counted; 5] =
+        [Counted::Live, Counted::Ahead, Counted::Past, Counted::Expired, Counted::Superseded];
+
+    /// How a row with `times` stands at `now`, a committed instant. A row that was replaced at an instant
+    /// ahead is superseded yet visible until then: it counts as live.
+    pub fn at(times: &Times, now: Time) -> Counted {
+        if times.visible_live(now, Time::MAX) {
+            Counted::Live
+        } else if times.superseded.is_some() {
+            Counted::Superseded
+        } else if times.expires_at.is_some_and(|end| end <= now) {
+            Counted::Expired
+        } else if now < times.from() {
+            Counted::Ahead
+        } else {
+            Counted::Past
+        }
+    }
+}
+
+impl Vitals {
+    /// Whether no automatic actor may touch it (MODEL-13).
+    pub fn is_protected(&self) -> bool {
+        self.pinned || self.admin_locked || self.system_locked
+    }
+
+    /// What the canonical order looks at.
+    pub fn rank(&self, id: MemoryId) -> Rank {
+        Rank {
+            significance: self.significance,
+            reinforcement_count: self.reinforcement_count,
+            created_at: self.created_at,
+            id,
+        }
+    }
+}
+
+/// The cold part of a memory: read when it is shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    /// The text as the caller gave it.
+    pub text: String,
+    /// Name of a custom kind.
+    pub custom_kind: Option<String>,
+    /// Union of its holders' tags, sorted.
+    pub tags: Vec<String>,
+    /// A JSON object.
+    pub metadata: Value,
+    /// Label for statistics.
+    pub scope_label: String,
+    /// Channel of a message.
+    pub channel: Option<String>,
+    /// Thread of a message.
+    pub thread: Option<String>,
+    /// Session.
+    pub session: Option<String>,
+    /// The message that it answers.
+    pub reply_to: Option<MemoryId>,
+    /// Who wrote it.
+    pub author_kind: Option<AuthorKind>,
+    /// Whose it is.
+    pub author_id: Option<String>,
+    /// Type of an event.
+    pub event_type: Option<String>,
+    /// Logical time of the caller.
+    pub step: Option<u64>,
+    /// Agent in the sense of the pruning rules.
+    pub agent_id: Option<String>,
+    /// Attachments.
+    pub attachments: Vec<Attachment>,
+    /// Link previews.
+    pub embeds: Vec<Embed>,
+    /// Spam family.
+    pub family_id: Option<MemoryId>,
+    /// Aggregate of its family.
+    pub aggregate_id: Option<MemoryId>,
+    /// What only a summary carries.
+    pub summary: Option<Box<Summary>>,
+    /// Series of a snapshot.
+    pub series: String,
+    /// Source object in the caller's world.
+    pub resource: Option<String>,
+    /// Memories that were merged into it.
+    pub consolidated_from: Vec<MemoryId>,
+}
+
+/// Access statistics and stamps, in a table of their own: most rows have none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Access {
+    /// How often a search returned it.
+    pub retrieval_count: u64,
+    /// When a search last returned it.
+    pub last_retrieved: Option<Time>,
+    /// Sum of the relevances recorded.
+    pub relevance_score_sum: f64,
+    /// How many relevances were recorded.
+    pub relevance_score_count: u64,
+    /// Highest relevance recorded.
+    pub relevance_max: f32,
+    /// How often it stood in a context.
+    pub included_count_total: u64,
+    /// The same, decayed.
+    pub included_count_decay: f64,
+    /// When it last stood in a context.
+    pub last_included_at: Option<Time>,
+    /// Until when pruning leaves it alone.
+    pub protected_until: Option<Time>,
+    /// Stamp of the last summary that covered it.
+    pub summarized_at: Option<Time>,
+    /// Stamp of its promotion.
+    pub promoted_at: Option<Time>,
+    /// Stamp of its last consolidation.
+    pub last_consolidated_at: Option<Time>,
+    /// One more on every folded inclusion or retrieval.
+    pub access_seq: u64,
+}
+
+/// One write that a row stands for (MODEL-8).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Holder {
+    /// Number in the row.
+    pub number: u32,
+    /// The key that was written; keyless writes with equal tags and run share a holder.
+    pub key: Option<String>,
+    /// How many writes it stands for; more than 1 only without a key.
+    pub count: u32,
+    /// Its share of the row's reinforcement count.
+    pub share: u32,
+    /// Tags that it brought, sorted.
+    pub tags: Vec<String>,
+    /// Categories that it brought, sorted.
+    pub categories: Vec<String>,
+    /// Entities that it brought, sorted.
+    pub entities: Vec<Entity>,
+    /// Links that it brought, sorted.
+    pub links: Vec<Link>,
+    /// Code of each other field that it gave, with the first 8 bytes of the HMAC of its value, by code.
+    pub fields: Vec<(u8, [u8; 8])>,
+    /// The import that it came with.
+    pub run: Option<RunId>,
+    /// Its own text where that differs from the row's.
+    pub text: Option<String>,
+    /// The row that it came from when that row was superseded or merged; it goes back there on restore.
+    pub from: Option<MemoryId>,
+}
+
+impl Holder {
+    /// Whether a keyless write with these tags and this run is one more of the same (MODEL-8).
+    pub fn takes_keyless(&self, tags: &[String], run: Option<RunId>) -> bool {
+        self.key.is_none() && self.from.is_none() && self.run == run && self.tags == tags
+    }
+}
+
+/// A memory as it is shown: everything that is stored of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// Id.
+    pub id: MemoryId,
+    /// Namespace.
+    pub namespace: Namespace,
+    /// Partition.
+    pub partition: Partition,
+    /// State at the instant of the read.
+    pub state: State,
+    /// All keys that it answers to, sorted.
+    pub keys: Vec<String>,
+    /// Text as the caller asked for it: a key whose holder wrote other bytes answers with its own.
+    pub text: String,
+    /// The hot part.
+    pub vitals: Vitals,
+    /// The cold part.
+    pub content: Content,
+    /// Statistics.
+    pub access: Access,
+    /// Union of its holders' categories.
+    pub categories: Vec<String>,
+    /// Union of its holders' entities.
+    pub entities: Vec<Entity>,
+    /// Union of its holders' links.
+    pub links: Vec<Link>,
+    /// Provenance.
+    pub sources: Vec<MemoryId>,
+    /// The writes that it stands for.
+    pub holders: Vec<Holder>,
+    /// Its unit vector, where the caller asked for it.
+    pub vector: Option<Vec<f32>>,
+    /// With a supersession ahead: the row that the key will answer with (LIFE-6).
+    pub also: Option<MemoryId>,
+}
+
+impl Memory {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        Kind::from_code(self.vitals.kind_code, self.content.custom_kind.as_deref()).unwrap_or_default()
+    }
+
+    /// Last time that anyone touched it (MODEL-10).
+    pub fn last_accessed(&self) -> Time {
+        [self.access.last_retrieved, self.access.last_included_at, self.vitals.last_reinforced_at]
+            .into_iter()
+            .flatten()
+            .fold(self.vitals.created_at, Time::max)
+    }
+
+    /// How often it was used (MODEL-10).
+    pub fn access_count(&self) -> u64 {
+        self.access.retrieval_count.max(self.access.included_count_total)
+    }
+}

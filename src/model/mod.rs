@@ -1,0 +1,39 @@
+//! What are the nouns that a user touches?
+//!
+//! Ids, namespaces, partitions, drafts, memories, holders, queries, filters, decisions, tombstones; the bounds
+//! of each, the one visibility predicate ([`visible`]) and the canonical order ([`order`]).
+//!
+//! Invariants: a [`Namespace`], [`Partition`] or [`CheckedDraft`] that exists is within its bounds, for its
+//! constructors are the only way to one. Every read path decides visibility by [`Times::visible`] and
+//! nothing else (MODEL-16).
+//!
+//! This room knows no disk, no clock, no index, and neither the key-value store nor the record layout: what is
+//! written to disk is defined in `record`, apart from these types.
+
+pub mod order;
+pub mod visible;
+
+mod decision;
+mod draft;
+mod field;
+pub mod filter;
+mod history;
+mod id;
+mod kind;
+mod memory;
+mod name;
+mod query;
+mod time;
+
+pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
+pub use draft::{CheckedDraft, Draft, Expiry};
+pub use field::{Attachment, Embed, Entity, Field, Fields, Link, Patch, Summary, TimeRange};
+pub use filter::Filter;
+pub use history::{Actor, Delta, JournalRow, Tombstone, TombstoneReason};
+pub use id::{IdSource, MemoryId, RandomIds, RunId};
+pub use kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
+pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, Vitals};
+pub use name::{Namespace, Partition, Scope, check_key, check_text};
+pub use query::{Forgotten, Hit, HolderFate, Page, PageRequest, Query, SearchPlan};
+pub use time::{Span, Time};
+pub use visible::Times;

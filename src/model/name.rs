@@ -1,0 +1,174 @@
+//! Names with bounds: namespace, partition, scope, key.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX};
+
+/// The tenant boundary: no read, group or plan spans two (MODEL-3).
+///
+/// 1 to 256 bytes after trimming, no NUL, not `*`.
+///
+/// ```
+/// use oubliette::Namespace;
+/// assert_eq!(" team-a ".parse::<Namespace>()?.as_str(), "team-a");
+/// assert!("*".parse::<Namespace>().is_err());
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Namespace(String);
+
+impl Namespace {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Namespace {
+    /// `default`.
+    fn default() -> Self {
+        Namespace("default".to_owned())
+    }
+}
+
+impl FromStr for Namespace {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let name = check_name("namespace", text)?;
+        if name == "*" {
+            return Err(Error::invalid("namespace", "must not be *", name));
+        }
+        Ok(Namespace(name.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Namespace {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Namespace> for String {
+    fn from(name: Namespace) -> String {
+        name.0
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where in a namespace a memory lies: the shared part, or one agent's (MODEL-4). Every memory is in
+/// exactly one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Partition {
+    /// Real memories that a user would search for later.
+    #[default]
+    Shared,
+    /// Internal or operational data of one component: 1 to 256 bytes.
+    Agent(AgentName),
+}
+
+/// A checked agent name; [`Partition::agent`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentName(String);
+
+impl AgentName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Partition {
+    /// The partition of agent `name`: 1 to 256 bytes after trimming, no NUL.
+    pub fn agent(name: &str) -> Result<Self> {
+        Ok(Partition::Agent(AgentName(check_name("agent", name)?.to_owned())))
+    }
+
+    /// The partition of an optional agent: none is the shared one (MODEL-6).
+    pub fn of(agent: Option<&str>) -> Result<Self> {
+        agent.map_or(Ok(Partition::Shared), Partition::agent)
+    }
+
+    /// The agent's name, none for the shared part.
+    pub fn agent_name(&self) -> Option<&str> {
+        match self {
+            Partition::Shared => None,
+            Partition::Agent(name) => Some(&name.0),
+        }
+    }
+}
+
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.agent_name().unwrap_or("shared"))
+    }
+}
+
+/// Which partitions a read looks at (MODEL-5).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The shared part only.
+    #[default]
+    Shared,
+    /// One agent's part only.
+    Agent(AgentName),
+    /// Every partition of the namespace.
+    Any,
+}
+
+impl Scope {
+    /// The scope of agent `name`.
+    pub fn agent(name: &str) -> Result<Self> {
+        Ok(Scope::Agent(AgentName(check_name("agent", name)?.to_owned())))
+    }
+
+    /// The one partition asked, none for [`Scope::Any`].
+    pub fn partition(&self) -> Option<Partition> {
+        match self {
+            Scope::Shared => Some(Partition::Shared),
+            Scope::Agent(name) => Some(Partition::Agent(name.clone())),
+            Scope::Any => None,
+        }
+    }
+}
+
+fn check_name<'a>(field: &str, text: &'a str) -> Result<&'a str> {
+    let name = text.trim();
+    check_text(field, name, NAME_BYTES_MAX)?;
+    Ok(name)
+}
+
+/// A non-empty text of at most `max` bytes without NUL.
+pub fn check_text(field: &str, text: &str, max: usize) -> Result<()> {
+    if text.is_empty() {
+        return Err(Error::invalid(field, format!("must be 1 to {max} bytes"), "an empty text"));
+    }
+    if text.len() > max {
+        return Err(Error::invalid(
+            field,
+            format!("must be 1 to {max} bytes"),
+            format!("{} bytes", text.len()),
+        ));
+    }
+    if text.contains('\0') {
+        return Err(Error::invalid(field, "must not contain NUL", text.escape_default()));
+    }
+    Ok(())
+}
+
+/// A caller's key: 1 to 512 bytes, no NUL (MODEL-9).
+pub fn check_key(key: &str) -> Result<()> {
+    check_text("key", key, KEY_BYTES_MAX)
+}

@@ -1,0 +1,219 @@
+//! Instants and durations: UTC milliseconds, RFC 3339 outside (MODEL-11).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
+
+/// An instant: UTC milliseconds since 1970, from year 1 to year 9999, shown as RFC 3339 (MODEL-11).
+///
+/// ```
+/// use oubliette::Time;
+/// let t: Time = "2026-01-03T10:00:00Z".parse()?;
+/// assert_eq!(t.as_millis(), 1_767_434_400_000);
+/// assert_eq!(t.to_string(), "2026-01-03T10:00:00Z");
+/// assert!("yesterday".parse::<Time>().is_err());
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Time(i64);
+
+impl Time {
+    /// 1970-01-01T00:00:00Z.
+    pub const EPOCH: Time = Time(0);
+    /// The earliest instant.
+    pub const MIN: Time = Time(TIME_MIN_MS);
+    /// The latest instant.
+    pub const MAX: Time = Time(TIME_MAX_MS);
+
+    /// From milliseconds since 1970, held to the years 1 to 9999.
+    pub const fn from_millis(millis: i64) -> Self {
+        if millis < TIME_MIN_MS {
+            Time(TIME_MIN_MS)
+        } else if millis > TIME_MAX_MS {
+            Time(TIME_MAX_MS)
+        } else {
+            Time(millis)
+        }
+    }
+
+    /// Milliseconds since 1970.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// This instant moved by `span`, held to the years 1 to 9999.
+    #[must_use]
+    pub const fn plus(self, span: Span) -> Self {
+        Time::from_millis(self.0.saturating_add(span.as_millis()))
+    }
+
+    /// This instant moved back by `span`, held to the years 1 to 9999.
+    #[must_use]
+    pub const fn minus(self, span: Span) -> Self {
+        Time::from_millis(self.0.saturating_sub(span.as_millis()))
+    }
+
+    /// The UTC day, as `2026-01-03` (MODEL-44).
+    pub fn day(self) -> String {
+        let mut text = self.to_string();
+        text.truncate(10);
+        text
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(stamp) => fmt::Display::fmt(&stamp, f),
+            Err(_) => write!(f, "{} ms", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Time {
+    type Err = Error;
+
+    /// Reads RFC 3339 with any offset; a time without an offset is taken as UTC, a date alone as its first
+    /// instant in UTC. Finer parts than a millisecond are cut off.
+    fn from_str(text: &str) -> Result<Self> {
+        let millis = if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
+            stamp.as_millisecond()
+        } else {
+            let civil: jiff::civil::DateTime = text.parse().map_err(|_| {
+                Error::invalid("time", "must be RFC 3339, such as 2026-01-03T10:00:00Z", text)
+            })?;
+            let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC);
+            zoned
+                .map_err(|_| Error::invalid("time", "must lie in the years 1 to 9999", text))?
+                .timestamp()
+                .as_millisecond()
+        };
+        if !(TIME_MIN_MS..=TIME_MAX_MS).contains(&millis) {
+            return Err(Error::invalid("time", "must lie in the years 1 to 9999", text));
+        }
+        Ok(Time(millis))
+    }
+}
+
+impl TryFrom<String> for Time {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Time> for String {
+    fn from(time: Time) -> String {
+        time.to_string()
+    }
+}
+
+/// A duration of whole milliseconds, never negative: `30d`, `12h`, `90s`, or ISO 8601 as `P30D`, `PT12H`.
+///
+/// ```
+/// use oubliette::Span;
+/// assert_eq!("30d".parse::<Span>()?.as_millis(), 30 * 86_400_000);
+/// assert_eq!("PT12H".parse::<Span>()?, "12h".parse::<Span>()?);
+/// assert!("-1d".parse::<Span>().is_err());
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Span(i64);
+
+/// Units of the short form, largest first, in milliseconds.
+const UNITS: [(&str, i64); 6] =
+    [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+impl Span {
+    /// From milliseconds; a negative count is held to 0.
+    pub const fn from_millis(millis: i64) -> Self {
+        Span(if millis < 0 { 0 } else { millis })
+    }
+
+    /// Milliseconds, never negative.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Days, with their fraction.
+    pub fn as_days(self) -> f64 {
+        self.0 as f64 / 86_400_000.0
+    }
+
+    fn parse_short(text: &str) -> Option<i64> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at_checked(digits)?;
+        let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        number.parse::<i64>().ok()?.checked_mul(*scale)
+    }
+
+    fn parse_iso(text: &str) -> Option<i64> {
+        if !text.starts_with(['P', 'p']) {
+            return None;
+        }
+        let span: jiff::Span = text.parse().ok()?;
+        // A day is 24 hours here: UTC has no other.
+        let options = jiff::SpanRelativeTo::days_are_24_hours();
+        let millis = span.total((jiff::Unit::Millisecond, options)).ok()?;
+        (0.0..9e15).contains(&millis).then_some(millis as i64)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = UNITS
+            .iter()
+            .filter(|(name, _)| *name != "w")
+            .find(|(_, scale)| self.0 % scale == 0 && self.0 != 0);
+        let (name, scale) = unit.unwrap_or(&("ms", 1));
+        write!(f, "{}{name}", self.0 / scale)
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Span {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let millis = Span::parse_short(text).or_else(|| Span::parse_iso(text));
+        millis.map(Span).ok_or_else(|| {
+            Error::invalid(
+                "duration",
+                "must be a whole number with ms, s, m, h, d or w, or ISO 8601, not negative",
+                text,
+            )
+        })
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Span> for String {
+    fn from(span: Span) -> String {
+        span.to_string()
+    }
+}

@@ -1,0 +1,130 @@
+//! The one visibility predicate (MODEL-14 to MODEL-16).
+//!
+//! ```text
+//! transaction time  known-at k     recorded_at ─────────────── tx_end
+//! world time        valid-at v        valid_from ─────────── world_end
+//! life                                              ─────── expires_at
+//! ```
+//! A memory is visible at (v, k) iff all three half-open intervals hold it. Nothing else decides; the index
+//! keeps [`Times::from`] and [`Times::until`] beside each code so that it can ask the same question for a live
+//! read without reading the row.
+
+use crate::model::id::MemoryId;
+use crate::model::kind::{State, SupersedeMode};
+use crate::model::memory::Supersession;
+use crate::model::time::Time;
+
+/// The instants that decide visibility.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Times {
+    /// Transaction time of the row.
+    pub recorded_at: Time,
+    /// World time from which it holds; none: always did.
+    pub valid_from: Option<Time>,
+    /// World time until which it holds (exclusive); none: for ever.
+    pub valid_to: Option<Time>,
+    /// What `valid_to` was before the row was replaced: the older belief.
+    pub valid_to_before: Option<Time>,
+    /// End of its life (exclusive); none: never.
+    pub expires_at: Option<Time>,
+    /// By what, when and how it was superseded.
+    pub superseded: Option<Supersession>,
+    /// When maintenance removed it (rows in limbo).
+    pub removed_at: Option<Time>,
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Time::EPOCH
+    }
+}
+
+impl Times {
+    /// End of the row in transaction time: removal, or supersession in a mode that is not `replaced`.
+    pub fn tx_end(&self) -> Option<Time> {
+        let superseded = self.superseded.filter(|s| s.mode != SupersedeMode::Replaced).map(|s| s.at);
+        earliest(self.removed_at, superseded)
+    }
+
+    /// End of the row in world time, as believed at `known`.
+    fn world_end(&self, known: Time) -> Option<Time> {
+        match self.superseded {
+            Some(s) if s.mode == SupersedeMode::Replaced && known < s.at => self.valid_to_before,
+            _ => self.valid_to,
+        }
+    }
+
+    /// Whether the row is visible for a reader who asks what held at `valid`, as known at `known` (MODEL-15).
+    pub fn visible(&self, valid: Time, known: Time) -> bool {
+        self.recorded_at <= known
+            && self.tx_end().is_none_or(|end| known < end)
+            && self.valid_from.is_none_or(|from| from <= valid)
+            && self.world_end(known).is_none_or(|end| valid < end)
+            && self.expires_at.is_none_or(|end| valid < end)
+    }
+
+    /// Whether a live read at clock `now` sees the row; `committed` is the last committed transaction time, so
+    /// that a clock that stepped back hides nothing (MODEL-16).
+    pub fn visible_live(&self, now: Time, committed: Time) -> bool {
+        self.visible(now, now.max(committed))
+    }
+
+    /// First instant at which a live read can see the row. An instant of transaction time counts as reached
+    /// once it is committed, so only `valid_from` can lie ahead (MODEL-16).
+    pub fn from(&self) -> Time {
+        self.valid_from.unwrap_or(Time::MIN)
+    }
+
+    /// First instant at which a live read no longer sees the row, [`Time::MAX`] for never. A transaction end
+    /// that is committed has been reached, whatever the clock says: [`Time::MIN`].
+    pub fn until(&self) -> Time {
+        if self.tx_end().is_some() {
+            return Time::MIN;
+        }
+        earliest(self.valid_to, self.expires_at).unwrap_or(Time::MAX)
+    }
+
+    /// Whether the row holds keys and absorbs writes: not superseded, and visible now or not yet valid
+    /// (MODEL-14).
+    pub fn is_current(&self, now: Time) -> bool {
+        self.superseded.is_none() && self.removed_at.is_none() && now < self.until()
+    }
+
+    /// The label of a row of the main table at `now` (MODEL-14).
+    pub fn state(&self, now: Time) -> State {
+        if self.removed_at.is_some() {
+            State::Limbo
+        } else if self.superseded.is_some() {
+            State::Superseded
+        } else if self.expires_at.is_some_and(|end| end <= now) {
+            State::Expired
+        } else {
+            State::Live
+        }
+    }
+
+    /// The instants after `now` at which visibility or state changes without a write (MODEL-42): `valid_from`,
+    /// `valid_to` and `expires_at`, each once.
+    pub fn due_after(&self, now: Time) -> impl Iterator<Item = Time> {
+        let mut instants = [self.valid_from, self.valid_to, self.expires_at];
+        instants.sort_unstable();
+        let mut last = None;
+        instants.into_iter().flatten().filter(move |&at| at > now && last.replace(at) != Some(at))
+    }
+
+    /// The row that superseded this one.
+    pub fn superseded_by(&self) -> Option<MemoryId> {
+        self.superseded.map(|s| s.by)
+    }
+}
+
+/// The earlier of two optional instants; none is never.
+fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+#[cfg(test)]
+mod tests;
