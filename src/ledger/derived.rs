@@ -1,0 +1,162 @@
+//! The rows that follow from a memory's vitals and content: secondary indexes and counters.
+//!
+//! A change writes the difference of this function before and after; `check` compares it with what stands in the
+//! file. So an index can't say anything else than the memory does (law 4).
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::ledger::counters::Sort;
+use crate::ledger::{Context, Ledger};
+use crate::model::{Content, Counted, Kind, MemoryId, Time, Times, Vitals};
+use crate::store::{NsId, PartId, Rows};
+
+/// A row of a secondary index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum IndexRow {
+    /// By creation.
+    ByTime(PartId, Time),
+    /// By fingerprint, while the row is current.
+    ByFingerprint(PartId, crate::model::Tier, [u8; 16]),
+    /// The next instant at which its visibility changes without a write.
+    Due(Time),
+    /// It waits for a vector.
+    Pending(PartId),
+    /// The row that superseded it.
+    Superseded(MemoryId),
+}
+
+/// The index rows that a memory must have, and no other.
+pub(crate) fn index_rows(vitals: &Vitals) -> BTreeSet<IndexRow> {
+    let part = PartId(vitals.place.partition);
+    let mut rows = BTreeSet::from([IndexRow::ByTime(part, vitals.created_at)]);
+    if let Some(fingerprint) = vitals.place.fingerprint.filter(|_| absorbs(vitals)) {
+        rows.insert(IndexRow::ByFingerprint(part, vitals.tier, fingerprint));
+    }
+    if let Some(at) = next_due(&vitals.times, vitals.place.counted) {
+        rows.insert(IndexRow::Due(at));
+    }
+    if vitals.place.slot.is_none() {
+        rows.insert(IndexRow::Pending(part));
+    }
+    if let Some(by) = vitals.times.superseded_by() {
+        rows.insert(IndexRow::Superseded(by));
+    }
+    rows
+}
+
+/// Whether the row can absorb a write, as far as the counters know: current, and of a kind whose repeats mean
+/// nothing. Snapshots are a series, not repeats (MODEL-42).
+fn absorbs(vitals: &Vitals) -> bool {
+    vitals.times.superseded.is_none()
+        && matches!(vitals.place.counted, Counted::Live | Counted::Ahead)
+        && vitals.kind_code != Kind::Snapshot.code()
+}
+
+/// The first instant at which the row counts as something else than it does now.
+pub(crate) fn next_due(times: &Times, counted: Counted) -> Option<Time> {
+    let instants = [times.valid_from, times.valid_to, times.expires_at];
+    instants.into_iter().flatten().filter(|&at| at > Time::MIN && Counted::at(times, at) != counted).filter(|&at| {
+        // An instant that lies before the state that it leads to was already counted is past.
+        Counted::at(times, Time::from_millis(at.as_millis() - 1)) == counted
+    }).min()
+}
+
+/// Sort, name and bytes of every counter that a memory stands in.
+pub(crate) fn counted_in(vitals: &Vitals, content: &Content) -> Vec<(Sort, String, i64)> {
+    let bytes = i64::from(vitals.content_bytes);
+    let mut all = vec![(Sort::Holders, String::new(), 0)];
+    let has_vector = if vitals.place.slot.is_some() { Sort::Vectors } else { Sort::Pending };
+    all.push((has_vector, String::new(), 0));
+    match vitals.place.counted {
+        Counted::Live => {
+            let kind = crate::store::kind_of(vitals, content);
+            all.push((Sort::Live, String::new(), bytes));
+            all.push((Sort::Kind, kind.to_string(), bytes));
+            all.push((Sort::Tier, vitals.tier.as_str().to_owned(), bytes));
+            all.push((Sort::Label, content.scope_label.clone(), bytes));
+            all.extend(content.tags.iter().map(|tag| (Sort::Tag, tag.clone(), bytes)));
+        }
+        Counted::Ahead => all.push((Sort::Ahead, String::new(), bytes)),
+        Counted::Past => all.push((Sort::Past, String::new(), bytes)),
+        Counted::Expired => all.push((Sort::Expired, String::new(), bytes)),
+        Counted::Superseded => all.push((Sort::Superseded, String::new(), bytes)),
+    }
+    all
+}
+
+/// A row of the main table as the derived rows see it.
+pub(crate) type Seen<'r> = Option<(&'r Vitals, &'r Content)>;
+
+impl Ledger<'_, '_> {
+    /// Writes the difference of index rows and counters between a row before and after a change.
+    pub(crate) fn rederive(&mut self, ns: NsId, id: MemoryId, before: Seen<'_>, after: Seen<'_>) -> Result<()> {
+        let old = before.map(|(vitals, _)| index_rows(vitals)).unwrap_or_default();
+        let new = after.map(|(vitals, _)| index_rows(vitals)).unwrap_or_default();
+        for row in old.difference(&new) {
+            self.take_index_row(ns, id, row)?;
+        }
+        for row in new.difference(&old) {
+            self.put_index_row(ns, id, row)?;
+        }
+        for (seen, sign) in [(before, -1), (after, 1)] {
+            let Some((vitals, content)) = seen else { continue };
+            let part = PartId(vitals.place.partition);
+            for (sort, name, bytes) in counted_in(vitals, content) {
+                let rows = if sort == Sort::Holders { i64::from(vitals.place.holders) } else { 1 };
+                self.counters.add(ns, part, sort, &name, sign * rows, sign * bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn put_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
+        match row {
+            IndexRow::ByTime(part, created) => self.tx.put_by_time(ns, *part, *created, id),
+            IndexRow::ByFingerprint(part, tier, fingerprint) => {
+                // Rows beyond the first with an equal fingerprint are duplicates (MODEL-42).
+                if !self.tx.by_fingerprint(ns, *part, *tier, fingerprint, 1)?.is_empty() {
+                    self.counters.add(ns, *part, Sort::Duplicates, "", 1, 0);
+                }
+                self.tx.put_by_fingerprint(ns, *part, *tier, fingerprint, id)
+            }
+            IndexRow::Due(at) => self.tx.put_due(ns, *at, id),
+            IndexRow::Pending(part) => self.tx.put_pending(ns, *part, id),
+            IndexRow::Superseded(by) => self.tx.put_superseded(ns, *by, id),
+        }
+    }
+
+    fn take_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
+        match row {
+            IndexRow::ByTime(part, created) => self.tx.delete_by_time(ns, *part, *created, id).map(|_| ()),
+            IndexRow::ByFingerprint(part, tier, fingerprint) => {
+                self.tx.delete_by_fingerprint(ns, *part, *tier, fingerprint, id)?;
+                if !self.tx.by_fingerprint(ns, *part, *tier, fingerprint, 1)?.is_empty() {
+                    self.counters.add(ns, *part, Sort::Duplicates, "", -1, 0);
+                }
+                Ok(())
+            }
+            IndexRow::Due(at) => self.tx.delete_due(ns, *at, id).map(|_| ()),
+            IndexRow::Pending(part) => self.tx.delete_pending(ns, *part, id).map(|_| ()),
+            IndexRow::Superseded(by) => self.tx.delete_superseded(ns, *by, id).map(|_| ()),
+        }
+    }
+
+    /// Writes vitals and content of a row with all that follows from them. `before` is the row as it stands.
+    pub(crate) fn store_row(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        before: Seen<'_>,
+        mut vitals: Vitals,
+        content: &Content,
+    ) -> Result<Vitals> {
+        vitals.place.counted = Counted::at(&vitals.times, context.now);
+        self.rederive(context.ns, id, before, Some((&vitals, content)))?;
+        self.tx.put_vitals(context.ns, id, &vitals)?;
+        if before.is_none_or(|(_, old)| old != content) {
+            self.tx.put_content(context.ns, id, content)?;
+        }
+        Ok(vitals)
+    }
+}

@@ -1,0 +1,285 @@
+//! What changes, with what it takes along, and why?
+//!
+//! Every mutation is a [`Change`] with its evidence. [`Ledger::apply`] carries it out with all cascades: junction
+//! rows in both directions, secondary indexes, vector slot, counters, journal, tombstone. Ingest and maintenance
+//! decide; nothing else writes truth.
+//!
+//! Invariants: the derived rows of a memory are a function of its vitals and content alone ([`derived`]), so a
+//! change writes the difference between that function before and after, and `check` asks the same function; no
+//! junction row stands without both its ends; every change has an inverse or says that it has none.
+//!
+//! It reads no clock and decides nothing: instants, ids and rules come with the change.
+
+pub(crate) mod counters;
+pub(crate) mod derived;
+mod erase;
+mod holders;
+mod insert;
+mod inverse;
+mod journal;
+mod settle;
+mod supersede;
+mod terms;
+
+use crate::error::{Error, Result};
+use crate::model::{
+    Access, Actor, Content, Delta, Evidence, Holder, Memory, MemoryId, RuleId, RunId, SupersedeMode, Time,
+    TombstoneReason, Vitals,
+};
+use crate::store::control::Clock;
+use crate::store::{NsId, Rows, WriteTx, WriteTx as Tx};
+use crate::text::Secret;
+use crate::vector::UnitVector;
+
+pub(crate) use counters::{Counters, Sort as CounterSort};
+pub(crate) use erase::Erased;
+pub(crate) use inverse::inverse;
+pub(crate) use supersede::Restored;
+
+/// A row that is to be: everything but what the ledger works out itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NewRow {
+    /// Its id, never used before.
+    pub(crate) id: MemoryId,
+    /// Hot part. Slot, counters' state and holder numbers are set by the ledger.
+    pub(crate) vitals: Vitals,
+    /// Cold part. Tags are set by the ledger to what the holder brings.
+    pub(crate) content: Content,
+    /// Statistics, where the caller brought some.
+    pub(crate) access: Access,
+    /// The write that it stands for.
+    pub(crate) holder: Holder,
+    /// Its unit vector; none: pending.
+    pub(crate) vector: Option<UnitVector>,
+    /// Provenance.
+    pub(crate) sources: Vec<MemoryId>,
+}
+
+/// What absorbing a write raises on the row that absorbs it (DEDUP-55); it stays raised (MODEL-8).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Raise {
+    /// The later expiry; none in the inner option is never.
+    pub(crate) expires_at: Option<Option<Time>>,
+    /// The higher significance.
+    pub(crate) significance: Option<crate::model::Significance>,
+    /// The higher importance.
+    pub(crate) importance: Option<f32>,
+    /// Reinforced now.
+    pub(crate) last_reinforced_at: Option<Time>,
+}
+
+/// One mutation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// A new memory.
+    Insert(Box<NewRow>),
+    /// A memory of an export, put back as it was (MODEL-48).
+    Recreate(Box<Memory>),
+    /// A memory absorbs a write: one more holder, or one more of a keyless one.
+    Hold {
+        /// The memory.
+        id: MemoryId,
+        /// The write.
+        holder: Box<Holder>,
+        /// What it raises.
+        raise: Raise,
+    },
+    /// Fields of a memory change in place; version + 1.
+    Update {
+        /// The memory.
+        id: MemoryId,
+        /// The version that the change was decided on.
+        version: u64,
+        /// Hot part as it shall be.
+        vitals: Box<Vitals>,
+        /// Cold part as it shall be; its tags follow from the holders.
+        content: Box<Content>,
+        /// Statistics as they shall be.
+        access: Box<Access>,
+        /// Holders as they shall be, by number.
+        holders: Vec<Holder>,
+        /// A vector that takes the place of the one it has.
+        vector: Option<UnitVector>,
+        /// What changed, for the journal.
+        deltas: Vec<Delta>,
+    },
+    /// A memory takes the place of another (LIFE-6).
+    Supersede {
+        /// The one that steps back.
+        old: MemoryId,
+        /// The one that takes its place.
+        new: MemoryId,
+        /// How.
+        mode: SupersedeMode,
+        /// World time of the change, for the mode `replaced`.
+        at: Time,
+        /// Whether the holders of the old one move to the new one, with share 0.
+        move_holders: bool,
+    },
+    /// A superseded memory becomes live again (LIFE-7).
+    Restore {
+        /// The memory.
+        id: MemoryId,
+    },
+    /// A holder goes; the row goes with its last one (MODEL-8).
+    Detach {
+        /// The memory.
+        id: MemoryId,
+        /// Number of the holder.
+        number: u32,
+        /// Why.
+        reason: TombstoneReason,
+    },
+    /// A memory goes, with all its holders (MODEL-30).
+    Remove {
+        /// The memory.
+        id: MemoryId,
+        /// Why.
+        reason: TombstoneReason,
+        /// What stands in its place.
+        replaced_by: Option<MemoryId>,
+    },
+    /// A memory proves useful (LIFE-18).
+    Reinforce {
+        /// The memory.
+        id: MemoryId,
+        /// By how much; its sign is the direction.
+        by: i64,
+        /// Its new expiry; none: unchanged.
+        expires_at: Option<Time>,
+    },
+}
+
+/// A change with the rule that led to it and what that rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    /// The mutation.
+    pub(crate) change: Change,
+    /// The rule.
+    pub(crate) rule: RuleId,
+    /// What the decision rests on.
+    pub(crate) evidence: Evidence,
+}
+
+impl Entry {
+    /// A change without further evidence.
+    pub(crate) fn new(rule: RuleId, change: Change) -> Self {
+        Entry { change, rule, evidence: Evidence::default() }
+    }
+}
+
+/// Who changes something, when and under which policy: the same for all changes of a unit.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    /// Namespace of the unit.
+    pub(crate) ns: NsId,
+    /// Transaction time.
+    pub(crate) now: Time,
+    /// Who.
+    pub(crate) actor: Actor,
+    /// In which run.
+    pub(crate) run: Option<RunId>,
+    /// Number of the policy in force.
+    pub(crate) policy_number: u64,
+    /// Hash of the policy in force.
+    pub(crate) policy_hash: [u8; 8],
+}
+
+/// What applying a change did, for the answer to the caller.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Applied {
+    /// Rows that are gone.
+    pub(crate) erased: Vec<Erased>,
+    /// Holders left on the row that a holder was detached from.
+    pub(crate) holders_left: Option<u32>,
+    /// What restoring did.
+    pub(crate) restored: Option<Restored>,
+}
+
+/// The one writer of truth within a transaction.
+pub(crate) struct Ledger<'a, 't> {
+    pub(crate) tx: &'a mut Tx<'t>,
+    pub(crate) clock: Clock,
+    pub(crate) counters: Counters,
+    pub(crate) secret: &'a Secret,
+}
+
+impl<'a, 't> Ledger<'a, 't> {
+    /// Opens the ledger of a transaction at clock `now`: the commit gets the next number, and a time that does not
+    /// run backwards (MODEL-38).
+    pub(crate) fn open(tx: &'a mut WriteTx<'t>, secret: &'a Secret, now: Time) -> Result<Self> {
+        let mut clock = tx.clock()?;
+        clock.commit += 1;
+        clock.at_ms = clock.at_ms.max(now.as_millis());
+        Ok(Ledger { tx, clock, counters: Counters::default(), secret })
+    }
+
+    /// Transaction time.
+    pub(crate) fn now(&self) -> Time {
+        Time::from_millis(self.clock.at_ms)
+    }
+
+    /// Carries out one change with all its cascades.
+    ///
+    /// # Errors
+    /// `Conflict` when the state forbids it, `Corrupted` when a row that must exist is missing; the transaction
+    /// must then be given up.
+    pub(crate) fn apply(&mut self, context: &Context, entry: Entry) -> Result<Applied> {
+        let Entry { change, rule, evidence } = entry;
+        let why = Why { rule, evidence };
+        match change {
+            Change::Insert(row) => self.insert(context, *row, why),
+            Change::Recreate(memory) => self.recreate(context, *memory, why),
+            Change::Hold { id, holder, raise } => self.hold(context, id, *holder, raise, why),
+            Change::Update { id, version, vitals, content, access, holders, vector, deltas } => {
+                let next = Next { vitals: *vitals, content: *content, access: *access, holders, vector };
+                self.update(context, (id, version), next, deltas, why)
+            }
+            Change::Supersede { old, new, mode, at, move_holders } => {
+                self.supersede(context, (old, new), (mode, at), move_holders, why)
+            }
+            Change::Restore { id } => self.restore(context, id, why),
+            Change::Detach { id, number, reason } => self.detach(context, id, number, reason, why),
+            Change::Remove { id, reason, replaced_by } => self.remove(context, id, (reason, replaced_by), why),
+            Change::Reinforce { id, by, expires_at } => self.reinforce(context, id, by, expires_at, why),
+        }
+    }
+
+    /// Writes what was kept back: counters and clock.
+    pub(crate) fn finish(mut self) -> Result<Clock> {
+        let counters = std::mem::take(&mut self.counters);
+        counters.write(self.tx)?;
+        self.tx.put_clock(&self.clock)?;
+        Ok(self.clock)
+    }
+
+    /// Vitals and content of a row that must be there.
+    pub(crate) fn load(&self, ns: NsId, id: MemoryId) -> Result<(Vitals, Content)> {
+        let vitals = self.tx.vitals(ns, id)?.ok_or_else(|| gone(id))?;
+        let content = self.tx.content(ns, id)?.ok_or_else(|| {
+            Error::corrupted("memory", id.as_bytes(), "vitals without content")
+        })?;
+        Ok((vitals, content))
+    }
+}
+
+/// The rule and the evidence of the change at hand.
+#[derive(Clone, Debug)]
+pub(crate) struct Why {
+    pub(crate) rule: RuleId,
+    pub(crate) evidence: Evidence,
+}
+
+/// A row as an update leaves it.
+pub(crate) struct Next {
+    pub(crate) vitals: Vitals,
+    pub(crate) content: Content,
+    pub(crate) access: Access,
+    pub(crate) holders: Vec<Holder>,
+    pub(crate) vector: Option<UnitVector>,
+}
+
+/// The row that a change was decided on is no longer there.
+fn gone(id: MemoryId) -> Error {
+    Error::NotFound { what: "memory", name: id.to_string() }
+}

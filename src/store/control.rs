@@ -1,0 +1,101 @@
+//! Small rows that belong to the engine: the identity of the file, its clock and numbers, names and runs.
+
+use serde::{Deserialize, Serialize};
+
+/// What a file is: written once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    /// Version of the file format.
+    pub(crate) format: u32,
+    /// Secret of the HMACs (MODEL-28).
+    pub(crate) secret: [u8; 32],
+}
+
+/// What moves with every commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Clock {
+    /// Number of the commit.
+    pub(crate) commit: u64,
+    /// Transaction time of the commit, milliseconds since 1970; never less than in the commit before (MODEL-38).
+    pub(crate) at_ms: i64,
+    /// Number of the next journal row.
+    pub(crate) next_seq: u64,
+    /// Number of the next namespace.
+    pub(crate) next_ns: u32,
+    /// Number of the next embedding space.
+    pub(crate) next_space: u16,
+    /// Number of the policy in force; 0 is the built-in one.
+    pub(crate) policy: u64,
+    /// Space that searches use; 0 while none is known.
+    pub(crate) space: u16,
+}
+
+/// A namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NamespaceRow {
+    /// Its number, never used again.
+    pub(crate) number: u32,
+    /// Transaction time of its first write.
+    pub(crate) created_ms: i64,
+    /// Number of its next partition; 0 is the shared one.
+    pub(crate) next_part: u32,
+    /// Number of its next category or entity.
+    pub(crate) next_term: u32,
+    /// Content known before this instant may be gone (MODEL-18).
+    pub(crate) horizon_known_ms: i64,
+    /// Content valid before this instant may be gone (MODEL-18).
+    pub(crate) horizon_valid_ms: i64,
+    /// It is being dropped: hidden already, its rows go in slices.
+    pub(crate) dropping: bool,
+}
+
+/// An embedding space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SpaceRow {
+    /// Name of the model, or `caller` where vectors are the caller's own.
+    pub(crate) name: String,
+    /// Dimensions.
+    pub(crate) dim: u32,
+}
+
+/// State of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RunState {
+    /// At work, or left in the middle.
+    Open,
+    /// Finished.
+    Done,
+    /// Being taken back.
+    Undoing,
+    /// Taken back.
+    Undone,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunRow {
+    /// What it does: `import`.
+    pub(crate) what: String,
+    /// Transaction time of its start.
+    pub(crate) started_ms: i64,
+    /// How far it is.
+    pub(crate) state: RunState,
+}
+
+/// How many slots an index has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SlotHead {
+    /// Slots given out so far: the next new one has this number.
+    pub(crate) len: u32,
+    /// Slots that hold a vector.
+    pub(crate) used: u32,
+}
+
+/// A counter: rows and, where it makes sense, their bytes of content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CounterRow {
+    /// How many.
+    pub(crate) rows: i64,
+    /// Bytes of their content.
+    pub(crate) bytes: i64,
+}

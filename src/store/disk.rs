@@ -1,0 +1,148 @@
+//! Where files are: the seam between the store and the file system.
+//!
+//! Production uses [`Folder`]; the crash simulator puts its own [`Disk`] here, which forgets unsynced writes, tears
+//! sectors and fails on demand. Unix-only steps (owner-only permissions, syncing a folder) stand in this file alone.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Bound;
+use std::path::Path;
+
+use redb::backends::FileBackend;
+use redb::{BackendError, StorageBackend};
+
+/// The operations on files that the store needs besides reading and writing them.
+pub trait Disk: Debug + Send + Sync {
+    /// Whether there is something by this name.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Opens a file that exists; `write` opens it for writing as well.
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn StorageBackend>>;
+    /// Creates an empty file that only its owner can read; fails when there is one.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>>;
+    /// Gives the file a second name; fails when that is taken.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives the file another name, in place of whatever had that.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Takes a name away.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names of a folder durable.
+    fn sync_folder(&self, file: &Path) -> io::Result<()>;
+    /// Length of a file in bytes.
+    fn len(&self, path: &Path) -> io::Result<u64>;
+}
+
+/// The file system.
+#[derive(Debug, Default)]
+pub(crate) struct Folder;
+
+impl Disk for Folder {
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        match fs::symlink_metadata(path) {
+            Ok(_) => Ok(true),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(why) => Err(why),
+        }
+    }
+
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn StorageBackend>> {
+        backend(OpenOptions::new().read(true).write(write).open(path)?)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        backend(options.open(path)?)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    #[cfg(unix)]
+    fn sync_folder(&self, file: &Path) -> io::Result<()> {
+        let parent = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(parent)?.sync_all()
+    }
+
+    /// Elsewhere than on Unix a folder can't be synced; the file system's own journal has to do.
+    #[cfg(not(unix))]
+    fn sync_folder(&self, _file: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+}
+
+fn backend(file: File) -> io::Result<Box<dyn StorageBackend>> {
+    match FileBackend::new(file) {
+        Ok(backend) => Ok(Box::new(backend)),
+        Err(why) => Err(io::Error::other(why)),
+    }
+}
+
+/// A boxed backend as redb takes it. Every method is passed on: one that is not would lose the file lock silently.
+#[derive(Debug)]
+pub(crate) struct Medium(pub(crate) Box<dyn StorageBackend>);
+
+impl StorageBackend for Medium {
+    fn len(&self) -> Result<u64, io::Error> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), io::Error> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> Result<(), io::Error> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        self.0.write(offset, data)
+    }
+
+    fn close(&self) -> Result<(), io::Error> {
+        self.0.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.0.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.0.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.0.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.0.query_lock_range(start, end)
+    }
+}

@@ -1,0 +1,308 @@
+//! Every key of the file, built here and nowhere else.
+//!
+//! Numbers are big-endian so that byte order is number order; instants have their sign bit flipped for the same
+//! reason. The namespace's number stands first in every key that belongs to one: dropping a namespace is a range
+//! delete, and no range can cross from one tenant to another by mistake. A text is followed by a NUL, which no name
+//! may hold, so that no text is a prefix of another.
+//!
+//! ```text
+//! namespace        name                          partition       ns | name
+//! partition_name   ns | part                     space           space
+//! run              ns | run                      policy          number(8)
+//! slot, vector     ns | part | space | block     slot_head       ns | part | space
+//! slot_free        ns | part | space | died(8) | slot
+//! vitals memory access tombstone  ns | id        holder          ns | id | number
+//! holder_key       ns | key NUL | id | number    holder_tag      ns | tag NUL | id | number
+//! holder_run       ns | run | id | number
+//! term             ns | sort | name              term_name       ns | sort | term
+//! junction         ns | id | sort | target | role
+//! junction_back    ns | sort | target | id | role
+//! superseded       ns | new | old                journal         ns | seq(8)
+//! journal_subject  ns | id | seq(8)              tombstone_hash  ns | hash(32) | id
+//! by_time          ns | part | created(8) | id   pending         ns | part | id
+//! by_fingerprint   ns | part | tier | fp(16) | id
+//! due              ns | at(8) | id               counter         ns | part | sort | name
+//! ```
+//! ns, part, block, slot, number and term take 4 bytes, space 2, sort and tier 1, ids 16.
+
+use crate::model::{MemoryId, RunId, Tier, Time};
+
+/// Number of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct NsId(pub(crate) u32);
+
+/// Number of a partition in its namespace; 0 is the shared one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PartId(pub(crate) u32);
+
+/// Number of an embedding space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SpaceId(pub(crate) u16);
+
+/// One vector index: a partition in an embedding space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct IndexId {
+    pub(crate) ns: NsId,
+    pub(crate) part: PartId,
+    pub(crate) space: SpaceId,
+}
+
+/// What a junction row joins a memory to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Junction {
+    /// A category, by term.
+    Category = 1,
+    /// An entity, by term, with a role.
+    Entity = 2,
+    /// Another memory, with a relation.
+    Link = 3,
+    /// A memory that it was made from.
+    Source = 4,
+}
+
+impl Junction {
+    /// The sort with a code from disk.
+    pub(crate) const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Junction::Category),
+            2 => Some(Junction::Entity),
+            3 => Some(Junction::Link),
+            4 => Some(Junction::Source),
+            _ => None,
+        }
+    }
+}
+
+/// A key under construction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Key(Vec<u8>);
+
+impl Key {
+    fn new(capacity: usize) -> Self {
+        Key(Vec::with_capacity(capacity))
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn u32(self, number: u32) -> Self {
+        self.bytes(&number.to_be_bytes())
+    }
+
+    fn u64(self, number: u64) -> Self {
+        self.bytes(&number.to_be_bytes())
+    }
+
+    fn text(self, text: &str) -> Self {
+        debug_assert!(!text.contains('\0'), "names hold no NUL");
+        self.bytes(text.as_bytes()).bytes(&[0])
+    }
+
+    fn time(self, time: Time) -> Self {
+        self.u64((time.as_millis() as u64) ^ (1 << 63))
+    }
+
+    fn index(self, index: IndexId) -> Self {
+        self.u32(index.ns.0).u32(index.part.0).bytes(&index.space.0.to_be_bytes())
+    }
+}
+
+impl std::ops::Deref for Key {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Everything of a namespace: the prefix of all its keys.
+pub(crate) fn ns(ns: NsId) -> Key {
+    Key::new(4).u32(ns.0)
+}
+
+pub(crate) fn ns_part(ns: NsId, part: PartId) -> Key {
+    Key::new(8).u32(ns.0).u32(part.0)
+}
+
+pub(crate) fn partition(ns: NsId, name: &str) -> Key {
+    Key::new(4 + name.len()).u32(ns.0).bytes(name.as_bytes())
+}
+
+pub(crate) fn space(space: SpaceId) -> Key {
+    Key::new(2).bytes(&space.0.to_be_bytes())
+}
+
+pub(crate) fn run(ns: NsId, run: RunId) -> Key {
+    Key::new(20).u32(ns.0).bytes(run.as_bytes())
+}
+
+pub(crate) fn policy(number: u64) -> Key {
+    Key::new(8).u64(number)
+}
+
+pub(crate) fn index(index: IndexId) -> Key {
+    Key::new(10).index(index)
+}
+
+pub(crate) fn block(index: IndexId, block: u32) -> Key {
+    Key::new(14).index(index).u32(block)
+}
+
+pub(crate) fn slot_free(index: IndexId, died: u64, slot: u32) -> Key {
+    Key::new(22).index(index).u64(died).u32(slot)
+}
+
+pub(crate) fn memory(ns: NsId, id: MemoryId) -> Key {
+    Key::new(20).u32(ns.0).bytes(id.as_bytes())
+}
+
+pub(crate) fn holder(ns: NsId, id: MemoryId, number: u32) -> Key {
+    Key::new(24).u32(ns.0).bytes(id.as_bytes()).u32(number)
+}
+
+pub(crate) fn holder_key_prefix(ns: NsId, key: &str) -> Key {
+    Key::new(5 + key.len()).u32(ns.0).text(key)
+}
+
+pub(crate) fn holder_key(ns: NsId, key: &str, id: MemoryId, number: u32) -> Key {
+    Key::new(25 + key.len()).u32(ns.0).text(key).bytes(id.as_bytes()).u32(number)
+}
+
+pub(crate) fn holder_run_prefix(ns: NsId, run: RunId) -> Key {
+    Key::new(20).u32(ns.0).bytes(run.as_bytes())
+}
+
+pub(crate) fn holder_run(ns: NsId, run: RunId, id: MemoryId, number: u32) -> Key {
+    Key::new(40).u32(ns.0).bytes(run.as_bytes()).bytes(id.as_bytes()).u32(number)
+}
+
+pub(crate) fn term(ns: NsId, sort: Junction, name: &str) -> Key {
+    Key::new(5 + name.len()).u32(ns.0).bytes(&[sort as u8]).bytes(name.as_bytes())
+}
+
+pub(crate) fn term_name(ns: NsId, sort: Junction, term: u32) -> Key {
+    Key::new(9).u32(ns.0).bytes(&[sort as u8]).u32(term)
+}
+
+/// `target` is a term or an id, `role` a role or a relation, empty for categories and sources.
+pub(crate) fn junction(ns: NsId, id: MemoryId, sort: Junction, target: &[u8], role: &str) -> Key {
+    Key::new(40).u32(ns.0).bytes(id.as_bytes()).bytes(&[sort as u8]).bytes(target).bytes(role.as_bytes())
+}
+
+pub(crate) fn junction_sort(ns: NsId, id: MemoryId, sort: Junction) -> Key {
+    Key::new(21).u32(ns.0).bytes(id.as_bytes()).bytes(&[sort as u8])
+}
+
+pub(crate) fn junction_back(ns: NsId, sort: Junction, target: &[u8], id: MemoryId, role: &str) -> Key {
+    Key::new(40).u32(ns.0).bytes(&[sort as u8]).bytes(target).bytes(id.as_bytes()).bytes(role.as_bytes())
+}
+
+pub(crate) fn junction_back_prefix(ns: NsId, sort: Junction, target: &[u8]) -> Key {
+    Key::new(21).u32(ns.0).bytes(&[sort as u8]).bytes(target)
+}
+
+pub(crate) fn superseded(ns: NsId, new: MemoryId, old: MemoryId) -> Key {
+    Key::new(36).u32(ns.0).bytes(new.as_bytes()).bytes(old.as_bytes())
+}
+
+pub(crate) fn journal(ns: NsId, seq: u64) -> Key {
+    Key::new(12).u32(ns.0).u64(seq)
+}
+
+pub(crate) fn journal_subject(ns: NsId, id: MemoryId, seq: u64) -> Key {
+    Key::new(28).u32(ns.0).bytes(id.as_bytes()).u64(seq)
+}
+
+pub(crate) fn tombstone_hash_prefix(ns: NsId, hash: &[u8; 32]) -> Key {
+    Key::new(36).u32(ns.0).bytes(hash)
+}
+
+pub(crate) fn tombstone_hash(ns: NsId, hash: &[u8; 32], id: MemoryId) -> Key {
+    Key::new(52).u32(ns.0).bytes(hash).bytes(id.as_bytes())
+}
+
+pub(crate) fn by_time(ns: NsId, part: PartId, created: Time, id: MemoryId) -> Key {
+    Key::new(32).u32(ns.0).u32(part.0).time(created).bytes(id.as_bytes())
+}
+
+pub(crate) fn by_fingerprint_prefix(ns: NsId, part: PartId, tier: Tier, fingerprint: &[u8; 16]) -> Key {
+    Key::new(25).u32(ns.0).u32(part.0).bytes(&[tier.code()]).bytes(fingerprint)
+}
+
+pub(crate) fn by_fingerprint(ns: NsId, part: PartId, tier: Tier, fingerprint: &[u8; 16], id: MemoryId) -> Key {
+    by_fingerprint_prefix(ns, part, tier, fingerprint).bytes(id.as_bytes())
+}
+
+pub(crate) fn pending(ns: NsId, part: PartId, id: MemoryId) -> Key {
+    Key::new(24).u32(ns.0).u32(part.0).bytes(id.as_bytes())
+}
+
+pub(crate) fn due(ns: NsId, at: Time, id: MemoryId) -> Key {
+    Key::new(28).u32(ns.0).time(at).bytes(id.as_bytes())
+}
+
+/// The first key of `due` that lies after `at`.
+pub(crate) fn due_after(ns: NsId, at: Time) -> Key {
+    Key::new(12).u32(ns.0).u64(((at.as_millis() as u64) ^ (1 << 63)) + 1)
+}
+
+pub(crate) fn counter(ns: NsId, part: PartId, sort: u8, name: &str) -> Key {
+    Key::new(9 + name.len()).u32(ns.0).u32(part.0).bytes(&[sort]).bytes(name.as_bytes())
+}
+
+/// The first key after every key that begins with `prefix`; none when there is no such key.
+pub(crate) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// Reads numbers and ids back out of a key, from its front.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Parts<'a> {
+    /// The next `N` bytes; none when the key is too short.
+    pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    pub(crate) fn id(&mut self) -> Option<MemoryId> {
+        self.take().map(MemoryId::from_bytes)
+    }
+
+    pub(crate) fn time(&mut self) -> Option<Time> {
+        self.u64().map(|bits| Time::from_millis((bits ^ (1 << 63)) as i64))
+    }
+
+    /// The text up to the next NUL.
+    pub(crate) fn text(&mut self) -> Option<&'a str> {
+        let end = self.0.iter().position(|&b| b == 0)?;
+        let (text, rest) = self.0.split_at_checked(end)?;
+        self.0 = rest.get(1..)?;
+        std::str::from_utf8(text).ok()
+    }
+
+    /// All that is left, as text.
+    pub(crate) fn rest(self) -> Option<&'a str> {
+        std::str::from_utf8(self.0).ok()
+    }
+}

@@ -1,0 +1,404 @@
+//! The typed reads of every table, for snapshots and write transactions alike.
+
+use std::ops::ControlFlow;
+
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+use crate::model::{Access, Content, Holder, JournalRow, Kind, MemoryId, RunId, Tier, Time, Tombstone, Vitals};
+use crate::record;
+use crate::store::control::{Clock, CounterRow, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow};
+use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
+use crate::store::tables::Table;
+use crate::store::tx::{Read, Walk};
+
+/// Key of the identity row.
+pub(super) const IDENTITY: &[u8] = b"identity";
+/// Key of the clock row.
+pub(super) const CLOCK: &[u8] = b"clock";
+
+/// One junction row: what the memory is joined to, and in which role.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct JunctionRow {
+    /// Sort of the other end.
+    pub(crate) sort: Junction,
+    /// Term (4 bytes) or id (16 bytes) of the other end.
+    pub(crate) target: Vec<u8>,
+    /// Role or relation.
+    pub(crate) role: String,
+}
+
+impl Junction {
+    /// Bytes of the other end in a key.
+    pub(crate) const fn target_bytes(self) -> usize {
+        match self {
+            Junction::Category | Junction::Entity => 4,
+            Junction::Link | Junction::Source => 16,
+        }
+    }
+}
+
+/// Typed reads; everything that can look and walk has them.
+pub(crate) trait Rows: Read {
+    /// A value decoded by `decode`.
+    fn row<T>(&self, table: Table, key: &[u8], decode: impl Fn(&[u8], &[u8]) -> Result<T>) -> Result<Option<T>> {
+        let mut found = None;
+        self.look(table, key, &mut |bytes| {
+            found = Some(decode(key, bytes)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn meta<T: DeserializeOwned>(&self, table: Table, key: &[u8]) -> Result<Option<T>> {
+        self.row(table, key, |key, bytes| record::decode_meta(table.name(), key, bytes))
+    }
+
+    fn identity(&self) -> Result<Option<Identity>> {
+        self.meta(Table::Meta, IDENTITY)
+    }
+
+    fn clock(&self) -> Result<Clock> {
+        self.meta(Table::Meta, CLOCK)?.ok_or_else(|| Error::corrupted(Table::Meta.name(), CLOCK, "no clock row"))
+    }
+
+    fn namespace(&self, name: &str) -> Result<Option<NamespaceRow>> {
+        self.meta(Table::Namespace, name.as_bytes())
+    }
+
+    /// Every namespace by name, those that are being dropped as well.
+    fn namespaces(&self) -> Result<Vec<(String, NamespaceRow)>> {
+        let mut all = Vec::new();
+        self.walk(Table::Namespace, &Walk::all(), &mut |key, bytes| {
+            let name = Parts(key).rest().ok_or_else(|| bad_key(Table::Namespace, key))?;
+            all.push((name.to_owned(), record::decode_meta(Table::Namespace.name(), key, bytes)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    fn partition(&self, ns: NsId, name: &str) -> Result<Option<PartId>> {
+        Ok(self.meta::<u32>(Table::Partition, &keys::partition(ns, name))?.map(PartId))
+    }
+
+    /// Name of an agent's partition; the shared one has none.
+    fn partition_name(&self, ns: NsId, part: PartId) -> Result<Option<String>> {
+        self.meta(Table::PartitionName, &keys::ns_part(ns, part))
+    }
+
+    /// The agents' partitions of a namespace by name.
+    fn partitions(&self, ns: NsId) -> Result<Vec<(String, PartId)>> {
+        let mut all = Vec::new();
+        self.walk(Table::Partition, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
+            let mut parts = Parts(key);
+            parts.u32();
+            let name = parts.rest().ok_or_else(|| bad_key(Table::Partition, key))?;
+            all.push((name.to_owned(), PartId(record::decode_meta(Table::Partition.name(), key, bytes)?)));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    fn space(&self, space: SpaceId) -> Result<Option<SpaceRow>> {
+        self.meta(Table::Space, &keys::space(space))
+    }
+
+    fn run(&self, ns: NsId, run: RunId) -> Result<Option<RunRow>> {
+        self.meta(Table::Run, &keys::run(ns, run))
+    }
+
+    fn policy_text(&self, number: u64) -> Result<Option<String>> {
+        self.meta(Table::Policy, &keys::policy(number))
+    }
+
+    fn slot_head(&self, index: IndexId) -> Result<SlotHead> {
+        Ok(self.meta(Table::SlotHead, &keys::index(index))?.unwrap_or_default())
+    }
+
+    /// The indexes of a namespace, or of all, with their slot heads.
+    fn slot_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, SlotHead)>> {
+        let mut all = Vec::new();
+        let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
+        self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
+            let index = index_of(&mut Parts(key)).ok_or_else(|| bad_key(Table::SlotHead, key))?;
+            all.push((index, record::decode_meta(Table::SlotHead.name(), key, bytes)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The slot of an index that has been free for longest.
+    fn free_slot(&self, index: IndexId) -> Result<Option<(u64, u32)>> {
+        let mut found = None;
+        self.walk(Table::SlotFree, &Walk::prefix(&keys::index(index)), &mut |key, _| {
+            let mut parts = Parts(key);
+            index_of(&mut parts);
+            let (Some(died), Some(slot)) = (parts.u64(), parts.u32()) else {
+                return Err(bad_key(Table::SlotFree, key));
+            };
+            found = Some((died, slot));
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
+    /// The blocks of codes of a walk, decoded by `visit` itself.
+    fn slot_blocks(
+        &self,
+        walk: &Walk,
+        visit: &mut dyn FnMut(IndexId, u32, &[u8], &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.walk(Table::Slot, walk, &mut |key, bytes| {
+            let mut parts = Parts(key);
+            let place = index_of(&mut parts).zip(parts.u32());
+            let (index, block) = place.ok_or_else(|| bad_key(Table::Slot, key))?;
+            visit(index, block, key, bytes)
+        })
+    }
+
+    fn vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
+        self.row(Table::Vitals, &keys::memory(ns, id), record::decode_vitals)
+    }
+
+    fn content(&self, ns: NsId, id: MemoryId) -> Result<Option<Content>> {
+        self.row(Table::Memory, &keys::memory(ns, id), record::decode_content)
+    }
+
+    /// Only the text of a memory.
+    fn text(&self, ns: NsId, id: MemoryId) -> Result<Option<String>> {
+        self.row(Table::Memory, &keys::memory(ns, id), record::decode_text)
+    }
+
+    fn access(&self, ns: NsId, id: MemoryId) -> Result<Access> {
+        Ok(self.row(Table::Access, &keys::memory(ns, id), record::decode_access)?.unwrap_or_default())
+    }
+
+    /// The holders of a memory by number.
+    fn holders(&self, ns: NsId, id: MemoryId) -> Result<Vec<Holder>> {
+        let mut all = Vec::new();
+        self.walk(Table::Holder, &Walk::prefix(&keys::memory(ns, id)), &mut |key, bytes| {
+            all.push(record::decode_holder(key, bytes)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    fn holder(&self, ns: NsId, id: MemoryId, number: u32) -> Result<Option<Holder>> {
+        self.row(Table::Holder, &keys::holder(ns, id, number), record::decode_holder)
+    }
+
+    /// Every row that holds, or held, `key`, with the number of the holder.
+    fn holders_of_key(&self, ns: NsId, key: &str) -> Result<Vec<(MemoryId, u32)>> {
+        self.id_and_number(Table::HolderKey, &keys::holder_key_prefix(ns, key))
+    }
+
+    /// Every holder that brought `tag`.
+    fn holders_of_tag(&self, ns: NsId, tag: &str) -> Result<Vec<(MemoryId, u32)>> {
+        self.id_and_number(Table::HolderTag, &keys::holder_key_prefix(ns, tag))
+    }
+
+    /// At most `most` of the holders that came with `run`.
+    fn holders_of_run(&self, ns: NsId, run: RunId, most: usize) -> Result<Vec<(MemoryId, u32)>> {
+        let mut all = Vec::new();
+        self.walk(Table::HolderRun, &Walk::prefix(&keys::holder_run_prefix(ns, run)), &mut |key, _| {
+            all.push(tail(Table::HolderRun, key)?);
+            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
+    /// The id and number at the end of every key that begins with `prefix`.
+    fn id_and_number(&self, table: Table, prefix: &[u8]) -> Result<Vec<(MemoryId, u32)>> {
+        let mut all = Vec::new();
+        self.walk(table, &Walk::prefix(prefix), &mut |key, _| {
+            all.push(tail(table, key)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// Number of a category or entity.
+    fn term(&self, ns: NsId, sort: Junction, name: &str) -> Result<Option<u32>> {
+        self.meta(Table::Term, &keys::term(ns, sort, name))
+    }
+
+    /// Name of a category or entity.
+    fn term_name(&self, ns: NsId, sort: Junction, term: u32) -> Result<Option<String>> {
+        self.meta(Table::TermName, &keys::term_name(ns, sort, term))
+    }
+
+    /// What a memory is joined to, of every sort.
+    fn junctions(&self, ns: NsId, id: MemoryId) -> Result<Vec<JunctionRow>> {
+        let mut all = Vec::new();
+        self.walk(Table::Junction, &Walk::prefix(&keys::memory(ns, id)), &mut |key, _| {
+            let mut parts = Parts(key);
+            let (_, _) = (parts.u32(), parts.id());
+            let row = junction_row(&mut parts, true).ok_or_else(|| bad_key(Table::Junction, key))?;
+            all.push(row.0);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The memories that are joined to a target, with their roles.
+    fn joined_to(&self, ns: NsId, sort: Junction, target: &[u8]) -> Result<Vec<(MemoryId, String)>> {
+        let mut all = Vec::new();
+        self.walk(Table::JunctionBack, &Walk::prefix(&keys::junction_back_prefix(ns, sort, target)), &mut |key, _| {
+            let mut parts = Parts(key);
+            parts.u32();
+            let row = junction_row(&mut parts, false).ok_or_else(|| bad_key(Table::JunctionBack, key))?;
+            let (row, Some(id)) = row else { return Err(bad_key(Table::JunctionBack, key)) };
+            all.push((id, row.role));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The rows that `new` superseded.
+    fn superseded_by(&self, ns: NsId, new: MemoryId) -> Result<Vec<MemoryId>> {
+        let mut all = Vec::new();
+        self.walk(Table::Superseded, &Walk::prefix(&keys::memory(ns, new)), &mut |key, _| {
+            let mut parts = Parts(key);
+            let (_, _) = (parts.u32(), parts.id());
+            all.push(parts.id().ok_or_else(|| bad_key(Table::Superseded, key))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The journal rows of a memory, oldest first.
+    fn journal_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<JournalRow>> {
+        let mut seqs = Vec::new();
+        self.walk(Table::JournalSubject, &Walk::prefix(&keys::memory(ns, id)), &mut |key, _| {
+            let mut parts = Parts(key);
+            let (_, _) = (parts.u32(), parts.id());
+            seqs.push(parts.u64().ok_or_else(|| bad_key(Table::JournalSubject, key))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        seqs.into_iter().filter_map(|seq| self.journal_row(ns, seq).transpose()).collect()
+    }
+
+    fn journal_row(&self, ns: NsId, seq: u64) -> Result<Option<JournalRow>> {
+        self.row(Table::Journal, &keys::journal(ns, seq), record::decode_journal)
+    }
+
+    fn tombstone(&self, ns: NsId, id: MemoryId) -> Result<Option<Tombstone>> {
+        self.row(Table::Tombstone, &keys::memory(ns, id), record::decode_tombstone)
+    }
+
+    /// The tombstones with the HMAC of a key or of a content.
+    fn tombstones_of_hash(&self, ns: NsId, hash: &[u8; 32]) -> Result<Vec<MemoryId>> {
+        let mut all = Vec::new();
+        self.walk(Table::TombstoneHash, &Walk::prefix(&keys::tombstone_hash_prefix(ns, hash)), &mut |key, _| {
+            let mut parts = Parts(key);
+            let (_, _) = (parts.u32(), parts.take::<32>());
+            all.push(parts.id().ok_or_else(|| bad_key(Table::TombstoneHash, key))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The rows of a partition and tier with a fingerprint, in id order, at most `most`.
+    fn by_fingerprint(
+        &self,
+        ns: NsId,
+        part: PartId,
+        tier: Tier,
+        fingerprint: &[u8; 16],
+        most: usize,
+    ) -> Result<Vec<MemoryId>> {
+        let mut all = Vec::new();
+        let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, fingerprint));
+        self.walk(Table::ByFingerprint, &walk, &mut |key, _| {
+            all.push(last_id(Table::ByFingerprint, key)?);
+            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
+    /// The earliest instants that lie at or before `until`, at most `most`.
+    fn due(&self, ns: NsId, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
+        let mut all = Vec::new();
+        let walk = Walk::prefix(&keys::ns(ns)).before(&keys::due_after(ns, until));
+        self.walk(Table::Due, &walk, &mut |key, _| {
+            let mut parts = Parts(key);
+            parts.u32();
+            all.push(parts.time().zip(parts.id()).ok_or_else(|| bad_key(Table::Due, key))?);
+            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
+    fn counter(&self, ns: NsId, part: PartId, sort: u8, name: &str) -> Result<CounterRow> {
+        Ok(self.meta(Table::Counter, &keys::counter(ns, part, sort, name))?.unwrap_or_default())
+    }
+
+    /// Every counter of a namespace: partition, sort, name and value.
+    fn counters(&self, ns: NsId) -> Result<Vec<(PartId, u8, String, CounterRow)>> {
+        let mut all = Vec::new();
+        self.walk(Table::Counter, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
+            let mut parts = Parts(key);
+            parts.u32();
+            let place = parts.u32().zip(parts.take::<1>());
+            let (Some((part, [sort])), Some(name)) = (place, parts.rest()) else {
+                return Err(bad_key(Table::Counter, key));
+            };
+            all.push((PartId(part), sort, name.to_owned(), record::decode_meta(Table::Counter.name(), key, bytes)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// One f32 vector, appended to `out`; false when the slot holds none.
+    fn vector(&self, index: IndexId, dim: usize, slot: u32, out: &mut Vec<f32>) -> Result<bool> {
+        let per = record::vectors_per_block(dim) as u32;
+        let key = keys::block(index, slot / per);
+        let mut present = false;
+        self.look(Table::Vector, &key, &mut |bytes| {
+            present = record::read_vector(&key, bytes, dim, (slot % per) as usize, out)?;
+            Ok(())
+        })?;
+        Ok(present)
+    }
+}
+
+impl<T: Read + ?Sized> Rows for T {}
+
+/// Kind of a row, for which a custom one needs the content.
+pub(crate) fn kind_of(vitals: &Vitals, content: &Content) -> Kind {
+    Kind::from_code(vitals.kind_code, content.custom_kind.as_deref()).unwrap_or_default()
+}
+
+/// A key that is not built as `keys` builds it.
+pub(crate) fn bad_key(table: Table, key: &[u8]) -> Error {
+    Error::corrupted(table.name(), key, "the key is not one of this table")
+}
+
+/// Index at the front of a key.
+pub(crate) fn index_of(parts: &mut Parts<'_>) -> Option<IndexId> {
+    let (ns, part) = (parts.u32()?, parts.u32()?);
+    let space = u16::from_be_bytes(parts.take::<2>()?);
+    Some(IndexId { ns: NsId(ns), part: PartId(part), space: SpaceId(space) })
+}
+
+/// Id and number at the end of a key.
+fn tail(table: Table, key: &[u8]) -> Result<(MemoryId, u32)> {
+    let at = key.len().checked_sub(20).and_then(|at| key.get(at..));
+    let mut parts = Parts(at.unwrap_or_default());
+    parts.id().zip(parts.u32()).ok_or_else(|| bad_key(table, key))
+}
+
+/// Id at the end of a key.
+pub(crate) fn last_id(table: Table, key: &[u8]) -> Result<MemoryId> {
+    let at = key.len().checked_sub(16).and_then(|at| key.get(at..));
+    Parts(at.unwrap_or_default()).id().ok_or_else(|| bad_key(table, key))
+}
+
+/// Sort, target and role of a junction key behind its memory (`forward`), or with the memory between.
+fn junction_row(parts: &mut Parts<'_>, forward: bool) -> Option<(JunctionRow, Option<MemoryId>)> {
+    let sort = Junction::from_code(u8::from_be_bytes(parts.take::<1>()?))?;
+    let (target, rest) = parts.0.split_at_checked(sort.target_bytes())?;
+    parts.0 = rest;
+    let id = if forward { None } else { Some(parts.id()?) };
+    Some((JunctionRow { sort, target: target.to_vec(), role: parts.rest()?.to_owned() }, id))
+}

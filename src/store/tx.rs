@@ -1,0 +1,384 @@
+//! Reading and writing under one roof: a snapshot, a write transaction, and the reads that both can do.
+//!
+//! redb ends in a panic where a page of the file is damaged; every call into it is fenced here, so that damage comes
+//! out as `Corrupted` and a broken disk as `Retry`.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
+
+use crate::error::{Error, Result};
+use crate::record::{SlotBlock, VectorBlock, decode_slot_block, decode_vector_block};
+use crate::store::keys::{self, IndexId};
+use crate::store::tables::Table;
+
+type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
+type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
+type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
+
+/// What a scan calls for each row, with key and value; it can end the scan.
+pub(crate) type Visit<'f> = &'f mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>;
+
+/// The part of a table that a scan walks.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    from: Bound<Vec<u8>>,
+    to: Bound<Vec<u8>>,
+    reverse: bool,
+}
+
+impl Walk {
+    /// Every key that begins with `prefix`.
+    pub(crate) fn prefix(prefix: &[u8]) -> Self {
+        let to = keys::end_of(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Walk { from: Bound::Included(prefix.to_vec()), to, reverse: false }
+    }
+
+    /// The whole table.
+    pub(crate) fn all() -> Self {
+        Walk { from: Bound::Unbounded, to: Bound::Unbounded, reverse: false }
+    }
+
+    /// From `key` on, that key included, as far as this walk goes.
+    pub(crate) fn starting_at(mut self, key: &[u8]) -> Self {
+        self.from = Bound::Included(key.to_vec());
+        self
+    }
+
+    /// Only what lies after `key`.
+    pub(crate) fn after(mut self, key: &[u8]) -> Self {
+        self.from = Bound::Excluded(key.to_vec());
+        self
+    }
+
+    /// Only what lies before `key`.
+    pub(crate) fn before(mut self, key: &[u8]) -> Self {
+        self.to = Bound::Excluded(key.to_vec());
+        self
+    }
+
+    /// From the last key to the first.
+    pub(crate) fn reversed(mut self) -> Self {
+        self.reverse = true;
+        self
+    }
+
+    /// Whether no key can lie in it, which redb would call a misuse.
+    fn is_empty(&self) -> bool {
+        let (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) =
+            (&self.from, &self.to)
+        else {
+            return false;
+        };
+        from > to || (from == to && !matches!((&self.from, &self.to), (Bound::Included(_), Bound::Included(_))))
+    }
+
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (self.from.as_ref().map(Vec::as_slice), self.to.as_ref().map(Vec::as_slice))
+    }
+}
+
+/// What a snapshot and a write transaction both can do: look up and walk. The typed reads of `rows` stand on it.
+pub(crate) trait Read {
+    /// Calls `f` with the value under `key`, if there is one, and says whether there was.
+    fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool>;
+
+    /// Walks rows in key order. The rows are those of the moment: a write transaction must not change the table
+    /// meanwhile, which its `&mut` methods make sure of.
+    fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()>;
+
+    /// One block of codes; none when there is no such block.
+    fn slot_block(&self, index: IndexId, block: u32) -> Result<Option<SlotBlock>> {
+        stored(self, Table::Slot, index, block, decode_slot_block)
+    }
+
+    /// One block of vectors; none when there is no such block.
+    fn vector_block(&self, index: IndexId, block: u32) -> Result<Option<VectorBlock>> {
+        stored(self, Table::Vector, index, block, decode_vector_block)
+    }
+}
+
+/// A block as it stands in the file.
+fn stored<B>(
+    rows: &(impl Read + ?Sized),
+    table: Table,
+    index: IndexId,
+    block: u32,
+    decode: fn(&[u8], &[u8]) -> Result<B>,
+) -> Result<Option<B>> {
+    let key = keys::block(index, block);
+    let mut found = None;
+    rows.look(table, &key, &mut |bytes| {
+        found = Some(decode(&key, bytes)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Runs a call into redb; a panic of its is damage to the file.
+pub(crate) fn fenced<R, E>(table: &'static str, key: &[u8], call: impl FnOnce() -> Result<R, E>) -> Result<R>
+where
+    E: Into<Fault>,
+{
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(why)) => Err(why.into().said_of(table, key)),
+        Err(_) => Err(Error::corrupted(table, key, "a page of the key-value store is damaged")),
+    }
+}
+
+/// A failure of redb, of whatever call.
+pub(crate) enum Fault {
+    /// The bytes make no sense.
+    Damage(String),
+    /// The disk or the handle failed.
+    Storage(String),
+}
+
+impl Fault {
+    fn said_of(self, table: &'static str, key: &[u8]) -> Error {
+        match self {
+            Fault::Damage(why) => Error::corrupted(table, key, why),
+            Fault::Storage(why) => Error::Retry { why },
+        }
+    }
+}
+
+impl From<StorageError> for Fault {
+    fn from(why: StorageError) -> Self {
+        match why {
+            StorageError::Corrupted(why) => Fault::Damage(why),
+            other => Fault::Storage(other.to_string()),
+        }
+    }
+}
+
+impl From<TableError> for Fault {
+    fn from(why: TableError) -> Self {
+        match why {
+            TableError::Storage(why) => why.into(),
+            other => Fault::Damage(other.to_string()),
+        }
+    }
+}
+
+impl From<redb::CommitError> for Fault {
+    fn from(why: redb::CommitError) -> Self {
+        match why {
+            redb::CommitError::Storage(why) => why.into(),
+            other => Fault::Storage(other.to_string()),
+        }
+    }
+}
+
+impl From<redb::TransactionError> for Fault {
+    fn from(why: redb::TransactionError) -> Self {
+        match why {
+            redb::TransactionError::Storage(why) => why.into(),
+            other => Fault::Storage(other.to_string()),
+        }
+    }
+}
+
+impl From<redb::SetDurabilityError> for Fault {
+    fn from(why: redb::SetDurabilityError) -> Self {
+        Fault::Storage(why.to_string())
+    }
+}
+
+fn walk_rows(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    name: &'static str,
+    walk: &Walk,
+    visit: Visit<'_>,
+) -> Result<()> {
+    if walk.is_empty() {
+        return Ok(());
+    }
+    let mut rows = fenced(name, &[], || table.range::<&[u8]>(walk.bounds()))?;
+    loop {
+        let row = fenced(name, &[], || match if walk.reverse { rows.next_back() } else { rows.next() } {
+            Some(row) => row.map(Some),
+            None => Ok::<_, StorageError>(None),
+        })?;
+        let Some((key, value)) = row else { return Ok(()) };
+        if visit(key.value(), value.value())?.is_break() {
+            return Ok(());
+        }
+    }
+}
+
+/// The store at one commit. Cheap to keep for a moment, dear to keep for long: pages that it may read are not used
+/// again while it lives.
+pub(crate) struct Snapshot {
+    txn: ReadTransaction,
+    tables: [OnceLock<ReadTable>; Table::COUNT],
+}
+
+impl Snapshot {
+    pub(crate) fn new(txn: ReadTransaction) -> Self {
+        Snapshot { txn, tables: [const { OnceLock::new() }; Table::COUNT] }
+    }
+
+    fn table(&self, table: Table) -> Result<&ReadTable> {
+        let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
+        if let Some(open) = cell.get() {
+            return Ok(open);
+        }
+        let open = fenced(table.name(), &[], || self.txn.open_table(Definition::new(table.name())))?;
+        Ok(cell.get_or_init(|| open))
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Snapshot")
+    }
+}
+
+impl Read for Snapshot {
+    fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
+        let rows = self.table(table)?;
+        match fenced(table.name(), key, || rows.get(key))? {
+            Some(value) => f(value.value()).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()> {
+        walk_rows(self.table(table)?, table.name(), walk, visit)
+    }
+}
+
+/// A write transaction. Blocks of codes and vectors that it changes are kept decoded until it ends, so that a batch
+/// writes each of them once.
+pub(crate) struct WriteTx<'t> {
+    txn: &'t WriteTransaction,
+    tables: [OnceCell<WriteTable<'t>>; Table::COUNT],
+    slots: BTreeMap<(IndexId, u32), SlotBlock>,
+    vectors: BTreeMap<(IndexId, u32), VectorBlock>,
+}
+
+impl<'t> WriteTx<'t> {
+    pub(crate) fn new(txn: &'t WriteTransaction) -> Self {
+        let tables = [const { OnceCell::new() }; Table::COUNT];
+        WriteTx { txn, tables, slots: BTreeMap::new(), vectors: BTreeMap::new() }
+    }
+
+    fn table(&self, table: Table) -> Result<&WriteTable<'t>> {
+        let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
+        if let Some(open) = cell.get() {
+            return Ok(open);
+        }
+        let open = fenced(table.name(), &[], || self.txn.open_table(Definition::new(table.name())))?;
+        Ok(cell.get_or_init(|| open))
+    }
+
+    fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>> {
+        self.table(table)?;
+        self.tables.get_mut(table.at()).and_then(OnceCell::get_mut).ok_or(Error::Closed)
+    }
+
+    /// Puts a row in place of whatever stood under its key.
+    pub(crate) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        let rows = self.table_mut(table)?;
+        fenced(table.name(), key, || rows.insert(key, value).map(|_| ()))
+    }
+
+    /// Takes a row away and says whether there was one.
+    pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
+        let rows = self.table_mut(table)?;
+        fenced(table.name(), key, || rows.remove(key).map(|row| row.is_some()))
+    }
+
+    /// Takes away every row of a walk, at most `most`, and says how many there were.
+    pub(crate) fn delete_walk(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
+        let mut doomed = Vec::new();
+        self.walk(table, walk, &mut |key, _| {
+            if doomed.len() == most {
+                return Ok(ControlFlow::Break(()));
+            }
+            doomed.push(key.to_vec());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for key in &doomed {
+            self.delete(table, key)?;
+        }
+        Ok(doomed.len())
+    }
+
+    /// A block of codes to change; a new one of `dim` dimensions where there is none.
+    pub(crate) fn slot_block_mut(&mut self, index: IndexId, block: u32, dim: usize) -> Result<&mut SlotBlock> {
+        if !self.slots.contains_key(&(index, block)) {
+            let found = self.slot_block(index, block)?.unwrap_or_else(|| SlotBlock::new(dim));
+            self.slots.insert((index, block), found);
+        }
+        self.slots.get_mut(&(index, block)).ok_or(Error::Closed)
+    }
+
+    /// A block of vectors to change; a new one of `dim` dimensions where there is none.
+    pub(crate) fn vector_block_mut(&mut self, index: IndexId, block: u32, dim: usize) -> Result<&mut VectorBlock> {
+        if !self.vectors.contains_key(&(index, block)) {
+            let found = self.vector_block(index, block)?.unwrap_or_else(|| VectorBlock::new(dim));
+            self.vectors.insert((index, block), found);
+        }
+        self.vectors.get_mut(&(index, block)).ok_or(Error::Closed)
+    }
+
+    /// Forgets the staged blocks of a namespace that is being dropped.
+    pub(crate) fn drop_staged(&mut self, ns: keys::NsId) {
+        self.slots.retain(|(index, _), _| index.ns != ns);
+        self.vectors.retain(|(index, _), _| index.ns != ns);
+    }
+
+    /// Writes the staged blocks and gives those of codes to whoever keeps images of them.
+    pub(crate) fn flush(&mut self) -> Result<BTreeMap<(IndexId, u32), SlotBlock>> {
+        let mut bytes = Vec::new();
+        for ((index, block), value) in std::mem::take(&mut self.vectors) {
+            let key = keys::block(index, block);
+            bytes.clear();
+            value.encode(&key, &mut bytes);
+            self.put(Table::Vector, &key, &bytes)?;
+        }
+        let slots = std::mem::take(&mut self.slots);
+        for ((index, block), value) in &slots {
+            let key = keys::block(*index, *block);
+            bytes.clear();
+            value.encode(&key, &mut bytes);
+            self.put(Table::Slot, &key, &bytes)?;
+        }
+        Ok(slots)
+    }
+}
+
+impl Read for WriteTx<'_> {
+    fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
+        let rows = self.table(table)?;
+        match fenced(table.name(), key, || rows.get(key))? {
+            Some(value) => f(value.value()).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()> {
+        walk_rows(self.table(table)?, table.name(), walk, visit)
+    }
+
+    fn slot_block(&self, index: IndexId, block: u32) -> Result<Option<SlotBlock>> {
+        match self.slots.get(&(index, block)) {
+            Some(staged) => Ok(Some(staged.clone())),
+            None => stored(self, Table::Slot, index, block, decode_slot_block),
+        }
+    }
+
+    fn vector_block(&self, index: IndexId, block: u32) -> Result<Option<VectorBlock>> {
+        match self.vectors.get(&(index, block)) {
+            Some(staged) => Ok(Some(staged.clone())),
+            None => stored(self, Table::Vector, index, block, decode_vector_block),
+        }
+    }
+}
