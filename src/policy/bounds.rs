@@ -206,6 +206,7 @@ fn compiled(pattern: &str) -> Result<regex::Regex, String> {
 }
 
 /// A kind of memory: one of MODEL-12, or `custom:NAME`.
+#[expect(clippy::ptr_arg, reason = "a bound takes the value as its row holds it")]
 pub(super) fn kind(value: &String) -> Checked {
     const KINDS: [&str; 20] = [
         "message",

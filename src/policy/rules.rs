@@ -151,6 +151,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// Every rule is in range and every id stands once.
+#[expect(clippy::ptr_arg, reason = "a bound takes the value as its row holds it")]
 pub(super) fn check(rules: &Vec<Rule>) -> Checked {
     let mut ids = BTreeSet::new();
     for rule in bounds::bounded(rules)? {

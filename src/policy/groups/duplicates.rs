@@ -117,6 +117,7 @@ impl MessagePattern {
         [MessagePattern::Datetime, MessagePattern::Clock, MessagePattern::LongDigits, MessagePattern::Hex];
 }
 
+#[expect(clippy::ptr_arg, reason = "a bound takes the value as its row holds it")]
 fn message_patterns(patterns: &Vec<MessagePattern>) -> Checked {
     for pattern in bounds::bounded(patterns)? {
         if let MessagePattern::Custom { regex, put } = pattern {
