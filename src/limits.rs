@@ -58,6 +58,15 @@ pub const BATCH_ROWS_MAX: usize = 100_000;
 /// Payload of a vector block or slot block: what fills an 8 KiB page of the key-value store.
 pub const BLOCK_BYTES: usize = 8_100;
 
+/// Text of one policy document (MODEL-36).
+pub const POLICY_BYTES_MAX: usize = 1 << 20;
+/// Items of one list or table of a policy document.
+pub const POLICY_ITEMS_MAX: usize = 10_000;
+/// Compiled size of one regular expression of the policy; a larger one is refused at load.
+pub const REGEX_BYTES_MAX: usize = 1 << 20;
+/// Longest span of time in a policy: 100 years of 365.25 days.
+pub const SPAN_MS_MAX: u64 = 36_525 * 86_400_000;
+
 /// Earliest and latest instant that a field may hold: years 0001 to 9999, in milliseconds since 1970.
 pub const TIME_MIN_MS: i64 = -62_135_596_800_000;
 /// See [`TIME_MIN_MS`].
@@ -68,3 +77,4 @@ const _: () = assert!(CONTENT_BYTES_MAX * 6 + METADATA_BYTES_MAX * 6 + DIM_MAX *
 const _: () = assert!(FILTER_IDS_MAX * 36 < FILTER_BYTES_MAX);
 const _: () = assert!(GROUP_ROWS_MAX <= BATCH_ROWS_MAX);
 const _: () = assert!(TAG_BYTES_MAX <= KEY_BYTES_MAX);
+const _: () = assert!(SPAN_MS_MAX < TIME_MAX_MS as u64);

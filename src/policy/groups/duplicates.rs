@@ -1,0 +1,309 @@
+//! What counts as the same, and what a write or a pass does about it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use super::group;
+use crate::limits::FIELD_BYTES_MAX;
+use crate::limits::K_MAX;
+use crate::policy::Rule;
+use crate::policy::Span;
+use crate::policy::bounds;
+use crate::policy::bounds::Checked;
+use crate::policy::bounds::any;
+use crate::policy::bounds::cosine;
+use crate::policy::bounds::count;
+use crate::policy::bounds::kind;
+use crate::policy::bounds::lasting;
+use crate::policy::bounds::maybe_zero;
+use crate::policy::bounds::pair;
+use crate::policy::bounds::set;
+use crate::policy::bounds::share;
+use crate::policy::bounds::word;
+use crate::policy::rules;
+use crate::policy::words;
+
+group! {
+    /// Collapse of operational snapshots.
+    Collapse {
+        /// Kinds that are scanned (DEDUP-9).
+        kinds: Vec<String> = words::list("profile"), set(kind);
+        /// Whether the fuzzy phase runs (DEDUP-14, DEDUP-20).
+        fuzzy: bool = false, any;
+        /// Visible items of the kinds past which the pass runs by itself; 0 is off (DEDUP-23).
+        threshold: u64 = 0, count(0, bounds::COUNT_MAX);
+        /// Least Jaccard similarity of the fuzzy phase, 0 to 1 (DEDUP-14).
+        jaccard: f64 = 0.78, share;
+        /// Least number of shared tokens of the fuzzy phase (DEDUP-14).
+        min_shared: u32 = 4, count(1, 10_000);
+        /// Least number of tokens that make a token key (DEDUP-12).
+        min_token_key: u32 = 3, count(1, 10_000);
+        /// Page of the listing, at least 1; below 50 counts as 50 (DEDUP-20).
+        batch: u32 = 500, count(1, 1_000_000);
+        /// Sample groups in the report (DEDUP-20).
+        max_samples: u32 = 20, count(0, 10_000);
+        /// Which member stays: `significance_first` or `reinforcement_first` (DEDUP-15, DEDUP-16).
+        canonical: Canonical = Canonical::SignificanceFirst, any;
+        /// Whether the canonical row takes the latest happened_at of its group (DEDUP-18).
+        merge_latest_happened_at: bool = false, any;
+        /// Words of operational reports, lowercase (DEDUP-10).
+        keywords: Vec<String> = words::list(words::KEYWORDS), set(word);
+        /// Words that token keys and the guard of names leave out, lowercase (DEDUP-13, DEDUP-52).
+        stopwords: Vec<String> = words::list(words::STOPWORDS), set(word);
+        /// Units that may follow a number directly, lowercase (DEDUP-6).
+        units: Vec<String> = words::list(words::UNITS), set(word);
+    }
+}
+
+/// Which member of a duplicate group stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Canonical {
+    /// Significance, reinforcement, oldest (DEDUP-15).
+    SignificanceFirst,
+    /// Reinforcement, significance, newest (DEDUP-16).
+    ReinforcementFirst,
+}
+
+group! {
+    /// Normal form and exact repetition of messages.
+    Msg {
+        /// Volatile patterns in order: `datetime`, `clock`, `long_digits`, `hex`, or a custom one (DEDUP-27).
+        patterns: Vec<MessagePattern> = MessagePattern::BUILT_IN.to_vec(), message_patterns;
+        /// Author kinds whose text loses volatile noise: `human`, `bot` (DEDUP-27).
+        volatile_for: Vec<AuthorKind> = vec![AuthorKind::Bot], set(any);
+        /// Channels in which counters such as `(#12)` and `run=12` are noise (DEDUP-28).
+        counter_channels: Vec<String> = Vec::new(), set(bounds::text(FIELD_BYTES_MAX));
+        /// For a host, the query parameters that its URLs keep; other hosts keep all that are not tracking (DEDUP-29).
+        query_allow: BTreeMap<String, Vec<String>> = BTreeMap::new(), bounds::parameters;
+        /// Hosts whose URLs lose their fragment; `*` is all (DEDUP-29).
+        drop_fragment_hosts: Vec<String> = Vec::new(), set(bounds::host_or_all);
+        /// Where equal messages meet: `channel` or `namespace` (DEDUP-32).
+        key_scope: KeyScope = KeyScope::Channel, any;
+        /// How long after the latest member a human's repeat still counts as one (DEDUP-33).
+        exact_window: Span = Span::seconds(3_600), lasting;
+        /// Whether the description of an embed is part of its signature (DEDUP-31).
+        embed_desc: bool = false, any;
+    }
+}
+
+/// A volatile pattern of messages: a built-in one, or a regular expression with what takes its place.
+///
+/// Every pattern matches only standing alone, not directly beside a letter or digit (DEDUP-2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum MessagePattern {
+    /// A date with a clock time becomes `<ts>`.
+    Datetime,
+    /// A clock time becomes `<time>`.
+    Clock,
+    /// A run of 15 or more digits becomes `<id>`.
+    LongDigits,
+    /// A run of 7 or more hex characters with a digit and a letter becomes `<hex>`.
+    Hex,
+    /// Matches of `regex` become `put`.
+    Custom {
+        /// A regular expression that does not match the empty text.
+        regex: String,
+        /// What is put in place of a match, taken literally; at most 128 bytes.
+        put: String,
+    },
+}
+
+impl MessagePattern {
+    const BUILT_IN: [MessagePattern; 4] =
+        [MessagePattern::Datetime, MessagePattern::Clock, MessagePattern::LongDigits, MessagePattern::Hex];
+}
+
+#[expect(clippy::ptr_arg, reason = "a bound takes the value as its row holds it")]
+fn message_patterns(patterns: &Vec<MessagePattern>) -> Checked {
+    for pattern in bounds::bounded(patterns)? {
+        if let MessagePattern::Custom { regex, put } = pattern {
+            bounds::replaceable(regex)?;
+            bounds::tag(put).map_err(|why| format!("put {put:?}: {why}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Who wrote a message (MODEL-9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthorKind {
+    /// A person.
+    Human,
+    /// A program.
+    Bot,
+}
+
+/// Where equal messages meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyScope {
+    /// Only in the same channel.
+    Channel,
+    /// In the whole namespace.
+    Namespace,
+}
+
+group! {
+    /// SimHash families of messages.
+    Sim {
+        /// Longest time since the family's latest member (DEDUP-36).
+        window: Span = Span::seconds(600), lasting;
+        /// Largest Hamming distance to the family's first member, 0 to 7 (DEDUP-36).
+        max_hamming: u32 = 6, count(0, 7);
+        /// Least Jaccard similarity of the token sets, 0 to 1 (DEDUP-36).
+        verify_jaccard: f64 = 0.80, share;
+        /// Most frequent tokens that make the fingerprint (DEDUP-34).
+        max_tokens: u32 = 64, count(1, 4_096);
+    }
+}
+
+group! {
+    /// Aggregates of repeated messages.
+    Agg {
+        /// Length of one time slice, counted from midnight UTC (DEDUP-40).
+        slice: Span = Span::days(1), lasting;
+        /// Example events that an aggregate keeps (MODEL-27).
+        max_examples: u32 = 10, count(0, 1_000);
+        /// Authors that an aggregate keeps (MODEL-27).
+        max_authors: u32 = 50, count(0, 1_000);
+        /// Whether the memory of an aggregate is embedded, if there is an embedder (DEDUP-40).
+        embed: bool = true, any;
+    }
+}
+
+group! {
+    /// Deduplication by clusters of vectors.
+    Dedup {
+        /// Score of a pair: `cosine` or `l2_score` (DEDUP-43).
+        metric: Metric = Metric::Cosine, any;
+        /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one is off (DEDUP-42, DEDUP-43).
+        similarity: f64 = 0.984_429, cosine;
+        /// Least members of a cluster; 0 and 1 count as 2 (DEDUP-42).
+        min_cluster_size: u32 = 2, count(0, 1_000_000);
+        /// Neighbours that are searched for each row; 0 counts as 20 (DEDUP-42).
+        neighbours: u32 = 20, count(0, K_MAX as u64);
+        /// How a cluster holds together: `representative` or `chain` (DEDUP-44).
+        linkage: Linkage = Linkage::Representative, any;
+        /// Time between two runs of the periodic pass; 0 is off (DEDUP-48).
+        interval: Span = Span::ZERO, maybe_zero;
+        /// Kinds that are never deduplicated by vector (DEDUP-44).
+        exempt_kinds: Vec<String> = words::list("snapshot system developer admin"), set(kind);
+    }
+}
+
+/// How two vectors are scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// The cosine; its default threshold is 0.984429.
+    Cosine,
+    /// 1 / (1 + L2 distance); its default threshold is 0.85, the same pair for unit vectors.
+    L2Score,
+}
+
+/// How the members of a cluster hold together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Linkage {
+    /// Each member is near the representative.
+    Representative,
+    /// Each member is near some other member.
+    Chain,
+}
+
+group! {
+    /// Guards that keep texts of different meaning apart.
+    Guards {
+        /// Words that deny, lowercase; a leading `*` stands for any beginning of a word (DEDUP-51).
+        negation: Vec<String> = words::list(words::NEGATION), set(word);
+        /// Pairs of words of which one denies the other, lowercase (DEDUP-53).
+        opposites: Vec<[String; 2]> = words::opposites(), set(pair);
+        /// Least Jaccard similarity where letters have no case, 0 to 1 (DEDUP-52).
+        caseless_jaccard: f64 = 0.9, share;
+    }
+}
+
+group! {
+    /// What the write ladder does with a match.
+    Write {
+        /// Equal normal form, other bytes: `hint` or `absorb` (DEDUP-4).
+        normalized_match: NormalizedMatch = NormalizedMatch::Hint, any;
+        /// Whether an equal token key absorbs (DEDUP-55, step 4).
+        token_match: bool = false, any;
+        /// Whether an equal operational signature reinforces (DEDUP-55, step 3).
+        op_match: bool = false, any;
+        /// A vector above the threshold of `dedup`: `hint`, `reinforce` or `off` (DEDUP-55, step 6).
+        vector_match: VectorMatch = VectorMatch::Hint, any;
+        /// Other content under a key that is held: `error`, `reinforce` or `revise` (DEDUP-56).
+        on_key: OnKey = OnKey::Revise, any;
+        /// Least cosine of a hint, -1 to 1 (DEDUP-55).
+        hint_cosine: f64 = 0.82, cosine;
+        /// Latest rows of the kind that step 3 looks at (DEDUP-55).
+        op_window: u32 = 250, count(1, 100_000);
+    }
+}
+
+/// What an equal normal form with other bytes does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormalizedMatch {
+    /// The draft is stored, with a hint.
+    Hint,
+    /// The draft is absorbed if only white space and the case of words that are no names differ.
+    Absorb,
+}
+
+/// What a vector above the threshold does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VectorMatch {
+    /// The draft is stored, with a hint.
+    Hint,
+    /// The draft is absorbed.
+    Reinforce,
+    /// No vector is looked for.
+    Off,
+}
+
+/// What other content under a held key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnKey {
+    /// The write is refused.
+    Error,
+    /// The stored content stays and is reinforced.
+    Reinforce,
+    /// The new content supersedes the stored one.
+    Revise,
+}
+
+group! {
+    /// What is stored, ignored, routed or consolidated.
+    Rules {
+        /// Instructions for the host's language model; empty is allowed (DEDUP-60).
+        text: String = words::INSTRUCTIONS.to_owned(), any;
+        /// The typed rules in order; the first match decides (DEDUP-62).
+        typed: Vec<Rule> = rules::defaults(), rules::check;
+        /// Whether the strict rules, R4 and R5 by default, are active (DEDUP-62).
+        strict: bool = false, any;
+    }
+}
+
+group! {
+    /// Series of snapshots, at most one a period.
+    Snapshot {
+        /// Length of one period (DEDUP-66).
+        period: Span = Span::days(1), lasting;
+        /// Time zone in which periods begin, unless the series has its own (DEDUP-66).
+        zone: String = "UTC".to_owned(), bounds::zone;
+        /// Agent whose partition holds the snapshots (DEDUP-66).
+        agent: String = "profile-mgr".to_owned(), bounds::name;
+        /// Periods of a series that are kept; 0 is all (DEDUP-70).
+        keep_last: u32 = 0, count(0, 1_000_000);
+    }
+}

@@ -1,0 +1,175 @@
+//! How long rows, tombstones, journal and events stay, and how much work a pass may do.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use super::group;
+use crate::policy::Span;
+use crate::policy::bounds::COUNT_MAX;
+use crate::policy::bounds::any;
+use crate::policy::bounds::count;
+use crate::policy::bounds::lasting;
+use crate::policy::bounds::maybe_zero;
+use crate::policy::bounds::name;
+use crate::policy::bounds::set;
+use crate::policy::bounds::share;
+
+group! {
+    /// Time to live of the short-term tiers.
+    Ttl {
+        /// Lifetime of a row of tier working (LIFE-1).
+        working: Span = Span::hours(72), lasting;
+        /// Lifetime of a row of tier episodic (LIFE-1).
+        episodic: Span = Span::days(30), lasting;
+    }
+}
+
+group! {
+    /// Removal of expired rows.
+    Purge {
+        /// Rows of one batch, at least 1 (LIFE-3).
+        batch: u32 = 500, count(1, 1_000_000);
+    }
+}
+
+group! {
+    /// Taking back what maintenance removed.
+    Undo {
+        /// How long removed content stays in limbo; 0 erases it in the same transaction (MODEL-29).
+        horizon: Span = Span::days(7), maybe_zero;
+    }
+}
+
+group! {
+    /// What stays of a removed row.
+    Tombstone {
+        /// How long a Tombstone stays; 0 is for ever (MODEL-28).
+        retention: Span = Span::ZERO, maybe_zero;
+        /// Hash of content and keys in a Tombstone: `hmac` or `sha256` (MODEL-28).
+        hash: TombstoneHash = TombstoneHash::Hmac, any;
+    }
+}
+
+/// How a Tombstone names the content that is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TombstoneHash {
+    /// HMAC-SHA-256 with the secret of the store: short texts cannot be guessed from it.
+    Hmac,
+    /// Plain SHA-256, which other systems can compare.
+    Sha256,
+}
+
+group! {
+    /// How much automatic actors may destroy in one sweep of a namespace.
+    Budget {
+        /// Share of the live rows, 0 to 1 (MODEL-35).
+        share: f64 = 0.25, share;
+        /// Rows that are allowed however few are live (MODEL-35).
+        floor: u64 = 500, count(0, COUNT_MAX);
+    }
+}
+
+group! {
+    /// Size of one plan of a maintenance pass.
+    Plan {
+        /// Rows of one plan, at least 1 (MODEL-34).
+        max_rows: u32 = 10_000, count(1, 10_000_000);
+        /// Milliseconds of work in one slice of a plan, before its commit (MODEL-34).
+        max_ms: u32 = 5, count(1, 60_000);
+    }
+}
+
+group! {
+    /// Retention of the journal, never shorter than `undo.horizon`.
+    Journal {
+        /// Age past which journal rows are dropped (MODEL-32).
+        max_age: Span = Span::days(30), lasting;
+        /// Rows past which the oldest are dropped (MODEL-32).
+        max_rows: u64 = 1_000_000, count(1, COUNT_MAX);
+    }
+}
+
+group! {
+    /// Retention of the events ledger.
+    Events {
+        /// How long the raw payload of an event stays; at most `events.metadata_ttl` (MODEL-26).
+        payload_ttl: Span = Span::days(30), lasting;
+        /// How long the rest of an event stays (MODEL-26).
+        metadata_ttl: Span = Span::days(365), lasting;
+        /// Events past which the oldest are dropped; 0 is off (MODEL-26).
+        max_rows: u64 = 0, count(0, COUNT_MAX);
+    }
+}
+
+group! {
+    /// Statistics.
+    Stats {
+        /// Name of the shared partition among the agents (MODEL-44).
+        shared_label: String = "shared-memory".to_owned(), name;
+        /// Due instants that one call applies before it counts (MODEL-42).
+        max_due: u32 = 10_000, count(1, 10_000_000);
+        /// How far the clock may stand behind the last commit without a warning (MODEL-38).
+        clock_warn: Span = Span::hours(24), lasting;
+    }
+}
+
+group! {
+    /// The background sweep.
+    Sweeper {
+        /// Time between two sweeps; 0 is off (LIFE-46).
+        interval: Span = Span::ZERO, maybe_zero;
+        /// Visible short-term rows of a namespace past which the least valuable go; 0 is off (LIFE-4, LIFE-46).
+        short_term_cap: u64 = 0, count(0, COUNT_MAX);
+        /// Age past which superseded rows are erased; 0 keeps them for ever (LIFE-10, LIFE-46).
+        tombstone_ttl: Span = Span::ZERO, maybe_zero;
+        /// Age past which durable rows that nobody used are demoted; 0 is off (LIFE-24, LIFE-46).
+        demote_after: Span = Span::ZERO, maybe_zero;
+        /// The stages of a sweep, a set; they run in the order of the rule (LIFE-47).
+        stages: Vec<Stage> = Stage::DEFAULT.to_vec(), set(any);
+    }
+}
+
+/// A stage of the sweep, in the order in which stages run (LIFE-47).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Buffered accesses become counters.
+    Fold,
+    /// Expired rows go.
+    Purge,
+    /// The cap of short-term rows is enforced.
+    Cap,
+    /// Superseded rows are erased.
+    SupersededPurge,
+    /// Stale durable rows become episodic.
+    Demote,
+    /// Operational snapshots collapse.
+    Collapse,
+    /// Near-equal vectors are deduplicated.
+    Dedup,
+    /// Snapshot histories are reduced to one a period.
+    Snapshots,
+    /// Short-term rows that are used become durable.
+    Promote,
+    /// Rows of low utility go.
+    Prune,
+    /// A plan of the summary GC is made.
+    Gc,
+    /// Limbo rows past the undo horizon are erased.
+    Limbo,
+    /// Events and journal rows past their retention go.
+    Retention,
+}
+
+impl Stage {
+    const DEFAULT: [Stage; 7] = [
+        Stage::Fold,
+        Stage::Purge,
+        Stage::Cap,
+        Stage::SupersededPurge,
+        Stage::Demote,
+        Stage::Limbo,
+        Stage::Retention,
+    ];
+}
