@@ -3,5 +3,6 @@
 
 mod error;
 pub mod limits;
+pub mod vector;
 
 pub use error::{Error, ErrorKind, Result};
