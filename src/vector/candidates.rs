@@ -1,0 +1,153 @@
+//! What a scan keeps: the slots that may be among the best k, or all of them in order of promise.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use super::scan::{Block, Bound, Codes, QueryCode};
+use super::top::TopK;
+
+/// Kept slots before the first of them are dropped again.
+const PRUNE_LEN_MIN: usize = 1_024;
+
+/// A slot whose score may be as high as `upper`. Sorts by rank: the higher bound first, equal ones by ascending slot.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate {
+    /// Number of the slot.
+    pub slot: u32,
+    /// The score as the codes have it.
+    pub estimate: f32,
+    /// The score is not above this.
+    pub upper: f32,
+}
+
+impl Candidate {
+    fn new(slot: u32, bound: Bound) -> Self {
+        Candidate { slot, estimate: bound.estimate, upper: bound.upper() }
+    }
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.upper.total_cmp(&self.upper).then_with(|| self.slot.cmp(&other.slot))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate {}
+
+/// Collects the slots that can be among the best `k` by f32 score, ties of the k-th score included.
+///
+/// Score them in the order of [`finish`](Self::finish); once an upper bound is below the k-th score found, no later
+/// slot can get in.
+#[derive(Debug)]
+pub struct Candidates<'q> {
+    query: &'q QueryCode,
+    /// The k highest lower bounds so far. An upper bound below all of them is out.
+    lowers: TopK<()>,
+    kept: Vec<Candidate>,
+    /// Length of `kept` at which those that have fallen behind are dropped.
+    prune_len: usize,
+}
+
+impl<'q> Candidates<'q> {
+    /// An empty collector.
+    ///
+    /// # Panics
+    ///
+    /// When `k` is not in 1 to [`K_MAX`](crate::limits::K_MAX): the bound is the caller's to check.
+    pub fn new(query: &'q QueryCode, k: usize) -> Self {
+        Candidates { query, lowers: TopK::new(k), kept: Vec::new(), prune_len: PRUNE_LEN_MIN }
+    }
+
+    /// Looks at a chunk whose first slot is `first_slot`. Only those of its slots are kept whose bit in `visible` is
+    /// set (bit *i* mod 64 of word *i*/64 for the *i*-th slot; a word that is missing is 0); `None` is all.
+    pub fn push_chunk(&mut self, first_slot: u32, codes: Codes<'_>, visible: Option<&[u64]>) {
+        let query = self.query;
+        query.scan(codes, visible, |block| {
+            let floor = self.floor();
+            // Almost no block has a row that gets in, and this loop has no branch.
+            if block.bounds.iter().fold(false, |any, bound| any | (bound.upper() >= floor)) {
+                self.push_block(first_slot, block);
+            }
+        });
+    }
+
+    fn push_block(&mut self, first_slot: u32, block: Block<'_>) {
+        for (row, &bound) in block.visible_rows() {
+            if bound.upper() >= self.floor() {
+                self.lowers.push(bound.lower(), ());
+                self.kept.push(Candidate::new(first_slot + row, bound));
+            }
+        }
+        if self.kept.len() >= self.prune_len {
+            self.prune();
+            self.prune_len = PRUNE_LEN_MIN.max(2 * self.kept.len());
+        }
+    }
+
+    /// The k-th highest lower bound so far.
+    fn floor(&self) -> f32 {
+        self.lowers.threshold().unwrap_or(f32::NEG_INFINITY)
+    }
+
+    fn prune(&mut self) {
+        let floor = self.floor();
+        self.kept.retain(|candidate| candidate.upper >= floor);
+    }
+
+    /// The candidates, in order of rank.
+    pub fn finish(mut self) -> Vec<Candidate> {
+        self.prune();
+        self.kept.sort_unstable();
+        self.kept
+    }
+}
+
+/// Every visible slot, in order of rank and sorted no further than it is read.
+///
+/// For a filter that is evaluated slot by slot: score those that pass, and stop when the next upper bound is below
+/// the k-th score found.
+#[derive(Debug)]
+pub struct Ranking(BinaryHeap<Reverse<Candidate>>);
+
+impl Ranking {
+    /// Scans `chunks`: the first slot, the codes and the bitmap of each, as of [`Candidates::push_chunk`].
+    pub fn new<'a>(
+        query: &QueryCode,
+        chunks: impl IntoIterator<Item = (u32, Codes<'a>, Option<&'a [u64]>)>,
+    ) -> Self {
+        let mut all = Vec::new();
+        for (first_slot, codes, visible) in chunks {
+            query.scan(codes, visible, |block| {
+                let rows = block.visible_rows();
+                all.extend(rows.map(|(row, &bound)| Reverse(Candidate::new(first_slot + row, bound))));
+            });
+        }
+        Ranking(all.into())
+    }
+}
+
+impl Iterator for Ranking {
+    type Item = Candidate;
+
+    fn next(&mut self) -> Option<Candidate> {
+        self.0.pop().map(|Reverse(candidate)| candidate)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.len(), Some(self.0.len()))
+    }
+}
+
+impl ExactSizeIterator for Ranking {}

@@ -1,0 +1,77 @@
+//! x86-64 with AVX-512 and VNNI: sixty-four bytes, or sixteen floats, at a step.
+//!
+//! VNNI multiplies an unsigned byte by a signed one. So 128 is added to each byte of a row, which is a flip of its
+//! highest bit, and 128 · Σ query is taken off the sum: exact, and one operation a step.
+
+#![allow(unsafe_code, reason = "vector loads take raw pointers")]
+
+use std::arch::x86_64::*;
+
+use super::avx2::sum_f32;
+use super::{Kernel, LANES, padded};
+
+pub(super) static KERNEL: Kernel = Kernel {
+    name: "avx512-vnni",
+    supported: || {
+        is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vnni")
+    },
+    dot_i8,
+    dot_f32,
+};
+
+/// Bytes of a step.
+const BYTES: usize = 64;
+
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
+    let highest_bits = _mm512_set1_epi8(i8::MIN);
+    let added: i32 = query.iter().map(|&q| 128 * i32::from(q)).sum();
+    let (query_groups, query_tail) = query.as_chunks::<BYTES>();
+    let query_tail = bytes(&padded(query_tail));
+    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+        let (row_groups, row_tail) = row.as_chunks::<BYTES>();
+        let mut sum = _mm512_setzero_si512();
+        for (q, r) in query_groups.iter().zip(row_groups) {
+            sum = _mm512_dpbusd_epi32(sum, _mm512_xor_si512(bytes(r), highest_bits), bytes(q));
+        }
+        if !row_tail.is_empty() {
+            let row_tail = _mm512_xor_si512(bytes(&padded(row_tail)), highest_bits);
+            sum = _mm512_dpbusd_epi32(sum, row_tail, query_tail);
+        }
+        *out = _mm512_reduce_add_epi32(sum) - added;
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
+    let (query_groups, query_tail) = query.as_chunks::<LANES>();
+    let query_tail = floats(&padded(query_tail));
+    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+        let (row_groups, row_tail) = row.as_chunks::<LANES>();
+        let mut lanes = _mm512_setzero_ps();
+        for (q, r) in query_groups.iter().zip(row_groups) {
+            lanes = _mm512_add_ps(lanes, _mm512_mul_ps(floats(q), floats(r)));
+        }
+        if !row_tail.is_empty() {
+            lanes = _mm512_add_ps(lanes, _mm512_mul_ps(query_tail, floats(&padded(row_tail))));
+        }
+        let (low, high) = (_mm512_castps512_ps256(lanes), _mm512_extractf32x8_ps::<1>(lanes));
+        *out = sum_f32(_mm256_add_ps(low, high));
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn bytes(group: &[i8; BYTES]) -> __m512i {
+    // SAFETY: the array is the sixty-four bytes that are read; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(group.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn floats(group: &[f32; LANES]) -> __m512 {
+    // SAFETY: the array is the sixteen floats that are read; the load needs no alignment.
+    unsafe { _mm512_loadu_ps(group.as_ptr()) }
+}

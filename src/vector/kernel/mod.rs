@@ -1,0 +1,131 @@
+//! Dot products of one query with many rows: the fastest that this processor can do.
+//!
+//! Two rules make every instruction set give the same bits. Integers are exact. Floats follow one order: lane
+//! *i* of sixteen sums the products of the dimensions *i*, *i* + 16, *i* + 32 …, each product rounded and then added
+//! (never fused); a row that ends inside a group of sixteen goes on with zeros; then lane *i* takes lane *i* + 8,
+//! *i* + 4, *i* + 2 and *i* + 1 in turn. Lane 0 is the result.
+
+#![allow(
+    unsafe_code,
+    reason = "calls functions that are compiled for instructions which the processor may lack"
+)]
+
+use std::sync::OnceLock;
+
+use crate::limits::DIM_MAX;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod scalar;
+
+/// Lanes of a float sum.
+const LANES: usize = 16;
+
+/// The sums of the widest integer kernel, which adds 128 to one side, stay within an i32.
+const _: () = assert!(DIM_MAX * 255 * 128 <= i32::MAX as usize);
+
+/// The functions of one instruction set. A kernel leaves this module through [`available`] only.
+pub(super) struct Kernel {
+    name: &'static str,
+    /// Whether this processor has the instructions.
+    supported: fn() -> bool,
+    /// Writes the dot product of the query with each row; safe to call where `supported` says yes.
+    dot_i8: unsafe fn(query: &[i8], rows: &[i8], out: &mut [i32]),
+    /// See `dot_i8`.
+    dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
+}
+
+impl Kernel {
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn dot_i8_many(&self, query: &[i8], rows: &[i8], out: &mut [i32]) {
+        check_shape(query.len(), rows.len(), out.len());
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.dot_i8)(query, rows, out) }
+    }
+
+    pub(super) fn dot_f32_many(&self, query: &[f32], rows: &[f32], out: &mut [f32]) {
+        check_shape(query.len(), rows.len(), out.len());
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.dot_f32)(query, rows, out) }
+    }
+}
+
+fn check_shape(dim: usize, row_values: usize, rows: usize) {
+    assert!((1..=DIM_MAX).contains(&dim), "a query has 1 to {DIM_MAX} dimensions");
+    assert_eq!(row_values, dim * rows, "rows are contiguous, with as many dimensions as the query");
+}
+
+/// Every kernel of this architecture, fastest first.
+static KERNELS: &[&Kernel] = &[
+    #[cfg(target_arch = "x86_64")]
+    &avx512::KERNEL,
+    #[cfg(target_arch = "x86_64")]
+    &avx2::KERNEL,
+    #[cfg(target_arch = "aarch64")]
+    &neon::KERNEL_DOTPROD,
+    #[cfg(target_arch = "aarch64")]
+    &neon::KERNEL,
+    &scalar::KERNEL,
+];
+
+/// The kernels that this processor can run, fastest first; the scalar one is always the last.
+pub(super) fn available() -> impl Iterator<Item = &'static Kernel> {
+    KERNELS.iter().copied().filter(|kernel| (kernel.supported)())
+}
+
+/// The fastest kernel, looked up once.
+fn fastest() -> &'static Kernel {
+    static FASTEST: OnceLock<&Kernel> = OnceLock::new();
+    FASTEST.get_or_init(|| available().next().unwrap_or(&scalar::KERNEL))
+}
+
+/// Name of the instruction set in use: `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
+pub fn instruction_set() -> &'static str {
+    fastest().name()
+}
+
+/// Dot product of two codes. Exact for every byte, −128 included.
+///
+/// # Panics
+///
+/// When the lengths differ or are not in 1 to [`DIM_MAX`]; so for all four.
+pub fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
+    let mut out = [0];
+    dot_i8_many(a, b, &mut out);
+    let [dot] = out;
+    dot
+}
+
+/// Dot product of a query code with each of the contiguous codes `rows`, into `out`.
+pub fn dot_i8_many(query: &[i8], rows: &[i8], out: &mut [i32]) {
+    fastest().dot_i8_many(query, rows, out);
+}
+
+/// Dot product of two vectors, with the same bits on every machine.
+pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
+    let mut out = [0.0];
+    dot_f32_many(a, b, &mut out);
+    let [dot] = out;
+    dot
+}
+
+/// Dot product of a query with each of the contiguous vectors `rows`, into `out`; bits as of [`dot_f32`].
+pub fn dot_f32_many(query: &[f32], rows: &[f32], out: &mut [f32]) {
+    fastest().dot_f32_many(query, rows, out);
+}
+
+/// The end of a row, filled up with zeros to a whole group.
+fn padded<T: Copy + Default, const N: usize>(tail: &[T]) -> [T; N] {
+    let mut group = [T::default(); N];
+    for (value, &given) in group.iter_mut().zip(tail) {
+        *value = given;
+    }
+    group
+}

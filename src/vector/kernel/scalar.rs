@@ -1,0 +1,37 @@
+//! The twin in plain Rust: what every other kernel must equal, and what runs where there is none.
+
+#![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
+
+use super::{Kernel, LANES, padded};
+
+pub(super) static KERNEL: Kernel = Kernel { name: "scalar", supported: || true, dot_i8, dot_f32 };
+
+fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
+    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+        *out = query.iter().zip(row).map(|(&q, &r)| i32::from(q) * i32::from(r)).sum();
+    }
+}
+
+fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
+    let (query_groups, query_tail) = query.as_chunks::<LANES>();
+    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+        let (row_groups, row_tail) = row.as_chunks::<LANES>();
+        let mut lanes = [0.0; LANES];
+        for (q, r) in query_groups.iter().zip(row_groups) {
+            add_products(&mut lanes, q, r);
+        }
+        add_products(&mut lanes, &padded(query_tail), &padded(row_tail));
+        for width in [8, 4, 2, 1] {
+            for lane in 0..width {
+                lanes[lane] += lanes[lane + width];
+            }
+        }
+        *out = lanes[0];
+    }
+}
+
+fn add_products(lanes: &mut [f32; LANES], query: &[f32; LANES], row: &[f32; LANES]) {
+    for ((lane, q), r) in lanes.iter_mut().zip(query).zip(row) {
+        *lane += q * r;
+    }
+}

@@ -1,0 +1,157 @@
+//! The scan of codes, and the proof that it loses nothing.
+//!
+//! Let *q* be the query and *v* a stored vector, both of length at most *N* = 1 + 2·10⁻⁶. Their codes give
+//! *q* = *q̂* + *r* and *v* = *v̂* + *t*, where *q̂* = scale · code is known and ‖*t*‖ ≤ residual of *v*. So
+//!
+//! ```text
+//! ⟨q,v⟩ = ⟨q̂,v̂⟩ + ⟨q̂,t⟩ + ⟨r,v⟩        and by Cauchy–Schwarz
+//! |⟨q,v⟩ − ⟨q̂,v̂⟩| ≤ ‖q̂‖·residual(v) + residual(q)·N
+//! ```
+//!
+//! The integer product of the codes is exact. Two roundings remain, with *u* = 2⁻²⁴:
+//!
+//! - The f32 score differs from ⟨q,v⟩ by at most γ·‖q‖·‖v‖ with γ = *nu*/(1 − *nu*) and *n* = ⌈dim/16⌉ + 5 the most
+//!   roundings on the way of one product to the result: itself, the sums of its lane, four steps of the tree
+//!   (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 3.1). Products that underflow add
+//!   less than 4096 · 2⁻¹⁴⁹.
+//! - The estimate is rounded three times (integer to float, product of the scales, product of both), the half width
+//!   and its sum with the estimate three times. Residuals are at most 0.253, so ‖q̂‖·‖v̂‖ < 1.58 and the half width
+//!   is below 0.58: all together less than 8·*u*, counted as 16·*u*.
+//!
+//! So every score lies within `estimate ± (reach · residual(v) + slack)`, where `reach` ≥ ‖*q̂*‖ and `slack` is the
+//! sum of what does not depend on *v*. The k-th largest lower bound is at most the k-th best score, hence a slot
+//! whose upper bound is below it is in no top k, not even as a tie.
+
+use super::code::{CodeParams, encode, round_up};
+use super::kernel::{dot_i8, dot_i8_many};
+use super::unit::{LENGTH_MAX, UnitVector};
+use crate::limits::DIM_MAX;
+
+/// Half the distance of 1.0 to the next f32: the relative error of one rounding.
+const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
+/// Slots scanned at a time: those of one word of the bitmap.
+const BLOCK: usize = u64::BITS as usize;
+
+/// A query as the scan reads it.
+#[derive(Debug, Clone)]
+pub struct QueryCode {
+    code: Box<[i8]>,
+    scale: f32,
+    /// Length of `scale · code`, rounded up.
+    reach: f32,
+    /// Half width of a bound beyond `reach · residual`, rounded up.
+    slack: f32,
+}
+
+impl QueryCode {
+    /// The code of `query`, with what its bounds need.
+    pub fn new(query: &UnitVector) -> Self {
+        let mut code = vec![0; query.dim()].into_boxed_slice();
+        let CodeParams { scale, residual } = encode(query, &mut code);
+        let roundings = (query.dim().div_ceil(16) + 5) as f64 * UNIT_ROUNDOFF;
+        let score_error = roundings / (1.0 - roundings) * LENGTH_MAX * LENGTH_MAX;
+        let slack = f64::from(residual) * LENGTH_MAX + score_error + 16.0 * UNIT_ROUNDOFF;
+        let reach = f64::from(scale) * f64::from(dot_i8(&code, &code)).sqrt();
+        QueryCode { code, scale, reach: round_up(reach * (1.0 + 1e-12)), slack: round_up(slack) }
+    }
+
+    /// Dimensions of the query.
+    pub fn dim(&self) -> usize {
+        self.code.len()
+    }
+
+    /// The estimate of a score, and how far the score can be from it.
+    #[inline]
+    fn bound(&self, dot: i32, scale: f32, residual: f32) -> Bound {
+        Bound { estimate: dot as f32 * (self.scale * scale), half_width: self.reach * residual + self.slack }
+    }
+
+    /// Gives `visit` the bounds of every block of `codes` that has a visible slot.
+    pub(super) fn scan(&self, codes: Codes<'_>, visible: Option<&[u64]>, mut visit: impl FnMut(Block<'_>)) {
+        assert_eq!(codes.dim, self.dim(), "query and codes are of one embedding space");
+        let mut dots = [0; BLOCK];
+        let mut bounds = [Bound::default(); BLOCK];
+        let blocks = codes.codes.chunks(BLOCK * codes.dim);
+        let params = codes.scales.chunks(BLOCK).zip(codes.residuals.chunks(BLOCK));
+        for (at, (block, (scales, residuals))) in blocks.zip(params).enumerate() {
+            let visible = visible.map_or(u64::MAX, |words| words.get(at).copied().unwrap_or(0));
+            if visible == 0 {
+                continue;
+            }
+            let (dots, _) = dots.split_at_mut(scales.len());
+            let (bounds, _) = bounds.split_at_mut(scales.len());
+            dot_i8_many(&self.code, block, dots);
+            for (((bound, &dot), &scale), &residual) in
+                bounds.iter_mut().zip(&*dots).zip(scales).zip(residuals)
+            {
+                *bound = self.bound(dot, scale, residual);
+            }
+            visit(Block { first_row: (at * BLOCK) as u32, visible, bounds });
+        }
+    }
+}
+
+/// Up to 64 rows of a chunk, and where their scores lie.
+pub(super) struct Block<'a> {
+    first_row: u32,
+    visible: u64,
+    pub(super) bounds: &'a [Bound],
+}
+
+impl Block<'_> {
+    /// The rows whose bit is set, counted from the start of the chunk.
+    pub(super) fn visible_rows(&self) -> impl Iterator<Item = (u32, &Bound)> {
+        let rows = (self.first_row..).zip(self.bounds).enumerate();
+        rows.filter(|(bit, _)| self.visible >> bit & 1 == 1).map(|(_, row)| row)
+    }
+}
+
+/// A chunk of contiguous slots: their codes, and scale and residual of each.
+#[derive(Debug, Clone, Copy)]
+pub struct Codes<'a> {
+    dim: usize,
+    codes: &'a [i8],
+    scales: &'a [f32],
+    residuals: &'a [f32],
+}
+
+impl<'a> Codes<'a> {
+    /// A view of as many slots as there are scales.
+    ///
+    /// # Panics
+    ///
+    /// When `dim` is not in 1 to [`DIM_MAX`], or the three slices are not of as many slots.
+    pub fn new(dim: usize, codes: &'a [i8], scales: &'a [f32], residuals: &'a [f32]) -> Self {
+        assert!((1..=DIM_MAX).contains(&dim), "a code has 1 to {DIM_MAX} dimensions");
+        assert_eq!(codes.len(), dim * scales.len(), "each slot has a code of its dimensions");
+        assert_eq!(residuals.len(), scales.len(), "each slot has a residual");
+        Codes { dim, codes, scales, residuals }
+    }
+
+    /// Number of slots.
+    pub fn len(&self) -> usize {
+        self.scales.len()
+    }
+
+    /// Whether there is no slot.
+    pub fn is_empty(&self) -> bool {
+        self.scales.is_empty()
+    }
+}
+
+/// Where a score lies: within `half_width` of `estimate`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bound {
+    pub(super) estimate: f32,
+    half_width: f32,
+}
+
+impl Bound {
+    pub(super) fn lower(self) -> f32 {
+        self.estimate - self.half_width
+    }
+
+    pub(super) fn upper(self) -> f32 {
+        self.estimate + self.half_width
+    }
+}
