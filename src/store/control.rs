@@ -22,6 +22,8 @@ pub(crate) struct Clock {
     pub(crate) next_seq: u64,
     /// Number of the next namespace.
     pub(crate) next_ns: u32,
+    /// Number of the next category or entity.
+    pub(crate) next_term: u32,
     /// Number of the next embedding space.
     pub(crate) next_space: u16,
     /// Number of the policy in force; 0 is the built-in one.
@@ -39,8 +41,6 @@ pub(crate) struct NamespaceRow {
     pub(crate) created_ms: i64,
     /// Number of its next partition; 0 is the shared one.
     pub(crate) next_part: u32,
-    /// Number of its next category or entity.
-    pub(crate) next_term: u32,
     /// Content known before this instant may be gone (MODEL-18).
     pub(crate) horizon_known_ms: i64,
     /// Content valid before this instant may be gone (MODEL-18).

@@ -167,6 +167,16 @@ pub(crate) fn holder_key_prefix(ns: NsId, key: &str) -> Key {
     Key::new(5 + key.len()).u32(ns.0).text(key)
 }
 
+/// The holders of one memory with a key or a tag.
+pub(crate) fn holder_key_row(ns: NsId, key: &str, id: MemoryId) -> Key {
+    Key::new(21 + key.len()).u32(ns.0).text(key).bytes(id.as_bytes())
+}
+
+/// The keyless holders of a memory: they stand under the empty key.
+pub(crate) fn keyless(ns: NsId, id: MemoryId) -> Key {
+    holder_key_row(ns, "", id)
+}
+
 pub(crate) fn holder_key(ns: NsId, key: &str, id: MemoryId, number: u32) -> Key {
     Key::new(25 + key.len()).u32(ns.0).text(key).bytes(id.as_bytes()).u32(number)
 }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::model::{Access, Content, Holder, JournalRow, Kind, MemoryId, RunId, Tier, Time, Tombstone, Vitals};
-use crate::record;
+use crate::record::{self, At};
 use crate::store::control::{Clock, CounterRow, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow};
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
 use crate::store::tables::Table;
@@ -41,17 +41,17 @@ impl Junction {
 /// Typed reads; everything that can look and walk has them.
 pub(crate) trait Rows: Read {
     /// A value decoded by `decode`.
-    fn row<T>(&self, table: Table, key: &[u8], decode: impl Fn(&[u8], &[u8]) -> Result<T>) -> Result<Option<T>> {
+    fn row<T>(&self, table: Table, key: &[u8], decode: impl Fn(At<'_>, &[u8]) -> Result<T>) -> Result<Option<T>> {
         let mut found = None;
         self.look(table, key, &mut |bytes| {
-            found = Some(decode(key, bytes)?);
+            found = Some(decode(At::new(table.name(), key), bytes)?);
             Ok(())
         })?;
         Ok(found)
     }
 
     fn meta<T: DeserializeOwned>(&self, table: Table, key: &[u8]) -> Result<Option<T>> {
-        self.row(table, key, |key, bytes| record::decode_meta(table.name(), key, bytes))
+        self.row(table, key, |at, bytes| record::decode_meta(table.tag(), at, bytes))
     }
 
     fn identity(&self) -> Result<Option<Identity>> {
@@ -71,7 +71,7 @@ pub(crate) trait Rows: Read {
         let mut all = Vec::new();
         self.walk(Table::Namespace, &Walk::all(), &mut |key, bytes| {
             let name = Parts(key).rest().ok_or_else(|| bad_key(Table::Namespace, key))?;
-            all.push((name.to_owned(), record::decode_meta(Table::Namespace.name(), key, bytes)?));
+            all.push((name.to_owned(), meta_of(Table::Namespace, key, bytes)?));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -93,7 +93,7 @@ pub(crate) trait Rows: Read {
             let mut parts = Parts(key);
             parts.u32();
             let name = parts.rest().ok_or_else(|| bad_key(Table::Partition, key))?;
-            all.push((name.to_owned(), PartId(record::decode_meta(Table::Partition.name(), key, bytes)?)));
+            all.push((name.to_owned(), PartId(meta_of(Table::Partition, key, bytes)?)));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -121,7 +121,7 @@ pub(crate) trait Rows: Read {
         let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
         self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
             let index = index_of(&mut Parts(key)).ok_or_else(|| bad_key(Table::SlotHead, key))?;
-            all.push((index, record::decode_meta(Table::SlotHead.name(), key, bytes)?));
+            all.push((index, meta_of(Table::SlotHead, key, bytes)?));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -166,7 +166,7 @@ pub(crate) trait Rows: Read {
 
     /// Only the text of a memory.
     fn text(&self, ns: NsId, id: MemoryId) -> Result<Option<String>> {
-        self.row(Table::Memory, &keys::memory(ns, id), record::decode_text)
+        self.row(Table::Memory, &keys::memory(ns, id), |at, bytes| Ok(record::decode_text(at, bytes)?.to_owned()))
     }
 
     fn access(&self, ns: NsId, id: MemoryId) -> Result<Access> {
@@ -177,7 +177,7 @@ pub(crate) trait Rows: Read {
     fn holders(&self, ns: NsId, id: MemoryId) -> Result<Vec<Holder>> {
         let mut all = Vec::new();
         self.walk(Table::Holder, &Walk::prefix(&keys::memory(ns, id)), &mut |key, bytes| {
-            all.push(record::decode_holder(key, bytes)?);
+            all.push(record::decode_holder(At::new(Table::Holder.name(), key), bytes)?);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -192,9 +192,20 @@ pub(crate) trait Rows: Read {
         self.id_and_number(Table::HolderKey, &keys::holder_key_prefix(ns, key))
     }
 
+    /// Numbers of the holders of a memory that were written without a key.
+    fn keyless_holders(&self, ns: NsId, id: MemoryId) -> Result<Vec<u32>> {
+        let all = self.id_and_number(Table::HolderKey, &keys::keyless(ns, id))?;
+        Ok(all.into_iter().map(|(_, number)| number).collect())
+    }
+
     /// Every holder that brought `tag`.
     fn holders_of_tag(&self, ns: NsId, tag: &str) -> Result<Vec<(MemoryId, u32)>> {
         self.id_and_number(Table::HolderTag, &keys::holder_key_prefix(ns, tag))
+    }
+
+    /// Whether some holder of a memory brings `tag`.
+    fn brings_tag(&self, ns: NsId, tag: &str, id: MemoryId) -> Result<bool> {
+        Ok(!self.id_and_number(Table::HolderTag, &keys::holder_key_row(ns, tag, id))?.is_empty())
     }
 
     /// At most `most` of the holders that came with `run`.
@@ -343,19 +354,19 @@ pub(crate) trait Rows: Read {
             let (Some((part, [sort])), Some(name)) = (place, parts.rest()) else {
                 return Err(bad_key(Table::Counter, key));
             };
-            all.push((PartId(part), sort, name.to_owned(), record::decode_meta(Table::Counter.name(), key, bytes)?));
+            all.push((PartId(part), sort, name.to_owned(), meta_of(Table::Counter, key, bytes)?));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
     }
 
-    /// One f32 vector, appended to `out`; false when the slot holds none.
+    /// One f32 vector, in place of what `out` holds; false when the slot holds none.
     fn vector(&self, index: IndexId, dim: usize, slot: u32, out: &mut Vec<f32>) -> Result<bool> {
         let per = record::vectors_per_block(dim) as u32;
         let key = keys::block(index, slot / per);
         let mut present = false;
         self.look(Table::Vector, &key, &mut |bytes| {
-            present = record::read_vector(&key, bytes, dim, (slot % per) as usize, out)?;
+            present = record::read_vector(At::new(Table::Vector.name(), &key), bytes, dim, (slot % per) as usize, out)?;
             Ok(())
         })?;
         Ok(present)
@@ -367,6 +378,11 @@ impl<T: Read + ?Sized> Rows for T {}
 /// Kind of a row, for which a custom one needs the content.
 pub(crate) fn kind_of(vitals: &Vitals, content: &Content) -> Kind {
     Kind::from_code(vitals.kind_code, content.custom_kind.as_deref()).unwrap_or_default()
+}
+
+/// A small metadata row.
+fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8]) -> Result<T> {
+    record::decode_meta(table.tag(), At::new(table.name(), key), bytes)
 }
 
 /// A key that is not built as `keys` builds it.

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
 
 use crate::error::{Error, Result};
-use crate::record::{SlotBlock, VectorBlock, decode_slot_block, decode_vector_block};
+use crate::record::{At, SlotBlock, VectorBlock};
 use crate::store::keys::{self, IndexId};
 use crate::store::tables::Table;
 
@@ -92,13 +92,13 @@ pub(crate) trait Read {
     fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()>;
 
     /// One block of codes; none when there is no such block.
-    fn slot_block(&self, index: IndexId, block: u32) -> Result<Option<SlotBlock>> {
-        stored(self, Table::Slot, index, block, decode_slot_block)
+    fn slot_block(&self, index: IndexId, block: u32, dim: usize) -> Result<Option<SlotBlock>> {
+        stored(self, Table::Slot, index, block, |at, bytes| SlotBlock::decode(at, dim, bytes))
     }
 
     /// One block of vectors; none when there is no such block.
-    fn vector_block(&self, index: IndexId, block: u32) -> Result<Option<VectorBlock>> {
-        stored(self, Table::Vector, index, block, decode_vector_block)
+    fn vector_block(&self, index: IndexId, block: u32, dim: usize) -> Result<Option<VectorBlock>> {
+        stored(self, Table::Vector, index, block, |at, bytes| VectorBlock::decode(at, dim, bytes))
     }
 }
 
@@ -108,12 +108,12 @@ fn stored<B>(
     table: Table,
     index: IndexId,
     block: u32,
-    decode: fn(&[u8], &[u8]) -> Result<B>,
+    decode: impl Fn(At<'_>, &[u8]) -> Result<B>,
 ) -> Result<Option<B>> {
     let key = keys::block(index, block);
     let mut found = None;
     rows.look(table, &key, &mut |bytes| {
-        found = Some(decode(&key, bytes)?);
+        found = Some(decode(At::new(table.name(), &key), bytes)?);
         Ok(())
     })?;
     Ok(found)
@@ -314,7 +314,7 @@ impl<'t> WriteTx<'t> {
     /// A block of codes to change; a new one of `dim` dimensions where there is none.
     pub(crate) fn slot_block_mut(&mut self, index: IndexId, block: u32, dim: usize) -> Result<&mut SlotBlock> {
         if !self.slots.contains_key(&(index, block)) {
-            let found = self.slot_block(index, block)?.unwrap_or_else(|| SlotBlock::new(dim));
+            let found = self.slot_block(index, block, dim)?.unwrap_or_else(|| SlotBlock::new(dim));
             self.slots.insert((index, block), found);
         }
         self.slots.get_mut(&(index, block)).ok_or(Error::Closed)
@@ -323,7 +323,7 @@ impl<'t> WriteTx<'t> {
     /// A block of vectors to change; a new one of `dim` dimensions where there is none.
     pub(crate) fn vector_block_mut(&mut self, index: IndexId, block: u32, dim: usize) -> Result<&mut VectorBlock> {
         if !self.vectors.contains_key(&(index, block)) {
-            let found = self.vector_block(index, block)?.unwrap_or_else(|| VectorBlock::new(dim));
+            let found = self.vector_block(index, block, dim)?.unwrap_or_else(|| VectorBlock::new(dim));
             self.vectors.insert((index, block), found);
         }
         self.vectors.get_mut(&(index, block)).ok_or(Error::Closed)
@@ -368,17 +368,17 @@ impl Read for WriteTx<'_> {
         walk_rows(self.table(table)?, table.name(), walk, visit)
     }
 
-    fn slot_block(&self, index: IndexId, block: u32) -> Result<Option<SlotBlock>> {
+    fn slot_block(&self, index: IndexId, block: u32, dim: usize) -> Result<Option<SlotBlock>> {
         match self.slots.get(&(index, block)) {
             Some(staged) => Ok(Some(staged.clone())),
-            None => stored(self, Table::Slot, index, block, decode_slot_block),
+            None => stored(self, Table::Slot, index, block, |at, bytes| SlotBlock::decode(at, dim, bytes)),
         }
     }
 
-    fn vector_block(&self, index: IndexId, block: u32) -> Result<Option<VectorBlock>> {
+    fn vector_block(&self, index: IndexId, block: u32, dim: usize) -> Result<Option<VectorBlock>> {
         match self.vectors.get(&(index, block)) {
             Some(staged) => Ok(Some(staged.clone())),
-            None => stored(self, Table::Vector, index, block, decode_vector_block),
+            None => stored(self, Table::Vector, index, block, |at, bytes| VectorBlock::decode(at, dim, bytes)),
         }
     }
 }

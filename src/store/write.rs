@@ -8,14 +8,14 @@ use crate::model::{Access, Content, Holder, JournalRow, MemoryId, RunId, Tier, T
 use crate::record;
 use crate::store::control::{Clock, CounterRow, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow};
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, SpaceId};
-use crate::store::rows::{CLOCK, IDENTITY, JunctionRow};
+use crate::store::rows::{CLOCK, IDENTITY, JunctionRow, Rows};
 use crate::store::tables::Table;
 use crate::store::tx::{Walk, WriteTx};
 
 impl WriteTx<'_> {
     fn put_meta<T: Serialize>(&mut self, table: Table, key: &[u8], value: &T) -> Result<()> {
         let mut bytes = Vec::with_capacity(64);
-        record::encode_meta(key, value, &mut bytes);
+        record::encode_meta(table.tag(), key, value, &mut bytes);
         self.put(table, key, &bytes)
     }
 
@@ -116,6 +116,13 @@ impl WriteTx<'_> {
     pub(crate) fn put_term(&mut self, ns: NsId, sort: Junction, name: &str, term: u32) -> Result<()> {
         self.put_meta(Table::Term, &keys::term(ns, sort, name), &term)?;
         self.put_meta(Table::TermName, &keys::term_name(ns, sort, term), &name)
+    }
+
+    pub(crate) fn delete_term(&mut self, ns: NsId, sort: Junction, term: u32) -> Result<()> {
+        if let Some(name) = self.term_name(ns, sort, term)? {
+            self.delete(Table::Term, &keys::term(ns, sort, &name))?;
+        }
+        self.delete(Table::TermName, &keys::term_name(ns, sort, term)).map(|_| ())
     }
 
     /// Puts a junction row in both directions.
@@ -243,7 +250,9 @@ impl WriteTx<'_> {
 
 /// The rows by which a holder is found.
 fn holder_keys(ns: NsId, id: MemoryId, holder: &Holder) -> Vec<(Table, keys::Key)> {
-    let key = holder.key.iter().map(|key| (Table::HolderKey, keys::holder_key(ns, key, id, holder.number)));
+    // A keyless holder stands under the empty key, which no caller can write.
+    let key = holder.key.as_deref().unwrap_or_default();
+    let key = [(Table::HolderKey, keys::holder_key(ns, key, id, holder.number))].into_iter();
     let tags = holder.tags.iter().map(|tag| (Table::HolderTag, keys::holder_key(ns, tag, id, holder.number)));
     let run = holder.run.iter().map(|run| (Table::HolderRun, keys::holder_run(ns, *run, id, holder.number)));
     key.chain(tags).chain(run).collect()

@@ -1,0 +1,108 @@
+//! Slots on disk: the codes of an index and what decides their visibility, changed in the transaction of the
+//! memory that they belong to.
+
+use crate::error::{Error, Result};
+use crate::model::{MemoryId, Times};
+use crate::record::{ALIVE, SlotMeta, slots_per_block, vectors_per_block};
+use crate::store::{IndexId, Rows, WriteTx};
+use crate::vector::{UnitVector, encode};
+
+/// Block and position of a slot in tables with `per` slots a block.
+fn place(slot: u32, per: usize) -> (u32, usize) {
+    let per = per as u32;
+    (slot / per, (slot % per) as usize)
+}
+
+/// Gives a memory a slot: the one that has been free for longest, or a new one. Returns its number.
+pub(crate) fn claim(
+    tx: &mut WriteTx<'_>,
+    index: IndexId,
+    commit: u64,
+    id: MemoryId,
+    times: &Times,
+    vector: &UnitVector,
+) -> Result<u32> {
+    let mut head = tx.slot_head(index)?;
+    let slot = match tx.free_slot(index)? {
+        Some((died, slot)) => {
+            tx.delete_free_slot(index, died, slot)?;
+            slot
+        }
+        None => {
+            let slot = head.len;
+            head.len = slot.checked_add(1).ok_or_else(|| Error::Conflict {
+                what: "vector index".to_owned(),
+                why: "a partition holds at most 4,294,967,295 vectors".to_owned(),
+            })?;
+            slot
+        }
+    };
+    head.used += 1;
+    tx.put_slot_head(index, &head)?;
+    fill(tx, index, slot, commit, id, times, vector)?;
+    Ok(slot)
+}
+
+/// Puts another vector into the slot of a memory.
+pub(crate) fn fill(
+    tx: &mut WriteTx<'_>,
+    index: IndexId,
+    slot: u32,
+    commit: u64,
+    id: MemoryId,
+    times: &Times,
+    vector: &UnitVector,
+) -> Result<()> {
+    let dim = vector.dim();
+    let mut code = vec![0_i8; dim];
+    let params = encode(vector, &mut code);
+    let meta = SlotMeta {
+        id,
+        from: times.from().as_millis(),
+        until: times.until().as_millis(),
+        born: commit,
+        died: ALIVE,
+        scale: params.scale,
+        residual: params.residual,
+    };
+    let (block, at) = place(slot, slots_per_block(dim));
+    tx.slot_block_mut(index, block, dim)?.put(at, meta, &code);
+    let (block, at) = place(slot, vectors_per_block(dim));
+    tx.vector_block_mut(index, block, dim)?.put(at, vector.as_slice());
+    Ok(())
+}
+
+/// Writes the instants of a memory beside its code.
+pub(crate) fn set_times(tx: &mut WriteTx<'_>, index: IndexId, dim: usize, slot: u32, times: &Times) -> Result<()> {
+    let (block, at) = place(slot, slots_per_block(dim));
+    let codes = tx.slot_block_mut(index, block, dim)?;
+    match codes.meta(at) {
+        Some(meta) if !meta.is_vacant() => {
+            codes.set_times(at, times.from().as_millis(), times.until().as_millis());
+            Ok(())
+        }
+        _ => Err(missing(index, slot)),
+    }
+}
+
+/// Takes the slot from a memory that is gone: code and vector are zeros from this commit on, and the slot can be
+/// used again.
+pub(crate) fn release(tx: &mut WriteTx<'_>, index: IndexId, dim: usize, commit: u64, slot: u32) -> Result<()> {
+    let (block, at) = place(slot, slots_per_block(dim));
+    let codes = tx.slot_block_mut(index, block, dim)?;
+    if codes.meta(at).is_none_or(SlotMeta::is_vacant) {
+        return Err(missing(index, slot));
+    }
+    codes.erase(at);
+    let (block, at) = place(slot, vectors_per_block(dim));
+    tx.vector_block_mut(index, block, dim)?.erase(at);
+    let mut head = tx.slot_head(index)?;
+    head.used = head.used.saturating_sub(1);
+    tx.put_slot_head(index, &head)?;
+    tx.put_free_slot(index, commit, slot)
+}
+
+/// A memory says that it has a slot, and the slot does not know it.
+fn missing(index: IndexId, slot: u32) -> Error {
+    Error::corrupted("slot", &crate::store::keys::index(index), format!("slot {slot} holds no memory"))
+}

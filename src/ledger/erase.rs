@@ -1,0 +1,137 @@
+//! Going: a holder leaves, a row is erased with everything that hangs on it (MODEL-23, MODEL-30).
+
+use crate::error::{Error, Result};
+use crate::index::slots;
+use crate::ledger::counters::Sort;
+use crate::ledger::journal::Op;
+use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::model::{Holder, MemoryId, Supersession, SupersedeMode, Tombstone, TombstoneReason};
+use crate::store::{Junction, NsId, PartId, Rows};
+
+/// A row that is gone.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Erased {
+    /// The memory.
+    pub(crate) id: MemoryId,
+    /// The rows that it had superseded, with how.
+    pub(crate) predecessors: Vec<(MemoryId, SupersedeMode)>,
+    /// Summaries and consolidated rows that were made from it.
+    pub(crate) derived: Vec<MemoryId>,
+}
+
+impl Ledger<'_, '_> {
+    pub(super) fn detach(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        number: u32,
+        reason: TombstoneReason,
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let (before, old) = self.load(ns, id)?;
+        let Some(holder) = self.tx.holder(ns, id, number)? else {
+            return Err(Error::NotFound { what: "holder", name: format!("{number} of {id}") });
+        };
+        if before.place.holders <= 1 {
+            return self.remove(context, id, (reason, None), why);
+        }
+        self.take_holder(ns, id, &holder)?;
+        let (mut vitals, mut content) = (before.clone(), old.clone());
+        vitals.place.holders -= 1;
+        vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(holder.share).max(1);
+        vitals.version += 1;
+        for tag in &holder.tags {
+            if !self.tx.brings_tag(ns, tag, id)? {
+                content.tags.retain(|kept| kept != tag);
+            }
+        }
+        let left = vitals.place.holders;
+        self.place_row(context, id, (&before, &old), vitals, &content)?;
+        self.redact(ns, id, Some(number))?;
+        self.journal(context, Op::Detach, Some((id, Some(number))), Vec::new(), why)?;
+        Ok(Applied { holders_left: Some(left), ..Applied::default() })
+    }
+
+    pub(super) fn remove(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let (vitals, content) = self.load(ns, id)?;
+        let holders = self.tx.holders(ns, id)?;
+        let erased = self.kin(ns, id)?;
+        if let Some(slot) = vitals.place.slot {
+            let dim = self.dim_of(&vitals)?;
+            slots::release(self.tx, Self::index_of(ns, &vitals), dim, self.clock.commit, slot)?;
+        }
+        for holder in &holders {
+            self.tx.delete_holder(ns, id, holder)?;
+        }
+        for row in self.tx.junctions(ns, id)? {
+            self.unjoin(ns, id, &row)?;
+        }
+        self.unlink_all(ns, id)?;
+        self.rederive(ns, id, Some((&vitals, &content)), None)?;
+        self.tx.delete_memory(ns, id)?;
+        let tombstone = self.tombstone_of(context, &erased, &holders, &content.text, (reason, replaced_by));
+        self.tx.put_tombstone(ns, &tombstone)?;
+        self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
+        self.redact(ns, id, None)?;
+        self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
+        Ok(Applied { erased: vec![erased], ..Applied::default() })
+    }
+
+    /// The memories that have to do with one that goes.
+    fn kin(&self, ns: NsId, id: MemoryId) -> Result<Erased> {
+        let mut predecessors = Vec::new();
+        for old in self.tx.superseded_by(ns, id)? {
+            if let Some(Supersession { mode, .. }) = self.tx.vitals(ns, old)?.and_then(|v| v.times.superseded) {
+                predecessors.push((old, mode));
+            }
+        }
+        let made = self.tx.joined_to(ns, Junction::Source, id.as_bytes())?;
+        Ok(Erased { id, predecessors, derived: made.into_iter().map(|(summary, _)| summary).collect() })
+    }
+
+    fn tombstone_of(
+        &self,
+        context: &Context,
+        erased: &Erased,
+        holders: &[Holder],
+        text: &str,
+        (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
+    ) -> Tombstone {
+        let merged = erased.predecessors.iter().filter(|(_, mode)| *mode == SupersedeMode::Duplicate);
+        Tombstone {
+            id: erased.id,
+            deleted_at: context.now,
+            reason,
+            run: context.run,
+            replaced_by,
+            made_by: holders.first().and_then(|holder| holder.run),
+            merged_from: merged.map(|(id, _)| *id).collect(),
+            key_hashes: holders.iter().filter_map(|h| h.key.as_deref()).map(|key| self.hash_key(key)).collect(),
+            content_hash: self.hash_content(text),
+            rows: 1,
+        }
+    }
+
+    /// HMAC by which a key is found in a tombstone.
+    pub(crate) fn hash_key(&self, key: &str) -> [u8; 32] {
+        self.secret.hmac(KEY_DOMAIN, key.as_bytes())
+    }
+
+    /// HMAC by which a content is found in a tombstone.
+    pub(crate) fn hash_content(&self, text: &str) -> [u8; 32] {
+        self.secret.hmac(CONTENT_DOMAIN, text.as_bytes())
+    }
+}
+
+/// Domain of the HMAC of a key.
+pub(crate) const KEY_DOMAIN: &str = "key";
+/// Domain of the HMAC of a content.
+pub(crate) const CONTENT_DOMAIN: &str = "content";

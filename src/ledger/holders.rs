@@ -1,0 +1,91 @@
+//! Holders: the writes that a row stands for, and what each of them brought (MODEL-8).
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::ledger::Ledger;
+use crate::ledger::insert::unite;
+use crate::model::{Holder, MemoryId};
+use crate::store::{Junction, JunctionRow, NsId, Rows};
+
+impl Ledger<'_, '_> {
+    /// Writes a holder and the junction rows that it brings. Rows that an earlier form of it brought stay.
+    pub(super) fn put_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
+        for row in self.junctions_of(ns, holder)? {
+            self.tx.put_junction(ns, id, &row)?;
+        }
+        self.tx.put_holder(ns, id, holder)
+    }
+
+    /// Writes a holder in place of its earlier form; what only that brought goes.
+    pub(super) fn replace_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
+        if let Some(old) = self.tx.holder(ns, id, holder.number)? {
+            self.take_holder(ns, id, &old)?;
+        }
+        self.put_holder(ns, id, holder)
+    }
+
+    /// Takes a holder away, and the junction rows that no other holder brings.
+    pub(super) fn take_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
+        self.tx.delete_holder(ns, id, holder)?;
+        if holder.categories.is_empty() && holder.entities.is_empty() && holder.links.is_empty() {
+            return Ok(());
+        }
+        let mut kept = BTreeSet::new();
+        for other in self.tx.holders(ns, id)? {
+            kept.extend(self.junctions_of(ns, &other)?);
+        }
+        for row in self.junctions_of(ns, holder)? {
+            if !kept.contains(&row) {
+                self.unjoin(ns, id, &row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The keyless holder that a keyless write is one more of.
+    pub(super) fn shared_holder(&self, ns: NsId, id: MemoryId, write: &Holder) -> Result<Option<Holder>> {
+        if write.key.is_some() {
+            return Ok(None);
+        }
+        for number in self.tx.keyless_holders(ns, id)? {
+            let Some(holder) = self.tx.holder(ns, id, number)? else { continue };
+            if holder.takes_keyless(&write.tags, write.run) {
+                return Ok(Some(holder));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Links of equal keyless writes are united (MODEL-8).
+    pub(super) fn unite_links(&self, shared: &mut Holder, write: &Holder) {
+        unite(&mut shared.categories, &write.categories);
+        unite(&mut shared.entities, &write.entities);
+        unite(&mut shared.links, &write.links);
+    }
+
+    /// Union of the tags of a row's holders, sorted.
+    pub(super) fn tags_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<String>> {
+        let mut tags = Vec::new();
+        for holder in self.tx.holders(ns, id)? {
+            unite(&mut tags, &holder.tags);
+        }
+        Ok(tags)
+    }
+
+    /// Takes the links to a memory that is gone out of whatever brought them.
+    pub(super) fn unlink_all(&mut self, ns: NsId, gone: MemoryId) -> Result<()> {
+        for (id, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
+            for mut holder in self.tx.holders(ns, id)? {
+                let count = holder.links.len();
+                holder.links.retain(|link| link.to != gone);
+                if holder.links.len() != count {
+                    self.tx.put_holder(ns, id, &holder)?;
+                }
+            }
+            let row = JunctionRow { sort: Junction::Link, target: gone.as_bytes().to_vec(), role: relation };
+            self.tx.delete_junction(ns, id, &row)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! New rows, absorbed writes, changes in place.
+
+use crate::error::{Error, Result};
+use crate::index::slots;
+use crate::ledger::journal::Op;
+use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why};
+use crate::model::{Content, Delta, Holder, Memory, MemoryId, Time, Vitals};
+use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
+use crate::vector::UnitVector;
+
+impl Ledger<'_, '_> {
+    /// The index in which a row has its slot.
+    pub(crate) fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
+        IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
+    }
+
+    /// Dimensions of the space in which a row has its slot.
+    pub(crate) fn dim_of(&self, vitals: &Vitals) -> Result<usize> {
+        let space = SpaceId(vitals.place.space);
+        let row = self.tx.space(space)?.ok_or_else(|| {
+            Error::corrupted("space", &space.0.to_be_bytes(), "a memory lies in a space that is not there")
+        })?;
+        Ok(row.dim as usize)
+    }
+
+    pub(super) fn insert(&mut self, context: &Context, row: NewRow, why: Why) -> Result<Applied> {
+        let NewRow { id, mut vitals, mut content, access, mut holder, vector, sources } = row;
+        let ns = context.ns;
+        if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
+            return Err(Error::Conflict { what: format!("id {id}"), why: "ids are never used again".to_owned() });
+        }
+        holder.number = 0;
+        holder.run = context.run;
+        vitals.place.next_holder = 1;
+        vitals.place.holders = 1;
+        vitals.place.slot = match &vector {
+            Some(vector) => {
+                let index = Self::index_of(ns, &vitals);
+                Some(slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?)
+            }
+            None => None,
+        };
+        content.tags.clone_from(&holder.tags);
+        self.put_holder(ns, id, &holder)?;
+        self.join_sources(ns, id, &sources)?;
+        self.store_row(context, id, None, vitals, &content)?;
+        self.tx.put_access(ns, id, &access)?;
+        self.journal(context, Op::Insert, Some((id, Some(0))), Vec::new(), why)?;
+        Ok(Applied::default())
+    }
+
+    /// Puts a memory of an export back as it was: id, holders, times, statistics (MODEL-48).
+    pub(super) fn recreate(&mut self, context: &Context, memory: Memory, why: Why) -> Result<Applied> {
+        let (ns, id) = (context.ns, memory.id);
+        if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
+            return Err(Error::Conflict { what: format!("id {id}"), why: "ids are never used again".to_owned() });
+        }
+        let Memory { mut vitals, content, access, holders, vector, sources, .. } = memory;
+        let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
+        if let Some(vector) = &vector {
+            let index = Self::index_of(ns, &vitals);
+            let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?;
+            vitals.place.slot = Some(slot);
+        }
+        vitals.place.holders = u32::try_from(holders.len()).unwrap_or(u32::MAX);
+        vitals.place.next_holder = holders.iter().map(|holder| holder.number + 1).max().unwrap_or(0);
+        for holder in &holders {
+            self.put_holder(ns, id, holder)?;
+        }
+        self.join_sources(ns, id, &sources)?;
+        self.store_row(context, id, None, vitals, &content)?;
+        self.tx.put_access(ns, id, &access)?;
+        self.journal(context, Op::Recreate, Some((id, None)), Vec::new(), why)?;
+        Ok(Applied::default())
+    }
+
+    /// A memory stands for one more write (MODEL-8).
+    pub(super) fn hold(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        mut holder: Holder,
+        raise: Raise,
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let (before, old) = self.load(ns, id)?;
+        let (mut vitals, mut content) = (before.clone(), old.clone());
+        holder.run = context.run;
+        let number = match self.shared_holder(ns, id, &holder)? {
+            Some(mut shared) => {
+                shared.count = shared.count.saturating_add(holder.count);
+                shared.share = shared.share.saturating_add(holder.share);
+                let number = shared.number;
+                self.unite_links(&mut shared, &holder);
+                self.put_holder(ns, id, &shared)?;
+                number
+            }
+            None => {
+                holder.number = vitals.place.next_holder;
+                vitals.place.next_holder += 1;
+                vitals.place.holders += 1;
+                self.put_holder(ns, id, &holder)?;
+                holder.number
+            }
+        };
+        unite(&mut content.tags, &holder.tags);
+        vitals.reinforcement_count = vitals.reinforcement_count.saturating_add(holder.share);
+        vitals.version += 1;
+        let deltas = raise_row(&mut vitals, &raise);
+        self.place_row(context, id, (&before, &old), vitals, &content)?;
+        self.journal(context, Op::Hold, Some((id, Some(number))), deltas, why)?;
+        Ok(Applied::default())
+    }
+
+    /// A row after a change: slot instants, derived rows, vitals, content.
+    pub(super) fn place_row(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        (before, old): (&Vitals, &Content),
+        vitals: Vitals,
+        content: &Content,
+    ) -> Result<Vitals> {
+        if let Some(slot) = vitals.place.slot.filter(|_| before.times != vitals.times) {
+            let dim = self.dim_of(&vitals)?;
+            slots::set_times(self.tx, Self::index_of(context.ns, &vitals), dim, slot, &vitals.times)?;
+        }
+        self.store_row(context, id, Some((before, old)), vitals, content)
+    }
+
+    pub(super) fn update(
+        &mut self,
+        context: &Context,
+        (id, version): (MemoryId, u64),
+        next: Next,
+        deltas: Vec<Delta>,
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let (before, old) = self.load(ns, id)?;
+        if before.version != version {
+            return Err(Error::Conflict { what: format!("memory {id}"), why: "it changed meanwhile".to_owned() });
+        }
+        let Next { mut vitals, mut content, access, holders, vector } = next;
+        vitals.place = before.place.clone();
+        vitals.version = version + 1;
+        if let Some(vector) = vector {
+            self.set_vector(ns, id, &mut vitals, &vector)?;
+        }
+        let numbers: Vec<u32> = holders.iter().map(|holder| holder.number).collect();
+        for holder in holders {
+            self.replace_holder(ns, id, &holder)?;
+        }
+        content.tags = self.tags_of(ns, id)?;
+        self.place_row(context, id, (&before, &old), vitals, &content)?;
+        self.tx.put_access(ns, id, &access)?;
+        let holder = numbers.first().copied().filter(|_| numbers.len() == 1);
+        self.journal(context, Op::Update, Some((id, holder)), deltas, why)?;
+        Ok(Applied::default())
+    }
+
+    fn set_vector(&mut self, ns: NsId, id: MemoryId, vitals: &mut Vitals, vector: &UnitVector) -> Result<()> {
+        let index = Self::index_of(ns, vitals);
+        let commit = self.clock.commit;
+        match vitals.place.slot {
+            Some(slot) => slots::fill(self.tx, index, slot, commit, id, &vitals.times, vector),
+            None => {
+                vitals.place.slot = Some(slots::claim(self.tx, index, commit, id, &vitals.times, vector)?);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn reinforce(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        by: i64,
+        expires_at: Option<Time>,
+        why: Why,
+    ) -> Result<Applied> {
+        let (before, content) = self.load(context.ns, id)?;
+        let mut vitals = before.clone();
+        let count = i64::from(vitals.reinforcement_count).saturating_add(by).clamp(1, i64::from(u32::MAX));
+        vitals.reinforcement_count = u32::try_from(count).unwrap_or(u32::MAX);
+        vitals.last_reinforced_at = Some(context.now);
+        vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
+        vitals.version += 1;
+        let delta = Delta {
+            field: "reinforcement_count".to_owned(),
+            before: before.reinforcement_count.into(),
+            after: vitals.reinforcement_count.into(),
+        };
+        self.place_row(context, id, (&before, &content), vitals, &content)?;
+        self.journal(context, Op::Reinforce, Some((id, None)), vec![delta], why)?;
+        Ok(Applied::default())
+    }
+}
+
+/// Raises what an absorbed write raises, and says what changed.
+fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
+    let mut deltas = Vec::new();
+    let mut note = |field: &str, before: serde_json::Value, after: serde_json::Value| {
+        deltas.push(Delta { field: field.to_owned(), before, after });
+    };
+    if let Some(expires_at) = raise.expires_at.filter(|at| *at != vitals.times.expires_at) {
+        let shown = |at: Option<Time>| at.map(|at| at.to_string()).into();
+        note("expires_at", shown(vitals.times.expires_at), shown(expires_at));
+        vitals.times.expires_at = expires_at;
+    }
+    if let Some(significance) = raise.significance.filter(|s| *s > vitals.significance) {
+        note("significance", vitals.significance.as_str().into(), significance.as_str().into());
+        vitals.significance = significance;
+    }
+    if let Some(importance) = raise.importance.filter(|i| *i > vitals.importance) {
+        note("importance", vitals.importance.into(), importance.into());
+        vitals.importance = importance;
+    }
+    vitals.last_reinforced_at = raise.last_reinforced_at.or(vitals.last_reinforced_at);
+    deltas
+}
+
+/// Adds to a sorted set.
+pub(super) fn unite<T: Ord + Clone>(set: &mut Vec<T>, more: &[T]) {
+    for item in more {
+        if let Err(at) = set.binary_search(item) {
+            set.insert(at, item.clone());
+        }
+    }
+}

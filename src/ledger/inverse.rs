@@ -1,0 +1,26 @@
+//! The inverse of each change, as far as it has one.
+
+use crate::ledger::Change;
+use crate::ledger::journal::Op;
+use crate::model::{MemoryId, TombstoneReason};
+
+/// What takes a change back that the journal tells of; none where nothing can: an erased row has left nothing to
+/// put back, and a restored one would need a superseder that the journal does not choose.
+///
+/// | change | inverse |
+/// |---|---|
+/// | insert, hold, recreate | detach of the holder that came; the row goes with its last |
+/// | supersede | restore, with the exact earlier end of world time |
+/// | reinforce | the same count, taken off |
+/// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
+/// | restore, remove, detach, drop | none |
+pub(crate) fn inverse(op: Op, subject: MemoryId, holder: Option<u32>, reason: TombstoneReason) -> Option<Change> {
+    match op {
+        Op::Insert | Op::Hold | Op::Recreate => {
+            Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason })
+        }
+        Op::Supersede => Some(Change::Restore { id: subject }),
+        Op::Reinforce => Some(Change::Reinforce { id: subject, by: -1, expires_at: None }),
+        Op::Update | Op::Restore | Op::Remove | Op::Detach | Op::DropNamespace => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! The journal: one row a mutation, in its transaction; values of what is erased become HMACs (MODEL-32).
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::ledger::{Context, Ledger, Why};
+use crate::model::{Delta, JournalRow, MemoryId};
+use crate::store::{NsId, Rows};
+
+/// What was done, by the name that the journal keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// A new memory.
+    Insert,
+    /// A memory absorbed a write.
+    Hold,
+    /// Fields changed.
+    Update,
+    /// Another memory took its place.
+    Supersede,
+    /// It became live again.
+    Restore,
+    /// It is gone.
+    Remove,
+    /// A holder is gone, others remain.
+    Detach,
+    /// It proved useful.
+    Reinforce,
+    /// It was put back from an export.
+    Recreate,
+    /// Its namespace is gone.
+    DropNamespace,
+}
+
+impl Op {
+    /// Its name.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Op::Insert => "insert",
+            Op::Hold => "hold",
+            Op::Update => "update",
+            Op::Supersede => "supersede",
+            Op::Restore => "restore",
+            Op::Remove => "remove",
+            Op::Detach => "detach",
+            Op::Reinforce => "reinforce",
+            Op::Recreate => "recreate",
+            Op::DropNamespace => "drop_namespace",
+        }
+    }
+}
+
+impl Ledger<'_, '_> {
+    /// Writes the journal row of a mutation.
+    pub(crate) fn journal(
+        &mut self,
+        context: &Context,
+        op: Op,
+        subject: Option<(MemoryId, Option<u32>)>,
+        deltas: Vec<Delta>,
+        why: Why,
+    ) -> Result<()> {
+        let seq = self.clock.next_seq;
+        self.clock.next_seq += 1;
+        let row = JournalRow {
+            seq,
+            at: context.now,
+            actor: context.actor,
+            run: context.run,
+            op: op.as_str(),
+            rule: why.rule,
+            subject: subject.map(|(id, _)| id),
+            holder: subject.and_then(|(_, holder)| holder),
+            deltas,
+            evidence: why.evidence,
+            policy_number: context.policy_number,
+            policy_hash: context.policy_hash,
+        };
+        self.tx.put_journal(context.ns, &row)
+    }
+
+    /// Replaces the values that a subject, or one holder of it, brought into the journal by their HMAC.
+    pub(super) fn redact(&mut self, ns: NsId, id: MemoryId, holder: Option<u32>) -> Result<()> {
+        for mut row in self.tx.journal_of(ns, id)? {
+            if holder.is_some() && row.holder != holder {
+                continue;
+            }
+            let mut changed = false;
+            for delta in &mut row.deltas {
+                for value in [&mut delta.before, &mut delta.after] {
+                    changed |= self.redact_value(value);
+                }
+            }
+            if let Some(signature) = row.evidence.signature.take() {
+                let mut value = Value::String(signature);
+                changed |= self.redact_value(&mut value);
+                row.evidence.signature = value.as_str().map(str::to_owned);
+            }
+            if changed {
+                self.tx.put_journal(ns, &row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers, flags and instants say nothing about a person; texts, lists and objects may.
+    fn redact_value(&self, value: &mut Value) -> bool {
+        const MARK: &str = "hmac:";
+        let hidden = match &*value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => return false,
+            Value::String(text) if text.starts_with(MARK) => return false,
+            other => self.secret.hmac("journal", other.to_string().as_bytes()),
+        };
+        let hex: String = hidden.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        *value = Value::String(format!("{MARK}{hex}"));
+        true
+    }
+}

@@ -1,0 +1,181 @@
+//! Taking the place of another memory, and giving it back (LIFE-6, LIFE-7).
+
+use crate::error::{Error, Result};
+use crate::ledger::insert::unite;
+use crate::ledger::journal::Op;
+use crate::ledger::{Applied, Context, Ledger, Why, gone};
+use crate::model::{Holder, MemoryId, Supersession, SupersedeMode, Time, Vitals};
+use crate::store::{NsId, Rows};
+
+/// What restoring a memory did besides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Restored {
+    /// Keys that another memory has taken since; they stay there.
+    pub(crate) keys_taken: Vec<String>,
+}
+
+impl Ledger<'_, '_> {
+    pub(super) fn supersede(
+        &mut self,
+        context: &Context,
+        (old, new): (MemoryId, MemoryId),
+        (mode, at): (SupersedeMode, Time),
+        move_holders: bool,
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let (before, content) = self.load(ns, old)?;
+        let refuse = |why: &str| Error::Conflict { what: format!("supersede {old} with {new}"), why: why.to_owned() };
+        if old == new {
+            return Err(refuse("a memory does not supersede itself"));
+        }
+        if before.times.superseded.is_some() {
+            return Err(refuse("it is superseded already"));
+        }
+        if self.leads_to(ns, new, old)? {
+            return Err(refuse("that would close a cycle"));
+        }
+        let mut vitals = before.clone();
+        if mode == SupersedeMode::Replaced {
+            vitals.times.valid_to_before = vitals.times.valid_to;
+            vitals.times.valid_to = Some(vitals.times.valid_to.map_or(at, |to| to.min(at)));
+        }
+        vitals.times.superseded = Some(Supersession { at: context.now, by: new, mode });
+        vitals.version += 1;
+        self.place_row(context, old, (&before, &content), vitals, &content)?;
+        self.receive(context, new, old, (mode, at), move_holders)?;
+        let mut why = why;
+        why.evidence.members.push(new);
+        self.journal(context, Op::Supersede, Some((old, None)), Vec::new(), why)?;
+        Ok(Applied::default())
+    }
+
+    /// Whether the chain of superseders that begins at `from` reaches `to`.
+    fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
+        let mut at = Some(from);
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(id) = at.filter(|id| seen.insert(*id)) {
+            if id == to {
+                return Ok(true);
+            }
+            at = self.tx.vitals(ns, id)?.and_then(|vitals| vitals.times.superseded_by());
+        }
+        Ok(false)
+    }
+
+    /// The other side of a supersession: world time begins, holders arrive with share 0.
+    fn receive(
+        &mut self,
+        context: &Context,
+        new: MemoryId,
+        old: MemoryId,
+        (mode, at): (SupersedeMode, Time),
+        move_holders: bool,
+    ) -> Result<()> {
+        let ns = context.ns;
+        let (before, old_content) = self.load(ns, new)?;
+        let (mut vitals, mut content) = (before.clone(), old_content.clone());
+        if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {
+            vitals.times.valid_from = Some(at);
+        }
+        if move_holders {
+            let own = self.tx.holders(ns, new)?;
+            for holder in self.tx.holders(ns, old)? {
+                // The key that the new row was written under is there already.
+                if holder.key.is_some() && own.iter().any(|mine| mine.key == holder.key) {
+                    continue;
+                }
+                unite(&mut content.tags, &holder.tags);
+                let number = vitals.place.next_holder;
+                let moved = Holder { number, share: 0, from: Some(old), ..holder };
+                self.put_holder(ns, new, &moved)?;
+                vitals.place.next_holder += 1;
+                vitals.place.holders += 1;
+            }
+        }
+        if vitals != before {
+            vitals.version += 1;
+            self.place_row(context, new, (&before, &old_content), vitals, &content)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn restore(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
+        let ns = context.ns;
+        let (before, content) = self.load(ns, id)?;
+        let Some(superseded) = before.times.superseded else {
+            return Err(Error::Conflict { what: format!("restore {id}"), why: "it is not superseded".to_owned() });
+        };
+        self.give_back(context, superseded.by, id)?;
+        let keys_taken = self.reclaim_keys(context, id, superseded.by)?;
+        let mut vitals = before.clone();
+        vitals.times.superseded = None;
+        if superseded.mode == SupersedeMode::Replaced {
+            vitals.times.valid_to = vitals.times.valid_to_before.take();
+        }
+        vitals.version += 1;
+        self.place_row(context, id, (&before, &content), vitals, &content)?;
+        let mut why = why;
+        why.evidence.members.push(superseded.by);
+        self.journal(context, Op::Restore, Some((id, None)), Vec::new(), why)?;
+        Ok(Applied { restored: Some(Restored { keys_taken }), ..Applied::default() })
+    }
+
+    /// Takes the holders that came from `old` off the row that superseded it, where that row still is.
+    fn give_back(&mut self, context: &Context, new: MemoryId, old: MemoryId) -> Result<()> {
+        let ns = context.ns;
+        if self.tx.vitals(ns, new)?.is_none() {
+            return Ok(());
+        }
+        let (before, old_content) = self.load(ns, new)?;
+        let mut vitals = before.clone();
+        let (moved, own): (Vec<_>, Vec<_>) =
+            self.tx.holders(ns, new)?.into_iter().partition(|holder| holder.from == Some(old));
+        // A row never stands without a holder; what it was written with is not `from` anywhere.
+        debug_assert!(!own.is_empty(), "a row that only holds what it took");
+        for holder in &moved {
+            self.take_holder(ns, new, holder)?;
+            vitals.place.holders -= 1;
+        }
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let mut content = old_content.clone();
+        content.tags = self.tags_of(ns, new)?;
+        vitals.version += 1;
+        self.place_row(context, new, (&before, &old_content), vitals, &content).map(|_| ())
+    }
+
+    /// A restored row has its keys again, except those that another current row than `superseder` holds: it gives
+    /// them up and names them.
+    fn reclaim_keys(&mut self, context: &Context, id: MemoryId, superseder: MemoryId) -> Result<Vec<String>> {
+        let ns = context.ns;
+        let mut taken = Vec::new();
+        for holder in self.tx.holders(ns, id)? {
+            let Some(key) = holder.key.clone() else { continue };
+            for (other, number) in self.tx.holders_of_key(ns, &key)? {
+                if other == id || !self.is_current(ns, other, context.now)? {
+                    continue;
+                }
+                if other == superseder {
+                    self.drop_key(ns, other, number)?;
+                } else {
+                    self.drop_key(ns, id, holder.number)?;
+                    taken.push(key.clone());
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    fn is_current(&self, ns: NsId, id: MemoryId, now: Time) -> Result<bool> {
+        Ok(self.tx.vitals(ns, id)?.is_some_and(|vitals: Vitals| vitals.times.is_current(now)))
+    }
+
+    /// The holder stays, without its key.
+    fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
+        let holder = self.tx.holder(ns, id, number)?.ok_or_else(|| gone(id))?;
+        self.tx.delete_holder(ns, id, &holder)?;
+        self.tx.put_holder(ns, id, &Holder { key: None, ..holder })
+    }
+}

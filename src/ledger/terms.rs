@@ -1,0 +1,63 @@
+//! Categories and entities: names with a number in their namespace, which go with the last memory that names them.
+
+use crate::error::Result;
+use crate::ledger::Ledger;
+use crate::model::{Entity, Holder, Link, MemoryId};
+use crate::store::{Junction, JunctionRow, NsId, Rows};
+
+impl Ledger<'_, '_> {
+    /// The junction rows that a holder brings.
+    pub(super) fn junctions_of(&mut self, ns: NsId, holder: &Holder) -> Result<Vec<JunctionRow>> {
+        let mut rows = Vec::new();
+        for name in &holder.categories {
+            rows.push(joined(Junction::Category, self.intern(ns, Junction::Category, name)?, ""));
+        }
+        for Entity { name, role } in &holder.entities {
+            rows.push(joined(Junction::Entity, self.intern(ns, Junction::Entity, name)?, role));
+        }
+        for Link { to, relation } in &holder.links {
+            let target = to.as_bytes().to_vec();
+            rows.push(JunctionRow { sort: Junction::Link, target, role: relation.clone() });
+        }
+        Ok(rows)
+    }
+
+    /// Number of a name, a new one if need be.
+    fn intern(&mut self, ns: NsId, sort: Junction, name: &str) -> Result<u32> {
+        if let Some(term) = self.tx.term(ns, sort, name)? {
+            return Ok(term);
+        }
+        let term = self.clock.next_term;
+        self.clock.next_term += 1;
+        self.tx.put_term(ns, sort, name, term)?;
+        Ok(term)
+    }
+
+    /// Joins a memory to what it was made from. Provenance may point at a tombstone (MODEL-24).
+    pub(super) fn join_sources(&mut self, ns: NsId, id: MemoryId, sources: &[MemoryId]) -> Result<()> {
+        for source in sources {
+            let row = JunctionRow { sort: Junction::Source, target: source.as_bytes().to_vec(), role: String::new() };
+            self.tx.put_junction(ns, id, &row)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a junction row away, and the name at its other end when nothing else names it.
+    pub(super) fn unjoin(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<()> {
+        self.tx.delete_junction(ns, id, row)?;
+        let term = match row.sort {
+            Junction::Category | Junction::Entity => row.target.as_slice().try_into().map(u32::from_be_bytes).ok(),
+            Junction::Link | Junction::Source => None,
+        };
+        if let Some(term) = term
+            && self.tx.joined_to(ns, row.sort, &row.target)?.is_empty()
+        {
+            self.tx.delete_term(ns, row.sort, term)?;
+        }
+        Ok(())
+    }
+}
+
+fn joined(sort: Junction, term: u32, role: &str) -> JunctionRow {
+    JunctionRow { sort, target: term.to_be_bytes().to_vec(), role: role.to_owned() }
+}
