@@ -4,6 +4,7 @@
 mod error;
 pub mod limits;
 pub mod model;
+mod record;
 
 pub use error::{Error, ErrorKind, Result};
 pub use model::{
@@ -13,3 +14,6 @@ pub use model::{
     RunId, Scope, SearchPlan, Significance, Span, State, Summary, SupersedeMode, Supersession, Tier, Time,
     TimeRange, Tombstone, TombstoneReason, Vitals,
 };
+#[cfg(feature = "faults")]
+#[doc(hidden)]
+pub use record::decode_any;
