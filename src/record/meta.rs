@@ -1,0 +1,30 @@
+//! Small metadata rows: a postcard value inside the frame, whose type belongs to the caller.
+//!
+//! postcard writes integers as varints and nothing but the values, so the types are part of the file format:
+//! a field may not be added, removed or moved under one tag.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Result;
+use crate::record::parts::{PartReader, PartWriter};
+use crate::record::{At, tag};
+
+/// Writes `value` under one of the metadata tags into `out`, replacing what is there.
+pub(crate) fn encode_meta<T: Serialize>(table_tag: u8, key: &[u8], value: &T, out: &mut Vec<u8>) {
+    debug_assert!(table_tag >= tag::META_FIRST, "{table_tag} is the tag of a record");
+    let mut parts = PartWriter::begin(table_tag, out);
+    parts.always(value);
+    parts.seal(key);
+}
+
+/// The value that [`encode_meta`] wrote.
+///
+/// # Errors
+/// `Corrupted` for other bytes.
+pub(crate) fn decode_meta<T: DeserializeOwned>(table_tag: u8, at: At<'_>, bytes: &[u8]) -> Result<T> {
+    let mut parts = PartReader::open(table_tag, at, bytes)?;
+    let value = parts.always("value")?;
+    parts.finish()?;
+    Ok(value)
+}

@@ -1,0 +1,322 @@
+//! Vitals: [`Vitals`] by hand, every field at a fixed place, for it is read by every filter and ranking.
+//!
+//! Little-endian. Instants are milliseconds since 1970 as i64, none is `i64::MIN`. Other absent values are zero
+//! bytes and a missing bit of `STATUS`. A test compares this table with the code and with `docs/format.md`.
+//!
+//! | offset | width | field |
+//! |--:|--:|---|
+//! | 0 | 4 | HEADER |
+//! | 4 | 1 | KIND |
+//! | 5 | 1 | TIER |
+//! | 6 | 1 | SIGNIFICANCE |
+//! | 7 | 1 | STATUS |
+//! | 8 | 4 | IMPORTANCE |
+//! | 12 | 4 | CONFIDENCE |
+//! | 16 | 4 | REINFORCEMENT_COUNT |
+//! | 20 | 4 | CONTENT_BYTES |
+//! | 24 | 8 | VERSION |
+//! | 32 | 8 | RECORDED_AT |
+//! | 40 | 8 | VALID_FROM |
+//! | 48 | 8 | VALID_TO |
+//! | 56 | 8 | VALID_TO_BEFORE |
+//! | 64 | 8 | EXPIRES_AT |
+//! | 72 | 8 | REMOVED_AT |
+//! | 80 | 8 | SUPERSEDED_AT |
+//! | 88 | 16 | SUPERSEDED_BY |
+//! | 104 | 8 | CREATED_AT |
+//! | 112 | 8 | UPDATED_AT |
+//! | 120 | 8 | HAPPENED_AT |
+//! | 128 | 8 | LAST_REINFORCED_AT |
+//! | 136 | 4 | PARTITION |
+//! | 140 | 2 | SPACE |
+//! | 142 | 1 | SUPERSEDED_MODE |
+//! | 143 | 1 | COUNTED |
+//! | 144 | 4 | SLOT |
+//! | 148 | 4 | NEXT_HOLDER |
+//! | 152 | 4 | HOLDERS |
+//! | 156 | 16 | FINGERPRINT |
+//! | 172 | 4 | CRC |
+
+use crate::error::Result;
+use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
+use crate::model::{
+    Counted, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier, Time, Times, Vitals,
+};
+use crate::record::{At, begin, no_flags, open, seal, tag};
+
+/// Width of the whole value.
+pub(super) const VITALS_BYTES: usize = 176;
+
+/// A field at a fixed place of the value.
+#[derive(Clone, Copy)]
+struct Spot<const WIDTH: usize>(usize);
+
+impl<const WIDTH: usize> Spot<WIDTH> {
+    /// The field's bytes. Every spot lies inside the value: [`LAYOUT`] is checked when this is compiled.
+    #[inline(always)]
+    fn get(self, bytes: &[u8; VITALS_BYTES]) -> [u8; WIDTH] {
+        let field = bytes.get(self.0..self.0 + WIDTH).and_then(|field| field.try_into().ok());
+        field.unwrap_or([0; WIDTH])
+    }
+
+    #[inline(always)]
+    fn put(self, bytes: &mut [u8], value: [u8; WIDTH]) {
+        if let Some(field) = bytes.get_mut(self.0..self.0 + WIDTH) {
+            field.copy_from_slice(&value);
+        }
+    }
+}
+
+macro_rules! layout {
+    ($($name:ident: $offset:literal, $width:literal;)+) => {
+        $(const $name: Spot<$width> = Spot($offset);)+
+        /// Offset, width and name of every field, in order.
+        pub(super) const LAYOUT: &[(usize, usize, &str)] = &[
+            (0, super::HEADER_BYTES, "HEADER"),
+            $(($offset, $width, stringify!($name)),)+
+            (VITALS_BYTES - super::CRC_BYTES, super::CRC_BYTES, "CRC"),
+        ];
+    };
+}
+
+layout! {
+    KIND: 4, 1;
+    TIER: 5, 1;
+    SIGNIFICANCE: 6, 1;
+    STATUS: 7, 1;
+    IMPORTANCE: 8, 4;
+    CONFIDENCE: 12, 4;
+    REINFORCEMENT_COUNT: 16, 4;
+    CONTENT_BYTES: 20, 4;
+    VERSION: 24, 8;
+    RECORDED_AT: 32, 8;
+    VALID_FROM: 40, 8;
+    VALID_TO: 48, 8;
+    VALID_TO_BEFORE: 56, 8;
+    EXPIRES_AT: 64, 8;
+    REMOVED_AT: 72, 8;
+    SUPERSEDED_AT: 80, 8;
+    SUPERSEDED_BY: 88, 16;
+    CREATED_AT: 104, 8;
+    UPDATED_AT: 112, 8;
+    HAPPENED_AT: 120, 8;
+    LAST_REINFORCED_AT: 128, 8;
+    PARTITION: 136, 4;
+    SPACE: 140, 2;
+    SUPERSEDED_MODE: 142, 1;
+    COUNTED: 143, 1;
+    SLOT: 144, 4;
+    NEXT_HOLDER: 148, 4;
+    HOLDERS: 152, 4;
+    FINGERPRINT: 156, 16;
+}
+
+/// Bits of `STATUS`.
+mod status {
+    pub(super) const PINNED: u8 = 1;
+    pub(super) const ADMIN_LOCKED: u8 = 1 << 1;
+    pub(super) const SYSTEM_LOCKED: u8 = 1 << 2;
+    pub(super) const DELETES_SOURCE: u8 = 1 << 3;
+    pub(super) const HAS_CONFIDENCE: u8 = 1 << 4;
+    pub(super) const HAS_SLOT: u8 = 1 << 5;
+    pub(super) const HAS_FINGERPRINT: u8 = 1 << 6;
+    pub(super) const IS_SUPERSEDED: u8 = 1 << 7;
+}
+
+// The fields lie one behind the other and fill the value.
+const _: () = {
+    let mut rest = LAYOUT;
+    let mut end = 0;
+    while let [(offset, width, _), tail @ ..] = rest {
+        assert!(*offset == end, "a hole or an overlap between two fields");
+        end += *width;
+        rest = tail;
+    }
+    assert!(end == VITALS_BYTES);
+};
+
+/// How no instant is written.
+const NO_TIME: i64 = i64::MIN;
+
+/// Writes `vitals` into `out`, replacing what is there.
+pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
+    begin(tag::VITALS, out);
+    out.resize(VITALS_BYTES - super::CRC_BYTES, 0);
+    KIND.put(out, [vitals.kind_code]);
+    TIER.put(out, [vitals.tier.code()]);
+    SIGNIFICANCE.put(out, [vitals.significance.code()]);
+    STATUS.put(out, [status_of(vitals)]);
+    IMPORTANCE.put(out, vitals.importance.to_le_bytes());
+    CONFIDENCE.put(out, vitals.confidence.unwrap_or(0.0).to_le_bytes());
+    REINFORCEMENT_COUNT.put(out, vitals.reinforcement_count.to_le_bytes());
+    CONTENT_BYTES.put(out, vitals.content_bytes.to_le_bytes());
+    VERSION.put(out, vitals.version.to_le_bytes());
+    put_times(vitals, out);
+    put_place(&vitals.place, out);
+    seal(0, key, out);
+}
+
+fn status_of(vitals: &Vitals) -> u8 {
+    let bits = [
+        (vitals.pinned, status::PINNED),
+        (vitals.admin_locked, status::ADMIN_LOCKED),
+        (vitals.system_locked, status::SYSTEM_LOCKED),
+        (vitals.deletes_source, status::DELETES_SOURCE),
+        (vitals.confidence.is_some(), status::HAS_CONFIDENCE),
+        (vitals.place.slot.is_some(), status::HAS_SLOT),
+        (vitals.place.fingerprint.is_some(), status::HAS_FINGERPRINT),
+        (vitals.times.superseded.is_some(), status::IS_SUPERSEDED),
+    ];
+    bits.iter().map(|&(set, bit)| u8::from(set) * bit).sum()
+}
+
+fn put_times(vitals: &Vitals, out: &mut [u8]) {
+    let times = &vitals.times;
+    let instants = [
+        (RECORDED_AT, Some(times.recorded_at)),
+        (VALID_FROM, times.valid_from),
+        (VALID_TO, times.valid_to),
+        (VALID_TO_BEFORE, times.valid_to_before),
+        (EXPIRES_AT, times.expires_at),
+        (REMOVED_AT, times.removed_at),
+        (SUPERSEDED_AT, times.superseded.map(|s| s.at)),
+        (CREATED_AT, Some(vitals.created_at)),
+        (UPDATED_AT, Some(vitals.updated_at)),
+        (HAPPENED_AT, vitals.happened_at),
+        (LAST_REINFORCED_AT, vitals.last_reinforced_at),
+    ];
+    for (spot, time) in instants {
+        spot.put(out, time.map_or(NO_TIME, Time::as_millis).to_le_bytes());
+    }
+    if let Some(superseded) = times.superseded {
+        SUPERSEDED_BY.put(out, *superseded.by.as_bytes());
+        SUPERSEDED_MODE.put(out, [superseded.mode.code()]);
+    }
+}
+
+fn put_place(place: &Place, out: &mut [u8]) {
+    PARTITION.put(out, place.partition.to_le_bytes());
+    SPACE.put(out, place.space.to_le_bytes());
+    COUNTED.put(out, [counted_code(place.counted)]);
+    SLOT.put(out, place.slot.unwrap_or(0).to_le_bytes());
+    NEXT_HOLDER.put(out, place.next_holder.to_le_bytes());
+    HOLDERS.put(out, place.holders.to_le_bytes());
+    FINGERPRINT.put(out, place.fingerprint.unwrap_or_default());
+}
+
+/// The position in [`Counted::ALL`].
+fn counted_code(counted: Counted) -> u8 {
+    match counted {
+        Counted::Live => 0,
+        Counted::Ahead => 1,
+        Counted::Past => 2,
+        Counted::Expired => 3,
+        Counted::Superseded => 4,
+    }
+}
+
+/// The vitals that [`encode_vitals`] wrote.
+///
+/// # Errors
+/// `Corrupted` for other bytes, an unknown code, a float outside 0 to 1, an instant outside the years 1 to 9999.
+pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
+    let (flags, _) = open(tag::VITALS, at, bytes)?;
+    no_flags(at, flags)?;
+    let Ok(bytes) = <&[u8; VITALS_BYTES]>::try_from(bytes) else {
+        return Err(at.corrupted(format!("{} bytes where {VITALS_BYTES} belong", bytes.len())));
+    };
+    read_vitals(at, bytes)
+}
+
+/// The fields of a value whose checksum has been compared.
+fn read_vitals(at: At<'_>, bytes: &[u8; VITALS_BYTES]) -> Result<Vitals> {
+    let [kind_code] = KIND.get(bytes);
+    if kind_code != Kind::CUSTOM_CODE && Kind::from_code(kind_code, None).is_none() {
+        return Err(at.corrupted(format!("kind has no member with code {kind_code}")));
+    }
+    let [tier] = TIER.get(bytes);
+    let [significance] = SIGNIFICANCE.get(bytes);
+    let [status] = STATUS.get(bytes);
+    let confidence = unit(at, "confidence", CONFIDENCE.get(bytes))?;
+    Ok(Vitals {
+        kind_code,
+        tier: at.member("tier", tier, Tier::from_code)?,
+        significance: at.member("significance", significance, Significance::from_code)?,
+        importance: unit(at, "importance", IMPORTANCE.get(bytes))?,
+        confidence: (status & status::HAS_CONFIDENCE != 0).then_some(confidence),
+        reinforcement_count: u32::from_le_bytes(REINFORCEMENT_COUNT.get(bytes)),
+        pinned: status & status::PINNED != 0,
+        admin_locked: status & status::ADMIN_LOCKED != 0,
+        system_locked: status & status::SYSTEM_LOCKED != 0,
+        deletes_source: status & status::DELETES_SOURCE != 0,
+        times: read_times(at, bytes, status & status::IS_SUPERSEDED != 0)?,
+        created_at: instant(at, "created_at", CREATED_AT.get(bytes))?,
+        updated_at: instant(at, "updated_at", UPDATED_AT.get(bytes))?,
+        happened_at: instant_or_none(at, "happened_at", HAPPENED_AT.get(bytes))?,
+        last_reinforced_at: instant_or_none(at, "last_reinforced_at", LAST_REINFORCED_AT.get(bytes))?,
+        version: u64::from_le_bytes(VERSION.get(bytes)),
+        content_bytes: u32::from_le_bytes(CONTENT_BYTES.get(bytes)),
+        place: read_place(at, bytes, status)?,
+    })
+}
+
+fn read_times(at: At<'_>, bytes: &[u8; VITALS_BYTES], is_superseded: bool) -> Result<Times> {
+    let superseded_at = instant_or_none(at, "superseded_at", SUPERSEDED_AT.get(bytes))?;
+    let superseded = match (is_superseded, superseded_at) {
+        (true, Some(superseded_at)) => {
+            let [mode] = SUPERSEDED_MODE.get(bytes);
+            let mode = at.member("superseded_mode", mode, SupersedeMode::from_code)?;
+            let by = MemoryId::from_bytes(SUPERSEDED_BY.get(bytes));
+            Some(Supersession { at: superseded_at, by, mode })
+        }
+        (false, None) => None,
+        _ => return Err(at.corrupted("superseded_at and the status contradict each other")),
+    };
+    Ok(Times {
+        recorded_at: instant(at, "recorded_at", RECORDED_AT.get(bytes))?,
+        valid_from: instant_or_none(at, "valid_from", VALID_FROM.get(bytes))?,
+        valid_to: instant_or_none(at, "valid_to", VALID_TO.get(bytes))?,
+        valid_to_before: instant_or_none(at, "valid_to_before", VALID_TO_BEFORE.get(bytes))?,
+        expires_at: instant_or_none(at, "expires_at", EXPIRES_AT.get(bytes))?,
+        superseded,
+        removed_at: instant_or_none(at, "removed_at", REMOVED_AT.get(bytes))?,
+    })
+}
+
+fn read_place(at: At<'_>, bytes: &[u8; VITALS_BYTES], status: u8) -> Result<Place> {
+    let [counted] = COUNTED.get(bytes);
+    Ok(Place {
+        partition: u32::from_le_bytes(PARTITION.get(bytes)),
+        space: u16::from_le_bytes(SPACE.get(bytes)),
+        slot: (status & status::HAS_SLOT != 0).then(|| u32::from_le_bytes(SLOT.get(bytes))),
+        fingerprint: (status & status::HAS_FINGERPRINT != 0).then(|| FINGERPRINT.get(bytes)),
+        counted: at.member("counted", counted, |code| Counted::ALL.get(usize::from(code)).copied())?,
+        next_holder: u32::from_le_bytes(NEXT_HOLDER.get(bytes)),
+        holders: u32::from_le_bytes(HOLDERS.get(bytes)),
+    })
+}
+
+#[inline]
+fn instant(at: At<'_>, field: &'static str, bytes: [u8; 8]) -> Result<Time> {
+    at.time(field, i64::from_le_bytes(bytes))
+}
+
+#[inline]
+fn instant_or_none(at: At<'_>, field: &'static str, bytes: [u8; 8]) -> Result<Option<Time>> {
+    match i64::from_le_bytes(bytes) {
+        NO_TIME => Ok(None),
+        millis => at.time(field, millis).map(Some),
+    }
+}
+
+/// A float from 0 to 1.
+#[inline]
+fn unit(at: At<'_>, field: &'static str, bytes: [u8; 4]) -> Result<f32> {
+    let value = f32::from_le_bytes(bytes);
+    match (0.0..=1.0).contains(&value) {
+        true => Ok(value),
+        false => Err(at.corrupted(format!("{field} is {value}, outside 0 to 1"))),
+    }
+}
+
+const _: () = assert!(NO_TIME < TIME_MIN_MS && TIME_MIN_MS < TIME_MAX_MS);
