@@ -1,28 +1,295 @@
-//! Filters: JSON in the Mongo manner, over fields and `metadata.*`.
+//! Filters: conditions on a memory, written as JSON in the Mongo manner.
+//!
+//! ```text
+//! {"tags": "x", "importance": {"$gte": 0.5}, "$or": [{"kind": "event"}, {"metadata.session": {"$in": ["a", "b"]}}]}
+//! ```
+//! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not` on a field, `$and $or $not` on filters. A field
+//! is any of MODEL-9 by its JSON name, or `metadata.` and a path whose dots descend. Regular expressions are
+//! not supported.
+//!
+//! What a filter means:
+//! - Entries of one object must all hold. The filter `{}` matches everything; an empty object anywhere deeper,
+//!   an empty `$and` or an empty `$or` is refused, for it is far more often a mistake than a wish.
+//! - A list (tags, keys, an array in the metadata) matches a comparison if any member does. An own list that
+//!   is empty counts as missing.
+//! - `null` equals a value that is missing or null. `$ne`, `$nin` and `$not` are the negation of `$eq`, `$in`
+//!   and what they hold, so they match a missing value; `$gt` and its kin never do.
+//! - Values of different types are never equal and have no order. Text is ordered by bytes, significance and
+//!   tier by rank, times as instants, numbers by value whatever their notation. A bound on a field that is
+//!   stored in single precision (importance, confidence) is rounded to single precision first.
+//! - A filter says nothing about states: visibility is decided by the one predicate (MODEL-16), and a listing
+//!   of other states names the state.
+//!
+//! Everything is checked and typed while parsing, so that evaluation can't fail: depth, number of comparisons
+//! and length are bounded before anything is walked.
+
+use std::fmt;
 
 use serde_json::Value;
 
-/// A condition on a memory.
+use crate::error::{Error, Result};
+use crate::limits::FILTER_BYTES_MAX;
+use crate::model::field::Entity;
+use crate::model::filter::column::{Cold, Column, Hot};
+use crate::model::filter::datum::Operand;
+use crate::model::id::MemoryId;
+use crate::model::memory::{Access, Content, Memory, Vitals};
+use crate::model::name::Partition;
+
+mod column;
+mod datum;
+mod eval;
+mod parse;
+
+/// A condition on a memory: typed, and within its bounds since [`Filter::parse`] or [`Filter::from_json`] made
+/// it.
+///
+/// ```
+/// use oubliette::Filter;
+/// let filter = Filter::parse(r#"{"tags": "tea", "created_at": {"$gte": "2026-01-01T00:00:00Z"}}"#)?;
+/// assert_eq!(Filter::parse(&filter.to_string())?, filter);
+/// assert!(Filter::parse(r#"{"tegs": "tea"}"#).is_err());
+/// # Ok::<(), oubliette::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
-pub enum Filter {
-    /// Every part holds.
-    And(Vec<Filter>),
-    /// Some part holds.
-    Or(Vec<Filter>),
-    /// The part does not hold.
-    Not(Box<Filter>),
-    /// A comparison of one field.
-    Compare {
-        /// Name of the field, or `metadata.` and a path.
-        field: String,
-        /// How.
-        op: Op,
-    },
+pub struct Filter {
+    root: Node,
+    /// What it was made from, for display.
+    json: String,
 }
 
-/// A comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Op {
-    /// Equal; a list field equals any of its members.
-    Eq(Value),
+enum Node {
+    /// Every part holds; none at all: always.
+    And(Vec<Node>),
+    /// Some part holds.
+    Or(Vec<Node>),
+    /// The part does not hold.
+    Not(Box<Node>),
+    /// A comparison of one field.
+    Test(Test),
 }
+
+/// One comparison.
+#[derive(Clone, Debug, PartialEq)]
+struct Test {
+    column: Column,
+    op: Op,
+    /// Whether the outcome is turned round: `$ne`, `$nin`, `$exists: false`.
+    negated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Op {
+    /// Equal to a member: `$eq` and `$in`.
+    In(Set),
+    /// Before or after a bound of the same type.
+    Order(Relation, Operand),
+    /// There is a value.
+    Exists,
+}
+
+/// Members of `$in`: values in ascending order, each once.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Set {
+    values: Vec<Operand>,
+    /// Whether null, which also stands for missing, is a member.
+    null: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+/// The part of a row that is always at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct VitalsView<'a> {
+    /// Its id.
+    pub id: MemoryId,
+    /// Where it lies.
+    pub partition: &'a Partition,
+    /// Its hot part.
+    pub vitals: &'a Vitals,
+}
+
+/// A whole row. Parts that [`Filter::needs`] does not name may be empty.
+#[derive(Clone, Copy, Debug)]
+pub struct RowView<'a> {
+    /// Its id.
+    pub id: MemoryId,
+    /// Where it lies.
+    pub partition: &'a Partition,
+    /// Its hot part.
+    pub vitals: &'a Vitals,
+    /// Its cold part.
+    pub content: &'a Content,
+    /// Its statistics.
+    pub access: &'a Access,
+    /// All keys that it answers to.
+    pub keys: &'a [String],
+    /// Union of its holders' categories.
+    pub categories: &'a [String],
+    /// Union of its holders' entities.
+    pub entities: &'a [Entity],
+    /// Provenance.
+    pub sources: &'a [MemoryId],
+}
+
+impl<'a> RowView<'a> {
+    /// The part that is always at hand.
+    pub fn hot(&self) -> VitalsView<'a> {
+        VitalsView { id: self.id, partition: self.partition, vitals: self.vitals }
+    }
+}
+
+impl<'a> From<&'a Memory> for RowView<'a> {
+    fn from(memory: &'a Memory) -> Self {
+        RowView {
+            id: memory.id,
+            partition: &memory.partition,
+            vitals: &memory.vitals,
+            content: &memory.content,
+            access: &memory.access,
+            keys: &memory.keys,
+            categories: &memory.categories,
+            entities: &memory.entities,
+            sources: &memory.sources,
+        }
+    }
+}
+
+/// Which parts of a row a filter looks at, besides the hot one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`Content`].
+    pub content: bool,
+    /// [`Access`].
+    pub access: bool,
+    /// Keys.
+    pub keys: bool,
+    /// Categories, entities and sources.
+    pub links: bool,
+}
+
+impl Needs {
+    /// Whether the hot part is enough, so that [`Filter::on_vitals`] always has an answer.
+    pub fn is_nothing(self) -> bool {
+        self == Needs::default()
+    }
+}
+
+impl Filter {
+    /// Reads a filter from JSON text.
+    ///
+    /// # Errors
+    /// `Invalid` naming the place (`filter.created_at.$gt`) when the text is longer than 1 MiB, no JSON, deeper
+    /// than 16, wider than 256 comparisons or 10,000 values of one `$in`, or names an unknown field, an unknown
+    /// operator, or a value that is not of the field's type.
+    pub fn parse(json: &str) -> Result<Self> {
+        check_bytes(json.len())?;
+        let value: Value = serde_json::from_str(json)
+            .map_err(|why| Error::invalid("filter", format!("must be a JSON object: {why}"), json))?;
+        Filter::from_json(&value)
+    }
+
+    /// Reads a filter from a JSON value, which may be of any depth.
+    ///
+    /// # Errors
+    /// As [`Filter::parse`].
+    pub fn from_json(value: &Value) -> Result<Self> {
+        let root = parse::root(value)?;
+        let json = value.to_string();
+        check_bytes(json.len())?;
+        Ok(Filter { root, json })
+    }
+
+    /// Whether a row matches, as far as its hot part tells: none when the other parts decide.
+    pub fn on_vitals(&self, row: &VitalsView<'_>) -> Option<bool> {
+        self.root.on_vitals(row)
+    }
+
+    /// Whether a row matches.
+    pub fn matches(&self, row: &RowView<'_>) -> bool {
+        self.root.matches(row)
+    }
+
+    /// Which parts of a row [`Filter::matches`] looks at.
+    pub fn needs(&self) -> Needs {
+        let mut needs = Needs::default();
+        self.root.add_needs(&mut needs);
+        needs
+    }
+
+    /// A tag that every matching row has, for a look-up by tag.
+    pub fn required_tag(&self) -> Option<&str> {
+        let sets = self.demanded(&Column::Cold(Cold::Tags));
+        sets.into_iter().find_map(|set| match set {
+            [Operand::Text(tag)] => Some(tag.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Ids of which every matching row has one, ascending: the shortest list that the filter demands. An empty
+    /// list: no row matches.
+    pub fn required_ids(&self) -> Option<Vec<MemoryId>> {
+        let shortest = self.demanded(&Column::Hot(Hot::Id)).into_iter().min_by_key(|set| set.len())?;
+        Some(shortest.iter().filter_map(Operand::id).collect())
+    }
+
+    /// Keys of which every matching row has one, ascending: the shortest list that the filter demands.
+    pub fn required_keys(&self) -> Option<Vec<&str>> {
+        let shortest = self.demanded(&Column::Cold(Cold::Keys)).into_iter().min_by_key(|set| set.len())?;
+        Some(shortest.iter().filter_map(Operand::text).collect())
+    }
+
+    /// The sets that the whole filter demands of `column`, those without null.
+    fn demanded(&self, column: &Column) -> Vec<&[Operand]> {
+        let mut sets = Vec::new();
+        self.root.add_demanded(column, &mut sets);
+        sets
+    }
+}
+
+impl fmt::Display for Filter {
+    /// The JSON that it was made from, without blanks.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.json)
+    }
+}
+
+impl Node {
+    fn add_needs(&self, needs: &mut Needs) {
+        match self {
+            Node::And(parts) | Node::Or(parts) => parts.iter().for_each(|part| part.add_needs(needs)),
+            Node::Not(part) => part.add_needs(needs),
+            Node::Test(test) => test.column.add_needs(needs),
+        }
+    }
+
+    fn add_demanded<'a>(&'a self, column: &Column, sets: &mut Vec<&'a [Operand]>) {
+        match self {
+            Node::And(parts) => parts.iter().for_each(|part| part.add_demanded(column, sets)),
+            Node::Test(Test { column: found, op: Op::In(set), negated: false })
+                if found == column && !set.null =>
+            {
+                sets.push(&set.values);
+            }
+            Node::Or(_) | Node::Not(_) | Node::Test(_) => {}
+        }
+    }
+}
+
+fn check_bytes(bytes: usize) -> Result<()> {
+    if bytes > FILTER_BYTES_MAX {
+        let why = format!("must be at most {FILTER_BYTES_MAX} bytes of JSON");
+        return Err(Error::invalid("filter", why, format!("{bytes} bytes")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
