@@ -55,20 +55,9 @@ pub(crate) mod tag {
     /// [`VectorBlock`](super::VectorBlock).
     pub(crate) const VECTOR_BLOCK: u8 = 8;
 
-    /// First tag of the small metadata rows ([`encode_meta`](super::encode_meta)); below lie the records.
+    /// First tag of the small metadata rows ([`encode_meta`](super::encode_meta)), which the table list of `store`
+    /// gives out; below lie the records.
     pub(crate) const META_FIRST: u8 = 16;
-    /// A namespace.
-    pub(crate) const NAMESPACE: u8 = 16;
-    /// A partition of a namespace.
-    pub(crate) const PARTITION: u8 = 17;
-    /// An embedding space.
-    pub(crate) const SPACE: u8 = 18;
-    /// A run.
-    pub(crate) const RUN: u8 = 19;
-    /// A policy document.
-    pub(crate) const POLICY: u8 = 20;
-    /// A counter.
-    pub(crate) const COUNTER: u8 = 21;
 }
 
 /// Version of every layout here: the first byte of a value.

@@ -200,14 +200,14 @@ impl Store {
     }
 }
 
-fn closing(why: DatabaseError) -> redb::StorageError {
+pub(super) fn closing(why: DatabaseError) -> redb::StorageError {
     match why {
         DatabaseError::Storage(why) => why,
         other => redb::StorageError::Corrupted(other.to_string()),
     }
 }
 
-fn transact<R>(
+pub(super) fn transact<R>(
     db: &Database,
     durability: Durability,
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
