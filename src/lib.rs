@@ -2,13 +2,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
-mod ledger;
 pub mod limits;
 pub mod model;
 pub mod policy;
 mod record;
 mod store;
-mod text;
 mod vector;
 
 pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,252 @@
+//! Compaction: a copy of every table in key order into a new file, which then takes the old one's place.
+//!
+//! redb's own compaction moves pages whole, with their slack: deleted values stay in them. A copy of rows has no
+//! slack and nothing deleted. Slots are numbered anew so that blocks have no holes. `compact`, `backup` and
+//! `forget --erase` are this one path.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+use crate::model::MemoryId;
+use crate::record::{At, SlotBlock, decode_vitals, encode_vitals, slots_per_block, vectors_per_block};
+use crate::store::control::SlotHead;
+use crate::store::keys::{self, IndexId, NsId, Parts};
+use crate::store::open::{Store, draft_path, io, start};
+use crate::store::rows::{Rows, bad_key, last_id};
+use crate::store::tables::Table;
+use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
+
+/// Rows that one transaction of the copy takes: bounds the memory that dirty pages need.
+const ROWS_PER_COMMIT: usize = 50_000;
+
+/// What a compaction did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CompactReport {
+    /// Length of the file before, in bytes.
+    pub(crate) bytes_before: u64,
+    /// Length of the file after, in bytes.
+    pub(crate) bytes_after: u64,
+    /// Rows copied, of all tables.
+    pub(crate) rows: u64,
+}
+
+/// New number of each slot that is in use, by index and memory.
+type Renumbered = HashMap<(NsId, MemoryId), u32>;
+
+impl Store {
+    /// Puts a fresh copy in place of the file. Writers wait; readers stay on the old file until they take a new
+    /// snapshot.
+    ///
+    /// # Errors
+    /// `Io` when the disk is full or refuses; the database is then as it was.
+    pub(crate) fn compact(&self, unique: &[u8; 32]) -> Result<CompactReport> {
+        let _one = self.writer.lock();
+        let bytes_before = self.file_bytes()?;
+        let path = self.path().to_owned();
+        let draft = draft_path(&path, unique);
+        let copied = self.copy_to(&draft).and_then(|rows| {
+            // The copy is opened, and so locked, before it takes the name: no other process can come between.
+            let backend = self.disk.open(&draft, true).map_err(|why| io("open", &draft, why))?;
+            let database = start(backend, &self.options, &draft)?;
+            self.disk.rename(&draft, &path).map_err(|why| io("replace", &path, why))?;
+            Ok((rows, database))
+        });
+        let (rows, database) = match copied {
+            Ok(copied) => copied,
+            Err(why) => return Err(self.clear_away(&draft, why)),
+        };
+        self.replace(database);
+        self.disk.sync_folder(&path).map_err(|why| io("sync the folder of", &path, why))?;
+        Ok(CompactReport { bytes_before, bytes_after: self.file_bytes()?, rows })
+    }
+
+    /// Writes a fresh copy under another name, which must be free.
+    ///
+    /// # Errors
+    /// `Conflict` when there is something at `target`; `Io`.
+    pub(crate) fn backup(&self, target: &Path, unique: &[u8; 32]) -> Result<CompactReport> {
+        let _one = self.writer.lock();
+        let bytes_before = self.file_bytes()?;
+        let draft = draft_path(target, unique);
+        let linked = self.copy_to(&draft).and_then(|rows| match self.disk.link(&draft, target) {
+            Ok(()) => Ok(rows),
+            Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::Conflict {
+                what: format!("backup to {}", target.display()),
+                why: "there is something by this name".to_owned(),
+            }),
+            Err(why) => Err(io("create", target, why)),
+        });
+        let rows = match linked {
+            Ok(rows) => rows,
+            Err(why) => return Err(self.clear_away(&draft, why)),
+        };
+        self.disk.remove(&draft).map_err(|why| io("remove", &draft, why))?;
+        self.disk.sync_folder(target).map_err(|why| io("sync the folder of", target, why))?;
+        let bytes_after = self.disk.len(target).map_err(|why| io("measure", target, why))?;
+        Ok(CompactReport { bytes_before, bytes_after, rows })
+    }
+
+    /// A draft that is not to be takes no room; if even that fails, the first failure is the one to tell.
+    fn clear_away(&self, draft: &Path, why: Error) -> Error {
+        match self.disk.remove(draft) {
+            Ok(()) => why,
+            Err(removing) if removing.kind() == std::io::ErrorKind::NotFound => why,
+            Err(removing) => {
+                tracing::warn!(draft = %draft.display(), %removing, "a half copy could not be removed");
+                why
+            }
+        }
+    }
+
+    /// Copies every row into a new file and closes it.
+    fn copy_to(&self, draft: &Path) -> Result<u64> {
+        let snapshot = self.snapshot()?;
+        let backend = self.disk.create(draft).map_err(|why| io("create", draft, why))?;
+        let database = start(backend, &self.options, draft)?;
+        let mut copy = Copy { from: &snapshot, to: &database, slots: Renumbered::new(), rows: 0 };
+        for table in Table::ALL {
+            copy.table(*table)?;
+        }
+        let rows = copy.rows;
+        drop(snapshot);
+        fenced("file", &[], || database.close().map_err(super::open::closing))?;
+        Ok(rows)
+    }
+}
+
+/// A copy under way. Tables come in the order of [`Table::ALL`]: slots before the vitals that name them.
+struct Copy<'c> {
+    from: &'c Snapshot,
+    to: &'c Database,
+    slots: Renumbered,
+    rows: u64,
+}
+
+impl Copy<'_> {
+    fn table(&mut self, table: Table) -> Result<()> {
+        match table {
+            Table::Slot => self.indexes(),
+            // Written by `indexes`; a fresh copy has no free slots.
+            Table::SlotHead | Table::Vector => Ok(()),
+            Table::SlotFree => self.commit(|tx| tx.touch(Table::SlotFree)),
+            _ => self.plain(table),
+        }
+    }
+
+    fn commit(&self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) -> Result<()> {
+        super::open::transact(self.to, crate::store::Durability::Safe, unit).map(|_| ())
+    }
+
+    /// Copies a table row by row, in slices.
+    fn plain(&mut self, table: Table) -> Result<()> {
+        let mut walk = Walk::all();
+        loop {
+            let mut rows = Vec::new();
+            self.from.walk(table, &walk, &mut |key, value| {
+                rows.push((key.to_vec(), value.to_vec()));
+                Ok(if rows.len() < ROWS_PER_COMMIT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            })?;
+            self.rows += rows.len() as u64;
+            self.commit(|tx| {
+                tx.touch(table)?;
+                for (key, value) in &rows {
+                    match table {
+                        Table::Vitals => tx.put(table, key, &self.vitals(key, value)?)?,
+                        _ => tx.put(table, key, value)?,
+                    }
+                }
+                Ok(())
+            })?;
+            match rows.last() {
+                Some((last, _)) if rows.len() == ROWS_PER_COMMIT => walk = walk.after(last),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Vitals with the new number of their slot.
+    fn vitals(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
+        let at = At::new(Table::Vitals.name(), key);
+        let mut vitals = decode_vitals(at, value)?;
+        if vitals.place.slot.is_some() {
+            let id = last_id(Table::Vitals, key)?;
+            let ns = Parts(key).u32().ok_or_else(|| bad_key(Table::Vitals, key))?;
+            let slot = self.slots.get(&(NsId(ns), id)).copied();
+            vitals.place.slot = Some(slot.ok_or_else(|| {
+                Error::corrupted(Table::Slot.name(), key, "a memory says that it has a slot, and no slot knows it")
+            })?);
+        }
+        let mut bytes = Vec::with_capacity(value.len());
+        encode_vitals(&vitals, key, &mut bytes);
+        Ok(bytes)
+    }
+
+    /// Copies codes and vectors, index by index, without the holes.
+    fn indexes(&mut self) -> Result<()> {
+        self.commit(|tx| [Table::Slot, Table::SlotHead, Table::Vector].into_iter().try_for_each(|t| tx.touch(t)))?;
+        for (index, head) in self.from.slot_heads(None)? {
+            let space = self.from.space(index.space)?;
+            let dim = space.map(|space| space.dim as usize).ok_or_else(|| {
+                Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in no space")
+            })?;
+            self.index(index, head, dim)?;
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, index: IndexId, head: SlotHead, dim: usize) -> Result<()> {
+        let (per, blocks) = (slots_per_block(dim) as u32, head.len.div_ceil(slots_per_block(dim) as u32));
+        let mut next = 0_u32;
+        let mut block = 0;
+        while block < blocks {
+            let until = blocks.min(block + (ROWS_PER_COMMIT as u32 / per).max(1));
+            let mut moved = Vec::new();
+            for number in block..until {
+                let Some(codes) = self.from.slot_block(index, number, dim)? else { continue };
+                self.live_slots(index, number * per, &codes, &mut next, &mut moved)?;
+            }
+            self.rows += moved.len() as u64;
+            let (from, dims) = (self.from, dim);
+            self.commit(|tx| {
+                let mut vector = Vec::with_capacity(dims);
+                for (old, new, meta, code) in &moved {
+                    let at = (new % per) as usize;
+                    tx.slot_block_mut(index, new / per, dims)?.put(at, *meta, code);
+                    if !from.vector(index, dims, *old, &mut vector)? {
+                        return Err(Error::corrupted(Table::Vector.name(), &keys::index(index), "a code without its vector"));
+                    }
+                    let per = vectors_per_block(dims) as u32;
+                    tx.vector_block_mut(index, new / per, dims)?.put((new % per) as usize, &vector);
+                }
+                tx.put_slot_head(index, &SlotHead { len: next, used: next })
+            })?;
+            block = until;
+        }
+        Ok(())
+    }
+
+    /// The slots of a block that hold a memory, with their old and new numbers.
+    fn live_slots(
+        &mut self,
+        index: IndexId,
+        first: u32,
+        codes: &SlotBlock,
+        next: &mut u32,
+        moved: &mut Vec<(u32, u32, crate::record::SlotMeta, Vec<i8>)>,
+    ) -> Result<()> {
+        for at in 0..codes.len() {
+            let (Some(meta), Some(code)) = (codes.meta(at), codes.code(at)) else { continue };
+            if meta.is_vacant() {
+                continue;
+            }
+            self.slots.insert((index.ns, meta.id), *next);
+            moved.push((first + at as u32, *next, *meta, code.to_vec()));
+            *next += 1;
+        }
+        Ok(())
+    }
+}
