@@ -73,7 +73,13 @@ pub(crate) fn fill(
 }
 
 /// Writes the instants of a memory beside its code.
-pub(crate) fn set_times(tx: &mut WriteTx<'_>, index: IndexId, dim: usize, slot: u32, times: &Times) -> Result<()> {
+pub(crate) fn set_times(
+    tx: &mut WriteTx<'_>,
+    index: IndexId,
+    dim: usize,
+    slot: u32,
+    times: &Times,
+) -> Result<()> {
     let (block, at) = place(slot, slots_per_block(dim));
     let codes = tx.slot_block_mut(index, block, dim)?;
     match codes.meta(at) {
@@ -87,7 +93,13 @@ pub(crate) fn set_times(tx: &mut WriteTx<'_>, index: IndexId, dim: usize, slot: 
 
 /// Takes the slot from a memory that is gone: code and vector are zeros from this commit on, and the slot can be
 /// used again.
-pub(crate) fn release(tx: &mut WriteTx<'_>, index: IndexId, dim: usize, commit: u64, slot: u32) -> Result<()> {
+pub(crate) fn release(
+    tx: &mut WriteTx<'_>,
+    index: IndexId,
+    dim: usize,
+    commit: u64,
+    slot: u32,
+) -> Result<()> {
     let (block, at) = place(slot, slots_per_block(dim));
     let codes = tx.slot_block_mut(index, block, dim)?;
     if codes.meta(at).is_none_or(SlotMeta::is_vacant) {

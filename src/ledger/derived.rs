@@ -56,10 +56,15 @@ fn absorbs(vitals: &Vitals) -> bool {
 /// The first instant at which the row counts as something else than it does now.
 pub(crate) fn next_due(times: &Times, counted: Counted) -> Option<Time> {
     let instants = [times.valid_from, times.valid_to, times.expires_at];
-    instants.into_iter().flatten().filter(|&at| at > Time::MIN && Counted::at(times, at) != counted).filter(|&at| {
-        // An instant that lies before the state that it leads to was already counted is past.
-        Counted::at(times, Time::from_millis(at.as_millis() - 1)) == counted
-    }).min()
+    instants
+        .into_iter()
+        .flatten()
+        .filter(|&at| at > Time::MIN && Counted::at(times, at) != counted)
+        .filter(|&at| {
+            // An instant that lies before the state that it leads to was already counted is past.
+            Counted::at(times, Time::from_millis(at.as_millis() - 1)) == counted
+        })
+        .min()
 }
 
 /// Sort, name and bytes of every counter that a memory stands in.
@@ -90,7 +95,13 @@ pub(crate) type Seen<'r> = Option<(&'r Vitals, &'r Content)>;
 
 impl Ledger<'_, '_> {
     /// Writes the difference of index rows and counters between a row before and after a change.
-    pub(crate) fn rederive(&mut self, ns: NsId, id: MemoryId, before: Seen<'_>, after: Seen<'_>) -> Result<()> {
+    pub(crate) fn rederive(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        before: Seen<'_>,
+        after: Seen<'_>,
+    ) -> Result<()> {
         let old = before.map(|(vitals, _)| index_rows(vitals)).unwrap_or_default();
         let new = after.map(|(vitals, _)| index_rows(vitals)).unwrap_or_default();
         for row in old.difference(&new) {

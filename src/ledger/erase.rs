@@ -5,7 +5,7 @@ use crate::index::slots;
 use crate::ledger::counters::Sort;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
-use crate::model::{Holder, MemoryId, Supersession, SupersedeMode, Tombstone, TombstoneReason};
+use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Tombstone, TombstoneReason};
 use crate::store::{Junction, NsId, PartId, Rows};
 
 /// A row that is gone.
@@ -89,7 +89,8 @@ impl Ledger<'_, '_> {
     fn kin(&self, ns: NsId, id: MemoryId) -> Result<Erased> {
         let mut predecessors = Vec::new();
         for old in self.tx.superseded_by(ns, id)? {
-            if let Some(Supersession { mode, .. }) = self.tx.vitals(ns, old)?.and_then(|v| v.times.superseded) {
+            if let Some(Supersession { mode, .. }) = self.tx.vitals(ns, old)?.and_then(|v| v.times.superseded)
+            {
                 predecessors.push((old, mode));
             }
         }
@@ -114,7 +115,11 @@ impl Ledger<'_, '_> {
             replaced_by,
             made_by: holders.first().and_then(|holder| holder.run),
             merged_from: merged.map(|(id, _)| *id).collect(),
-            key_hashes: holders.iter().filter_map(|h| h.key.as_deref()).map(|key| self.hash_key(key)).collect(),
+            key_hashes: holders
+                .iter()
+                .filter_map(|h| h.key.as_deref())
+                .map(|key| self.hash_key(key))
+                .collect(),
             content_hash: self.hash_content(text),
             rows: 1,
         }

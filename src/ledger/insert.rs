@@ -27,7 +27,10 @@ impl Ledger<'_, '_> {
         let NewRow { id, mut vitals, mut content, access, mut holder, vector, sources } = row;
         let ns = context.ns;
         if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
-            return Err(Error::Conflict { what: format!("id {id}"), why: "ids are never used again".to_owned() });
+            return Err(Error::Conflict {
+                what: format!("id {id}"),
+                why: "ids are never used again".to_owned(),
+            });
         }
         holder.number = 0;
         holder.run = context.run;
@@ -53,7 +56,10 @@ impl Ledger<'_, '_> {
     pub(super) fn recreate(&mut self, context: &Context, memory: Memory, why: Why) -> Result<Applied> {
         let (ns, id) = (context.ns, memory.id);
         if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
-            return Err(Error::Conflict { what: format!("id {id}"), why: "ids are never used again".to_owned() });
+            return Err(Error::Conflict {
+                what: format!("id {id}"),
+                why: "ids are never used again".to_owned(),
+            });
         }
         let Memory { mut vitals, content, access, holders, vector, sources, .. } = memory;
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
@@ -140,7 +146,10 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (before, old) = self.load(ns, id)?;
         if before.version != version {
-            return Err(Error::Conflict { what: format!("memory {id}"), why: "it changed meanwhile".to_owned() });
+            return Err(Error::Conflict {
+                what: format!("memory {id}"),
+                why: "it changed meanwhile".to_owned(),
+            });
         }
         let Next { mut vitals, mut content, access, holders, vector } = next;
         vitals.place = before.place.clone();

@@ -14,7 +14,12 @@ use crate::model::{MemoryId, TombstoneReason};
 /// | reinforce | the same count, taken off |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | restore, remove, detach, drop | none |
-pub(crate) fn inverse(op: Op, subject: MemoryId, holder: Option<u32>, reason: TombstoneReason) -> Option<Change> {
+pub(crate) fn inverse(
+    op: Op,
+    subject: MemoryId,
+    holder: Option<u32>,
+    reason: TombstoneReason,
+) -> Option<Change> {
     match op {
         Op::Insert | Op::Hold | Op::Recreate => {
             Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason })

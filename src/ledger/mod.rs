@@ -240,7 +240,9 @@ impl<'a, 't> Ledger<'a, 't> {
             }
             Change::Restore { id } => self.restore(context, id, why),
             Change::Detach { id, number, reason } => self.detach(context, id, number, reason, why),
-            Change::Remove { id, reason, replaced_by } => self.remove(context, id, (reason, replaced_by), why),
+            Change::Remove { id, reason, replaced_by } => {
+                self.remove(context, id, (reason, replaced_by), why)
+            }
             Change::Reinforce { id, by, expires_at } => self.reinforce(context, id, by, expires_at, why),
         }
     }
@@ -256,9 +258,10 @@ impl<'a, 't> Ledger<'a, 't> {
     /// Vitals and content of a row that must be there.
     pub(crate) fn load(&self, ns: NsId, id: MemoryId) -> Result<(Vitals, Content)> {
         let vitals = self.tx.vitals(ns, id)?.ok_or_else(|| gone(id))?;
-        let content = self.tx.content(ns, id)?.ok_or_else(|| {
-            Error::corrupted("memory", id.as_bytes(), "vitals without content")
-        })?;
+        let content = self
+            .tx
+            .content(ns, id)?
+            .ok_or_else(|| Error::corrupted("memory", id.as_bytes(), "vitals without content"))?;
         Ok((vitals, content))
     }
 }

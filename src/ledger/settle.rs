@@ -11,7 +11,10 @@ impl Ledger<'_, '_> {
         for (at, id) in &due {
             let (before, content) = self.load(context.ns, *id)?;
             self.store_row(context, *id, Some((&before, &content)), before.clone(), &content)?;
-            debug_assert!(!self.tx.due(context.ns, *at, 1)?.contains(&(*at, *id)), "an instant that does not pass");
+            debug_assert!(
+                !self.tx.due(context.ns, *at, 1)?.contains(&(*at, *id)),
+                "an instant that does not pass"
+            );
         }
         Ok(due.len())
     }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why, gone};
-use crate::model::{Holder, MemoryId, Supersession, SupersedeMode, Time, Vitals};
+use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, Vitals};
 use crate::store::{NsId, Rows};
 
 /// What restoring a memory did besides.
@@ -25,7 +25,8 @@ impl Ledger<'_, '_> {
     ) -> Result<Applied> {
         let ns = context.ns;
         let (before, content) = self.load(ns, old)?;
-        let refuse = |why: &str| Error::Conflict { what: format!("supersede {old} with {new}"), why: why.to_owned() };
+        let refuse =
+            |why: &str| Error::Conflict { what: format!("supersede {old} with {new}"), why: why.to_owned() };
         if old == new {
             return Err(refuse("a memory does not supersede itself"));
         }
@@ -104,7 +105,10 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (before, content) = self.load(ns, id)?;
         let Some(superseded) = before.times.superseded else {
-            return Err(Error::Conflict { what: format!("restore {id}"), why: "it is not superseded".to_owned() });
+            return Err(Error::Conflict {
+                what: format!("restore {id}"),
+                why: "it is not superseded".to_owned(),
+            });
         };
         self.give_back(context, superseded.by, id)?;
         let keys_taken = self.reclaim_keys(context, id, superseded.by)?;

@@ -36,7 +36,11 @@ impl Ledger<'_, '_> {
     /// Joins a memory to what it was made from. Provenance may point at a tombstone (MODEL-24).
     pub(super) fn join_sources(&mut self, ns: NsId, id: MemoryId, sources: &[MemoryId]) -> Result<()> {
         for source in sources {
-            let row = JunctionRow { sort: Junction::Source, target: source.as_bytes().to_vec(), role: String::new() };
+            let row = JunctionRow {
+                sort: Junction::Source,
+                target: source.as_bytes().to_vec(),
+                role: String::new(),
+            };
             self.tx.put_junction(ns, id, &row)?;
         }
         Ok(())
@@ -46,7 +50,9 @@ impl Ledger<'_, '_> {
     pub(super) fn unjoin(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<()> {
         self.tx.delete_junction(ns, id, row)?;
         let term = match row.sort {
-            Junction::Category | Junction::Entity => row.target.as_slice().try_into().map(u32::from_be_bytes).ok(),
+            Junction::Category | Junction::Entity => {
+                row.target.as_slice().try_into().map(u32::from_be_bytes).ok()
+            }
             Junction::Link | Junction::Source => None,
         };
         if let Some(term) = term

@@ -189,4 +189,3 @@ pub fn decode_any(table_tag: u8, key: &[u8], bytes: &[u8]) -> Result<()> {
         _ => Err(at.corrupted(format!("no record has tag {table_tag}"))),
     }
 }
-

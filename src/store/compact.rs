@@ -148,7 +148,11 @@ impl Copy<'_> {
             let mut rows = Vec::new();
             self.from.walk(table, &walk, &mut |key, value| {
                 rows.push((key.to_vec(), value.to_vec()));
-                Ok(if rows.len() < ROWS_PER_COMMIT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+                Ok(if rows.len() < ROWS_PER_COMMIT {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                })
             })?;
             self.rows += rows.len() as u64;
             self.commit(|tx| {
@@ -177,7 +181,11 @@ impl Copy<'_> {
             let ns = Parts(key).u32().ok_or_else(|| bad_key(Table::Vitals, key))?;
             let slot = self.slots.get(&(NsId(ns), id)).copied();
             vitals.place.slot = Some(slot.ok_or_else(|| {
-                Error::corrupted(Table::Slot.name(), key, "a memory says that it has a slot, and no slot knows it")
+                Error::corrupted(
+                    Table::Slot.name(),
+                    key,
+                    "a memory says that it has a slot, and no slot knows it",
+                )
             })?);
         }
         let mut bytes = Vec::with_capacity(value.len());
@@ -187,7 +195,9 @@ impl Copy<'_> {
 
     /// Copies codes and vectors, index by index, without the holes.
     fn indexes(&mut self) -> Result<()> {
-        self.commit(|tx| [Table::Slot, Table::SlotHead, Table::Vector].into_iter().try_for_each(|t| tx.touch(t)))?;
+        self.commit(|tx| {
+            [Table::Slot, Table::SlotHead, Table::Vector].into_iter().try_for_each(|t| tx.touch(t))
+        })?;
         for (index, head) in self.from.slot_heads(None)? {
             let space = self.from.space(index.space)?;
             let dim = space.map(|space| space.dim as usize).ok_or_else(|| {
@@ -217,7 +227,11 @@ impl Copy<'_> {
                     let at = (new % per) as usize;
                     tx.slot_block_mut(index, new / per, dims)?.put(at, *meta, code);
                     if !from.vector(index, dims, *old, &mut vector)? {
-                        return Err(Error::corrupted(Table::Vector.name(), &keys::index(index), "a code without its vector"));
+                        return Err(Error::corrupted(
+                            Table::Vector.name(),
+                            &keys::index(index),
+                            "a code without its vector",
+                        ));
                     }
                     let per = vectors_per_block(dims) as u32;
                     tx.vector_block_mut(index, new / per, dims)?.put((new % per) as usize, &vector);

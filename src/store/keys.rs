@@ -242,7 +242,13 @@ pub(crate) fn by_fingerprint_prefix(ns: NsId, part: PartId, tier: Tier, fingerpr
     Key::new(25).u32(ns.0).u32(part.0).bytes(&[tier.code()]).bytes(fingerprint)
 }
 
-pub(crate) fn by_fingerprint(ns: NsId, part: PartId, tier: Tier, fingerprint: &[u8; 16], id: MemoryId) -> Key {
+pub(crate) fn by_fingerprint(
+    ns: NsId,
+    part: PartId,
+    tier: Tier,
+    fingerprint: &[u8; 16],
+    id: MemoryId,
+) -> Key {
     by_fingerprint_prefix(ns, part, tier, fingerprint).bytes(id.as_bytes())
 }
 

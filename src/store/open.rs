@@ -94,7 +94,8 @@ impl Store {
     }
 
     fn check_format(&self) -> Result<()> {
-        let not_ours = |why: &str| Error::NotADatabase { path: self.options.path.clone(), why: why.to_owned() };
+        let not_ours =
+            |why: &str| Error::NotADatabase { path: self.options.path.clone(), why: why.to_owned() };
         let snapshot = self.snapshot()?;
         let identity = match snapshot.identity() {
             Ok(Some(identity)) => identity,
@@ -268,7 +269,10 @@ fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
 pub(super) fn draft_path(path: &Path, unique: &[u8; 32]) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    let tag = unique.iter().take(6).fold(std::process::id() as u64, |tag, byte| tag.wrapping_mul(257) ^ u64::from(*byte));
+    let tag = unique
+        .iter()
+        .take(6)
+        .fold(std::process::id() as u64, |tag, byte| tag.wrapping_mul(257) ^ u64::from(*byte));
     name.push(format!(".{tag:016x}.new"));
     path.with_file_name(name)
 }
@@ -324,7 +328,10 @@ fn open_handle(disk: &dyn Disk, options: &Options, path: &Path) -> Result<Handle
         })?;
     }
     if &magic != MAGIC {
-        return Err(not_a_database(path, if long_enough { "another kind of file" } else { "an empty or cut file" }));
+        return Err(not_a_database(
+            path,
+            if long_enough { "another kind of file" } else { "an empty or cut file" },
+        ));
     }
     if options.read_only {
         opened(path, || builder(options).open_read_only_with_backend(Medium(backend))).map(Handle::Read)
@@ -343,13 +350,17 @@ fn opened<T>(path: &Path, open: impl FnOnce() -> Result<T, DatabaseError>) -> Re
         Ok(Err(DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch)) => {
             Err(Error::Locked { path: path.to_owned() })
         }
-        Ok(Err(DatabaseError::RepairAborted)) => {
-            Err(Error::Unavailable { why: "the file needs recovery after a crash: open it for writing once".to_owned() })
-        }
-        Ok(Err(DatabaseError::Storage(redb::StorageError::Io(why)))) if why.kind() != std::io::ErrorKind::InvalidData => {
+        Ok(Err(DatabaseError::RepairAborted)) => Err(Error::Unavailable {
+            why: "the file needs recovery after a crash: open it for writing once".to_owned(),
+        }),
+        Ok(Err(DatabaseError::Storage(redb::StorageError::Io(why))))
+            if why.kind() != std::io::ErrorKind::InvalidData =>
+        {
             Err(io("open", path, why))
         }
-        Ok(Err(DatabaseError::Storage(redb::StorageError::Corrupted(why)))) => Err(Error::corrupted(FILE, &[], why)),
+        Ok(Err(DatabaseError::Storage(redb::StorageError::Corrupted(why)))) => {
+            Err(Error::corrupted(FILE, &[], why))
+        }
         Ok(Err(other)) => Err(not_a_database(path, &other.to_string())),
         Err(_) => Err(Error::corrupted(FILE, &[], "the key-value store could not make sense of the file")),
     }

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
-use crate::model::{Access, Content, Holder, JournalRow, Kind, MemoryId, RunId, Tier, Time, Tombstone, Vitals};
+use crate::model::{
+    Access, Content, Holder, JournalRow, Kind, MemoryId, RunId, Tier, Time, Tombstone, Vitals,
+};
 use crate::record::{self, At};
 use crate::store::control::{Clock, CounterRow, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow};
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
@@ -41,7 +43,12 @@ impl Junction {
 /// Typed reads; everything that can look and walk has them.
 pub(crate) trait Rows: Read {
     /// A value decoded by `decode`.
-    fn row<T>(&self, table: Table, key: &[u8], decode: impl Fn(At<'_>, &[u8]) -> Result<T>) -> Result<Option<T>> {
+    fn row<T>(
+        &self,
+        table: Table,
+        key: &[u8],
+        decode: impl Fn(At<'_>, &[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
         let mut found = None;
         self.look(table, key, &mut |bytes| {
             found = Some(decode(At::new(table.name(), key), bytes)?);
@@ -59,7 +66,8 @@ pub(crate) trait Rows: Read {
     }
 
     fn clock(&self) -> Result<Clock> {
-        self.meta(Table::Meta, CLOCK)?.ok_or_else(|| Error::corrupted(Table::Meta.name(), CLOCK, "no clock row"))
+        self.meta(Table::Meta, CLOCK)?
+            .ok_or_else(|| Error::corrupted(Table::Meta.name(), CLOCK, "no clock row"))
     }
 
     fn namespace(&self, name: &str) -> Result<Option<NamespaceRow>> {
@@ -166,7 +174,9 @@ pub(crate) trait Rows: Read {
 
     /// Only the text of a memory.
     fn text(&self, ns: NsId, id: MemoryId) -> Result<Option<String>> {
-        self.row(Table::Memory, &keys::memory(ns, id), |at, bytes| Ok(record::decode_text(at, bytes)?.to_owned()))
+        self.row(Table::Memory, &keys::memory(ns, id), |at, bytes| {
+            Ok(record::decode_text(at, bytes)?.to_owned())
+        })
     }
 
     fn access(&self, ns: NsId, id: MemoryId) -> Result<Access> {
@@ -254,14 +264,18 @@ pub(crate) trait Rows: Read {
     /// The memories that are joined to a target, with their roles.
     fn joined_to(&self, ns: NsId, sort: Junction, target: &[u8]) -> Result<Vec<(MemoryId, String)>> {
         let mut all = Vec::new();
-        self.walk(Table::JunctionBack, &Walk::prefix(&keys::junction_back_prefix(ns, sort, target)), &mut |key, _| {
-            let mut parts = Parts(key);
-            parts.u32();
-            let row = junction_row(&mut parts, false).ok_or_else(|| bad_key(Table::JunctionBack, key))?;
-            let (row, Some(id)) = row else { return Err(bad_key(Table::JunctionBack, key)) };
-            all.push((id, row.role));
-            Ok(ControlFlow::Continue(()))
-        })?;
+        self.walk(
+            Table::JunctionBack,
+            &Walk::prefix(&keys::junction_back_prefix(ns, sort, target)),
+            &mut |key, _| {
+                let mut parts = Parts(key);
+                parts.u32();
+                let row = junction_row(&mut parts, false).ok_or_else(|| bad_key(Table::JunctionBack, key))?;
+                let (row, Some(id)) = row else { return Err(bad_key(Table::JunctionBack, key)) };
+                all.push((id, row.role));
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
         Ok(all)
     }
 
@@ -300,12 +314,16 @@ pub(crate) trait Rows: Read {
     /// The tombstones with the HMAC of a key or of a content.
     fn tombstones_of_hash(&self, ns: NsId, hash: &[u8; 32]) -> Result<Vec<MemoryId>> {
         let mut all = Vec::new();
-        self.walk(Table::TombstoneHash, &Walk::prefix(&keys::tombstone_hash_prefix(ns, hash)), &mut |key, _| {
-            let mut parts = Parts(key);
-            let (_, _) = (parts.u32(), parts.take::<32>());
-            all.push(parts.id().ok_or_else(|| bad_key(Table::TombstoneHash, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
+        self.walk(
+            Table::TombstoneHash,
+            &Walk::prefix(&keys::tombstone_hash_prefix(ns, hash)),
+            &mut |key, _| {
+                let mut parts = Parts(key);
+                let (_, _) = (parts.u32(), parts.take::<32>());
+                all.push(parts.id().ok_or_else(|| bad_key(Table::TombstoneHash, key))?);
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
         Ok(all)
     }
 
@@ -366,7 +384,13 @@ pub(crate) trait Rows: Read {
         let key = keys::block(index, slot / per);
         let mut present = false;
         self.look(Table::Vector, &key, &mut |bytes| {
-            present = record::read_vector(At::new(Table::Vector.name(), &key), bytes, dim, (slot % per) as usize, out)?;
+            present = record::read_vector(
+                At::new(Table::Vector.name(), &key),
+                bytes,
+                dim,
+                (slot % per) as usize,
+                out,
+            )?;
             Ok(())
         })?;
         Ok(present)

@@ -74,7 +74,8 @@ impl Walk {
         else {
             return false;
         };
-        from > to || (from == to && !matches!((&self.from, &self.to), (Bound::Included(_), Bound::Included(_))))
+        from > to
+            || (from == to && !matches!((&self.from, &self.to), (Bound::Included(_), Bound::Included(_))))
     }
 
     fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
@@ -312,7 +313,12 @@ impl<'t> WriteTx<'t> {
     }
 
     /// A block of codes to change; a new one of `dim` dimensions where there is none.
-    pub(crate) fn slot_block_mut(&mut self, index: IndexId, block: u32, dim: usize) -> Result<&mut SlotBlock> {
+    pub(crate) fn slot_block_mut(
+        &mut self,
+        index: IndexId,
+        block: u32,
+        dim: usize,
+    ) -> Result<&mut SlotBlock> {
         if !self.slots.contains_key(&(index, block)) {
             let found = self.slot_block(index, block, dim)?.unwrap_or_else(|| SlotBlock::new(dim));
             self.slots.insert((index, block), found);
@@ -321,7 +327,12 @@ impl<'t> WriteTx<'t> {
     }
 
     /// A block of vectors to change; a new one of `dim` dimensions where there is none.
-    pub(crate) fn vector_block_mut(&mut self, index: IndexId, block: u32, dim: usize) -> Result<&mut VectorBlock> {
+    pub(crate) fn vector_block_mut(
+        &mut self,
+        index: IndexId,
+        block: u32,
+        dim: usize,
+    ) -> Result<&mut VectorBlock> {
         if !self.vectors.contains_key(&(index, block)) {
             let found = self.vector_block(index, block, dim)?.unwrap_or_else(|| VectorBlock::new(dim));
             self.vectors.insert((index, block), found);
@@ -378,7 +389,9 @@ impl Read for WriteTx<'_> {
     fn vector_block(&self, index: IndexId, block: u32, dim: usize) -> Result<Option<VectorBlock>> {
         match self.vectors.get(&(index, block)) {
             Some(staged) => Ok(Some(staged.clone())),
-            None => stored(self, Table::Vector, index, block, |at, bytes| VectorBlock::decode(at, dim, bytes)),
+            None => {
+                stored(self, Table::Vector, index, block, |at, bytes| VectorBlock::decode(at, dim, bytes))
+            }
         }
     }
 }

@@ -19,7 +19,13 @@ impl WriteTx<'_> {
         self.put(table, key, &bytes)
     }
 
-    fn put_row<T>(&mut self, table: Table, key: &[u8], row: &T, encode: fn(&T, &[u8], &mut Vec<u8>)) -> Result<()> {
+    fn put_row<T>(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        row: &T,
+        encode: fn(&T, &[u8], &mut Vec<u8>),
+    ) -> Result<()> {
         let mut bytes = Vec::with_capacity(256);
         encode(row, key, &mut bytes);
         self.put(table, key, &bytes)
@@ -167,7 +173,13 @@ impl WriteTx<'_> {
         self.put(Table::ByTime, &keys::by_time(ns, part, created, id), &[])
     }
 
-    pub(crate) fn delete_by_time(&mut self, ns: NsId, part: PartId, created: Time, id: MemoryId) -> Result<bool> {
+    pub(crate) fn delete_by_time(
+        &mut self,
+        ns: NsId,
+        part: PartId,
+        created: Time,
+        id: MemoryId,
+    ) -> Result<bool> {
         self.delete(Table::ByTime, &keys::by_time(ns, part, created, id))
     }
 
@@ -245,7 +257,6 @@ impl WriteTx<'_> {
     pub(super) fn touch(&mut self, table: Table) -> Result<()> {
         self.delete(table, &[]).map(|_| ())
     }
-
 }
 
 /// The rows by which a holder is found.
