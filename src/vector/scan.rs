@@ -133,16 +133,6 @@ impl<'a> Codes<'a> {
         assert_eq!(residuals.len(), scales.len(), "each slot has a residual");
         Codes { dim, codes, scales, residuals }
     }
-
-    /// Number of slots.
-    pub fn len(&self) -> usize {
-        self.scales.len()
-    }
-
-    /// Whether there is no slot.
-    pub fn is_empty(&self) -> bool {
-        self.scales.is_empty()
-    }
 }
 
 /// Where a score lies: within `half_width` of `estimate`.
