@@ -3,13 +3,15 @@
 //! The yardstick of each figure is a loop that does nothing but add up the same bytes with the same instruction set.
 
 #![allow(unsafe_code, reason = "the yardstick is written with the instruction set of the kernel")]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark may stop at a surprise")]
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use oubliette::vector::{
-    Candidates, Codes, QueryCode, TopK, UnitVector, dot_f32_many, dot_i8_many, encode, instruction_set,
+    Candidates, Codes, QueryCode, Ranking, TopK, UnitVector, dot_f32, dot_f32_many, dot_i8_many, encode,
+    instruction_set,
 };
 
 const ROWS: usize = 10_000;
@@ -52,20 +54,30 @@ impl Store {
         candidates.finish().len()
     }
 
-    /// The exact answer: candidates on codes, ranked by f32 score.
+    /// The exact answer: candidates on codes, scored on f32 rows; in the order of the rows when there are many.
     fn search(&self, query: &UnitVector) -> f32 {
         let code = QueryCode::new(query);
         let mut candidates = Candidates::new(&code, K);
         candidates.push_chunk(0, self.codes(), None);
+        let candidates = candidates.finish();
         let mut top = TopK::new(K);
-        for candidate in candidates.finish() {
-            if top.threshold().is_some_and(|threshold| candidate.upper < threshold) {
-                break;
+        let mut score = |slot: u32| {
+            let row = self.rows.chunks_exact(DIM).nth(slot as usize).expect("a slot of the store");
+            top.push(dot_f32(query.as_slice(), row), slot);
+            top.threshold()
+        };
+        if candidates.len() > 64 * K {
+            for candidate in candidates {
+                score(candidate.slot);
             }
-            let row = self.rows.chunks_exact(DIM).nth(candidate.slot as usize).expect("a slot of the store");
-            let mut score = [0.0];
-            dot_f32_many(query.as_slice(), row, &mut score);
-            top.push(score[0], candidate.slot);
+        } else {
+            let mut threshold = None;
+            for candidate in Ranking::from(candidates) {
+                if threshold.is_some_and(|threshold| candidate.upper < threshold) {
+                    break;
+                }
+                threshold = score(candidate.slot);
+            }
         }
         top.into_sorted().iter().map(|scored| scored.score).sum()
     }
@@ -170,18 +182,14 @@ fn near_equal(c: &mut Criterion) {
     let center = random.unit();
     // Cosine to the center 0.998, to each other 0.995.
     let near = Store::around(&center, 0.07);
-    let query = near_query(&center, &mut random);
+    let noise = random.unit();
+    let values = center.as_slice().iter().zip(noise.as_slice()).map(|(c, n)| c + 0.07 * n);
+    let query = UnitVector::new("query", &values.collect::<Vec<_>>()).expect("a finite vector");
     let mut group = c.benchmark_group(format!("{ROWS}x{DIM} near-equal {}", instruction_set()));
     group.bench_function("candidates", |b| b.iter(|| near.candidates(black_box(&query))));
     group.bench_function("search", |b| b.iter(|| near.search(black_box(&query))));
     group.bench_function("search, f32 only", |b| b.iter(|| near.search_f32(black_box(&query))));
     group.finish();
-}
-
-fn near_query(center: &UnitVector, random: &mut Random) -> UnitVector {
-    let noise = random.unit();
-    let values = center.as_slice().iter().zip(noise.as_slice()).map(|(c, n)| c + 0.07 * n);
-    UnitVector::new("query", &values.collect::<Vec<_>>()).expect("a finite vector")
 }
 
 criterion_group!(benches, scan, near_equal);

@@ -48,8 +48,8 @@ impl Eq for Candidate {}
 
 /// Collects the slots that can be among the best `k` by f32 score, ties of the k-th score included.
 ///
-/// Score them in the order of [`finish`](Self::finish); once an upper bound is below the k-th score found, no later
-/// slot can get in.
+/// Few as a rule: then score them in the order of a [`Ranking`], and stop at the first upper bound below the k-th score
+/// found. Among near-equal vectors there are many: then score them in the order of their slots.
 #[derive(Debug)]
 pub struct Candidates<'q> {
     query: &'q QueryCode,
@@ -75,16 +75,15 @@ impl<'q> Candidates<'q> {
     pub fn push_chunk(&mut self, first_slot: u32, codes: Codes<'_>, visible: Option<&[u64]>) {
         let query = self.query;
         query.scan(codes, visible, |block| {
-            let floor = self.floor();
-            // Almost no block has a row that gets in, and this loop has no branch.
-            if block.bounds.iter().fold(false, |any, bound| any | (bound.upper() >= floor)) {
-                self.push_block(first_slot, block);
+            // Soon almost no block has a row that gets in.
+            if block.reaches(self.floor()) {
+                self.push_block(first_slot, &block);
             }
         });
     }
 
-    fn push_block(&mut self, first_slot: u32, block: Block<'_>) {
-        for (row, &bound) in block.visible_rows() {
+    fn push_block(&mut self, first_slot: u32, block: &Block<'_>) {
+        for (row, bound) in block.visible_rows() {
             if bound.upper() >= self.floor() {
                 self.lowers.push(bound.lower(), ());
                 self.kept.push(Candidate::new(first_slot + row, bound));
@@ -106,24 +105,23 @@ impl<'q> Candidates<'q> {
         self.kept.retain(|candidate| candidate.upper >= floor);
     }
 
-    /// The candidates, in order of rank.
+    /// The candidates, in the order in which they were looked at.
     pub fn finish(mut self) -> Vec<Candidate> {
         self.prune();
-        self.kept.sort_unstable();
         self.kept
     }
 }
 
-/// Every visible slot, in order of rank and sorted no further than it is read.
-///
-/// For a filter that is evaluated slot by slot: score those that pass, and stop when the next upper bound is below
-/// the k-th score found.
+/// Candidates in order of rank, sorted no further than they are read.
 #[derive(Debug)]
 pub struct Ranking(BinaryHeap<Reverse<Candidate>>);
 
 impl Ranking {
-    /// Scans `chunks`: the first slot, the codes and the bitmap of each, as of [`Candidates::push_chunk`].
-    pub fn new<'a>(
+    /// All visible slots of `chunks`: of each the first slot, the codes and the bitmap of [`Candidates::push_chunk`].
+    ///
+    /// For a filter that is evaluated slot by slot: score those that pass, and stop at the first upper bound below the
+    /// k-th score found.
+    pub fn of_all<'a>(
         query: &QueryCode,
         chunks: impl IntoIterator<Item = (u32, Codes<'a>, Option<&'a [u64]>)>,
     ) -> Self {
@@ -131,10 +129,16 @@ impl Ranking {
         for (first_slot, codes, visible) in chunks {
             query.scan(codes, visible, |block| {
                 let rows = block.visible_rows();
-                all.extend(rows.map(|(row, &bound)| Reverse(Candidate::new(first_slot + row, bound))));
+                all.extend(rows.map(|(row, bound)| Candidate::new(first_slot + row, bound)));
             });
         }
-        Ranking(all.into())
+        all.into()
+    }
+}
+
+impl From<Vec<Candidate>> for Ranking {
+    fn from(candidates: Vec<Candidate>) -> Self {
+        Ranking(candidates.into_iter().map(Reverse).collect())
     }
 }
 

@@ -60,17 +60,10 @@ impl QueryCode {
         self.code.len()
     }
 
-    /// The estimate of a score, and how far the score can be from it.
-    #[inline]
-    fn bound(&self, dot: i32, scale: f32, residual: f32) -> Bound {
-        Bound { estimate: dot as f32 * (self.scale * scale), half_width: self.reach * residual + self.slack }
-    }
-
-    /// Gives `visit` the bounds of every block of `codes` that has a visible slot.
+    /// Gives `visit` every block of `codes` that has a visible slot.
     pub(super) fn scan(&self, codes: Codes<'_>, visible: Option<&[u64]>, mut visit: impl FnMut(Block<'_>)) {
         assert_eq!(codes.dim, self.dim(), "query and codes are of one embedding space");
         let mut dots = [0; BLOCK];
-        let mut bounds = [Bound::default(); BLOCK];
         let blocks = codes.codes.chunks(BLOCK * codes.dim);
         let params = codes.scales.chunks(BLOCK).zip(codes.residuals.chunks(BLOCK));
         for (at, (block, (scales, residuals))) in blocks.zip(params).enumerate() {
@@ -79,29 +72,42 @@ impl QueryCode {
                 continue;
             }
             let (dots, _) = dots.split_at_mut(scales.len());
-            let (bounds, _) = bounds.split_at_mut(scales.len());
             dot_i8_many(&self.code, block, dots);
-            for (((bound, &dot), &scale), &residual) in
-                bounds.iter_mut().zip(&*dots).zip(scales).zip(residuals)
-            {
-                *bound = self.bound(dot, scale, residual);
-            }
-            visit(Block { first_row: (at * BLOCK) as u32, visible, bounds });
+            visit(Block { query: self, first_row: (at * BLOCK) as u32, visible, dots, scales, residuals });
         }
     }
 }
 
-/// Up to 64 rows of a chunk, and where their scores lie.
+/// Up to 64 rows of a chunk with the dot products of their codes.
 pub(super) struct Block<'a> {
+    query: &'a QueryCode,
     first_row: u32,
     visible: u64,
-    pub(super) bounds: &'a [Bound],
+    dots: &'a [i32],
+    scales: &'a [f32],
+    residuals: &'a [f32],
 }
 
 impl Block<'_> {
-    /// The rows whose bit is set, counted from the start of the chunk.
-    pub(super) fn visible_rows(&self) -> impl Iterator<Item = (u32, &Bound)> {
-        let rows = (self.first_row..).zip(self.bounds).enumerate();
+    /// Where the scores of all rows lie.
+    #[inline]
+    fn bounds(&self) -> impl Iterator<Item = Bound> {
+        let &QueryCode { scale: query_scale, reach, slack, .. } = self.query;
+        self.dots.iter().zip(self.scales).zip(self.residuals).map(move |((&dot, &scale), &residual)| Bound {
+            estimate: dot as f32 * (query_scale * scale),
+            half_width: reach * residual + slack,
+        })
+    }
+
+    /// Whether the score of any row, visible or not, may be as high as `floor`. No branch: this is the hot loop.
+    #[inline]
+    pub(super) fn reaches(&self, floor: f32) -> bool {
+        self.bounds().fold(false, |any, bound| any | (bound.upper() >= floor))
+    }
+
+    /// The visible rows, counted from the start of the chunk, and where their scores lie.
+    pub(super) fn visible_rows(&self) -> impl Iterator<Item = (u32, Bound)> {
+        let rows = (self.first_row..).zip(self.bounds()).enumerate();
         rows.filter(|(bit, _)| self.visible >> bit & 1 == 1).map(|(_, row)| row)
     }
 }
@@ -127,20 +133,10 @@ impl<'a> Codes<'a> {
         assert_eq!(residuals.len(), scales.len(), "each slot has a residual");
         Codes { dim, codes, scales, residuals }
     }
-
-    /// Number of slots.
-    pub fn len(&self) -> usize {
-        self.scales.len()
-    }
-
-    /// Whether there is no slot.
-    pub fn is_empty(&self) -> bool {
-        self.scales.is_empty()
-    }
 }
 
 /// Where a score lies: within `half_width` of `estimate`.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
     pub(super) estimate: f32,
     half_width: f32,

@@ -357,7 +357,7 @@ proptest! {
             candidates.push_chunk(*first, *codes, bitmap.as_deref());
         }
         let candidates = candidates.finish();
-        prop_assert!(candidates.is_sorted());
+        prop_assert!(candidates.is_sorted_by_key(|candidate| candidate.slot));
         prop_assert!(candidates.iter().all(|candidate| visible(candidate.slot)));
         let truth = store.top_with_ties(&query, k, visible);
         for &(score, slot) in &truth {
@@ -366,8 +366,9 @@ proptest! {
         }
 
         let given = chunks.iter().map(|(first, codes, bitmap)| (*first, *codes, bitmap.as_deref()));
-        let ranking: Vec<Candidate> = Ranking::new(&code, given).collect();
+        let ranking: Vec<Candidate> = Ranking::of_all(&code, given).collect();
         prop_assert!(ranking.is_sorted());
+        let candidates: Vec<Candidate> = Ranking::from(candidates).collect();
         prop_assert_eq!(&ranking[..candidates.len()], &candidates[..]);
         let mut slots: Vec<u32> = ranking.iter().map(|candidate| candidate.slot).collect();
         slots.sort_unstable();
