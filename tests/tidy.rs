@@ -1,0 +1,414 @@
+//! A test that reads the source: who imports whom, sizes, names, and what must be absent.
+//!
+//! `docs/architecture.md` draws the rooms; the tables here keep the drawing true. Each concern is one test that
+//! collects all it finds and prints it as `file:line: what`. Each check is a function of a source text, and is
+//! itself tried on a text with the fault in it, at the end of this file.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+#[path = "tidy/source.rs"]
+mod source;
+
+use source::{Finding, Source, project, rust, verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The rooms in building order, each with what it may import besides `error` and `limits`.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("limits", &[]),
+    ("model", &[]),
+    ("policy", &["model"]),
+    ("text", &["model", "policy"]),
+    ("vector", &[]),
+    ("embed", &["model", "text", "vector"]),
+    ("hnsw", &["vector"]),
+    ("record", &["model"]),
+    ("store", &["model", "policy", "record"]),
+    ("index", &["model", "policy", "text", "vector", "hnsw", "store"]),
+    ("ledger", &["model", "policy", "text", "vector", "store", "index"]),
+    ("ingest", &["model", "policy", "text", "vector", "embed", "store", "index", "ledger"]),
+    ("recall", &["model", "policy", "text", "vector", "store", "index"]),
+    (
+        "hygiene",
+        &[
+            "model", "policy", "text", "vector", "embed", "hnsw", "record", "store", "index", "ledger",
+            "ingest", "recall",
+        ],
+    ),
+    (
+        "engine",
+        &[
+            "model", "policy", "text", "vector", "embed", "hnsw", "record", "store", "index", "ledger",
+            "ingest", "recall", "hygiene",
+        ],
+    ),
+    ("exchange", &["model", "engine"]),
+];
+
+/// Rooms that every room above them may import.
+const FREE: &[&str] = &["error", "limits"];
+
+/// Longest file, in lines; the aim is half of it. The length of a function is clippy's.
+const FILE_LINES_MAX: usize = 800;
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "helper", "misc", "base"];
+
+/// Code that stands only in some places of `src/`, tests left out: the pattern, the places, and why.
+const ONLY_IN: &[(&str, &[&str], &str)] = &[
+    ("redb", &["src/store"], "only `store` knows the storage engine"),
+    ("rkyv", &["src/record"], "only `record` knows the layout of bytes"),
+    ("unsafe", &["src/vector"], "the only unsafe code is the distance kernels"),
+    ("unsafe_code", &["src/vector"], "the only unsafe code is the distance kernels"),
+    ("SystemTime::now", &["src/engine"], "time is an argument; only `engine` reads a clock"),
+    ("Timestamp::now", &["src/engine"], "time is an argument; only `engine` reads a clock"),
+    ("Zoned::now", &["src/engine"], "time is an argument; only `engine` reads a clock"),
+    (
+        "Instant::now",
+        &["src/engine", "src/bin/oubliette"],
+        "only `engine` reads a clock; the binary may for progress",
+    ),
+    ("getrandom", &["src/model/id", "src/engine"], "chance is an argument; only the source of ids draws"),
+    ("now_v7", &["src/engine"], "the id generator is an argument"),
+    ("new_v4", &["src/engine"], "the id generator is an argument"),
+];
+
+/// Code that must not stand in a place, tests left out: the place, the patterns, and why.
+const NEVER_IN: &[(&str, &[&str], &str)] = &[
+    ("src/text", &["std::fs", "SystemTime", "Instant"], "`text` knows no disk and no clock"),
+    ("src/vector", &["std::fs", "SystemTime", "Instant"], "`vector` knows no disk and no clock"),
+    ("src/hnsw", &["std::fs", "SystemTime", "Instant"], "`hnsw` knows no disk and no clock"),
+    ("src/recall", &[".write(", "WriteTx", "begin_write"], "`recall` never writes"),
+];
+
+/// Names of `store`'s methods that write truth tables begin with one of these; only `ledger` calls them.
+const TRUTH_WRITERS: &[&str] = &[
+    "put_memory",
+    "put_vitals",
+    "put_vector",
+    "put_key",
+    "put_holder",
+    "put_junction",
+    "put_journal",
+    "put_tombstone",
+    "put_limbo",
+    "put_event",
+    "put_aggregate",
+    "remove_memory",
+    "remove_vitals",
+    "remove_vector",
+    "remove_key",
+    "remove_holder",
+    "remove_junction",
+    "remove_journal",
+    "remove_tombstone",
+    "remove_limbo",
+    "remove_event",
+    "remove_aggregate",
+];
+
+/// Macros that mark unfinished work.
+const UNFINISHED: &[&str] = &["todo!", "dbg!", "unimplemented!"];
+
+/// The two commands that the README promises, and nothing else to type.
+const COMMANDS: &[&str] = &["cargo run --release --features cli -- demo", "cargo test --all-features"];
+
+/// Code, wherever it is compiled.
+const CODE: &[&str] = &["src/", "tests/", "benches/", "fuzz/", "examples/"];
+
+#[test]
+fn the_table_of_rooms_is_in_building_order() {
+    let mut earlier: Vec<&str> = Vec::new();
+    for (room, may_import) in ROOMS {
+        for name in *may_import {
+            assert!(earlier.contains(name), "{room} imports {name}, which stands below it");
+            assert!(!FREE.contains(name), "{name} is free for all");
+        }
+        assert!(!earlier.contains(room), "{room} stands twice");
+        earlier.push(room);
+    }
+}
+
+#[test]
+fn rooms_import_only_what_their_row_allows() {
+    let files = rust(&["src/"]);
+    let (mut seen, mut findings) = (0, Vec::new());
+    for file in files.iter().filter(|file| !file.is_test()) {
+        seen += imports(file, &mut findings);
+    }
+    let rooms: BTreeSet<_> = files.iter().filter_map(Source::room).collect();
+    assert!(FREE.iter().all(|free| rooms.contains(free)), "only {rooms:?} found");
+    assert!(seen > 0 || rooms.len() == FREE.len(), "{rooms:?} and not one import seen");
+    verdict(&findings);
+}
+
+#[test]
+fn files_are_short() {
+    verdict(&rust(CODE).iter().filter_map(too_long).collect::<Vec<_>>());
+}
+
+#[test]
+fn names_say_what_is_inside() {
+    verdict(&project().iter().flat_map(empty_names).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_must_be_absent_is_absent() {
+    verdict(&rust(&["src/"]).iter().flat_map(absences).collect::<Vec<_>>());
+}
+
+#[test]
+fn only_ledger_writes_truth_tables() {
+    let files = rust(&["src/"]);
+    verdict(&files.iter().flat_map(truth_writes).collect::<Vec<_>>());
+    let store: Vec<_> = files.iter().filter(|file| file.inside("src/store")).collect();
+    if store.is_empty() {
+        return;
+    }
+    let defined: Vec<&str> =
+        store.iter().flat_map(|file| file.find("fn").into_iter().map(|at| file.token(at + 1))).collect();
+    let guards_nothing = |prefix: &&&str| !defined.iter().any(|name| name.starts_with(**prefix));
+    let idle: Vec<_> = TRUTH_WRITERS.iter().filter(guards_nothing).collect();
+    assert!(idle.is_empty(), "TRUTH_WRITERS that `store` does not define: {idle:?}");
+}
+
+#[test]
+fn tests_can_fail_and_run() {
+    let files = rust(CODE);
+    verdict(&files.iter().flat_map(idle_tests).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    verdict(&rust(CODE).iter().flat_map(unfinished).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_file_is_compiled() {
+    verdict(&dead_files(&rust(&["src/"])));
+}
+
+#[test]
+fn every_feature_exists() {
+    let files = project();
+    let manifest = files.iter().find(|file| file.path == "Cargo.toml").unwrap();
+    let features = declared_features(&manifest.text);
+    assert!(features.contains("cli"), "the manifest was misread: {features:?}");
+    let ours = files
+        .iter()
+        .filter(|file| !file.path.starts_with("fuzz/") && !file.path.starts_with("benches/peers/"));
+    verdict(&ours.flat_map(|file| unknown_features(file, &features)).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_belongs_to_one_machine() {
+    verdict(&project().iter().flat_map(one_machine).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_readme_promises_two_commands_and_ci_runs_them() {
+    let files = project();
+    let readme = files.iter().find(|file| file.path == "README.md").unwrap();
+    let promised: Vec<&str> =
+        readme.text.lines().map(str::trim).filter(|line| line.starts_with("cargo ")).collect();
+    assert_eq!(promised, COMMANDS, "the commands in README.md");
+    // A packaged crate has no CI script; in the repository its absence would be seen by whoever runs it.
+    for script in files.iter().filter(|file| file.path == ".ci/run") {
+        for command in COMMANDS {
+            assert!(
+                script.text.lines().any(|line| line.ends_with(command)),
+                ".ci/run does not run `{command}`"
+            );
+        }
+    }
+}
+
+/// Refuses references out of a room's row. Counts the references seen.
+fn imports(file: &Source, findings: &mut Vec<Finding>) -> usize {
+    let Some(room) = file.room() else { return 0 };
+    let Some((_, row)) = ROOMS.iter().find(|(name, _)| *name == room) else {
+        findings.push(file.finding(1, format!("`{room}` is not in the table of rooms")));
+        return 0;
+    };
+    let references = file.find("crate::");
+    for &at in &references {
+        let (line, name) = (file.tokens[at].line, file.token(at + 3));
+        let known = ROOMS.iter().any(|(known, _)| *known == name);
+        // What is free stands above everything else, and `error` above `limits`.
+        let free = FREE.contains(&name) && (room != "error") && (room != "limits" || name == "error");
+        let why = match name {
+            "*" | "{" => format!("`crate::{name}` hides who needs what; one room per `use`"),
+            _ if !known => format!("`crate::{name}` names no room; name the room that has it"),
+            _ if name == room || free || row.contains(&name) => continue,
+            _ => format!("`{room}` may not import `{name}`"),
+        };
+        findings.push(file.finding(line, why));
+    }
+    let parts = file.path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    let climb = "super::".repeat(parts.split('/').count());
+    for at in file.find(&climb) {
+        findings.push(
+            file.finding(file.tokens[at].line, format!("`{climb}` leaves the room; write `crate::<room>`")),
+        );
+    }
+    references.len()
+}
+
+fn too_long(file: &Source) -> Option<Finding> {
+    let lines = file.text.lines().count();
+    (lines > FILE_LINES_MAX).then(|| file.finding(lines, format!("{lines} lines; at most {FILE_LINES_MAX}")))
+}
+
+/// Files, folders and modules whose name says nothing.
+fn empty_names(file: &Source) -> Vec<Finding> {
+    let stem = |part: &str| part.split('.').next().unwrap_or_default().to_owned();
+    let mut names: Vec<(usize, String)> = file.path.split('/').map(|part| (1, stem(part))).collect();
+    let modules = file.find("mod").into_iter();
+    names.extend(modules.map(|at| (file.tokens[at].line, file.token(at + 1).to_owned())));
+    names.retain(|(_, name)| EMPTY_NAMES.contains(&name.as_str()));
+    names.iter().map(|(line, name)| file.finding(*line, format!("the name `{name}` says nothing"))).collect()
+}
+
+/// What stands outside its only place, or inside a place where it must not.
+fn absences(file: &Source) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if file.is_test() {
+        return found;
+    }
+    let mut refuse = |pattern: &str, why: &str| {
+        let lines = file.find(pattern).into_iter().map(|at| file.tokens[at].line);
+        found.extend(lines.map(|line| file.finding(line, format!("`{pattern}`: {why}"))));
+    };
+    for (pattern, places, why) in ONLY_IN {
+        if !places.iter().any(|place| file.inside(place)) {
+            refuse(pattern, why);
+        }
+    }
+    for (place, patterns, why) in NEVER_IN {
+        if file.inside(place) {
+            patterns.iter().for_each(|pattern| refuse(pattern, why));
+        }
+    }
+    found
+}
+
+/// Calls of truth-table writers outside `ledger`.
+fn truth_writes(file: &Source) -> Vec<Finding> {
+    if file.is_test() || file.inside("src/ledger") || file.inside("src/store") {
+        return Vec::new();
+    }
+    let calls = file.find(".").into_iter().map(|at| at + 1);
+    let calls = calls.filter(|&at| TRUTH_WRITERS.iter().any(|prefix| file.token(at).starts_with(prefix)));
+    calls
+        .map(|at| file.finding(file.tokens[at].line, format!("only `ledger` may call `{}`", file.token(at))))
+        .collect()
+}
+
+/// Checks that check nothing, and ignored tests that do not say why.
+fn idle_tests(file: &Source) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let statement = |at: usize| at == 0 || ["{", "}", ";"].contains(&file.token(at - 1));
+    for at in file.find("matches!(").into_iter().filter(|&at| statement(at)) {
+        if file.token(closing(file, at + 2) + 1) == ";" {
+            found.push(file.finding(file.tokens[at].line, "a bare `matches!(…);` cannot fail; assert it"));
+        }
+    }
+    for at in file.find("#[ignore").into_iter().filter(|at| file.token(at + 3) != "=") {
+        found.push(file.finding(file.tokens[at].line, "an ignored test says why: `#[ignore = \"…\"]`"));
+    }
+    found
+}
+
+/// The index of the parenthesis that closes the one at `open`.
+fn closing(file: &Source, open: usize) -> usize {
+    let mut depth = 0;
+    for at in open..file.tokens.len() {
+        match file.token(at) {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    file.tokens.len()
+}
+
+fn unfinished(file: &Source) -> Vec<Finding> {
+    let places = UNFINISHED.iter().flat_map(|what| file.find(what).into_iter().map(move |at| (at, what)));
+    places
+        .map(|(at, what)| file.finding(file.tokens[at].line, format!("`{what}` is not for a commit")))
+        .collect()
+}
+
+/// Files that no `mod` line reaches.
+fn dead_files(files: &[Source]) -> Vec<Finding> {
+    let by_path: BTreeMap<&str, &Source> = files.iter().map(|file| (file.path.as_str(), file)).collect();
+    let mut waiting: Vec<&Source> = files.iter().filter(|file| is_crate_root(&file.path)).collect();
+    let mut reached: BTreeSet<&str> = BTreeSet::new();
+    while let Some(file) = waiting.pop() {
+        if !reached.insert(&file.path) {
+            continue;
+        }
+        let (folder, name) = file.path.rsplit_once('/').unwrap();
+        let own = if is_crate_root(&file.path) || name == "mod.rs" {
+            folder.to_owned()
+        } else {
+            format!("{folder}/{}", name.trim_end_matches(".rs"))
+        };
+        for at in file.find("mod").into_iter().filter(|at| file.token(at + 2) == ";") {
+            let module = file.token(at + 1);
+            let paths = [format!("{own}/{module}.rs"), format!("{own}/{module}/mod.rs")];
+            waiting.extend(paths.iter().filter_map(|path| by_path.get(path.as_str())));
+        }
+    }
+    assert!(!reached.is_empty(), "no crate root found");
+    let dead = files.iter().filter(|file| !reached.contains(file.path.as_str()));
+    dead.map(|file| file.finding(1, "no `mod` line reaches this file")).collect()
+}
+
+fn is_crate_root(path: &str) -> bool {
+    let in_bin = path.strip_prefix("src/bin/");
+    path == "src/lib.rs" || in_bin.is_some_and(|rest| rest.ends_with("/main.rs") || !rest.contains('/'))
+}
+
+/// The names to the left of `=` below `[features]`.
+fn declared_features(manifest: &str) -> BTreeSet<String> {
+    let section = manifest.lines().skip_while(|line| line.trim() != "[features]").skip(1);
+    let section = section.take_while(|line| !line.starts_with('['));
+    let names = section.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
+}
+
+/// `feature = "…"` in code, for a feature that the manifest does not have.
+fn unknown_features(file: &Source, features: &BTreeSet<String>) -> Vec<Finding> {
+    let named = file.find("feature =").into_iter().map(|at| (at, file.token(at + 2).trim_matches('"')));
+    let unknown = named.filter(|(_, name)| !features.contains(*name));
+    unknown
+        .map(|(at, name)| file.finding(file.tokens[at].line, format!("Cargo.toml has no feature `{name}`")))
+        .collect()
+}
+
+/// Absolute paths of somebody's machine, and the tools that exist only there.
+fn one_machine(file: &Source) -> Vec<Finding> {
+    // In halves, so that this file passes its own check.
+    let folders =
+        [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
+    let words = [concat!("fa", "rm-"), concat!("issues", " show"), concat!("BRIEF", ".md")];
+    let mut found = Vec::new();
+    for (number, line) in file.text.lines().enumerate() {
+        for word in folders.iter().chain(&words) {
+            // A part of a longer path or word is something else: `src/work/`, `~/work/`.
+            let starts =
+                |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_-.~/".contains(c));
+            if line.match_indices(word).any(|(at, _)| starts(at)) {
+                found.push(file.finding(number + 1, format!("`{word}` means something on one machine only")));
+            }
+        }
+    }
+    found
+}
+
+#[path = "tidy/faults.rs"]
+mod faults;

@@ -1,0 +1,174 @@
+//! Each check, tried on a small text with the fault in it and on one without.
+
+use super::source::{Source, tokens, verdict};
+use super::*;
+
+fn said(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(Finding::to_string).collect()
+}
+
+fn import_findings(path: &str, text: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    imports(&Source::new(path, text), &mut findings);
+    said(&findings)
+}
+
+#[test]
+fn tokens_leave_comments_out_and_keep_literals_whole() {
+    let text = "a /* b /* c */ d */ \"e \\\" f\" // g\n'\\'' '\"' r#\"h \" i\"# b\"j\" &'k l";
+    let seen: Vec<(usize, String)> = tokens(text).into_iter().map(|token| (token.line, token.text)).collect();
+    let wanted = [
+        (1, "a"),
+        (1, "\"e \\\" f\""),
+        (2, "'\\''"),
+        (2, "'\"'"),
+        (2, "r#\"h \" i\"#"),
+        (2, "b\"j\""),
+        (2, "&"),
+        (2, "'"),
+        (2, "k"),
+        (2, "l"),
+    ];
+    assert_eq!(seen, wanted.map(|(line, text)| (line, text.to_owned())));
+}
+
+#[test]
+#[should_panic(expected = "1 finding(s)\nsrc/a.rs:7: why")]
+fn a_verdict_prints_what_it_found() {
+    verdict(&[Source::new("src/a.rs", "x").finding(7, "why")]);
+}
+
+#[test]
+fn an_import_upwards_is_found() {
+    let found =
+        import_findings("src/model/memory.rs", "use crate::error::Error;\n\nuse crate::store::Snapshot;");
+    assert_eq!(found, ["src/model/memory.rs:3: `model` may not import `store`"]);
+    assert!(
+        import_findings("src/store/mod.rs", "use crate::record::encode; use crate::store::keys;").is_empty()
+    );
+    let split = import_findings("src/text.rs", "fn f() {\n    crate::\n        hnsw::walk()\n}");
+    assert_eq!(split, ["src/text.rs:2: `text` may not import `hnsw`"]);
+    let error = import_findings("src/error.rs", "use crate::limits::K_MAX;");
+    assert_eq!(error, ["src/error.rs:1: `error` may not import `limits`"]);
+    assert!(import_findings("src/limits.rs", "use crate::error::Error;").is_empty());
+}
+
+#[test]
+fn an_import_that_hides_its_room_is_found() {
+    assert_eq!(import_findings("src/recall/mod.rs", "use crate::*;").len(), 1);
+    assert_eq!(import_findings("src/recall/mod.rs", "use crate::{model::Hit, index::Plan};").len(), 1);
+    assert_eq!(import_findings("src/recall/mod.rs", "use crate::Error;").len(), 1);
+    assert_eq!(import_findings("src/recall/mod.rs", "use super::engine::Database;").len(), 1);
+    assert_eq!(import_findings("src/recall/fuse.rs", "use super::super::engine::Database;").len(), 1);
+    assert!(import_findings("src/recall/fuse.rs", "use super::Plan; // crate::engine").is_empty());
+}
+
+#[test]
+fn a_room_outside_the_table_is_found() {
+    assert_eq!(
+        import_findings("src/cellar/mod.rs", ""),
+        ["src/cellar/mod.rs:1: `cellar` is not in the table of rooms"]
+    );
+    assert!(import_findings("src/bin/oubliette/main.rs", "use crate::demo::run;").is_empty());
+    assert!(import_findings("src/lib.rs", "mod error;").is_empty());
+}
+
+#[test]
+fn a_long_file_is_found() {
+    assert!(too_long(&Source::new("src/a.rs", &"x\n".repeat(FILE_LINES_MAX))).is_none());
+    assert!(too_long(&Source::new("src/a.rs", &"x\n".repeat(FILE_LINES_MAX + 1))).is_some());
+}
+
+#[test]
+fn a_name_that_says_nothing_is_found() {
+    assert_eq!(empty_names(&Source::new("src/utils.rs", "")).len(), 1);
+    assert_eq!(empty_names(&Source::new("src/store/common/mod.rs", "")).len(), 1);
+    assert_eq!(
+        said(&empty_names(&Source::new("src/a.rs", "\nmod helpers;"))),
+        ["src/a.rs:2: the name `helpers` says nothing"]
+    );
+    assert!(empty_names(&Source::new("src/store/database.rs", "mod keys;")).is_empty());
+}
+
+#[test]
+fn what_must_be_absent_is_found() {
+    let count = |path: &str, text: &str| absences(&Source::new(path, text)).len();
+    assert_eq!(count("src/model/memory.rs", "#[derive(rkyv::Archive)] struct A;"), 1);
+    assert_eq!(count("src/record/mod.rs", "#[derive(rkyv::Archive)] struct A;"), 0);
+    assert_eq!(count("src/engine/mod.rs", "use redb::Database;"), 1);
+    assert_eq!(count("src/bin/oubliette/main.rs", "use redb::Database;"), 1);
+    assert_eq!(count("src/store/mod.rs", "use redb::Database;"), 0);
+    assert_eq!(count("src/hnsw/walk.rs", "unsafe { f() }"), 1);
+    assert_eq!(count("src/vector/avx2.rs", "unsafe { f() }"), 0);
+    assert_eq!(count("src/vector/mod.rs", "use std::fs::File; use std::time::Instant;"), 2);
+    assert_eq!(count("src/ledger/mod.rs", "let now = std::time::SystemTime::now();"), 1);
+    assert_eq!(count("src/engine/clock.rs", "let now = std::time::SystemTime::now();"), 0);
+    assert_eq!(count("src/bin/oubliette/import.rs", "let begun = Instant::now();"), 0);
+    assert_eq!(count("src/recall/mod.rs", "let tx = store.write()?; fn f(tx: &mut WriteTx) {}"), 2);
+    assert_eq!(count("src/recall/tests.rs", "let tx = store.write()?;"), 0);
+    assert_eq!(count("src/recall/mod.rs", "// WriteTx\nlet why = \"no WriteTx\";"), 0);
+}
+
+#[test]
+fn a_truth_write_outside_the_ledger_is_found() {
+    let text = "tx\n    .put_memory(id, &memory)?;";
+    assert_eq!(
+        said(&truth_writes(&Source::new("src/hygiene/prune.rs", text))),
+        ["src/hygiene/prune.rs:2: only `ledger` may call `put_memory`"]
+    );
+    assert!(truth_writes(&Source::new("src/ledger/apply.rs", text)).is_empty());
+    assert!(truth_writes(&Source::new("src/hygiene/prune.rs", "tx.put_cursor(pass, &cursor)?;")).is_empty());
+}
+
+#[test]
+fn a_test_that_cannot_fail_is_found() {
+    let count = |text: &str| idle_tests(&Source::new("tests/api.rs", text)).len();
+    assert_eq!(count("fn f() { g();\n    matches!(e, Error::Closed);\n}"), 1);
+    assert_eq!(count("fn f() { assert!(\n    matches!(e, Error::Closed)\n); }"), 0);
+    assert_eq!(count("fn f() -> bool {\n    matches!(e, Error::Closed)\n}"), 0);
+    assert_eq!(count("#[test]\n#[ignore]\nfn f() {}"), 1);
+    assert_eq!(count("#[test]\n#[ignore = \"an hour\"]\nfn f() {}"), 0);
+}
+
+#[test]
+fn unfinished_work_is_found() {
+    let count = |text: &str| unfinished(&Source::new("src/a.rs", text)).len();
+    assert_eq!(count(concat!("fn f() { to", "do!() }")), 1);
+    assert_eq!(count(concat!("fn f() { db", "g!(1); unimple", "mented!(); }")), 2);
+    assert_eq!(count("fn f() { unreachable!() }"), 0);
+}
+
+#[test]
+fn a_dead_file_is_found() {
+    let files = [
+        Source::new("src/lib.rs", "mod error;\nmod model;"),
+        Source::new("src/error.rs", "#[cfg(test)]\nmod tests;"),
+        Source::new("src/error/tests.rs", ""),
+        Source::new("src/model/mod.rs", "mod id;"),
+        Source::new("src/model/id.rs", ""),
+        Source::new("src/model/old.rs", ""),
+        Source::new("src/bin/oubliette/main.rs", "mod demo;"),
+        Source::new("src/bin/oubliette/demo/mod.rs", ""),
+    ];
+    assert_eq!(said(&dead_files(&files)), ["src/model/old.rs:1: no `mod` line reaches this file"]);
+}
+
+#[test]
+fn an_unknown_feature_is_found() {
+    let features = declared_features(
+        "[package]\nname = \"a\"\n[features]\n# why\ncli = [\"dep:clap\"]\n\n[dependencies]\nb = \"1\"",
+    );
+    assert_eq!(features, BTreeSet::from(["cli".to_owned()]));
+    let count = |text: &str| unknown_features(&Source::new("src/a.rs", text), &features).len();
+    assert_eq!(count("#[cfg(feature = \"cli\")] mod a;"), 0);
+    assert_eq!(count("#[cfg(any(test, feature = \"clu\"))] mod a;"), 1);
+    assert_eq!(count("#[cfg(target_feature = \"avx2\")] mod a;"), 0);
+}
+
+#[test]
+fn a_path_of_one_machine_is_found() {
+    let count = |text: &str| one_machine(&Source::new("docs/a.md", text)).len();
+    assert_eq!(count(concat!("see /ho", "me/ann/notes")), 1);
+    assert_eq!(count(concat!("see `/wo", "rk/x` and fa", "rm-status")), 2);
+    assert_eq!(count(concat!("see src/wo", "rk/x and the pharma", "fa", "rm-x")), 0);
+}
