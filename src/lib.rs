@@ -3,6 +3,7 @@
 
 mod error;
 mod index;
+mod ingest;
 mod ledger;
 pub mod limits;
 pub mod model;

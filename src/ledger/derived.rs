@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::error::Result;
 use crate::ledger::counters::Sort;
 use crate::ledger::{Context, Ledger};
-use crate::model::{Content, Counted, Kind, MemoryId, Time, Times, Vitals};
+use crate::model::{Content, Counted, Kind, MemoryId, PINNED_TAG, Time, Times, Vitals};
 use crate::store::{NsId, PartId, Rows};
 
 /// A row of a secondary index.
@@ -162,6 +162,8 @@ impl Ledger<'_, '_> {
         mut vitals: Vitals,
         content: &Content,
     ) -> Result<Vitals> {
+        // The tag and the flag are one thing (MODEL-9).
+        vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
         vitals.place.counted = Counted::at(&vitals.times, context.now);
         self.rederive(context.ns, id, before, Some((&vitals, content)))?;
         self.tx.put_vitals(context.ns, id, &vitals)?;

@@ -25,7 +25,7 @@ impl Ledger<'_, '_> {
         context: &Context,
         id: MemoryId,
         number: u32,
-        reason: TombstoneReason,
+        reason: Option<TombstoneReason>,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
@@ -33,9 +33,10 @@ impl Ledger<'_, '_> {
         let Some(holder) = self.tx.holder(ns, id, number)? else {
             return Err(Error::NotFound { what: "holder", name: format!("{number} of {id}") });
         };
-        if before.place.holders <= 1 {
+        if let Some(reason) = reason.filter(|_| before.place.holders <= 1) {
             return self.remove(context, id, (reason, None), why);
         }
+        assert!(before.place.holders > 1, "a row never stands without a holder");
         self.take_holder(ns, id, &holder)?;
         let (mut vitals, mut content) = (before.clone(), old.clone());
         vitals.place.holders -= 1;
@@ -48,7 +49,9 @@ impl Ledger<'_, '_> {
         }
         let left = vitals.place.holders;
         self.place_row(context, id, (&before, &old), vitals, &content)?;
-        self.redact(ns, id, Some(number))?;
+        if reason.is_some() {
+            self.redact(ns, id, Some(number))?;
+        }
         self.journal(context, Op::Detach, Some((id, Some(number))), Vec::new(), why)?;
         Ok(Applied { holders_left: Some(left), ..Applied::default() })
     }
@@ -123,6 +126,16 @@ impl Ledger<'_, '_> {
             content_hash: self.hash_content(text),
             rows: 1,
         }
+    }
+
+    /// Puts a tombstone of an export back; false when it is there already.
+    pub(crate) fn put_tombstone(&mut self, context: &Context, tombstone: &Tombstone) -> Result<bool> {
+        if self.tx.tombstone(context.ns, tombstone.id)?.is_some() {
+            return Ok(false);
+        }
+        self.tx.put_tombstone(context.ns, tombstone)?;
+        self.counters.add(context.ns, PartId(0), Sort::Tombstones, "", 1, 0);
+        Ok(true)
     }
 
     /// HMAC by which a key is found in a tombstone.

@@ -226,6 +226,7 @@ fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
         note("importance", vitals.importance.into(), importance.into());
         vitals.importance = importance;
     }
+    vitals.confidence = raise.confidence.or(vitals.confidence);
     vitals.last_reinforced_at = raise.last_reinforced_at.or(vitals.last_reinforced_at);
     deltas
 }

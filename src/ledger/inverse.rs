@@ -22,7 +22,7 @@ pub(crate) fn inverse(
 ) -> Option<Change> {
     match op {
         Op::Insert | Op::Hold | Op::Recreate => {
-            Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason })
+            Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason: Some(reason) })
         }
         Op::Supersede => Some(Change::Restore { id: subject }),
         Op::Reinforce => Some(Change::Reinforce { id: subject, by: -1, expires_at: None }),

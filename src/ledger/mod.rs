@@ -64,6 +64,8 @@ pub(crate) struct Raise {
     pub(crate) significance: Option<crate::model::Significance>,
     /// The higher importance.
     pub(crate) importance: Option<f32>,
+    /// Grown by the reinforcement (LIFE-16).
+    pub(crate) confidence: Option<f32>,
     /// Reinforced now.
     pub(crate) last_reinforced_at: Option<Time>,
 }
@@ -127,8 +129,8 @@ pub(crate) enum Change {
         id: MemoryId,
         /// Number of the holder.
         number: u32,
-        /// Why.
-        reason: TombstoneReason,
+        /// Why; none: it moves to a row of its own, and its journal rows keep what they say.
+        reason: Option<TombstoneReason>,
     },
     /// A memory goes, with all its holders (MODEL-30).
     Remove {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::limits::{CONTENT_BYTES_MAX, DIM_MAX, LINKS_MAX};
 use crate::model::field::{
-    Entity, Fields, Link, check_categories, check_entities, check_links, check_supersedes, check_tags,
+    Entity, Fields, Link, Patch, check_categories, check_entities, check_links, check_supersedes, check_tags,
 };
 use crate::model::id::MemoryId;
 use crate::model::kind::{Kind, Significance, SupersedeMode, Tier};
@@ -210,10 +210,30 @@ impl CheckedDraft {
         self.draft.key.as_deref()
     }
 
+    /// Takes the vector out, which its unit vector stands for from then on.
+    pub(crate) fn take_vector(&mut self) -> Option<Vec<f32>> {
+        self.draft.vector.take()
+    }
+
     /// Its tags, sorted.
     pub fn tags(&self) -> &[String] {
         self.draft.tags.as_deref().unwrap_or_default()
     }
+}
+
+/// Bounds of a patch, as of a draft.
+///
+/// # Errors
+/// `Invalid` naming the first field that breaks its bound.
+pub(crate) fn check_patch(mut patch: Patch) -> Result<Patch> {
+    patch.text.as_deref().map_or(Ok(()), |text| check_content(text, patch.vector.is_some()))?;
+    patch.vector.as_deref().map_or(Ok(()), check_vector_length)?;
+    patch.fields.check()?;
+    patch.tags = patch.tags.map(|tags| check_tags(&tags)).transpose()?;
+    patch.categories = patch.categories.map(|names| check_categories(&names)).transpose()?;
+    patch.entities = patch.entities.map(|entities| check_entities(&entities)).transpose()?;
+    patch.links = patch.links.map(|links| check_links(&links)).transpose()?;
+    Ok(patch)
 }
 
 /// The tag `pinned` sets the flag, and the flag sets the tag.

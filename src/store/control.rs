@@ -58,6 +58,11 @@ pub(crate) struct SpaceRow {
     pub(crate) dim: u32,
 }
 
+impl SpaceRow {
+    /// Name of the space of vectors that callers bring.
+    pub(crate) const CALLER: &'static str = "caller";
+}
+
 /// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RunState {

@@ -39,6 +39,11 @@ pub(crate) struct PartId(pub(crate) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SpaceId(pub(crate) u16);
 
+impl SpaceId {
+    /// Where rows without a vector are.
+    pub(crate) const NONE: SpaceId = SpaceId(0);
+}
+
 /// One vector index: a partition in an embedding space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct IndexId {

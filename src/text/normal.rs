@@ -1,7 +1,7 @@
 //! The normal form `fp-1` and its fingerprint (DEDUP-4).
 
 use sha2::{Digest, Sha256};
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 /// Id of the normalizer that [`normal_form`] is, stored with what it made (DEDUP-1).
 pub const FP_1: &str = "fp-1";
@@ -34,20 +34,9 @@ pub fn normal_form(text: &str) -> NormalForm {
 
 /// ASCII is in NFKC already, and a byte is a character.
 pub(super) fn normalize_ascii(text: &str) -> Vec<u8> {
-    let mut normal = Vec::with_capacity(text.len());
-    // White space is written before the word that follows it, so none stands at the ends.
-    let mut gap = false;
-    for &byte in text.as_bytes() {
-        if is_ascii_white_space(byte) {
-            gap = !normal.is_empty();
-        } else {
-            if gap {
-                normal.push(b' ');
-                gap = false;
-            }
-            normal.push(byte.to_ascii_lowercase());
-        }
-    }
+    let words = text.as_bytes().split(|&byte| is_ascii_white_space(byte));
+    let mut normal = join(words.filter(|word| !word.is_empty()), text.len());
+    normal.make_ascii_lowercase();
     normal
 }
 
@@ -57,13 +46,22 @@ fn is_ascii_white_space(byte: u8) -> bool {
 }
 
 pub(super) fn normalize(text: &str) -> Vec<u8> {
-    let lower = text.nfkc().collect::<String>().to_lowercase();
-    let mut normal = Vec::with_capacity(lower.len());
-    for word in lower.split_whitespace() {
+    // Most text is in NFKC as it stands, and a look at each character tells.
+    let lower = match is_nfkc_quick(text.chars()) {
+        IsNormalized::Yes => text.to_lowercase(),
+        IsNormalized::No | IsNormalized::Maybe => text.nfkc().collect::<String>().to_lowercase(),
+    };
+    join(lower.split_whitespace().map(str::as_bytes), lower.len())
+}
+
+/// The words with one space between them, `bytes` at most.
+fn join<'a>(words: impl Iterator<Item = &'a [u8]>, bytes: usize) -> Vec<u8> {
+    let mut normal = Vec::with_capacity(bytes);
+    for word in words {
         if !normal.is_empty() {
             normal.push(b' ');
         }
-        normal.extend_from_slice(word.as_bytes());
+        normal.extend_from_slice(word);
     }
     normal
 }

@@ -1,0 +1,332 @@
+//! The ladder: what becomes of a draft (DEDUP-55, steps 1, 2 and 7).
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::ingest::fields::{RowParts, given, latest, tier_ttl};
+use crate::ingest::{Desk, Prepared};
+use crate::ledger::{Change, Entry, NewRow, Raise};
+use crate::model::{
+    Access, Content, Counted, Decision, Draft, Evidence, Expiry, Hint, Holder, Kind, Link, MemoryId, Outcome,
+    Place, RuleId, Significance, SupersedeMode, Tier, Times, Vitals,
+};
+use crate::policy::NormalizedMatch;
+use crate::store::{PartId, Rows, SpaceId, kind_of};
+use crate::text::same_but_spacing_and_case;
+
+/// Metadata keys that name whose memory it is (LIFE-28): rows that differ in one are never one.
+const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
+
+/// What a candidate row means for a write.
+enum Match {
+    /// It stands for the write as well.
+    Absorbs(RuleId),
+    /// It is near, and the write is stored.
+    Near(&'static str),
+    /// It has nothing to do with it.
+    Other,
+}
+
+impl Desk<'_, '_, '_> {
+    /// Decides what becomes of a draft, and does it.
+    ///
+    /// # Errors
+    /// `KeyInOtherPartition`, `NotFound` for a memory that it is to supersede, `Invalid` for a link to a memory
+    /// that is not there, `Conflict` when `write.on_key = error`.
+    pub(crate) fn add(&mut self, prepared: &Prepared) -> Result<Outcome> {
+        let part = self.open_partition(prepared.checked.partition())?;
+        self.check_links(prepared.checked.draft())?;
+        let mut outcome = match self.key_step(prepared, part)? {
+            Some(outcome) => outcome,
+            None => self.content_step(prepared, part)?,
+        };
+        outcome.key = prepared.checked.key().map(str::to_owned);
+        self.supersede_named(prepared.checked.draft(), outcome.id)?;
+        Ok(outcome)
+    }
+
+    /// Step 1: the caller's key (DEDUP-56).
+    fn key_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Option<Outcome>> {
+        let Some(key) = prepared.checked.key() else { return Ok(None) };
+        let Some((id, number)) = self.current_holder(key)? else { return Ok(None) };
+        let (vitals, _) = self.ledger.load(self.ns(), id)?;
+        let held = PartId(vitals.place.partition);
+        if held != part {
+            let partition = self.partition_of(held)?.to_string();
+            return Err(Error::KeyInOtherPartition { key: key.to_owned(), partition });
+        }
+        self.write_through_key(prepared, id, number).map(Some)
+    }
+
+    /// Steps 2 and 7: absorbed by byte-equal content, or stored.
+    fn content_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Outcome> {
+        let draft = prepared.checked.draft();
+        let mut hints = Vec::new();
+        if !self.no_dedup && !skips_content(draft) {
+            let tier = draft.fields.tier.unwrap_or_default();
+            if let Some(fingerprint) = prepared.normal.prefix() {
+                for id in self.ledger.tx.by_fingerprint(self.ns(), part, tier, &fingerprint, usize::MAX)? {
+                    match self.compare(draft, id)? {
+                        Match::Absorbs(rule) => return self.absorb(prepared, id, rule, hints),
+                        Match::Near(why) => hints.push(Hint { id, why }),
+                        Match::Other => {}
+                    }
+                }
+            }
+        }
+        self.store(prepared, part, hints)
+    }
+
+    fn compare(&self, draft: &Draft, id: MemoryId) -> Result<Match> {
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        if !vitals.times.is_current(self.now()) {
+            return Ok(Match::Other);
+        }
+        let equal = content.text == draft.text;
+        let alike = same_kind_and_validity(draft, &vitals, &content) && same_metadata(draft, &content);
+        Ok(match (equal, alike) {
+            (true, true) => Match::Absorbs(RuleId::CONTENT),
+            (true, false) => Match::Near("equal content"),
+            (false, true) if self.absorbs_spacing(&draft.text, &content.text) => {
+                Match::Absorbs(RuleId::NORMALIZED)
+            }
+            (false, _) => Match::Near("equal fingerprint"),
+        })
+    }
+
+    fn absorbs_spacing(&self, new: &str, old: &str) -> bool {
+        if self.policy.write.normalized_match != NormalizedMatch::Absorb {
+            return false;
+        }
+        let stopwords: Vec<&str> = self.policy.collapse.stopwords.iter().map(String::as_str).collect();
+        same_but_spacing_and_case(new, old, &stopwords)
+    }
+
+    /// The row stands for this write as well: a holder more, and what the write brings that is more.
+    fn absorb(
+        &mut self,
+        prepared: &Prepared,
+        id: MemoryId,
+        rule: RuleId,
+        hints: Vec<Hint>,
+    ) -> Result<Outcome> {
+        let draft = prepared.checked.draft();
+        let mut holder = self.holder_of(draft);
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        if content.text != draft.text {
+            holder.text = Some(draft.text.clone());
+        }
+        let raise = self.raise(draft, &vitals);
+        let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
+        let change = Change::Hold { id, holder: Box::new(holder), raise };
+        self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
+        Ok(self.outcome(prepared, id, (Decision::Reinforced, rule), evidence, hints))
+    }
+
+    /// What absorbing a write raises (DEDUP-55, LIFE-2, LIFE-16).
+    fn raise(&self, draft: &Draft, vitals: &Vitals) -> Raise {
+        let mut parts = self.parts_of(draft);
+        parts.expire(draft.expiry.unwrap_or_default(), self.policy);
+        let mut expires_at = latest(vitals.times.expires_at, parts.vitals.times.expires_at);
+        if let (Some(at), Some(ttl)) = (expires_at, tier_ttl(vitals.tier, self.policy)) {
+            expires_at = Some(at.max(self.now().plus(ttl)));
+        }
+        let gap = i64::try_from(self.policy.confidence.growth_gap.as_ms()).unwrap_or(i64::MAX);
+        let rested =
+            vitals.last_reinforced_at.is_none_or(|at| self.now().as_millis() - at.as_millis() >= gap);
+        let grown = |c: f32| c + self.policy.confidence.growth as f32 * (1.0 - c);
+        Raise {
+            expires_at: Some(expires_at),
+            significance: draft.fields.significance,
+            importance: draft.fields.importance,
+            confidence: vitals.confidence.filter(|_| rested).map(grown),
+            last_reinforced_at: Some(self.now()),
+        }
+    }
+
+    /// Step 7: a memory of its own.
+    fn store(&mut self, prepared: &Prepared, part: PartId, hints: Vec<Hint>) -> Result<Outcome> {
+        let draft = prepared.checked.draft();
+        let id = self.next_id();
+        let mut parts = self.parts_of(draft);
+        parts.expire(draft.expiry.unwrap_or_default(), self.policy);
+        parts.vitals.place.partition = part.0;
+        parts.vitals.place.fingerprint = prepared.normal.prefix();
+        if let Some(vector) = &prepared.vector {
+            parts.vitals.place.space = self.open_space(vector.dim())?.0;
+        }
+        let row = NewRow {
+            id,
+            holder: Holder { share: parts.vitals.reinforcement_count, ..self.holder_of(draft) },
+            vitals: parts.vitals,
+            content: parts.content,
+            access: parts.access,
+            vector: prepared.vector.clone(),
+            sources: draft.sources.clone().unwrap_or_default(),
+        };
+        self.check_sources(&row.sources)?;
+        self.apply(RuleId::STORE, Change::Insert(Box::new(row)))?;
+        Ok(self.outcome(prepared, id, (Decision::Stored, RuleId::STORE), Evidence::default(), hints))
+    }
+
+    /// The row that a draft makes when nothing absorbs it.
+    pub(super) fn parts_of(&self, draft: &Draft) -> RowParts {
+        let now = self.now();
+        let vitals = Vitals {
+            kind_code: Kind::default().code(),
+            tier: Tier::default(),
+            significance: Significance::default(),
+            importance: 0.5,
+            confidence: None,
+            reinforcement_count: 1,
+            pinned: false,
+            admin_locked: false,
+            system_locked: false,
+            deletes_source: false,
+            times: Times { recorded_at: now, ..Times::default() },
+            created_at: now,
+            updated_at: now,
+            happened_at: None,
+            last_reinforced_at: None,
+            version: 1,
+            content_bytes: u32::try_from(draft.text.len()).unwrap_or(u32::MAX),
+            place: Place {
+                partition: 0,
+                space: SpaceId::NONE.0,
+                slot: None,
+                fingerprint: None,
+                counted: Counted::Live,
+                next_holder: 0,
+                holders: 0,
+            },
+        };
+        let content = Content {
+            text: draft.text.clone(),
+            metadata: Value::Object(Map::new()),
+            scope_label: "global".to_owned(),
+            series: "profile".to_owned(),
+            ..Content::default()
+        };
+        let mut parts = RowParts { vitals, content, access: Access::default() };
+        parts.apply(&draft.fields);
+        parts
+    }
+
+    /// The holder that a draft makes.
+    pub(super) fn holder_of(&self, draft: &Draft) -> Holder {
+        let fields = given(&draft.fields, draft.expiry, draft.sources.as_deref(), self.ledger.secret);
+        let share = draft.fields.reinforcement_count.unwrap_or(1).max(1);
+        Holder {
+            number: 0,
+            key: draft.key.clone(),
+            count: 1,
+            share: u32::try_from(share).unwrap_or(u32::MAX),
+            tags: draft.tags.clone().unwrap_or_default(),
+            categories: draft.categories.clone().unwrap_or_default(),
+            entities: draft.entities.clone().unwrap_or_default(),
+            links: draft.links.clone().unwrap_or_default(),
+            fields,
+            run: self.context.run,
+            text: None,
+            from: None,
+        }
+    }
+
+    pub(super) fn outcome(
+        &self,
+        prepared: &Prepared,
+        id: MemoryId,
+        (decision, rule): (Decision, RuleId),
+        evidence: Evidence,
+        hints: Vec<Hint>,
+    ) -> Outcome {
+        Outcome {
+            id,
+            key: prepared.checked.key().map(str::to_owned),
+            partition: prepared.checked.partition().clone(),
+            decision,
+            rule,
+            evidence,
+            hints,
+            policy_number: self.context.policy_number,
+        }
+    }
+
+    /// A link must have both its ends (MODEL-23).
+    pub(super) fn check_link_targets(&self, links: &[Link]) -> Result<()> {
+        for link in links {
+            if self.ledger.tx.vitals(self.ns(), link.to)?.is_none() {
+                return Err(Error::invalid(
+                    "links.to",
+                    "must be the id of a memory of the namespace",
+                    link.to,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_links(&self, draft: &Draft) -> Result<()> {
+        self.check_link_targets(draft.links.as_deref().unwrap_or_default())
+    }
+
+    /// Provenance may point at a tombstone, never at nothing (MODEL-24).
+    fn check_sources(&self, sources: &[MemoryId]) -> Result<()> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        for source in sources {
+            if tx.vitals(ns, *source)?.is_none() && tx.tombstone(ns, *source)?.is_none() {
+                return Err(Error::invalid("sources", "must be ids of memories of the namespace", source));
+            }
+        }
+        Ok(())
+    }
+
+    /// Supersedes what the draft names. What this very row stands for already, by an earlier run of the same
+    /// import, is done.
+    fn supersede_named(&mut self, draft: &Draft, new: MemoryId) -> Result<()> {
+        let mode = draft.supersede_mode.unwrap_or_default();
+        for name in &draft.supersedes {
+            let (old, _) = self.find(name)?;
+            let (vitals, _) = self.ledger.load(self.ns(), old)?;
+            if old == new || vitals.times.superseded_by() == Some(new) {
+                continue;
+            }
+            self.supersede(old, new, mode, draft.fields.valid_from.value().copied())?;
+        }
+        Ok(())
+    }
+
+    /// One memory takes the place of another (LIFE-6); without an instant the world changed now.
+    pub(crate) fn supersede(
+        &mut self,
+        old: MemoryId,
+        new: MemoryId,
+        mode: SupersedeMode,
+        at: Option<crate::model::Time>,
+    ) -> Result<()> {
+        let at = at.unwrap_or(self.now());
+        let change = Change::Supersede { old, new, mode, at, move_holders: true };
+        self.apply(RuleId::SUPERSEDE, change).map(|_| ())
+    }
+}
+
+/// Messages with an author and no key are the message rules' (DEDUP-55); snapshots are a series (DEDUP-66).
+fn skips_content(draft: &Draft) -> bool {
+    let kind = draft.fields.kind.clone().unwrap_or_default();
+    let authored = draft.fields.author_kind.value().is_some();
+    kind == Kind::Snapshot || (kind.is_message() && authored && draft.key.is_none())
+}
+
+fn same_kind_and_validity(draft: &Draft, vitals: &Vitals, content: &Content) -> bool {
+    kind_of(vitals, content) == draft.fields.kind.clone().unwrap_or_default()
+        && vitals.times.valid_from == draft.fields.valid_from.value().copied()
+        && vitals.times.valid_to == draft.fields.valid_to.value().copied()
+}
+
+fn same_metadata(draft: &Draft, content: &Content) -> bool {
+    let none = Value::Object(Map::new());
+    let new = draft.fields.metadata.as_ref().unwrap_or(&none);
+    let identity = |value: &Value, key: &str| value.get(key).cloned();
+    IDENTITY_KEYS.iter().all(|key| identity(new, key) == identity(&content.metadata, key))
+        && *new == content.metadata
+}

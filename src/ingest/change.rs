@@ -1,0 +1,405 @@
+//! Writing to a memory that exists: through its key, by its id, in place, by revision, by copy on write.
+
+use crate::error::{Error, Result};
+use crate::ingest::fields::{RowParts, given};
+use crate::ingest::{Desk, Prepared};
+use crate::ledger::{Change, NewRow};
+use crate::model::{
+    Decision, Delta, Draft, Evidence, Holder, MemoryId, Outcome, PINNED_TAG, Patch, RuleId, SupersedeMode,
+    Vitals, check_patch,
+};
+use crate::policy::OnKey;
+use crate::store::{PartId, Read, Rows, SpaceId};
+use crate::text::normal_form;
+use crate::vector::UnitVector;
+
+/// Which holders a change is written through.
+#[derive(Clone, Copy, Debug)]
+enum Through {
+    /// One of them, by number.
+    Holder(u32),
+    /// All.
+    All,
+}
+
+/// A change that has passed its checks.
+struct Edit {
+    patch: Patch,
+    vector: Option<UnitVector>,
+    /// Codes and HMACs of the fields that it gives.
+    given: Vec<(u8, [u8; 8])>,
+}
+
+impl Edit {
+    /// Whether it changes no more than what a single holder carries: tags and links (MODEL-8).
+    fn is_of_holder(&self) -> bool {
+        self.given.is_empty() && self.vector.is_none()
+    }
+}
+
+impl Desk<'_, '_, '_> {
+    /// A write through a key that a current row holds (DEDUP-56).
+    pub(super) fn write_through_key(
+        &mut self,
+        prepared: &Prepared,
+        id: MemoryId,
+        number: u32,
+    ) -> Result<Outcome> {
+        let draft = prepared.checked.draft();
+        let ns = self.ns();
+        let (vitals, content) = self.ledger.load(ns, id)?;
+        let holder = self.holder(id, number)?;
+        let text = holder.text.as_ref().unwrap_or(&content.text);
+        let same_text = *text == draft.text;
+        if !same_text {
+            match self.policy.write.on_key {
+                OnKey::Revise => {}
+                OnKey::Error => {
+                    return Err(Error::Conflict {
+                        what: format!("key {}", draft.key.as_deref().unwrap_or_default()),
+                        why: "it holds other content, and the policy says write.on_key = error".to_owned(),
+                    });
+                }
+                OnKey::Reinforce => {
+                    self.apply(RuleId::KEY, Change::Reinforce { id, by: 1, expires_at: None })?;
+                    let decided = (Decision::Reinforced, RuleId::KEY);
+                    return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
+                }
+            }
+        }
+        let mut edit = self.edit_of(prepared, &holder);
+        if same_text {
+            edit.vector = edit.vector.take_if(|vector| !self.has_vector(id, &vitals, vector));
+            if edit.is_of_holder() && !changes_links(&edit.patch, &holder) {
+                let decided = (Decision::Unchanged, RuleId::KEY);
+                return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
+            }
+        } else {
+            edit.patch.text = Some(draft.text.clone());
+            edit.vector.clone_from(&prepared.vector);
+        }
+        let mode = draft.supersede_mode.unwrap_or(SupersedeMode::Correction);
+        let (id, decision, rule) = self.change(id, Through::Holder(number), edit, mode)?;
+        Ok(self.outcome(prepared, id, (decision, rule), Evidence::default(), Vec::new()))
+    }
+
+    /// What a draft changes on the holder of its key: what it gives and the holder does not carry already.
+    fn edit_of(&self, prepared: &Prepared, holder: &Holder) -> Edit {
+        let draft = prepared.checked.draft();
+        let all = given(&draft.fields, draft.expiry, draft.sources.as_deref(), self.ledger.secret);
+        let cleared = self.clears(draft, holder);
+        let changed: Vec<_> = all.iter().filter(|field| !holder.fields.contains(field)).copied().collect();
+        let patch = Patch {
+            text: None,
+            vector: None,
+            fields: if changed.is_empty() && !cleared { Default::default() } else { draft.fields.clone() },
+            expiry: draft.expiry.filter(|_| !changed.is_empty() || cleared),
+            tags: draft.tags.clone(),
+            categories: draft.categories.clone(),
+            entities: draft.entities.clone(),
+            links: draft.links.clone(),
+        };
+        let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
+        Edit { patch, vector: prepared.vector.clone(), given }
+    }
+
+    /// Whether a draft says null for a field that the holder carries.
+    fn clears(&self, draft: &Draft, holder: &Holder) -> bool {
+        let mut any = false;
+        draft.fields.for_each_given(|code, value| {
+            any |= value.is_null() && holder.fields.iter().any(|(at, _)| usize::from(*at) == code);
+        });
+        any
+    }
+
+    fn has_vector(&self, id: MemoryId, vitals: &Vitals, vector: &UnitVector) -> bool {
+        self.vector_of(id, vitals).is_ok_and(|stored| stored.as_ref() == Some(vector))
+    }
+
+    /// The unit vector of a row.
+    fn vector_of(&self, id: MemoryId, vitals: &Vitals) -> Result<Option<UnitVector>> {
+        let Some(slot) = vitals.place.slot else { return Ok(None) };
+        let index = crate::ledger::Ledger::index_of(self.ns(), vitals);
+        let dim = self.ledger.dim_of(vitals)?;
+        let mut values = Vec::with_capacity(dim);
+        let tx = &*self.ledger.tx;
+        let staged = tx.vector_block(index, slot / crate::record::vectors_per_block(dim) as u32, dim)?;
+        let at = slot as usize % crate::record::vectors_per_block(dim);
+        values.extend_from_slice(staged.as_ref().and_then(|block| block.get(at)).unwrap_or_default());
+        UnitVector::from_stored(values).map(Some).ok_or_else(|| {
+            Error::corrupted(
+                "vector",
+                id.as_bytes(),
+                "a memory says that it has a vector, and its slot holds none",
+            )
+        })
+    }
+
+    fn holder(&self, id: MemoryId, number: u32) -> Result<Holder> {
+        let holder = self.ledger.tx.holder(self.ns(), id, number)?;
+        holder.ok_or_else(|| {
+            Error::corrupted("holder", id.as_bytes(), "a key names a holder that is not there")
+        })
+    }
+
+    /// Changes a memory by id or key (MODEL-21).
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid`, and `Conflict` for a memory that is superseded.
+    pub(crate) fn update(&mut self, name: &str, patch: Patch) -> Result<Outcome> {
+        let mut patch = check_patch(patch)?;
+        self.check_link_targets(patch.links.as_deref().unwrap_or_default())?;
+        let (id, number) = self.find(name)?;
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        if vitals.times.superseded.is_some() {
+            return Err(Error::Conflict {
+                what: format!("update {name}"),
+                why: "it is superseded".to_owned(),
+            });
+        }
+        let through = number.map_or(Through::All, Through::Holder);
+        let held = number.map(|number| self.holder(id, number)).transpose()?;
+        let text = held.as_ref().and_then(|holder| holder.text.as_ref()).unwrap_or(&content.text);
+        patch.text = patch.text.filter(|new| new != text);
+        let vector = patch.vector.take().map(|values| UnitVector::new("vector", &values)).transpose()?;
+        let given = given(&patch.fields, patch.expiry, None, self.ledger.secret);
+        let key = held.and_then(|holder| holder.key);
+        let edit = Edit { patch, vector, given };
+        let (id, decision, rule) = self.change(id, through, edit, SupersedeMode::Correction)?;
+        Ok(Outcome {
+            id,
+            key,
+            partition: self.partition_of(PartId(vitals.place.partition))?,
+            decision,
+            rule,
+            evidence: Evidence::default(),
+            hints: Vec::new(),
+            policy_number: self.context.policy_number,
+        })
+    }
+
+    /// Pins or unpins: the flag and the tag together (MODEL-9).
+    pub(crate) fn pin(&mut self, name: &str, pinned: bool) -> Result<Outcome> {
+        let (id, _) = self.find(name)?;
+        let mut patch = Patch::default();
+        patch.fields.pinned = Some(pinned);
+        self.update(&id.to_string(), patch)
+    }
+
+    /// In place, by revision, or by copy on write; says where the write stands now.
+    fn change(
+        &mut self,
+        id: MemoryId,
+        through: Through,
+        edit: Edit,
+        mode: SupersedeMode,
+    ) -> Result<(MemoryId, Decision, RuleId)> {
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let access = self.ledger.tx.access(self.ns(), id)?;
+        let parts = RowParts { vitals, content, access };
+        match through {
+            Through::Holder(number)
+                if parts.vitals.place.holders > 1 && (edit.patch.text.is_some() || !edit.is_of_holder()) =>
+            {
+                self.copy_on_write(id, number, parts, edit)
+            }
+            _ if edit.patch.text.is_some() => self.revise(id, through, parts, edit, mode),
+            _ => self.edit_in_place(id, through, parts, edit),
+        }
+    }
+
+    fn edit_in_place(
+        &mut self,
+        id: MemoryId,
+        through: Through,
+        mut parts: RowParts,
+        edit: Edit,
+    ) -> Result<(MemoryId, Decision, RuleId)> {
+        let before = parts.clone();
+        self.patch_parts(&mut parts, &edit);
+        if let Some(vector) = &edit.vector {
+            parts.vitals.place.space = self.open_space(vector.dim())?.0;
+        }
+        let mut holders = match through {
+            Through::Holder(number) => vec![self.holder(id, number)?],
+            Through::All => self.ledger.tx.holders(self.ns(), id)?,
+        };
+        for holder in &mut holders {
+            patch_holder(holder, &edit);
+        }
+        let deltas = deltas(&before, &parts, &edit);
+        let change = Change::Update {
+            id,
+            version: before.vitals.version,
+            vitals: Box::new(parts.vitals),
+            content: Box::new(parts.content),
+            access: Box::new(parts.access),
+            holders,
+            vector: edit.vector,
+            deltas,
+        };
+        self.apply(RuleId::UPDATE, change)?;
+        Ok((id, Decision::Updated, RuleId::UPDATE))
+    }
+
+    /// New content: a new row takes the place of the old one and keeps what the edit does not change (MODEL-21).
+    fn revise(
+        &mut self,
+        old: MemoryId,
+        through: Through,
+        parts: RowParts,
+        edit: Edit,
+        mode: SupersedeMode,
+    ) -> Result<(MemoryId, Decision, RuleId)> {
+        let first = match through {
+            Through::Holder(number) => self.holder(old, number)?,
+            Through::All => {
+                let holders = self.ledger.tx.holders(self.ns(), old)?;
+                holders
+                    .into_iter()
+                    .next()
+                    .ok_or_else(|| Error::corrupted("holder", old.as_bytes(), "a row without a holder"))?
+            }
+        };
+        let several = parts.vitals.place.holders > 1;
+        let mut row = self.row_like(parts, edit, first)?;
+        row.sources = self.sources_of(old)?;
+        let new = row.id;
+        self.apply(RuleId::REVISE, Change::Insert(Box::new(row)))?;
+        let at = self.now();
+        self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, move_holders: several })?;
+        Ok((new, Decision::Revised { old }, RuleId::REVISE))
+    }
+
+    /// A change that one of several holders can't carry: it gets a row of its own, the others keep theirs (MODEL-8).
+    fn copy_on_write(
+        &mut self,
+        old: MemoryId,
+        number: u32,
+        parts: RowParts,
+        mut edit: Edit,
+    ) -> Result<(MemoryId, Decision, RuleId)> {
+        let holder = self.holder(old, number)?;
+        if edit.patch.text.is_none() && edit.vector.is_none() {
+            edit.vector = self.vector_of(old, &parts.vitals)?;
+        }
+        let text = edit
+            .patch
+            .text
+            .take()
+            .or_else(|| holder.text.clone())
+            .unwrap_or_else(|| parts.content.text.clone());
+        edit.patch.text = Some(text);
+        self.apply(RuleId::DETACH, Change::Detach { id: old, number, reason: None })?;
+        let mut row = self.row_like(parts, edit, holder)?;
+        row.content.tags.clone_from(&row.holder.tags);
+        row.sources = self.sources_of(old)?;
+        let new = row.id;
+        self.apply(RuleId::DETACH, Change::Insert(Box::new(row)))?;
+        Ok((new, Decision::Stored, RuleId::DETACH))
+    }
+
+    fn sources_of(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
+        let rows = self.ledger.tx.junctions(self.ns(), id)?;
+        let sources = rows.into_iter().filter(|row| row.sort == crate::store::Junction::Source);
+        Ok(sources
+            .filter_map(|row| row.target.as_slice().try_into().ok().map(MemoryId::from_bytes))
+            .collect())
+    }
+
+    /// A new row with the fields of an old one, an edit on top, and one holder carried over.
+    fn row_like(&mut self, mut parts: RowParts, edit: Edit, mut holder: Holder) -> Result<NewRow> {
+        let now = self.now();
+        self.patch_parts(&mut parts, &edit);
+        patch_holder(&mut holder, &edit);
+        (holder.from, holder.text) = (None, None);
+        let text = edit.patch.text.unwrap_or_default();
+        let vitals = &mut parts.vitals;
+        vitals.version = 1;
+        vitals.times.recorded_at = now;
+        vitals.times.superseded = None;
+        vitals.times.valid_to_before = None;
+        vitals.reinforcement_count = holder.share.max(1);
+        vitals.content_bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        vitals.place.fingerprint = normal_form(&text).prefix();
+        vitals.place.slot = None;
+        vitals.place.space = match &edit.vector {
+            Some(vector) => self.open_space(vector.dim())?.0,
+            None => SpaceId::NONE.0,
+        };
+        parts.content.text = text;
+        Ok(NewRow {
+            id: self.next_id(),
+            vitals: parts.vitals,
+            content: parts.content,
+            access: parts.access,
+            holder,
+            vector: edit.vector,
+            sources: Vec::new(),
+        })
+    }
+
+    fn patch_parts(&self, parts: &mut RowParts, edit: &Edit) {
+        let recorded = parts.vitals.times.recorded_at;
+        parts.vitals.updated_at = self.now();
+        parts.apply(&edit.patch.fields);
+        if let Some(expiry) = edit.patch.expiry {
+            // A life that is given anew counts from now on.
+            parts.vitals.times.recorded_at = self.now();
+            parts.expire(expiry, self.policy);
+            parts.vitals.times.recorded_at = recorded;
+        }
+    }
+}
+
+/// Puts what an edit gives in place of what a holder carries.
+fn patch_holder(holder: &mut Holder, edit: &Edit) {
+    let patch = &edit.patch;
+    holder.tags = patch.tags.clone().unwrap_or_else(|| std::mem::take(&mut holder.tags));
+    holder.categories = patch.categories.clone().unwrap_or_else(|| std::mem::take(&mut holder.categories));
+    holder.entities = patch.entities.clone().unwrap_or_else(|| std::mem::take(&mut holder.entities));
+    holder.links = patch.links.clone().unwrap_or_else(|| std::mem::take(&mut holder.links));
+    if let Some(pinned) = patch.fields.pinned {
+        holder.tags.retain(|tag| tag != PINNED_TAG);
+        if pinned {
+            holder.tags.push(PINNED_TAG.to_owned());
+            holder.tags.sort_unstable();
+        }
+    }
+    patch.fields.for_each_given(|code, value| {
+        if value.is_null() {
+            holder.fields.retain(|(at, _)| usize::from(*at) != code);
+        }
+    });
+    for field in &edit.given {
+        holder.fields.retain(|(code, _)| *code != field.0);
+        holder.fields.push(*field);
+    }
+    holder.fields.sort_unstable();
+}
+
+/// Whether a patch brings other tags or links than the holder.
+fn changes_links(patch: &Patch, holder: &Holder) -> bool {
+    patch.tags.as_ref().is_some_and(|tags| *tags != holder.tags)
+        || patch.categories.as_ref().is_some_and(|names| *names != holder.categories)
+        || patch.entities.as_ref().is_some_and(|entities| *entities != holder.entities)
+        || patch.links.as_ref().is_some_and(|links| *links != holder.links)
+}
+
+/// What the journal tells of a change in place: every field that was given, its new value, and its old one where the
+/// row keeps it by the same name.
+fn deltas(before: &RowParts, after: &RowParts, edit: &Edit) -> Vec<Delta> {
+    let mut all = Vec::new();
+    let (old, new) = (before.shown(), after.shown());
+    for (name, after) in &new {
+        let was = old.iter().find(|(at, _)| at == name).map(|(_, value)| value.clone()).unwrap_or_default();
+        if was != *after {
+            all.push(Delta { field: (*name).to_owned(), before: was, after: after.clone() });
+        }
+    }
+    if let Some(tags) = &edit.patch.tags {
+        let (before, after) = (before.content.tags.clone().into(), tags.clone().into());
+        all.push(Delta { field: "tags".to_owned(), before, after });
+    }
+    all
+}

@@ -1,0 +1,157 @@
+//! Forgetting on request: by id, by key, by tag, by what a filter found (MODEL-30, LIFE-26).
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::ingest::Desk;
+use crate::ledger::{Applied, Change};
+use crate::model::{Forgotten, MemoryId, RuleId, SupersedeMode, TombstoneReason};
+use crate::store::{PartId, Rows};
+
+/// How names are forgotten.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForgetNames {
+    /// Leave superseded versions of a key.
+    pub(crate) keep_history: bool,
+    /// Erase rows that were merged into a forgotten one as duplicates, too.
+    pub(crate) also_merged: bool,
+}
+
+impl Desk<'_, '_, '_> {
+    /// Forgets ids and keys; each is one record of the answer.
+    pub(crate) fn forget_names(&mut self, names: &[String], how: ForgetNames) -> Result<Forgotten> {
+        let mut answer = Forgotten::default();
+        for name in names {
+            match name.parse::<MemoryId>() {
+                Ok(id) if self.ledger.tx.vitals(self.ns(), id)?.is_some() => {
+                    self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
+                    answer.forgotten += 1;
+                }
+                _ => self.forget_key(name, how, &mut answer)?,
+            }
+        }
+        answer.derived.retain(|id| !answer.tombstones.contains(id));
+        Ok(answer)
+    }
+
+    /// Erases a row with all its holders, and the duplicates that it stands for.
+    fn forget_row(
+        &mut self,
+        id: MemoryId,
+        rule: RuleId,
+        also_merged: bool,
+        answer: &mut Forgotten,
+    ) -> Result<()> {
+        let mut doomed = vec![id];
+        while let Some(id) = doomed.pop() {
+            let change = Change::Remove { id, reason: TombstoneReason::Forget, replaced_by: None };
+            let applied = self.apply(rule, change)?;
+            let merged = applied.erased.iter().flat_map(|erased| &erased.predecessors);
+            doomed.extend(
+                merged
+                    .filter(|(_, mode)| also_merged && *mode == SupersedeMode::Duplicate)
+                    .map(|(id, _)| *id),
+            );
+            answer.note(&applied);
+        }
+        Ok(())
+    }
+
+    /// Takes a key from every row that holds or held it.
+    fn forget_key(&mut self, key: &str, how: ForgetNames, answer: &mut Forgotten) -> Result<()> {
+        let ns = self.ns();
+        let (mut gone, mut left) = (false, false);
+        for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
+            let Some(vitals) = self.ledger.tx.vitals(ns, id)? else { continue };
+            let old = vitals.times.superseded.is_some();
+            if old && how.keep_history {
+                continue;
+            }
+            let reason = Some(TombstoneReason::Forget);
+            let applied = self.apply(RuleId::FORGET_KEY, Change::Detach { id, number, reason })?;
+            answer.note(&applied);
+            match applied.holders_left {
+                Some(_) if !old => left = true,
+                Some(_) => {}
+                None => gone = true,
+            }
+        }
+        match (gone, left) {
+            (_, true) => answer.detached += 1,
+            (true, false) => answer.forgotten += 1,
+            (false, false) => answer.missing += 1,
+        }
+        Ok(())
+    }
+
+    /// Takes away every holder with a tag, on rows in any state; the row goes with its last holder (LIFE-26).
+    pub(crate) fn forget_tag(
+        &mut self,
+        tag: &str,
+        part: Option<PartId>,
+        keep_pinned: bool,
+    ) -> Result<Forgotten> {
+        let ns = self.ns();
+        let mut doomed = Vec::new();
+        for (id, number) in self.ledger.tx.holders_of_tag(ns, tag)? {
+            let Some(vitals) = self.ledger.tx.vitals(ns, id)? else { continue };
+            let elsewhere = part.is_some_and(|part| part.0 != vitals.place.partition);
+            if !elsewhere && !(keep_pinned && vitals.is_protected()) {
+                doomed.push((id, number));
+            }
+        }
+        self.take_holders(&doomed, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)
+    }
+
+    /// Takes holders away, row by row; what a row that goes had superseded becomes live again.
+    pub(super) fn take_holders(
+        &mut self,
+        doomed: &[(MemoryId, u32)],
+        rule: RuleId,
+        reason: TombstoneReason,
+    ) -> Result<Forgotten> {
+        let mut answer = Forgotten::default();
+        let (mut kept, mut restored) = (BTreeSet::new(), BTreeSet::new());
+        for (id, number) in doomed {
+            // A holder that a supersession had moved went back, or went with its row.
+            if self.ledger.tx.holder(self.ns(), *id, *number)?.is_none() {
+                continue;
+            }
+            let applied =
+                self.apply(rule, Change::Detach { id: *id, number: *number, reason: Some(reason) })?;
+            match applied.holders_left {
+                Some(_) => drop(kept.insert(*id)),
+                None => answer.forgotten += 1,
+            }
+            answer.note(&applied);
+            restored.append(&mut self.restore_predecessors(&applied)?);
+        }
+        let gone: BTreeSet<_> = answer.tombstones.iter().copied().collect();
+        answer.detached = kept.difference(&gone).count() as u64;
+        answer.restored = restored.difference(&gone).count() as u64;
+        answer.derived.retain(|id| !gone.contains(id));
+        Ok(answer)
+    }
+
+    /// Erases rows that a filter found, as forgetting their ids does.
+    pub(crate) fn forget_found(&mut self, ids: &[MemoryId]) -> Result<Forgotten> {
+        let mut answer = Forgotten::default();
+        for id in ids {
+            if self.ledger.tx.vitals(self.ns(), *id)?.is_some() {
+                self.forget_row(*id, RuleId::FORGET_FILTER, true, &mut answer)?;
+                answer.forgotten += 1;
+            }
+        }
+        answer.derived.retain(|id| !answer.tombstones.contains(id));
+        Ok(answer)
+    }
+}
+
+impl Forgotten {
+    fn note(&mut self, applied: &Applied) {
+        for erased in &applied.erased {
+            self.tombstones.push(erased.id);
+            self.derived.extend(&erased.derived);
+        }
+    }
+}

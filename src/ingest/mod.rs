@@ -1,0 +1,102 @@
+//! What becomes of a write?
+//!
+//! `prepare` makes of a draft what the ladder needs: bounds checked, fingerprint, unit vector. The ladder
+//! ([`Desk::add`], DEDUP-55) then decides inside the write transaction, on rows that are current there, and
+//! hands changes to the ledger; so do updating ([`Desk::update`]) and forgetting ([`Desk::forget_names`] …).
+//!
+//! Invariants: two equal drafts can never both be stored, since probe and write are one transaction; only
+//! byte-equal content is absorbed (DEDUP-4), unless the policy says otherwise; a record that a caller wrote is
+//! never lost by dedup (MODEL-8).
+//!
+//! It reads no clock and writes no table: instants come with the context, rows go through `ledger`.
+
+mod add;
+mod change;
+mod fields;
+mod forget;
+mod names;
+mod recreate;
+mod undo;
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::ledger::{Applied, Change, Context, Entry, Ledger};
+use crate::model::{CheckedDraft, Draft, IdSource, MemoryId, Namespace, RuleId, Time};
+use crate::policy::Policy;
+use crate::store::NsId;
+use crate::text::{NormalForm, normal_form};
+use crate::vector::UnitVector;
+
+pub(crate) use forget::ForgetNames;
+pub(crate) use names::{open_namespace, resolve};
+pub(crate) use undo::UndoStep;
+
+/// A draft that has passed every check that needs no transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    checked: CheckedDraft,
+    normal: NormalForm,
+    vector: Option<UnitVector>,
+}
+
+/// Checks a draft, normalises its text and its vector (design, "How a write flows").
+///
+/// # Errors
+/// `Invalid` naming the field.
+pub(crate) fn prepare(draft: Draft) -> Result<Prepared> {
+    let mut checked = CheckedDraft::new(draft)?;
+    let normal = normal_form(&checked.draft().text);
+    let vector = checked.take_vector().map(|values| UnitVector::new("vector", &values)).transpose()?;
+    Ok(Prepared { checked, normal, vector })
+}
+
+impl Prepared {
+    /// Bytes that it weighs in a group commit.
+    pub(crate) fn weight(&self) -> usize {
+        self.checked.draft().weight() + self.vector.as_ref().map_or(0, |vector| vector.dim() * 4)
+    }
+}
+
+/// Where a unit of one namespace is decided, inside a write transaction.
+pub(crate) struct Desk<'d, 'a, 't> {
+    pub(crate) ledger: &'d mut Ledger<'a, 't>,
+    pub(crate) context: Context,
+    pub(crate) namespace: &'d Namespace,
+    pub(crate) policy: &'d Policy,
+    pub(crate) ids: &'d dyn IdSource,
+    /// Store what is byte-equal to a stored row as a row of its own.
+    pub(crate) no_dedup: bool,
+}
+
+impl Desk<'_, '_, '_> {
+    fn ns(&self) -> NsId {
+        self.context.ns
+    }
+
+    fn now(&self) -> Time {
+        self.context.now
+    }
+
+    fn next_id(&self) -> MemoryId {
+        MemoryId::from_bytes(self.ids.next(self.now()))
+    }
+
+    fn apply(&mut self, rule: RuleId, change: Change) -> Result<Applied> {
+        self.ledger.apply(&self.context, Entry::new(rule, change))
+    }
+
+    fn apply_entry(&mut self, entry: Entry) -> Result<Applied> {
+        self.ledger.apply(&self.context, entry)
+    }
+
+    /// Makes the rows live again that an erased one had superseded (LIFE-9).
+    fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
+        let mut restored = BTreeSet::new();
+        for (id, _) in applied.erased.iter().flat_map(|erased| &erased.predecessors) {
+            self.apply(RuleId::RESTORE, Change::Restore { id: *id })?;
+            restored.insert(*id);
+        }
+        Ok(restored)
+    }
+}

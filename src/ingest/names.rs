@@ -1,0 +1,116 @@
+//! From the names that a caller uses to the numbers of the file.
+
+use crate::error::{Error, Result};
+use crate::ingest::Desk;
+use crate::ledger::Ledger;
+use crate::model::{MemoryId, Namespace, Partition, Time};
+use crate::store::control::{NamespaceRow, SpaceRow};
+use crate::store::{NsId, PartId, Rows, SpaceId};
+
+/// Number of a namespace, a new one if need be.
+pub(crate) fn open_namespace(ledger: &mut Ledger<'_, '_>, name: &Namespace) -> Result<NsId> {
+    if let Some(row) = ledger.tx.namespace(name.as_str())? {
+        return Ok(NsId(row.number));
+    }
+    let number = ledger.clock.next_ns;
+    ledger.clock.next_ns += 1;
+    let row = NamespaceRow {
+        number,
+        created_ms: ledger.now().as_millis(),
+        next_part: 1,
+        horizon_known_ms: i64::MIN,
+        horizon_valid_ms: i64::MIN,
+        dropping: false,
+    };
+    ledger.tx.put_namespace(name.as_str(), &row)?;
+    Ok(NsId(number))
+}
+
+/// The memory that a caller means by `name`: an id in its hyphenated form, or a key. For a key the current holder
+/// comes first, then the row that held it last (MODEL-20). With a key comes the number of its holder.
+pub(crate) fn resolve(
+    rows: &impl Rows,
+    ns: NsId,
+    name: &str,
+    now: Time,
+) -> Result<Option<(MemoryId, Option<u32>)>> {
+    if let Ok(id) = name.parse::<MemoryId>()
+        && rows.vitals(ns, id)?.is_some()
+    {
+        return Ok(Some((id, None)));
+    }
+    let mut best: Option<((bool, Time, MemoryId), u32)> = None;
+    for (id, number) in rows.holders_of_key(ns, name)? {
+        let Some(vitals) = rows.vitals(ns, id)? else { continue };
+        let rank = (vitals.times.is_current(now), vitals.times.recorded_at, id);
+        if best.as_ref().is_none_or(|(other, _)| rank > *other) {
+            best = Some((rank, number));
+        }
+    }
+    Ok(best.map(|((_, _, id), number)| (id, Some(number))))
+}
+
+impl Desk<'_, '_, '_> {
+    /// Number of a partition, a new one if need be.
+    pub(super) fn open_partition(&mut self, partition: &Partition) -> Result<PartId> {
+        let Some(agent) = partition.agent_name() else { return Ok(PartId(0)) };
+        let ns = self.ns();
+        if let Some(part) = self.ledger.tx.partition(ns, agent)? {
+            return Ok(part);
+        }
+        let name = self.namespace.as_str();
+        let mut row = self
+            .ledger
+            .tx
+            .namespace(name)?
+            .ok_or_else(|| Error::NotFound { what: "namespace", name: name.to_owned() })?;
+        let part = PartId(row.next_part);
+        row.next_part += 1;
+        self.ledger.tx.put_namespace(name, &row)?;
+        self.ledger.tx.put_partition(ns, agent, part)?;
+        Ok(part)
+    }
+
+    /// The space that vectors of `dim` dimensions go to; the first vector of a file decides it.
+    pub(super) fn open_space(&mut self, dim: usize) -> Result<SpaceId> {
+        let known = SpaceId(self.ledger.clock.space);
+        if let Some(space) = self.ledger.tx.space(known)? {
+            if space.dim as usize != dim {
+                return Err(Error::invalid("vector", format!("must have {} dimensions", space.dim), dim));
+            }
+            return Ok(known);
+        }
+        let space = SpaceId(self.ledger.clock.next_space);
+        self.ledger.clock.next_space += 1;
+        self.ledger.clock.space = space.0;
+        let row = SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: u32::try_from(dim).unwrap_or(u32::MAX) };
+        self.ledger.tx.put_space(space, &row)?;
+        Ok(space)
+    }
+
+    /// The memory that `name` means, with the number of its holder for a key.
+    pub(super) fn find(&self, name: &str) -> Result<(MemoryId, Option<u32>)> {
+        let found = resolve(&*self.ledger.tx, self.ns(), name, self.now())?;
+        found.ok_or_else(|| Error::NotFound { what: "memory", name: name.to_owned() })
+    }
+
+    /// The current row that holds `key`, with the number of the holder.
+    pub(super) fn current_holder(&self, key: &str) -> Result<Option<(MemoryId, u32)>> {
+        for (id, number) in self.ledger.tx.holders_of_key(self.ns(), key)? {
+            let vitals = self.ledger.tx.vitals(self.ns(), id)?;
+            if vitals.is_some_and(|vitals| vitals.times.is_current(self.now())) {
+                return Ok(Some((id, number)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Name of a partition by its number.
+    pub(super) fn partition_of(&self, part: PartId) -> Result<Partition> {
+        if part == PartId(0) {
+            return Ok(Partition::Shared);
+        }
+        let name = self.ledger.tx.partition_name(self.ns(), part)?;
+        Partition::of(name.as_deref())
+    }
+}

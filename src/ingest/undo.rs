@@ -1,0 +1,41 @@
+//! Taking an import back: the holders that it brought go, what it superseded is live again (MODEL-33).
+
+use crate::error::{Error, Result};
+use crate::ingest::Desk;
+use crate::model::{Forgotten, RuleId, RunId, TombstoneReason};
+use crate::store::Rows;
+use crate::store::control::RunState;
+
+/// Holders that one slice takes away.
+const SLICE: usize = 1_000;
+
+/// What one slice of an undo did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UndoStep {
+    /// Rows that went, stayed, or are live again.
+    pub(crate) done: Forgotten,
+    /// Whether the run is taken back whole.
+    pub(crate) finished: bool,
+}
+
+impl Desk<'_, '_, '_> {
+    /// One slice of undoing an import. A run that was undone is left alone: undoing twice is a no-op.
+    ///
+    /// # Errors
+    /// `NotFound` for a run that was never started.
+    pub(crate) fn undo_import(&mut self, run: RunId) -> Result<UndoStep> {
+        let ns = self.ns();
+        let Some(mut row) = self.ledger.tx.run(ns, run)? else {
+            return Err(Error::NotFound { what: "run", name: run.to_string() });
+        };
+        if row.state == RunState::Undone {
+            return Ok(UndoStep { finished: true, ..UndoStep::default() });
+        }
+        let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
+        let done = self.take_holders(&doomed, RuleId::UNDO_IMPORT, TombstoneReason::Undone)?;
+        let finished = self.ledger.tx.holders_of_run(ns, run, 1)?.is_empty();
+        row.state = if finished { RunState::Undone } else { RunState::Undoing };
+        self.ledger.tx.put_run(ns, run, &row)?;
+        Ok(UndoStep { done, finished })
+    }
+}
