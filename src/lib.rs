@@ -4,6 +4,7 @@
 mod error;
 pub mod limits;
 pub mod model;
+pub mod text;
 
 pub use error::{Error, ErrorKind, Result};
 pub use model::{

@@ -226,14 +226,10 @@ fn any_id(ids: &[MemoryId], f: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
 /// the path or leaves one list, so the depth is at most twice the length of the path.
 fn any_at(value: &Value, path: &[String], f: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
     match (value, path.split_first()) {
-        (Value::Array(items), None) => {
-            f(Datum::Opaque) || items.iter().any(|item| f(Datum::of_json(item)))
-        }
+        (Value::Array(items), None) => f(Datum::Opaque) || items.iter().any(|item| f(Datum::of_json(item))),
         (_, None) => f(Datum::of_json(value)),
         (Value::Object(map), Some((name, rest))) => map.get(name).is_some_and(|next| any_at(next, rest, f)),
-        (Value::Array(items), Some(_)) => {
-            items.iter().any(|item| item.is_object() && any_at(item, path, f))
-        }
+        (Value::Array(items), Some(_)) => items.iter().any(|item| item.is_object() && any_at(item, path, f)),
         _ => false,
     }
 }

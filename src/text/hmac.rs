@@ -1,0 +1,57 @@
+//! Keyed hashes: what stays of a text when the text must not (MODEL-28, MODEL-32).
+
+use std::fmt;
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use sha2::digest::KeyInit;
+
+/// Bytes that SHA-256 takes at once, the length of a padded HMAC key (RFC 2104).
+const BLOCK_BYTES: usize = 64;
+
+/// The secret of a store: without it a hash of a short text could be guessed.
+///
+/// The keyed state is made once, so that a hash of a short text costs two compressions of SHA-256.
+#[derive(Clone)]
+pub struct Secret {
+    bytes: [u8; 32],
+    keyed: Hmac<Sha256>,
+}
+
+impl Secret {
+    /// From its 32 bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        // A key shorter than a block is filled with zeros (RFC 2104); filled here, no length can be refused.
+        let mut block = [0_u8; BLOCK_BYTES];
+        block.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+        Secret { bytes, keyed: KeyInit::new(&block.into()) }
+    }
+
+    /// Its 32 bytes, for the one place that stores them.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.bytes
+    }
+
+    /// HMAC-SHA-256 of `domain`, a zero byte and `bytes`. A domain (`key`, `content`, the name of a field) holds
+    /// no zero byte, so hashes of two domains never meet.
+    pub fn hmac(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
+        debug_assert!(!domain.contains('\0'), "a domain holds no zero byte");
+        let mut mac = self.keyed.clone();
+        mac.update(domain.as_bytes());
+        mac.update(&[0]);
+        mac.update(bytes);
+        mac.finalize().into_bytes().into()
+    }
+
+    /// The first 8 bytes of [`Secret::hmac`]: enough to tell whether a field was given the same value again.
+    pub fn short(&self, domain: &str, bytes: &[u8]) -> [u8; 8] {
+        let [a, b, c, d, e, f, g, h, ..] = self.hmac(domain, bytes);
+        [a, b, c, d, e, f, g, h]
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
