@@ -1,7 +1,8 @@
 //! Filters: conditions on a memory, written as JSON in the Mongo manner.
 //!
 //! ```text
-//! {"tags": "x", "importance": {"$gte": 0.5}, "$or": [{"kind": "event"}, {"metadata.session": {"$in": ["a", "b"]}}]}
+//! {"tags": "x", "importance": {"$gte": 0.5},
+//!  "$or": [{"kind": "event"}, {"metadata.session": {"$in": ["a", "b"]}}]}
 //! ```
 //! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not` on a field, `$and $or $not` on filters. A field
 //! is any of MODEL-9 by its JSON name, or `metadata.` and a path whose dots descend. Regular expressions are
@@ -32,6 +33,7 @@ use crate::limits::FILTER_BYTES_MAX;
 use crate::model::field::Entity;
 use crate::model::filter::column::{Cold, Column, Hot};
 use crate::model::filter::datum::Operand;
+use crate::model::filter::json::Strict;
 use crate::model::id::MemoryId;
 use crate::model::memory::{Access, Content, Memory, Vitals};
 use crate::model::name::Partition;
@@ -39,6 +41,7 @@ use crate::model::name::Partition;
 mod column;
 mod datum;
 mod eval;
+mod json;
 mod parse;
 
 /// A condition on a memory: typed, and within its bounds since [`Filter::parse`] or [`Filter::from_json`] made
@@ -186,12 +189,12 @@ impl Filter {
     /// Reads a filter from JSON text.
     ///
     /// # Errors
-    /// `Invalid` naming the place (`filter.created_at.$gt`) when the text is longer than 1 MiB, no JSON, deeper
-    /// than 16, wider than 256 comparisons or 10,000 values of one `$in`, or names an unknown field, an unknown
-    /// operator, or a value that is not of the field's type.
+    /// `Invalid` naming the place (`filter.created_at.$gt`) when the text is longer than 1 MiB, is no JSON, has a
+    /// name twice in one object, is deeper than 16, wider than 256 comparisons or 10,000 values of one `$in`, or
+    /// names an unknown field, an unknown operator, or a value that is not of the field's type.
     pub fn parse(json: &str) -> Result<Self> {
         check_bytes(json.len())?;
-        let value: Value = serde_json::from_str(json)
+        let Strict(value) = serde_json::from_str(json)
             .map_err(|why| Error::invalid("filter", format!("must be a JSON object: {why}"), json))?;
         Filter::from_json(&value)
     }

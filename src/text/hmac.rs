@@ -32,8 +32,8 @@ impl Secret {
         &self.bytes
     }
 
-    /// HMAC-SHA-256 of `domain`, a zero byte and `bytes`. A domain (`key`, `content`, the name of a field) holds
-    /// no zero byte, so hashes of two domains never meet.
+    /// HMAC-SHA-256 of `domain`, a zero byte and `bytes`. A domain (`key`, `content`, the name of a field)
+    /// holds no zero byte, so hashes of two domains never meet.
     pub fn hmac(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         debug_assert!(!domain.contains('\0'), "a domain holds no zero byte");
         let mut mac = self.keyed.clone();

@@ -121,7 +121,7 @@ impl Number {
 
     /// How a whole number stands to one that is not: never equal.
     fn whole_to_broken(whole: i128, broken: f64) -> Ordering {
-        // Broken numbers are either beyond every whole one held here, or small enough that their floor is exact.
+        // A broken number is either beyond every whole one held here, or so small that its floor is exact.
         let below = if broken.abs() >= WHOLE_MAX { broken > 0.0 } else { whole <= broken.floor() as i128 };
         if below { Ordering::Less } else { Ordering::Greater }
     }
