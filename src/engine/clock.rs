@@ -1,0 +1,60 @@
+//! Where the time comes from.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::model::{Span, Time};
+
+/// A source of the present instant. Inject one to replay the past or to test the future (MODEL-38).
+pub trait Clock: Send + Sync {
+    /// The present instant. It may step back; transaction time will not.
+    fn now(&self) -> Time;
+}
+
+/// The clock of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Time {
+        // A machine that thinks it is before 1970 gets the epoch.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// A clock that stands still until it is told otherwise. Clones show the same time.
+///
+/// ```
+/// use oubliette::{Clock, ManualClock, Time};
+/// let clock = ManualClock::at("2026-01-01T00:00:00Z".parse()?);
+/// clock.advance("1h".parse()?);
+/// assert_eq!(clock.now(), "2026-01-01T01:00:00Z".parse::<Time>()?);
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ManualClock(Arc<AtomicI64>);
+
+impl ManualClock {
+    /// A clock that shows `time`.
+    pub fn at(time: Time) -> Self {
+        ManualClock(Arc::new(AtomicI64::new(time.as_millis())))
+    }
+
+    /// Sets it, forwards or back.
+    pub fn set(&self, time: Time) {
+        self.0.store(time.as_millis(), Ordering::SeqCst);
+    }
+
+    /// Moves it forwards.
+    pub fn advance(&self, span: Span) {
+        self.0.fetch_add(span.as_millis(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Time {
+        Time::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}

@@ -1,0 +1,28 @@
+//! Who may come in, and what happens at the same time?
+//!
+//! The door of the database: opening and closing, the queue in which concurrent writers share a commit, the
+//! published state that readers see, the clock and the ids that everything below is given. [`Database`] is the
+//! public face.
+//!
+//! Invariants: a write is answered only after its commit is published, so a caller reads its own write; a unit is
+//! whole in one transaction; what one unit does wrong costs no other unit; readers take no lock that a sync is
+//! made under; transaction time never runs backwards.
+//!
+//! It alone reads a clock. It decides nothing about memories: `ingest` does, and `ledger` writes.
+
+mod batch;
+mod builder;
+mod clock;
+mod database;
+mod queue;
+mod reads;
+mod runs;
+mod session;
+mod sync;
+
+pub use batch::Batch;
+pub use builder::Builder;
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use database::{CompactReport, Database, Forget, Kept, RestoreReport, WriteOptions};
+pub use reads::Snapshot;
+pub use runs::Undone;

@@ -1,0 +1,156 @@
+//! A commit from the inside: the ledger of its transaction, and everything that units are decided with.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::engine::database::Inner;
+use crate::engine::queue::{Committer, failed_together};
+use crate::error::{Error, Result};
+use crate::ingest::{Desk, open_namespace};
+use crate::ledger::{Context, Ledger};
+use crate::model::{Actor, IdSource, Namespace, RunId};
+use crate::policy::Policy;
+use crate::store::NsId;
+
+/// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
+const SETTLE_PER_UNIT: usize = 64;
+
+/// The policy in force, with what journal rows carry of it.
+#[derive(Debug)]
+pub(super) struct InForce {
+    pub(super) policy: Policy,
+    pub(super) number: u64,
+    pub(super) hash: [u8; 8],
+}
+
+/// One caller's work in a group: it may run more than once, each time in a fresh transaction.
+pub(super) type Work = Box<dyn FnMut(&mut Session<'_, '_, '_>) -> Result<()> + Send>;
+
+/// What units see of the transaction that they share.
+pub(super) struct Session<'s, 'a, 't> {
+    pub(super) ledger: &'s mut Ledger<'a, 't>,
+    pub(super) in_force: &'s InForce,
+    pub(super) ids: &'s dyn IdSource,
+    pub(super) actor: Actor,
+    /// Namespaces whose rows are gone with this commit.
+    pub(super) dropped: BTreeSet<NsId>,
+}
+
+impl Session<'_, '_, '_> {
+    /// The desk of a namespace, which is made if need be. What came due there is settled first.
+    pub(super) fn desk<'d>(
+        &'d mut self,
+        namespace: &'d Namespace,
+        run: Option<RunId>,
+        no_dedup: bool,
+    ) -> Result<Desk<'d, '_, '_>>
+    where
+        Self: 'd,
+    {
+        let ns = open_namespace(self.ledger, namespace)?;
+        let context = self.context(ns, run);
+        self.ledger.settle(&context, SETTLE_PER_UNIT)?;
+        Ok(Desk { ledger: self.ledger, context, namespace, policy: &self.in_force.policy, ids: self.ids, no_dedup })
+    }
+
+    pub(super) fn context(&self, ns: NsId, run: Option<RunId>) -> Context {
+        Context {
+            ns,
+            now: self.ledger.now(),
+            actor: self.actor,
+            run,
+            policy_number: self.in_force.number,
+            policy_hash: self.in_force.hash,
+        }
+    }
+}
+
+impl Inner {
+    /// Runs `units` in one transaction and publishes it. The first unit that fails ends the attempt; its place and
+    /// error come back.
+    fn attempt(
+        &self,
+        mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
+    ) -> Result<(), (Option<usize>, Error)> {
+        let in_force = self.in_force();
+        let mut culprit = None;
+        let mut dropped = BTreeSet::new();
+        let written = self.store.write(self.durability, |tx| {
+            let mut ledger = Ledger::open(tx, &self.secret, self.clock.now())?;
+            let mut session = Session {
+                ledger: &mut ledger,
+                in_force: &in_force,
+                ids: self.ids.as_ref(),
+                actor: self.actor,
+                dropped: BTreeSet::new(),
+            };
+            let done = units(&mut session).map_err(|(at, why)| {
+                culprit = Some(at);
+                why
+            });
+            dropped = std::mem::take(&mut session.dropped);
+            done?;
+            ledger.finish()
+        });
+        match written {
+            Ok(written) => self.publish(written, &dropped).map_err(|why| (None, why)),
+            // A storage that fails is nobody's fault, whoever was at work.
+            Err(why @ (Error::Retry { .. } | Error::Unavailable { .. })) => {
+                self.publish_afresh();
+                Err((None, why))
+            }
+            Err(why) => Err((culprit, why)),
+        }
+    }
+
+    /// Runs one unit that borrows from its caller, alone in a transaction.
+    pub(super) fn run_alone<R>(&self, mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>) -> Result<R> {
+        self.check_open()?;
+        self.queue.alone(|| {
+            let mut value = None;
+            let done = self.attempt(|session| {
+                value = Some(unit(session).map_err(|why| (0, why))?);
+                Ok(())
+            });
+            match (done, value) {
+                (Ok(()), Some(value)) => Ok(value),
+                (Err((_, why)), _) => Err(why),
+                (Ok(()), None) => unreachable!("a unit that succeeded has a value"),
+            }
+        })
+    }
+}
+
+impl Committer for Arc<Inner> {
+    type Unit = Work;
+
+    fn commit(&self, units: &mut [Work]) -> Vec<Result<()>> {
+        let mut answers: Vec<Option<Result<()>>> = units.iter().map(|_| None).collect();
+        loop {
+            let done = self.attempt(|session| {
+                for (at, unit) in units.iter_mut().enumerate() {
+                    if matches!(answers.get(at), Some(None)) {
+                        unit(session).map_err(|why| (at, why))?;
+                    }
+                }
+                Ok(())
+            });
+            match done {
+                Ok(()) => return answers.into_iter().map(|answer| answer.unwrap_or(Ok(()))).collect(),
+                Err((Some(at), why)) => {
+                    // It alone gets the error; the others run again without it.
+                    if let Some(answer) = answers.get_mut(at) {
+                        *answer = Some(Err(why));
+                    }
+                    if answers.iter().all(Option::is_some) {
+                        return answers.into_iter().flatten().collect();
+                    }
+                }
+                Err((None, why)) => {
+                    let fail = |answer: Option<Result<()>>| answer.unwrap_or_else(|| Err(failed_together(&why)));
+                    return answers.into_iter().map(fail).collect();
+                }
+            }
+        }
+    }
+}
