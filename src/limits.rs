@@ -65,10 +65,11 @@ pub const BATCH_ROWS_MAX: usize = 100_000;
 /// Payload of a vector block or slot block: what fills an 8 KiB page of the key-value store.
 pub const BLOCK_BYTES: usize = 8_100;
 
-/// Earliest and latest instant that a field may hold: years 0001 to 9999, in milliseconds since 1970.
+/// Earliest and latest instant that a field may hold, in milliseconds since 1970: from year 0001 to
+/// 9999-12-30T22:00:00Z, the last instant that can be shown and read as RFC 3339 with every offset.
 pub const TIME_MIN_MS: i64 = -62_135_596_800_000;
 /// See [`TIME_MIN_MS`].
-pub const TIME_MAX_MS: i64 = 253_402_300_799_999;
+pub const TIME_MAX_MS: i64 = 253_402_207_200_000;
 
 const _: () = assert!(FORMAT_VERSION_OLDEST <= FORMAT_VERSION);
 const _: () = assert!(CONTENT_BYTES_MAX * 6 + METADATA_BYTES_MAX * 6 + DIM_MAX * 32 < LINE_BYTES_MAX);

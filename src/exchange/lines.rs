@@ -155,6 +155,7 @@ impl<L: BufRead, V: Read> Iterator for Records<L, V> {
                 Err(error)
             }
         };
+        let record = record.and_then(check_content);
         Some((number, record.map_err(|error| error.at_line(number))))
     }
 }
@@ -174,6 +175,16 @@ fn attach(mut parsed: ParsedLine, row: Vec<f32>) -> Result<ParsedLine> {
     }
     *place = row;
     Ok(parsed)
+}
+
+/// Refuses an exported memory without text whose vector is nowhere: it would hold nothing (MODEL-9).
+fn check_content(parsed: ParsedLine) -> Result<ParsedLine> {
+    match &parsed {
+        ParsedLine::Memory(memory) if memory.text.is_empty() && memory.vector.is_none() => {
+            Err(Error::invalid("text", "must not be empty without a vector", "an empty text"))
+        }
+        _ => Ok(parsed),
+    }
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use crate::exchange::line::{DraftLine, Members, TombstoneLine, strict, text, typed, wrong};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
-    Access, CheckedDraft, Content, Counted, Draft, Entity, Expiry, Fields, Holder, Link, Memory, MemoryId,
-    Place, RunId, State, Summary, Supersession, Time, Times, Tombstone, TombstoneReason, Vitals, check_key,
-    check_text,
+    Access, CheckedDraft, Content, Counted, Draft, Entity, Expiry, Fields, Holder, Kind, Link, Memory,
+    MemoryId, Partition, Place, RunId, State, Summary, Supersession, Time, Times, Tombstone, TombstoneReason,
+    Vitals, check_key, check_text,
 };
 
 /// Label of a memory whose line names none.
@@ -112,7 +112,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
 }
 
 /// Holds the fields that a caller might have set to their bounds (MODEL-9).
-fn check(mut draft: Draft) -> Result<(Draft, crate::model::Partition)> {
+fn check(mut draft: Draft) -> Result<(Draft, Partition)> {
     if let Some(name) = draft.supersedes.first() {
         return Err(Error::invalid("supersedes", "must not stand in a line with id and holders", name));
     }
@@ -173,7 +173,7 @@ fn vitals(fields: &Fields, times: Times, kept: &Kept<'_>, text: &str, holders: &
 
 fn content(fields: &Fields, text: String, tags: Vec<String>) -> Content {
     let custom_kind = match &fields.kind {
-        Some(crate::model::Kind::Custom(name)) => Some(name.clone()),
+        Some(Kind::Custom(name)) => Some(name.clone()),
         _ => None,
     };
     Content {
