@@ -47,6 +47,13 @@ pub const FILTER_IDS_MAX: usize = 10_000;
 pub const FILTER_BYTES_MAX: usize = 1 << 20;
 /// One line of JSON in an import: the largest record, with every byte of it escaped, fits.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
+/// Members of the object that one line holds.
+pub const LINE_FIELDS_MAX: usize = 1_024;
+/// JSON text of one field of a line, besides text, vector and holders: every legal value fits, with every
+/// byte of it escaped.
+pub const FIELD_JSON_BYTES_MAX: usize = 2 << 20;
+/// Header of a NumPy file.
+pub const NPY_HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// Rows that one group commit takes at most; a caller's own batch is never split.
 pub const GROUP_ROWS_MAX: usize = 4_096;
@@ -67,13 +74,16 @@ pub const REGEX_BYTES_MAX: usize = 1 << 20;
 /// Longest span of time in a policy: 100 years of 365.25 days.
 pub const SPAN_MS_MAX: u64 = 36_525 * 86_400_000;
 
-/// Earliest and latest instant that a field may hold: years 0001 to 9999, in milliseconds since 1970.
+/// Earliest and latest instant that a field may hold, in milliseconds since 1970: from year 0001 to
+/// 9999-12-30T22:00:00Z, the last instant that can be shown and read as RFC 3339 with every offset.
 pub const TIME_MIN_MS: i64 = -62_135_596_800_000;
 /// See [`TIME_MIN_MS`].
-pub const TIME_MAX_MS: i64 = 253_402_300_799_999;
+pub const TIME_MAX_MS: i64 = 253_402_207_200_000;
 
 const _: () = assert!(FORMAT_VERSION_OLDEST <= FORMAT_VERSION);
 const _: () = assert!(CONTENT_BYTES_MAX * 6 + METADATA_BYTES_MAX * 6 + DIM_MAX * 32 < LINE_BYTES_MAX);
+const _: () = assert!(METADATA_BYTES_MAX * 6 < FIELD_JSON_BYTES_MAX);
+const _: () = assert!(LINKS_MAX * TAG_BYTES_MAX * 2 * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(FILTER_IDS_MAX * 36 < FILTER_BYTES_MAX);
 const _: () = assert!(GROUP_ROWS_MAX <= BATCH_ROWS_MAX);
 const _: () = assert!(TAG_BYTES_MAX <= KEY_BYTES_MAX);

@@ -1,0 +1,173 @@
+//! Files of other memory tools, read as drafts.
+//!
+//! Keys are made from what the other tool holds fast, so that importing the same file twice stores nothing new.
+//! The tag `import:<tool>:<date>` is the caller's to add.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::model::{Draft, Entity, Expiry, Fields, Kind};
+
+/// Reads one line of the file of the knowledge-graph server `server-memory`, of one of two sorts:
+/// `{"type":"entity","name","entityType","observations":[…]}` gives a memory for each observation, in the
+/// category `entityType`, about the entity as subject; an entity without any gives one of its name.
+/// `{"type":"relation","from","to","relationType"}` gives one about both.
+///
+/// An observation is written behind the name of its entity unless it contains it: alone it would not tell of
+/// whom it speaks, and equal observations of two entities would be one memory.
+///
+/// # Errors
+/// `Invalid` that names the member which is missing or of another type. Bounds are checked on writing.
+///
+/// ```
+/// let line = br#"{"type":"entity","name":"Ann","entityType":"person","observations":["prefers tea"]}"#;
+/// let drafts = oubliette::exchange::adapters::server_memory(line)?;
+/// assert_eq!(drafts.first().map(|draft| draft.text.as_str()), Some("Ann: prefers tea"));
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+pub fn server_memory(line: &[u8]) -> Result<Vec<Draft>> {
+    let value = document(line)?;
+    match string(&value, "type")? {
+        "entity" => entity(&value),
+        "relation" => {
+            let [from, to, relation] =
+                [string(&value, "from")?, string(&value, "to")?, string(&value, "relationType")?];
+            Ok(vec![related(from, relation, to)])
+        }
+        other => Err(Error::invalid("type", "must be entity or relation", other)),
+    }
+}
+
+fn entity(value: &Value) -> Result<Vec<Draft>> {
+    let name = string(value, "name")?;
+    let sort = string(value, "entityType")?;
+    let list = value.get("observations").and_then(Value::as_array);
+    let list =
+        list.ok_or_else(|| Error::invalid("observations", "must be a list of texts", "something else"))?;
+    let about = |text: String, key: String| {
+        let mut draft = Draft::new(text).key(key).kind(Kind::Knowledge);
+        draft.entities = Some(vec![Entity { name: name.to_owned(), role: "subject".to_owned() }]);
+        draft.categories = (!sort.is_empty()).then(|| vec![sort.to_owned()]);
+        draft
+    };
+    if list.is_empty() {
+        return Ok(vec![about(format!("{name} ({sort})"), format!("entity:{}", digest(&json!([name]))))]);
+    }
+    let observation = |item: &Value| {
+        let text = item.as_str().ok_or_else(|| Error::invalid("observations", "must be texts", item))?;
+        let key = format!("observation:{}", digest(&json!([name, text])));
+        let text = if text.contains(name) { text.to_owned() } else { format!("{name}: {text}") };
+        Ok(about(text, key))
+    };
+    list.iter().map(observation).collect()
+}
+
+/// A memory that says how two entities stand to each other.
+fn related(from: &str, relation: &str, to: &str) -> Draft {
+    let key = format!("relation:{}", digest(&json!([from, relation, to])));
+    let mut draft = Draft::new(format!("{from} {relation} {to}")).key(key).kind(Kind::Knowledge);
+    let entity = |name: &str, role: &str| Entity { name: name.to_owned(), role: role.to_owned() };
+    draft.entities = Some(vec![entity(from, "subject"), entity(to, "object")]);
+    draft
+}
+
+/// Reads the answer of mem0's `get_all`, `{"results":[…],"relations":[…]}` or the bare list of results.
+///
+/// A result `{"id","memory","created_at","updated_at","categories","expiration_date","metadata",…}` gives a memory
+/// with the key `mem0:<id>`; `user_id`, `agent_id`, `run_id` and whatever else it holds go into the metadata,
+/// but not `hash` and `score`, which mem0 makes itself. A relation gives one about both its ends.
+///
+/// # Errors
+/// `Invalid` that names the member which is missing or of another type. Bounds are checked on writing.
+///
+/// ```
+/// let answer = br#"{"results":[{"id":"7","memory":"Prefers tea","user_id":"ann"}]}"#;
+/// let drafts = oubliette::exchange::adapters::mem0(answer)?;
+/// assert_eq!(drafts.first().and_then(|draft| draft.key.as_deref()), Some("mem0:7"));
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+pub fn mem0(document_text: &[u8]) -> Result<Vec<Draft>> {
+    let (results, relations) = match document(document_text)? {
+        Value::Array(results) => (results, Vec::new()),
+        Value::Object(mut members) => match (members.remove("results"), members.remove("relations")) {
+            (Some(Value::Array(results)), None | Some(Value::Null)) => (results, Vec::new()),
+            (Some(Value::Array(results)), Some(Value::Array(relations))) => (results, relations),
+            _ => {
+                return Err(Error::invalid("results", "must be a list, and relations too", "something else"));
+            }
+        },
+        other => return Err(Error::invalid("results", "must be an object with results, or a list", other)),
+    };
+    let relation = |item: &Value| {
+        let [from, relation, to] =
+            [string(item, "source")?, string(item, "relationship")?, string(item, "target")?];
+        Ok(related(from, relation, to))
+    };
+    let relations = relations.iter().map(relation);
+    results.into_iter().map(mem0_result).chain(relations).collect()
+}
+
+fn mem0_result(item: Value) -> Result<Draft> {
+    let id = string(&item, "id")?.to_owned();
+    let mut draft = Draft::new(string(&item, "memory")?).key(format!("mem0:{id}"));
+    let Value::Object(mut members) = item else {
+        return Err(Error::invalid("results", "must be objects", item));
+    };
+    for made in ["id", "memory", "hash", "score"] {
+        members.remove(made);
+    }
+    members.retain(|_, value| !value.is_null());
+    for name in ["created_at", "updated_at"] {
+        if let Some(value) = members.remove(name) {
+            draft.fields.set_json(name, value)?;
+        }
+    }
+    if let Some(end) = members.remove("expiration_date") {
+        // A field of the same type reads it; only its instant is wanted.
+        let mut fields = Fields::default();
+        fields.set_json("valid_to", end)?;
+        draft.expiry = fields.valid_to.value().copied().map(Expiry::At);
+    }
+    if let Some(categories) = members.remove("categories") {
+        let names = serde_json::from_value(categories.clone());
+        draft.categories =
+            Some(names.map_err(|_| Error::invalid("categories", "must be a list of texts", categories))?);
+    }
+    let mut metadata = match members.remove("metadata") {
+        Some(Value::Object(metadata)) => metadata,
+        None => Map::new(),
+        Some(other) => return Err(Error::invalid("metadata", "must be a JSON object", other)),
+    };
+    for (name, value) in members {
+        metadata.entry(name).or_insert(value);
+    }
+    if !metadata.is_empty() {
+        draft.fields.metadata = Some(Value::Object(metadata));
+    }
+    Ok(draft)
+}
+
+fn document(text: &[u8]) -> Result<Value> {
+    serde_json::from_slice(text).map_err(|why| {
+        let shown: String = String::from_utf8_lossy(text).chars().take(80).collect();
+        Error::invalid("document", why.to_string(), shown)
+    })
+}
+
+/// The text of member `name`.
+fn string<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
+    let member = value.get(name);
+    let text = member.and_then(Value::as_str);
+    text.ok_or_else(|| Error::invalid(name, "must be a text", member.unwrap_or(&Value::Null)))
+}
+
+/// 16 hexadecimal digits that stand for a list of texts: names can be longer than a key.
+fn digest(parts: &Value) -> String {
+    let hash = Sha256::digest(parts.to_string());
+    let short = hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("{short:016x}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,464 @@
+//! A memory as one JSON line: what a caller wants remembered, or what an export wrote.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value, json};
+
+use crate::error::{Error, Result};
+use crate::exchange::restore;
+use crate::limits::{DIM_MAX, FIELD_JSON_BYTES_MAX, LINE_BYTES_MAX, LINE_FIELDS_MAX};
+use crate::model::{
+    Draft, Entity, Expiry, Memory, Namespace, Significance, Span, SupersedeMode, Tier, Tombstone,
+};
+
+/// What one line of an import says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParsedLine {
+    /// A memory to be.
+    Draft(Box<DraftLine>),
+    /// A memory of an export, with the fields that the engine keeps: to be put back as it was (MODEL-48).
+    Memory(Box<Memory>),
+    /// What an export wrote of a memory that is gone.
+    Tombstone(Box<TombstoneLine>),
+}
+
+/// A line that says what a caller wants remembered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DraftLine {
+    /// The namespace, where the line names one.
+    pub namespace: Option<Namespace>,
+    /// The draft, whose bounds are checked when it is written.
+    pub draft: Draft,
+    /// What was read otherwise than it stands there: an unknown tier, an unknown significance (MODEL-9).
+    pub warnings: Vec<String>,
+}
+
+/// A line that tells of a memory that is gone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TombstoneLine {
+    /// The namespace that it was in, where the line names one.
+    pub namespace: Option<Namespace>,
+    /// What is kept of it.
+    pub tombstone: Tombstone,
+}
+
+/// Reads one line: a JSON object in UTF-8 whose members are the fields of MODEL-9 by their names.
+///
+/// A line with `id` and `holders` is one of an export and gives [`ParsedLine::Memory`]; the HMACs of the fields
+/// that its holders gave are zero, for they depend on the database. One with `tombstone` gives
+/// [`ParsedLine::Tombstone`]. Any other one gives [`ParsedLine::Draft`]; `lenient` moves members that are no
+/// field of a draft into its metadata. The names of other tools are taken as well: `content`, `embedding`,
+/// `source_memory_ids`, `memory_type` and those of MODEL-40. `null` for a field that can't be null says nothing.
+///
+/// # Errors
+/// `Invalid` that names the member: malformed JSON, a member that stands twice, an unknown member or kind, a
+/// value of another type, NUL in a text, a field that only an export may carry.
+///
+/// ```
+/// use oubliette::exchange::{ParsedLine, parse_line};
+/// let line = parse_line(br#"{"text":"Ann prefers tea","tags":["drink"],"ttl":"30d"}"#, false)?;
+/// let ParsedLine::Draft(line) = line else { unreachable!() };
+/// assert_eq!(line.draft.text, "Ann prefers tea");
+/// assert!(parse_line(br#"{"text":"x","colour":"red"}"#, false).is_err());
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+pub fn parse_line(text: &[u8], lenient: bool) -> Result<ParsedLine> {
+    if text.len() > LINE_BYTES_MAX {
+        let why = format!("must be at most {LINE_BYTES_MAX} bytes");
+        return Err(Error::invalid("line", why, format!("{} bytes", text.len())));
+    }
+    let text = std::str::from_utf8(text)
+        .map_err(|why| Error::invalid("line", "must be UTF-8", format!("byte {}", why.valid_up_to())))?;
+    let members: Members<'_> = typed_text("line", text)?;
+    let has = |wanted: &str| members.0.iter().any(|(name, raw)| name == wanted && raw.get() != "null");
+    if has("tombstone") {
+        return restore::tombstone(members).map(|line| ParsedLine::Tombstone(Box::new(line)));
+    }
+    let mut reader = Reader { lenient, exported: has("id") && has("holders"), ..Reader::default() };
+    for (name, raw) in members.0 {
+        reader.member(&name, raw)?;
+    }
+    reader.finish()
+}
+
+/// The members of the object that a line is, in order, unread.
+pub(super) struct Members<'a>(pub(super) Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    if members.len() == LINE_FIELDS_MAX {
+                        return Err(A::Error::custom(format!("more than {LINE_FIELDS_MAX} members")));
+                    }
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// Any JSON value whose objects hold no name twice.
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> std::result::Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> std::result::Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> std::result::Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> std::result::Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> std::result::Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> std::result::Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element_seed(Strict)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let item = map.next_value_seed(Strict)?;
+            if members.contains_key(&name) {
+                return Err(A::Error::custom(format!("the name {name:?} stands twice")));
+            }
+            members.insert(name, item);
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+/// An error about the value of member `name`.
+pub(super) fn wrong(name: &str, why: impl Into<String>, raw: &str) -> Error {
+    Error::invalid(name, why, raw.chars().take(100).collect::<String>())
+}
+
+fn typed_text<'a, T: Deserialize<'a>>(name: &str, text: &'a str) -> Result<T> {
+    serde_json::from_str(text).map_err(|why| wrong(name, clean(&why), text))
+}
+
+/// The message of a JSON error without its place: within one member it would mislead.
+fn clean(why: &serde_json::Error) -> String {
+    why.to_string().split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// The value of member `name` as a type.
+pub(super) fn typed<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Result<T> {
+    typed_text(name, raw.get())
+}
+
+/// The value of member `name`, its objects without a name twice.
+pub(super) fn strict(name: &str, raw: &RawValue) -> Result<Value> {
+    let text = raw.get();
+    if text.len() > FIELD_JSON_BYTES_MAX {
+        let why = format!("must be at most {FIELD_JSON_BYTES_MAX} bytes of JSON");
+        return Err(Error::invalid(name, why, format!("{} bytes", text.len())));
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    Strict.deserialize(&mut deserializer).map_err(|why| wrong(name, clean(&why), text))
+}
+
+/// A text without NUL, none for null.
+pub(super) fn text(name: &str, raw: &RawValue) -> Result<Option<String>> {
+    let text: Option<String> = typed(name, raw)?;
+    match text {
+        Some(text) if text.contains('\0') => Err(wrong(name, "must not contain NUL", raw.get())),
+        text => Ok(text),
+    }
+}
+
+/// The numbers of a list, each the f32 that is nearest to its digits.
+///
+/// The list is JSON already. Going from the digits to f32 at once is exact, where the way over f64 rounds twice.
+fn vector(name: &str, raw: &RawValue) -> Result<Option<Vec<f32>>> {
+    const WHY: &str = "must be a list of finite numbers";
+    let text = raw.get();
+    if text == "null" {
+        return Ok(None);
+    }
+    let list = text.strip_prefix('[').and_then(|list| list.strip_suffix(']')).map(str::trim);
+    let list = list.ok_or_else(|| wrong(name, WHY, text))?;
+    let mut numbers = Vec::new();
+    if list.is_empty() {
+        return Ok(Some(numbers));
+    }
+    for digits in list.split(',') {
+        let number: f32 = digits.trim().parse().map_err(|_| wrong(name, WHY, digits))?;
+        if !number.is_finite() {
+            return Err(wrong(name, WHY, digits));
+        }
+        if numbers.len() == DIM_MAX {
+            return Err(wrong(name, format!("must have 1 to {DIM_MAX} dimensions"), "more"));
+        }
+        numbers.push(number);
+    }
+    Ok(Some(numbers))
+}
+
+/// A list of entities; a plain text is the name of one that is mentioned.
+fn entities(name: &str, raw: &RawValue) -> Result<Option<Vec<Entity>>> {
+    let read = |item: Value| match item {
+        Value::String(entity) => serde_json::from_value(json!({ "name": entity })),
+        item => serde_json::from_value(item),
+    };
+    match strict(name, raw)? {
+        Value::Null => Ok(None),
+        Value::Array(items) => {
+            let list: std::result::Result<_, _> = items.into_iter().map(read).collect();
+            list.map(Some).map_err(|why| wrong(name, clean(&why), raw.get()))
+        }
+        _ => Err(wrong(name, "must be a list of entities", raw.get())),
+    }
+}
+
+/// The spelling of ours for the name of a member.
+fn canonical(name: &str) -> &str {
+    match name {
+        "content" => "text",
+        "embedding" => "vector",
+        "source_memory_ids" => "sources",
+        "memory_type" => "kind",
+        "last_retrieved_timestamp" => "last_retrieved",
+        "accumulated_relevance_score" => "relevance_score_sum",
+        "retrieval_relevance_count" => "relevance_score_count",
+        name => name,
+    }
+}
+
+/// The members of a line as they are read, one after the other.
+#[derive(Default)]
+struct Reader<'a> {
+    lenient: bool,
+    exported: bool,
+    line: DraftLine,
+    /// Names that were read, in our spelling.
+    seen: BTreeSet<String>,
+    expires: Option<Expiry>,
+    ttl: Option<Span>,
+    /// Members that only an export may carry.
+    kept: Vec<(&'static str, &'a RawValue)>,
+    /// Members that are no field, to go into the metadata.
+    unknown: Map<String, Value>,
+}
+
+impl<'a> Reader<'a> {
+    /// Notes that `name` was given, by itself or as part of the member `given`.
+    fn once(&mut self, name: &str, given: &str) -> Result<()> {
+        if self.seen.insert(name.to_owned()) {
+            return Ok(());
+        }
+        Err(Error::invalid(given, "must not stand twice, nor under two names", name))
+    }
+
+    fn member(&mut self, given: &str, raw: &'a RawValue) -> Result<()> {
+        let name = canonical(given);
+        self.once(name, given)?;
+        let line = &mut self.line;
+        let draft = &mut line.draft;
+        match name {
+            "namespace" => {
+                line.namespace = text(given, raw)?.map(|name| name.parse()).transpose()?;
+            }
+            "text" => match text(given, raw)? {
+                Some(text) => draft.text = text,
+                None => return Err(wrong(given, "must be a text", "null")),
+            },
+            "vector" => draft.vector = vector(given, raw)?,
+            "key" => draft.key = text(given, raw)?,
+            "agent" => draft.agent = text(given, raw)?,
+            "expires_at" => {
+                let at = typed::<Option<_>>(given, raw)?;
+                self.expires = Some(at.map_or(Expiry::Never, Expiry::At));
+            }
+            "ttl" => self.ttl = typed(given, raw)?,
+            "tags" => draft.tags = typed(given, raw)?,
+            "categories" => draft.categories = typed(given, raw)?,
+            "entities" => draft.entities = entities(given, raw)?,
+            "links" => draft.links = typed(given, raw)?,
+            "sources" => draft.sources = typed(given, raw)?,
+            "supersedes" => {
+                draft.supersedes = match raw.get().starts_with('"') {
+                    true => vec![typed(given, raw)?],
+                    false => typed::<Option<_>>(given, raw)?.unwrap_or_default(),
+                };
+            }
+            "supersede_mode" => draft.supersede_mode = typed::<Option<SupersedeMode>>(given, raw)?,
+            "author" => self.author(raw)?,
+            "relevance_scores" => self.relevance_scores(raw)?,
+            "tier" | "significance" => self.level(given, name, raw)?,
+            _ => self.field(given, name, raw)?,
+        }
+        Ok(())
+    }
+
+    /// A field of the table of MODEL-9, one that the engine keeps, or an unknown one.
+    fn field(&mut self, given: &str, name: &str, raw: &'a RawValue) -> Result<()> {
+        let kept = restore::KEPT.iter().find(|kept| **kept == name);
+        if let (Some(kept), true) = (kept, self.exported) {
+            self.kept.push((kept, raw));
+            return Ok(());
+        }
+        let value = strict(given, raw)?;
+        let shown = raw.get();
+        let set = self.line.draft.fields.set_json(name, value.clone()).map_err(|error| match error {
+            Error::Invalid { why, .. } => wrong(given, why, shown),
+            error => error,
+        })?;
+        if set {
+            return Ok(());
+        }
+        if self.lenient {
+            self.unknown.insert(given.to_owned(), value);
+            return Ok(());
+        }
+        Err(match kept {
+            Some(_) => {
+                wrong(given, "is kept by the engine: only a line with id and holders carries it", shown)
+            }
+            None => wrong(given, "is no field of a memory", shown),
+        })
+    }
+
+    /// A tier or a significance: an unknown name is the default one, with a warning (MODEL-9).
+    fn level(&mut self, given: &str, name: &str, raw: &RawValue) -> Result<()> {
+        let Some(level) = text(given, raw)? else { return Ok(()) };
+        let fields = &mut self.line.draft.fields;
+        let fallback = if name == "tier" {
+            let tier = level.parse();
+            fields.tier = Some(*tier.as_ref().unwrap_or(&Tier::Semantic));
+            tier.is_err().then_some(Tier::Semantic.as_str())
+        } else {
+            let significance = level.parse();
+            fields.significance = Some(*significance.as_ref().unwrap_or(&Significance::Routine));
+            significance.is_err().then_some(Significance::Routine.as_str())
+        };
+        if let Some(fallback) = fallback {
+            let shown: String = level.chars().take(40).collect();
+            self.line.warnings.push(format!("{given}: {shown:?} is unknown, read as {fallback}"));
+        }
+        Ok(())
+    }
+
+    /// `{"kind","id"}`, the short form of `author_kind` and `author_id`.
+    fn author(&mut self, raw: &RawValue) -> Result<()> {
+        let mut members = match strict("author", raw)? {
+            Value::Null => Map::from_iter([("kind".to_owned(), Value::Null), ("id".to_owned(), Value::Null)]),
+            Value::Object(members) => members,
+            _ => return Err(wrong("author", "must be an object of kind and id", raw.get())),
+        };
+        for (member, name) in [("kind", "author_kind"), ("id", "author_id")] {
+            if let Some(value) = members.shift_remove(member) {
+                self.once(name, "author")?;
+                self.line.draft.fields.set_json(name, value)?;
+            }
+        }
+        match members.keys().next() {
+            Some(other) => Err(wrong("author", format!("has no member {other:?}"), raw.get())),
+            None => Ok(()),
+        }
+    }
+
+    /// A list of relevances, folded into sum, count and maximum (MODEL-40).
+    fn relevance_scores(&mut self, raw: &RawValue) -> Result<()> {
+        let Some(scores) = typed::<Option<Vec<f64>>>("relevance_scores", raw)? else { return Ok(()) };
+        for name in ["relevance_score_sum", "relevance_score_count", "relevance_max"] {
+            self.once(name, "relevance_scores")?;
+        }
+        let fields = &mut self.line.draft.fields;
+        let scores = || scores.iter().map(|score| score.clamp(0.0, 1.0));
+        fields.relevance_score_sum = Some(scores().sum());
+        fields.relevance_score_count = Some(scores().count() as u64);
+        fields.relevance_max = Some(scores().fold(0.0, f64::max) as f32);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<ParsedLine> {
+        if !self.seen.contains("text") {
+            return Err(Error::invalid("text", "is required", "no text"));
+        }
+        let draft = &mut self.line.draft;
+        draft.expiry = match (self.expires, self.ttl) {
+            (Some(Expiry::At(at)), Some(_)) => {
+                return Err(Error::invalid("expires_at", "must not stand beside ttl", at));
+            }
+            // A ttl says more than an end that is null.
+            (_, Some(ttl)) => Some(Expiry::After(ttl)),
+            (expires, None) => expires,
+        };
+        if !self.unknown.is_empty() {
+            let metadata = draft.fields.metadata.get_or_insert_with(|| Value::Object(Map::new()));
+            let Value::Object(metadata) = metadata else {
+                return Err(Error::invalid("metadata", "must be a JSON object", metadata));
+            };
+            for (name, value) in self.unknown {
+                if metadata.contains_key(&name) {
+                    return Err(Error::invalid(
+                        name,
+                        "is no field of a memory, and metadata has it too",
+                        value,
+                    ));
+                }
+                metadata.insert(name, value);
+            }
+        }
+        if self.exported {
+            return restore::memory(self.line, &self.kept).map(|memory| ParsedLine::Memory(Box::new(memory)));
+        }
+        Ok(ParsedLine::Draft(Box::new(self.line)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

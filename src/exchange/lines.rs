@@ -1,0 +1,191 @@
+//! The lines of a file, each at most [`LINE_BYTES_MAX`] bytes, and the vectors that belong to them.
+
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::exchange::line::{ParsedLine, parse_line};
+use crate::exchange::npy::NpyReader;
+use crate::limits::LINE_BYTES_MAX;
+
+/// Reads lines that end in LF or CR LF, the last one with or without; skips blank ones and a byte order mark
+/// at the start. Never holds more than one line.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    reader: R,
+    path: PathBuf,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<R: BufRead> LineReader<R> {
+    /// Reads from `reader`; `path` is the name that an `Io` error gives.
+    pub fn new(reader: R, path: impl AsRef<Path>) -> Self {
+        LineReader { reader, path: path.as_ref().to_owned(), line: Vec::new(), number: 0 }
+    }
+
+    /// Number of the line that was read last, counted from 1; blank lines count.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next line that is not blank, with its number; none at the end.
+    ///
+    /// # Errors
+    /// - `Invalid` of the line: longer than 16 MiB. It is skipped, and reading can go on after it.
+    /// - `Io`.
+    pub fn next_line(&mut self) -> Result<Option<(u64, &[u8])>> {
+        loop {
+            self.line.clear();
+            let ended = self.read_line()?;
+            if !ended && self.line.is_empty() {
+                return Ok(None);
+            }
+            self.number += 1;
+            if self.line.len() > LINE_BYTES_MAX {
+                if !ended {
+                    self.skip_line()?;
+                }
+                let why = format!("must be at most {LINE_BYTES_MAX} bytes");
+                return Err(Error::invalid("line", why, "a longer line").at_line(self.number));
+            }
+            if !self.content().is_empty() {
+                break;
+            }
+        }
+        Ok(Some((self.number, self.content())))
+    }
+
+    /// The line without mark and surrounding white space.
+    fn content(&self) -> &[u8] {
+        let line = self.line.as_slice();
+        let marked = if self.number == 1 { line.strip_prefix(b"\xef\xbb\xbf") } else { None };
+        marked.unwrap_or(line).trim_ascii()
+    }
+
+    /// Reads until LF, but one byte more than a line may have at most; tells whether it met the LF.
+    fn read_line(&mut self) -> Result<bool> {
+        let most = LINE_BYTES_MAX as u64 + 1;
+        self.reader.by_ref().take(most).read_until(b'\n', &mut self.line).map_err(|source| Error::Io {
+            action: "read",
+            path: self.path.clone(),
+            source,
+        })?;
+        let ended = self.line.pop_if(|byte| *byte == b'\n').is_some();
+        Ok(ended)
+    }
+
+    fn skip_line(&mut self) -> Result<()> {
+        self.reader.skip_until(b'\n').map_err(|source| Error::Io {
+            action: "read",
+            path: self.path.clone(),
+            source,
+        })?;
+        Ok(())
+    }
+}
+
+/// The records of an import: each line with its number, and with its row of a NumPy file where there is one.
+///
+/// Row i belongs to the i-th line that is not blank, whatever the line says. The row of a tombstone means
+/// nothing, and a row of zeros beside an exported memory means that it has no vector.
+#[derive(Debug)]
+pub struct Records<L, V> {
+    lines: LineReader<L>,
+    vectors: Option<NpyReader<V>>,
+    lenient: bool,
+    done: bool,
+}
+
+impl<L: BufRead, V: Read> Records<L, V> {
+    /// Pairs `lines` with the rows of `vectors`; `lenient` moves unknown fields into the metadata.
+    pub fn new(lines: LineReader<L>, vectors: Option<NpyReader<V>>, lenient: bool) -> Self {
+        Records { lines, vectors, lenient, done: false }
+    }
+
+    fn row(&mut self) -> Result<Option<Vec<f32>>> {
+        let Some(vectors) = &mut self.vectors else { return Ok(None) };
+        let mut row = Vec::new();
+        if !vectors.next_row(&mut row)? {
+            let rows = vectors.rows();
+            return Err(Error::invalid("vectors", "must have a row for each line", format!("{rows} rows")));
+        }
+        Ok(Some(row))
+    }
+
+    /// The error of rows that no line belongs to.
+    fn left_over(&self) -> Option<Error> {
+        let vectors = self.vectors.as_ref()?;
+        let (rows, lines) = (vectors.rows(), vectors.position());
+        (rows > lines).then(|| {
+            let shown = format!("{rows} rows for {lines} lines");
+            Error::invalid("vectors", "must have as many rows as there are lines", shown)
+        })
+    }
+}
+
+impl<L: BufRead, V: Read> Iterator for Records<L, V> {
+    type Item = (u64, Result<ParsedLine>);
+
+    /// The next record. A line that is bad is an error of kind `Invalid` and the next call goes on after it;
+    /// nothing follows an error of the files themselves (`Io`, rows that end before the lines or after them).
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let lenient = self.lenient;
+        let parsed = match self.lines.next_line() {
+            Ok(Some((_, text))) => parse_line(text, lenient),
+            Ok(None) => {
+                self.done = true;
+                return self.left_over().map(|error| (self.lines.number(), Err(error)));
+            }
+            Err(Error::Line { source, .. }) => Err(*source),
+            Err(error) => {
+                self.done = true;
+                return Some((self.lines.number(), Err(error)));
+            }
+        };
+        let number = self.lines.number();
+        let record = match self.row() {
+            Ok(None) => parsed,
+            Ok(Some(row)) => parsed.and_then(|parsed| attach(parsed, row)),
+            Err(error) => {
+                self.done = true;
+                Err(error)
+            }
+        };
+        let record = record.and_then(check_content);
+        Some((number, record.map_err(|error| error.at_line(number))))
+    }
+}
+
+/// Gives a record its row.
+fn attach(mut parsed: ParsedLine, row: Vec<f32>) -> Result<ParsedLine> {
+    let (place, row) = match &mut parsed {
+        ParsedLine::Draft(line) => (&mut line.draft.vector, Some(row)),
+        ParsedLine::Memory(memory) => {
+            let none = row.iter().all(|number| *number == 0.0);
+            (&mut memory.vector, (!none).then_some(row))
+        }
+        ParsedLine::Tombstone(_) => return Ok(parsed),
+    };
+    if place.is_some() {
+        return Err(Error::invalid("vector", "must not stand in the line beside a NumPy file", "both"));
+    }
+    *place = row;
+    Ok(parsed)
+}
+
+/// Refuses an exported memory without text whose vector is nowhere: it would hold nothing (MODEL-9).
+fn check_content(parsed: ParsedLine) -> Result<ParsedLine> {
+    match &parsed {
+        ParsedLine::Memory(memory) if memory.text.is_empty() && memory.vector.is_none() => {
+            Err(Error::invalid("text", "must not be empty without a vector", "an empty text"))
+        }
+        _ => Ok(parsed),
+    }
+}
+
+#[cfg(test)]
+mod tests;

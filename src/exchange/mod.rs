@@ -1,0 +1,28 @@
+//! How do memories come in from files, and go out to them?
+//!
+//! One memory is one JSON line ([`parse_line`], [`write_memory`]); vectors may stand beside the lines in a
+//! NumPy file ([`NpyReader`], [`NpyWriter`]); [`Records`] pairs the two. [`adapters`] read the files of other
+//! memory tools.
+//!
+//! Invariants: an exported line restores the memory as it was, and exporting that memory again gives the same
+//! bytes (MODEL-48). Every byte that is read is hostile: it gives a value or an error of kind
+//! [`Invalid`](crate::ErrorKind::Invalid) that names the field, never a panic, and no allocation has a size
+//! that the file only claims.
+//!
+//! This room never learns how a memory is stored: it is a client of the public API, as a user's program is.
+
+pub mod adapters;
+
+mod line;
+mod lines;
+mod npy;
+mod restore;
+mod write;
+
+pub use line::{DraftLine, ParsedLine, TombstoneLine, parse_line};
+pub use lines::{LineReader, Records};
+pub use npy::{NpyReader, NpyWriter};
+pub use write::{journal_json, write_memory, write_tombstone};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,407 @@
+//! What an export wrote, put back together: memories with the fields that the engine keeps, and tombstones.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::error::{Error, Result};
+use crate::exchange::line::{DraftLine, Members, TombstoneLine, strict, text, typed, wrong};
+use crate::limits::CONTENT_BYTES_MAX;
+use crate::model::{
+    Access, CheckedDraft, Content, Counted, Draft, Entity, Expiry, Fields, Holder, Kind, Link, Memory,
+    MemoryId, Partition, Place, RunId, State, Summary, Supersession, Time, Times, Tombstone, TombstoneReason,
+    Vitals, check_key, check_text,
+};
+
+/// Label of a memory whose line names none.
+pub(super) const SCOPE_LABEL: &str = "global";
+/// Series of a memory whose line names none.
+pub(super) const SERIES: &str = "profile";
+
+/// The members that the engine keeps, which only a line with `id` and `holders` may carry.
+pub(super) const KEPT: [&str; 13] = [
+    "id",
+    "keys",
+    "state",
+    "version",
+    "recorded_at",
+    "superseded_at",
+    "superseded_by",
+    "valid_to_before",
+    "removed_at",
+    "access_seq",
+    "deletes_source",
+    "also",
+    "holders",
+];
+
+/// The kept members of one line.
+struct Kept<'a>(&'a [(&'static str, &'a RawValue)]);
+
+impl Kept<'_> {
+    fn maybe<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        match self.0.iter().find(|(kept, _)| *kept == name) {
+            Some((_, raw)) => typed(name, raw),
+            None => Ok(None),
+        }
+    }
+
+    fn must<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        self.maybe(name)?.ok_or_else(|| missing(name))
+    }
+}
+
+fn missing(name: &str) -> Error {
+    Error::invalid(name, "is required in a line with id and holders", "nothing")
+}
+
+/// The memory that an exported line tells of. An empty text is judged where the vector is known.
+pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Result<Memory> {
+    let kept = Kept(kept);
+    if let Some(warning) = line.warnings.into_iter().next() {
+        return Err(Error::invalid("line", "must be as it was exported", warning));
+    }
+    let mode = line.draft.supersede_mode;
+    let (draft, partition) = check(line.draft)?;
+    let superseded = match (kept.maybe("superseded_at")?, kept.maybe("superseded_by")?, mode) {
+        (Some(at), Some(by), Some(mode)) => Some(Supersession { at, by, mode }),
+        (None, None, None) => None,
+        _ => {
+            let why = "must stand together with superseded_at and supersede_mode";
+            return Err(Error::invalid("superseded_by", why, "only some of the three"));
+        }
+    };
+    let holders = holders(&kept)?;
+    let keys: Vec<String> = kept.must("keys")?;
+    keys.iter().try_for_each(|key| check_key(key))?;
+    if draft.key.as_ref() != keys.first() {
+        return Err(Error::invalid("key", "must be the first of keys", draft.key.unwrap_or_default()));
+    }
+    let fields = &draft.fields;
+    let times = Times {
+        recorded_at: kept.must("recorded_at")?,
+        valid_from: fields.valid_from.value().copied(),
+        valid_to: fields.valid_to.value().copied(),
+        valid_to_before: kept.maybe("valid_to_before")?,
+        expires_at: expires_at(draft.expiry)?,
+        superseded,
+        removed_at: kept.maybe("removed_at")?,
+    };
+    let mut access = access(fields);
+    access.access_seq = kept.maybe("access_seq")?.unwrap_or_default();
+    let tags = draft.tags.unwrap_or_default();
+    Ok(Memory {
+        id: kept.must("id")?,
+        namespace: line.namespace.unwrap_or_default(),
+        partition,
+        state: kept.must::<State>("state")?,
+        keys,
+        vitals: vitals(fields, times, &kept, &draft.text, &holders)?,
+        content: content(fields, draft.text.clone(), tags),
+        access,
+        text: draft.text,
+        categories: draft.categories.unwrap_or_default(),
+        entities: draft.entities.unwrap_or_default(),
+        links: draft.links.unwrap_or_default(),
+        sources: draft.sources.unwrap_or_default(),
+        holders,
+        vector: draft.vector,
+        also: kept.maybe("also")?,
+    })
+}
+
+/// Holds the fields that a caller might have set to their bounds (MODEL-9).
+fn check(mut draft: Draft) -> Result<(Draft, Partition)> {
+    if let Some(name) = draft.supersedes.first() {
+        return Err(Error::invalid("supersedes", "must not stand in a line with id and holders", name));
+    }
+    let vector = draft.vector.clone();
+    if draft.text.is_empty() && vector.is_none() {
+        // Stands for the row of a NumPy file, which comes later.
+        draft.vector = Some(vec![1.0]);
+    }
+    let checked = CheckedDraft::new(draft)?;
+    let mut draft = checked.draft().clone();
+    draft.vector = vector;
+    Ok((draft, checked.partition().clone()))
+}
+
+fn expires_at(expiry: Option<Expiry>) -> Result<Option<Time>> {
+    match expiry {
+        None | Some(Expiry::Never | Expiry::Tier) => Ok(None),
+        Some(Expiry::At(at)) => Ok(Some(at)),
+        Some(Expiry::After(ttl)) => {
+            Err(Error::invalid("ttl", "must not stand in a line with id and holders", ttl))
+        }
+    }
+}
+
+fn vitals(fields: &Fields, times: Times, kept: &Kept<'_>, text: &str, holders: &[Holder]) -> Result<Vitals> {
+    let count = u32::try_from(holders.len()).unwrap_or(u32::MAX);
+    let last = holders.iter().map(|holder| holder.number).max();
+    Ok(Vitals {
+        kind_code: fields.kind.clone().unwrap_or_default().code(),
+        tier: fields.tier.unwrap_or_default(),
+        significance: fields.significance.unwrap_or_default(),
+        importance: fields.importance.unwrap_or(0.5),
+        confidence: fields.confidence.value().copied(),
+        reinforcement_count: u32::try_from(fields.reinforcement_count.unwrap_or(1).max(1))
+            .unwrap_or(u32::MAX),
+        pinned: fields.pinned.unwrap_or_default(),
+        admin_locked: fields.admin_locked.unwrap_or_default(),
+        system_locked: fields.system_locked.unwrap_or_default(),
+        deletes_source: kept.maybe("deletes_source")?.unwrap_or_default(),
+        times,
+        created_at: fields.created_at.ok_or_else(|| missing("created_at"))?,
+        updated_at: fields.updated_at.ok_or_else(|| missing("updated_at"))?,
+        happened_at: fields.happened_at.value().copied(),
+        last_reinforced_at: fields.last_reinforced_at.value().copied(),
+        version: kept.must("version")?,
+        content_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
+        place: Place {
+            partition: 0,
+            space: 0,
+            slot: None,
+            fingerprint: None,
+            counted: Counted::at(&times, times.recorded_at),
+            next_holder: last.map_or(0, |last| last.saturating_add(1)),
+            holders: count,
+        },
+    })
+}
+
+fn content(fields: &Fields, text: String, tags: Vec<String>) -> Content {
+    let custom_kind = match &fields.kind {
+        Some(Kind::Custom(name)) => Some(name.clone()),
+        _ => None,
+    };
+    Content {
+        text,
+        custom_kind,
+        tags,
+        metadata: fields.metadata.clone().unwrap_or_else(|| Value::Object(serde_json::Map::new())),
+        scope_label: fields.scope_label.clone().unwrap_or_else(|| SCOPE_LABEL.to_owned()),
+        channel: fields.channel.value().cloned(),
+        thread: fields.thread.value().cloned(),
+        session: fields.session.value().cloned(),
+        reply_to: fields.reply_to.value().copied(),
+        author_kind: fields.author_kind.value().copied(),
+        author_id: fields.author_id.value().cloned(),
+        event_type: fields.event_type.value().cloned(),
+        step: fields.step.value().copied(),
+        agent_id: fields.agent_id.value().cloned(),
+        attachments: fields.attachments.clone().unwrap_or_default(),
+        embeds: fields.embeds.clone().unwrap_or_default(),
+        family_id: fields.family_id.value().copied(),
+        aggregate_id: fields.aggregate_id.value().copied(),
+        summary: summary(fields),
+        series: fields.series.clone().unwrap_or_else(|| SERIES.to_owned()),
+        resource: fields.resource.value().cloned(),
+        consolidated_from: fields.consolidated_from.clone().unwrap_or_default(),
+    }
+}
+
+/// What only a summary carries, where anything of it is there.
+fn summary(fields: &Fields) -> Option<Box<Summary>> {
+    let summary = Summary {
+        topic: fields.topic.value().cloned(),
+        time_range: fields.time_range.value().copied(),
+        bullet_events: fields.bullet_events.value().cloned(),
+        decisions: fields.decisions.value().cloned(),
+        open_loops: fields.open_loops.value().cloned(),
+        spam_patterns: fields.spam_patterns.value().cloned(),
+    };
+    (summary != Summary::default()).then(|| Box::new(summary))
+}
+
+fn access(fields: &Fields) -> Access {
+    Access {
+        retrieval_count: fields.retrieval_count.unwrap_or_default(),
+        last_retrieved: fields.last_retrieved.value().copied(),
+        relevance_score_sum: fields.relevance_score_sum.unwrap_or_default(),
+        relevance_score_count: fields.relevance_score_count.unwrap_or_default(),
+        relevance_max: fields.relevance_max.unwrap_or_default(),
+        included_count_total: fields.included_count_total.unwrap_or_default(),
+        included_count_decay: fields.included_count_decay.unwrap_or_default(),
+        last_included_at: fields.last_included_at.value().copied(),
+        protected_until: fields.protected_until.value().copied(),
+        summarized_at: fields.summarized_at.value().copied(),
+        promoted_at: fields.promoted_at.value().copied(),
+        last_consolidated_at: fields.last_consolidated_at.value().copied(),
+        access_seq: 0,
+    }
+}
+
+/// A holder as a line tells of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HolderLine {
+    number: u32,
+    key: Option<String>,
+    count: u32,
+    share: u32,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    categories: Vec<String>,
+    #[serde(default)]
+    entities: Vec<Entity>,
+    #[serde(default)]
+    links: Vec<Link>,
+    #[serde(default)]
+    fields: Vec<String>,
+    run: Option<RunId>,
+    text: Option<String>,
+    from: Option<MemoryId>,
+}
+
+fn holders(kept: &Kept<'_>) -> Result<Vec<Holder>> {
+    let lines: Vec<HolderLine> = kept.must("holders")?;
+    let holders: Vec<Holder> = lines.into_iter().map(holder).collect::<Result<_>>()?;
+    let numbers = holders.iter().zip(holders.iter().skip(1));
+    if let Some((_, after)) = numbers.into_iter().find(|(a, b)| a.number >= b.number) {
+        return Err(Error::invalid("holders.number", "must ascend", after.number));
+    }
+    Ok(holders)
+}
+
+fn holder(line: HolderLine) -> Result<Holder> {
+    if line.count == 0 {
+        return Err(Error::invalid("holders.count", "must be at least 1", line.count));
+    }
+    let mut fields = line
+        .fields
+        .iter()
+        .map(|name| field_code(name).map(|code| (code, [0; 8])))
+        .collect::<Result<Vec<_>>>()?;
+    fields.sort_unstable();
+    fields.dedup();
+    if let Some(text) = line.text.as_deref().filter(|text| !text.is_empty()) {
+        check_text("holders.text", text, CONTENT_BYTES_MAX)?;
+    }
+    // The bounds of what a holder brought are those of a draft.
+    let brought = CheckedDraft::new(Draft {
+        key: line.key,
+        text: "holder".to_owned(),
+        tags: Some(line.tags),
+        categories: Some(line.categories),
+        entities: Some(line.entities),
+        links: Some(line.links),
+        ..Draft::default()
+    })?;
+    let brought = brought.draft().clone();
+    Ok(Holder {
+        number: line.number,
+        key: brought.key,
+        count: line.count,
+        share: line.share,
+        tags: brought.tags.unwrap_or_default(),
+        categories: brought.categories.unwrap_or_default(),
+        entities: brought.entities.unwrap_or_default(),
+        links: brought.links.unwrap_or_default(),
+        fields,
+        run: line.run,
+        text: line.text,
+        from: line.from,
+    })
+}
+
+/// Name of the field with a code: that of [`Fields::NAMES`], or `#` and the code for one that stands outside
+/// that table.
+pub(super) fn field_name(code: u8) -> String {
+    Fields::NAMES.get(usize::from(code)).map_or_else(|| format!("#{code}"), |name| (*name).to_owned())
+}
+
+fn field_code(name: &str) -> Result<u8> {
+    let named = Fields::NAMES.iter().position(|known| *known == name).and_then(|at| u8::try_from(at).ok());
+    let numbered = || {
+        let code: u8 = name.strip_prefix('#')?.parse().ok()?;
+        (field_name(code) == name).then_some(code)
+    };
+    named
+        .or_else(numbered)
+        .ok_or_else(|| Error::invalid("holders.fields", "must name fields of a memory", name))
+}
+
+/// What is kept of a memory that is gone, as a line tells of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TombstoneJson {
+    id: MemoryId,
+    deleted_at: Time,
+    reason: String,
+    run_id: Option<RunId>,
+    replaced_by: Option<MemoryId>,
+    replaced_by_summary_id: Option<MemoryId>,
+    made_by: Option<RunId>,
+    merged_from: Vec<MemoryId>,
+    key_hashes: Vec<String>,
+    content_hash: String,
+    rows: u64,
+}
+
+/// The tombstone that a line tells of.
+pub(super) fn tombstone(members: Members<'_>) -> Result<TombstoneLine> {
+    let (mut namespace, mut found) = (None, None);
+    for (name, raw) in members.0 {
+        let twice = match name.as_str() {
+            "namespace" => namespace.replace(text(&name, raw)?).is_some(),
+            "tombstone" => found.replace(raw).is_some(),
+            _ => return Err(wrong(&name, "must not stand beside tombstone", raw.get())),
+        };
+        if twice {
+            return Err(wrong(&name, "must not stand twice", raw.get()));
+        }
+    }
+    let namespace = namespace.flatten().map(|name| name.parse()).transpose()?;
+    let raw = found.ok_or_else(|| missing("tombstone"))?;
+    // Refuses what is too long before anything is made of it.
+    strict("tombstone", raw)?;
+    let json: TombstoneJson = typed("tombstone", raw)?;
+    let reason = TombstoneReason::from_name(&json.reason)
+        .ok_or_else(|| Error::invalid("tombstone.reason", "must be a reason of MODEL-28", &json.reason))?;
+    let (replaced_by, other) = match reason {
+        TombstoneReason::Summarized => (json.replaced_by_summary_id, json.replaced_by),
+        _ => (json.replaced_by, json.replaced_by_summary_id),
+    };
+    if let Some(other) = other {
+        let why = "must be replaced_by_summary_id for the reason summarized, and only there";
+        return Err(Error::invalid("tombstone.replaced_by", why, other));
+    }
+    let tombstone = Tombstone {
+        id: json.id,
+        deleted_at: json.deleted_at,
+        reason,
+        run: json.run_id,
+        replaced_by,
+        made_by: json.made_by,
+        merged_from: json.merged_from,
+        key_hashes: json
+            .key_hashes
+            .iter()
+            .map(|hash| unhex("tombstone.key_hashes", hash))
+            .collect::<Result<_>>()?,
+        content_hash: unhex("tombstone.content_hash", &json.content_hash)?,
+        rows: json.rows,
+    };
+    Ok(TombstoneLine { namespace, tombstone })
+}
+
+fn unhex(field: &str, text: &str) -> Result<[u8; 32]> {
+    let invalid = || Error::invalid(field, "must be 64 hexadecimal digits", text);
+    let digit = |byte: &u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != 32 || !rest.is_empty() {
+        return Err(invalid());
+    }
+    let mut bytes = [0; 32];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = digit(high).zip(digit(low)).map(|(high, low)| high << 4 | low).ok_or_else(invalid)?;
+    }
+    Ok(bytes)
+}
