@@ -1,0 +1,252 @@
+//! How a database is opened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engine::clock::{Clock, SystemClock};
+use crate::engine::database::{Database, Inner, Opening};
+use crate::error::{Error, Result};
+use crate::limits::DIM_MAX;
+use crate::model::{Actor, IdSource, RandomIds, Span};
+use crate::policy::Policy;
+use crate::store::disk::{Disk, Folder};
+use crate::store::{Durability, Options, Store};
+
+/// Cache of the key-value store, unless the caller says otherwise.
+const CACHE_BYTES: usize = 64 << 20;
+/// Memory for images of partitions, unless the caller says otherwise.
+const BUDGET_BYTES: usize = 256 << 20;
+/// Least cache that the key-value store works with.
+const CACHE_BYTES_MIN: usize = 1 << 20;
+
+/// Options of a database that is about to be opened.
+///
+/// ```
+/// use oubliette::{Database, Durability};
+/// let folder = tempfile::tempdir()?;
+/// let db = Database::builder().durability(Durability::Fast).dimensions(384).open(folder.path().join("m.oub"))?;
+/// assert_eq!(db.dimensions()?, Some(384));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub struct Builder {
+    durability: Durability,
+    cache_bytes: usize,
+    budget_bytes: usize,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    secret: Option<[u8; 32]>,
+    dimensions: Option<usize>,
+    create: bool,
+    read_only: bool,
+    shared: bool,
+    wait: Option<Span>,
+    paranoid: bool,
+    policy: Option<Policy>,
+    lease: Span,
+    actor: Actor,
+    disk: Arc<dyn Disk>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder {
+            durability: Durability::default(),
+            cache_bytes: CACHE_BYTES,
+            budget_bytes: BUDGET_BYTES,
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            secret: None,
+            dimensions: None,
+            create: true,
+            read_only: false,
+            shared: false,
+            wait: None,
+            paranoid: false,
+            policy: None,
+            lease: Span::from_millis(60_000),
+            actor: Actor::Caller,
+            disk: Arc::new(Folder),
+        }
+    }
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder").field("durability", &self.durability).finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// When a commit counts as done; [`Durability::Safe`] by default.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Cache of the key-value store in bytes; 64 MiB by default, at least 1 MiB.
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Memory for images of partitions in bytes; 256 MiB by default. A partition that does not fit is searched
+    /// without being kept.
+    pub fn memory_budget_bytes(mut self, bytes: usize) -> Self {
+        self.budget_bytes = bytes;
+        self
+    }
+
+    /// Where the time comes from; the machine's clock by default.
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Where ids come from; random UUIDv7 by default.
+    pub fn ids(mut self, ids: impl IdSource + 'static) -> Self {
+        self.ids = Arc::new(ids);
+        self
+    }
+
+    /// Secret of the HMACs of a new file; random by default. For repeatable tests.
+    pub fn secret(mut self, secret: [u8; 32]) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+
+    /// Dimensions of the vectors: 1 to 4,096. Without it the first vector decides.
+    pub fn dimensions(mut self, dimensions: usize) -> Self {
+        self.dimensions = Some(dimensions);
+        self
+    }
+
+    /// Whether to make the file when there is none; true by default.
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Only read. The file must exist. Beside a process that writes it works if that one is [`Builder::shared`].
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Let other processes read while this one writes. Every commit then takes two syncs, and
+    /// [`Durability::Batch`] is refused. Off by default.
+    pub fn shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// How long to wait for a file that another process has open; not at all by default.
+    pub fn wait(mut self, wait: Span) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// Walk the whole file for damage before anything else. Takes about 1 s per GiB.
+    pub fn paranoid(mut self, paranoid: bool) -> Self {
+        self.paranoid = paranoid;
+        self
+    }
+
+    /// A policy in place of the stored one, for this handle.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// How long a [`Snapshot`](crate::Snapshot) may be held; 60 s by default. Past it the space that it pins is
+    /// given back, and its reads fail with `SnapshotExpired`.
+    pub fn lease(mut self, lease: Span) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// Who the journal says it was; the caller by default.
+    pub fn actor(mut self, actor: Actor) -> Self {
+        self.actor = actor;
+        self
+    }
+
+    /// Another place for files than the file system, for tests of faults.
+    #[cfg(feature = "faults")]
+    pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
+        self.disk = disk;
+        self
+    }
+
+    /// Opens the database.
+    ///
+    /// # Errors
+    /// - `Locked` when another process has it open, after the waiting time;
+    /// - `NotADatabase` for a folder, an empty file or a file of another sort, `Format` for another version;
+    /// - `NotFound` when there is none and it is not to be made;
+    /// - `Invalid` when the options contradict each other or the file's dimensions;
+    /// - `Corrupted`, `Io`.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
+        self.check()?;
+        let secret = self.secret.map_or_else(random_secret, Ok)?;
+        let options = Options {
+            path: path.as_ref().to_owned(),
+            cache_bytes: self.cache_bytes,
+            shared: self.shared,
+            read_only: self.read_only,
+            create: self.create,
+            paranoid: self.paranoid,
+            secret,
+        };
+        let store = open_waiting(&self.disk, &options, self.wait)?;
+        let opening = Opening {
+            store,
+            durability: self.durability,
+            budget_bytes: self.budget_bytes,
+            clock: self.clock,
+            ids: self.ids,
+            policy: self.policy,
+            lease: self.lease,
+            actor: self.actor,
+            read_only: self.read_only,
+        };
+        let database = Database::from_inner(Inner::open(opening)?);
+        database.resume_drops()?;
+        database.fix_dimensions(self.dimensions)?;
+        Ok(database)
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(dim) = self.dimensions.filter(|dim| !(1..=DIM_MAX).contains(dim)) {
+            return Err(Error::invalid("dimensions", format!("must be 1 to {DIM_MAX}"), dim));
+        }
+        if self.cache_bytes < CACHE_BYTES_MIN {
+            return Err(Error::invalid("cache_bytes", format!("must be at least {CACHE_BYTES_MIN}"), self.cache_bytes));
+        }
+        if self.shared && self.durability == Durability::Batch {
+            return Err(Error::invalid("durability", "must not be batch for a shared file", "batch"));
+        }
+        self.policy.as_ref().map_or(Ok(()), Policy::validate)
+    }
+}
+
+/// Opens, and tries again while another process has the file, until the waiting time is over.
+fn open_waiting(disk: &Arc<dyn Disk>, options: &Options, wait: Option<Span>) -> Result<Store> {
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+    let wait = wait.map_or(0, Span::as_millis);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_millis(wait.unsigned_abs());
+    loop {
+        match Store::open(Arc::clone(disk), options.clone()) {
+            Err(Error::Locked { .. }) if std::time::Instant::now() < deadline => std::thread::sleep(PAUSE),
+            other => return other,
+        }
+    }
+}
+
+/// A secret, or a name that no other process chooses.
+pub(super) fn random_secret() -> Result<[u8; 32]> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret)
+        .map_err(|why| Error::Unavailable { why: format!("the operating system gives no random bytes: {why}") })?;
+    Ok(secret)
+}

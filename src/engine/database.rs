@@ -1,0 +1,597 @@
+//! The handle that applications hold.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::engine::batch::Batch;
+use crate::engine::builder::{Builder, random_secret};
+use crate::engine::clock::Clock;
+use crate::engine::queue::{Queue, Weight};
+use crate::engine::reads::{Lease, Snapshot};
+use crate::engine::session::{InForce, Session, Work};
+use crate::error::{Error, Result};
+use crate::index::{Current, Published};
+use crate::ingest::{ForgetNames, Prepared, prepare};
+use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
+use crate::model::{
+    Actor, Draft, Filter, Forgotten, IdSource, Memory, MemoryId, Namespace, Outcome, Patch, RunId, Scope, Span,
+    SupersedeMode, Time, Tombstone,
+};
+use crate::policy::{Policy, PolicyVersion, Syntax};
+use crate::store::control::{Clock as ClockRow, SpaceRow};
+use crate::store::{Durability, NsId, Rows, SpaceId, Store, Written};
+use crate::text::Secret;
+
+/// An open database: cheap to clone, safe to share between threads, blocking.
+///
+/// ```
+/// use oubliette::{Database, Decision, Draft, Namespace, Query};
+/// let folder = tempfile::tempdir()?;
+/// let db = Database::open(folder.path().join("memory.oub"))?;
+/// let team: Namespace = "team".parse()?;
+/// let tea = db.add(&team, Draft::new("Ann prefers tea").key("ann:drink").vector([0.6, 0.8]))?;
+/// assert_eq!(tea.decision, Decision::Stored);
+/// // The same content again is one more holder of the memory, not one more memory.
+/// let again = db.add(&team, Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+/// assert_eq!((again.decision, again.id), (Decision::Reinforced, tea.id));
+/// let found = db.search(&team, &Query::vector([0.8, 0.6]))?;
+/// assert_eq!(found.hits[0].id, tea.id);
+/// db.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Database {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// What all clones of a handle share.
+pub(super) struct Inner {
+    pub(super) store: Store,
+    pub(super) current: Current,
+    pub(super) queue: Queue<Work>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn IdSource>,
+    pub(super) secret: Secret,
+    pub(super) durability: Durability,
+    pub(super) actor: Actor,
+    pub(super) lease: Span,
+    in_force: RwLock<Arc<InForce>>,
+    /// A policy of this handle's own, which hides the stored one.
+    own_policy: Option<Policy>,
+    read_only: bool,
+    closed: AtomicBool,
+    pub(super) leases: Mutex<Vec<Lease>>,
+}
+
+/// What a [`Builder`] has gathered.
+pub(super) struct Opening {
+    pub(super) store: Store,
+    pub(super) durability: Durability,
+    pub(super) budget_bytes: usize,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn IdSource>,
+    pub(super) policy: Option<Policy>,
+    pub(super) lease: Span,
+    pub(super) actor: Actor,
+    pub(super) read_only: bool,
+}
+
+/// How a batch of drafts is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteOptions {
+    /// The run that the writes belong to; `undo` takes them back by it.
+    pub run: Option<RunId>,
+    /// Store byte-equal content as rows of their own. Keys still decide.
+    pub no_dedup: bool,
+}
+
+/// What to forget (MODEL-30, LIFE-26).
+#[derive(Clone, Debug)]
+pub enum Forget {
+    /// Memories by id or key.
+    Names {
+        /// Ids or keys.
+        names: Vec<String>,
+        /// Leave the superseded versions of a key.
+        keep_history: bool,
+        /// With an id, erase rows that were merged into it as duplicates as well.
+        also_merged: bool,
+    },
+    /// Every write that brought a tag.
+    Tag {
+        /// The tag.
+        tag: String,
+        /// Where.
+        scope: Scope,
+        /// Leave protected rows.
+        keep_pinned: bool,
+    },
+    /// Every visible memory that matches.
+    Filter {
+        /// The condition; an empty one matches everything.
+        filter: Filter,
+        /// Where.
+        scope: Scope,
+    },
+}
+
+impl Forget {
+    /// Memories by id or key, with all their versions.
+    pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Forget::Names { names, keep_history: false, also_merged: true }
+    }
+
+    /// Every write that brought `tag`, in every partition.
+    pub fn tag(tag: impl Into<String>) -> Self {
+        Forget::Tag { tag: tag.into(), scope: Scope::Any, keep_pinned: false }
+    }
+}
+
+/// A row of an export (MODEL-48).
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// A memory with what the engine kept of it.
+    Memory(Box<Memory>),
+    /// What stays of one that is gone.
+    Tombstone(Tombstone),
+}
+
+/// What restoring did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestoreReport {
+    /// The memory that is live again.
+    pub id: MemoryId,
+    /// Keys that another memory has taken since; they stay there.
+    pub keys_taken: Vec<String>,
+}
+
+/// What compaction or a backup did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactReport {
+    /// Length of the file before, in bytes.
+    pub bytes_before: u64,
+    /// Length of the new file, in bytes.
+    pub bytes_after: u64,
+    /// Rows copied, of all tables.
+    pub rows: u64,
+}
+
+impl Inner {
+    pub(super) fn open(opening: Opening) -> Result<Arc<Self>> {
+        let Opening { store, durability, budget_bytes, clock, ids, policy, lease, actor, read_only } = opening;
+        let snapshot = store.snapshot()?;
+        let identity = snapshot.identity()?.ok_or_else(|| Error::corrupted("meta", b"identity", "no identity row"))?;
+        let row = snapshot.clock()?;
+        let in_force = in_force(&snapshot, &row, policy.as_ref())?;
+        let current = Current::new(Published::first(snapshot, &row, budget_bytes));
+        Ok(Arc::new(Inner {
+            store,
+            current,
+            queue: Queue::new(),
+            clock,
+            ids,
+            secret: Secret::from_bytes(identity.secret),
+            durability,
+            actor,
+            lease,
+            in_force: RwLock::new(Arc::new(in_force)),
+            own_policy: policy,
+            read_only,
+            closed: AtomicBool::new(false),
+            leases: Mutex::new(Vec::new()),
+        }))
+    }
+
+    pub(super) fn in_force(&self) -> Arc<InForce> {
+        Arc::clone(&self.in_force.read())
+    }
+
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Error::Closed);
+        }
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Makes a commit visible. Its caller leads the queue, so commits are published in their order.
+    pub(super) fn publish(&self, written: Written<ClockRow>, dropped: &BTreeSet<NsId>) -> Result<()> {
+        let snapshot = self.store.snapshot()?;
+        let row = written.value;
+        let before = self.current.get();
+        self.current.publish(before.next(snapshot, &row, &written.slots, dropped)?);
+        drop(before);
+        self.end_leases();
+        if row.policy != self.in_force().number && self.own_policy.is_none() {
+            let policy = in_force(self.current.get().snapshot(), &row, None)?;
+            *self.in_force.write() = Arc::new(policy);
+        }
+        Ok(())
+    }
+
+    /// After a failure or a compaction: what is published comes from the file anew.
+    pub(super) fn publish_afresh(&self) {
+        let fresh = self.store.snapshot().and_then(|snapshot| {
+            let row = snapshot.clock()?;
+            Ok(self.current.get().afresh(snapshot, &row))
+        });
+        match fresh {
+            Ok(published) => self.current.publish(published),
+            Err(why) => tracing::warn!(%why, "readers stay on the state before the failure"),
+        }
+    }
+
+    /// Lets go of snapshots whose lease is over.
+    fn end_leases(&self) {
+        let now = self.clock.now();
+        self.leases.lock().retain(|lease| lease.holds(now));
+    }
+}
+
+/// The policy that the clock row names, or the handle's own.
+fn in_force(rows: &impl Rows, row: &ClockRow, own: Option<&Policy>) -> Result<InForce> {
+    let policy = match (own, row.policy) {
+        (Some(policy), _) => policy.clone(),
+        (None, 0) => Policy::default(),
+        (None, number) => {
+            let text = rows.policy_text(number)?.ok_or_else(|| {
+                Error::corrupted("policy", &number.to_be_bytes(), "the policy in force is not there")
+            })?;
+            Policy::parse(&text, Syntax::Toml)?
+        }
+    };
+    let hash = policy.hash().0;
+    Ok(InForce { policy, number: row.policy, hash })
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.durability == Durability::Batch && !self.is_closed() && !self.read_only
+            && let Err(why) = self.store.flush()
+        {
+            tracing::error!(%why, "what was written since the last flush may be lost");
+        }
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// Opens the database at `path` with the options that [`Builder`] begins with, and makes it when there is none.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Builder::default().open(path)
+    }
+
+    /// Options to choose before opening.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(super) fn from_inner(inner: Arc<Inner>) -> Self {
+        Database { inner }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.inner.store.path()
+    }
+
+    /// Version of the file format.
+    pub fn format(&self) -> u32 {
+        FORMAT_VERSION
+    }
+
+    /// Dimensions of the vectors; none before the first.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn dimensions(&self) -> Result<Option<usize>> {
+        self.read(|published, _| {
+            let rows = published.snapshot();
+            let space = rows.space(SpaceId(rows.clock()?.space))?;
+            Ok(space.map(|space| space.dim as usize))
+        })
+    }
+
+    pub(super) fn fix_dimensions(&self, dimensions: Option<usize>) -> Result<()> {
+        let Some(dim) = dimensions else { return Ok(()) };
+        match self.dimensions()? {
+            Some(found) if found == dim => Ok(()),
+            Some(found) => Err(Error::invalid("dimensions", format!("must be {found}, as in the file"), dim)),
+            None => self.inner.run_alone(|session| {
+                let ledger = &mut *session.ledger;
+                let space = SpaceId(ledger.clock.next_space);
+                ledger.clock.next_space += 1;
+                ledger.clock.space = space.0;
+                let row = SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: u32::try_from(dim).unwrap_or(u32::MAX) };
+                ledger.tx.put_space(space, &row)
+            }),
+        }
+    }
+
+    /// Ends the handle: what is unsynced is synced, the file is let go. Other clones then answer `Closed`.
+    ///
+    /// # Errors
+    /// `Retry` or `Unavailable` when the last sync failed.
+    pub fn close(self) -> Result<()> {
+        self.inner.queue.alone(|| {
+            if self.inner.closed.swap(true, Ordering::SeqCst) {
+                return Ok(());
+            }
+            let flushed = match self.inner.durability {
+                Durability::Batch if !self.inner.read_only => self.inner.store.flush(),
+                _ => Ok(()),
+            };
+            flushed.and(self.inner.store.close())
+        })
+    }
+
+    /// Queues a unit and waits for its answer.
+    fn submit<R: Send + 'static>(
+        &self,
+        weight: Weight,
+        mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        self.inner.check_open()?;
+        let value = Arc::new(Mutex::new(None));
+        let answer = Arc::clone(&value);
+        let work: Work = Box::new(move |session| {
+            *answer.lock() = Some(unit(session)?);
+            Ok(())
+        });
+        self.inner.queue.submit(&self.inner, work, weight)?;
+        let value = value.lock().take();
+        value.ok_or(Error::Closed)
+    }
+
+    /// Adds one memory through the whole write path, and says what became of it (DEDUP-55).
+    ///
+    /// # Errors
+    /// - `Invalid` naming the field that breaks its bound;
+    /// - `KeyInOtherPartition` when a current memory of another partition holds the key;
+    /// - `NotFound` for a memory that it is to supersede;
+    /// - `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    pub fn add(&self, namespace: &Namespace, draft: Draft) -> Result<Outcome> {
+        let mut all = self.add_all(namespace, vec![draft], &WriteOptions::default())?;
+        all.pop().ok_or(Error::Closed)
+    }
+
+    /// Adds many memories in one transaction: all or none.
+    ///
+    /// # Errors
+    /// As [`Database::add`], and `Invalid` for more than 100,000 drafts. An error of a draft names its position,
+    /// counted from 1, as a line.
+    pub fn add_all(&self, namespace: &Namespace, drafts: Vec<Draft>, how: &WriteOptions) -> Result<Vec<Outcome>> {
+        if drafts.len() > BATCH_ROWS_MAX {
+            return Err(Error::invalid("drafts", format!("must be at most {BATCH_ROWS_MAX}"), drafts.len()));
+        }
+        let many = drafts.len() > 1;
+        let place = move |at: usize| move |why: Error| if many { why.at_line(at as u64 + 1) } else { why };
+        let prepared: Vec<Prepared> =
+            drafts.into_iter().enumerate().map(|(at, draft)| prepare(draft).map_err(place(at))).collect::<Result<_>>()?;
+        let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
+        let (namespace, how) = (namespace.clone(), *how);
+        self.submit(weight, move |session| {
+            let mut desk = session.desk(&namespace, how.run, how.no_dedup)?;
+            prepared.iter().enumerate().map(|(at, draft)| desk.add(draft).map_err(place(at))).collect()
+        })
+    }
+
+    /// Several operations in one transaction. `unit` may run more than once, if the storage fails.
+    ///
+    /// ```
+    /// # use oubliette::{Database, Draft, Forget, Namespace};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// let ns = Namespace::default();
+    /// db.batch(|b| {
+    ///     b.add(&ns, Draft::new("the build is green").key("build"))?;
+    ///     b.add(&ns, Draft::new("the build is red").key("build"))
+    /// })?;
+    /// assert_eq!(db.history(&ns, "build")?.versions.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `unit`; nothing of it is written then.
+    pub fn batch<R>(&self, mut unit: impl FnMut(&mut Batch<'_, '_, '_, '_>) -> Result<R>) -> Result<R> {
+        self.inner.run_alone(|session| unit(&mut Batch { session }))
+    }
+
+    /// Changes a memory by id or key (MODEL-21). New text revises it: a new row supersedes the old one.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid`, `Conflict` for a superseded memory.
+    pub fn update(&self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
+        let (namespace, name) = (namespace.clone(), name.to_owned());
+        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.update(&name, patch.clone()))
+    }
+
+    /// Pins a memory, or unpins it: automatic actors leave a pinned one alone (MODEL-13).
+    ///
+    /// # Errors
+    /// `NotFound`, `Conflict` for a superseded memory.
+    pub fn pin(&self, namespace: &Namespace, name: &str, pinned: bool) -> Result<Outcome> {
+        let (namespace, name) = (namespace.clone(), name.to_owned());
+        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.pin(&name, pinned))
+    }
+
+    /// Lets one memory take the place of others (LIFE-6); `at` is the instant at which the world changed, for the
+    /// mode `replaced`.
+    ///
+    /// # Errors
+    /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, or for a cycle.
+    pub fn supersede(
+        &self,
+        namespace: &Namespace,
+        old: &[String],
+        new: &str,
+        mode: SupersedeMode,
+        at: Option<Time>,
+    ) -> Result<()> {
+        let (namespace, old, new) = (namespace.clone(), old.to_vec(), new.to_owned());
+        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.supersede_names(&old, &new, mode, at))
+    }
+
+    /// Makes a superseded memory live again (LIFE-7).
+    ///
+    /// # Errors
+    /// `NotFound`, and `Conflict` for one that is not superseded.
+    pub fn restore(&self, namespace: &Namespace, name: &str) -> Result<RestoreReport> {
+        let (namespace, name) = (namespace.clone(), name.to_owned());
+        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.restore(&name))
+    }
+
+    /// Counts a use of a memory (LIFE-18).
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn reinforce(&self, namespace: &Namespace, name: &str, by: u32) -> Result<()> {
+        let (namespace, name) = (namespace.clone(), name.to_owned());
+        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.reinforce(&name, by))
+    }
+
+    /// Forgets at once: rows, vectors, index entries; only tombstones stay (MODEL-30). Bytes that a deletion leaves
+    /// in free pages of the file go with [`Database::compact`].
+    ///
+    /// # Errors
+    /// `Invalid` for an empty list of names.
+    pub fn forget(&self, namespace: &Namespace, what: Forget) -> Result<Forgotten> {
+        let namespace = namespace.clone();
+        match what {
+            Forget::Names { names, keep_history, also_merged } => {
+                if names.is_empty() {
+                    return Err(Error::invalid("names", "must name at least one memory", "none"));
+                }
+                let how = ForgetNames { keep_history, also_merged };
+                self.submit(weight_of(names.len()), move |session| {
+                    session.desk(&namespace, None, false)?.forget_names(&names, how)
+                })
+            }
+            Forget::Tag { tag, scope, keep_pinned } => self.submit(ONE, move |session| {
+                let mut desk = session.desk(&namespace, None, false)?;
+                let Some(part) = desk.part_of(&scope)? else { return Ok(Forgotten::default()) };
+                desk.forget_tag(&tag, part, keep_pinned)
+            }),
+            Forget::Filter { filter, scope } => {
+                let ids = self.ids_matching(&namespace, &filter, &scope)?;
+                self.submit(weight_of(ids.len()), move |session| {
+                    session.desk(&namespace, None, false)?.forget_found(&ids)
+                })
+            }
+        }
+    }
+
+    /// Puts rows of an export back as they were, in one transaction: ids, holders, states, tombstones (MODEL-48).
+    ///
+    /// # Errors
+    /// `Conflict` when an id was used and is gone, or a key belongs to another current memory.
+    pub fn recreate(&self, namespace: &Namespace, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
+        let (namespace, weight) = (namespace.clone(), weight_of(rows.len()));
+        self.submit(weight, move |session| {
+            let mut desk = session.desk(&namespace, None, false)?;
+            let one = |row: &Kept| match row {
+                Kept::Memory(memory) => desk.recreate((**memory).clone()).map(Some),
+                Kept::Tombstone(tombstone) => desk.recreate_tombstone(tombstone).map(|_| None),
+            };
+            rows.iter().map(one).collect()
+        })
+    }
+
+    /// The policy in force, and its version.
+    pub fn policy(&self) -> (Policy, PolicyVersion) {
+        let in_force = self.inner.in_force();
+        let version = PolicyVersion { number: in_force.number, hash: crate::policy::PolicyHash(in_force.hash) };
+        (in_force.policy.clone(), version)
+    }
+
+    /// Stores another policy document, which is in force from this commit on (MODEL-36).
+    ///
+    /// # Errors
+    /// `Policy` naming the key of the document that is refused; the stored one stays.
+    pub fn set_policy(&self, text: &str, syntax: Syntax) -> Result<PolicyVersion> {
+        let policy = Policy::parse(text, syntax)?;
+        let (text, hash) = (policy.to_toml()?, policy.hash());
+        let number = self.submit(ONE, move |session| {
+            let number = session.ledger.clock.policy + 1;
+            session.ledger.clock.policy = number;
+            session.ledger.tx.put_policy(number, &text)?;
+            Ok(number)
+        })?;
+        Ok(PolicyVersion { number, hash })
+    }
+
+    /// Makes every commit so far durable; needed with [`Durability::Batch`] alone.
+    ///
+    /// # Errors
+    /// `Retry`, `Unavailable`.
+    pub fn flush(&self) -> Result<()> {
+        self.inner.check_open()?;
+        self.inner.queue.alone(|| self.inner.store.flush())
+    }
+
+    /// Rewrites the file without free space and without a byte of what was forgotten. Writers wait, readers do not.
+    ///
+    /// # Errors
+    /// `Io` when the disk is full or refuses; the database is then as it was.
+    pub fn compact(&self) -> Result<CompactReport> {
+        self.inner.check_open()?;
+        let unique = random_secret()?;
+        self.inner.queue.alone(|| {
+            let report = self.inner.store.compact(&unique)?;
+            self.inner.publish_afresh();
+            Ok(report.into())
+        })
+    }
+
+    /// Writes a compact copy to `target`, which must not exist.
+    ///
+    /// # Errors
+    /// `Conflict` when there is something by that name; `Io`.
+    pub fn backup(&self, target: impl AsRef<Path>) -> Result<CompactReport> {
+        if self.inner.is_closed() {
+            return Err(Error::Closed);
+        }
+        Ok(self.inner.store.backup(target.as_ref(), &random_secret()?)?.into())
+    }
+
+    /// A view of the database at this instant, for reads that must fit together.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Snapshot::take(self)
+    }
+}
+
+/// The weight of a unit that changes a row or two.
+pub(super) const ONE: Weight = Weight { rows: 1, bytes: 1_024 };
+
+fn weight_of(rows: usize) -> Weight {
+    Weight { rows, bytes: rows * 1_024 }
+}
+
+impl From<crate::store::CompactReport> for CompactReport {
+    fn from(report: crate::store::CompactReport) -> Self {
+        let crate::store::CompactReport { bytes_before, bytes_after, rows } = report;
+        CompactReport { bytes_before, bytes_after, rows }
+    }
+}
