@@ -204,8 +204,9 @@ pub enum Kind {
     Custom(String),
 }
 
-/// Name and code of every kind that has no name of its own.
-const KINDS: [(Kind, &str); 20] = [
+/// Name and code of every kind that has no name of its own. A static: a const of a type with a destructor is
+/// built and dropped wherever it is named.
+static KINDS: [(Kind, &str); 20] = [
     (Kind::Message, "message"),
     (Kind::AssistantMessage, "assistant_message"),
     (Kind::ToolResult, "tool_result"),

@@ -170,7 +170,12 @@ fn no_flags(at: At<'_>, flags: u16) -> Result<()> {
 /// `Corrupted` as the decoder says; also for a tag that no record has.
 #[cfg(feature = "faults")]
 pub fn decode_any(table_tag: u8, key: &[u8], bytes: &[u8]) -> Result<()> {
-    let at = At::new("any", key);
+    decode_tagged(table_tag, At::new("any", key), bytes)
+}
+
+/// Runs the decoder of a tag, and the readers beside it.
+#[cfg(any(test, feature = "faults"))]
+fn decode_tagged(table_tag: u8, at: At<'_>, bytes: &[u8]) -> Result<()> {
     // A block must have the dimension that its space has; here we take it at its word.
     let dim = match bytes.get(6..8) {
         Some(&[low, high]) => usize::from(u16::from_le_bytes([low, high])),
@@ -184,8 +189,13 @@ pub fn decode_any(table_tag: u8, key: &[u8], bytes: &[u8]) -> Result<()> {
         tag::JOURNAL => decode_journal(at, bytes).map(drop),
         tag::TOMBSTONE => decode_tombstone(at, bytes).map(drop),
         tag::SLOT_BLOCK => SlotBlock::decode(at, dim, bytes).map(drop),
-        tag::VECTOR_BLOCK => VectorBlock::decode(at, dim, bytes).map(drop),
+        tag::VECTOR_BLOCK => VectorBlock::decode(at, dim, bytes)
+            .and_then(|_| read_vector(at, bytes, dim, 0, &mut Vec::new()))
+            .map(drop),
         tag::META_FIRST.. => decode_meta::<(u64, String, Vec<u32>)>(table_tag, at, bytes).map(drop),
         _ => Err(at.corrupted(format!("no record has tag {table_tag}"))),
     }
 }
+
+#[cfg(test)]
+mod tests;

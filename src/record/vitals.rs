@@ -225,97 +225,104 @@ pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let Ok(bytes) = <&[u8; VITALS_BYTES]>::try_from(bytes) else {
         return Err(at.corrupted(format!("{} bytes where {VITALS_BYTES} belong", bytes.len())));
     };
-    read_vitals(at, bytes)
+    read_vitals(bytes).map_err(|field| at.corrupted(format!("{field} is out of its bounds")))
 }
 
+/// A field, or the name of the one that is out of its bounds: an [`Error`](crate::Error) is a hundred bytes, and
+/// moving one past every field took longer than reading the fields.
+type Read<T> = Result<T, &'static str>;
+
 /// The fields of a value whose checksum has been compared.
-fn read_vitals(at: At<'_>, bytes: &[u8; VITALS_BYTES]) -> Result<Vitals> {
+fn read_vitals(bytes: &[u8; VITALS_BYTES]) -> Read<Vitals> {
     let [kind_code] = KIND.get(bytes);
     if kind_code != Kind::CUSTOM_CODE && Kind::from_code(kind_code, None).is_none() {
-        return Err(at.corrupted(format!("kind has no member with code {kind_code}")));
+        return Err("kind");
     }
     let [tier] = TIER.get(bytes);
     let [significance] = SIGNIFICANCE.get(bytes);
     let [status] = STATUS.get(bytes);
-    let confidence = unit(at, "confidence", CONFIDENCE.get(bytes))?;
+    let confidence = unit("confidence", CONFIDENCE.get(bytes))?;
     Ok(Vitals {
         kind_code,
-        tier: at.member("tier", tier, Tier::from_code)?,
-        significance: at.member("significance", significance, Significance::from_code)?,
-        importance: unit(at, "importance", IMPORTANCE.get(bytes))?,
+        tier: Tier::from_code(tier).ok_or("tier")?,
+        significance: Significance::from_code(significance).ok_or("significance")?,
+        importance: unit("importance", IMPORTANCE.get(bytes))?,
         confidence: (status & status::HAS_CONFIDENCE != 0).then_some(confidence),
         reinforcement_count: u32::from_le_bytes(REINFORCEMENT_COUNT.get(bytes)),
         pinned: status & status::PINNED != 0,
         admin_locked: status & status::ADMIN_LOCKED != 0,
         system_locked: status & status::SYSTEM_LOCKED != 0,
         deletes_source: status & status::DELETES_SOURCE != 0,
-        times: read_times(at, bytes, status & status::IS_SUPERSEDED != 0)?,
-        created_at: instant(at, "created_at", CREATED_AT.get(bytes))?,
-        updated_at: instant(at, "updated_at", UPDATED_AT.get(bytes))?,
-        happened_at: instant_or_none(at, "happened_at", HAPPENED_AT.get(bytes))?,
-        last_reinforced_at: instant_or_none(at, "last_reinforced_at", LAST_REINFORCED_AT.get(bytes))?,
+        times: read_times(bytes, status & status::IS_SUPERSEDED != 0)?,
+        created_at: instant("created_at", CREATED_AT.get(bytes))?,
+        updated_at: instant("updated_at", UPDATED_AT.get(bytes))?,
+        happened_at: instant_or_none("happened_at", HAPPENED_AT.get(bytes))?,
+        last_reinforced_at: instant_or_none("last_reinforced_at", LAST_REINFORCED_AT.get(bytes))?,
         version: u64::from_le_bytes(VERSION.get(bytes)),
         content_bytes: u32::from_le_bytes(CONTENT_BYTES.get(bytes)),
-        place: read_place(at, bytes, status)?,
+        place: read_place(bytes, status)?,
     })
 }
 
-fn read_times(at: At<'_>, bytes: &[u8; VITALS_BYTES], is_superseded: bool) -> Result<Times> {
-    let superseded_at = instant_or_none(at, "superseded_at", SUPERSEDED_AT.get(bytes))?;
+fn read_times(bytes: &[u8; VITALS_BYTES], is_superseded: bool) -> Read<Times> {
+    let superseded_at = instant_or_none("superseded_at", SUPERSEDED_AT.get(bytes))?;
     let superseded = match (is_superseded, superseded_at) {
-        (true, Some(superseded_at)) => {
+        (true, Some(at)) => {
             let [mode] = SUPERSEDED_MODE.get(bytes);
-            let mode = at.member("superseded_mode", mode, SupersedeMode::from_code)?;
-            let by = MemoryId::from_bytes(SUPERSEDED_BY.get(bytes));
-            Some(Supersession { at: superseded_at, by, mode })
+            let mode = SupersedeMode::from_code(mode).ok_or("superseded_mode")?;
+            Some(Supersession { at, by: MemoryId::from_bytes(SUPERSEDED_BY.get(bytes)), mode })
         }
         (false, None) => None,
-        _ => return Err(at.corrupted("superseded_at and the status contradict each other")),
+        _ => return Err("superseded_at"),
     };
     Ok(Times {
-        recorded_at: instant(at, "recorded_at", RECORDED_AT.get(bytes))?,
-        valid_from: instant_or_none(at, "valid_from", VALID_FROM.get(bytes))?,
-        valid_to: instant_or_none(at, "valid_to", VALID_TO.get(bytes))?,
-        valid_to_before: instant_or_none(at, "valid_to_before", VALID_TO_BEFORE.get(bytes))?,
-        expires_at: instant_or_none(at, "expires_at", EXPIRES_AT.get(bytes))?,
+        recorded_at: instant("recorded_at", RECORDED_AT.get(bytes))?,
+        valid_from: instant_or_none("valid_from", VALID_FROM.get(bytes))?,
+        valid_to: instant_or_none("valid_to", VALID_TO.get(bytes))?,
+        valid_to_before: instant_or_none("valid_to_before", VALID_TO_BEFORE.get(bytes))?,
+        expires_at: instant_or_none("expires_at", EXPIRES_AT.get(bytes))?,
         superseded,
-        removed_at: instant_or_none(at, "removed_at", REMOVED_AT.get(bytes))?,
+        removed_at: instant_or_none("removed_at", REMOVED_AT.get(bytes))?,
     })
 }
 
-fn read_place(at: At<'_>, bytes: &[u8; VITALS_BYTES], status: u8) -> Result<Place> {
+fn read_place(bytes: &[u8; VITALS_BYTES], status: u8) -> Read<Place> {
     let [counted] = COUNTED.get(bytes);
     Ok(Place {
         partition: u32::from_le_bytes(PARTITION.get(bytes)),
         space: u16::from_le_bytes(SPACE.get(bytes)),
         slot: (status & status::HAS_SLOT != 0).then(|| u32::from_le_bytes(SLOT.get(bytes))),
         fingerprint: (status & status::HAS_FINGERPRINT != 0).then(|| FINGERPRINT.get(bytes)),
-        counted: at.member("counted", counted, |code| Counted::ALL.get(usize::from(code)).copied())?,
+        counted: Counted::ALL.get(usize::from(counted)).copied().ok_or("counted")?,
         next_holder: u32::from_le_bytes(NEXT_HOLDER.get(bytes)),
         holders: u32::from_le_bytes(HOLDERS.get(bytes)),
     })
 }
 
 #[inline]
-fn instant(at: At<'_>, field: &'static str, bytes: [u8; 8]) -> Result<Time> {
-    at.time(field, i64::from_le_bytes(bytes))
+fn instant(field: &'static str, bytes: [u8; 8]) -> Read<Time> {
+    let millis = i64::from_le_bytes(bytes);
+    match (TIME_MIN_MS..=TIME_MAX_MS).contains(&millis) {
+        true => Ok(Time::from_millis(millis)),
+        false => Err(field),
+    }
 }
 
 #[inline]
-fn instant_or_none(at: At<'_>, field: &'static str, bytes: [u8; 8]) -> Result<Option<Time>> {
+fn instant_or_none(field: &'static str, bytes: [u8; 8]) -> Read<Option<Time>> {
     match i64::from_le_bytes(bytes) {
         NO_TIME => Ok(None),
-        millis => at.time(field, millis).map(Some),
+        _ => instant(field, bytes).map(Some),
     }
 }
 
 /// A float from 0 to 1.
 #[inline]
-fn unit(at: At<'_>, field: &'static str, bytes: [u8; 4]) -> Result<f32> {
+fn unit(field: &'static str, bytes: [u8; 4]) -> Read<f32> {
     let value = f32::from_le_bytes(bytes);
     match (0.0..=1.0).contains(&value) {
         true => Ok(value),
-        false => Err(at.corrupted(format!("{field} is {value}, outside 0 to 1"))),
+        false => Err(field),
     }
 }
 

@@ -1,0 +1,128 @@
+//! Several operations in one transaction.
+
+use crate::engine::database::{RestoreReport, WriteOptions};
+use crate::engine::session::Session;
+use crate::error::{Error, Result};
+use crate::ingest::{Desk, ForgetNames, prepare};
+use crate::ledger::{Change, Entry};
+use crate::model::{
+    Draft, Forgotten, Namespace, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
+};
+use crate::store::PartId;
+
+/// A transaction under way: what it does is visible to itself at once, to others when it commits.
+pub struct Batch<'b, 's, 'a, 't> {
+    pub(super) session: &'b mut Session<'s, 'a, 't>,
+}
+
+impl Batch<'_, '_, '_, '_> {
+    /// As [`Database::add`](crate::Database::add).
+    ///
+    /// # Errors
+    /// As there; the whole batch is given up if its closure hands the error on.
+    pub fn add(&mut self, namespace: &Namespace, draft: Draft) -> Result<Outcome> {
+        self.add_with(namespace, draft, &WriteOptions::default())
+    }
+
+    /// As [`Batch::add`], in a run or without dedup.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_with(&mut self, namespace: &Namespace, draft: Draft, how: &WriteOptions) -> Result<Outcome> {
+        let prepared = prepare(draft)?;
+        self.session.desk(namespace, how.run, how.no_dedup)?.add(&prepared)
+    }
+
+    /// As [`Database::update`](crate::Database::update).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn update(&mut self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
+        self.session.desk(namespace, None, false)?.update(name, patch)
+    }
+
+    /// As [`Database::supersede`](crate::Database::supersede).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn supersede(
+        &mut self,
+        namespace: &Namespace,
+        old: &[String],
+        new: &str,
+        mode: SupersedeMode,
+        at: Option<Time>,
+    ) -> Result<()> {
+        self.session.desk(namespace, None, false)?.supersede_names(old, new, mode, at)
+    }
+
+    /// As [`Database::restore`](crate::Database::restore).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn restore(&mut self, namespace: &Namespace, name: &str) -> Result<RestoreReport> {
+        self.session.desk(namespace, None, false)?.restore(name)
+    }
+
+    /// Forgets ids or keys, with all their versions.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub fn forget(&mut self, namespace: &Namespace, names: &[String]) -> Result<Forgotten> {
+        let how = ForgetNames { keep_history: false, also_merged: true };
+        self.session.desk(namespace, None, false)?.forget_names(names, how)
+    }
+
+    /// Counts uses of a memory.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn reinforce(&mut self, namespace: &Namespace, name: &str, by: u32) -> Result<()> {
+        self.session.desk(namespace, None, false)?.reinforce(name, by)
+    }
+}
+
+impl Desk<'_, '_, '_> {
+    /// One memory takes the place of each of `old`.
+    pub(super) fn supersede_names(
+        &mut self,
+        old: &[String],
+        new: &str,
+        mode: SupersedeMode,
+        at: Option<Time>,
+    ) -> Result<()> {
+        if old.is_empty() {
+            return Err(Error::invalid("old", "must name at least one memory", "none"));
+        }
+        let (new, _) = self.find(new)?;
+        for name in old {
+            let (old, _) = self.find(name)?;
+            self.supersede(old, new, mode, at)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn restore(&mut self, name: &str) -> Result<RestoreReport> {
+        let (id, _) = self.find(name)?;
+        let applied = self.ledger.apply(&self.context, Entry::new(RuleId::RESTORE, Change::Restore { id }))?;
+        Ok(RestoreReport { id, keys_taken: applied.restored.map(|done| done.keys_taken).unwrap_or_default() })
+    }
+
+    pub(super) fn reinforce(&mut self, name: &str, by: u32) -> Result<()> {
+        let (id, _) = self.find(name)?;
+        let expires_at = self.slide(id)?;
+        let change = Change::Reinforce { id, by: i64::from(by), expires_at };
+        self.ledger.apply(&self.context, Entry::new(RuleId::REINFORCE, change)).map(|_: crate::ledger::Applied| ())
+    }
+
+    /// The partition of a scope: none in the inner option is all of them, none in the outer one that there is no
+    /// such partition.
+    pub(super) fn part_of(&self, scope: &Scope) -> Result<Option<Option<PartId>>> {
+        match scope.partition() {
+            None => Ok(Some(None)),
+            Some(Partition::Shared) => Ok(Some(Some(PartId(0)))),
+            Some(Partition::Agent(name)) => Ok(self.known_part(name.as_str())?.map(Some)),
+        }
+    }
+
+}

@@ -1,0 +1,250 @@
+//! Reads: each on one published state, with the instant of the call.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::engine::database::{Database, Inner};
+use crate::error::{Error, Result};
+use crate::hygiene::{CheckOptions, CheckReport};
+use crate::index::Published;
+use crate::model::{
+    Filter, Memory, MemoryId, Namespace, Page, PageRequest, Query, Scope, Span, Time, Tombstone,
+};
+use crate::recall::{self, Explanation, Got, History, MemoryStats, SearchResult, Stats, View as Reader};
+
+/// Rows that `stats` settles before it answers (MODEL-42), one slice at a time.
+const SETTLE_SLICE: usize = 1_000;
+
+/// A snapshot that is pinned, as the engine sees it.
+pub(super) struct Lease {
+    until: Time,
+    held: Weak<Mutex<Option<Arc<Published>>>>,
+}
+
+impl Lease {
+    /// Whether the snapshot is still held; one past its time loses its state.
+    pub(super) fn holds(&self, now: Time) -> bool {
+        let Some(held) = self.held.upgrade() else { return false };
+        if now >= self.until {
+            held.lock().take();
+            return false;
+        }
+        true
+    }
+}
+
+/// The database at one instant: every read of a snapshot sees the same commit and the same clock.
+///
+/// It pins space in the file, so it has a lease ([`Builder::lease`](crate::Builder::lease)).
+///
+/// ```
+/// # use oubliette::{Database, Draft, Namespace, PageRequest};
+/// # let folder = tempfile::tempdir()?;
+/// # let db = Database::open(folder.path().join("m.oub"))?;
+/// let ns = Namespace::default();
+/// db.add(&ns, Draft::new("before"))?;
+/// let before = db.snapshot()?;
+/// db.add(&ns, Draft::new("after"))?;
+/// assert_eq!(before.list(&ns, &PageRequest::default())?.items.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Snapshot {
+    inner: Arc<Inner>,
+    held: Arc<Mutex<Option<Arc<Published>>>>,
+    now: Time,
+    lease: Span,
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+impl Snapshot {
+    pub(super) fn take(database: &Database) -> Result<Self> {
+        let inner = Arc::clone(&database.inner);
+        if inner.is_closed() {
+            return Err(Error::Closed);
+        }
+        let (now, lease) = (inner.clock.now(), inner.lease);
+        let held = Arc::new(Mutex::new(Some(inner.current.read())));
+        inner.leases.lock().push(Lease { until: now.plus(lease), held: Arc::downgrade(&held) });
+        Ok(Snapshot { inner, held, now, lease })
+    }
+
+    fn read<R>(&self, read: impl Fn(&Published, Time) -> Result<R>) -> Result<R> {
+        if self.inner.is_closed() {
+            return Err(Error::Closed);
+        }
+        let published = self.held.lock().clone();
+        let published = published.filter(|_| self.inner.clock.now() < self.now.plus(self.lease));
+        let lease_ms = self.lease.as_millis().unsigned_abs();
+        let published = published.ok_or(Error::SnapshotExpired { lease_ms })?;
+        read(&published, self.now)
+    }
+}
+
+impl Database {
+    /// Reads from what is published now. A state whose file was replaced under it is read again, once.
+    pub(super) fn read<R>(&self, read: impl Fn(&Published, Time) -> Result<R>) -> Result<R> {
+        if self.inner.is_closed() {
+            return Err(Error::Closed);
+        }
+        let now = self.inner.clock.now();
+        match read(&self.inner.current.read(), now) {
+            Err(Error::Retry { .. }) if !self.inner.is_closed() => read(&self.inner.current.read(), now),
+            Err(Error::Retry { .. }) => Err(Error::Closed),
+            other => other,
+        }
+    }
+
+    pub(super) fn ids_matching(&self, namespace: &Namespace, filter: &Filter, scope: &Scope) -> Result<Vec<MemoryId>> {
+        self.read(|published, now| recall::ids_matching(&Reader::new(published, now), namespace, filter, scope))
+    }
+
+    /// Counters, sizes and health, of one namespace or of all (MODEL-45). What came due is settled first, at most
+    /// `stats.max_due` rows; the rest is `pending_due`.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn stats(&self, namespace: Option<&Namespace>) -> Result<Stats> {
+        self.settle(namespace)?;
+        let file_bytes = self.inner.store.file_bytes()?;
+        let in_force = self.inner.in_force();
+        let limits = &in_force.policy.stats;
+        self.read(|published, now| recall::stats(&Reader::new(published, now), namespace, file_bytes, limits))
+    }
+
+    /// The small document of `get_memory_stats` (MODEL-43).
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn memory_stats(&self, namespace: &Namespace) -> Result<MemoryStats> {
+        self.settle(Some(namespace))?;
+        let in_force = self.inner.in_force();
+        let label = &in_force.policy.stats.shared_label;
+        self.read(|published, now| recall::memory_stats(&Reader::new(published, now), namespace, label))
+    }
+
+    /// Applies the instants that have come, as far as `stats.max_due` allows. A handle that only reads leaves them.
+    fn settle(&self, namespace: Option<&Namespace>) -> Result<()> {
+        if self.inner.check_open().is_err() {
+            return if self.inner.is_closed() { Err(Error::Closed) } else { Ok(()) };
+        }
+        let mut left = usize::try_from(self.inner.in_force().policy.stats.max_due).unwrap_or(usize::MAX);
+        let namespaces = match namespace {
+            Some(namespace) => vec![namespace.clone()],
+            None => self.namespaces()?,
+        };
+        for namespace in namespaces {
+            loop {
+                let due = self.read(|published, now| {
+                    recall::due_now(&Reader::new(published, now), &namespace, left.min(SETTLE_SLICE))
+                })?;
+                if due == 0 || left == 0 {
+                    break;
+                }
+                let settled = self.settle_slice(&namespace, left.min(SETTLE_SLICE))?;
+                left = left.saturating_sub(settled.max(1));
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_slice(&self, namespace: &Namespace, most: usize) -> Result<usize> {
+        self.inner.run_alone(|session| {
+            let Some(row) = crate::store::Rows::namespace(&*session.ledger.tx, namespace.as_str())? else {
+                return Ok(0);
+            };
+            let context = session.context(crate::store::NsId(row.number), None);
+            session.ledger.settle(&context, most)
+        })
+    }
+
+    /// The namespaces, by name.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn namespaces(&self) -> Result<Vec<Namespace>> {
+        self.read(|published, now| recall::namespaces(&Reader::new(published, now)))
+    }
+
+    /// Walks the file and compares everything in it with what it must be; changes nothing.
+    ///
+    /// # Errors
+    /// `Closed`, `Retry`. Damage is a finding, not an error.
+    pub fn check(&self, options: &CheckOptions) -> Result<CheckReport> {
+        self.read(|published, now| crate::hygiene::check(published.snapshot(), now, options))
+    }
+}
+
+/// The reads that a database and a snapshot share.
+macro_rules! reads {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)+) => {
+        impl Database {
+            $($(#[$doc])*
+            pub fn $name(&self, namespace: &Namespace, $($arg: $ty),*) -> Result<$out> {
+                self.read(|published, now| recall::$name(&Reader::new(published, now), namespace, $($arg),*))
+            })+
+        }
+
+        impl Snapshot {
+            $($(#[$doc])*
+            pub fn $name(&self, namespace: &Namespace, $($arg: $ty),*) -> Result<$out> {
+                self.read(|published, now| recall::$name(&Reader::new(published, now), namespace, $($arg),*))
+            })+
+        }
+    };
+}
+
+reads! {
+    /// The memories nearest to a query, exactly: the same answer as a full scan of the f32 vectors.
+    ///
+    /// # Errors
+    /// - `NoEmbedder` for a query of text alone;
+    /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
+    search(query: &Query) -> SearchResult;
+    /// A memory by id or key in any state, or the tombstone of one that is gone (MODEL-20).
+    ///
+    /// # Errors
+    /// `NotFound`.
+    get(name: &str) -> Got;
+    /// As `get`, with the unit vector of the memory.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    get_with_vector(name: &str) -> Got;
+    /// The text of a memory.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    text(id: MemoryId) -> Option<String>;
+    /// The keys of a memory, sorted.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    keys_of(id: MemoryId) -> Vec<String>;
+    /// A page of memories, by partition and creation.
+    ///
+    /// # Errors
+    /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing.
+    list(request: &PageRequest) -> Page<Memory>;
+    /// A page of tombstones, by id.
+    ///
+    /// # Errors
+    /// `Invalid`, as for `list`.
+    tombstones(cursor: Option<&str>, limit: usize) -> Page<Tombstone>;
+    /// The versions of a memory and what the journal tells of them, oldest first.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    history(name: &str) -> History;
+    /// The story of a memory by id, key or content: made by, merged from, replaced by, why it is gone (MODEL-31).
+    ///
+    /// # Errors
+    /// `NotFound` when nothing is known of it.
+    explain(name: &str) -> Explanation;
+}
+

@@ -1,0 +1,152 @@
+//! Imports as runs that can be taken back, and the dropping of whole namespaces.
+
+use crate::engine::database::{Database, ONE};
+use crate::error::{Error, Result};
+use crate::ledger::{CounterSort, Entry, Op, TOTAL, Why};
+use crate::model::{MemoryId, Namespace, RuleId, RunId, Tombstone, TombstoneReason};
+use crate::store::control::{RunRow, RunState};
+use crate::store::{NsId, Rows};
+
+/// Rows that one slice of a drop deletes.
+const DROP_SLICE: usize = 10_000;
+/// Dropped namespaces leave their tombstones under this number, which no namespace has.
+const DROPPED: NsId = NsId(0);
+
+/// What taking a run back did (MODEL-33).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// Rows that are live again, having been superseded by the run.
+    pub restored: u64,
+    /// Rows that the run had made, now gone.
+    pub removed: u64,
+    /// Rows that stand for other writes as well and stay.
+    pub detached: u64,
+    /// What could not be taken back, with the reason.
+    pub lost: Vec<String>,
+}
+
+impl Database {
+    /// Begins an import: writes that carry its id can be taken back together.
+    ///
+    /// # Errors
+    /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    pub fn start_import(&self, namespace: &Namespace) -> Result<RunId> {
+        let namespace = namespace.clone();
+        self.submit(ONE, move |session| {
+            let run = RunId::from_bytes(session.ids.next(session.ledger.now()));
+            let desk = session.desk(&namespace, None, false)?;
+            let started_ms = desk.context.now.as_millis();
+            let row = RunRow { what: "import".to_owned(), started_ms, state: RunState::Open };
+            desk.ledger.tx.put_run(desk.context.ns, run, &row)?;
+            Ok(run)
+        })
+    }
+
+    /// Marks a run as whole.
+    ///
+    /// # Errors
+    /// `NotFound` for a run that was never started.
+    pub fn finish_run(&self, namespace: &Namespace, run: RunId) -> Result<()> {
+        let namespace = namespace.clone();
+        self.submit(ONE, move |session| {
+            let desk = session.desk(&namespace, None, false)?;
+            let row = desk.ledger.tx.run(desk.context.ns, run)?;
+            let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
+            desk.ledger.tx.put_run(desk.context.ns, run, &RunRow { state: RunState::Done, ..row })
+        })
+    }
+
+    /// Takes an import back: the writes that it brought go, what it superseded is live again (MODEL-33). It works in
+    /// slices; one that was cut off goes on with the next call, and undoing twice does nothing.
+    ///
+    /// # Errors
+    /// `NotFound` for a run that was never started.
+    pub fn undo(&self, namespace: &Namespace, run: RunId) -> Result<Undone> {
+        let mut undone = Undone::default();
+        loop {
+            let namespace = namespace.clone();
+            let step = self.submit(ONE, move |session| session.desk(&namespace, None, false)?.undo_import(run))?;
+            undone.restored += step.done.restored;
+            undone.removed += step.done.forgotten;
+            undone.detached += step.done.detached;
+            if step.finished {
+                return Ok(undone);
+            }
+        }
+    }
+
+    /// Drops a namespace with everything in it: hidden at once, its rows deleted in slices. One tombstone stays for
+    /// all (MODEL-28). Gives the number of memories dropped.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such namespace.
+    pub fn drop_namespace(&self, namespace: &Namespace) -> Result<u64> {
+        let name = namespace.clone();
+        let (ns, rows) = self.submit(ONE, move |session| {
+            let tx = &mut *session.ledger.tx;
+            let row = tx.namespace(name.as_str())?;
+            let mut row = row.ok_or_else(|| Error::NotFound { what: "namespace", name: name.to_string() })?;
+            let ns = NsId(row.number);
+            let count = |sort: CounterSort| tx.counter(ns, TOTAL, sort as u8, "").map(|counter| counter.rows);
+            let rows = (count(CounterSort::Vectors)? + count(CounterSort::Pending)?).unsigned_abs();
+            tx.delete_namespace(name.as_str())?;
+            row.dropping = true;
+            tx.put_namespace(&hidden(ns), &row)?;
+            session.ledger.counters.forget(ns);
+            session.dropped.insert(ns);
+            let context = session.context(DROPPED, None);
+            let id = MemoryId::from_bytes(session.ids.next(context.now));
+            let tombstone = Tombstone {
+                id,
+                deleted_at: context.now,
+                reason: TombstoneReason::NamespaceDropped,
+                run: None,
+                replaced_by: None,
+                made_by: None,
+                merged_from: Vec::new(),
+                key_hashes: Vec::new(),
+                content_hash: session.ledger.hash_content(name.as_str()),
+                rows,
+            };
+            session.ledger.tx.put_tombstone(DROPPED, &tombstone)?;
+            let why = Why::from(Entry::why(RuleId::DROP_NAMESPACE));
+            session.ledger.journal(&context, Op::DropNamespace, Some((id, None)), Vec::new(), why)?;
+            Ok((ns, rows))
+        })?;
+        self.delete_rows(ns)?;
+        Ok(rows)
+    }
+
+    /// Goes on with drops that were cut off.
+    pub(super) fn resume_drops(&self) -> Result<()> {
+        if self.inner.check_open().is_err() {
+            return Ok(());
+        }
+        let namespaces = self.inner.current.read().snapshot().namespaces()?;
+        for (_, row) in namespaces.into_iter().filter(|(_, row)| row.dropping) {
+            self.delete_rows(NsId(row.number))?;
+        }
+        Ok(())
+    }
+
+    fn delete_rows(&self, ns: NsId) -> Result<()> {
+        loop {
+            let gone = self.submit(ONE, move |session| {
+                let gone = session.ledger.tx.delete_rows_of(ns, DROP_SLICE)?;
+                if gone == 0 {
+                    session.ledger.tx.delete_namespace(&hidden(ns))?;
+                }
+                session.dropped.insert(ns);
+                Ok(gone)
+            })?;
+            if gone == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The name of a namespace that is being dropped: no caller can write one with a NUL.
+fn hidden(ns: NsId) -> String {
+    format!("\0{}", ns.0)
+}

@@ -1,0 +1,486 @@
+//! Round trips of any value, every damage found, the bytes of one record of each sort, sizes.
+
+mod arbitrary;
+mod golden;
+mod layout;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::model::{
+    Access, Actor, Content, Counted, Delta, Entity, Evidence, Holder, JournalRow, Kind, MemoryId, Place,
+    RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Times, Tombstone, TombstoneReason,
+    Vitals,
+};
+
+const KEY: &[u8] = b"\x00\x00\x00\x01key";
+
+fn at() -> At<'static> {
+    At::new("table", KEY)
+}
+
+fn id(byte: u8) -> MemoryId {
+    MemoryId::from_bytes([byte; 16])
+}
+
+fn ms(millis: i64) -> Time {
+    Time::from_millis(millis)
+}
+
+fn encoded<T: ?Sized>(encode: impl Fn(&T, &[u8], &mut Vec<u8>), value: &T) -> Vec<u8> {
+    // What lay in the buffer before must not matter.
+    let mut out = b"before".to_vec();
+    encode(value, KEY, &mut out);
+    out
+}
+
+fn vitals() -> Vitals {
+    Vitals {
+        kind_code: Kind::Knowledge.code(),
+        tier: Tier::Procedural,
+        significance: Significance::Core,
+        importance: 0.5,
+        confidence: Some(0.25),
+        reinforcement_count: 3,
+        pinned: true,
+        admin_locked: false,
+        system_locked: true,
+        deletes_source: false,
+        times: Times {
+            recorded_at: ms(1_000),
+            valid_from: Some(ms(-2)),
+            expires_at: Some(ms(9_000)),
+            superseded: Some(Supersession { at: ms(5_000), by: id(2), mode: SupersedeMode::Correction }),
+            ..Times::default()
+        },
+        created_at: ms(1_001),
+        updated_at: ms(1_002),
+        happened_at: None,
+        last_reinforced_at: Some(ms(1_003)),
+        version: 7,
+        content_bytes: 300,
+        place: Place {
+            partition: 4,
+            space: 5,
+            slot: Some(6),
+            fingerprint: Some([0xAB; 16]),
+            counted: Counted::Superseded,
+            next_holder: 8,
+            holders: 2,
+        },
+    }
+}
+
+fn plain(text: &str) -> Content {
+    Content {
+        text: text.to_owned(),
+        metadata: json!({}),
+        scope_label: "global".to_owned(),
+        series: "profile".to_owned(),
+        ..Content::default()
+    }
+}
+
+fn content() -> Content {
+    Content {
+        tags: vec!["rust".to_owned(), "a longer tag".to_owned()],
+        metadata: json!({"n": 1}),
+        session: Some("s-1".to_owned()),
+        custom_kind: Some("gossip".to_owned()),
+        ..plain("the text")
+    }
+}
+
+fn access() -> Access {
+    Access {
+        retrieval_count: 3,
+        last_retrieved: Some(ms(1_767_434_400_000)),
+        relevance_max: 0.5,
+        ..Access::default()
+    }
+}
+
+fn holder() -> Holder {
+    Holder {
+        number: 1,
+        key: Some("key-1".to_owned()),
+        count: 1,
+        share: 1,
+        tags: vec!["rust".to_owned()],
+        entities: vec![Entity { name: "Ann".to_owned(), role: "author".to_owned() }],
+        fields: vec![(3, [7; 8]), (9, [8; 8])],
+        ..Holder::default()
+    }
+}
+
+fn insert() -> JournalRow {
+    JournalRow {
+        seq: 1_000_000,
+        at: ms(1_767_434_400_000),
+        actor: Actor::Caller,
+        run: None,
+        op: "insert",
+        rule: RuleId::STORE,
+        subject: Some(id(1)),
+        holder: Some(0),
+        deltas: Vec::new(),
+        evidence: Evidence::default(),
+        policy_number: 1,
+        policy_hash: [9; 8],
+    }
+}
+
+fn update() -> JournalRow {
+    JournalRow {
+        op: "update",
+        rule: RuleId::UPDATE,
+        run: Some(RunId::from_bytes([5; 16])),
+        deltas: vec![Delta { field: "importance".to_owned(), before: json!(null), after: json!(0.5) }],
+        evidence: Evidence { score: Some(0.5), transferred: Some(2), ..Evidence::default() },
+        ..insert()
+    }
+}
+
+fn tombstone() -> Tombstone {
+    Tombstone {
+        id: id(1),
+        deleted_at: ms(1_767_434_400_000),
+        reason: TombstoneReason::Collapsed,
+        run: None,
+        replaced_by: Some(id(2)),
+        made_by: None,
+        merged_from: Vec::new(),
+        key_hashes: vec![[4; 32]],
+        content_hash: [3; 32],
+        rows: 1,
+    }
+}
+
+fn slot(byte: u8) -> SlotMeta {
+    let id = id(byte);
+    SlotMeta { id, from: -1, until: 9_000, born: 3, died: ALIVE, scale: 0.5, residual: 0.25 }
+}
+
+fn slots() -> SlotBlock {
+    let mut block = SlotBlock::new(4);
+    block.push(slot(1), &[1, -1, 127, -127]);
+    block.put(2, slot(3), &[0, 2, 0, -2]);
+    block
+}
+
+fn vectors() -> VectorBlock {
+    let mut block = VectorBlock::new(2);
+    block.put(0, &[0.6, 0.8]);
+    block.put(2, &[-1.0, 0.0]);
+    block
+}
+
+/// One record of each sort: its tag and its bytes.
+fn samples() -> Vec<(u8, Vec<u8>)> {
+    let meta = |value: &(u64, String, Vec<u32>), key: &[u8], out: &mut Vec<u8>| {
+        encode_meta(tag::RUN, key, value, out);
+    };
+    vec![
+        (tag::VITALS, encoded(encode_vitals, &vitals())),
+        (tag::CONTENT, encoded(encode_content, &content())),
+        (tag::ACCESS, encoded(encode_access, &access())),
+        (tag::HOLDER, encoded(encode_holder, &holder())),
+        (tag::JOURNAL, encoded(encode_journal, &update())),
+        (tag::TOMBSTONE, encoded(encode_tombstone, &tombstone())),
+        (tag::SLOT_BLOCK, encoded(SlotBlock::encode, &slots())),
+        (tag::VECTOR_BLOCK, encoded(VectorBlock::encode, &vectors())),
+        (tag::RUN, encoded(meta, &(300, "name".to_owned(), vec![1, 2]))),
+    ]
+}
+
+/// That the decoder of `tag` refuses `bytes` as corrupted.
+fn assert_corrupted(tag: u8, at: At<'_>, bytes: &[u8], what: &str) {
+    match decode_tagged(tag, at, bytes) {
+        Ok(()) => panic!("tag {tag}: {what} was read"),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupted, "tag {tag}: {what}: {error}"),
+    }
+}
+
+/// The same body with a header and a checksum that fit, as an attacker would write it.
+fn forged(tag: u8, flags: u16, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    begin(tag, &mut out);
+    out.extend_from_slice(body);
+    seal(flags, KEY, &mut out);
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn vitals_round_trip(value in arbitrary::vitals()) {
+        let bytes = encoded(encode_vitals, &value);
+        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES);
+        prop_assert_eq!(decode_vitals(at(), &bytes)?, value);
+    }
+
+    #[test]
+    fn content_round_trip(value in arbitrary::content()) {
+        let bytes = encoded(encode_content, &value);
+        prop_assert_eq!(decode_text(at(), &bytes)?, &value.text);
+        prop_assert_eq!(decode_content(at(), &bytes)?, value);
+    }
+
+    #[test]
+    fn access_round_trip(value in arbitrary::access()) {
+        let read = decode_access(at(), &encoded(encode_access, &value))?;
+        prop_assert_eq!(read.relevance_score_sum.to_bits(), value.relevance_score_sum.to_bits());
+        prop_assert_eq!(read, value);
+    }
+
+    #[test]
+    fn holder_round_trip(value in arbitrary::holder()) {
+        prop_assert_eq!(decode_holder(at(), &encoded(encode_holder, &value))?, value);
+    }
+
+    #[test]
+    fn journal_round_trip(value in arbitrary::journal()) {
+        prop_assert_eq!(decode_journal(at(), &encoded(encode_journal, &value))?, value);
+    }
+
+    #[test]
+    fn tombstone_round_trip(value in arbitrary::tombstone()) {
+        prop_assert_eq!(decode_tombstone(at(), &encoded(encode_tombstone, &value))?, value);
+    }
+
+    #[test]
+    fn slot_block_round_trip(
+        entries in proptest::collection::vec((arbitrary::slot(), any::<[i8; 3]>()), 0..9),
+        vacant in 0_usize..9,
+    ) {
+        let mut block = SlotBlock::new(3);
+        for (meta, code) in &entries {
+            block.push(*meta, code);
+        }
+        if vacant < block.len() {
+            block.erase(vacant);
+        }
+        let bytes = encoded(SlotBlock::encode, &block);
+        prop_assert_eq!(&SlotBlock::decode(at(), 3, &bytes)?, &block);
+        let view = SlotBlockRef::open(at(), 3, &bytes)?;
+        prop_assert_eq!(view.len(), block.len());
+        for (slot, meta) in view.metas().enumerate() {
+            prop_assert_eq!(Some(&meta), block.meta(slot));
+            let code: Vec<i8> = view.code(slot).unwrap().iter().map(|c| *c as i8).collect();
+            prop_assert_eq!(Some(&*code), block.code(slot));
+        }
+        prop_assert_eq!(view.codes().len(), 3 * block.len());
+    }
+
+    #[test]
+    fn vector_block_round_trip(
+        vectors in proptest::collection::vec(proptest::option::of(arbitrary::vector(3)), 0..9),
+    ) {
+        let mut block = VectorBlock::new(3);
+        for (position, vector) in vectors.iter().enumerate() {
+            if let Some(vector) = vector {
+                block.put(position, vector);
+            }
+        }
+        let bytes = encoded(VectorBlock::encode, &block);
+        prop_assert_eq!(&VectorBlock::decode(at(), 3, &bytes)?, &block);
+        let mut out = vec![1.0];
+        for position in 0..10 {
+            let present = read_vector(at(), &bytes, 3, position, &mut out)?;
+            prop_assert_eq!(present.then_some(&*out), block.get(position));
+        }
+    }
+
+    #[test]
+    fn meta_round_trip(value in any::<(u64, String, Vec<u32>)>()) {
+        let mut out = Vec::new();
+        encode_meta(tag::SPACE, KEY, &value, &mut out);
+        prop_assert_eq!(&decode_meta::<(u64, String, Vec<u32>)>(tag::SPACE, at(), &out)?, &value);
+        prop_assert!(decode_meta::<(u64, String, Vec<u32>)>(tag::RUN, at(), &out).is_err());
+    }
+
+    #[test]
+    fn any_bytes_are_an_error(tag: u8, bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(decode_tagged(tag, at(), &bytes).is_err());
+    }
+
+    /// Behind a checksum that fits a decoder meets bytes that nobody wrote: it may read or refuse them, but it
+    /// must come back.
+    #[test]
+    fn forged_bodies_do_not_panic(
+        sort in 0_usize..9,
+        flags in prop_oneof![Just(0_u16), any::<u16>()],
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let (tag, sample) = &samples()[sort];
+        let _ = decode_tagged(*tag, at(), &forged(*tag, flags, &bytes));
+        let mut body = sample[HEADER_BYTES..sample.len() - CRC_BYTES].to_vec();
+        for (place, byte) in edits {
+            let place = place.index(body.len());
+            body[place] = byte;
+        }
+        let kept = u16::from_le_bytes([sample[2], sample[3]]);
+        if let Err(error) = decode_tagged(*tag, at(), &forged(*tag, kept, &body)) {
+            prop_assert_eq!(error.kind(), ErrorKind::Corrupted);
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    for (tag, bytes) in samples() {
+        decode_tagged(tag, at(), &bytes).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_corrupted(tag, at(), &damaged, &format!("a record with bit {bit} flipped"));
+        }
+    }
+}
+
+#[test]
+fn every_truncation_and_extension_is_found() {
+    for (tag, mut bytes) in samples() {
+        for len in 0..bytes.len() {
+            assert_corrupted(tag, at(), &bytes[..len], &format!("a record cut to {len} bytes"));
+        }
+        bytes.push(0);
+        assert_corrupted(tag, at(), &bytes, "a record with a byte more");
+    }
+}
+
+#[test]
+fn a_value_under_another_key_or_of_another_sort_is_found() {
+    for (tag, bytes) in samples() {
+        assert_corrupted(tag, At::new("table", b"\x00\x00\x00\x02key"), &bytes, "a record of another key");
+        for (other, _) in samples().iter().filter(|(other, _)| *other != tag) {
+            assert_corrupted(*other, at(), &bytes, "a record of another sort");
+        }
+    }
+}
+
+#[test]
+fn corruption_names_table_and_key() {
+    let error = decode_vitals(at(), &[]).unwrap_err();
+    let shown = "corrupted value in table table at key 000000016b6579: 0 bytes are no value";
+    assert_eq!(error.to_string(), shown);
+}
+
+#[test]
+fn forged_vitals_out_of_bounds_are_refused() {
+    let bytes = encoded(encode_vitals, &vitals());
+    let body = &bytes[HEADER_BYTES..bytes.len() - CRC_BYTES];
+    // Offset in the value, and a byte pattern that no encoder writes there.
+    let cases: [(usize, &[u8], &str); 9] = [
+        (4, &[200], "kind"),
+        (5, &[4], "tier"),
+        (6, &[4], "significance"),
+        (8, &f32::NAN.to_le_bytes(), "importance"),
+        (12, &1.5_f32.to_le_bytes(), "confidence"),
+        (32, &i64::MIN.to_le_bytes(), "recorded_at"),
+        (40, &(TIME_MAX_MS + 1).to_le_bytes(), "valid_from"),
+        (80, &i64::MIN.to_le_bytes(), "superseded_at"),
+        (143, &[5], "counted"),
+    ];
+    for (offset, pattern, field) in cases {
+        let mut body = body.to_vec();
+        body[offset - HEADER_BYTES..][..pattern.len()].copy_from_slice(pattern);
+        let error = decode_vitals(at(), &forged(tag::VITALS, 0, &body)).unwrap_err().to_string();
+        assert!(error.contains(field), "{field}: {error}");
+    }
+}
+
+#[test]
+fn a_forged_list_length_allocates_nothing() {
+    // A holder whose tags claim 2^32 - 1 entries in a row of 12 bytes.
+    let body = [1, 1, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F];
+    assert_corrupted(tag::HOLDER, at(), &forged(tag::HOLDER, 1 << 1, &body), "a list without its entries");
+}
+
+#[test]
+fn unknown_flags_are_refused() {
+    for (tag, bytes) in samples() {
+        let body = &bytes[HEADER_BYTES..bytes.len() - CRC_BYTES];
+        let known = u16::from_le_bytes([bytes[2], bytes[3]]);
+        assert_corrupted(tag, at(), &forged(tag, known | 1 << 15, body), "a record with an unknown flag");
+    }
+}
+
+#[test]
+fn a_damaged_vector_does_not_hide_its_neighbours() {
+    let mut bytes = encoded(VectorBlock::encode, &vectors());
+    let second = HEADER_BYTES + 4 + 2 * (4 + 8);
+    bytes[second + 6] ^= 1;
+    let mut out = Vec::new();
+    assert!(read_vector(at(), &bytes, 2, 0, &mut out).unwrap());
+    assert_eq!(out, [0.6, 0.8]);
+    assert!(!read_vector(at(), &bytes, 2, 1, &mut out).unwrap(), "vacant");
+    assert_eq!(read_vector(at(), &bytes, 2, 2, &mut out).unwrap_err().kind(), ErrorKind::Corrupted);
+    assert_eq!(VectorBlock::decode(at(), 2, &bytes).unwrap_err().kind(), ErrorKind::Corrupted);
+}
+
+#[test]
+fn erasing_leaves_nothing_behind() {
+    let mut vectors = vectors();
+    vectors.erase(0);
+    assert!(!vectors.is_vacant());
+    vectors.erase(2);
+    assert!(vectors.is_vacant());
+    let bytes = encoded(VectorBlock::encode, &vectors);
+    assert!(bytes[HEADER_BYTES + 4..].iter().all(|byte| *byte == 0));
+
+    let mut slots = slots();
+    slots.set_died(0, 12);
+    slots.set_until(0, 8_000);
+    assert_eq!(slots.meta(0).map(|m| (m.from, m.until, m.died)), Some((-1, 8_000, 12)));
+    assert!(slots.meta(1).is_some_and(SlotMeta::is_vacant), "skipped by put");
+    slots.erase(0);
+    slots.erase(2);
+    let bytes = encoded(SlotBlock::encode, &slots);
+    assert!(bytes[HEADER_BYTES + 4..bytes.len() - CRC_BYTES].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn sizes_are_as_designed() {
+    let size = |bytes: Vec<u8>| bytes.len();
+    assert_eq!(size(encoded(encode_vitals, &vitals())), 176);
+    let text = "x".repeat(300);
+    assert_eq!(size(encoded(encode_content, &plain(&text))) - 300, 42);
+    let tagged = Content { tags: vec!["project".to_owned(), "rust".to_owned()], ..plain(&text) };
+    assert_eq!(size(encoded(encode_content, &tagged)) - 300, 42 + 2 * 8);
+    assert!(size(encoded(encode_journal, &insert())) < 50);
+    let keyed = Holder { entities: Vec::new(), ..holder() };
+    let strings = "key-1".len() + "rust".len();
+    assert!(size(encoded(encode_holder, &keyed)) - strings < 40);
+    assert!(size(encoded(encode_access, &access())) < 30);
+
+    for dim in [1, 2, 3, 4, 8, 16, 100, 256, 384, 512, 768, 1_024, 1_536, 3_072, 4_096] {
+        let mut slots = SlotBlock::new(dim);
+        while !slots.is_full() {
+            slots.push(slot(1), &vec![1; dim]);
+        }
+        let mut vectors = VectorBlock::new(dim);
+        (0..vectors_per_block(dim)).for_each(|position| vectors.put(position, &vec![1.0; dim]));
+        for (bytes, count, slack) in [
+            (encoded(SlotBlock::encode, &slots), slots_per_block(dim), 56 + dim),
+            (encoded(VectorBlock::encode, &vectors), vectors_per_block(dim), 4 + 4 * dim),
+        ] {
+            let fits = bytes.len() <= crate::limits::BLOCK_BYTES;
+            assert!(fits || count == 1, "{count} of dimension {dim} are {} bytes", bytes.len());
+            assert!(bytes.len() + slack > crate::limits::BLOCK_BYTES, "dimension {dim} leaves room");
+        }
+    }
+}
+
+/// `docs/format.md`, "Records": these bytes are the format. A change of any of them is a new layout version.
+#[test]
+fn golden_bytes() {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let found: Vec<(u8, String)> = samples().iter().map(|(tag, bytes)| (*tag, hex(bytes))).collect();
+    let golden = golden::GOLDEN.map(|(tag, hex)| (tag, hex.replace(char::is_whitespace, "")));
+    assert_eq!(found, golden);
+}
