@@ -1,7 +1,9 @@
 #![doc = "An embedded memory database for AI agents."]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod engine;
 mod error;
+pub mod exchange;
 mod index;
 mod ingest;
 mod ledger;

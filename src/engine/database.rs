@@ -1,6 +1,5 @@
 //! The handle that applications hold.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +13,7 @@ use crate::engine::queue::{Queue, Weight};
 use crate::engine::reads::{Lease, Snapshot};
 use crate::engine::session::{InForce, Session, Work};
 use crate::error::{Error, Result};
-use crate::index::{Current, Published};
+use crate::index::{Current, Published, ViewBudget};
 use crate::ingest::{ForgetNames, Prepared, prepare};
 use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
 use crate::model::{
@@ -168,7 +167,8 @@ impl Inner {
         let identity = snapshot.identity()?.ok_or_else(|| Error::corrupted("meta", b"identity", "no identity row"))?;
         let row = snapshot.clock()?;
         let in_force = in_force(&snapshot, &row, policy.as_ref())?;
-        let current = Current::new(Published::first(snapshot, &row, budget_bytes));
+        let budget = ViewBudget::new(budget_bytes);
+        let current = Current::new(Published::first(Arc::new(snapshot), &row, budget));
         Ok(Arc::new(Inner {
             store,
             current,
@@ -206,15 +206,15 @@ impl Inner {
     }
 
     /// Makes a commit visible. Its caller leads the queue, so commits are published in their order.
-    pub(super) fn publish(&self, written: Written<ClockRow>, dropped: &BTreeSet<NsId>) -> Result<()> {
+    pub(super) fn publish(&self, written: Written<ClockRow>, dropped: &[NsId]) -> Result<()> {
         let snapshot = self.store.snapshot()?;
         let row = written.value;
-        let before = self.current.get();
-        self.current.publish(before.next(snapshot, &row, &written.slots, dropped)?);
+        let before = self.current.read();
+        self.current.publish(before.next(Arc::new(snapshot), &row, &written.slots, dropped));
         drop(before);
         self.end_leases();
         if row.policy != self.in_force().number && self.own_policy.is_none() {
-            let policy = in_force(self.current.get().snapshot(), &row, None)?;
+            let policy = in_force(&**self.current.read().snapshot(), &row, None)?;
             *self.in_force.write() = Arc::new(policy);
         }
         Ok(())
@@ -224,7 +224,7 @@ impl Inner {
     pub(super) fn publish_afresh(&self) {
         let fresh = self.store.snapshot().and_then(|snapshot| {
             let row = snapshot.clock()?;
-            Ok(self.current.get().afresh(snapshot, &row))
+            Ok(self.current.read().after_compaction(Arc::new(snapshot), &row))
         });
         match fresh {
             Ok(published) => self.current.publish(published),
@@ -345,7 +345,7 @@ impl Database {
     }
 
     /// Queues a unit and waits for its answer.
-    fn submit<R: Send + 'static>(
+    pub(super) fn submit<R: Send + 'static>(
         &self,
         weight: Weight,
         mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R> + Send + 'static,

@@ -2,8 +2,9 @@
 
 use crate::engine::database::{Database, ONE};
 use crate::error::{Error, Result};
-use crate::ledger::{CounterSort, Entry, Op, TOTAL, Why};
-use crate::model::{MemoryId, Namespace, RuleId, RunId, Tombstone, TombstoneReason};
+use crate::ledger::{Op, Why};
+use crate::store::control::{CounterSort, TOTAL};
+use crate::model::{Evidence, MemoryId, Namespace, RuleId, RunId, Tombstone, TombstoneReason};
 use crate::store::control::{RunRow, RunState};
 use crate::store::{NsId, Rows};
 
@@ -93,7 +94,7 @@ impl Database {
             row.dropping = true;
             tx.put_namespace(&hidden(ns), &row)?;
             session.ledger.counters.forget(ns);
-            session.dropped.insert(ns);
+            session.dropped.push(ns);
             let context = session.context(DROPPED, None);
             let id = MemoryId::from_bytes(session.ids.next(context.now));
             let tombstone = Tombstone {
@@ -109,7 +110,7 @@ impl Database {
                 rows,
             };
             session.ledger.tx.put_tombstone(DROPPED, &tombstone)?;
-            let why = Why::from(Entry::why(RuleId::DROP_NAMESPACE));
+            let why = Why { rule: RuleId::DROP_NAMESPACE, evidence: Evidence::default() };
             session.ledger.journal(&context, Op::DropNamespace, Some((id, None)), Vec::new(), why)?;
             Ok((ns, rows))
         })?;
@@ -136,7 +137,7 @@ impl Database {
                 if gone == 0 {
                     session.ledger.tx.delete_namespace(&hidden(ns))?;
                 }
-                session.dropped.insert(ns);
+                session.dropped.push(ns);
                 Ok(gone)
             })?;
             if gone == 0 {

@@ -1,6 +1,5 @@
 //! A commit from the inside: the ledger of its transaction, and everything that units are decided with.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::database::Inner;
@@ -33,7 +32,7 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) ids: &'s dyn IdSource,
     pub(super) actor: Actor,
     /// Namespaces whose rows are gone with this commit.
-    pub(super) dropped: BTreeSet<NsId>,
+    pub(super) dropped: Vec<NsId>,
 }
 
 impl Session<'_, '_, '_> {
@@ -74,7 +73,7 @@ impl Inner {
     ) -> Result<(), (Option<usize>, Error)> {
         let in_force = self.in_force();
         let mut culprit = None;
-        let mut dropped = BTreeSet::new();
+        let mut dropped = Vec::new();
         let written = self.store.write(self.durability, |tx| {
             let mut ledger = Ledger::open(tx, &self.secret, self.clock.now())?;
             let mut session = Session {
@@ -82,7 +81,7 @@ impl Inner {
                 in_force: &in_force,
                 ids: self.ids.as_ref(),
                 actor: self.actor,
-                dropped: BTreeSet::new(),
+                dropped: Vec::new(),
             };
             let done = units(&mut session).map_err(|(at, why)| {
                 culprit = Some(at);

@@ -1,2 +1,25 @@
 //! Which vectors does a partition hold, and which of them are nearest?
+//!
+//! On disk an index is a table of slots ([`slots`]): the code of a vector, its memory and the instants of its
+//! visibility, changed in the transaction of the memory. In memory it is a [`View`]: the image of all its slots at
+//! one commit. [`Published`] holds the snapshot of a commit and the views of the same commit; [`Current`] swaps one
+//! for the next. [`nearest`] answers from views, or straight from the table where a view does not pay.
+//!
+//! Invariants:
+//! - every view in a `Published` is exactly the state of its commit: a reader needs no look at `born` and `died`,
+//!   which the slots on disk keep for a graph that is changed after the commit;
+//! - the answer of [`nearest`] is that of a full scan of the f32 vectors, ties by id, and does not depend on which
+//!   views are in memory;
+//! - visibility is decided before the limit: a dead slot never takes the place of a live one (MODEL-16).
+//!
+//! It never knows what a memory says, which rule wrote it, or what time it is: instants come with the question.
+
+mod published;
+mod rank;
+mod search;
 pub(crate) mod slots;
+mod view;
+
+pub(crate) use published::{Current, Published, ViewBudget};
+pub(crate) use search::{Accept, Found, Target, nearest, rank_rows};
+pub(crate) use view::View;

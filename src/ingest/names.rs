@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ingest::Desk;
+use crate::ingest::fields::tier_ttl;
 use crate::ledger::Ledger;
 use crate::model::{MemoryId, Namespace, Partition, Time};
 use crate::store::control::{NamespaceRow, SpaceRow};
@@ -88,8 +89,20 @@ impl Desk<'_, '_, '_> {
         Ok(space)
     }
 
+    /// Number of an agent's partition, where there is one.
+    pub(crate) fn known_part(&self, agent: &str) -> Result<Option<PartId>> {
+        self.ledger.tx.partition(self.ns(), agent)
+    }
+
+    /// The expiry that a use of a memory slides to; none for one that never ends (LIFE-2).
+    pub(crate) fn slide(&self, id: MemoryId) -> Result<Option<Time>> {
+        let (vitals, _) = self.ledger.load(self.ns(), id)?;
+        let ttl = tier_ttl(vitals.tier, self.policy);
+        Ok(vitals.times.expires_at.map(|at| ttl.map_or(at, |ttl| at.max(self.now().plus(ttl)))))
+    }
+
     /// The memory that `name` means, with the number of its holder for a key.
-    pub(super) fn find(&self, name: &str) -> Result<(MemoryId, Option<u32>)> {
+    pub(crate) fn find(&self, name: &str) -> Result<(MemoryId, Option<u32>)> {
         let found = resolve(&*self.ledger.tx, self.ns(), name, self.now())?;
         found.ok_or_else(|| Error::NotFound { what: "memory", name: name.to_owned() })
     }

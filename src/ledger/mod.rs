@@ -34,6 +34,7 @@ use crate::vector::UnitVector;
 pub(crate) use counters::{Counters, Sort as CounterSort};
 pub(crate) use erase::Erased;
 pub(crate) use inverse::inverse;
+pub(crate) use journal::Op;
 pub(crate) use supersede::Restored;
 
 /// A row that is to be: everything but what the ledger works out itself.

@@ -164,6 +164,20 @@ pub(crate) trait Rows: Read {
         })
     }
 
+    /// The blocks of f32 vectors of a walk.
+    fn vector_blocks(
+        &self,
+        walk: &Walk,
+        visit: &mut dyn FnMut(u32, At<'_>, &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.walk(Table::Vector, walk, &mut |key, bytes| {
+            let mut parts = Parts(key);
+            let place = index_of(&mut parts).and(parts.u32());
+            let block = place.ok_or_else(|| bad_key(Table::Vector, key))?;
+            visit(block, At::new(Table::Vector.name(), key), bytes)
+        })
+    }
+
     fn vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
         self.row(Table::Vitals, &keys::memory(ns, id), record::decode_vitals)
     }

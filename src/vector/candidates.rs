@@ -125,14 +125,38 @@ impl Ranking {
         query: &QueryCode,
         chunks: impl IntoIterator<Item = (u32, Codes<'a>, Option<&'a [u64]>)>,
     ) -> Self {
-        let mut all = Vec::new();
+        let mut all = Promises::new(query);
         for (first_slot, codes, visible) in chunks {
-            query.scan(codes, visible, |block| {
-                let rows = block.visible_rows();
-                all.extend(rows.map(|(row, bound)| Candidate::new(first_slot + row, bound)));
-            });
+            all.push_chunk(first_slot, codes, visible);
         }
-        all.into()
+        all.finish()
+    }
+}
+
+/// Collects every visible slot for a [`Ranking`], chunk by chunk, so that no chunk needs to stay.
+#[derive(Debug)]
+pub struct Promises<'q> {
+    query: &'q QueryCode,
+    all: Vec<Reverse<Candidate>>,
+}
+
+impl<'q> Promises<'q> {
+    /// An empty collector.
+    pub fn new(query: &'q QueryCode) -> Self {
+        Promises { query, all: Vec::new() }
+    }
+
+    /// Looks at a chunk, as [`Candidates::push_chunk`] does.
+    pub fn push_chunk(&mut self, first_slot: u32, codes: Codes<'_>, visible: Option<&[u64]>) {
+        self.query.scan(codes, visible, |block| {
+            let rows = block.visible_rows();
+            self.all.extend(rows.map(|(row, bound)| Reverse(Candidate::new(first_slot + row, bound))));
+        });
+    }
+
+    /// The slots in order of rank.
+    pub fn finish(self) -> Ranking {
+        Ranking(self.all.into())
     }
 }
 

@@ -22,7 +22,7 @@ mod tests;
 mod top;
 mod unit;
 
-pub use candidates::{Candidate, Candidates, Ranking};
+pub use candidates::{Candidate, Candidates, Promises, Ranking};
 pub use code::{CodeParams, encode};
 pub use kernel::{dot_f32, dot_f32_many, dot_i8, dot_i8_many, instruction_set};
 pub use scan::{Codes, QueryCode};

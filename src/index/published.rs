@@ -1,0 +1,308 @@
+//! The published state: what every reader of one commit shares, and the swap from one commit to the next.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::index::view::View;
+use crate::model::Time;
+use crate::record::SlotBlock;
+use crate::store::control::Clock;
+use crate::store::{IndexId, NsId, Rows, Snapshot, SpaceId, Table};
+
+/// Maps of views: a publish copies so many pointers and the maps of touched views.
+const SHARDS: usize = 64;
+
+/// A lock with a value. The shipped one is [`Parked`]; the model checker of the tests brings its own.
+pub(crate) trait Lock<T> {
+    /// Around a value.
+    fn new(value: T) -> Self;
+    /// Looks at the value, with others.
+    fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R;
+    /// Changes the value, alone.
+    fn write<R>(&self, change: impl FnOnce(&mut T) -> R) -> R;
+}
+
+/// A family of locks.
+pub(crate) trait Locks: 'static {
+    /// The lock of a value.
+    type Of<T: Send + Sync>: Lock<T>;
+}
+
+/// The locks of `parking_lot`.
+#[derive(Debug)]
+pub(crate) struct Parked;
+
+impl Locks for Parked {
+    type Of<T: Send + Sync> = parking_lot::RwLock<T>;
+}
+
+impl<T> Lock<T> for parking_lot::RwLock<T> {
+    fn new(value: T) -> Self {
+        parking_lot::RwLock::new(value)
+    }
+
+    fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        look(&parking_lot::RwLock::read(self))
+    }
+
+    fn write<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        change(&mut parking_lot::RwLock::write(self))
+    }
+}
+
+/// How many bytes the views of a published state may take together, and the clock that tells which of them was
+/// asked for least recently. Shared by all states of a database.
+#[derive(Debug)]
+pub(crate) struct ViewBudget {
+    bytes_max: usize,
+    ticks: AtomicU64,
+}
+
+impl ViewBudget {
+    /// A budget of `bytes_max` bytes.
+    pub(crate) fn new(bytes_max: usize) -> Arc<Self> {
+        Arc::new(ViewBudget { bytes_max, ticks: AtomicU64::new(1) })
+    }
+
+    fn touch(&self, view: &View) {
+        view.used.store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+type Shard = Arc<HashMap<IndexId, Arc<View>>>;
+
+/// The state of the store at one commit: the snapshot of the rows, and the views of the same commit, loaded when
+/// they are first asked for. An old state that a reader still holds keeps its views; the budget counts those of
+/// each state by itself, and so what can be reached from the current one.
+pub(crate) struct PublishedIn<L: Locks> {
+    snapshot: Arc<Snapshot>,
+    commit: u64,
+    committed_at: Time,
+    shards: [L::Of<Shard>; SHARDS],
+    /// Sum of the bytes of the views in the shards; whoever adds or removes one holds it.
+    kept_bytes: L::Of<usize>,
+    budget: Arc<ViewBudget>,
+}
+
+/// The published state with the locks that ship.
+pub(crate) type Published = PublishedIn<Parked>;
+
+impl<L: Locks> std::fmt::Debug for PublishedIn<L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Published").field("commit", &self.commit).finish_non_exhaustive()
+    }
+}
+
+impl<L: Locks> PublishedIn<L> {
+    /// The state of `snapshot`, whose clock row is `clock`, without any view yet.
+    pub(crate) fn first(snapshot: Arc<Snapshot>, clock: &Clock, budget: Arc<ViewBudget>) -> Self {
+        Self::with(snapshot, clock, budget, std::array::from_fn(|_| Shard::default()), 0)
+    }
+
+    fn with(
+        snapshot: Arc<Snapshot>,
+        clock: &Clock,
+        budget: Arc<ViewBudget>,
+        shards: [Shard; SHARDS],
+        kept: usize,
+    ) -> Self {
+        PublishedIn {
+            snapshot,
+            commit: clock.commit,
+            committed_at: Time::from_millis(clock.at_ms),
+            shards: shards.map(L::Of::new),
+            kept_bytes: L::Of::new(kept),
+            budget,
+        }
+    }
+
+    /// The state of the next commit: `changed` are all blocks of codes that it wrote, `dropped` the namespaces of
+    /// which it deleted rows. A view that can't be brought forward is loaded again by whoever asks for it.
+    pub(crate) fn next(
+        &self,
+        snapshot: Arc<Snapshot>,
+        clock: &Clock,
+        changed: &BTreeMap<(IndexId, u32), SlotBlock>,
+        dropped: &[NsId],
+    ) -> Self {
+        let (mut shards, mut kept) = self.kept_bytes.read(|kept| (self.images(), *kept));
+        if !dropped.is_empty() {
+            for shard in &mut shards {
+                if shard.keys().any(|index| dropped.contains(&index.ns)) {
+                    Arc::make_mut(shard).retain(|index, view| {
+                        let stays = !dropped.contains(&index.ns);
+                        kept -= if stays { 0 } else { view.bytes() };
+                        stays
+                    });
+                }
+            }
+        }
+        let mut blocks: BTreeMap<IndexId, Vec<(u32, &SlotBlock)>> = BTreeMap::new();
+        for ((index, block), value) in changed {
+            blocks.entry(*index).or_default().push((*block, value));
+        }
+        for (index, blocks) in blocks {
+            let Some(shard) = shards.get_mut(shard_of(index)) else { continue };
+            let Some(old) = shard.get(&index).cloned() else { continue };
+            let views = Arc::make_mut(shard);
+            kept -= old.bytes();
+            match snapshot.slot_head(index) {
+                Ok(head) => {
+                    let view = Arc::new(old.with_blocks(&blocks, head.len));
+                    kept += view.bytes();
+                    views.insert(index, view);
+                }
+                Err(_) => {
+                    views.remove(&index);
+                }
+            }
+        }
+        let next = Self::with(snapshot, clock, Arc::clone(&self.budget), shards, kept);
+        next.kept_bytes.write(|kept| next.evict(kept, 0));
+        next
+    }
+
+    /// The state after a compaction, which numbers slots anew: no view lives on.
+    pub(crate) fn after_compaction(&self, snapshot: Arc<Snapshot>, clock: &Clock) -> Self {
+        Self::first(snapshot, clock, Arc::clone(&self.budget))
+    }
+
+    /// The rows of the commit.
+    pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// Number of the commit.
+    pub(crate) fn commit(&self) -> u64 {
+        self.commit
+    }
+
+    /// Transaction time of the commit.
+    pub(crate) fn committed_at(&self) -> Time {
+        self.committed_at
+    }
+
+    /// Bytes of the views that are in memory.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.kept_bytes.read(|kept| *kept)
+    }
+
+    /// Dimensions of an embedding space.
+    ///
+    /// # Errors
+    /// `Corrupted` when there is no such space.
+    pub(crate) fn dim(&self, space: SpaceId) -> Result<usize> {
+        let row = self.snapshot.space(space)?.ok_or_else(|| {
+            Error::corrupted(Table::Space.name(), &space.0.to_be_bytes(), "an index lies in a space unknown")
+        })?;
+        Ok(row.dim as usize)
+    }
+
+    /// The view of an index, if it is in memory.
+    pub(crate) fn loaded(&self, index: IndexId) -> Option<Arc<View>> {
+        let view = self.shard(index)?.read(|shard| shard.get(&index).cloned())?;
+        self.budget.touch(&view);
+        Some(view)
+    }
+
+    /// The view of an index, read from the snapshot of this state when it is not in memory. It stays there for
+    /// others and for the states to come, unless it is larger than the whole budget.
+    ///
+    /// # Errors
+    /// Those of [`View::load`].
+    pub(crate) fn view(&self, index: IndexId) -> Result<Arc<View>> {
+        if let Some(view) = self.loaded(index) {
+            return Ok(view);
+        }
+        // Loaded outside every lock: two readers may do it at the same time, and the first one's stays.
+        let view = Arc::new(View::load(&self.snapshot, index, self.dim(index.space)?)?);
+        self.budget.touch(&view);
+        if view.bytes() > self.budget.bytes_max {
+            return Ok(view);
+        }
+        Ok(self.kept_bytes.write(|kept| {
+            if let Some(present) = self.loaded(index) {
+                return present;
+            }
+            self.evict(kept, view.bytes());
+            if let Some(shard) = self.shard(index) {
+                shard.write(|shard| Arc::make_mut(shard).insert(index, Arc::clone(&view)));
+                *kept += view.bytes();
+            }
+            view
+        }))
+    }
+
+    /// Drops the views that were asked for least recently until `bytes` more fit. It makes more room than that,
+    /// so that the look at all views is paid for by many insertions.
+    fn evict(&self, kept: &mut usize, bytes: usize) {
+        let most = self.budget.bytes_max;
+        if kept.saturating_add(bytes) <= most {
+            return;
+        }
+        let images = self.images();
+        let views = images.iter().flat_map(|shard| shard.iter());
+        let mut by_use: Vec<_> =
+            views.map(|(index, view)| (view.used.load(Ordering::Relaxed), *index, view.bytes())).collect();
+        by_use.sort_unstable();
+        // The images go first, or every map that changes would be copied.
+        drop(images);
+        let goal = (most - most / 8).saturating_sub(bytes);
+        for (_, index, freed) in by_use {
+            if *kept <= goal {
+                break;
+            }
+            if let Some(shard) = self.shard(index) {
+                shard.write(|shard| Arc::make_mut(shard).remove(&index));
+                *kept -= freed;
+            }
+        }
+    }
+
+    fn images(&self) -> [Shard; SHARDS] {
+        self.shards.each_ref().map(|shard| shard.read(Arc::clone))
+    }
+
+    fn shard(&self, index: IndexId) -> Option<&L::Of<Shard>> {
+        self.shards.get(shard_of(index))
+    }
+}
+
+/// Neighbouring partitions of a namespace lie in different shards.
+fn shard_of(index: IndexId) -> usize {
+    let mixed = index.ns.0.wrapping_mul(0x9E37_79B1) ^ index.part.0 ^ u32::from(index.space.0);
+    mixed as usize % SHARDS
+}
+
+/// The state that readers take and the writer replaces.
+pub(crate) struct CurrentIn<L: Locks> {
+    published: L::Of<Arc<PublishedIn<L>>>,
+}
+
+/// The current state with the locks that ship.
+pub(crate) type Current = CurrentIn<Parked>;
+
+impl<L: Locks> CurrentIn<L>
+where
+    PublishedIn<L>: Send + Sync,
+{
+    /// Begins with a state.
+    pub(crate) fn new(first: PublishedIn<L>) -> Self {
+        CurrentIn { published: L::Of::new(Arc::new(first)) }
+    }
+
+    /// The state of the last published commit.
+    pub(crate) fn read(&self) -> Arc<PublishedIn<L>> {
+        self.published.read(Arc::clone)
+    }
+
+    /// Puts `next` in place of the current state; readers who hold the old one keep it.
+    pub(crate) fn publish(&self, next: PublishedIn<L>) {
+        let next = Arc::new(next);
+        // What the swap gives back may be the last of its snapshot; it goes after the lock.
+        let old = self.published.write(|current| std::mem::replace(current, next));
+        drop(old);
+    }
+}

@@ -1,0 +1,154 @@
+//! Candidates on their f32 vectors: the exact half of a search.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::index::search::{Accept, Source};
+use crate::model::{Hit, MemoryId};
+use crate::record::{At, SlotBlockRef, read_vector, slots_per_block, vectors_per_block};
+use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
+use crate::vector::{Candidate, TopK, UnitVector, dot_f32};
+
+/// Scores slots exactly and keeps the best.
+pub(super) struct Ranker<'s> {
+    snapshot: &'s Snapshot,
+    sources: &'s [Source],
+    dim: usize,
+    query: &'s UnitVector,
+    top: TopK<MemoryId>,
+    ranked: u64,
+    vector: Vec<f32>,
+    /// The memories of the block of codes that was read last, for indexes without a view.
+    ids: Option<(IndexId, u32, Vec<MemoryId>)>,
+}
+
+impl<'s> Ranker<'s> {
+    pub(super) fn new(
+        snapshot: &'s Snapshot,
+        sources: &'s [Source],
+        dim: usize,
+        query: &'s UnitVector,
+        k: usize,
+    ) -> Self {
+        let (top, vector) = (TopK::new(k), Vec::with_capacity(dim));
+        Ranker { snapshot, sources, dim, query, top, ranked: 0, vector, ids: None }
+    }
+
+    /// Whether nothing with a score of at most `upper` can be among the best.
+    pub(super) fn is_done_at(&self, upper: f32) -> bool {
+        self.top.threshold().is_some_and(|worst| upper < worst)
+    }
+
+    /// How many were scored.
+    pub(super) fn ranked(&self) -> u64 {
+        self.ranked
+    }
+
+    /// The best, best first.
+    pub(super) fn into_hits(self) -> Vec<Hit> {
+        let best = self.top.into_sorted().into_iter();
+        best.map(|scored| Hit { id: scored.id, score: scored.score }).collect()
+    }
+
+    /// Scores a slot, by its number in the search, if its memory passes.
+    pub(super) fn score(&mut self, slot: u32, accept: Option<Accept<'_>>) -> Result<()> {
+        let (source, slot) = locate(self.sources, slot);
+        let id = self.id_of(source, slot)?;
+        if let Some(accept) = accept
+            && !accept(id)?
+        {
+            return Ok(());
+        }
+        self.score_at(source.index, slot, id)
+    }
+
+    /// Scores the slot of an index.
+    pub(super) fn score_at(&mut self, index: IndexId, slot: u32, id: MemoryId) -> Result<()> {
+        if !self.snapshot.vector(index, self.dim, slot, &mut self.vector)? {
+            return Err(no_vector(index, self.dim, slot));
+        }
+        self.push(id);
+        Ok(())
+    }
+
+    fn push(&mut self, id: MemoryId) {
+        self.ranked += 1;
+        self.top.push(dot_f32(self.query.as_slice(), &self.vector), id);
+    }
+
+    /// Scores all of `candidates` in the order of the blocks in which their vectors lie.
+    pub(super) fn blocks(&mut self, mut candidates: Vec<Candidate>) -> Result<()> {
+        candidates.sort_unstable_by_key(|candidate| candidate.slot);
+        let base_of = |candidate: &Candidate| locate(self.sources, candidate.slot).0.base;
+        for group in candidates.chunk_by(|a, b| base_of(a) == base_of(b)) {
+            let Some(first) = group.first() else { continue };
+            let (source, _) = locate(self.sources, first.slot);
+            self.blocks_of(source, group)?;
+        }
+        Ok(())
+    }
+
+    fn blocks_of(&mut self, source: &Source, group: &[Candidate]) -> Result<()> {
+        let per = vectors_per_block(self.dim) as u32;
+        let mut slots = group.iter().map(|candidate| candidate.slot - source.base).peekable();
+        let Some(first) = slots.peek().copied() else { return Ok(()) };
+        let walk =
+            Walk::prefix(&keys::index(source.index)).starting_at(&keys::block(source.index, first / per));
+        let snapshot = self.snapshot;
+        snapshot.vector_blocks(&walk, &mut |block, at, bytes| {
+            while let Some(slot) = slots.next_if(|slot| slot / per <= block) {
+                let position = (slot % per) as usize;
+                if slot / per < block || !read_vector(at, bytes, self.dim, position, &mut self.vector)? {
+                    return Err(no_vector(source.index, self.dim, slot));
+                }
+                let id = self.id_of(source, slot)?;
+                self.push(id);
+            }
+            Ok(if slots.peek().is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        match slots.next() {
+            Some(slot) => Err(no_vector(source.index, self.dim, slot)),
+            None => Ok(()),
+        }
+    }
+
+    /// The memory of a slot.
+    fn id_of(&mut self, source: &Source, slot: u32) -> Result<MemoryId> {
+        let found = match &source.view {
+            Some(view) => view.id(slot),
+            None => {
+                let per = slots_per_block(self.dim) as u32;
+                self.ids_of_block(source.index, slot / per)?.get((slot % per) as usize).copied()
+            }
+        };
+        found.ok_or_else(|| {
+            Error::corrupted(Table::Slot.name(), &keys::index(source.index), format!("slot {slot} is gone"))
+        })
+    }
+
+    fn ids_of_block(&mut self, index: IndexId, block: u32) -> Result<&[MemoryId]> {
+        if !matches!(&self.ids, Some((of, number, _)) if *of == index && *number == block) {
+            let key = keys::block(index, block);
+            let ids: Option<Vec<MemoryId>> = self.snapshot.row(Table::Slot, &key, |at: At<'_>, bytes| {
+                Ok(SlotBlockRef::open(at, self.dim, bytes)?.metas().map(|meta| meta.id).collect())
+            })?;
+            let ids = ids.unwrap_or_default();
+            self.ids = Some((index, block, ids));
+        }
+        Ok(self.ids.as_ref().map(|(_, _, ids)| ids.as_slice()).unwrap_or_default())
+    }
+}
+
+/// Source and slot in it of a number in the search.
+#[expect(clippy::expect_used, reason = "a candidate comes from one of the sources of its search")]
+fn locate(sources: &[Source], slot: u32) -> (&Source, u32) {
+    let at = sources.partition_point(|source| source.base <= slot);
+    let source = at.checked_sub(1).and_then(|at| sources.get(at)).expect("a source of the search");
+    (source, slot - source.base)
+}
+
+/// There is a code and no vector.
+fn no_vector(index: IndexId, dim: usize, slot: u32) -> Error {
+    let key = keys::block(index, slot / vectors_per_block(dim) as u32);
+    Error::corrupted(Table::Vector.name(), &key, format!("slot {slot} has a code and no vector"))
+}
