@@ -1,26 +1,56 @@
-#![doc = "An embedded memory database for AI agents."]
+#![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod engine;
 mod error;
 pub mod exchange;
+mod hygiene;
 mod index;
 mod ingest;
 mod ledger;
 pub mod limits;
-pub mod model;
+mod model;
 pub mod policy;
+mod recall;
 mod record;
 mod store;
 mod text;
 mod vector;
 
-pub use error::{Error, ErrorKind, Result};
-pub use model::{
-    Access, Actor, Attachment, AuthorKind, Content, Decision, Delta, Draft, Embed, Entity, Evidence, Expiry,
-    Field, Fields, Filter, Forgotten, Hint, Hit, Holder, HolderFate, IdSource, JournalRow, Kind, Link,
-    Memory, MemoryId, Namespace, Outcome, Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId,
-    RunId, Scope, SearchPlan, Significance, Span, State, Summary, SupersedeMode, Supersession, Tier, Time,
-    TimeRange, Tombstone, TombstoneReason, Vitals,
+pub use engine::{
+    Batch, Builder, Clock, CompactReport, Database, Forget, Kept, ManualClock, RestoreReport, Snapshot, SystemClock,
+    Undone, WriteOptions,
 };
+pub use error::{Error, ErrorKind, Result};
+pub use hygiene::{CheckOptions, CheckReport, ErasedProbe, Finding};
+pub use model::{
+    Access, Actor, Attachment, AuthorKind, Content, Decision, Delta, Draft, Embed, Entity, Evidence, Expiry, Field,
+    Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, JournalRow, Kind, Link, Memory, MemoryId, Namespace,
+    Outcome, Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId, RunId, Scope, SearchPlan, Significance,
+    Span, State, Summary, SupersedeMode, Supersession, Tier, Time, TimeRange, Tombstone, TombstoneReason, Vitals,
+};
+pub use recall::{Explanation, Got, History, MemoryStats, SearchResult, Stats};
 pub use store::Durability;
+
+/// The seam between the store and the disk, for the crash simulator and the fuzz targets of the project. Not part of
+/// what the versions of this crate promise.
+#[cfg(feature = "faults")]
+#[doc(hidden)]
+pub mod faults {
+    pub use crate::record::decode_any;
+    pub use crate::store::disk::Disk;
+    pub use redb::StorageBackend;
+}
+
+/// The pages of `docs/` whose examples are tests.
+#[cfg(doctest)]
+mod documentation {
+    #[doc = include_str!("../docs/policy.md")]
+    mod policy {}
+    #[doc = include_str!("../docs/design.md")]
+    mod design {}
+    #[doc = include_str!("../docs/format.md")]
+    mod format {}
+    #[doc = include_str!("../docs/architecture.md")]
+    mod architecture {}
+}

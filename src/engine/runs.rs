@@ -2,8 +2,7 @@
 
 use crate::engine::database::{Database, ONE};
 use crate::error::{Error, Result};
-use crate::ledger::{Op, Why};
-use crate::store::control::{CounterSort, TOTAL};
+use crate::ledger::{CounterSort, Op, TOTAL, Why};
 use crate::model::{Evidence, MemoryId, Namespace, RuleId, RunId, Tombstone, TombstoneReason};
 use crate::store::control::{RunRow, RunState};
 use crate::store::{NsId, Rows};

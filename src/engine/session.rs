@@ -35,17 +35,14 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) dropped: Vec<NsId>,
 }
 
-impl Session<'_, '_, '_> {
+impl<'a, 't> Session<'_, 'a, 't> {
     /// The desk of a namespace, which is made if need be. What came due there is settled first.
     pub(super) fn desk<'d>(
         &'d mut self,
         namespace: &'d Namespace,
         run: Option<RunId>,
         no_dedup: bool,
-    ) -> Result<Desk<'d, '_, '_>>
-    where
-        Self: 'd,
-    {
+    ) -> Result<Desk<'d, 'a, 't>> {
         let ns = open_namespace(self.ledger, namespace)?;
         let context = self.context(ns, run);
         self.ledger.settle(&context, SETTLE_PER_UNIT)?;

@@ -27,7 +27,7 @@ pub(crate) trait Lock<T> {
 /// A family of locks.
 pub(crate) trait Locks: 'static {
     /// The lock of a value.
-    type Of<T: Send + Sync>: Lock<T>;
+    type Of<T: Send + Sync>: Lock<T> + Send + Sync;
 }
 
 /// The locks of `parking_lot`.

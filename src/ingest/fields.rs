@@ -253,3 +253,62 @@ fn set<T>(place: &mut T, value: Option<T>) {
         *place = value;
     }
 }
+
+/// The fields of a memory as a caller would give them, those that are not set left out.
+pub(super) fn fields_of(memory: &crate::model::Memory) -> Fields {
+    let (vitals, content, access) = (&memory.vitals, &memory.content, &memory.access);
+    let summary = content.summary.as_deref().cloned().unwrap_or_default();
+    Fields {
+        kind: Some(memory.kind()),
+        tier: Some(vitals.tier),
+        significance: Some(vitals.significance),
+        importance: Some(vitals.importance),
+        confidence: vitals.confidence.into(),
+        reinforcement_count: Some(i64::from(vitals.reinforcement_count)),
+        last_reinforced_at: vitals.last_reinforced_at.into(),
+        pinned: Some(vitals.pinned),
+        admin_locked: Some(vitals.admin_locked),
+        system_locked: Some(vitals.system_locked),
+        metadata: Some(content.metadata.clone()),
+        scope_label: Some(content.scope_label.clone()),
+        channel: content.channel.clone().into(),
+        thread: content.thread.clone().into(),
+        session: content.session.clone().into(),
+        reply_to: content.reply_to.into(),
+        author_kind: content.author_kind.into(),
+        author_id: content.author_id.clone().into(),
+        event_type: content.event_type.clone().into(),
+        step: content.step.into(),
+        agent_id: content.agent_id.clone().into(),
+        attachments: Some(content.attachments.clone()),
+        embeds: Some(content.embeds.clone()),
+        family_id: content.family_id.into(),
+        aggregate_id: content.aggregate_id.into(),
+        topic: summary.topic.into(),
+        time_range: summary.time_range.into(),
+        bullet_events: summary.bullet_events.into(),
+        decisions: summary.decisions.into(),
+        open_loops: summary.open_loops.into(),
+        spam_patterns: summary.spam_patterns.into(),
+        series: Some(content.series.clone()),
+        resource: content.resource.clone().into(),
+        consolidated_from: Some(content.consolidated_from.clone()),
+        retrieval_count: Some(access.retrieval_count),
+        last_retrieved: access.last_retrieved.into(),
+        relevance_score_sum: Some(access.relevance_score_sum),
+        relevance_score_count: Some(access.relevance_score_count),
+        relevance_max: Some(access.relevance_max),
+        included_count_total: Some(access.included_count_total),
+        included_count_decay: Some(access.included_count_decay),
+        last_included_at: access.last_included_at.into(),
+        protected_until: access.protected_until.into(),
+        summarized_at: access.summarized_at.into(),
+        promoted_at: access.promoted_at.into(),
+        last_consolidated_at: access.last_consolidated_at.into(),
+        created_at: Some(vitals.created_at),
+        updated_at: Some(vitals.updated_at),
+        happened_at: vitals.happened_at.into(),
+        valid_from: vitals.times.valid_from.into(),
+        valid_to: vitals.times.valid_to.into(),
+    }
+}

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::ingest::Desk;
-use crate::ingest::fields::given_by_code;
+use crate::ingest::fields::{fields_of, given_by_code};
 use crate::ledger::Change;
-use crate::model::{Decision, Evidence, Fields, Memory, Outcome, RuleId, Tombstone, check_content};
+use crate::model::{Decision, Evidence, Memory, Outcome, RuleId, Tombstone, check_content};
 use crate::store::Rows;
 use crate::text::normal_form;
 
@@ -13,7 +13,7 @@ impl Desk<'_, '_, '_> {
     ///
     /// # Errors
     /// `Conflict` when the id was used and is gone, or a key belongs to another current row.
-    pub(crate) fn recreate(&mut self, mut memory: Memory, fields: &Fields) -> Result<Outcome> {
+    pub(crate) fn recreate(&mut self, mut memory: Memory) -> Result<Outcome> {
         let (ns, id) = (self.ns(), memory.id);
         let key = memory.keys.first().cloned();
         let partition = memory.partition.clone();
@@ -31,8 +31,9 @@ impl Desk<'_, '_, '_> {
             if let Some(vector) = &memory.vector {
                 memory.vitals.place.space = self.open_space(vector.len())?.0;
             }
+            let fields = fields_of(&memory);
             for holder in &mut memory.holders {
-                given_by_code(holder, fields, self.ledger.secret);
+                given_by_code(holder, &fields, self.ledger.secret);
             }
             self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new(memory)))?;
         }

@@ -53,9 +53,10 @@ impl<T> Field<T> {
     }
 }
 
-impl<T> From<T> for Field<T> {
-    fn from(value: T) -> Self {
-        Field::Value(value)
+impl<T> From<Option<T>> for Field<T> {
+    /// What is there is set; what is not there is not mentioned.
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Field::Absent, Field::Value)
     }
 }
 
