@@ -186,14 +186,18 @@ macro_rules! reads {
         impl Database {
             $($(#[$doc])*
             pub fn $name(&self, namespace: &Namespace, $($arg: $ty),*) -> Result<$out> {
-                self.read(|published, now| recall::$name(&Reader::new(published, now), namespace, $($arg),*))
+                self.read(|published, now| {
+                    Reader::open(published, namespace, &self.inner.secret, now)?.$name($($arg),*)
+                })
             })+
         }
 
         impl Snapshot {
             $($(#[$doc])*
             pub fn $name(&self, namespace: &Namespace, $($arg: $ty),*) -> Result<$out> {
-                self.read(|published, now| recall::$name(&Reader::new(published, now), namespace, $($arg),*))
+                self.read(|published, now| {
+                    Reader::open(published, namespace, &self.inner.secret, now)?.$name($($arg),*)
+                })
             })+
         }
     };
