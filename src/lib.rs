@@ -7,6 +7,7 @@ mod ledger;
 pub mod limits;
 pub mod model;
 pub mod policy;
+mod recall;
 mod record;
 mod store;
 mod text;
@@ -19,5 +20,9 @@ pub use model::{
     Memory, MemoryId, Namespace, Outcome, Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId,
     RunId, Scope, SearchPlan, Significance, Span, State, Summary, SupersedeMode, Supersession, Tier, Time,
     TimeRange, Tombstone, TombstoneReason, Vitals,
+};
+pub use recall::{
+    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, LocalStats, MemoryCounts,
+    MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats, VectorStats, Version,
 };
 pub use store::Durability;

@@ -27,7 +27,7 @@ pub(crate) trait Lock<T> {
 /// A family of locks.
 pub(crate) trait Locks: 'static {
     /// The lock of a value.
-    type Of<T: Send + Sync>: Lock<T>;
+    type Of<T: Send + Sync>: Lock<T> + Send + Sync;
 }
 
 /// The locks of `parking_lot`.
@@ -284,10 +284,7 @@ pub(crate) struct CurrentIn<L: Locks> {
 /// The current state with the locks that ship.
 pub(crate) type Current = CurrentIn<Parked>;
 
-impl<L: Locks> CurrentIn<L>
-where
-    PublishedIn<L>: Send + Sync,
-{
+impl<L: Locks> CurrentIn<L> {
     /// Begins with a state.
     pub(crate) fn new(first: PublishedIn<L>) -> Self {
         CurrentIn { published: L::Of::new(Arc::new(first)) }
