@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
+mod hygiene;
 mod index;
 mod ingest;
 mod ledger;
@@ -14,6 +15,7 @@ mod text;
 mod vector;
 
 pub use error::{Error, ErrorKind, Result};
+pub use hygiene::{CheckOptions, CheckReport, ErasedProbe, Finding};
 pub use model::{
     Access, Actor, Attachment, AuthorKind, Content, Decision, Delta, Draft, Embed, Entity, Evidence, Expiry,
     Field, Fields, Filter, Forgotten, Hint, Hit, Holder, HolderFate, IdSource, JournalRow, Kind, Link,
