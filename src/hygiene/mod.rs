@@ -13,6 +13,6 @@ mod erased;
 mod report;
 
 pub(crate) use check::check;
-pub(crate) use erased::check_erased;
 pub use erased::ErasedProbe;
+pub(crate) use erased::check_erased;
 pub use report::{CheckOptions, CheckReport, Finding};

@@ -21,5 +21,4 @@ pub(crate) mod slots;
 mod view;
 
 pub(crate) use published::{Current, Published, ViewBudget};
-pub(crate) use search::{Accept, Found, Target, nearest, rank_rows};
-pub(crate) use view::View;
+pub(crate) use search::{Found, Target, nearest, rank_rows};
