@@ -11,6 +11,8 @@
 pub(crate) mod check;
 pub(crate) mod erased;
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub use erased::ErasedProbe;
 pub use report::{CheckOptions, CheckReport, Finding};
