@@ -192,8 +192,8 @@ fn slots() -> Vec<(Code, Fault)> {
         case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 3, used: 3 })),
         case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 4, used: 2 })),
         case(Code::SlotHead, |tx| take(tx, Table::SlotHead, &keys::index(SHARED))),
-        slot(Code::SlotCode, |_, code| code[3] ^= 1),
-        slot(Code::SlotCode, |meta, _| meta.residual *= 1.5),
+        slot(Code::SlotValue, |_, code| code[3] ^= 1),
+        slot(Code::SlotValue, |meta, _| meta.residual *= 1.5),
         slot(Code::SlotBorn, |meta, _| meta.born = 1_000),
         slot(Code::SlotBorn, |meta, _| meta.died = 1),
         case(Code::VectorMissing, |tx| {
