@@ -11,6 +11,8 @@
 mod check;
 mod erased;
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use check::check;
 pub use erased::ErasedProbe;
