@@ -25,7 +25,9 @@ fn unit(mut vector: Vec<f32>) -> Vec<f32> {
 fn search_is_a_full_scan_at_every_k_filtered_or_not() {
     let mut next = numbers(7);
     let centers: Vec<Vec<f32>> = (0..40).map(|_| unit((0..DIM).map(|_| next()).collect())).collect();
-    let near = |center: &[f32], next: &mut dyn FnMut() -> f32| unit(center.iter().map(|v| v + 0.15 * next()).collect());
+    let near = |center: &[f32], next: &mut dyn FnMut() -> f32| {
+        unit(center.iter().map(|v| v + 0.15 * next()).collect())
+    };
     let rows: Vec<Vec<f32>> = (0..ROWS).map(|at| near(&centers[at % 40], &mut next)).collect();
     let folder = tempfile::tempdir().unwrap();
     let db = Database::builder().durability(Durability::Batch).open(folder.path().join("r.oub")).unwrap();
@@ -35,7 +37,8 @@ fn search_is_a_full_scan_at_every_k_filtered_or_not() {
     let everything = Filter::parse(r#"{"kind":"knowledge"}"#).unwrap();
     for at in 0..60 {
         let query = near(&centers[at % 40], &mut next);
-        let mut scores: Vec<f32> = rows.iter().map(|row| row.iter().zip(&query).map(|(a, b)| a * b).sum()).collect();
+        let mut scores: Vec<f32> =
+            rows.iter().map(|row| row.iter().zip(&query).map(|(a, b)| a * b).sum()).collect();
         scores.sort_unstable_by(|a, b| b.total_cmp(a));
         for k in [1, 5, 10, 50, 200] {
             let asked = Query::vector(query.clone()).k(k);
@@ -43,7 +46,11 @@ fn search_is_a_full_scan_at_every_k_filtered_or_not() {
                 let found = db.search(&ns, &asked).unwrap();
                 assert_eq!(found.hits.len(), k);
                 for (hit, best) in found.hits.iter().zip(&scores) {
-                    assert!((hit.score - best).abs() < 1e-5, "query {at}, k {k}: {} is not {best}", hit.score);
+                    assert!(
+                        (hit.score - best).abs() < 1e-5,
+                        "query {at}, k {k}: {} is not {best}",
+                        hit.score
+                    );
                 }
             }
         }

@@ -96,7 +96,8 @@ impl Desk<'_, '_, '_> {
         for (id, number) in self.ledger.tx.holders_of_tag(ns, tag)? {
             let Some(vitals) = self.ledger.tx.vitals(ns, id)? else { continue };
             let elsewhere = part.is_some_and(|part| part.0 != vitals.place.partition);
-            if !elsewhere && !(keep_pinned && vitals.is_protected()) {
+            let spared = keep_pinned && vitals.is_protected();
+            if !elsewhere && !spared {
                 doomed.push((id, number));
             }
         }
