@@ -39,7 +39,7 @@ pub use store::Durability;
 pub mod faults {
     pub use crate::record::decode_any;
     pub use crate::store::disk::Disk;
-    pub use redb::StorageBackend;
+    pub use redb::{BackendError, StorageBackend};
 }
 
 /// The pages of `docs/` whose examples are tests.
