@@ -106,7 +106,9 @@ fn plain_sum(bytes: &[u8]) -> u64 {
 #[target_feature(enable = "avx512f,avx512bw")]
 #[allow(unsafe_code)]
 unsafe fn wide_512(bytes: &[u8]) -> u64 {
-    use std::arch::x86_64::{_mm512_add_epi64, _mm512_loadu_si512, _mm512_reduce_add_epi64, _mm512_sad_epu8, _mm512_setzero_si512};
+    use std::arch::x86_64::{
+        _mm512_add_epi64, _mm512_loadu_si512, _mm512_reduce_add_epi64, _mm512_sad_epu8, _mm512_setzero_si512,
+    };
     let zero = _mm512_setzero_si512();
     let mut sums = [zero; 4];
     let chunks = bytes.chunks_exact(256);

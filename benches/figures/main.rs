@@ -3,7 +3,13 @@
 //! `cargo bench --bench figures` takes all of them; names as arguments take some: `import add threads search near
 //! open partitions stats size`.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, clippy::print_stderr)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 mod floor;
 mod sample;
@@ -83,7 +89,13 @@ fn import() {
         ratios.push(floor.as_secs_f64() / ours.as_secs_f64());
     }
     ratios.sort_by(f64::total_cmp);
-    row("import of 20,000 rows, batches of 1,000, `Fast`, against bare redb (median of 3)", shown.0, shown.1, ratios[1], "≥ 0.35");
+    row(
+        "import of 20,000 rows, batches of 1,000, `Fast`, against bare redb (median of 3)",
+        shown.0,
+        shown.1,
+        ratios[1],
+        "≥ 0.35",
+    );
 }
 
 fn add() {
@@ -100,7 +112,13 @@ fn add() {
         bare.push(time(|| floor.commit(&sample, 1_000 + at)).1);
     }
     let (ours, bare) = (p50(ours), p50(bare));
-    row("one `Safe` add, p50, against a bare two-phase commit of the same rows", us(ours), us(bare), ratio(ours, bare), "≤ 1.7");
+    row(
+        "one `Safe` add, p50, against a bare two-phase commit of the same rows",
+        us(ours),
+        us(bare),
+        ratio(ours, bare),
+        "≤ 1.7",
+    );
 }
 
 fn ratio(a: Duration, b: Duration) -> f64 {
@@ -119,7 +137,9 @@ fn threads() {
             std::thread::scope(|scope| {
                 for part in drafts[..rows].chunks(each) {
                     let (db, ns) = (&db, &ns);
-                    scope.spawn(move || part.iter().for_each(|draft| drop(db.add(ns, draft.clone()).unwrap())));
+                    scope.spawn(move || {
+                        part.iter().for_each(|draft| drop(db.add(ns, draft.clone()).unwrap()))
+                    });
                 }
             });
         });
@@ -160,7 +180,13 @@ fn search() {
     }
     let (ours, floor) = (p50(ours), p50(floor));
     println!("| recall@10 of 100 of these queries, by distance | {} | 1 | | = 1 |", right as f64 / 1_000.0);
-    row("exact search, 10,000 × 384, k = 10, p50 of 1,000, against summing the same 3.84 MB", us(ours), us(floor), ratio(ours, floor), "≤ 2");
+    row(
+        "exact search, 10,000 × 384, k = 10, p50 of 1,000, against summing the same 3.84 MB",
+        us(ours),
+        us(floor),
+        ratio(ours, floor),
+        "≤ 2",
+    );
 }
 
 fn near() {
@@ -175,7 +201,13 @@ fn near() {
         floor.push(time(|| std::hint::black_box(floor::f32_scan(&flat, &query))).1);
     }
     let (ours, floor) = (p50(ours), p50(floor));
-    row("the same on near-equal vectors (cosine ≥ 0.99) against a plain f32 scan", us(ours), us(floor), ratio(ours, floor), "≤ 3");
+    row(
+        "the same on near-equal vectors (cosine ≥ 0.99) against a plain f32 scan",
+        us(ours),
+        us(floor),
+        ratio(ours, floor),
+        "≤ 3",
+    );
 }
 
 fn open() {
@@ -206,9 +238,21 @@ fn open() {
         db.close().unwrap();
     }
     let (ours, bare) = (p50(ours), p50(bare));
-    row("open of a 100,000-row file against a bare redb open of it", us(ours), us(bare), ratio(ours, bare), "≤ 2");
+    row(
+        "open of a 100,000-row file against a bare redb open of it",
+        us(ours),
+        us(bare),
+        ratio(ours, bare),
+        "≤ 2",
+    );
     let (first, first_small) = (p50(first), p50(first_small));
-    row("then the first search in a partition of 1,000, against a file of just those", us(first), us(first_small), ratio(first, first_small), "≤ 1.5");
+    row(
+        "then the first search in a partition of 1,000, against a file of just those",
+        us(first),
+        us(first_small),
+        ratio(first, first_small),
+        "≤ 1.5",
+    );
 }
 
 fn partitions() {
@@ -232,7 +276,13 @@ fn partitions() {
         p50((0..9).map(|_| time(|| Database::open(path).unwrap().close().unwrap()).1).collect())
     };
     let (ours, floor) = (opened(&many), opened(&one));
-    row("open and close with 10,000 partitions of 20 rows against one partition of as many", us(ours), us(floor), ratio(ours, floor), "≤ 1.5");
+    row(
+        "open and close with 10,000 partitions of 20 rows against one partition of as many",
+        us(ours),
+        us(floor),
+        ratio(ours, floor),
+        "≤ 1.5",
+    );
     let db = Database::open(&many).unwrap();
     let codes = sample.codes();
     let asked = |at: usize| Query::vector(sample.vectors[at].clone()).scope(Scope::Any);
@@ -240,7 +290,13 @@ fn partitions() {
     db.close().unwrap();
     let scan = floor::block_scan(&many);
     let sum = p50((0..20).map(|_| time(|| std::hint::black_box(floor::sum_bytes(&codes))).1).collect());
-    row("`Any` search over them against reading the same blocks from redb", us(found), us(scan), ratio(found, scan), "≤ 3");
+    row(
+        "`Any` search over them against reading the same blocks from redb",
+        us(found),
+        us(scan),
+        ratio(found, scan),
+        "≤ 3",
+    );
     println!("| (summing their codes in memory takes {}) | | | | |", us(sum));
 }
 
@@ -260,7 +316,13 @@ fn size() {
     let payload = sample.payload_bytes() as f64;
     let whole = db.compact().unwrap().bytes_after;
     let mib = |bytes: f64| format!("{:.1} MiB", bytes / (1 << 20) as f64);
-    row("file after `compact` against text + metadata + f32 + codes", mib(whole as f64), mib(payload), whole as f64 / payload, "≤ 1.6");
+    row(
+        "file after `compact` against text + metadata + f32 + codes",
+        mib(whole as f64),
+        mib(payload),
+        whole as f64 / payload,
+        "≤ 1.6",
+    );
     floor::by_table(&folder.path().join("a"), &db);
     let db = Database::open(folder.path().join("a")).unwrap();
     let mut rng = Rng(3);
@@ -275,7 +337,13 @@ fn size() {
     let names = names.split_off(names.len().saturating_sub(10_000));
     db.forget(&ns, Forget::names(names)).unwrap();
     let half = db.compact().unwrap().bytes_after;
-    row("after forgetting a random half and `compact`, against before", mib(half as f64), mib(whole as f64), half as f64 / whole as f64, "≤ 0.6");
+    row(
+        "after forgetting a random half and `compact`, against before",
+        mib(half as f64),
+        mib(whole as f64),
+        half as f64 / whole as f64,
+        "≤ 0.6",
+    );
     db.close().unwrap();
     let db = Database::open(folder.path().join("a")).unwrap();
     floor::by_table(&folder.path().join("a"), &db);

@@ -32,8 +32,8 @@ pub struct Sample {
 }
 
 const WORDS: [&str; 24] = [
-    "the", "gateway", "answers", "late", "when", "queue", "grows", "Ann", "prefers", "tea", "over", "coffee", "deploy",
-    "failed", "on", "main", "because", "of", "a", "missing", "library", "and", "was", "repaired",
+    "the", "gateway", "answers", "late", "when", "queue", "grows", "Ann", "prefers", "tea", "over", "coffee",
+    "deploy", "failed", "on", "main", "because", "of", "a", "missing", "library", "and", "was", "repaired",
 ];
 
 fn unit(mut vector: Vec<f32>) -> Vec<f32> {
@@ -99,7 +99,9 @@ impl Sample {
     pub fn payload_bytes(&self) -> usize {
         let text: usize = self.texts.iter().map(String::len).sum();
         let around: usize = (0..self.texts.len())
-            .map(|at| Sample::metadata(at).to_string().len() + Sample::key(at).len() + Sample::tag(at).len() + 5)
+            .map(|at| {
+                Sample::metadata(at).to_string().len() + Sample::key(at).len() + Sample::tag(at).len() + 5
+            })
             .sum();
         text + around + self.vectors.len() * DIM * 5
     }

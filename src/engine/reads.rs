@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::engine::database::{Database, Inner};
 use crate::error::{Error, Result};
-use crate::hygiene::{CheckOptions, CheckReport, check};
+use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
 use crate::index::Published;
 use crate::limits::PAGE_MAX;
 use crate::model::{
@@ -104,13 +104,19 @@ impl Database {
         }
     }
 
-    pub(super) fn ids_matching(&self, namespace: &Namespace, filter: &Filter, scope: &Scope) -> Result<Vec<MemoryId>> {
+    pub(super) fn ids_matching(
+        &self,
+        namespace: &Namespace,
+        filter: &Filter,
+        scope: &Scope,
+    ) -> Result<Vec<MemoryId>> {
         self.read(|published, now| {
             let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
             let (mut ids, mut cursor) = (Vec::new(), None);
             loop {
                 let (scope, filter) = (scope.clone(), Some(filter.clone()));
-                let request = PageRequest { scope, filter, limit: PAGE_MAX, cursor, ..PageRequest::default() };
+                let request =
+                    PageRequest { scope, filter, limit: PAGE_MAX, cursor, ..PageRequest::default() };
                 let page = reader.list(&request)?;
                 ids.extend(page.items.iter().map(|memory| memory.id));
                 cursor = page.next;
@@ -202,7 +208,14 @@ impl Database {
     /// # Errors
     /// `Closed`, `Retry`. Damage is a finding, not an error.
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport> {
-        self.read(|published, _| check(published.snapshot(), options))
+        self.read(|published, _| {
+            let mut report = check(published.snapshot(), options)?;
+            if !options.erased.is_empty() {
+                let file = self.inner.store.bytes()?;
+                check_erased(published.snapshot(), self.path(), file, &options.erased, &mut report)?;
+            }
+            Ok(report)
+        })
     }
 }
 
@@ -273,4 +286,3 @@ reads! {
     /// `NotFound` when nothing is known of it.
     explain(name: &str) -> Explanation;
 }
-

@@ -63,7 +63,8 @@ impl Database {
         let mut undone = Undone::default();
         loop {
             let namespace = namespace.clone();
-            let step = self.submit(ONE, move |session| session.desk(&namespace, None, false)?.undo_import(run))?;
+            let step =
+                self.submit(ONE, move |session| session.desk(&namespace, None, false)?.undo_import(run))?;
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;

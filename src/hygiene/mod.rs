@@ -8,9 +8,11 @@
 //!
 //! This room opens no file and reads no clock: it is handed a snapshot, and the bytes of the file as a reader.
 
-pub(crate) mod check;
-pub(crate) mod erased;
+mod check;
+mod erased;
 mod report;
 
+pub(crate) use check::check;
+pub(crate) use erased::check_erased;
 pub use erased::ErasedProbe;
 pub use report::{CheckOptions, CheckReport, Finding};

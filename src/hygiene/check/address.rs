@@ -1,8 +1,8 @@
 //! Shape of a key, table by table, and whose it is.
 
-use crate::ledger::CounterSort;
-use crate::ledger::counters::TOTAL;
 use crate::model::{Namespace, Partition, Tier};
+use crate::store::control::CounterSort;
+use crate::store::control::TOTAL;
 use crate::store::keys::Parts;
 use crate::store::{CLOCK, IDENTITY, IndexId, Junction, NsId, PartId, SpaceId, Table};
 

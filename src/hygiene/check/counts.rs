@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::Result;
 use crate::hygiene::check::Check;
 use crate::hygiene::report::Code;
-use crate::ledger::CounterSort;
-use crate::ledger::counters::TOTAL;
 use crate::ledger::derived::counted_in;
 use crate::model::{Content, Tier, Vitals};
 use crate::record::{At, decode_meta};
 use crate::store::control::CounterRow;
+use crate::store::control::CounterSort;
+use crate::store::control::TOTAL;
 use crate::store::keys::{self, Parts};
 use crate::store::{NsId, PartId, Table};
 
