@@ -141,7 +141,7 @@ pub fn seen(db: &Database) -> Result<Vec<String>> {
     for namespace in db.namespaces()? {
         lines.push(format!("namespace {namespace}"));
         for id in ids(db, &namespace)? {
-            let Got::Memory(mut memory) = db.get_with_vector(&namespace, &id)? else {
+            let Got::Memory(mut memory) = db.get(&namespace, &id, true)? else {
                 return Err(Error::Conflict { what: id, why: "is listed, and is a tombstone".to_owned() });
             };
             find(db, &namespace, &memory)?;
