@@ -4,7 +4,7 @@ use crate::engine::database::{Database, ONE};
 use crate::error::{Error, Result};
 use crate::ledger::{Op, Why};
 use crate::model::{Evidence, MemoryId, Namespace, RuleId, RunId, Tombstone, TombstoneReason};
-use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL};
+use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
 
 /// Rows that one slice of a drop deletes.
@@ -90,7 +90,7 @@ impl Database {
             let rows = (count(CounterSort::Vectors)? + count(CounterSort::Pending)?).unsigned_abs();
             tx.delete_namespace(name.as_str())?;
             row.dropping = true;
-            tx.put_namespace(&hidden(ns), &row)?;
+            tx.put_namespace(&dropped_name(ns), &row)?;
             session.ledger.counters.forget(ns);
             session.dropped.push(ns);
             let context = session.context(DROPPED, None);
@@ -133,7 +133,7 @@ impl Database {
             let gone = self.submit(ONE, move |session| {
                 let gone = session.ledger.tx.delete_rows_of(ns, DROP_SLICE)?;
                 if gone == 0 {
-                    session.ledger.tx.delete_namespace(&hidden(ns))?;
+                    session.ledger.tx.delete_namespace(&dropped_name(ns))?;
                 }
                 session.dropped.push(ns);
                 Ok(gone)
@@ -143,9 +143,4 @@ impl Database {
             }
         }
     }
-}
-
-/// The name of a namespace that is being dropped: no caller can write one with a NUL.
-fn hidden(ns: NsId) -> String {
-    format!("\0{}", ns.0)
 }

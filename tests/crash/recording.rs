@@ -110,7 +110,8 @@ impl<'s> Recording<'s> {
         if !self.seen[allowed.clone()].contains(&found) {
             let known = self.seen.iter().position(|seen| *seen == found);
             let wanted = &self.seen[*allowed.start()];
-            panic!("{}: state {known:?} instead of {allowed:?}\nfound {found:#?}\nwanted {wanted:#?}", place());
+            let difference = difference(&found, wanted);
+            panic!("{}: state {known:?} instead of {allowed:?}\n{difference}", place());
         }
         // The recovery is a story of its own, in which the power may fail as well.
         if at.is_multiple_of(16) && seed == 0 {
@@ -146,4 +147,15 @@ pub fn name(change: &Change) -> String {
         Change::Write { file, offset, bytes } => format!("write of {} bytes at {offset} of file {file}", bytes.len()),
         other => format!("{other:?}"),
     }
+}
+
+/// The lines that only one of two states has.
+pub fn difference(found: &Seen, wanted: &Seen) -> String {
+    const CHARS_MAX: usize = 400;
+    let (found, wanted) = (found.as_deref().unwrap_or_default(), wanted.as_deref().unwrap_or_default());
+    let only = |sign: &str, some: &[String], others: &[String]| -> String {
+        let lines = some.iter().filter(|line| !others.contains(line));
+        lines.map(|line| format!("{sign} {}\n", line.chars().take(CHARS_MAX).collect::<String>())).collect()
+    };
+    only("+", found, wanted) + &only("-", wanted, found)
 }

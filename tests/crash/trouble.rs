@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use oubliette::{Durability, Error, ErrorKind, Result};
 
 use super::disk::{Plan, Site};
-use super::recording::{Recording, Seen};
+use super::recording::{Recording, Seen, difference};
 use super::world::{World, seen_in};
 
 /// Times that a step is tried before it counts as one that never succeeds.
@@ -125,7 +125,8 @@ impl Telling<'_> {
         let lossy = self.recording.durability == Durability::Batch;
         if !lossy && why.kind() == ErrorKind::Retry {
             let said = "an error that says nothing was written";
-            assert!(found == seen[number], "{}: step {number}: {said}: {why}\n{found:#?}", self.place());
+            let differs = difference(&found, &seen[number]);
+            assert!(found == seen[number], "{}: step {number}: {said}: {why}\n{differs}", self.place());
         }
         if found == seen[number] {
             return number;
@@ -133,7 +134,8 @@ impl Telling<'_> {
         let least = if lossy { self.least } else { number };
         let states = (least..=number + 1).rev();
         let state = states.into_iter().find(|state| seen[*state] == found);
-        state.unwrap_or_else(|| panic!("{}: step {number} left half of itself: {why}\n{found:#?}", self.place()))
+        let differs = difference(&found, &seen[number]);
+        state.unwrap_or_else(|| panic!("{}: step {number} left half of itself: {why}\n{differs}", self.place()))
     }
 
     fn expect(&self, when: &str, found: Result<Seen>, least: usize, most: usize) {
@@ -141,6 +143,7 @@ impl Telling<'_> {
         let seen = &self.recording.seen;
         let known = seen.iter().position(|state| *state == found);
         let right = seen[least..=most].contains(&found);
-        assert!(right, "{}, {when}: state {known:?} instead of {least}..={most}\n{found:#?}", self.place());
+        let differs = difference(&found, &seen[least]);
+        assert!(right, "{}, {when}: state {known:?} instead of {least}..={most}\n{differs}", self.place());
     }
 }
