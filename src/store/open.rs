@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase};
@@ -54,6 +55,8 @@ pub(crate) struct Store {
     handle: RwLock<Option<Handle>>,
     /// One writer at a time; compaction takes the same lock.
     pub(super) writer: Mutex<()>,
+    /// The file may be under its name only until the power fails: no commit counts before the folder is synced.
+    pub(super) name_unsynced: AtomicBool,
 }
 
 /// What a write transaction gave back.
@@ -78,8 +81,11 @@ impl Store {
             create(disk.as_ref(), &options)?;
         }
         let handle = open_handle(disk.as_ref(), &options, &options.path)?;
-        let store = Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()) };
+        let name_unsynced = AtomicBool::new(!options.read_only);
+        let store = Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()), name_unsynced };
         store.check_format()?;
+        // Whoever made the file may have been stopped before it could sync its name.
+        store.sync_name()?;
         Ok(store)
     }
 
@@ -146,12 +152,23 @@ impl Store {
         self.write_locked(durability, unit)
     }
 
+    /// Makes the name of the file durable, where that is still to do.
+    pub(super) fn sync_name(&self) -> Result<()> {
+        if self.name_unsynced.load(Ordering::SeqCst) {
+            let path = &self.options.path;
+            self.disk.sync_folder(path).map_err(|why| io("sync the folder of", path, why))?;
+            self.name_unsynced.store(false, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
     /// [`Store::write`] for whoever holds the writer's lock.
     pub(super) fn write_locked<R>(
         &self,
         durability: Durability,
         unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
     ) -> Result<Written<R>> {
+        self.sync_name()?;
         let result = {
             let guard = self.handle.read();
             match guard.as_ref() {
@@ -267,8 +284,7 @@ fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other.map_err(|why| io("remove", &draft, why)),
     };
-    linked.and(removed)?;
-    disk.sync_folder(&options.path).map_err(|why| io("sync the folder of", &options.path, why))
+    linked.and(removed)
 }
 
 /// A name beside `path` that no other process makes at the same time: the secret is random.
