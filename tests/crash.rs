@@ -94,12 +94,14 @@ fn fail(durability: Durability) {
         Some(_) => {
             recording.fail_everywhere(Site::Change, 0, 1, &FAULTS) + recording.fail_everywhere(Site::Read, 0, 1, &FAULTS)
         }
-        // Each operation once refuses and once is full, in turn for a moment and for good.
+        // One operation refuses for a moment and is full for good, the next one the other way round. Of the hundreds of
+        // like writes of a compaction some are left to the campaign.
         None => {
             let [a, b, c, d] = FAULTS;
-            recording.fail_everywhere(Site::Change, 0, 2, &[a, b])
-                + recording.fail_everywhere(Site::Change, 1, 2, &[c, d])
-                + recording.fail_everywhere(Site::Read, 0, 7, &[a])
+            let stride = 1 + recording.tape.len() as u64 / 100;
+            recording.fail_everywhere(Site::Change, 0, 2 * stride, &[a, b])
+                + recording.fail_everywhere(Site::Change, stride, 2 * stride, &[c, d])
+                + recording.fail_everywhere(Site::Read, 0, 11, &[a])
         }
     });
 }

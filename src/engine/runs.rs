@@ -9,6 +9,8 @@ use crate::store::{NsId, Rows};
 
 /// Rows that one slice of a drop deletes.
 const DROP_SLICE: usize = 10_000;
+/// How often a slice is tried again that the storage refuses.
+const DROP_TRIES: u32 = 3;
 
 /// What taking a run back did (MODEL-33).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,7 +129,10 @@ impl Database {
         Ok(())
     }
 
+    /// Deletes the rows of a hidden namespace. It is gone for every reader already, so a slice that the storage refuses
+    /// is tried again here: the caller could not, for the name is free.
     fn delete_rows(&self, ns: NsId) -> Result<()> {
+        let mut refused = 0;
         loop {
             let gone = self.submit(ONE, move |session| {
                 let gone = session.ledger.tx.delete_rows_of(ns, DROP_SLICE)?;
@@ -136,9 +141,12 @@ impl Database {
                 }
                 session.dropped.push(ns);
                 Ok(gone)
-            })?;
-            if gone == 0 {
-                return Ok(());
+            });
+            match gone {
+                Ok(0) => return Ok(()),
+                Ok(_) => refused = 0,
+                Err(Error::Retry { .. }) if refused < DROP_TRIES => refused += 1,
+                Err(why) => return Err(why),
             }
         }
     }

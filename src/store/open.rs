@@ -46,6 +46,8 @@ pub(crate) struct Options {
 enum Handle {
     Write(Database),
     Read(ReadOnlyDatabase),
+    /// The file could not be opened again after a failure.
+    Lost,
 }
 
 /// The open file.
@@ -65,6 +67,21 @@ pub(crate) struct Written<R> {
     pub(crate) value: R,
     /// The blocks of codes that changed.
     pub(crate) slots: BTreeMap<(IndexId, u32), SlotBlock>,
+    /// Whether the file had to be opened again meanwhile: snapshots taken before are of no use.
+    pub(crate) reopened: bool,
+}
+
+/// A write transaction that did not end well.
+pub(super) struct Failed<R> {
+    why: Error,
+    /// What it wrote, and the number of its commit, when only the commit itself failed: the file may hold it.
+    unsure: Option<(Written<R>, u64)>,
+}
+
+impl<R> From<Error> for Failed<R> {
+    fn from(why: Error) -> Self {
+        Failed { why, unsure: None }
+    }
 }
 
 impl Store {
@@ -139,6 +156,7 @@ impl Store {
         let txn = match guard.as_ref() {
             Some(Handle::Write(db)) => fenced(FILE, &[], || db.begin_read())?,
             Some(Handle::Read(db)) => fenced(FILE, &[], || db.begin_read())?,
+            Some(Handle::Lost) => return Err(lost()),
             None => return Err(Error::Closed),
         };
         Ok(Snapshot::new(txn))
@@ -174,22 +192,44 @@ impl Store {
         durability: Durability,
         unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
     ) -> Result<Written<R>> {
+        if matches!(*self.handle.read(), Some(Handle::Lost)) {
+            self.reopen()?;
+        }
         self.sync_name()?;
         let result = {
             let guard = self.handle.read();
             match guard.as_ref() {
-                Some(Handle::Write(db)) => transact(db, durability, unit),
+                Some(Handle::Write(db)) => attempt(db, durability, unit),
                 Some(Handle::Read(_)) => return Err(Error::ReadOnly),
+                Some(Handle::Lost) => return Err(lost()),
                 None => return Err(Error::Closed),
             }
         };
         match result {
-            Err(Error::Retry { why }) => {
+            Ok(written) => Ok(written),
+            Err(Failed { why: Error::Retry { why }, unsure }) => {
                 self.reopen()?;
-                Err(Error::Retry { why })
+                let unflushed = if durability == Durability::Batch { "; commits since the last flush are lost" } else { "" };
+                self.settle(unsure)?.ok_or_else(|| Error::Retry { why: why + unflushed })
             }
-            other => other,
+            Err(Failed { why, .. }) => Err(why),
         }
+    }
+
+    /// What a failed commit came to, now that the file is open again: it counts if the file holds it, once that is
+    /// synced; it is gone without a trace if not.
+    fn settle<R>(&self, unsure: Option<(Written<R>, u64)>) -> Result<Option<Written<R>>> {
+        let Some((written, commit)) = unsure else { return Ok(None) };
+        let unknown = |why: Error| Error::Unavailable { why: format!("the last write may be there or not: {why}") };
+        let found = self.snapshot().and_then(|snapshot| snapshot.clock()).map_err(unknown)?;
+        if found.commit != commit {
+            return Ok(None);
+        }
+        let guard = self.handle.read();
+        if let Some(Handle::Write(db)) = guard.as_ref() {
+            transact(db, Durability::Safe, |_| Ok(())).map_err(unknown)?;
+        }
+        Ok(Some(Written { reopened: true, ..written }))
     }
 
     /// Opens the file again: a failed commit leaves redb's handle unusable. Snapshots taken before fail with
@@ -197,8 +237,11 @@ impl Store {
     fn reopen(&self) -> Result<()> {
         let mut guard = self.handle.write();
         // The file's lock goes with the old handle, so that must go first.
-        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| guard.take()));
-        drop(dropped);
+        let old = guard.replace(Handle::Lost);
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(old)));
+        if dropped.is_err() {
+            tracing::warn!("the key-value store panicked while it let go of a file that failed");
+        }
         match open_handle(self.disk.as_ref(), &self.options, &self.options.path) {
             Ok(handle) => {
                 *guard = Some(handle);
@@ -225,9 +268,13 @@ impl Store {
         match self.handle.write().take() {
             Some(Handle::Write(db)) => fenced(FILE, &[], || db.close().map_err(closing)),
             Some(Handle::Read(db)) => fenced(FILE, &[], || db.close().map_err(closing)),
-            None => Ok(()),
+            Some(Handle::Lost) | None => Ok(()),
         }
     }
+}
+
+fn lost() -> Error {
+    Error::Unavailable { why: "the file could not be opened again after a failure".to_owned() }
 }
 
 pub(super) fn closing(why: DatabaseError) -> redb::StorageError {
@@ -242,6 +289,14 @@ pub(super) fn transact<R>(
     durability: Durability,
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
 ) -> Result<Written<R>> {
+    attempt(db, durability, unit).map_err(|failed| failed.why)
+}
+
+fn attempt<R>(
+    db: &Database,
+    durability: Durability,
+    unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
+) -> Result<Written<R>, Failed<R>> {
     let mut txn = fenced(FILE, &[], || db.begin_write())?;
     let level = match durability {
         Durability::Safe | Durability::Fast => redb::Durability::Immediate,
@@ -252,17 +307,23 @@ pub(super) fn transact<R>(
     txn.set_quick_repair(durability == Durability::Safe);
     let result = {
         let mut tx = WriteTx::new(&txn);
-        unit(&mut tx).and_then(|value| Ok(Written { value, slots: tx.flush()? }))
+        unit(&mut tx).and_then(|value| {
+            let written = Written { value, slots: tx.flush()?, reopened: false };
+            Ok((written, tx.clock()?.commit))
+        })
     };
     match result {
-        Ok(written) => fenced(FILE, &[], || txn.commit()).map(|()| written),
+        Ok((written, commit)) => match fenced(FILE, &[], || txn.commit()) {
+            Ok(()) => Ok(written),
+            Err(why) => Err(Failed { why, unsure: Some((written, commit)) }),
+        },
         Err(why) => {
             // A failing disk can fail the abort as well; the transaction is gone either way, and the handle is
             // opened again where the storage was to blame.
             let aborted = fenced(FILE, &[], || txn.abort());
             Err(match aborted {
-                Ok(()) => why,
-                Err(fault) => fault,
+                Ok(()) => why.into(),
+                Err(fault) => fault.into(),
             })
         }
     }

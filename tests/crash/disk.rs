@@ -447,3 +447,10 @@ impl StorageBackend for SimFile {
         self.close().map_err(BackendError::Io)
     }
 }
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        // As with a real file: no lock outlives its handle.
+        let _ = StorageBackend::close(self);
+    }
+}

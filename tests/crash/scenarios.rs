@@ -99,15 +99,15 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "create_with_dimensions",
         before: nothing,
-        steps: &[flushing(|w| {
-            // Two commits: the file, and its dimensions.
-            w.db = Some(w.builder().open(super::world::FILE)?);
-            Ok(())
-        }), step(|w| {
-            w.close()?;
-            w.db = Some(w.builder().dimensions(DIM).open(super::world::FILE)?);
-            Ok(())
-        })],
+        steps: &[
+            OPEN,
+            CLOSE,
+            step(|w| {
+                w.db = None;
+                w.db = Some(w.builder().dimensions(DIM).open(super::world::FILE)?);
+                Ok(())
+            }),
+        ],
     },
     Scenario {
         name: "first_add",

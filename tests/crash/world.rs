@@ -76,6 +76,7 @@ impl World {
     }
 
     pub fn open(&mut self) -> Result<()> {
+        self.db = None;
         self.db = Some(self.builder().open(FILE)?);
         Ok(())
     }
