@@ -49,7 +49,7 @@ fn v204_forgetting_a_tag_takes_rows_in_any_state() {
         assert_eq!(world.tombstone(id).reason, TombstoneReason::ForgetByTag);
     }
     assert_eq!(world.row(new.id).content.tags.len(), 0, "what the holder had brought along is gone as well");
-    assert!(world.db.get(&other, &theirs.id.to_string()).is_ok());
+    assert!(world.db.get(&other, &theirs.id.to_string(), false).is_ok());
     let theirs = world.db.list(&other, &oubliette::PageRequest::default()).unwrap().items;
     assert_eq!(theirs.len(), 1, "the other namespace is untouched");
 }

@@ -151,7 +151,7 @@ impl World {
     }
 
     pub(crate) fn get(&self, name: impl ToString) -> Result<Got> {
-        self.db.get(&self.ns, &name.to_string())
+        self.db.get(&self.ns, &name.to_string(), false)
     }
 
     /// The memory with an id or key, which must be there.
