@@ -61,7 +61,8 @@ impl Desk<'_, '_, '_> {
                     });
                 }
                 OnKey::Reinforce => {
-                    self.apply(RuleId::KEY, Change::Reinforce { id, by: 1, expires_at: None })?;
+                    let change = self.use_of(id, 1)?;
+                    self.apply(RuleId::KEY, change)?;
                     let decided = (Decision::Reinforced, RuleId::KEY);
                     return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
                 }

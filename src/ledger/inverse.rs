@@ -25,7 +25,7 @@ pub(crate) fn inverse(
             Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason: Some(reason) })
         }
         Op::Supersede => Some(Change::Restore { id: subject }),
-        Op::Reinforce => Some(Change::Reinforce { id: subject, by: -1, expires_at: None }),
+        Op::Reinforce => Some(Change::Reinforce { id: subject, by: -1, expires_at: None, confidence: None }),
         Op::Update | Op::Restore | Op::Remove | Op::Detach | Op::DropNamespace => None,
     }
 }
