@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::ingest::Desk;
-use crate::ledger::{Applied, Change};
+use crate::ledger::{Applied, Change, Op, inverse};
 use crate::model::{Forgotten, MemoryId, RuleId, SupersedeMode, TombstoneReason};
 use crate::store::{PartId, Rows};
 
@@ -116,8 +116,9 @@ impl Desk<'_, '_, '_> {
         for (id, number) in doomed {
             // A holder that a supersession had moved went back, or went with its row.
             let Some(holder) = self.ledger.tx.holder(self.ns(), *id, *number)? else { continue };
-            let applied =
-                self.apply(rule, Change::Detach { id: *id, number: *number, reason: Some(reason) })?;
+            // What a write brought is taken back as an undo of it does, whatever asks for it.
+            let Some(change) = inverse(Op::Hold, *id, Some(*number), reason) else { continue };
+            let applied = self.apply(rule, change)?;
             match applied.holders_left {
                 // A holder that was moved here is the same record as the one on the row it came from.
                 Some(_) if holder.from.is_some_and(|from| rows.contains(&from)) => {}
