@@ -99,6 +99,8 @@ impl Desk<'_, '_, '_> {
     pub(crate) fn use_of(&self, id: MemoryId, by: u32) -> Result<Change> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let ttl = tier_ttl(vitals.tier, self.policy);
+        // A use that comes after the end does not bring a memory back.
+        let ttl = ttl.filter(|_| vitals.times.expires_at.is_some_and(|end| end > self.now()));
         let slid = |at: Time| ttl.map_or(at, |ttl| at.max(self.now().plus(ttl)));
         let expires_at = vitals.times.expires_at.map(slid);
         Ok(Change::Reinforce { id, by: i64::from(by), expires_at, confidence: self.grown(&vitals) })
