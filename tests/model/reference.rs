@@ -202,6 +202,8 @@ impl Model {
             let at = through.unwrap_or(0);
             let mut copy = self.rows[&id].clone();
             let mut hold = copy.holders[at].clone();
+            // New content lives as long as its tier, unless the caller said otherwise.
+            copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
             hold.patch(&edit);
             let vector = edit.vector;
             copy.renew(hold, edit, vector);
