@@ -152,9 +152,14 @@ impl Ledger<'_, '_> {
             });
         }
         let Next { mut vitals, mut content, access, holders, vector } = next;
+        let space = vitals.place.space;
         vitals.place = before.place.clone();
         vitals.version = version + 1;
         if let Some(vector) = vector {
+            // A row that had no vector had no space either.
+            if vitals.place.slot.is_none() {
+                vitals.place.space = space;
+            }
             self.set_vector(ns, id, &mut vitals, &vector)?;
         }
         let numbers: Vec<u32> = holders.iter().map(|holder| holder.number).collect();
