@@ -166,7 +166,6 @@ impl Machine {
                 let row = self.model(ns).rows.get_mut(&id).unwrap();
                 assert_eq!(outcome.is_ok(), row.superseded.is_none(), "{outcome:?}");
                 if outcome.is_ok() {
-                    row.pinned = *pinned;
                     for hold in &mut row.holders {
                         hold.tags.remove("pinned");
                         hold.tags.extend(pinned.then(|| "pinned".to_owned()));
@@ -323,7 +322,9 @@ impl Machine {
                 assert_eq!((&memory.text, memory.vitals.reinforcement_count), (&row.text, row.reinforcement));
                 assert_eq!(BTreeSet::from_iter(memory.content.tags), row.tags());
                 assert_eq!(BTreeSet::from_iter(memory.keys), row.keys());
-                assert_eq!((memory.holders.len(), memory.vitals.pinned), (row.holders.len(), row.pinned));
+                // The tag and the flag are one (MODEL-9).
+                let pinned = row.tags().contains("pinned");
+                assert_eq!((memory.holders.len(), memory.vitals.pinned), (row.holders.len(), pinned));
                 let times = memory.vitals.times;
                 assert_eq!((times.expires_at, times.valid_from, times.valid_to), (row.expires, row.valid_from, row.valid_to));
             }

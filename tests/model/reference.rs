@@ -30,7 +30,6 @@ pub(crate) struct Row {
     pub(crate) valid_to: Option<Time>,
     pub(crate) valid_to_before: Option<Time>,
     pub(crate) expires: Option<Time>,
-    pub(crate) pinned: bool,
     pub(crate) superseded: Option<(MemoryId, SupersedeMode)>,
 }
 
@@ -173,7 +172,6 @@ impl Model {
                 valid_to: None,
                 valid_to_before: None,
                 expires: write.expiry,
-                pinned: false,
                 superseded: None,
             },
         );
