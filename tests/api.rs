@@ -9,8 +9,8 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use oubliette::{
-    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Expiry, Forget, Got, MemoryId, Namespace,
-    PageRequest, Patch, Query, Scope, SupersedeMode, WriteOptions,
+    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Expiry, Forget, Got, MemoryId,
+    Namespace, PageRequest, Patch, Query, Scope, SupersedeMode, WriteOptions,
 };
 use proptest::prelude::*;
 use world::{World, axis, span, text};
@@ -64,14 +64,19 @@ fn after_close_every_clone_says_so() {
 fn reopening_keeps_everything() {
     let mut world = World::new();
     let run = world.start_import();
-    world.import(run, vec![text("t").key("k").tag("x").vector(axis(0)), text("u").agent("a").vector(axis(1))]);
+    world
+        .import(run, vec![text("t").key("k").tag("x").vector(axis(0)), text("u").agent("a").vector(axis(1))]);
     let old = world.add(text("v").key("w")).id;
     world.add(text("v2").key("w"));
     let gone = world.add(text("gone").key("gone")).id;
     world.forget_id(gone);
     let all = |world: &World| {
         let states = [oubliette::State::Live, oubliette::State::Superseded];
-        (states.map(|state| world.list_in(Scope::Any, state)), world.tombstone("gone"), world.find(axis(0), 5))
+        (
+            states.map(|state| world.list_in(Scope::Any, state)),
+            world.tombstone("gone"),
+            world.find(axis(0), 5),
+        )
     };
     let before = all(&world);
     world.reopen();
@@ -147,7 +152,8 @@ fn a_reader_beside_a_writer_sees_what_is_committed() {
     world.forget(&["k"]);
     assert_eq!(count(&open(), &world.ns), 1);
     assert!(count(&reader, &world.ns) >= 1, "the old handle still reads a whole state");
-    let why = world.builder().shared(true).durability(Durability::Batch).open(world.beside("b.oub")).unwrap_err();
+    let why =
+        world.builder().shared(true).durability(Durability::Batch).open(world.beside("b.oub")).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::Invalid);
 }
 
@@ -156,7 +162,8 @@ fn a_batch_is_whole_or_nothing() {
     let world = World::new();
     let ns = world.ns.clone();
     world.add(text("kept").key("kept"));
-    let before = (world.list_in(Scope::Any, oubliette::State::Live), world.db.tombstones(&ns, None, 10).unwrap());
+    let before =
+        (world.list_in(Scope::Any, oubliette::State::Live), world.db.tombstones(&ns, None, 10).unwrap());
     let why = world.db.batch(|batch| {
         batch.add(&ns, text("a").key("a"))?;
         batch.forget(&ns, &["kept".to_owned()])?;
@@ -164,7 +171,8 @@ fn a_batch_is_whole_or_nothing() {
         batch.update(&ns, "nobody", Patch::default())
     });
     assert_eq!(why.unwrap_err().kind(), ErrorKind::NotFound);
-    let after = (world.list_in(Scope::Any, oubliette::State::Live), world.db.tombstones(&ns, None, 10).unwrap());
+    let after =
+        (world.list_in(Scope::Any, oubliette::State::Live), world.db.tombstones(&ns, None, 10).unwrap());
     assert_eq!(before, after);
     assert_eq!(world.db.namespaces().unwrap(), [ns.clone()]);
     let decision = world.db.batch(|batch| {
@@ -193,11 +201,14 @@ fn add_all_names_the_line_and_writes_nothing() {
 fn a_snapshot_repeats_itself() {
     let world = World::new();
     let ns = world.ns.clone();
-    let ids: Vec<_> = (0..4).map(|at| world.add(text(&format!("{at}")).key(format!("k{at}")).vector(axis(at))).id).collect();
+    let ids: Vec<_> = (0..4)
+        .map(|at| world.add(text(&format!("{at}")).key(format!("k{at}")).vector(axis(at))).id)
+        .collect();
     let snapshot = world.db.snapshot().unwrap();
     let all = || {
         let request = PageRequest { limit: 100, ..PageRequest::default() };
-        let hits: Vec<_> = (0..4).map(|at| snapshot.search(&ns, &Query::vector(axis(at))).unwrap().hits).collect();
+        let hits: Vec<_> =
+            (0..4).map(|at| snapshot.search(&ns, &Query::vector(axis(at))).unwrap().hits).collect();
         (snapshot.list(&ns, &request).unwrap(), hits, snapshot.get(&ns, "k0", true).unwrap())
     };
     let before = all();
@@ -262,7 +273,11 @@ fn eight_threads_share_commits_and_one_bad_unit_fails_alone() {
                 for at in 0..25 {
                     let outcome = world.add(text(&format!("{thread} {at}")).key(format!("{thread}.{at}")));
                     assert_eq!(outcome.decision, Decision::Stored);
-                    assert_eq!(world.row(format!("{thread}.{at}")).id, outcome.id, "seen by its writer at once");
+                    assert_eq!(
+                        world.row(format!("{thread}.{at}")).id,
+                        outcome.id,
+                        "seen by its writer at once"
+                    );
                     assert_eq!(world.refused(text("bad").vector([1.0; 3])), ErrorKind::Invalid);
                     assert_eq!(world.refused(text("bad").supersedes("nobody")), ErrorKind::NotFound);
                 }
@@ -285,7 +300,10 @@ fn dimensions_are_fixed_by_the_builder_or_the_first_vector() {
     world.db.clone().close().unwrap();
     assert_eq!(world.builder().dimensions(4).open(world.path()).unwrap_err().kind(), ErrorKind::Invalid);
     for bad in [0, 4_097] {
-        assert_eq!(world.builder().dimensions(bad).open(world.beside("d")).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(
+            world.builder().dimensions(bad).open(world.beside("d")).unwrap_err().kind(),
+            ErrorKind::Invalid
+        );
     }
     let world = World::new();
     assert_eq!(world.db.dimensions().unwrap(), None);
@@ -320,12 +338,17 @@ fn what_is_no_database_is_refused_and_left_alone() {
     let world = World::new();
     let open = |path: PathBuf| world.builder().open(path).unwrap_err().kind();
     assert_eq!(open(world.path().parent().unwrap().to_owned()), ErrorKind::NotADatabase, "a folder");
-    for (name, bytes) in [("empty", vec![]), ("text", b"hello, world\n".to_vec()), ("noise", vec![0xa5; 70_000])] {
+    for (name, bytes) in
+        [("empty", vec![]), ("text", b"hello, world\n".to_vec()), ("noise", vec![0xa5; 70_000])]
+    {
         std::fs::write(world.beside(name), &bytes).unwrap();
         assert_eq!(open(world.beside(name)), ErrorKind::NotADatabase, "{name}");
         assert_eq!(std::fs::read(world.beside(name)).unwrap(), bytes, "{name} was not touched");
     }
-    assert_eq!(world.builder().create(false).open(world.beside("none")).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        world.builder().create(false).open(world.beside("none")).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
     assert!(!world.beside("none").exists());
 }
 

@@ -13,15 +13,18 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 
 use oubliette::{
-    Decision, Draft, ErrorKind, Expiry, Forget, Forgotten, Got, MemoryId, Namespace, Outcome, PageRequest, Partition,
-    Patch, Query, Result, RunId, Scope, SupersedeMode, Time, WriteOptions,
+    Decision, Draft, ErrorKind, Expiry, Fields, Forget, Forgotten, Got, MemoryId, Namespace, Outcome,
+    PageRequest, Partition, Patch, Query, Result, RunId, Scope, SupersedeMode, Time, WriteOptions,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
 use reference::{Edit, Model, Told, Write};
-use world::World;
+use world::{World, ms};
 
 const TEXTS: [&str; 6] = ["tea", "Tea", "the build is green", "coffee", "Ann lives in Bonn", "x"];
+/// World time that belongs to each text, in milliseconds; the clock begins at 1,000.
+const VALID: [Option<(Option<i64>, Option<i64>)>; 6] =
+    [None, None, None, Some((Some(1_080), None)), Some((None, Some(1_120))), None];
 const TAGS: [&str; 3] = ["t0", "t1", "t2"];
 const KEYS: [&str; 4] = ["k0", "k1", "k2", "k3"];
 const AGENTS: [Option<&str>; 2] = [None, Some("agent")];
@@ -57,9 +60,17 @@ enum Name {
 #[derive(Clone, Debug)]
 enum Op {
     Add(Pick),
-    Update { name: Name, text: Option<usize>, vector: Option<usize>, tags: Option<Vec<usize>>, expires_in: Option<i64> },
+    Update {
+        name: Name,
+        text: Option<usize>,
+        vector: Option<usize>,
+        tags: Option<Vec<usize>>,
+        expires_in: Option<i64>,
+    },
     Pin(Index, bool),
-    Supersede(Index, Index, usize),
+    /// The second in place of the first, so many milliseconds ahead.
+    Supersede(Index, Index, usize, i64),
+    Reinforce(Index, u32),
     Restore(Index),
     ForgetKey(usize),
     ForgetId(Index),
@@ -91,7 +102,9 @@ fn ops() -> impl Strategy<Value = Op> {
         10 => picks().prop_map(Op::Add),
         4 => update.prop_map(|(name, text, vector, tags, expires_in)| Op::Update { name, text, vector, tags, expires_in }),
         1 => (index(), any::<bool>()).prop_map(|(row, pinned)| Op::Pin(row, pinned)),
-        4 => (index(), index(), 0..MODES.len()).prop_map(|(old, new, mode)| Op::Supersede(old, new, mode)),
+        4 => (index(), index(), 0..MODES.len(), prop_oneof![Just(0), 1..150_i64])
+            .prop_map(|(old, new, mode, ahead)| Op::Supersede(old, new, mode, ahead)),
+        1 => (index(), 1..5_u32).prop_map(|(row, by)| Op::Reinforce(row, by)),
         2 => index().prop_map(Op::Restore),
         2 => (0..KEYS.len()).prop_map(Op::ForgetKey),
         2 => index().prop_map(Op::ForgetId),
@@ -156,7 +169,7 @@ impl Machine {
                     vector: vector.map(|at| VECTORS[at]),
                     tags: tags.as_ref().map(|tags| tagged(tags)),
                     expiry: expires_in.map(|ms| now.plus(oubliette::Span::from_millis(ms))),
-                    run: None,
+                    ..Edit::default()
                 };
                 self.update(ns, name, edit);
             }
@@ -172,12 +185,20 @@ impl Machine {
                     }
                 }
             }
-            Op::Supersede(old, new, mode) => {
+            Op::Reinforce(at, by) => {
+                let Some(id) = self.row(ns, at) else { return };
+                self.model(ns).rows.get_mut(&id).unwrap().reinforcement += by;
+                self.world.db.reinforce(ns, &id.to_string(), *by).unwrap();
+            }
+            Op::Supersede(old, new, mode, ahead) => {
                 let (Some(old), Some(new)) = (self.row(ns, old), self.row(ns, new)) else { return };
-                let mode = MODES[*mode];
-                let told = self.model(ns).supersede(old, new, mode, now);
-                let done = self.world.db.supersede(ns, &[old.to_string()], &new.to_string(), mode, None);
-                assert_eq!(done.map_err(|why| why.kind()).err(), (told == Told::Conflict).then_some(ErrorKind::Conflict));
+                let (mode, at) = (MODES[*mode], now.plus(oubliette::Span::from_millis(*ahead)));
+                let told = self.model(ns).supersede(old, new, mode, [now, at]);
+                let done = self.world.db.supersede(ns, &[old.to_string()], &new.to_string(), mode, Some(at));
+                assert_eq!(
+                    done.map_err(|why| why.kind()).err(),
+                    (told == Told::Conflict).then_some(ErrorKind::Conflict)
+                );
             }
             Op::Restore(at) => {
                 let Some(id) = self.row(ns, at) else { return };
@@ -314,7 +335,8 @@ impl Machine {
             let items = self.world.db.list(ns, &request).unwrap().items;
             let listed: BTreeSet<_> = items.iter().map(|memory| memory.id).collect();
             let mine = model.rows.iter().filter(|(_, row)| row.agent.as_deref() == agent);
-            let visible: BTreeSet<_> = mine.filter(|(_, row)| row.visible(self.now())).map(|(id, _)| *id).collect();
+            let visible: BTreeSet<_> =
+                mine.filter(|(_, row)| row.visible(self.now())).map(|(id, _)| *id).collect();
             assert_eq!(listed, visible);
             for memory in items {
                 let row = &model.rows[&memory.id];
@@ -326,7 +348,10 @@ impl Machine {
                 let pinned = row.tags().contains("pinned");
                 assert_eq!((memory.holders.len(), memory.vitals.pinned), (row.holders.len(), pinned));
                 let times = memory.vitals.times;
-                assert_eq!((times.expires_at, times.valid_from, times.valid_to), (row.expires, row.valid_from, row.valid_to));
+                assert_eq!(
+                    (times.expires_at, times.valid_from, times.valid_to),
+                    (row.expires, row.valid_from, row.valid_to)
+                );
             }
         }
     }
@@ -347,9 +372,18 @@ impl Machine {
             scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let hits = self.world.db.search(ns, &Query::vector(query).k(5).scope(scope)).unwrap().hits;
             assert_eq!(hits.len(), scores.len().min(5), "{scores:?}");
-            for (hit, (score, id)) in hits.iter().zip(&scores) {
+            for (at, (hit, (score, _))) in hits.iter().zip(&scores).enumerate() {
+                // Scores are sums of f32 there and of f64 here, so near ties may stand the other way round; equal
+                // vectors may not.
                 assert!((f64::from(hit.score) - score).abs() < 1e-5, "{hits:?} against {scores:?}");
-                assert_eq!(hit.id, *id, "{hits:?} against {scores:?}");
+                let mine = scores.iter().find(|(_, id)| *id == hit.id);
+                assert!(
+                    mine.is_some_and(|(mine, _)| (mine - score).abs() < 1e-5),
+                    "{hits:?} against {scores:?}"
+                );
+                let ascending =
+                    hits.get(at + 1).is_none_or(|next| (-hit.score, hit.id) < (-next.score, next.id));
+                assert!(ascending, "{hits:?}");
             }
         }
     }
@@ -357,10 +391,13 @@ impl Machine {
     fn compare_counts(&self, ns: &Namespace, model: &Model) {
         let now = self.now();
         let stats = self.world.db.stats(Some(ns)).unwrap();
-        let count = |wanted: &dyn Fn(&reference::Row) -> bool| model.rows.values().filter(|row| wanted(row)).count() as u64;
+        let count = |wanted: &dyn Fn(&reference::Row) -> bool| {
+            model.rows.values().filter(|row| wanted(row)).count() as u64
+        };
         assert_eq!(stats.memories.live, count(&|row| row.visible(now)));
         assert_eq!(stats.memories.superseded, count(&|row| row.superseded.is_some() && !row.visible(now)));
-        let ended = |row: &reference::Row| row.superseded.is_none() && row.expires.is_some_and(|end| end <= now);
+        let ended =
+            |row: &reference::Row| row.superseded.is_none() && row.expires.is_some_and(|end| end <= now);
         assert_eq!(stats.memories.expired, count(&ended));
         assert_eq!(stats.memories.tombstoned, model.stones.len() as u64);
         assert_eq!(stats.holders, model.rows.values().map(|row| row.holders.len() as u64).sum::<u64>());
@@ -387,9 +424,13 @@ impl Pick {
             agent: AGENTS[self.agent].map(str::to_owned),
             text: TEXTS[self.text].to_owned(),
             // A vector belongs to its text, so that two equal texts never bring two vectors.
-            vector: VECTORS.get(self.text).copied().filter(|_| self.text % 2 == 0 || self.vector && self.key.is_some()),
+            vector: VECTORS
+                .get(self.text)
+                .copied()
+                .filter(|_| self.text % 2 == 0 || self.vector && self.key.is_some()),
             tags: self.tags.as_ref().map(|tags| tagged(tags)),
             expiry: self.expires_in.map(|ms| now.plus(oubliette::Span::from_millis(ms))),
+            valid: VALID[self.text].map_or((None, None), |(from, to)| (from.map(ms), to.map(ms))),
             run,
         }
     }
@@ -407,6 +448,11 @@ fn draft(write: &Write) -> Draft {
         vector: write.vector.map(|vector| vector.to_vec()),
         tags: write.tags.as_ref().map(|tags| tags.iter().cloned().collect()),
         expiry: write.expiry.map(Expiry::At),
+        fields: Fields {
+            valid_from: write.valid.0.into(),
+            valid_to: write.valid.1.into(),
+            ..Fields::default()
+        },
         ..Draft::default()
     }
 }

@@ -8,8 +8,8 @@ mod world;
 use std::collections::BTreeSet;
 
 use oubliette::{
-    CheckOptions, Draft, Entity, ErasedProbe, Expiry, Filter, Forget, Got, Link, MemoryId, PageRequest, RunId, Scope,
-    State, SupersedeMode,
+    CheckOptions, Draft, Entity, ErasedProbe, Expiry, Filter, Forget, Got, Link, MemoryId, PageRequest,
+    RunId, Scope, State, SupersedeMode,
 };
 use serde_json::json;
 use world::{World, axis, text};
@@ -188,7 +188,8 @@ fn forgotten_by_tag() {
 fn forgotten_by_filter() {
     let scene = Scene::new();
     let filter = Filter::from_json(&json!({"metadata.note": NOTE})).unwrap();
-    let answer = scene.world.db.forget(&scene.world.ns, Forget::Filter { filter, scope: Scope::Any }).unwrap();
+    let answer =
+        scene.world.db.forget(&scene.world.ns, Forget::Filter { filter, scope: Scope::Any }).unwrap();
     assert_eq!(answer.tombstones, [scene.victim]);
     scene.world.forget_id(scene.old);
     let gone = [scene.victim, scene.old];
@@ -203,7 +204,9 @@ fn forgotten_while_superseded() {
     assert_eq!(scene.world.row(new).categories, [CATEGORY], "holders moved");
     scene.world.forget(&[KEY]);
     let row = scene.world.row(new);
-    assert!(row.categories.is_empty() && row.entities.is_empty() && row.links.is_empty() && row.keys.is_empty());
+    assert!(
+        row.categories.is_empty() && row.entities.is_empty() && row.links.is_empty() && row.keys.is_empty()
+    );
     let gone = [scene.victim, scene.old];
     scene.assert_gone(&gone, &[TEXT, OLD]);
 }
@@ -262,7 +265,8 @@ fn a_holder_detached() {
     assert_eq!(row.entities.iter().map(|entity| entity.name.as_str()).collect::<Vec<_>>(), ["Ann"]);
     assert_eq!(row.keys, ["other"]);
     world.check();
-    let scene = Scene { victim: id, old: id, friend: id, summary: id, run: RunId::from_bytes([0; 16]), world };
+    let scene =
+        Scene { victim: id, old: id, friend: id, summary: id, run: RunId::from_bytes([0; 16]), world };
     scene.assert_unheard_of(&[]);
     scene.assert_erased(&[]);
 }

@@ -61,7 +61,13 @@ fn an_expired_row_does_not_come_back_beside_the_new_holder_of_its_key() {
     let world = World::at(10);
     let old = world.add(text("old").key("k").expiry(Expiry::At(ms(100)))).id;
     world.set(100);
-    let revive = || world.db.update(&world.ns, &old.to_string(), Patch { expiry: Some(Expiry::Never), ..Patch::default() });
+    let revive = || {
+        world.db.update(
+            &world.ns,
+            &old.to_string(),
+            Patch { expiry: Some(Expiry::Never), ..Patch::default() },
+        )
+    };
     let holder = world.add(text("holder").key("k")).id;
     assert_eq!(revive().unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(world.row("k").id, holder);

@@ -148,7 +148,10 @@ fn v257_forgetting_a_tag_takes_the_holder_that_brought_it() {
     world.add(text("same").key("a").tag("t1"));
     let id = world.add(text("same").key("b").tag("t2")).id;
     let row = world.row(id);
-    assert_eq!((row.content.tags.clone(), row.vitals.reinforcement_count), (vec!["t1".into(), "t2".into()], 2));
+    assert_eq!(
+        (row.content.tags.clone(), row.vitals.reinforcement_count),
+        (vec!["t1".into(), "t2".into()], 2)
+    );
     let answer = world.forget_tag("t2");
     assert_eq!((answer.forgotten, answer.detached), (0, 1));
     let row = world.row("a");
@@ -449,7 +452,10 @@ fn model8_what_absorption_raised_stays_raised() {
 fn model8_update_by_key_is_one_holder_and_by_id_all() {
     let world = World::new();
     let id = shared_row(&world);
-    let tags = |names: &[&str]| Patch { tags: Some(names.iter().map(ToString::to_string).collect()), ..Patch::default() };
+    let tags = |names: &[&str]| Patch {
+        tags: Some(names.iter().map(ToString::to_string).collect()),
+        ..Patch::default()
+    };
     let one = world.db.update(&world.ns, "a", tags(&["one"])).unwrap();
     assert_eq!((one.decision, one.id), (Decision::Updated, id));
     assert_eq!(holders(&world.row(id)), [(Some("a"), 1, 1, vec!["one"]), (Some("b"), 1, 1, vec![])]);

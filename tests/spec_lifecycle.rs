@@ -6,8 +6,8 @@
 mod world;
 
 use oubliette::{
-    Decision, Draft, ErrorKind, Expiry, Forget, MemoryId, Scope, State, SupersedeMode, Tier, Time, TombstoneReason,
-    Undone,
+    Decision, Draft, ErrorKind, Expiry, Forget, MemoryId, Scope, State, SupersedeMode, Tier, Time,
+    TombstoneReason, Undone,
 };
 use world::{World, axis, holders, ms, revised, span, text};
 
@@ -195,7 +195,11 @@ fn life1_tiers_have_their_times_to_live() {
     assert_eq!(expires(text("b").tier(Tier::Episodic)), Some(world.ahead("30d")));
     assert_eq!(expires(text("c").tier(Tier::Semantic)), None);
     assert_eq!(expires(text("d").tier(Tier::Procedural)), None);
-    assert_eq!(expires(text("e").tier(Tier::Working).expiry(Expiry::Never)), None, "an explicit null is never");
+    assert_eq!(
+        expires(text("e").tier(Tier::Working).expiry(Expiry::Never)),
+        None,
+        "an explicit null is never"
+    );
     assert_eq!(expires(text("f").expiry(Expiry::At(world.ahead("1h")))), Some(world.ahead("1h")));
     assert_eq!(expires(text("g").expiry(Expiry::After(span("2h")))), Some(world.ahead("2h")));
     let ahead = world.ahead("10d");
@@ -404,7 +408,11 @@ fn life26_keep_pinned_and_scope() {
     let agent = world.add(text("a").tag("t").agent("x")).id;
     let plain = world.add(text("s").tag("t")).id;
     let forget = |scope, keep_pinned| {
-        world.db.forget(&world.ns, Forget::Tag { tag: "t".to_owned(), scope, keep_pinned }).unwrap().tombstones
+        world
+            .db
+            .forget(&world.ns, Forget::Tag { tag: "t".to_owned(), scope, keep_pinned })
+            .unwrap()
+            .tombstones
     };
     assert_eq!(forget(Scope::agent("nobody").unwrap(), false), []);
     assert_eq!(forget(Scope::agent("x").unwrap(), true), [agent]);

@@ -7,8 +7,8 @@ mod world;
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Actor, Database, Decision, Draft, Entity, ErrorKind, Expiry, Forget, Kind, Link, MemoryId, Namespace, Patch, Scope,
-    State, SupersedeMode, Tier, TombstoneReason, WriteOptions,
+    Actor, Database, Decision, Draft, Entity, ErrorKind, Expiry, Forget, Kind, Link, MemoryId, Namespace,
+    Patch, Scope, State, SupersedeMode, Tier, TombstoneReason, WriteOptions,
 };
 use serde_json::json;
 use world::{World, axis, ms, text};
@@ -53,7 +53,8 @@ fn v192_v193_the_small_document() {
         "health": {"duplicates_detected": 0, "profile_snapshots": 0, "last_prune": null},
     });
     assert_eq!(empty, shape);
-    let mut scoped = text("a").tag("preferences").tag("workflow").created_at("2026-01-01T23:59:59Z".parse().unwrap());
+    let mut scoped =
+        text("a").tag("preferences").tag("workflow").created_at("2026-01-01T23:59:59Z".parse().unwrap());
     scoped.fields.scope_label = Some("project:x".to_owned());
     world.add(scoped);
     world.add(text("b"));
@@ -179,7 +180,10 @@ fn model20_get_in_every_state() {
     world.forget(&["gone"]);
     world.set(20);
     let states = |name: &str| world.row(name).state;
-    assert_eq!((states("live"), states("old"), states("ended")), (State::Live, State::Superseded, State::Expired));
+    assert_eq!(
+        (states("live"), states("old"), states("ended")),
+        (State::Live, State::Superseded, State::Expired)
+    );
     for (id, key) in [(live, "live"), (old, "old"), (ended, "ended")] {
         assert_eq!((world.row(id).id, world.row(key).id), (id, id));
         assert_eq!(world.row(id).keys, [key]);
@@ -221,7 +225,11 @@ fn model22_junctions_go_with_either_end() {
     world.add(draft);
     let row = world.row("source");
     assert_eq!(row.categories, ["work"]);
-    assert_eq!(row.entities, [entity("Ann", "mentioned"), entity("Ann", "subject")], "two roles are both kept");
+    assert_eq!(
+        row.entities,
+        [entity("Ann", "mentioned"), entity("Ann", "subject")],
+        "two roles are both kept"
+    );
     assert_eq!((row.links.len(), row.links[0].to), (1, target));
     assert_eq!(row.sources, [target]);
     let answer = world.forget(&["target"]);
@@ -296,7 +304,8 @@ fn model30_also_merged_can_be_left_out() {
 fn model32_v280_the_journal_forgets_with_the_memory() {
     let world = World::new();
     let secret = "Zebrafisch";
-    let mut draft = text("about").key("key-Zebrafisch").tag("tag-Zebrafisch").metadata(json!({"who": secret}));
+    let mut draft =
+        text("about").key("key-Zebrafisch").tag("tag-Zebrafisch").metadata(json!({"who": secret}));
     draft.entities = Some(vec![entity(secret, "subject")]);
     draft.fields.author_id = Some(secret.to_owned()).into();
     let id = world.add(draft).id;
@@ -305,13 +314,19 @@ fn model32_v280_the_journal_forgets_with_the_memory() {
     patch.fields.author_id = Some("Zebrafisch III".to_owned()).into();
     world.db.update(&world.ns, "key-Zebrafisch", patch).unwrap();
     let shown = |name: &str| format!("{:?}", world.db.explain(&world.ns, name).unwrap().events);
-    assert!(shown("key-Zebrafisch").contains(secret), "the journal tells of changes while the memory is there");
+    assert!(
+        shown("key-Zebrafisch").contains(secret),
+        "the journal tells of changes while the memory is there"
+    );
     world.forget(&["key-Zebrafisch"]);
     let told = world.db.explain(&world.ns, "key-Zebrafisch").unwrap();
     assert_eq!((told.id, told.state), (id, State::Tombstoned));
     assert_eq!(told.removed.unwrap().reason, TombstoneReason::Forget);
     assert_eq!(told.created.actor, Some(Actor::Caller));
-    assert!(told.events.iter().any(|row| row.op == "update" && !row.deltas.is_empty()), "the rows are still there");
+    assert!(
+        told.events.iter().any(|row| row.op == "update" && !row.deltas.is_empty()),
+        "the rows are still there"
+    );
     assert!(!shown("key-Zebrafisch").contains(secret), "their values are HMACs: {}", shown("key-Zebrafisch"));
 }
 
@@ -329,7 +344,11 @@ fn v283_a_dropped_namespace() {
     assert_eq!(world.db.namespaces().unwrap(), [world.ns.clone()]);
     assert_eq!(world.db.drop_namespace(&doomed).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(world.row("k1").text, "row 1", "the other tenant is untouched");
-    assert_eq!(world.db.add(&doomed, text("row 1").key("k1")).unwrap().decision, Decision::Stored, "a new beginning");
+    assert_eq!(
+        world.db.add(&doomed, text("row 1").key("k1")).unwrap().decision,
+        Decision::Stored,
+        "a new beginning"
+    );
 }
 
 #[test]
@@ -368,7 +387,9 @@ fn model36_policy() {
     let stored = world.db.set_policy("[write]\non_key = \"error\"", Syntax::Toml).unwrap();
     assert_eq!(stored.number, 1);
     assert_ne!(stored.hash, version.hash);
-    for bad in ["[write]\non_keys = \"error\"", "[write]\non_key = \"sometimes\"", "[ttl]\nworking = \"-1h\"", "["] {
+    for bad in
+        ["[write]\non_keys = \"error\"", "[write]\non_key = \"sometimes\"", "[ttl]\nworking = \"-1h\"", "["]
+    {
         assert_eq!(world.db.set_policy(bad, Syntax::Toml).unwrap_err().kind(), ErrorKind::Policy, "{bad}");
     }
     world.add(text("t").key("k"));
@@ -381,7 +402,9 @@ fn model36_policy() {
     world.db.clone().close().unwrap();
     let handle: Database = world.builder().policy(own).open(world.path()).unwrap();
     let id = handle.add(&world.ns, text("w").tier(Tier::Working)).unwrap().id;
-    let oubliette::Got::Memory(row) = handle.get(&world.ns, &id.to_string(), false).unwrap() else { panic!() };
+    let oubliette::Got::Memory(row) = handle.get(&world.ns, &id.to_string(), false).unwrap() else {
+        panic!()
+    };
     assert_eq!(row.vitals.times.expires_at, Some(world.ahead("1h")), "the overlay of this handle");
     handle.close().unwrap();
 }

@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use oubliette::{MemoryId, RunId, SupersedeMode, Time};
 
+/// Beginning and end of world time.
+pub(crate) type Valid = (Option<Time>, Option<Time>);
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hold {
     pub(crate) number: u32,
@@ -15,6 +18,8 @@ pub(crate) struct Hold {
     pub(crate) tags: BTreeSet<String>,
     /// The expiry that it gave.
     pub(crate) expiry: Option<Time>,
+    /// The world time that it gave.
+    pub(crate) valid: Valid,
     pub(crate) run: Option<RunId>,
     pub(crate) from: Option<MemoryId>,
 }
@@ -42,6 +47,7 @@ pub(crate) struct Write {
     pub(crate) vector: Option<[f32; 4]>,
     pub(crate) tags: Option<BTreeSet<String>>,
     pub(crate) expiry: Option<Time>,
+    pub(crate) valid: Valid,
     pub(crate) run: Option<RunId>,
 }
 
@@ -114,23 +120,27 @@ impl Model {
             let same = self.rows[&held].text == write.text;
             let hold = &self.rows[&held].holders[at];
             let tags = write.tags.as_ref().is_some_and(|tags| *tags != hold.tags);
-            let expiry = write.expiry.is_some() && write.expiry != hold.expiry;
+            let gives = |new: Option<Time>, old: Option<Time>| new.is_some() && new != old;
+            let fields = gives(write.expiry, hold.expiry)
+                || gives(write.valid.0, hold.valid.0)
+                || gives(write.valid.1, hold.valid.1);
             let vector = same && write.vector.is_some() && write.vector != self.rows[&held].vector;
-            if same && !tags && !expiry && !vector {
+            if same && !tags && !fields && !vector {
                 return Told::Unchanged(held);
             }
             let edit = Edit {
                 text: Some(write.text.clone()).filter(|_| !same),
                 vector: write.vector.filter(|_| !same || vector),
                 tags: write.tags.clone(),
-                expiry: write.expiry.filter(|_| expiry),
+                expiry: write.expiry.filter(|_| fields),
+                valid: if fields { write.valid } else { (None, None) },
                 run: write.run,
             };
             return self.edit(held, Some(at), edit, id, now);
         }
         let equal = self.rows.iter().find(|(_, row)| {
             let alike = row.text == write.text && row.agent == write.agent;
-            alike && row.current(now) && row.valid_from.is_none() && row.valid_to.is_none()
+            alike && row.current(now) && (row.valid_from, row.valid_to) == write.valid
         });
         let hold = Hold {
             number: 0,
@@ -139,6 +149,7 @@ impl Model {
             share: 1,
             tags: write.tags.clone().unwrap_or_default(),
             expiry: write.expiry,
+            valid: write.valid,
             run: write.run,
             from: None,
         };
@@ -151,7 +162,10 @@ impl Model {
             };
             let number = row.next_number();
             let shared = row.holders.iter_mut().find(|other| {
-                hold.key.is_none() && other.key.is_none() && other.from.is_none() && other.run == hold.run
+                hold.key.is_none()
+                    && other.key.is_none()
+                    && other.from.is_none()
+                    && other.run == hold.run
                     && other.tags == hold.tags
             });
             match shared {
@@ -168,8 +182,8 @@ impl Model {
                 vector: write.vector,
                 holders: vec![hold],
                 reinforcement: 1,
-                valid_from: None,
-                valid_to: None,
+                valid_from: write.valid.0,
+                valid_to: write.valid.1,
                 valid_to_before: None,
                 expires: write.expiry,
                 superseded: None,
@@ -179,12 +193,19 @@ impl Model {
     }
 
     /// A change through one holder, or through all.
-    pub(crate) fn edit(&mut self, id: MemoryId, through: Option<usize>, edit: Edit, new: MemoryId, now: Time) -> Told {
+    pub(crate) fn edit(
+        &mut self,
+        id: MemoryId,
+        through: Option<usize>,
+        edit: Edit,
+        new: MemoryId,
+        now: Time,
+    ) -> Told {
         if self.rows[&id].superseded.is_some() {
             return Told::Conflict;
         }
         let several = self.rows[&id].holders.len() > 1;
-        let of_holder = edit.text.is_none() && edit.vector.is_none() && edit.expiry.is_none();
+        let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();
         if let Some(at) = through.filter(|_| several && !of_holder) {
             let mut copy = self.rows[&id].clone();
             let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
@@ -206,15 +227,14 @@ impl Model {
             let vector = edit.vector;
             copy.renew(hold, edit, vector);
             self.rows.insert(new, copy);
-            self.replace(id, new, SupersedeMode::Correction, several, now);
+            self.replace(id, new, SupersedeMode::Correction, several, [now, now]);
             return Told::Revised(id);
         }
-        let taken = self.rows[&id].keys().iter().any(|key| self.holder_of(key, now).is_some_and(|(at, _)| at != id));
+        let taken =
+            self.rows[&id].keys().iter().any(|key| self.holder_of(key, now).is_some_and(|(at, _)| at != id));
         let row = self.rows.get_mut(&id).unwrap();
         let before = row.clone();
-        if edit.expiry.is_some() {
-            row.expires = edit.expiry;
-        }
+        row.give(&edit);
         if !before.current(now) && row.current(now) && taken {
             *row = before;
             return Told::Conflict;
@@ -230,12 +250,19 @@ impl Model {
         Told::Updated(id)
     }
 
-    pub(crate) fn supersede(&mut self, old: MemoryId, new: MemoryId, mode: SupersedeMode, now: Time) -> Told {
+    pub(crate) fn supersede(
+        &mut self,
+        old: MemoryId,
+        new: MemoryId,
+        mode: SupersedeMode,
+        times: [Time; 2],
+    ) -> Told {
+        let [now, _] = times;
         let expired = self.rows[&old].expires.is_some_and(|end| end <= now);
         if old == new || expired || self.rows[&old].superseded.is_some() || self.leads(new, old) {
             return Told::Conflict;
         }
-        self.replace(old, new, mode, mode != SupersedeMode::Aggregate, now);
+        self.replace(old, new, mode, mode != SupersedeMode::Aggregate, times);
         Told::Updated(new)
     }
 
@@ -250,17 +277,24 @@ impl Model {
         false
     }
 
-    fn replace(&mut self, old: MemoryId, new: MemoryId, mode: SupersedeMode, moves: bool, now: Time) {
+    fn replace(
+        &mut self,
+        old: MemoryId,
+        new: MemoryId,
+        mode: SupersedeMode,
+        moves: bool,
+        [now, at]: [Time; 2],
+    ) {
         let row = self.rows.get_mut(&old).unwrap();
         row.superseded = Some((new, mode));
         if mode == SupersedeMode::Replaced {
             row.valid_to_before = row.valid_to;
-            row.valid_to = Some(row.valid_to.map_or(now, |to| to.min(now)));
+            row.valid_to = Some(row.valid_to.map_or(at, |to| to.min(at)));
         }
         let holders = row.holders.clone();
         let row = self.rows.get_mut(&new).unwrap();
         if mode == SupersedeMode::Replaced && row.valid_from.is_none() {
-            row.valid_from = Some(now);
+            row.valid_from = Some(at);
         }
         let own = row.keys();
         for hold in holders.into_iter().filter(|_| moves) {
@@ -369,11 +403,20 @@ pub(crate) struct Edit {
     pub(crate) vector: Option<[f32; 4]>,
     pub(crate) tags: Option<BTreeSet<String>>,
     pub(crate) expiry: Option<Time>,
+    pub(crate) valid: Valid,
     pub(crate) run: Option<RunId>,
+}
+
+impl Edit {
+    /// Whether it gives a field that is not of the holder alone.
+    fn gives(&self) -> bool {
+        self.expiry.is_some() || self.valid != (None, None)
+    }
 }
 
 impl Hold {
     fn patch(&mut self, edit: &Edit) {
+        self.valid = (edit.valid.0.or(self.valid.0), edit.valid.1.or(self.valid.1));
         if let Some(tags) = &edit.tags {
             self.tags.clone_from(tags);
         }
@@ -387,11 +430,17 @@ impl Row {
         self.next()
     }
 
+    fn give(&mut self, edit: &Edit) {
+        self.expires = edit.expiry.or(self.expires);
+        self.valid_from = edit.valid.0.or(self.valid_from);
+        self.valid_to = edit.valid.1.or(self.valid_to);
+    }
+
     /// Makes of a copy the row that takes the place of the original.
     fn renew(&mut self, hold: Hold, edit: Edit, vector: Option<[f32; 4]>) {
-        self.text = edit.text.unwrap_or_else(|| self.text.clone());
         self.vector = vector;
-        self.expires = edit.expiry.or(self.expires);
+        self.give(&edit);
+        self.text = edit.text.unwrap_or_else(|| self.text.clone());
         self.reinforcement = hold.share.max(1);
         self.valid_to_before = None;
         self.superseded = None;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use oubliette::{
     Builder, CheckOptions, Clock, Database, Decision, Draft, Durability, ErrorKind, Forget, Forgotten, Got,
-    IdSource, ManualClock, Memory, MemoryId, Namespace, Outcome, PageRequest, Query, Result, RunId, Scope, Span,
-    State, SupersedeMode, Time, Tombstone, WriteOptions,
+    IdSource, ManualClock, Memory, MemoryId, Namespace, Outcome, PageRequest, Query, Result, RunId, Scope,
+    Span, State, SupersedeMode, Time, Tombstone, WriteOptions,
 };
 
 /// Dimensions of every vector of these tests.
@@ -145,7 +145,13 @@ impl World {
         self.db.forget(&self.ns, Forget::tag(tag)).unwrap()
     }
 
-    pub(crate) fn supersede(&self, old: MemoryId, new: MemoryId, mode: SupersedeMode, at: Option<i64>) -> Result<()> {
+    pub(crate) fn supersede(
+        &self,
+        old: MemoryId,
+        new: MemoryId,
+        mode: SupersedeMode,
+        at: Option<i64>,
+    ) -> Result<()> {
         let at = at.map(Time::from_millis);
         self.db.supersede(&self.ns, &[old.to_string()], &new.to_string(), mode, at)
     }
