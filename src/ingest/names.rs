@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ingest::Desk;
 use crate::ingest::fields::tier_ttl;
-use crate::ledger::Ledger;
+use crate::ledger::{Change, Ledger};
 use crate::model::{MemoryId, Namespace, Partition, Time};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId};
@@ -71,11 +71,16 @@ impl Desk<'_, '_, '_> {
         self.ledger.tx.partition(self.ns(), agent)
     }
 
-    /// The expiry that a use of a memory slides to; none for one that never ends (LIFE-2).
-    pub(crate) fn slide(&self, id: MemoryId) -> Result<Option<Time>> {
+    /// Counts uses of a memory: the expiry slides, where there is one, and the confidence grows (LIFE-2, LIFE-16,
+    /// LIFE-18).
+    pub(crate) fn use_of(&self, id: MemoryId, by: u32) -> Result<Change> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let ttl = tier_ttl(vitals.tier, self.policy);
-        Ok(vitals.times.expires_at.map(|at| ttl.map_or(at, |ttl| at.max(self.now().plus(ttl)))))
+        // A use that comes after the end does not bring a memory back.
+        let ttl = ttl.filter(|_| vitals.times.expires_at.is_some_and(|end| end > self.now()));
+        let slid = |at: Time| ttl.map_or(at, |ttl| at.max(self.now().plus(ttl)));
+        let expires_at = vitals.times.expires_at.map(slid);
+        Ok(Change::Reinforce { id, by: i64::from(by), expires_at, confidence: self.grown(&vitals) })
     }
 
     /// The memory that `name` means, with the number of its holder for a key.
