@@ -9,7 +9,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use oubliette::vector::{
+use oubliette::faults::vector::{
     Candidates, Codes, QueryCode, Ranking, TopK, UnitVector, dot_f32, dot_f32_many, dot_i8_many, encode,
     instruction_set,
 };

@@ -18,18 +18,22 @@ mod text;
 mod vector;
 
 pub use engine::{
-    Batch, Builder, Clock, CompactReport, Database, Forget, Kept, ManualClock, RestoreReport, Snapshot, SystemClock,
-    Undone, WriteOptions,
+    Batch, Builder, Clock, CompactReport, Database, Forget, Kept, ManualClock, RestoreReport, Snapshot,
+    SystemClock, Undone, WriteOptions,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use hygiene::{CheckOptions, CheckReport, ErasedProbe, Finding};
 pub use model::{
-    Access, Actor, Attachment, AuthorKind, Content, Decision, Delta, Draft, Embed, Entity, Evidence, Expiry, Field,
-    Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, JournalRow, Kind, Link, Memory, MemoryId, Namespace,
-    Outcome, Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId, RunId, Scope, SearchPlan, Significance,
-    Span, State, Summary, SupersedeMode, Supersession, Tier, Time, TimeRange, Tombstone, TombstoneReason, Vitals,
+    Access, Actor, Attachment, AuthorKind, Content, Decision, Delta, Draft, Embed, Entity, Evidence, Expiry,
+    Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, JournalRow, Kind, Link, Memory, MemoryId,
+    Namespace, Outcome, Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId, RunId, Scope,
+    SearchPlan, Significance, Span, State, Summary, SupersedeMode, Supersession, Tier, Time, TimeRange,
+    Tombstone, TombstoneReason, Vitals,
 };
-pub use recall::{Explanation, Got, History, MemoryStats, SearchResult, Stats};
+pub use recall::{
+    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, LocalStats, MemoryCounts, MemoryHealth,
+    MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats, VectorStats, Version,
+};
 pub use store::Durability;
 
 /// The seam between the store and the disk, for the crash simulator and the fuzz targets of the project. Not part of
@@ -40,6 +44,14 @@ pub mod faults {
     pub use crate::record::decode_any;
     pub use crate::store::disk::Disk;
     pub use redb::StorageBackend;
+
+    /// The kernels, for their bench.
+    pub mod vector {
+        pub use crate::vector::{
+            Candidates, Codes, QueryCode, Ranking, TopK, UnitVector, dot_f32, dot_f32_many, dot_i8, dot_i8_many, encode,
+            instruction_set,
+        };
+    }
 }
 
 /// The pages of `docs/` whose examples are tests.

@@ -104,7 +104,8 @@ impl Desk<'_, '_, '_> {
 
     pub(super) fn restore(&mut self, name: &str) -> Result<RestoreReport> {
         let (id, _) = self.find(name)?;
-        let applied = self.ledger.apply(&self.context, Entry::new(RuleId::RESTORE, Change::Restore { id }))?;
+        let applied =
+            self.ledger.apply(&self.context, Entry::new(RuleId::RESTORE, Change::Restore { id }))?;
         Ok(RestoreReport { id, keys_taken: applied.restored.map(|done| done.keys_taken).unwrap_or_default() })
     }
 
@@ -112,7 +113,9 @@ impl Desk<'_, '_, '_> {
         let (id, _) = self.find(name)?;
         let expires_at = self.slide(id)?;
         let change = Change::Reinforce { id, by: i64::from(by), expires_at };
-        self.ledger.apply(&self.context, Entry::new(RuleId::REINFORCE, change)).map(|_: crate::ledger::Applied| ())
+        self.ledger
+            .apply(&self.context, Entry::new(RuleId::REINFORCE, change))
+            .map(|_: crate::ledger::Applied| ())
     }
 
     /// The partition of a scope: none in the inner option is all of them, none in the outer one that there is no
@@ -124,5 +127,4 @@ impl Desk<'_, '_, '_> {
             Some(Partition::Agent(name)) => Ok(self.known_part(name.as_str())?.map(Some)),
         }
     }
-
 }

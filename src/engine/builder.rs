@@ -221,7 +221,11 @@ impl Builder {
             return Err(Error::invalid("dimensions", format!("must be 1 to {DIM_MAX}"), dim));
         }
         if self.cache_bytes < CACHE_BYTES_MIN {
-            return Err(Error::invalid("cache_bytes", format!("must be at least {CACHE_BYTES_MIN}"), self.cache_bytes));
+            return Err(Error::invalid(
+                "cache_bytes",
+                format!("must be at least {CACHE_BYTES_MIN}"),
+                self.cache_bytes,
+            ));
         }
         if self.shared && self.durability == Durability::Batch {
             return Err(Error::invalid("durability", "must not be batch for a shared file", "batch"));
@@ -246,7 +250,8 @@ fn open_waiting(disk: &Arc<dyn Disk>, options: &Options, wait: Option<Span>) -> 
 /// A secret, or a name that no other process chooses.
 pub(super) fn random_secret() -> Result<[u8; 32]> {
     let mut secret = [0; 32];
-    getrandom::fill(&mut secret)
-        .map_err(|why| Error::Unavailable { why: format!("the operating system gives no random bytes: {why}") })?;
+    getrandom::fill(&mut secret).map_err(|why| Error::Unavailable {
+        why: format!("the operating system gives no random bytes: {why}"),
+    })?;
     Ok(secret)
 }

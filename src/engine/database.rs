@@ -17,8 +17,8 @@ use crate::index::{Current, Published, ViewBudget};
 use crate::ingest::{ForgetNames, Prepared, prepare};
 use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
 use crate::model::{
-    Actor, Draft, Filter, Forgotten, IdSource, Memory, MemoryId, Namespace, Outcome, Patch, RunId, Scope, Span,
-    SupersedeMode, Time, Tombstone,
+    Actor, Draft, Filter, Forgotten, IdSource, Memory, MemoryId, Namespace, Outcome, Patch, RunId, Scope,
+    Span, SupersedeMode, Time, Tombstone,
 };
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
@@ -162,9 +162,11 @@ pub struct CompactReport {
 
 impl Inner {
     pub(super) fn open(opening: Opening) -> Result<Arc<Self>> {
-        let Opening { store, durability, budget_bytes, clock, ids, policy, lease, actor, read_only } = opening;
+        let Opening { store, durability, budget_bytes, clock, ids, policy, lease, actor, read_only } =
+            opening;
         let snapshot = store.snapshot()?;
-        let identity = snapshot.identity()?.ok_or_else(|| Error::corrupted("meta", b"identity", "no identity row"))?;
+        let identity =
+            snapshot.identity()?.ok_or_else(|| Error::corrupted("meta", b"identity", "no identity row"))?;
         let row = snapshot.clock()?;
         let in_force = in_force(&snapshot, &row, policy.as_ref())?;
         let budget = ViewBudget::new(budget_bytes);
@@ -257,7 +259,9 @@ fn in_force(rows: &impl Rows, row: &ClockRow, own: Option<&Policy>) -> Result<In
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.durability == Durability::Batch && !self.is_closed() && !self.read_only
+        if self.durability == Durability::Batch
+            && !self.is_closed()
+            && !self.read_only
             && let Err(why) = self.store.flush()
         {
             tracing::error!(%why, "what was written since the last flush may be lost");
@@ -321,7 +325,10 @@ impl Database {
                 let space = SpaceId(ledger.clock.next_space);
                 ledger.clock.next_space += 1;
                 ledger.clock.space = space.0;
-                let row = SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: u32::try_from(dim).unwrap_or(u32::MAX) };
+                let row = SpaceRow {
+                    name: SpaceRow::CALLER.to_owned(),
+                    dim: u32::try_from(dim).unwrap_or(u32::MAX),
+                };
                 ledger.tx.put_space(space, &row)
             }),
         }
@@ -379,14 +386,22 @@ impl Database {
     /// # Errors
     /// As [`Database::add`], and `Invalid` for more than 100,000 drafts. An error of a draft names its position,
     /// counted from 1, as a line.
-    pub fn add_all(&self, namespace: &Namespace, drafts: Vec<Draft>, how: &WriteOptions) -> Result<Vec<Outcome>> {
+    pub fn add_all(
+        &self,
+        namespace: &Namespace,
+        drafts: Vec<Draft>,
+        how: &WriteOptions,
+    ) -> Result<Vec<Outcome>> {
         if drafts.len() > BATCH_ROWS_MAX {
             return Err(Error::invalid("drafts", format!("must be at most {BATCH_ROWS_MAX}"), drafts.len()));
         }
         let many = drafts.len() > 1;
         let place = move |at: usize| move |why: Error| if many { why.at_line(at as u64 + 1) } else { why };
-        let prepared: Vec<Prepared> =
-            drafts.into_iter().enumerate().map(|(at, draft)| prepare(draft).map_err(place(at))).collect::<Result<_>>()?;
+        let prepared: Vec<Prepared> = drafts
+            .into_iter()
+            .enumerate()
+            .map(|(at, draft)| prepare(draft).map_err(place(at)))
+            .collect::<Result<_>>()?;
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
         let (namespace, how) = (namespace.clone(), *how);
         self.submit(weight, move |session| {
@@ -448,7 +463,9 @@ impl Database {
         at: Option<Time>,
     ) -> Result<()> {
         let (namespace, old, new) = (namespace.clone(), old.to_vec(), new.to_owned());
-        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.supersede_names(&old, &new, mode, at))
+        self.submit(ONE, move |session| {
+            session.desk(&namespace, None, false)?.supersede_names(&old, &new, mode, at)
+        })
     }
 
     /// Makes a superseded memory live again (LIFE-7).
@@ -519,7 +536,8 @@ impl Database {
     /// The policy in force, and its version.
     pub fn policy(&self) -> (Policy, PolicyVersion) {
         let in_force = self.inner.in_force();
-        let version = PolicyVersion { number: in_force.number, hash: crate::policy::PolicyHash(in_force.hash) };
+        let version =
+            PolicyVersion { number: in_force.number, hash: crate::policy::PolicyHash(in_force.hash) };
         (in_force.policy.clone(), version)
     }
 

@@ -44,7 +44,12 @@ impl<U: Send> Queue<U> {
     }
 
     /// Queues a unit and waits until it is committed or refused.
-    pub(super) fn submit<C: Committer<Unit = U>>(&self, committer: &C, unit: U, weight: Weight) -> Result<()> {
+    pub(super) fn submit<C: Committer<Unit = U>>(
+        &self,
+        committer: &C,
+        unit: U,
+        weight: Weight,
+    ) -> Result<()> {
         let ticket = Arc::new(Ticket { work: Mutex::new(Some((unit, weight))), answer: Mutex::new(None) });
         self.waiting.lock().push_back(Arc::clone(&ticket));
         let _leading = self.leader.lock();

@@ -6,12 +6,16 @@ use parking_lot::Mutex;
 
 use crate::engine::database::{Database, Inner};
 use crate::error::{Error, Result};
-use crate::hygiene::{CheckOptions, CheckReport};
+use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
 use crate::index::Published;
+use crate::limits::PAGE_MAX;
 use crate::model::{
     Filter, Memory, MemoryId, Namespace, Page, PageRequest, Query, Scope, Span, Time, Tombstone,
 };
-use crate::recall::{self, Explanation, Got, History, MemoryStats, SearchResult, Stats, View as Reader};
+use crate::recall::{
+    Explanation, Got, History, MemoryStats, Reader, SearchResult, Stats, StatsContext, memory_stats, stats,
+};
+use crate::store::{NsId, Rows};
 
 /// Rows that `stats` settles before it answers (MODEL-42), one slice at a time.
 const SETTLE_SLICE: usize = 1_000;
@@ -100,8 +104,27 @@ impl Database {
         }
     }
 
-    pub(super) fn ids_matching(&self, namespace: &Namespace, filter: &Filter, scope: &Scope) -> Result<Vec<MemoryId>> {
-        self.read(|published, now| recall::ids_matching(&Reader::new(published, now), namespace, filter, scope))
+    pub(super) fn ids_matching(
+        &self,
+        namespace: &Namespace,
+        filter: &Filter,
+        scope: &Scope,
+    ) -> Result<Vec<MemoryId>> {
+        self.read(|published, now| {
+            let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
+            let (mut ids, mut cursor) = (Vec::new(), None);
+            loop {
+                let (scope, filter) = (scope.clone(), Some(filter.clone()));
+                let request =
+                    PageRequest { scope, filter, limit: PAGE_MAX, cursor, ..PageRequest::default() };
+                let page = reader.list(&request)?;
+                ids.extend(page.items.iter().map(|memory| memory.id));
+                cursor = page.next;
+                if cursor.is_none() {
+                    return Ok(ids);
+                }
+            }
+        })
     }
 
     /// Counters, sizes and health, of one namespace or of all (MODEL-45). What came due is settled first, at most
@@ -113,8 +136,9 @@ impl Database {
         self.settle(namespace)?;
         let file_bytes = self.inner.store.file_bytes()?;
         let in_force = self.inner.in_force();
-        let limits = &in_force.policy.stats;
-        self.read(|published, now| recall::stats(&Reader::new(published, now), namespace, file_bytes, limits))
+        self.read(|published, now| {
+            stats(published, namespace, StatsContext { now, file_bytes, policy: &in_force.policy.stats })
+        })
     }
 
     /// The small document of `get_memory_stats` (MODEL-43).
@@ -124,8 +148,10 @@ impl Database {
     pub fn memory_stats(&self, namespace: &Namespace) -> Result<MemoryStats> {
         self.settle(Some(namespace))?;
         let in_force = self.inner.in_force();
-        let label = &in_force.policy.stats.shared_label;
-        self.read(|published, now| recall::memory_stats(&Reader::new(published, now), namespace, label))
+        self.read(|published, now| {
+            let context = StatsContext { now, file_bytes: 0, policy: &in_force.policy.stats };
+            memory_stats(published, namespace, &self.inner.secret, context)
+        })
     }
 
     /// Applies the instants that have come, as far as `stats.max_due` allows. A handle that only reads leaves them.
@@ -140,10 +166,7 @@ impl Database {
         };
         for namespace in namespaces {
             loop {
-                let due = self.read(|published, now| {
-                    recall::due_now(&Reader::new(published, now), &namespace, left.min(SETTLE_SLICE))
-                })?;
-                if due == 0 || left == 0 {
+                if left == 0 || !self.is_anything_due(&namespace)? {
                     break;
                 }
                 let settled = self.settle_slice(&namespace, left.min(SETTLE_SLICE))?;
@@ -153,12 +176,18 @@ impl Database {
         Ok(())
     }
 
+    fn is_anything_due(&self, namespace: &Namespace) -> Result<bool> {
+        self.read(|published, now| {
+            let rows = published.snapshot();
+            let Some(row) = rows.namespace(namespace.as_str())? else { return Ok(false) };
+            Ok(!rows.due(NsId(row.number), now.max(published.committed_at()), 1)?.is_empty())
+        })
+    }
+
     fn settle_slice(&self, namespace: &Namespace, most: usize) -> Result<usize> {
         self.inner.run_alone(|session| {
-            let Some(row) = crate::store::Rows::namespace(&*session.ledger.tx, namespace.as_str())? else {
-                return Ok(0);
-            };
-            let context = session.context(crate::store::NsId(row.number), None);
+            let Some(row) = session.ledger.tx.namespace(namespace.as_str())? else { return Ok(0) };
+            let context = session.context(NsId(row.number), None);
             session.ledger.settle(&context, most)
         })
     }
@@ -168,7 +197,10 @@ impl Database {
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn namespaces(&self) -> Result<Vec<Namespace>> {
-        self.read(|published, now| recall::namespaces(&Reader::new(published, now)))
+        self.read(|published, _| {
+            let all = published.snapshot().namespaces()?;
+            all.into_iter().filter(|(_, row)| !row.dropping).map(|(name, _)| name.parse()).collect()
+        })
     }
 
     /// Walks the file and compares everything in it with what it must be; changes nothing.
@@ -176,7 +208,14 @@ impl Database {
     /// # Errors
     /// `Closed`, `Retry`. Damage is a finding, not an error.
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport> {
-        self.read(|published, now| crate::hygiene::check(published.snapshot(), now, options))
+        self.read(|published, _| {
+            let mut report = check(published.snapshot(), options)?;
+            if !options.erased.is_empty() {
+                let file = self.inner.store.bytes()?;
+                check_erased(published.snapshot(), self.path(), file, &options.erased, &mut report)?;
+            }
+            Ok(report)
+        })
     }
 }
 
@@ -186,14 +225,18 @@ macro_rules! reads {
         impl Database {
             $($(#[$doc])*
             pub fn $name(&self, namespace: &Namespace, $($arg: $ty),*) -> Result<$out> {
-                self.read(|published, now| recall::$name(&Reader::new(published, now), namespace, $($arg),*))
+                self.read(|published, now| {
+                    Reader::open(published, namespace, &self.inner.secret, now)?.$name($($arg),*)
+                })
             })+
         }
 
         impl Snapshot {
             $($(#[$doc])*
             pub fn $name(&self, namespace: &Namespace, $($arg: $ty),*) -> Result<$out> {
-                self.read(|published, now| recall::$name(&Reader::new(published, now), namespace, $($arg),*))
+                self.read(|published, now| {
+                    Reader::open(published, namespace, &self.inner.secret, now)?.$name($($arg),*)
+                })
             })+
         }
     };
@@ -206,16 +249,12 @@ reads! {
     /// - `NoEmbedder` for a query of text alone;
     /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
     search(query: &Query) -> SearchResult;
-    /// A memory by id or key in any state, or the tombstone of one that is gone (MODEL-20).
+    /// A memory by id or key in any state, with its unit vector on request, or the tombstone of one that is gone
+    /// (MODEL-20).
     ///
     /// # Errors
     /// `NotFound`.
-    get(name: &str) -> Got;
-    /// As `get`, with the unit vector of the memory.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    get_with_vector(name: &str) -> Got;
+    get(name: &str, with_vector: bool) -> Got;
     /// The text of a memory.
     ///
     /// # Errors
@@ -247,4 +286,3 @@ reads! {
     /// `NotFound` when nothing is known of it.
     explain(name: &str) -> Explanation;
 }
-

@@ -2,15 +2,13 @@
 
 use crate::engine::database::{Database, ONE};
 use crate::error::{Error, Result};
-use crate::ledger::{CounterSort, Op, TOTAL, Why};
+use crate::ledger::{Op, Why};
 use crate::model::{Evidence, MemoryId, Namespace, RuleId, RunId, Tombstone, TombstoneReason};
-use crate::store::control::{RunRow, RunState};
+use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL};
 use crate::store::{NsId, Rows};
 
 /// Rows that one slice of a drop deletes.
 const DROP_SLICE: usize = 10_000;
-/// Dropped namespaces leave their tombstones under this number, which no namespace has.
-const DROPPED: NsId = NsId(0);
 
 /// What taking a run back did (MODEL-33).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +63,8 @@ impl Database {
         let mut undone = Undone::default();
         loop {
             let namespace = namespace.clone();
-            let step = self.submit(ONE, move |session| session.desk(&namespace, None, false)?.undo_import(run))?;
+            let step =
+                self.submit(ONE, move |session| session.desk(&namespace, None, false)?.undo_import(run))?;
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
@@ -105,7 +104,7 @@ impl Database {
                 made_by: None,
                 merged_from: Vec::new(),
                 key_hashes: Vec::new(),
-                content_hash: session.ledger.hash_content(name.as_str()),
+                content_hash: session.ledger.secret.of_namespace(name.as_str()),
                 rows,
             };
             session.ledger.tx.put_tombstone(DROPPED, &tombstone)?;

@@ -46,7 +46,14 @@ impl<'a, 't> Session<'_, 'a, 't> {
         let ns = open_namespace(self.ledger, namespace)?;
         let context = self.context(ns, run);
         self.ledger.settle(&context, SETTLE_PER_UNIT)?;
-        Ok(Desk { ledger: self.ledger, context, namespace, policy: &self.in_force.policy, ids: self.ids, no_dedup })
+        Ok(Desk {
+            ledger: self.ledger,
+            context,
+            namespace,
+            policy: &self.in_force.policy,
+            ids: self.ids,
+            no_dedup,
+        })
     }
 
     pub(super) fn context(&self, ns: NsId, run: Option<RunId>) -> Context {
@@ -100,7 +107,10 @@ impl Inner {
     }
 
     /// Runs one unit that borrows from its caller, alone in a transaction.
-    pub(super) fn run_alone<R>(&self, mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>) -> Result<R> {
+    pub(super) fn run_alone<R>(
+        &self,
+        mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>,
+    ) -> Result<R> {
         self.check_open()?;
         self.queue.alone(|| {
             let mut value = None;
@@ -143,7 +153,8 @@ impl Committer for Arc<Inner> {
                     }
                 }
                 Err((None, why)) => {
-                    let fail = |answer: Option<Result<()>>| answer.unwrap_or_else(|| Err(failed_together(&why)));
+                    let fail =
+                        |answer: Option<Result<()>>| answer.unwrap_or_else(|| Err(failed_together(&why)));
                     return answers.into_iter().map(fail).collect();
                 }
             }

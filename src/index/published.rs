@@ -284,10 +284,7 @@ pub(crate) struct CurrentIn<L: Locks> {
 /// The current state with the locks that ship.
 pub(crate) type Current = CurrentIn<Parked>;
 
-impl<L: Locks> CurrentIn<L>
-where
-    PublishedIn<L>: Send + Sync,
-{
+impl<L: Locks> CurrentIn<L> {
     /// Begins with a state.
     pub(crate) fn new(first: PublishedIn<L>) -> Self {
         CurrentIn { published: L::Of::new(Arc::new(first)) }

@@ -90,7 +90,7 @@ pub(crate) fn rank_rows(
     let dim = check_dim(published, target, query)?;
     rows.sort_unstable();
     let mut ranker = Ranker::new(published.snapshot(), &[], dim, query, k);
-    for (index, slot, id) in rows {
+    for (index, slot, id) in rows.iter() {
         ranker.score_at(*index, *slot, *id)?;
     }
     let count = rows.len() as u64;

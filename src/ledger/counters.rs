@@ -3,70 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::store::control::CounterRow;
+use crate::store::control::{CounterRow, CounterSort as Sort, TOTAL};
 use crate::store::{NsId, PartId, Rows, WriteTx};
-
-/// What a counter counts. The code stands in its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum Sort {
-    /// Visible rows.
-    Live = 1,
-    /// Visible rows of a kind.
-    Kind = 2,
-    /// Visible rows of a tier.
-    Tier = 3,
-    /// Visible rows with a tag.
-    Tag = 4,
-    /// Visible rows with a scope label.
-    Label = 5,
-    /// Rows that are superseded and no longer visible.
-    Superseded = 6,
-    /// Rows that are expired and not yet purged.
-    Expired = 7,
-    /// Rows that are not yet valid.
-    Ahead = 8,
-    /// Rows whose world time is over.
-    Past = 9,
-    /// Tombstones.
-    Tombstones = 10,
-    /// Holders.
-    Holders = 11,
-    /// Rows with a vector.
-    Vectors = 12,
-    /// Rows that wait for one.
-    Pending = 13,
-    /// Current rows beyond the first with an equal fingerprint, by partition and tier.
-    Duplicates = 14,
-}
-
-impl Sort {
-    /// Every sort.
-    pub(crate) const ALL: [Sort; 14] = [
-        Sort::Live,
-        Sort::Kind,
-        Sort::Tier,
-        Sort::Tag,
-        Sort::Label,
-        Sort::Superseded,
-        Sort::Expired,
-        Sort::Ahead,
-        Sort::Past,
-        Sort::Tombstones,
-        Sort::Holders,
-        Sort::Vectors,
-        Sort::Pending,
-        Sort::Duplicates,
-    ];
-
-    /// The sort with a code from disk.
-    pub(crate) fn from_code(code: u8) -> Option<Self> {
-        Sort::ALL.into_iter().find(|sort| *sort as u8 == code)
-    }
-}
-
-/// The partition under which the totals of a namespace stand.
-pub(crate) const TOTAL: PartId = PartId(u32::MAX);
 
 /// The changes of a transaction, written at its end: a batch writes each counter once.
 #[derive(Debug, Default)]

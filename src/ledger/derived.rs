@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::ledger::counters::Sort;
 use crate::ledger::{Context, Ledger};
 use crate::model::{Content, Counted, Kind, MemoryId, PINNED_TAG, Time, Times, Vitals};
+use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, PartId, Rows};
 
 /// A row of a secondary index.

@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ledger::counters::Sort;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Tombstone, TombstoneReason};
+use crate::store::control::CounterSort as Sort;
 use crate::store::{Junction, NsId, PartId, Rows};
 
 /// A row that is gone.
@@ -140,16 +140,11 @@ impl Ledger<'_, '_> {
 
     /// HMAC by which a key is found in a tombstone.
     pub(crate) fn hash_key(&self, key: &str) -> [u8; 32] {
-        self.secret.hmac(KEY_DOMAIN, key.as_bytes())
+        self.secret.of_key(key)
     }
 
     /// HMAC by which a content is found in a tombstone.
     pub(crate) fn hash_content(&self, text: &str) -> [u8; 32] {
-        self.secret.hmac(CONTENT_DOMAIN, text.as_bytes())
+        self.secret.of_content(text)
     }
 }
-
-/// Domain of the HMAC of a key.
-pub(crate) const KEY_DOMAIN: &str = "key";
-/// Domain of the HMAC of a content.
-pub(crate) const CONTENT_DOMAIN: &str = "content";

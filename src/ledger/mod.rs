@@ -31,7 +31,7 @@ use crate::store::{NsId, Rows, WriteTx, WriteTx as Tx};
 use crate::text::Secret;
 use crate::vector::UnitVector;
 
-pub(crate) use counters::{Counters, Sort as CounterSort, TOTAL};
+pub(crate) use counters::Counters;
 pub(crate) use erase::Erased;
 pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;

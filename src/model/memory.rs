@@ -284,7 +284,8 @@ pub struct Memory {
     pub holders: Vec<Holder>,
     /// Its unit vector, where the caller asked for it.
     pub vector: Option<Vec<f32>>,
-    /// With a supersession ahead: the row that the key will answer with (LIFE-6).
+    /// With a supersession ahead (LIFE-6): of a row that is still visible the one that will take its place, and of
+    /// the one to come the row that is visible until then.
     pub also: Option<MemoryId>,
 }
 

@@ -96,7 +96,8 @@ pub struct SearchPlan {
     pub scanned: u64,
     /// Vectors ranked exactly.
     pub ranked: u64,
-    /// How: `codes`, `blocks`.
+    /// How: by `codes`, by `blocks` of vectors where too many codes are alike, by `rows` where a filter names them;
+    /// empty when there was nothing to search.
     pub regime: &'static str,
     /// Rows without a vector in the scope, which no vector query can find.
     pub pending: u64,

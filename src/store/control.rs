@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::store::keys::{NsId, PartId};
+
 /// What a file is: written once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
@@ -104,3 +106,68 @@ pub(crate) struct CounterRow {
     /// Bytes of their content.
     pub(crate) bytes: i64,
 }
+
+/// What a counter counts. The code stands in its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum CounterSort {
+    /// Visible rows.
+    Live = 1,
+    /// Visible rows of a kind.
+    Kind = 2,
+    /// Visible rows of a tier.
+    Tier = 3,
+    /// Visible rows with a tag.
+    Tag = 4,
+    /// Visible rows with a scope label.
+    Label = 5,
+    /// Rows that are superseded and no longer visible.
+    Superseded = 6,
+    /// Rows that are expired and not yet purged.
+    Expired = 7,
+    /// Rows that are not yet valid.
+    Ahead = 8,
+    /// Rows whose world time is over.
+    Past = 9,
+    /// Tombstones.
+    Tombstones = 10,
+    /// Holders.
+    Holders = 11,
+    /// Rows with a vector.
+    Vectors = 12,
+    /// Rows that wait for one.
+    Pending = 13,
+    /// Current rows beyond the first with an equal fingerprint, by partition and tier.
+    Duplicates = 14,
+}
+
+impl CounterSort {
+    /// Every sort.
+    pub(crate) const ALL: [CounterSort; 14] = [
+        CounterSort::Live,
+        CounterSort::Kind,
+        CounterSort::Tier,
+        CounterSort::Tag,
+        CounterSort::Label,
+        CounterSort::Superseded,
+        CounterSort::Expired,
+        CounterSort::Ahead,
+        CounterSort::Past,
+        CounterSort::Tombstones,
+        CounterSort::Holders,
+        CounterSort::Vectors,
+        CounterSort::Pending,
+        CounterSort::Duplicates,
+    ];
+
+    /// The sort with a code from disk.
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        CounterSort::ALL.into_iter().find(|sort| *sort as u8 == code)
+    }
+}
+
+/// The partition under which the totals of a namespace stand.
+pub(crate) const TOTAL: PartId = PartId(u32::MAX);
+
+/// The number under which the tombstones of dropped namespaces stand; namespaces begin at 1.
+pub(crate) const DROPPED: NsId = NsId(0);

@@ -93,6 +93,31 @@ fn backend(file: File) -> io::Result<Box<dyn StorageBackend>> {
     }
 }
 
+/// The bytes of a file in order, without the eyes of the key-value store.
+#[derive(Debug)]
+pub(crate) struct Bytes {
+    backend: Box<dyn StorageBackend>,
+    at: u64,
+}
+
+impl Bytes {
+    /// From the first byte on.
+    pub(crate) fn new(backend: Box<dyn StorageBackend>) -> Self {
+        Bytes { backend, at: 0 }
+    }
+}
+
+impl io::Read for Bytes {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = self.backend.len()?.saturating_sub(self.at);
+        let want = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        let (head, _) = out.split_at_mut(want);
+        self.backend.read(self.at, head)?;
+        self.at += want as u64;
+        Ok(want)
+    }
+}
+
 /// A boxed backend as redb takes it. Every method is passed on: one that is not would lose the file lock silently.
 #[derive(Debug)]
 pub(crate) struct Medium(pub(crate) Box<dyn StorageBackend>);

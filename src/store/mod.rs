@@ -21,7 +21,7 @@ mod write;
 pub(crate) use compact::CompactReport;
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
 pub(crate) use open::{Options, Store, Written};
-pub(crate) use rows::{JunctionRow, Rows, kind_of};
+pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, kind_of};
 pub(crate) use tables::{Sort, Table};
 pub(crate) use tx::{Read, Snapshot, Walk, WriteTx};
 

@@ -12,7 +12,7 @@ use crate::limits::{FORMAT_VERSION, FORMAT_VERSION_OLDEST};
 use crate::record::SlotBlock;
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity};
-use crate::store::disk::{Disk, Medium};
+use crate::store::disk::{Bytes, Disk, Medium};
 use crate::store::keys::IndexId;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
@@ -91,6 +91,12 @@ impl Store {
     /// Length of the file in bytes.
     pub(crate) fn file_bytes(&self) -> Result<u64> {
         self.disk.len(&self.options.path).map_err(|why| io("measure", &self.options.path, why))
+    }
+
+    /// The bytes of the file as they stand on the disk.
+    pub(crate) fn bytes(&self) -> Result<Bytes> {
+        let path = &self.options.path;
+        Ok(Bytes::new(self.disk.open(path, false).map_err(|why| io("open", path, why))?))
     }
 
     fn check_format(&self) -> Result<()> {

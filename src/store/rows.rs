@@ -15,9 +15,9 @@ use crate::store::tables::Table;
 use crate::store::tx::{Read, Walk};
 
 /// Key of the identity row.
-pub(super) const IDENTITY: &[u8] = b"identity";
+pub(crate) const IDENTITY: &[u8] = b"identity";
 /// Key of the clock row.
-pub(super) const CLOCK: &[u8] = b"clock";
+pub(crate) const CLOCK: &[u8] = b"clock";
 
 /// One junction row: what the memory is joined to, and in which role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -43,6 +43,21 @@ impl Secret {
         mac.finalize().into_bytes().into()
     }
 
+    /// By what a key is found in a tombstone (MODEL-28).
+    pub fn of_key(&self, key: &str) -> [u8; 32] {
+        self.hmac("key", key.as_bytes())
+    }
+
+    /// By what a content is found in a tombstone (MODEL-28).
+    pub fn of_content(&self, text: &str) -> [u8; 32] {
+        self.hmac("content", text.as_bytes())
+    }
+
+    /// By what the tombstone of a dropped namespace is found (MODEL-28).
+    pub fn of_namespace(&self, name: &str) -> [u8; 32] {
+        self.hmac("namespace", name.as_bytes())
+    }
+
     /// The first 8 bytes of [`Secret::hmac`]: enough to tell whether a field was given the same value again.
     pub fn short(&self, domain: &str, bytes: &[u8]) -> [u8; 8] {
         let [a, b, c, d, e, f, g, h, ..] = self.hmac(domain, bytes);

@@ -1,0 +1,256 @@
+//! The walk behind `check`: every row of every table is decoded and accounted for, and nothing is changed.
+//!
+//! Each row is compared with its counterparts by look-ups, in both directions, so a walk needs no second copy of a
+//! table. What is kept in memory meanwhile: names of namespaces, partitions and spaces; one entry for each counter;
+//! for each index the numbers of its free slots; the ids of the superseded rows of one namespace.
+//!
+//! Damage that a look-up meets is not reported there: the walk of the row's own table meets it as well.
+
+mod address;
+mod counts;
+mod holders;
+mod names;
+mod past;
+mod rows;
+mod slots;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
+use crate::model::{MemoryId, Time, Vitals};
+use crate::store::control::{Clock, SlotHead};
+use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk};
+
+use address::address;
+use counts::Counts;
+use slots::Tally;
+
+/// Checks every row that `snapshot` sees. Namespaces that are being dropped are left out.
+///
+/// # Errors
+/// What is no damage but keeps it from reading on: `Retry`, `Closed`.
+pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<CheckReport> {
+    let mut check = Check::open(snapshot, options.deep)?;
+    for table in Table::ALL {
+        let walked = snapshot.walk(*table, &Walk::all(), &mut |key, value| {
+            check.row(*table, key, value)?;
+            Ok(ControlFlow::Continue(()))
+        });
+        check.note(walked)?;
+    }
+    check.finish_meta()?;
+    check.finish_slots();
+    check.finish_counters();
+    Ok(check.report)
+}
+
+/// A namespace as the keys name it.
+struct Tenant {
+    next_part: u32,
+    dropping: bool,
+}
+
+/// A check under way.
+struct Check<'s> {
+    snapshot: &'s Snapshot,
+    deep: bool,
+    report: CheckReport,
+    /// The clock; one that allows everything where it is damaged.
+    clock: Clock,
+    /// Time of the last commit, where it is known.
+    now: Option<Time>,
+    tenants: BTreeMap<NsId, Tenant>,
+    /// Numbers of the namespaces that the walk has met.
+    numbers: BTreeSet<u32>,
+    parts: BTreeSet<(NsId, PartId)>,
+    /// Dimensions of the spaces.
+    spaces: BTreeMap<SpaceId, usize>,
+    heads: BTreeMap<IndexId, SlotHead>,
+    slots: BTreeMap<IndexId, Tally>,
+    counts: Counts,
+    /// Superseded rows of `settled_ns` whose chain is known to end.
+    settled: BTreeSet<MemoryId>,
+    settled_ns: Option<NsId>,
+    /// The key that is being walked, and the current row that holds it.
+    key_at: Option<(NsId, String, Option<MemoryId>)>,
+}
+
+impl<'s> Check<'s> {
+    /// Reads what every key is compared with. Damage is left to the walk.
+    fn open(snapshot: &'s Snapshot, deep: bool) -> Result<Self> {
+        let clock = seen(snapshot.clock())?;
+        let lenient = Clock {
+            commit: u64::MAX,
+            at_ms: i64::MAX,
+            next_seq: u64::MAX,
+            next_ns: u32::MAX,
+            next_term: u32::MAX,
+            next_space: u16::MAX,
+            policy: 0,
+            space: 0,
+        };
+        let mut check = Check {
+            snapshot,
+            deep,
+            report: CheckReport::default(),
+            now: clock.map(|clock| Time::from_millis(clock.at_ms)),
+            clock: clock.unwrap_or(lenient),
+            tenants: BTreeMap::new(),
+            numbers: BTreeSet::new(),
+            parts: BTreeSet::new(),
+            spaces: BTreeMap::new(),
+            heads: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            counts: Counts::default(),
+            settled: BTreeSet::new(),
+            settled_ns: None,
+            key_at: None,
+        };
+        check.learn_names()?;
+        check.learn_heads()?;
+        Ok(check)
+    }
+
+    /// One row of any table.
+    fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        let Some(address) = address(table, key) else {
+            self.report.checked += 1;
+            self.find(Code::KeyShape, table, key, "the key is not one of this table");
+            return Ok(());
+        };
+        if let Some(ns) = address.ns {
+            match self.tenants.get(&ns) {
+                Some(tenant) if tenant.dropping => return Ok(()),
+                Some(_) => {}
+                None => self.find(Code::NamespaceUnknown, table, key, format!("no namespace {}", ns.0)),
+            }
+            if let Some(part) = address.part.filter(|part| !self.knows_part(ns, *part)) {
+                self.find(Code::PartitionUnknown, table, key, format!("no partition {}", part.0));
+            }
+        }
+        if let Some(space) = address.space.filter(|space| !self.spaces.contains_key(space)) {
+            self.find(Code::SpaceUnknown, table, key, format!("no embedding space {}", space.0));
+        }
+        self.report.checked += 1;
+        let visited = self.visit(table, key, value);
+        if matches!(visited, Err(Error::Corrupted { .. })) {
+            self.turn_blind(table, key);
+        }
+        self.note(visited)
+    }
+
+    fn visit(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        match table {
+            Table::Meta => self.meta(key, value),
+            Table::Namespace => self.namespace(key, value),
+            Table::Partition => self.partition(key, value),
+            Table::PartitionName => self.partition_name(key, value),
+            Table::Space => self.space(key, value),
+            Table::Run => self.run(key, value),
+            Table::Policy => self.policy(key, value),
+            Table::Slot => self.slot_block(key, value),
+            Table::SlotHead => self.slot_head(key, value),
+            Table::SlotFree => self.slot_free(key, value),
+            Table::Vector => self.vector_block(key, value),
+            Table::Vitals => self.vitals(key, value),
+            Table::Memory => self.content(key, value),
+            Table::Access => self.access(key, value),
+            Table::Holder => self.holder(key, value),
+            Table::HolderKey => self.holder_key(key, value),
+            Table::HolderTag => self.holder_tag(key, value),
+            Table::HolderRun => self.holder_run(key, value),
+            Table::Term => self.term(key, value),
+            Table::TermName => self.term_name(key, value),
+            Table::Junction => self.junction(key, value),
+            Table::JunctionBack => self.junction_back(key, value),
+            Table::Journal => self.journal(key, value),
+            Table::JournalSubject => self.journal_subject(key, value),
+            Table::Tombstone => self.tombstone(key, value),
+            Table::TombstoneHash => self.tombstone_hash(key, value),
+            Table::Superseded | Table::ByTime | Table::ByFingerprint | Table::Due | Table::Pending => {
+                self.index_row(table, key, value)
+            }
+            Table::Counter => self.counter(key, value),
+        }
+    }
+
+    /// Turns damage into a finding; what else went wrong ends the check.
+    fn note(&mut self, outcome: Result<()>) -> Result<()> {
+        match outcome {
+            Err(Error::Corrupted { table, key, why }) => {
+                self.report.add(Code::Corrupted, table, key, why);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn find(&mut self, code: Code, table: Table, key: &[u8], what: impl Into<String>) {
+        self.report.add(code, table.name(), hex(key), what);
+    }
+
+    /// Rows of a table that is all key have no value.
+    fn no_value(&mut self, table: Table, key: &[u8], value: &[u8]) {
+        if !value.is_empty() {
+            self.find(Code::ValueShape, table, key, format!("{} bytes where none belong", value.len()));
+        }
+    }
+
+    /// Counts of rows that could not be read say nothing: their comparison would only repeat the damage.
+    fn turn_blind(&mut self, table: Table, key: &[u8]) {
+        let mut parts = crate::store::keys::Parts(key);
+        match table {
+            Table::Vitals | Table::Memory | Table::Tombstone => {
+                self.counts.blind.extend(parts.u32().map(NsId));
+            }
+            Table::Slot => {
+                if let Some(index) = address::index_of(&mut parts) {
+                    self.slots.entry(index).or_default().blind = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn knows_part(&self, ns: NsId, part: PartId) -> bool {
+        part == PartId(0) || self.parts.contains(&(ns, part))
+    }
+
+    fn has(&self, table: Table, key: &[u8]) -> Result<bool> {
+        Ok(seen(self.snapshot.look(table, key, &mut |_| Ok(())))?.unwrap_or(true))
+    }
+
+    /// Whether any key of a table begins with `prefix`.
+    fn has_any(&self, table: Table, prefix: &[u8]) -> Result<bool> {
+        let mut any = false;
+        let walked = self.snapshot.walk(table, &Walk::prefix(prefix), &mut |_, _| {
+            any = true;
+            Ok(ControlFlow::Break(()))
+        });
+        Ok(seen(walked)?.is_none() || any)
+    }
+
+    /// Vitals of a memory: none when they are damaged, some(none) when there are none.
+    fn vitals_of(&self, ns: NsId, id: MemoryId) -> Result<Option<Option<Vitals>>> {
+        seen(self.snapshot.vitals(ns, id))
+    }
+
+    fn has_row(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        self.has(Table::Vitals, &crate::store::keys::memory(ns, id))
+    }
+
+    fn has_tombstone(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        self.has(Table::Tombstone, &crate::store::keys::memory(ns, id))
+    }
+}
+
+/// A look-up, none where it met damage: that is reported by the walk of its own table.
+fn seen<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Corrupted { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}

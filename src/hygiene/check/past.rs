@@ -1,0 +1,100 @@
+//! Journal and tombstones.
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::hygiene::check::rows::memory_of;
+use crate::hygiene::check::{Check, seen};
+use crate::hygiene::report::Code;
+use crate::record::{At, decode_journal, decode_tombstone};
+use crate::store::keys::{self, Parts};
+use crate::store::{NsId, Rows, Table};
+
+impl Check<'_> {
+    pub(super) fn journal(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let row = decode_journal(At::new(Table::Journal.name(), key), value)?;
+        let mut parts = Parts(key);
+        let (Some(ns), Some(seq)) = (parts.u32().map(NsId), parts.u64()) else { return Ok(()) };
+        if row.seq != seq {
+            self.find(Code::ValueShape, Table::Journal, key, format!("row {} says the value", row.seq));
+        }
+        if seq >= self.clock.next_seq || row.at.as_millis() > self.clock.at_ms {
+            let what = format!("row {seq} at {} was not written yet", row.at);
+            self.find(Code::JournalSeq, Table::Journal, key, what);
+        }
+        let Some(id) = row.subject else { return Ok(()) };
+        if !self.has(Table::JournalSubject, &keys::journal_subject(ns, id, seq))? {
+            let what = format!("row {seq} is not found by memory {id}");
+            self.find(Code::JournalSubject, Table::Journal, key, what);
+        }
+        let plain = row.deltas.iter().find(|delta| is_plain(&delta.before) || is_plain(&delta.after));
+        if let Some(delta) = plain
+            && self.has_tombstone(ns, id)?
+        {
+            let what = format!("{} of {id}, which was erased", delta.field);
+            self.find(Code::JournalPlain, Table::Journal, key, what);
+        }
+        Ok(())
+    }
+
+    pub(super) fn journal_subject(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.no_value(Table::JournalSubject, key, value);
+        let mut parts = Parts(key);
+        let (ns, id, seq) = (parts.u32().map(NsId), parts.id(), parts.u64());
+        let (Some(ns), Some(id), Some(seq)) = (ns, id, seq) else { return Ok(()) };
+        if let Some(row) = seen(self.snapshot.journal_row(ns, seq))?
+            && row.is_none_or(|row| row.subject != Some(id))
+        {
+            let what = format!("row {seq} is not about {id}");
+            self.find(Code::JournalSubject, Table::JournalSubject, key, what);
+        }
+        Ok(())
+    }
+
+    pub(super) fn tombstone(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let tombstone = decode_tombstone(At::new(Table::Tombstone.name(), key), value)?;
+        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        self.counts.add_tombstone(ns);
+        if tombstone.id != id {
+            let what = format!("the tombstone of {} says the value", tombstone.id);
+            self.find(Code::ValueShape, Table::Tombstone, key, what);
+        }
+        for table in [Table::Vitals, Table::Memory, Table::Access, Table::Holder, Table::Junction] {
+            if self.has_any(table, key)? {
+                let what = format!("there is a row in {} still", table.name());
+                self.find(Code::TombstoneRow, Table::Tombstone, key, what);
+            }
+        }
+        for hash in tombstone.key_hashes.iter().chain([&tombstone.content_hash]) {
+            let row = keys::tombstone_hash(ns, hash, id);
+            if !self.has(Table::TombstoneHash, &row)? {
+                let what = format!("the tombstone of {id} is not found here");
+                self.find(Code::TombstoneHash, Table::TombstoneHash, &row, what);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn tombstone_hash(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.no_value(Table::TombstoneHash, key, value);
+        let mut parts = Parts(key);
+        let (ns, hash, id) = (parts.u32().map(NsId), parts.take::<32>(), parts.id());
+        let (Some(ns), Some(hash), Some(id)) = (ns, hash, id) else { return Ok(()) };
+        if let Some(found) = seen(self.snapshot.tombstone(ns, id))?
+            && found.is_none_or(|found| found.content_hash != hash && !found.key_hashes.contains(&hash))
+        {
+            let what = format!("no tombstone of {id} has it");
+            self.find(Code::TombstoneHash, Table::TombstoneHash, key, what);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a value may say something about a person (MODEL-32).
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => !text.starts_with("hmac:"),
+        Value::Array(_) | Value::Object(_) => true,
+    }
+}

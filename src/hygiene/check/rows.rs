@@ -1,0 +1,198 @@
+//! Memories: vitals, content, statistics, and the rows that follow from them.
+
+use crate::error::Result;
+use crate::hygiene::check::{Check, seen};
+use crate::hygiene::report::Code;
+use crate::ledger::derived::{IndexRow, index_rows, next_due};
+use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Tier, Vitals};
+use crate::record::{At, decode_access, decode_content, decode_vitals};
+use crate::store::keys::{self, Key, Parts};
+use crate::store::{NsId, PartId, Rows, Table};
+use crate::text::normal_form;
+
+impl Check<'_> {
+    pub(super) fn vitals(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let vitals = decode_vitals(At::new(Table::Vitals.name(), key), value)?;
+        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        if !self.knows_part(ns, PartId(vitals.place.partition)) {
+            let what = format!("no partition {}", vitals.place.partition);
+            self.find(Code::PartitionUnknown, Table::Vitals, key, what);
+        }
+        if vitals.version == 0 {
+            self.find(Code::Version, Table::Vitals, key, "versions begin at 1");
+        }
+        self.times_of(ns, id, key, &vitals)?;
+        self.counted_of(key, &vitals);
+        for row in index_rows(&vitals) {
+            let (table, row) = key_of(ns, id, &row);
+            if !self.has(table, &row)? {
+                self.find(Code::IndexMissing, table, &row, format!("memory {id} is not found here"));
+            }
+        }
+        self.superseder_of(ns, id, key, &vitals)?;
+        self.slot_of(ns, id, key, &vitals)?;
+        match seen(self.snapshot.content(ns, id))? {
+            None => self.counts.blind.extend([ns]),
+            Some(None) => {
+                self.counts.blind.extend([ns]);
+                self.find(Code::ContentMissing, Table::Vitals, key, "vitals without content");
+            }
+            Some(Some(content)) => {
+                self.content_of(key, &vitals, &content);
+                self.holders_of(ns, id, key, &vitals, &content)?;
+                self.counts.add_row(ns, &vitals, &content);
+            }
+        }
+        Ok(())
+    }
+
+    fn content_of(&mut self, key: &[u8], vitals: &Vitals, content: &Content) {
+        if usize::try_from(vitals.content_bytes) != Ok(content.text.len()) {
+            let what = format!("{} bytes where the text has {}", vitals.content_bytes, content.text.len());
+            self.find(Code::ContentBytes, Table::Vitals, key, what);
+        }
+        if (vitals.kind_code == Kind::CUSTOM_CODE) != content.custom_kind.is_some() {
+            let what = format!("kind {} with the custom name {:?}", vitals.kind_code, content.custom_kind);
+            self.find(Code::Kind, Table::Vitals, key, what);
+        }
+        if self.deep && vitals.place.fingerprint != normal_form(&content.text).prefix() {
+            self.find(Code::Fingerprint, Table::Vitals, key, "the fingerprint is not that of the text");
+        }
+    }
+
+    /// World time must not end before it begins, unless a supersession cut it (LIFE-6).
+    fn times_of(&mut self, ns: NsId, id: MemoryId, key: &[u8], vitals: &Vitals) -> Result<()> {
+        let times = &vitals.times;
+        if times.recorded_at.as_millis() > self.clock.at_ms {
+            let what = format!("recorded at {}, after the last commit", times.recorded_at);
+            self.find(Code::Times, Table::Vitals, key, what);
+        }
+        let replaced = times.superseded.is_some_and(|s| s.mode == SupersedeMode::Replaced);
+        let to = if replaced { times.valid_to_before } else { times.valid_to };
+        if let (Some(from), Some(to)) = (times.valid_from, to)
+            && from >= to
+            && !self.has_any(Table::Superseded, &keys::memory(ns, id))?
+        {
+            self.find(Code::Times, Table::Vitals, key, format!("valid from {from} to {to}"));
+        }
+        Ok(())
+    }
+
+    /// Counted as what it is, unless the instant that changes it is still due.
+    fn counted_of(&mut self, key: &[u8], vitals: &Vitals) {
+        let Some(now) = self.now else { return };
+        let (counted, is) = (vitals.place.counted, Counted::at(&vitals.times, now));
+        if counted != is && next_due(&vitals.times, counted).is_none_or(|at| at > now) {
+            self.find(Code::Counted, Table::Vitals, key, format!("counted as {counted:?}, it is {is:?}"));
+        }
+    }
+
+    fn superseder_of(&mut self, ns: NsId, id: MemoryId, key: &[u8], vitals: &Vitals) -> Result<()> {
+        let Some(by) = vitals.times.superseded_by() else { return Ok(()) };
+        if !self.has_row(ns, by)? && !self.has_tombstone(ns, by)? {
+            self.find(
+                Code::SupersederMissing,
+                Table::Vitals,
+                key,
+                format!("superseded by {by}, which is gone"),
+            );
+        }
+        if self.settled_ns != Some(ns) {
+            self.settled.clear();
+            self.settled_ns = Some(ns);
+        }
+        let (mut path, mut at) = (vec![id], Some(by));
+        while let Some(next) = at.filter(|next| !self.settled.contains(next)) {
+            if path.contains(&next) {
+                self.find(
+                    Code::SupersessionCycle,
+                    Table::Vitals,
+                    key,
+                    format!("the chain comes back to {next}"),
+                );
+                break;
+            }
+            at = self.vitals_of(ns, next)?.flatten().and_then(|vitals| vitals.times.superseded_by());
+            if at.is_some() {
+                path.push(next);
+            }
+        }
+        self.settled.extend(path);
+        Ok(())
+    }
+
+    pub(super) fn content(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        decode_content(At::new(Table::Memory.name(), key), value)?;
+        self.belongs(Table::Memory, key)
+    }
+
+    pub(super) fn access(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        decode_access(At::new(Table::Access.name(), key), value)?;
+        self.belongs(Table::Access, key)
+    }
+
+    /// A row whose key begins with namespace and id must belong to a memory.
+    pub(super) fn belongs(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        if let Some((ns, id)) = memory_of(key)
+            && !self.has_row(ns, id)?
+        {
+            self.find(Code::RowMissing, table, key, format!("no memory {id}"));
+        }
+        Ok(())
+    }
+
+    /// A row of a secondary index must be one that its memory asks for.
+    pub(super) fn index_row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.no_value(table, key, value);
+        let Some((ns, id, row)) = index_row_of(table, key) else { return Ok(()) };
+        match self.vitals_of(ns, id)? {
+            None => {}
+            Some(None) => self.find(Code::IndexExtra, table, key, format!("no memory {id}")),
+            Some(Some(vitals)) if !index_rows(&vitals).contains(&row) => {
+                self.find(Code::IndexExtra, table, key, format!("memory {id} does not stand here"));
+            }
+            Some(Some(_)) => {
+                if let IndexRow::ByFingerprint(part, tier, fingerprint) = row {
+                    self.counts.add_fingerprint(ns, part, tier, fingerprint);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Namespace and id at the front of a key.
+pub(super) fn memory_of(key: &[u8]) -> Option<(NsId, MemoryId)> {
+    let mut parts = Parts(key);
+    Some((NsId(parts.u32()?), parts.id()?))
+}
+
+/// Where a row of a secondary index stands.
+fn key_of(ns: NsId, id: MemoryId, row: &IndexRow) -> (Table, Key) {
+    match row {
+        IndexRow::ByTime(part, created) => (Table::ByTime, keys::by_time(ns, *part, *created, id)),
+        IndexRow::ByFingerprint(part, tier, fingerprint) => {
+            (Table::ByFingerprint, keys::by_fingerprint(ns, *part, *tier, fingerprint, id))
+        }
+        IndexRow::Due(at) => (Table::Due, keys::due(ns, *at, id)),
+        IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
+        IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
+    }
+}
+
+/// What a row of a secondary index says of which memory.
+fn index_row_of(table: Table, key: &[u8]) -> Option<(NsId, MemoryId, IndexRow)> {
+    let mut parts = Parts(key);
+    let ns = NsId(parts.u32()?);
+    let row = match table {
+        Table::ByTime => IndexRow::ByTime(PartId(parts.u32()?), parts.time()?),
+        Table::ByFingerprint => {
+            let (part, [tier]) = (PartId(parts.u32()?), parts.take::<1>()?);
+            IndexRow::ByFingerprint(part, Tier::from_code(tier)?, parts.take::<16>()?)
+        }
+        Table::Due => IndexRow::Due(parts.time()?),
+        Table::Pending => IndexRow::Pending(PartId(parts.u32()?)),
+        _ => IndexRow::Superseded(parts.id()?),
+    };
+    Some((ns, parts.id()?, row))
+}

@@ -1,0 +1,333 @@
+//! The proof of erasure: nothing that an erased memory consisted of stands anywhere in the bytes of the file
+//! (MODEL-30).
+//!
+//! Searched for are: every window of 16 bytes of the text, every run of four components of the vector as f32, every
+//! run of 16 bytes of its int8 code, and every key. Texts of 5 to 15 bytes and keys of 8 bytes and more are searched
+//! whole, shorter keys in the form of their index row, behind the number of a namespace. A text below 5 bytes is
+//! found in any file by chance, so nothing can be proved of it; the same is true of a run of a vector with fewer
+//! than six different bytes, such as zeros.
+//!
+//! What a memory that is still there says as well is no residue: what the live rows hold is taken out of the search
+//! first. Memory: 16 bytes and an entry for each window of the probes; the file is read in chunks.
+
+use std::collections::HashMap;
+use std::io::Read as Bytes;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::hygiene::report::{CheckReport, Code};
+use crate::store::keys::Parts;
+use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk};
+use crate::vector::{UnitVector, encode};
+
+/// Bytes of a window.
+const WINDOW: usize = 16;
+/// Texts that are shorter are found in any file.
+const TEXT_BYTES_MIN: usize = 5;
+/// Keys that are shorter are searched for in the form of their index row.
+const KEY_BYTES_MIN: usize = 8;
+/// A run of a vector with fewer different bytes is found in any file.
+const DISTINCT_MIN: usize = 6;
+/// Bytes of a needle by which it is looked up.
+const ANCHOR: usize = 5;
+/// Bytes that are read at a time.
+const CHUNK: usize = 1 << 20;
+
+/// A memory of an earlier export that was erased since: what must be left nowhere in the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ErasedProbe {
+    /// Its text.
+    pub text: String,
+    /// Its vector, of whatever length; it is brought to length 1 as a write does.
+    pub vector: Option<Vec<f32>>,
+    /// Its keys.
+    pub keys: Vec<String>,
+}
+
+/// What a pattern was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Part {
+    Text,
+    Vector,
+    Code,
+    Key,
+}
+
+impl Part {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Part::Text => "text",
+            Part::Vector => "vector",
+            Part::Code => "code of the vector",
+            Part::Key => "key",
+        }
+    }
+}
+
+/// Of which probe a pattern is, and of which part of it.
+type Origin = (usize, Part);
+
+/// The patterns of all probes.
+struct Search {
+    /// Windows as they stand, by their 16 bytes.
+    windows: HashMap<u128, Origin>,
+    /// Patterns that are searched whole, by their first bytes.
+    needles: HashMap<u64, Vec<(Vec<u8>, Origin)>>,
+    /// One bit for each hash of a window or an anchor: most bytes of a file end here.
+    filter: Vec<u64>,
+    /// Length of the longest pattern.
+    longest: usize,
+}
+
+impl Search {
+    /// The patterns of `probes`; keys below 8 bytes stand behind the number of one of `tenants`.
+    fn new(probes: &[ErasedProbe], tenants: &[u32]) -> Self {
+        let mut search =
+            Search { windows: HashMap::new(), needles: HashMap::new(), filter: Vec::new(), longest: WINDOW };
+        for (at, probe) in probes.iter().enumerate() {
+            let text = probe.text.as_bytes();
+            search.add_windows(text, 1, 1, (at, Part::Text));
+            if (TEXT_BYTES_MIN..WINDOW).contains(&text.len()) {
+                search.add_needle(text.to_vec(), (at, Part::Text));
+            }
+            if let Some(vector) = probe.vector.as_deref().and_then(|v| UnitVector::new("vector", v).ok()) {
+                let (floats, code) = patterns_of(&vector);
+                search.add_windows(&floats, 4, DISTINCT_MIN, (at, Part::Vector));
+                search.add_windows(&code, 1, DISTINCT_MIN, (at, Part::Code));
+            }
+            for key in probe.keys.iter().map(String::as_bytes).filter(|key| !key.is_empty()) {
+                if key.len() >= KEY_BYTES_MIN {
+                    search.add_needle(key.to_vec(), (at, Part::Key));
+                    continue;
+                }
+                for tenant in tenants {
+                    let row = [&tenant.to_be_bytes(), key, &[0]].concat();
+                    search.add_needle(row, (at, Part::Key));
+                }
+            }
+        }
+        search.fill_filter();
+        search
+    }
+
+    fn add_windows(&mut self, bytes: &[u8], step: usize, distinct: usize, origin: Origin) {
+        for window in bytes.windows(WINDOW).step_by(step) {
+            if let Some(window) = window.first_chunk::<WINDOW>()
+                && distinct_bytes(window) >= distinct
+            {
+                self.windows.entry(u128::from_le_bytes(*window)).or_insert(origin);
+            }
+        }
+    }
+
+    fn add_needle(&mut self, needle: Vec<u8>, origin: Origin) {
+        self.longest = self.longest.max(needle.len());
+        if let Some(anchor) = anchor_of(&needle) {
+            self.needles.entry(anchor).or_default().push((needle, origin));
+        }
+    }
+
+    /// Eight bits for each pattern, so that one byte of the file in eight or fewer is looked up.
+    fn fill_filter(&mut self) {
+        let bits = ((self.windows.len() + self.needles.len()) * 8).next_power_of_two().max(1 << 12);
+        self.filter = vec![0; bits / 64];
+        let windows = self.windows.keys().map(|window| mix(*window));
+        let hashes: Vec<u64> = windows.chain(self.needles.keys().map(|a| mix(u128::from(*a)))).collect();
+        for hash in hashes {
+            let (word, bit) = self.place(hash);
+            if let Some(word) = self.filter.get_mut(word) {
+                *word |= bit;
+            }
+        }
+    }
+
+    fn place(&self, hash: u64) -> (usize, u64) {
+        let bit = hash as usize & (self.filter.len() * 64 - 1);
+        (bit / 64, 1 << (bit % 64))
+    }
+
+    fn may_have(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
+        self.filter.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.windows.is_empty() && self.needles.is_empty()
+    }
+
+    /// Calls `hit` for every pattern in `bytes`: where it begins, the window or the needle, and of what it is.
+    fn scan(&self, bytes: &[u8], hit: &mut dyn FnMut(usize, Pattern<'_>, Origin)) {
+        for at in 0..bytes.len() {
+            let rest = bytes.get(at..).unwrap_or_default();
+            if let Some(window) = rest.first_chunk::<WINDOW>() {
+                let window = u128::from_le_bytes(*window);
+                if self.may_have(mix(window))
+                    && let Some(origin) = self.windows.get(&window)
+                {
+                    hit(at, Pattern::Window(window), *origin);
+                }
+            }
+            let Some(anchor) = anchor_of(rest).filter(|anchor| self.may_have(mix(u128::from(*anchor))))
+            else {
+                continue;
+            };
+            for (needle, origin) in self.needles.get(&anchor).into_iter().flatten() {
+                if rest.starts_with(needle) {
+                    hit(at, Pattern::Needle(needle), *origin);
+                }
+            }
+        }
+    }
+
+    /// Takes every pattern that a live row has out of the search.
+    fn subtract(&mut self, live: &[u8]) {
+        let (mut windows, mut needles) = (Vec::new(), Vec::new());
+        self.scan(live, &mut |_, pattern, _| match pattern {
+            Pattern::Window(window) => windows.push(window),
+            Pattern::Needle(needle) => needles.push(needle.to_vec()),
+        });
+        for window in windows {
+            self.windows.remove(&window);
+        }
+        for needle in needles {
+            if let Some(of_anchor) = anchor_of(&needle).and_then(|anchor| self.needles.get_mut(&anchor)) {
+                of_anchor.retain(|(other, _)| *other != needle);
+            }
+        }
+    }
+}
+
+/// What a scan met.
+enum Pattern<'s> {
+    Window(u128),
+    Needle(&'s [u8]),
+}
+
+/// Searches the bytes of a file for what erased memories consisted of; `path` is its name, for errors. One finding
+/// is reported for each part of each probe, with the first place where it stands. Nothing must be written to the
+/// file meanwhile.
+///
+/// # Errors
+/// `Io` when the file can't be read; what keeps the snapshot from being read.
+pub(crate) fn check_erased(
+    snapshot: &Snapshot,
+    path: &Path,
+    mut file: impl Bytes,
+    probes: &[ErasedProbe],
+    report: &mut CheckReport,
+) -> Result<()> {
+    let tenants: Vec<u32> = snapshot.namespaces()?.iter().map(|(_, row)| row.number).collect();
+    let mut search = Search::new(probes, &tenants);
+    if search.is_empty() {
+        return Ok(());
+    }
+    subtract_rows(snapshot, &mut search)?;
+    subtract_vectors(snapshot, &mut search)?;
+    let mut residues: HashMap<Origin, u64> = HashMap::new();
+    let (mut held, mut begin) = (Vec::with_capacity(CHUNK + search.longest), 0_u64);
+    loop {
+        let kept = held.len();
+        let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut held);
+        let read = read.map_err(|source| Error::Io { action: "read", path: path.to_owned(), source })?;
+        if read == 0 {
+            break;
+        }
+        search.scan(&held, &mut |at, _, origin| {
+            residues.entry(origin).or_insert(begin + at as u64);
+        });
+        // A pattern that begins in the last bytes may go on in the next chunk.
+        let done = (kept + read).saturating_sub(search.longest - 1);
+        held.drain(..done);
+        begin += done as u64;
+    }
+    let mut residues: Vec<_> = residues.into_iter().collect();
+    residues.sort_unstable();
+    for ((probe, part), offset) in residues {
+        let what = format!("the {} of record {} of the earlier export is left", part.as_str(), probe + 1);
+        report.add(Code::Residue, "file", format!("{offset:x}"), what);
+    }
+    Ok(())
+}
+
+/// What live rows hold: content, holders and their keys and tags, names.
+fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
+    for table in [Table::Memory, Table::Holder, Table::HolderKey, Table::HolderTag] {
+        snapshot.walk(table, &Walk::all(), &mut |key, value| {
+            let mut parts = Parts(key);
+            let ns = parts.u32().map(NsId);
+            if matches!(table, Table::HolderKey | Table::HolderTag) {
+                parts.text();
+            }
+            // A row that its memory has left behind is a residue itself.
+            if let Some((ns, id)) = ns.zip(parts.id())
+                && snapshot.vitals(ns, id)?.is_some()
+            {
+                search.subtract(key);
+                search.subtract(value);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    for table in [Table::Namespace, Table::Partition, Table::Policy, Table::Run] {
+        snapshot.walk(table, &Walk::all(), &mut |key, value| {
+            search.subtract(key);
+            search.subtract(value);
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    Ok(())
+}
+
+/// The vectors of live rows and their codes.
+fn subtract_vectors(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
+    let mut values = Vec::new();
+    snapshot.walk(Table::Vitals, &Walk::all(), &mut |key, _| {
+        let mut parts = Parts(key);
+        let Some((ns, id)) = parts.u32().map(NsId).zip(parts.id()) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let place = snapshot.vitals(ns, id)?.map(|vitals| vitals.place);
+        if let Some(place) = place
+            && let Some(slot) = place.slot
+            && let Some(space) = snapshot.space(SpaceId(place.space))?
+        {
+            let index = IndexId { ns, part: PartId(place.partition), space: SpaceId(place.space) };
+            if snapshot.vector(index, space.dim as usize, slot, &mut values)?
+                && let Some(vector) = UnitVector::from_stored(values.as_slice())
+            {
+                let (floats, code) = patterns_of(&vector);
+                search.subtract(&floats);
+                search.subtract(&code);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// A vector as its f32 values and as its code stand in the file.
+fn patterns_of(vector: &UnitVector) -> (Vec<u8>, Vec<u8>) {
+    let floats = vector.as_slice().iter().flat_map(|value| value.to_le_bytes()).collect();
+    let mut code = vec![0_i8; vector.dim()];
+    encode(vector, &mut code);
+    (floats, code.iter().map(|byte| byte.cast_unsigned()).collect())
+}
+
+fn anchor_of(bytes: &[u8]) -> Option<u64> {
+    let &[a, b, c, d, e] = bytes.first_chunk::<ANCHOR>()?;
+    Some(u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]))
+}
+
+fn distinct_bytes(window: &[u8; WINDOW]) -> usize {
+    let mut bytes = *window;
+    bytes.sort_unstable();
+    bytes.chunk_by(|a, b| a == b).count()
+}
+
+/// A hash whose low bits depend on every bit of the value: multiplication by odd constants (as in `splitmix64`).
+fn mix(value: u128) -> u64 {
+    let (low, high) = (value as u64, (value >> 64) as u64);
+    let mut hash = low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ high.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 32)
+}

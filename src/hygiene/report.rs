@@ -1,0 +1,198 @@
+//! What a check found.
+
+use serde::Serialize;
+
+use crate::hygiene::erased::ErasedProbe;
+
+/// Findings that a report shows; the rest is counted.
+const FINDINGS_MAX: usize = 1_000;
+
+/// How to check.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckOptions {
+    /// Compute fingerprints and codes again from texts and vectors.
+    pub deep: bool,
+    /// What must be left nowhere in the file.
+    pub erased: Vec<ErasedProbe>,
+}
+
+/// One thing that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What sort of fault it is: `corrupted`, `index_missing`, `counter` …
+    pub code: &'static str,
+    /// Table, as in `docs/format.md`; `file` for a residue.
+    pub table: &'static str,
+    /// Key of the row, in hexadecimal; the offset for a residue.
+    pub key: String,
+    /// What does not fit, in words.
+    pub what: String,
+}
+
+/// Result of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckReport {
+    /// Whether nothing was found.
+    pub ok: bool,
+    /// What was found, at most 1,000.
+    pub findings: Vec<Finding>,
+    /// How many more findings there are.
+    pub more: u64,
+    /// Rows that were checked, of all tables.
+    pub checked: u64,
+}
+
+impl Default for CheckReport {
+    fn default() -> Self {
+        CheckReport { ok: true, findings: Vec::new(), more: 0, checked: 0 }
+    }
+}
+
+impl CheckReport {
+    /// Adds a finding; past 1,000 they are only counted.
+    pub(crate) fn add(&mut self, code: Code, table: &'static str, key: String, what: impl Into<String>) {
+        self.ok = false;
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(Finding { code: code.as_str(), table, key, what: what.into() });
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])+ $code:ident = $name:literal;)+) => {
+        /// Every sort of finding.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Code { $($(#[$doc])+ $code,)+ }
+
+        impl Code {
+            /// Every member, for the test that provokes each.
+            #[cfg(test)]
+            pub(crate) const ALL: &'static [Code] = &[$(Code::$code,)+];
+
+            /// Its name in JSON.
+            pub(crate) const fn as_str(self) -> &'static str {
+                match self { $(Code::$code => $name,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The bytes make no sense.
+    Corrupted = "corrupted";
+    /// A key that is not built as the table's keys are.
+    KeyShape = "key_shape";
+    /// A value where none belongs, or one that contradicts its key.
+    ValueShape = "value_shape";
+    /// A row of a namespace that is not there.
+    NamespaceUnknown = "namespace_unknown";
+    /// A row of a partition that is not there.
+    PartitionUnknown = "partition_unknown";
+    /// A row of an embedding space that is not there.
+    SpaceUnknown = "space_unknown";
+    /// Identity or clock are missing, or the clock names what is not there.
+    Meta = "meta";
+    /// Number of a namespace given twice, or not given out yet.
+    Namespace = "namespace";
+    /// Name and number of a partition disagree.
+    Partition = "partition";
+    /// An embedding space out of bounds.
+    Space = "space";
+    /// Vitals without content.
+    ContentMissing = "content_missing";
+    /// A row of a memory that is not there.
+    RowMissing = "row_missing";
+    /// Bytes of content miscounted.
+    ContentBytes = "content_bytes";
+    /// A kind that contradicts the name of a custom kind.
+    Kind = "kind";
+    /// Version 0.
+    Version = "version";
+    /// Instants that contradict each other or the clock of the store.
+    Times = "times";
+    /// Counted as something that it is not.
+    Counted = "counted";
+    /// The fingerprint is not that of the text.
+    Fingerprint = "fingerprint";
+    /// A row of a secondary index is missing.
+    IndexMissing = "index_missing";
+    /// A row of a secondary index that must not be.
+    IndexExtra = "index_extra";
+    /// A memory without holders.
+    HolderMissing = "holder_missing";
+    /// Holders miscounted.
+    HolderCount = "holder_count";
+    /// Number of a holder not given out yet.
+    HolderNumber = "holder_number";
+    /// A holder that is not found by its key, tag or run.
+    HolderIndexMissing = "holder_index_missing";
+    /// A key, tag or run that finds no such holder.
+    HolderIndexExtra = "holder_index_extra";
+    /// Tags that are not the union of what the holders brought.
+    Tags = "tags";
+    /// What a holder brings is not joined.
+    JunctionMissing = "junction_missing";
+    /// A junction that no holder brings.
+    JunctionExtra = "junction_extra";
+    /// A junction with one direction only.
+    JunctionOneWay = "junction_one_way";
+    /// Reinforced less than the holders' shares.
+    Reinforcement = "reinforcement";
+    /// A key held by two current memories.
+    KeyShared = "key_shared";
+    /// Name and number of a category or an entity disagree.
+    Term = "term";
+    /// A category or an entity that nothing names.
+    TermUnused = "term_unused";
+    /// A link to nothing.
+    LinkTarget = "link_target";
+    /// A source that is neither memory nor tombstone.
+    SourceTarget = "source_target";
+    /// Superseded by what is neither memory nor tombstone.
+    SupersederMissing = "superseder_missing";
+    /// Supersession in a circle.
+    SupersessionCycle = "supersession_cycle";
+    /// The slot of a memory does not know it.
+    SlotMissing = "slot_missing";
+    /// Instants beside a code that are not those of its memory.
+    SlotTimes = "slot_times";
+    /// A slot whose memory does not know it.
+    SlotOrphan = "slot_orphan";
+    /// The list of free slots contradicts the slots.
+    SlotFree = "slot_free";
+    /// The count of slots contradicts the slots.
+    SlotHead = "slot_head";
+    /// A code that is not that of its vector, or is left in a free slot.
+    SlotCode = "slot_code";
+    /// A slot from a commit that is not yet, or one that has ended.
+    SlotBorn = "slot_born";
+    /// A code without its vector.
+    VectorMissing = "vector_missing";
+    /// A vector in a free slot.
+    VectorExtra = "vector_extra";
+    /// A vector whose length is not 1.
+    VectorLength = "vector_length";
+    /// A row of a memory that has a tombstone.
+    TombstoneRow = "tombstone_row";
+    /// A tombstone and its hashes disagree.
+    TombstoneHash = "tombstone_hash";
+    /// A journal row from a number or an instant that is not yet.
+    JournalSeq = "journal_seq";
+    /// A journal row and the list of its subject disagree.
+    JournalSubject = "journal_subject";
+    /// The journal tells a value of an erased memory.
+    JournalPlain = "journal_plain";
+    /// A counter that is not what the rows count up to.
+    Counter = "counter";
+    /// A counter row that stands at nothing.
+    CounterZero = "counter_zero";
+    /// Bytes of an erased memory are left in the file.
+    Residue = "residue";
+}
+
+/// A key in hexadecimal, its first 96 bytes.
+pub(super) fn hex(key: &[u8]) -> String {
+    key.iter().take(96).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,146 @@
+//! A memory put together from its rows.
+
+use crate::error::{Error, Result};
+use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Vitals};
+use crate::recall::Reader;
+use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, keys};
+
+/// What the junction rows of a memory say, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Joined {
+    pub(super) categories: Vec<String>,
+    pub(super) entities: Vec<Entity>,
+    pub(super) links: Vec<Link>,
+    pub(super) sources: Vec<MemoryId>,
+}
+
+/// The keys that holders stand under, sorted, each once.
+pub(super) fn keys_of(holders: &[Holder]) -> Vec<String> {
+    let mut all: Vec<String> = holders.iter().filter_map(|holder| holder.key.clone()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The index in which a row has its slot.
+pub(super) fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
+    IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
+}
+
+impl Reader<'_> {
+    /// Whether a live read sees a row (MODEL-16).
+    pub(super) fn sees(&self, vitals: &Vitals) -> bool {
+        vitals.times.visible_live(self.now, self.committed())
+    }
+
+    /// The cold part of a row whose vitals are there.
+    pub(super) fn content(&self, ns: NsId, id: MemoryId) -> Result<Content> {
+        self.rows()
+            .content(ns, id)?
+            .ok_or_else(|| Error::corrupted("memory", &keys::memory(ns, id), "vitals without content"))
+    }
+
+    /// The hot part of a row that an index names.
+    pub(super) fn vitals(&self, ns: NsId, id: MemoryId) -> Result<Vitals> {
+        self.rows().vitals(ns, id)?.ok_or_else(|| {
+            Error::corrupted("vitals", &keys::memory(ns, id), "an index names a row that is gone")
+        })
+    }
+
+    pub(super) fn joined(&self, ns: NsId, id: MemoryId) -> Result<Joined> {
+        let mut joined = Joined::default();
+        for row in self.rows().junctions(ns, id)? {
+            match row.sort {
+                Junction::Category => joined.categories.push(self.term(ns, id, &row)?),
+                Junction::Entity => {
+                    joined.entities.push(Entity { name: self.term(ns, id, &row)?, role: row.role });
+                }
+                Junction::Link => joined.links.push(Link { to: target(ns, id, &row)?, relation: row.role }),
+                Junction::Source => joined.sources.push(target(ns, id, &row)?),
+            }
+        }
+        joined.categories.sort_unstable();
+        joined.entities.sort_unstable();
+        joined.links.sort_unstable();
+        Ok(joined)
+    }
+
+    fn term(&self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<String> {
+        let term = row.target.as_slice().try_into().map(u32::from_be_bytes).ok();
+        let name = term.map(|term| self.rows().term_name(ns, row.sort, term)).transpose()?.flatten();
+        name.ok_or_else(|| dangling(ns, id, "a name that is not there"))
+    }
+
+    /// The whole memory. Its text is that of `spoken`, the holder that was asked for, where it has its own.
+    pub(super) fn memory(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        vitals: Vitals,
+        spoken: Option<&Holder>,
+        with_vector: bool,
+    ) -> Result<Memory> {
+        let content = self.content(ns, id)?;
+        let holders = self.rows().holders(ns, id)?;
+        let Joined { categories, entities, links, sources } = self.joined(ns, id)?;
+        let vector = if with_vector { self.vector(ns, id, &vitals)? } else { None };
+        Ok(Memory {
+            id,
+            namespace: self.namespace.clone(),
+            partition: self.partition(ns, PartId(vitals.place.partition))?,
+            state: vitals.times.state(self.now),
+            keys: keys_of(&holders),
+            text: spoken.and_then(|holder| holder.text.as_ref()).unwrap_or(&content.text).clone(),
+            also: self.also(ns, id, &vitals)?,
+            access: self.rows().access(ns, id)?,
+            vitals,
+            content,
+            categories,
+            entities,
+            links,
+            sources,
+            holders,
+            vector,
+        })
+    }
+
+    fn vector(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<Vec<f32>>> {
+        let Some(slot) = vitals.place.slot else { return Ok(None) };
+        let mut values = Vec::new();
+        let dim = self.published.dim(SpaceId(vitals.place.space))?;
+        if !self.rows().vector(index_of(ns, vitals), dim, slot, &mut values)? {
+            return Err(Error::corrupted(
+                "vector",
+                &keys::memory(ns, id),
+                format!("slot {slot} has no vector"),
+            ));
+        }
+        Ok(Some(values))
+    }
+
+    /// With a supersession ahead (LIFE-6), the other memory of the two: the successor of one that is still seen,
+    /// or the one that is still seen in place of a successor.
+    fn also(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<MemoryId>> {
+        if let Some(superseded) = vitals.times.superseded {
+            return Ok(Some(superseded.by).filter(|_| self.sees(vitals)));
+        }
+        if vitals.times.from() <= self.now {
+            return Ok(None);
+        }
+        for old in self.rows().superseded_by(ns, id)? {
+            if self.rows().vitals(ns, old)?.is_some_and(|vitals| self.sees(&vitals)) {
+                return Ok(Some(old));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn target(ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<MemoryId> {
+    let bytes = row.target.as_slice().try_into().map_err(|_| dangling(ns, id, "an end of another length"))?;
+    Ok(MemoryId::from_bytes(bytes))
+}
+
+fn dangling(ns: NsId, id: MemoryId, why: &str) -> Error {
+    Error::corrupted("junction", &keys::memory(ns, id), why)
+}

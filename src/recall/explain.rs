@@ -1,0 +1,225 @@
+//! Where a memory came from and what became of it (MODEL-31).
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::model::{
+    Actor, JournalRow, MemoryId, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone, TombstoneReason,
+    Vitals,
+};
+use crate::recall::Reader;
+use crate::recall::read::Named;
+use crate::store::{NsId, PartId, Rows};
+use crate::text::normal_form;
+
+/// One version of a record of the caller's world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    /// The memory.
+    pub id: MemoryId,
+    /// Its state at the instant of the read.
+    pub state: State,
+    /// Transaction time of its first write; none for one of which only a tombstone is left.
+    pub recorded_at: Option<Time>,
+    /// Transaction time at which it was superseded or removed.
+    pub ended_at: Option<Time>,
+    /// What stands in its place.
+    pub superseded_by: Option<MemoryId>,
+    /// How it was superseded.
+    pub mode: Option<SupersedeMode>,
+}
+
+/// All versions that a name leads to, with what was done to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    /// By transaction time, those of which only a tombstone is left by the time of their removal; then by id.
+    pub versions: Vec<Version>,
+    /// The journal rows of all versions, oldest first, as far as the journal is kept.
+    pub events: Vec<JournalRow>,
+}
+
+/// How a memory came to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Origin {
+    /// Transaction time; none for one that is gone and whose journal is, too.
+    pub at: Option<Time>,
+    /// The run that made it.
+    pub run: Option<RunId>,
+    /// The rule that stored it, as far as the journal is kept.
+    pub rule: Option<RuleId>,
+    /// Who wrote it, as far as the journal is kept.
+    pub actor: Option<Actor>,
+}
+
+/// How a memory went.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Removal {
+    /// Transaction time.
+    pub at: Time,
+    /// Why.
+    pub reason: TombstoneReason,
+    /// The run that removed it.
+    pub run: Option<RunId>,
+    /// The rule that decided, as far as the journal is kept.
+    pub rule: Option<RuleId>,
+}
+
+/// What is known of one memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The memory.
+    pub id: MemoryId,
+    /// Its state at the instant of the read.
+    pub state: State,
+    /// How it came to be.
+    pub created: Origin,
+    /// Memories that were merged into it.
+    pub merged_from: Vec<MemoryId>,
+    /// Memories that it took the place of in another way.
+    pub replaces: Vec<MemoryId>,
+    /// What stands in its place.
+    pub replaced_by: Option<MemoryId>,
+    /// How it went; none while it is there.
+    pub removed: Option<Removal>,
+    /// Its journal rows, oldest first, as far as the journal is kept.
+    pub events: Vec<JournalRow>,
+}
+
+impl Reader<'_> {
+    /// Every version of what `name` stands for: the chain of supersessions in both directions, and all that ever
+    /// held the key.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupted`.
+    pub(crate) fn history(&self, name: &str) -> Result<History> {
+        let (Some(ns), Some(named)) = (self.ns, self.resolve(name)?) else {
+            return Err(self.not_found(name));
+        };
+        let mut open = vec![match &named {
+            Named::Row(id, ..) => *id,
+            Named::Gone(tombstone) => tombstone.id,
+        }];
+        open.extend(self.rows().holders_of_key(ns, name)?.into_iter().map(|(id, _)| id));
+        open.extend(self.rows().tombstones_of_hash(ns, &self.secret.of_key(name))?);
+        let mut seen = BTreeSet::new();
+        let mut history = History::default();
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let Some(version) = self.version(ns, id)? else { continue };
+            open.extend(version.superseded_by);
+            open.extend(self.rows().superseded_by(ns, id)?);
+            history.versions.push(version);
+            history.events.extend(self.rows().journal_of(ns, id)?);
+        }
+        history
+            .versions
+            .sort_unstable_by_key(|version| (version.recorded_at.or(version.ended_at), version.id));
+        history.events.sort_unstable_by_key(|row| row.seq);
+        Ok(history)
+    }
+
+    fn version(&self, ns: NsId, id: MemoryId) -> Result<Option<Version>> {
+        if let Some(vitals) = self.rows().vitals(ns, id)? {
+            let superseded = vitals.times.superseded;
+            return Ok(Some(Version {
+                id,
+                state: vitals.times.state(self.now),
+                recorded_at: Some(vitals.times.recorded_at),
+                ended_at: superseded.map(|superseded| superseded.at),
+                superseded_by: superseded.map(|superseded| superseded.by),
+                mode: superseded.map(|superseded| superseded.mode),
+            }));
+        }
+        Ok(self.rows().tombstone(ns, id)?.map(|tombstone| Version {
+            id,
+            state: State::Tombstoned,
+            recorded_at: None,
+            ended_at: Some(tombstone.deleted_at),
+            superseded_by: tombstone.replaced_by,
+            mode: None,
+        }))
+    }
+
+    /// What is known of the memory with an id, a key or a content, in this order. A content is that of a current
+    /// memory, else of the one with it that was removed last.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupted`.
+    pub(crate) fn explain(&self, name_or_text: &str) -> Result<Explanation> {
+        let Some(ns) = self.ns else { return Err(self.not_found(name_or_text)) };
+        let named = match self.resolve(name_or_text)? {
+            Some(named) => Some(named),
+            None => self.by_content(ns, name_or_text)?,
+        };
+        match named {
+            Some(Named::Row(id, vitals, _)) => self.explain_row(ns, id, &vitals),
+            Some(Named::Gone(tombstone)) => self.explain_gone(ns, tombstone),
+            None => Err(self.not_found(name_or_text)),
+        }
+    }
+
+    fn by_content(&self, ns: NsId, text: &str) -> Result<Option<Named>> {
+        if let Some(fingerprint) = normal_form(text).prefix() {
+            let agents = self.rows().partitions(ns)?.into_iter().map(|(_, part)| part);
+            for part in std::iter::once(PartId(0)).chain(agents) {
+                for tier in Tier::ALL {
+                    for id in self.rows().by_fingerprint(ns, part, *tier, &fingerprint, usize::MAX)? {
+                        if self.rows().text(ns, id)?.is_some_and(|found| found == text) {
+                            return self.by_id(ns, id);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(self.latest_tombstone(ns, &self.secret.of_content(text))?.map(Named::Gone))
+    }
+
+    fn explain_row(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Explanation> {
+        let events = self.rows().journal_of(ns, id)?;
+        let mut merged_from = self.rows().content(ns, id)?.unwrap_or_default().consolidated_from;
+        let mut replaces = Vec::new();
+        for old in self.rows().superseded_by(ns, id)? {
+            let superseded = self.rows().vitals(ns, old)?.and_then(|old| old.times.superseded);
+            match superseded.map(|superseded| superseded.mode) {
+                Some(SupersedeMode::Duplicate) => merged_from.push(old),
+                _ => replaces.push(old),
+            }
+        }
+        let holders = self.rows().holders(ns, id)?;
+        let run = holders.iter().find(|holder| holder.from.is_none()).and_then(|holder| holder.run);
+        let created = Origin { at: Some(vitals.times.recorded_at), run, ..origin(&events) };
+        let replaced_by = vitals.times.superseded_by();
+        let state = vitals.times.state(self.now);
+        Ok(Explanation { id, state, created, merged_from, replaces, replaced_by, removed: None, events })
+    }
+
+    fn explain_gone(&self, ns: NsId, tombstone: Tombstone) -> Result<Explanation> {
+        let events = self.rows().journal_of(ns, tombstone.id)?;
+        let rule = events.iter().rev().find(|row| row.op == "remove").map(|row| row.rule);
+        let removed =
+            Removal { at: tombstone.deleted_at, reason: tombstone.reason, run: tombstone.run, rule };
+        Ok(Explanation {
+            id: tombstone.id,
+            state: State::Tombstoned,
+            created: Origin { run: tombstone.made_by, ..origin(&events) },
+            merged_from: tombstone.merged_from,
+            replaces: Vec::new(),
+            replaced_by: tombstone.replaced_by,
+            removed: Some(removed),
+            events,
+        })
+    }
+}
+
+/// What the journal says of the beginning.
+fn origin(events: &[JournalRow]) -> Origin {
+    let first = events.iter().find(|row| matches!(row.op, "insert" | "recreate"));
+    first.map_or_else(Origin::default, |row| Origin {
+        at: Some(row.at),
+        run: row.run,
+        rule: Some(row.rule),
+        actor: Some(row.actor),
+    })
+}

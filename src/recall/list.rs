@@ -1,0 +1,164 @@
+//! Listings: pages of memories by creation, pages of tombstones by id.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, State, Tombstone, Vitals};
+use crate::recall::matching::Matcher;
+use crate::recall::{Part, Reader};
+use crate::store::keys::{self, Key, Parts};
+use crate::store::{NsId, PartId, Read, Rows, Table, Walk};
+
+/// An empty last page.
+fn nothing<T>() -> Page<T> {
+    Page { items: Vec::new(), next: None }
+}
+
+impl Reader<'_> {
+    /// The memories of a scope in one state, in the order of creation, equal instants by id; with
+    /// [`Scope::Any`](crate::Scope::Any) one partition after the other, in the order of their first write. `live`
+    /// lists what a live read sees.
+    ///
+    /// # Errors
+    /// `Invalid` for a request out of bounds, a cursor of another listing, or the states `limbo` and `tombstoned`,
+    /// whose content is not here; `Corrupted`.
+    pub(crate) fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
+        request.check()?;
+        if matches!(request.state, State::Limbo | State::Tombstoned) {
+            let why = "must be live, superseded or expired";
+            return Err(Error::invalid("state", why, request.state.as_str()));
+        }
+        let Some(ns) = self.ns else { return Ok(nothing()) };
+        let prefix = match self.part(ns, &request.scope)? {
+            Part::Nowhere => return Ok(nothing()),
+            Part::One(part) => keys::ns_part(ns, part),
+            Part::Every => keys::ns(ns),
+        };
+        let after =
+            request.cursor.as_deref().map(|cursor| position(cursor, &prefix, PLACE_BYTES)).transpose()?;
+        let mut listing = Listing { reader: self, ns, request, matcher: None, rows: Vec::new() };
+        listing.matcher = request.filter.as_ref().map(|filter| Matcher::new(self, ns, filter));
+        match request.filter.as_ref().map(|filter| self.places(ns, filter, &prefix)).transpose()?.flatten() {
+            Some(places) => {
+                let after = after.as_deref().unwrap_or_default();
+                for (place, id) in places.iter().filter(|(place, _)| **place > *after) {
+                    if listing.offer(place, *id)?.is_break() {
+                        break;
+                    }
+                }
+            }
+            None => {
+                let walk = Walk::prefix(&prefix);
+                let walk = after.iter().fold(walk, |walk, after| walk.after(after));
+                self.rows().walk(Table::ByTime, &walk, &mut |key, _| {
+                    listing.offer(key, id_of(Table::ByTime, key)?)
+                })?;
+            }
+        }
+        let next = listing.rows.get(request.limit).is_some();
+        listing.rows.truncate(request.limit);
+        let next = listing.rows.last().filter(|_| next).map(|(place, _, _)| hex(place));
+        let rows = std::mem::take(&mut listing.rows).into_iter();
+        let items = rows.map(|(_, id, vitals)| self.memory(ns, id, vitals, None, false));
+        Ok(Page { items: items.collect::<Result<_>>()?, next })
+    }
+
+    /// Where the rows that a filter names stand in the listing, in its order; none when it names none.
+    fn places(&self, ns: NsId, filter: &Filter, prefix: &[u8]) -> Result<Option<Vec<(Key, MemoryId)>>> {
+        let Some(ids) = self.short_list(ns, filter)? else { return Ok(None) };
+        let mut places = Vec::new();
+        for id in ids {
+            let Some(vitals) = self.rows().vitals(ns, id)? else { continue };
+            let place = keys::by_time(ns, PartId(vitals.place.partition), vitals.created_at, id);
+            if place.starts_with(prefix) {
+                places.push((place, id));
+            }
+        }
+        places.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(&**b));
+        Ok(Some(places))
+    }
+
+    /// What stays of memories that are gone, by id.
+    ///
+    /// # Errors
+    /// `Invalid` when the limit is not 1 to 10,000 or the cursor is of another listing; `Corrupted`.
+    pub(crate) fn tombstones(&self, cursor: Option<&str>, limit: usize) -> Result<Page<Tombstone>> {
+        PageRequest { limit, ..PageRequest::default() }.check()?;
+        let Some(ns) = self.ns else { return Ok(nothing()) };
+        let prefix = keys::ns(ns);
+        let mut walk = Walk::prefix(&prefix);
+        if let Some(cursor) = cursor {
+            walk = walk.after(&position(cursor, &prefix, TOMBSTONE_BYTES)?);
+        }
+        let mut ids = Vec::new();
+        self.rows().walk(Table::Tombstone, &walk, &mut |key, _| {
+            ids.push(id_of(Table::Tombstone, key)?);
+            Ok(if ids.len() > limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        let more = ids.len() > limit;
+        ids.truncate(limit);
+        let next = ids.last().filter(|_| more).map(|id| hex(&keys::memory(ns, *id)));
+        let items = ids.into_iter().filter_map(|id| self.rows().tombstone(ns, id).transpose());
+        Ok(Page { items: items.collect::<Result<_>>()?, next })
+    }
+}
+
+/// A page under construction: one row more than asked, which tells whether there is a next page.
+struct Listing<'r> {
+    reader: &'r Reader<'r>,
+    ns: NsId,
+    request: &'r PageRequest,
+    matcher: Option<Matcher<'r>>,
+    rows: Vec<(Vec<u8>, MemoryId, Vitals)>,
+}
+
+impl Listing<'_> {
+    fn offer(&mut self, place: &[u8], id: MemoryId) -> Result<ControlFlow<()>> {
+        let vitals = self.reader.vitals(self.ns, id)?;
+        let wanted = match self.request.state {
+            State::Live => self.reader.sees(&vitals),
+            state => vitals.times.state(self.reader.now) == state,
+        };
+        let matches = match &mut self.matcher {
+            Some(matcher) if wanted => matcher.matches(id, &vitals)?,
+            _ => wanted,
+        };
+        if matches {
+            self.rows.push((place.to_vec(), id, vitals));
+        }
+        let full = self.rows.len() > self.request.limit;
+        Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+/// Bytes of a key of `by_time`: namespace, partition, instant, id.
+const PLACE_BYTES: usize = 4 + 4 + 8 + 16;
+/// Bytes of a key of `tombstone`: namespace, id.
+const TOMBSTONE_BYTES: usize = 4 + 16;
+
+/// A cursor is the key of the last row in hexadecimal.
+fn hex(key: &[u8]) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The key in a cursor.
+fn position(cursor: &str, prefix: &[u8], bytes: usize) -> Result<Vec<u8>> {
+    let bad = || Error::invalid("cursor", "must be the one that the page before gave", cursor);
+    let digits = cursor.as_bytes();
+    if digits.len() != 2 * bytes {
+        return Err(bad());
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).filter(|_| !byte.is_ascii_uppercase());
+    let pairs = digits.as_chunks::<2>().0.iter();
+    let key: Option<Vec<u8>> =
+        pairs.map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect();
+    key.filter(|key| key.starts_with(prefix)).ok_or_else(bad)
+}
+
+/// The id at the end of a key.
+fn id_of(table: Table, key: &[u8]) -> Result<MemoryId> {
+    let tail = key.len().checked_sub(16).and_then(|at| key.get(at..));
+    Parts(tail.unwrap_or_default())
+        .id()
+        .ok_or_else(|| Error::corrupted(table.name(), key, "the key is not one of this table"))
+}

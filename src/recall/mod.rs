@@ -1,0 +1,125 @@
+//! What does the store know of this, at this instant?
+//!
+//! Searching, getting, listing, explaining, counting: every read of the public API. A [`Reader`] stands on one
+//! published state, so all that it says is of one commit.
+//!
+//! Invariants: visibility is the one predicate of MODEL-16, and a filter and a limit come after it; a namespace
+//! that is not there, or is being dropped, is empty to a search, a listing and the statistics, and `NotFound` to
+//! whoever asks for a memory by name.
+//!
+//! It never writes, opens no write transaction, reads no clock and counts no retrievals: the instant comes with the
+//! reader, and what is worth recording the engine folds in later.
+
+mod assemble;
+mod explain;
+mod list;
+mod matching;
+mod read;
+mod search;
+mod stats;
+
+use crate::error::Result;
+use crate::index::Published;
+use crate::model::{Namespace, Partition, Scope, Time};
+use crate::store::control::DROPPED;
+use crate::store::{NsId, PartId, Rows, Snapshot};
+use crate::text::Secret;
+
+pub use explain::{Explanation, History, Origin, Removal, Version};
+pub use read::Got;
+pub use search::SearchResult;
+pub use stats::{AgentStats, PurgeHorizon, Stats, VectorStats};
+pub use stats::{BytesStats, DateRange, HealthStats, LocalStats, MemoryCounts, MemoryHealth, MemoryStats};
+pub(crate) use stats::{StatsContext, memory_stats, stats};
+
+/// One namespace at one commit and one instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'p> {
+    published: &'p Published,
+    namespace: &'p Namespace,
+    secret: &'p Secret,
+    now: Time,
+    /// None: there is no such namespace.
+    ns: Option<NsId>,
+    dropped: bool,
+}
+
+impl<'p> Reader<'p> {
+    /// Reads `namespace` in the state `published`, as a live read at clock `now` does.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn open(
+        published: &'p Published,
+        namespace: &'p Namespace,
+        secret: &'p Secret,
+        now: Time,
+    ) -> Result<Self> {
+        let row = published.snapshot().namespace(namespace.as_str())?;
+        let ns = row.as_ref().filter(|row| !row.dropping).map(|row| NsId(row.number));
+        let dropped = match &row {
+            Some(row) => row.dropping,
+            None => {
+                let hash = secret.of_namespace(namespace.as_str());
+                !published.snapshot().tombstones_of_hash(DROPPED, &hash)?.is_empty()
+            }
+        };
+        Ok(Reader { published, namespace, secret, now, ns, dropped })
+    }
+
+    fn rows(&self) -> &'p Snapshot {
+        self.published.snapshot()
+    }
+
+    fn committed(&self) -> Time {
+        self.published.committed_at()
+    }
+
+    /// The partition of a scope; none when no memory ever lay in it.
+    fn part(&self, ns: NsId, scope: &Scope) -> Result<Part> {
+        Ok(match scope {
+            Scope::Shared => Part::One(SHARED),
+            Scope::Any => Part::Every,
+            Scope::Agent(name) => self.rows().partition(ns, name.as_str())?.map_or(Part::Nowhere, Part::One),
+        })
+    }
+
+    /// The partition with a number.
+    fn partition(&self, ns: NsId, part: PartId) -> Result<Partition> {
+        if part == SHARED {
+            return Ok(Partition::Shared);
+        }
+        match self.rows().partition_name(ns, part)? {
+            Some(name) => Partition::agent(&name),
+            None => Err(crate::error::Error::corrupted(
+                "partition_name",
+                &crate::store::keys::ns_part(ns, part),
+                "a memory lies in a partition without a name",
+            )),
+        }
+    }
+}
+
+/// The shared partition.
+const SHARED: PartId = PartId(0);
+
+/// Which partitions a scope means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// One.
+    One(PartId),
+    /// All of the namespace.
+    Every,
+    /// One that is not there.
+    Nowhere,
+}
+
+impl Part {
+    fn holds(self, part: u32) -> bool {
+        match self {
+            Part::One(one) => one.0 == part,
+            Part::Every => true,
+            Part::Nowhere => false,
+        }
+    }
+}

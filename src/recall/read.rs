@@ -1,0 +1,119 @@
+//! One memory by its id or its key, in whatever state (MODEL-20).
+
+use crate::error::{Error, Result};
+use crate::model::{Holder, Memory, MemoryId, Time, Tombstone, Vitals};
+use crate::recall::Reader;
+use crate::recall::assemble::keys_of;
+use crate::store::{NsId, Rows};
+
+/// What stands under a name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Got {
+    /// A memory, in any state.
+    Memory(Box<Memory>),
+    /// What stays of one that is gone.
+    Tombstone(Tombstone),
+}
+
+/// A name resolved: the row, its hot part, and the number of the holder that has the name as its key.
+pub(super) enum Named {
+    Row(MemoryId, Box<Vitals>, Option<u32>),
+    Gone(Tombstone),
+}
+
+impl Reader<'_> {
+    /// The memory or tombstone with an id or a key. A key prefers the row that is current, else the one that held
+    /// it last; of tombstones the latest.
+    ///
+    /// # Errors
+    /// `NotFound`, with a hint when the namespace was dropped; `Corrupted`.
+    pub(crate) fn get(&self, name: &str, with_vector: bool) -> Result<Got> {
+        match (self.ns, self.resolve(name)?) {
+            (Some(ns), Some(Named::Row(id, vitals, number))) => {
+                let spoken: Option<Holder> =
+                    number.map(|number| self.rows().holder(ns, id, number)).transpose()?.flatten();
+                let memory = self.memory(ns, id, *vitals, spoken.as_ref(), with_vector)?;
+                Ok(Got::Memory(Box::new(memory)))
+            }
+            (_, Some(Named::Gone(tombstone))) => Ok(Got::Tombstone(tombstone)),
+            _ => Err(self.not_found(name)),
+        }
+    }
+
+    /// The text of a memory; none when there is no such row.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn text(&self, id: MemoryId) -> Result<Option<String>> {
+        self.ns.map_or(Ok(None), |ns| self.rows().text(ns, id))
+    }
+
+    /// All keys that a memory answers to, sorted; none for one that is not there.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn keys_of(&self, id: MemoryId) -> Result<Vec<String>> {
+        self.ns.map_or(Ok(Vec::new()), |ns| Ok(keys_of(&self.rows().holders(ns, id)?)))
+    }
+
+    pub(super) fn not_found(&self, name: &str) -> Error {
+        let name = if self.dropped {
+            format!("{name} (the namespace {} was dropped)", self.namespace)
+        } else {
+            name.to_owned()
+        };
+        Error::NotFound { what: "memory", name }
+    }
+
+    /// What a name stands for: as an id, then as a key.
+    pub(super) fn resolve(&self, name: &str) -> Result<Option<Named>> {
+        let Some(ns) = self.ns else { return Ok(None) };
+        if let Ok(id) = name.parse::<MemoryId>()
+            && let Some(named) = self.by_id(ns, id)?
+        {
+            return Ok(Some(named));
+        }
+        if crate::model::check_key(name).is_err() {
+            return Ok(None);
+        }
+        if let Some((id, vitals, number)) = self.by_key(ns, name)? {
+            return Ok(Some(Named::Row(id, Box::new(vitals), Some(number))));
+        }
+        Ok(self.latest_tombstone(ns, &self.secret.of_key(name))?.map(Named::Gone))
+    }
+
+    pub(super) fn by_id(&self, ns: NsId, id: MemoryId) -> Result<Option<Named>> {
+        if let Some(vitals) = self.rows().vitals(ns, id)? {
+            return Ok(Some(Named::Row(id, Box::new(vitals), None)));
+        }
+        Ok(self.rows().tombstone(ns, id)?.map(Named::Gone))
+    }
+
+    /// The row that holds a key, or held it last.
+    fn by_key(&self, ns: NsId, key: &str) -> Result<Option<(MemoryId, Vitals, u32)>> {
+        let mut best: Option<((bool, Time, Time, MemoryId), Vitals, u32)> = None;
+        for (id, number) in self.rows().holders_of_key(ns, key)? {
+            let vitals = self.vitals(ns, id)?;
+            let times = &vitals.times;
+            let last = times.superseded.map_or(times.recorded_at, |superseded| superseded.at);
+            let rank = (times.is_current(self.now), last, times.recorded_at, id);
+            if best.as_ref().is_none_or(|(other, _, _)| *other < rank) {
+                best = Some((rank, vitals, number));
+            }
+        }
+        Ok(best.map(|((_, _, _, id), vitals, number)| (id, vitals, number)))
+    }
+
+    /// Of the tombstones with an HMAC the one that was made last.
+    pub(super) fn latest_tombstone(&self, ns: NsId, hash: &[u8; 32]) -> Result<Option<Tombstone>> {
+        let mut latest: Option<Tombstone> = None;
+        for id in self.rows().tombstones_of_hash(ns, hash)? {
+            let Some(found) = self.rows().tombstone(ns, id)? else { continue };
+            if latest.as_ref().is_none_or(|other| (other.deleted_at, other.id) < (found.deleted_at, found.id))
+            {
+                latest = Some(found);
+            }
+        }
+        Ok(latest)
+    }
+}

@@ -1,0 +1,365 @@
+//! What the counters say: the small document of MODEL-43 and the large one of MODEL-45.
+//!
+//! Counters hold at the instants that were settled last; the caller settles first, and what is still due is said.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::index::Published;
+use crate::model::{Kind, MemoryId, Namespace, Time};
+use crate::policy::Stats as StatsPolicy;
+use crate::recall::{Reader, SHARED};
+use crate::store::control::{CounterRow, CounterSort, NamespaceRow, TOTAL};
+use crate::store::keys::{self, Parts};
+use crate::store::{NsId, PartId, Read, Rows, Table, Walk};
+use crate::text::Secret;
+
+/// Due instants that are counted at most.
+const DUE_COUNTED_MAX: usize = 100_000;
+
+/// The statistics of one namespace, small for the sake of a language model (MODEL-43, MODEL-44).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MemoryStats {
+    /// The shared part.
+    pub local: LocalStats,
+    /// All parts.
+    pub mem0: AgentStats,
+    /// Signs of trouble.
+    pub health: MemoryHealth,
+}
+
+/// Visible memories of the shared part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LocalStats {
+    /// How many.
+    pub total: u64,
+    /// By scope label.
+    pub by_scope: BTreeMap<String, u64>,
+    /// By tag; a memory with two tags counts in both.
+    pub by_tag: BTreeMap<String, u64>,
+    /// When they were made.
+    pub date_range: DateRange,
+}
+
+/// First and last creation, as UTC dates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DateRange {
+    /// The first.
+    pub oldest: Option<String>,
+    /// The last.
+    pub newest: Option<String>,
+}
+
+/// Visible memories of every part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AgentStats {
+    /// How many.
+    pub total: u64,
+    /// By agent, the shared part under `stats.shared_label`.
+    pub by_agent: BTreeMap<String, u64>,
+}
+
+/// Signs of trouble, in the small document.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MemoryHealth {
+    /// Current memories beyond the first with an equal fingerprint.
+    pub duplicates_detected: u64,
+    /// Visible memories of the kind `snapshot`.
+    pub profile_snapshots: u64,
+    /// End of the last pruning of snapshots.
+    pub last_prune: Option<String>,
+}
+
+/// The statistics of a namespace or of the whole file (MODEL-45).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Memories by state.
+    pub memories: MemoryCounts,
+    /// Visible memories by namespace.
+    pub by_namespace: BTreeMap<String, u64>,
+    /// Visible memories by partition: `shared` or the agent; for the whole file behind the namespace and a `/`.
+    pub by_partition: BTreeMap<String, u64>,
+    /// Visible memories by kind.
+    pub by_kind: BTreeMap<String, u64>,
+    /// Visible memories by tier.
+    pub by_tier: BTreeMap<String, u64>,
+    /// The vector indexes.
+    pub vectors: VectorStats,
+    /// Memories that wait for a vector.
+    pub pending: u64,
+    /// Writes that the memories stand for.
+    pub holders: u64,
+    /// Bytes.
+    pub bytes: BytesStats,
+    /// Signs of trouble.
+    pub health: HealthStats,
+    /// Instants that have come and are not yet in the counters, counted up to 100,000.
+    pub pending_due: u64,
+    /// How far back a read can reach, by namespace; those of which nothing was purged are left out.
+    pub purge_horizon: BTreeMap<String, PurgeHorizon>,
+    /// Number of the policy in force; 0 is the built-in one.
+    pub policy: u64,
+}
+
+/// Memories by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemoryCounts {
+    /// Visible.
+    pub live: u64,
+    /// Not yet valid.
+    pub ahead: u64,
+    /// Past their world time, neither superseded nor expired.
+    pub past: u64,
+    /// Superseded and no longer visible.
+    pub superseded: u64,
+    /// Expired, not yet purged.
+    pub expired: u64,
+    /// Removed by maintenance, kept for undo. No pass of this version keeps any.
+    pub limbo: u64,
+    /// Only a tombstone is left.
+    pub tombstoned: u64,
+}
+
+/// The vector indexes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VectorStats {
+    /// Slots with a vector.
+    pub live: u64,
+    /// Slots that can be used again.
+    pub dead: u64,
+    /// Vectors that are in no graph yet.
+    pub tail: u64,
+    /// Vectors in a graph.
+    pub in_graph: u64,
+    /// How searches are answered.
+    pub regime: &'static str,
+}
+
+/// Bytes of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BytesStats {
+    /// Length of the file.
+    pub file: u64,
+    /// Texts and vectors of all memories, by the counters: an estimate from below.
+    pub live: u64,
+    /// The rest of the file, indexes and journal among it: an estimate from above. 0 for one namespace.
+    pub free: u64,
+}
+
+/// Signs of trouble.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HealthStats {
+    /// Current memories beyond the first with an equal fingerprint.
+    pub duplicates_detected: u64,
+    /// End of the last pruning of snapshots.
+    pub last_prune: Option<String>,
+    /// The clock stands far behind the last commit (MODEL-38).
+    pub clock_warning: Option<String>,
+}
+
+/// Content before these instants may be gone (MODEL-18).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PurgeHorizon {
+    /// Of transaction time.
+    pub known: Option<Time>,
+    /// Of world time.
+    pub valid: Option<Time>,
+}
+
+/// What statistics need to know beside the state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatsContext<'c> {
+    /// The present instant.
+    pub(crate) now: Time,
+    /// Length of the file.
+    pub(crate) file_bytes: u64,
+    /// The rules in force.
+    pub(crate) policy: &'c StatsPolicy,
+}
+
+/// The small document of a namespace; one that is not there has zeros.
+///
+/// # Errors
+/// `Corrupted`.
+pub(crate) fn memory_stats(
+    published: &Published,
+    namespace: &Namespace,
+    secret: &Secret,
+    context: StatsContext<'_>,
+) -> Result<MemoryStats> {
+    let reader = Reader::open(published, namespace, secret, context.now)?;
+    let mut stats = MemoryStats::default();
+    let label = &context.policy.shared_label;
+    stats.mem0.by_agent.insert(label.clone(), 0);
+    let Some(ns) = reader.ns else { return Ok(stats) };
+    for (part, code, name, value) in published.snapshot().counters(ns)? {
+        let rows = count(value);
+        match (CounterSort::from_code(code), part) {
+            (Some(CounterSort::Live), TOTAL) => stats.mem0.total = rows,
+            (Some(CounterSort::Live), SHARED) => {
+                stats.local.total = rows;
+                stats.mem0.by_agent.insert(label.clone(), rows);
+            }
+            (Some(CounterSort::Live), part) => {
+                stats.mem0.by_agent.insert(reader.partition(ns, part)?.to_string(), rows);
+            }
+            (Some(CounterSort::Label), SHARED) => drop(stats.local.by_scope.insert(name, rows)),
+            (Some(CounterSort::Tag), SHARED) => drop(stats.local.by_tag.insert(name, rows)),
+            (Some(CounterSort::Duplicates), TOTAL) => stats.health.duplicates_detected = rows,
+            (Some(CounterSort::Kind), TOTAL) if name == Kind::Snapshot.to_string() => {
+                stats.health.profile_snapshots = rows;
+            }
+            _ => {}
+        }
+    }
+    let shared = Walk::prefix(&keys::ns_part(ns, SHARED));
+    stats.local.date_range.oldest = reader.first_seen(ns, &shared)?;
+    stats.local.date_range.newest = reader.first_seen(ns, &shared.reversed())?;
+    Ok(stats)
+}
+
+impl Reader<'_> {
+    /// Day of creation of the first row of a walk that a live read sees.
+    fn first_seen(&self, ns: NsId, walk: &Walk) -> Result<Option<String>> {
+        let mut day = None;
+        self.rows().walk(Table::ByTime, walk, &mut |key, _| {
+            let mut parts = Parts(key);
+            let place = parts.u64().and(parts.time()).zip(parts.id());
+            let (created, id): (Time, MemoryId) = place.ok_or_else(|| {
+                crate::error::Error::corrupted(Table::ByTime.name(), key, "the key is not one of this table")
+            })?;
+            if !self.sees(&self.vitals(ns, id)?) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            day = Some(created.day());
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(day)
+    }
+}
+
+/// The large document of one namespace, or of all with none given. A namespace that is not there has zeros; those
+/// that are being dropped are not counted.
+///
+/// # Errors
+/// `Corrupted`.
+pub(crate) fn stats(
+    published: &Published,
+    namespace: Option<&Namespace>,
+    context: StatsContext<'_>,
+) -> Result<Stats> {
+    let rows = published.snapshot();
+    let mut stats = Stats { policy: rows.clock()?.policy, ..Stats::default() };
+    stats.vectors.regime = "exact";
+    stats.bytes.file = context.file_bytes;
+    let spaces: Vec<(String, NamespaceRow)> = match namespace {
+        Some(name) => {
+            let row = rows.namespace(name.as_str())?;
+            row.into_iter().map(|row| (name.as_str().to_owned(), row)).collect()
+        }
+        None => rows.namespaces()?,
+    };
+    for (name, row) in spaces.into_iter().filter(|(_, row)| !row.dropping) {
+        let prefix = if namespace.is_none() { format!("{name}/") } else { String::new() };
+        let ns = NsId(row.number);
+        stats.add_counters(published, ns, &name, &prefix)?;
+        stats.add_vectors(published, ns)?;
+        let due = rows.due(ns, context.now.max(published.committed_at()), DUE_COUNTED_MAX)?;
+        stats.pending_due += due.len() as u64;
+        let horizon =
+            PurgeHorizon { known: reached(row.horizon_known_ms), valid: reached(row.horizon_valid_ms) };
+        if horizon != PurgeHorizon::default() {
+            stats.purge_horizon.insert(name, horizon);
+        }
+    }
+    if namespace.is_none() {
+        stats.bytes.free = stats.bytes.file.saturating_sub(stats.bytes.live);
+    }
+    stats.health.clock_warning = clock_warning(published.committed_at(), context);
+    Ok(stats)
+}
+
+impl Stats {
+    fn add_counters(&mut self, published: &Published, ns: NsId, name: &str, prefix: &str) -> Result<()> {
+        self.by_namespace.insert(name.to_owned(), 0);
+        for (part, code, label, value) in published.snapshot().counters(ns)? {
+            let Some(sort) = CounterSort::from_code(code) else { continue };
+            let rows = count(value);
+            if part != TOTAL {
+                if sort == CounterSort::Live {
+                    let partition = partition_name(published, ns, part)?;
+                    self.by_partition.insert(format!("{prefix}{partition}"), rows);
+                }
+                continue;
+            }
+            match sort {
+                CounterSort::Live => {
+                    self.memories.live += rows;
+                    self.by_namespace.insert(name.to_owned(), rows);
+                }
+                CounterSort::Kind => *self.by_kind.entry(label).or_default() += rows,
+                CounterSort::Tier => *self.by_tier.entry(label).or_default() += rows,
+                CounterSort::Tag | CounterSort::Label | CounterSort::Vectors => {}
+                CounterSort::Superseded => self.memories.superseded += rows,
+                CounterSort::Expired => self.memories.expired += rows,
+                CounterSort::Ahead => self.memories.ahead += rows,
+                CounterSort::Past => self.memories.past += rows,
+                CounterSort::Tombstones => self.memories.tombstoned += rows,
+                CounterSort::Holders => self.holders += rows,
+                CounterSort::Pending => self.pending += rows,
+                CounterSort::Duplicates => self.health.duplicates_detected += rows,
+            }
+            let by_state = matches!(
+                sort,
+                CounterSort::Live
+                    | CounterSort::Superseded
+                    | CounterSort::Expired
+                    | CounterSort::Ahead
+                    | CounterSort::Past
+            );
+            if by_state {
+                self.bytes.live += u64::try_from(value.bytes).unwrap_or(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_vectors(&mut self, published: &Published, ns: NsId) -> Result<()> {
+        for (index, head) in published.snapshot().slot_heads(Some(ns))? {
+            let used = u64::from(head.used);
+            self.vectors.live += used;
+            self.vectors.dead += u64::from(head.len).saturating_sub(used);
+            // Four bytes a dimension, and one of its code.
+            self.bytes.live += used * 5 * published.dim(index.space)? as u64;
+        }
+        Ok(())
+    }
+}
+
+fn partition_name(published: &Published, ns: NsId, part: PartId) -> Result<String> {
+    if part == SHARED {
+        return Ok("shared".to_owned());
+    }
+    Ok(published.snapshot().partition_name(ns, part)?.unwrap_or_default())
+}
+
+/// Rows of a counter, which `check` holds to be at least 0.
+fn count(value: CounterRow) -> u64 {
+    u64::try_from(value.rows).unwrap_or(0)
+}
+
+/// A horizon that was ever raised.
+fn reached(millis: i64) -> Option<Time> {
+    (millis > Time::MIN.as_millis()).then(|| Time::from_millis(millis))
+}
+
+fn clock_warning(committed: Time, context: StatsContext<'_>) -> Option<String> {
+    let behind = u64::try_from(committed.as_millis() - context.now.as_millis()).unwrap_or(0);
+    (behind > context.policy.clock_warn.as_ms()).then(|| {
+        let StatsContext { now, .. } = context;
+        format!("the clock says {now}, {} hours before the last commit at {committed}", behind / 3_600_000)
+    })
+}
