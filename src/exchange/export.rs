@@ -7,7 +7,6 @@ use crate::engine::Snapshot;
 use crate::error::{Error, Result};
 use crate::exchange::{NpyWriter, write_memory, write_tombstone};
 use crate::model::{Memory, Namespace, PageRequest, Scope};
-use crate::recall::Got;
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
@@ -114,10 +113,9 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     fn memory(&mut self, namespace: &Namespace, mut memory: Memory) -> Result<()> {
-        if !matches!(self.vectors, VectorsTo::Nowhere)
-            && let Got::Memory(found) = self.snapshot.get_with_vector(namespace, &memory.id.to_string())?
-        {
-            memory.vector = found.vector;
+        if !matches!(self.vectors, VectorsTo::Nowhere) {
+            let found = self.snapshot.get(namespace, &memory.id.to_string(), true)?;
+            memory.vector = found.into_memory().and_then(|found| found.vector);
         }
         self.report.memories += 1;
         self.report.vectors += u64::from(memory.vector.is_some());
