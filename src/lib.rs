@@ -31,8 +31,8 @@ pub use model::{
     Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{
-    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, LocalStats, MemoryCounts, MemoryHealth,
-    MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats, VectorStats, Version,
+    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, LocalStats, MemoryCounts,
+    MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats, VectorStats, Version,
 };
 pub use store::Durability;
 
@@ -48,8 +48,8 @@ pub mod faults {
     /// The kernels, for their bench.
     pub mod vector {
         pub use crate::vector::{
-            Candidates, Codes, QueryCode, Ranking, TopK, UnitVector, dot_f32, dot_f32_many, dot_i8, dot_i8_many, encode,
-            instruction_set,
+            Candidates, Codes, QueryCode, Ranking, TopK, UnitVector, dot_f32, dot_f32_many, dot_i8,
+            dot_i8_many, encode, instruction_set,
         };
     }
 }

@@ -8,6 +8,9 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Oldest version that this build can migrate when it opens a file.
 pub const FORMAT_VERSION_OLDEST: u32 = 1;
 
+/// Id of the normalizer of fingerprints (DEDUP-1), written into each file.
+pub const NORMALIZER: &str = "fp-1";
+
 /// Namespace and agent names (MODEL-3, MODEL-4).
 pub const NAME_BYTES_MAX: usize = 256;
 /// Caller keys (MODEL-9).

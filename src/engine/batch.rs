@@ -38,7 +38,7 @@ impl Batch<'_, '_, '_, '_> {
     /// # Errors
     /// As there.
     pub fn update(&mut self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
-        self.session.desk(namespace, None, false)?.update(name, patch)
+        self.session.known_desk(namespace)?.update(name, patch)
     }
 
     /// As [`Database::supersede`](crate::Database::supersede).
@@ -53,7 +53,7 @@ impl Batch<'_, '_, '_, '_> {
         mode: SupersedeMode,
         at: Option<Time>,
     ) -> Result<()> {
-        self.session.desk(namespace, None, false)?.supersede_names(old, new, mode, at)
+        self.session.known_desk(namespace)?.supersede_names(old, new, mode, at)
     }
 
     /// As [`Database::restore`](crate::Database::restore).
@@ -61,7 +61,7 @@ impl Batch<'_, '_, '_, '_> {
     /// # Errors
     /// As there.
     pub fn restore(&mut self, namespace: &Namespace, name: &str) -> Result<RestoreReport> {
-        self.session.desk(namespace, None, false)?.restore(name)
+        self.session.known_desk(namespace)?.restore(name)
     }
 
     /// Forgets ids or keys, with all their versions.
@@ -70,7 +70,7 @@ impl Batch<'_, '_, '_, '_> {
     /// `Corrupted`.
     pub fn forget(&mut self, namespace: &Namespace, names: &[String]) -> Result<Forgotten> {
         let how = ForgetNames { keep_history: false, also_merged: true };
-        self.session.desk(namespace, None, false)?.forget_names(names, how)
+        self.session.known_desk(namespace)?.forget_names(names, how)
     }
 
     /// Counts uses of a memory.
@@ -78,7 +78,7 @@ impl Batch<'_, '_, '_, '_> {
     /// # Errors
     /// `NotFound`.
     pub fn reinforce(&mut self, namespace: &Namespace, name: &str, by: u32) -> Result<()> {
-        self.session.desk(namespace, None, false)?.reinforce(name, by)
+        self.session.known_desk(namespace)?.reinforce(name, by)
     }
 }
 

@@ -125,6 +125,14 @@ impl Forget {
         Forget::Names { names, keep_history: false, also_merged: true }
     }
 
+    /// How many records are named.
+    fn asked(&self) -> u64 {
+        match self {
+            Forget::Names { names, .. } => names.len() as u64,
+            Forget::Tag { .. } | Forget::Filter { .. } => 0,
+        }
+    }
+
     /// Every write that brought `tag`, in every partition.
     pub fn tag(tag: impl Into<String>) -> Self {
         Forget::Tag { tag: tag.into(), scope: Scope::Any, keep_pinned: false }
@@ -437,7 +445,7 @@ impl Database {
     /// `NotFound`, `Invalid`, `Conflict` for a superseded memory.
     pub fn update(&self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
         let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.update(&name, patch.clone()))
+        self.submit(ONE, move |session| session.known_desk(&namespace)?.update(&name, patch.clone()))
     }
 
     /// Pins a memory, or unpins it: automatic actors leave a pinned one alone (MODEL-13).
@@ -446,7 +454,7 @@ impl Database {
     /// `NotFound`, `Conflict` for a superseded memory.
     pub fn pin(&self, namespace: &Namespace, name: &str, pinned: bool) -> Result<Outcome> {
         let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.pin(&name, pinned))
+        self.submit(ONE, move |session| session.known_desk(&namespace)?.pin(&name, pinned))
     }
 
     /// Lets one memory take the place of others (LIFE-6); `at` is the instant at which the world changed, for the
@@ -463,9 +471,7 @@ impl Database {
         at: Option<Time>,
     ) -> Result<()> {
         let (namespace, old, new) = (namespace.clone(), old.to_vec(), new.to_owned());
-        self.submit(ONE, move |session| {
-            session.desk(&namespace, None, false)?.supersede_names(&old, &new, mode, at)
-        })
+        self.submit(ONE, move |session| session.known_desk(&namespace)?.supersede_names(&old, &new, mode, at))
     }
 
     /// Makes a superseded memory live again (LIFE-7).
@@ -474,7 +480,7 @@ impl Database {
     /// `NotFound`, and `Conflict` for one that is not superseded.
     pub fn restore(&self, namespace: &Namespace, name: &str) -> Result<RestoreReport> {
         let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.restore(&name))
+        self.submit(ONE, move |session| session.known_desk(&namespace)?.restore(&name))
     }
 
     /// Counts a use of a memory (LIFE-18).
@@ -483,7 +489,7 @@ impl Database {
     /// `NotFound`.
     pub fn reinforce(&self, namespace: &Namespace, name: &str, by: u32) -> Result<()> {
         let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit(ONE, move |session| session.desk(&namespace, None, false)?.reinforce(&name, by))
+        self.submit(ONE, move |session| session.known_desk(&namespace)?.reinforce(&name, by))
     }
 
     /// Forgets at once: rows, vectors, index entries; only tombstones stay (MODEL-30). Bytes that a deletion leaves
@@ -493,6 +499,17 @@ impl Database {
     /// `Invalid` for an empty list of names.
     pub fn forget(&self, namespace: &Namespace, what: Forget) -> Result<Forgotten> {
         let namespace = namespace.clone();
+        let asked = what.asked();
+        match self.forget_in(namespace, what) {
+            // Nothing was ever remembered there.
+            Err(Error::NotFound { what: "namespace", .. }) => {
+                Ok(Forgotten { missing: asked, ..Forgotten::default() })
+            }
+            other => other,
+        }
+    }
+
+    fn forget_in(&self, namespace: Namespace, what: Forget) -> Result<Forgotten> {
         match what {
             Forget::Names { names, keep_history, also_merged } => {
                 if names.is_empty() {
@@ -500,18 +517,18 @@ impl Database {
                 }
                 let how = ForgetNames { keep_history, also_merged };
                 self.submit(weight_of(names.len()), move |session| {
-                    session.desk(&namespace, None, false)?.forget_names(&names, how)
+                    session.known_desk(&namespace)?.forget_names(&names, how)
                 })
             }
             Forget::Tag { tag, scope, keep_pinned } => self.submit(ONE, move |session| {
-                let mut desk = session.desk(&namespace, None, false)?;
+                let mut desk = session.known_desk(&namespace)?;
                 let Some(part) = desk.part_of(&scope)? else { return Ok(Forgotten::default()) };
                 desk.forget_tag(&tag, part, keep_pinned)
             }),
             Forget::Filter { filter, scope } => {
                 let ids = self.ids_matching(&namespace, &filter, &scope)?;
                 self.submit(weight_of(ids.len()), move |session| {
-                    session.desk(&namespace, None, false)?.forget_found(&ids)
+                    session.known_desk(&namespace)?.forget_found(&ids)
                 })
             }
         }

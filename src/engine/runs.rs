@@ -47,7 +47,7 @@ impl Database {
     pub fn finish_run(&self, namespace: &Namespace, run: RunId) -> Result<()> {
         let namespace = namespace.clone();
         self.submit(ONE, move |session| {
-            let desk = session.desk(&namespace, None, false)?;
+            let desk = session.known_desk(&namespace)?;
             let row = desk.ledger.tx.run(desk.context.ns, run)?;
             let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
             desk.ledger.tx.put_run(desk.context.ns, run, &RunRow { state: RunState::Done, ..row })
@@ -63,8 +63,7 @@ impl Database {
         let mut undone = Undone::default();
         loop {
             let namespace = namespace.clone();
-            let step =
-                self.submit(ONE, move |session| session.desk(&namespace, None, false)?.undo_import(run))?;
+            let step = self.submit(ONE, move |session| session.known_desk(&namespace)?.undo_import(run))?;
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;

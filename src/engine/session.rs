@@ -9,7 +9,7 @@ use crate::ingest::{Desk, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
-use crate::store::NsId;
+use crate::store::{NsId, Rows};
 
 /// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
 const SETTLE_PER_UNIT: usize = 64;
@@ -54,6 +54,17 @@ impl<'a, 't> Session<'_, 'a, 't> {
             ids: self.ids,
             no_dedup,
         })
+    }
+
+    /// The desk of a namespace that is there; none makes one for a write that can only find nothing.
+    ///
+    /// # Errors
+    /// `NotFound` for a namespace that no write has made.
+    pub(super) fn known_desk<'d>(&'d mut self, namespace: &'d Namespace) -> Result<Desk<'d, 'a, 't>> {
+        if self.ledger.tx.namespace(namespace.as_str())?.is_none() {
+            return Err(Error::NotFound { what: "namespace", name: namespace.to_string() });
+        }
+        self.desk(namespace, None, false)
     }
 
     pub(super) fn context(&self, ns: NsId, run: Option<RunId>) -> Context {

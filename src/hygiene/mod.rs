@@ -11,8 +11,10 @@
 mod check;
 mod erased;
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use check::check;
-pub(crate) use erased::check_erased;
 pub use erased::ErasedProbe;
+pub(crate) use erased::check_erased;
 pub use report::{CheckOptions, CheckReport, Finding};

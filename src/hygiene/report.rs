@@ -165,7 +165,7 @@ codes! {
     /// The count of slots contradicts the slots.
     SlotHead = "slot_head";
     /// A code that is not that of its vector, or is left in a free slot.
-    SlotCode = "slot_code";
+    SlotValue = "slot_code";
     /// A slot from a commit that is not yet, or one that has ended.
     SlotBorn = "slot_born";
     /// A code without its vector.

@@ -20,6 +20,8 @@ mod search;
 pub(crate) mod slots;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use published::{Current, Published, ViewBudget};
-pub(crate) use search::{Accept, Found, Target, nearest, rank_rows};
-pub(crate) use view::View;
+pub(crate) use search::{Found, Target, nearest, rank_rows};

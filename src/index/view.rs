@@ -261,16 +261,6 @@ impl View {
         self.len
     }
 
-    /// Dimensions.
-    pub(crate) fn dim(&self) -> usize {
-        self.dim
-    }
-
-    /// Slots that a live read at `now` sees.
-    pub(crate) fn live(&self, now: Time) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.visible(now).count(chunk.len())).sum()
-    }
-
     /// The memory of a slot; none for a vacant one.
     pub(crate) fn id(&self, slot: u32) -> Option<MemoryId> {
         let (chunk, at) = place(slot as usize, self.dim);

@@ -6,9 +6,10 @@ use crate::error::{Error, Result};
 use crate::ingest::fields::{RowParts, given, latest, tier_ttl};
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Entry, NewRow, Raise};
+use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Access, Content, Counted, Decision, Draft, Evidence, Expiry, Hint, Holder, Kind, Link, MemoryId, Outcome,
-    Place, RuleId, Significance, SupersedeMode, Tier, Times, Vitals,
+    Access, Content, Counted, Decision, Draft, Evidence, Hint, Holder, Kind, Link, MemoryId, Outcome, Place,
+    RuleId, Significance, SupersedeMode, Tier, Times, Vitals,
 };
 use crate::policy::NormalizedMatch;
 use crate::store::{PartId, Rows, SpaceId, kind_of};
@@ -20,7 +21,7 @@ const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_i
 /// What a candidate row means for a write.
 enum Match {
     /// It stands for the write as well.
-    Absorbs(RuleId),
+    Absorbs(RuleId, Rank),
     /// It is near, and the write is stored.
     Near(&'static str),
     /// It has nothing to do with it.
@@ -65,12 +66,21 @@ impl Desk<'_, '_, '_> {
         if !self.no_dedup && !skips_content(draft) {
             let tier = draft.fields.tier.unwrap_or_default();
             if let Some(fingerprint) = prepared.normal.prefix() {
+                let mut best: Option<(Rank, RuleId)> = None;
                 for id in self.ledger.tx.by_fingerprint(self.ns(), part, tier, &fingerprint, usize::MAX)? {
                     match self.compare(draft, id)? {
-                        Match::Absorbs(rule) => return self.absorb(prepared, id, rule, hints),
+                        Match::Absorbs(rule, rank) => {
+                            // Equal rows can stand side by side where dedup was off: the canonical one absorbs.
+                            if best.as_ref().is_none_or(|(other, _)| canonical(&rank, other).is_lt()) {
+                                best = Some((rank, rule));
+                            }
+                        }
                         Match::Near(why) => hints.push(Hint { id, why }),
                         Match::Other => {}
                     }
+                }
+                if let Some((rank, rule)) = best {
+                    return self.absorb(prepared, rank.id, rule, hints);
                 }
             }
         }
@@ -85,10 +95,10 @@ impl Desk<'_, '_, '_> {
         let equal = content.text == draft.text;
         let alike = same_kind_and_validity(draft, &vitals, &content) && same_metadata(draft, &content);
         Ok(match (equal, alike) {
-            (true, true) => Match::Absorbs(RuleId::CONTENT),
+            (true, true) => Match::Absorbs(RuleId::CONTENT, vitals.rank(id)),
             (true, false) => Match::Near("equal content"),
             (false, true) if self.absorbs_spacing(&draft.text, &content.text) => {
-                Match::Absorbs(RuleId::NORMALIZED)
+                Match::Absorbs(RuleId::NORMALIZED, vitals.rank(id))
             }
             (false, _) => Match::Near("equal fingerprint"),
         })

@@ -1,12 +1,12 @@
 //! Writing to a memory that exists: through its key, by its id, in place, by revision, by copy on write.
 
 use crate::error::{Error, Result};
-use crate::ingest::fields::{RowParts, given};
+use crate::ingest::fields::{RowParts, carries_expiry, given, tier_ttl};
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, NewRow};
 use crate::model::{
-    Decision, Delta, Draft, Evidence, Holder, MemoryId, Outcome, PINNED_TAG, Patch, RuleId, SupersedeMode,
-    Vitals, check_patch,
+    Access, Decision, Delta, Draft, Evidence, Holder, MemoryId, Outcome, PINNED_TAG, Patch, RuleId,
+    SupersedeMode, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::{PartId, Read, Rows, SpaceId};
@@ -262,7 +262,15 @@ impl Desk<'_, '_, '_> {
             }
         };
         let several = parts.vitals.place.holders > 1;
+        let mut parts = parts;
+        // New content is a new memory: it begins now, and lives as long as its tier, unless the caller said otherwise.
+        parts.vitals.created_at = self.now();
+        let lives_by_tier = edit.patch.expiry.is_none() && !carries_expiry(&first);
         let mut row = self.row_like(parts, edit, first)?;
+        if lives_by_tier {
+            let ttl = tier_ttl(row.vitals.tier, self.policy);
+            row.vitals.times.expires_at = ttl.map(|ttl| row.vitals.created_at.max(self.now()).plus(ttl));
+        }
         row.sources = self.sources_of(old)?;
         let new = row.id;
         self.apply(RuleId::REVISE, Change::Insert(Box::new(row)))?;
@@ -310,6 +318,8 @@ impl Desk<'_, '_, '_> {
     /// A new row with the fields of an old one, an edit on top, and one holder carried over.
     fn row_like(&mut self, mut parts: RowParts, edit: Edit, mut holder: Holder) -> Result<NewRow> {
         let now = self.now();
+        // What was counted was the old row, not this one.
+        parts.access = Access::default();
         self.patch_parts(&mut parts, &edit);
         patch_holder(&mut holder, &edit);
         (holder.from, holder.text) = (None, None);

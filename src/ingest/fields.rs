@@ -55,6 +55,11 @@ pub(super) fn given_by_code(holder: &mut Holder, fields: &Fields, secret: &Secre
     }
 }
 
+/// Whether the write that a holder stands for said when it ends.
+pub(super) fn carries_expiry(holder: &Holder) -> bool {
+    holder.fields.iter().any(|(code, _)| *code == EXPIRY_CODE)
+}
+
 fn short(secret: &Secret, code: u8, value: &Value) -> [u8; 8] {
     let mut bytes = vec![code];
     canonical(value, &mut bytes);

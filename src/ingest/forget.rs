@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::ingest::Desk;
-use crate::ledger::{Applied, Change};
+use crate::ledger::{Applied, Change, Op, inverse};
 use crate::model::{Forgotten, MemoryId, RuleId, SupersedeMode, TombstoneReason};
 use crate::store::{PartId, Rows};
 
@@ -117,8 +117,9 @@ impl Desk<'_, '_, '_> {
             if self.ledger.tx.holder(self.ns(), *id, *number)?.is_none() {
                 continue;
             }
-            let applied =
-                self.apply(rule, Change::Detach { id: *id, number: *number, reason: Some(reason) })?;
+            // What a write brought is taken back as an undo of it does, whatever asks for it.
+            let Some(change) = inverse(Op::Hold, *id, Some(*number), reason) else { continue };
+            let applied = self.apply(rule, change)?;
             match applied.holders_left {
                 Some(_) => drop(kept.insert(*id)),
                 None => answer.forgotten += 1,

@@ -21,16 +21,15 @@ mod undo;
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::ledger::{Applied, Change, Context, Entry, Ledger};
-use crate::model::{CheckedDraft, Draft, IdSource, MemoryId, Namespace, RuleId, Time};
+use crate::ledger::{Applied, Change, Context, Entry, Ledger, Op, inverse};
+use crate::model::{CheckedDraft, Draft, IdSource, MemoryId, Namespace, RuleId, Time, TombstoneReason};
 use crate::policy::Policy;
 use crate::store::NsId;
 use crate::text::{NormalForm, normal_form};
 use crate::vector::UnitVector;
 
 pub(crate) use forget::ForgetNames;
-pub(crate) use names::{open_namespace, resolve};
-pub(crate) use undo::UndoStep;
+pub(crate) use names::open_namespace;
 
 /// A draft that has passed every check that needs no transaction.
 #[derive(Clone, Debug)]
@@ -94,8 +93,10 @@ impl Desk<'_, '_, '_> {
     fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
         let mut restored = BTreeSet::new();
         for (id, _) in applied.erased.iter().flat_map(|erased| &erased.predecessors) {
-            self.apply(RuleId::RESTORE, Change::Restore { id: *id })?;
-            restored.insert(*id);
+            if let Some(change) = inverse(Op::Supersede, *id, None, TombstoneReason::Undone) {
+                self.apply(RuleId::RESTORE, change)?;
+                restored.insert(*id);
+            }
         }
         Ok(restored)
     }

@@ -11,8 +11,8 @@ use crate::model::{MemoryId, TombstoneReason};
 /// |---|---|
 /// | insert, hold, recreate | detach of the holder that came; the row goes with its last |
 /// | supersede | restore, with the exact earlier end of world time |
-/// | reinforce | the same count, taken off |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
+/// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
 /// | restore, remove, detach, drop | none |
 pub(crate) fn inverse(
     op: Op,
@@ -25,7 +25,6 @@ pub(crate) fn inverse(
             Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason: Some(reason) })
         }
         Op::Supersede => Some(Change::Restore { id: subject }),
-        Op::Reinforce => Some(Change::Reinforce { id: subject, by: -1, expires_at: None }),
-        Op::Update | Op::Restore | Op::Remove | Op::Detach | Op::DropNamespace => None,
+        Op::Update | Op::Restore | Op::Remove | Op::Detach | Op::Reinforce | Op::DropNamespace => None,
     }
 }

@@ -214,11 +214,6 @@ impl CheckedDraft {
     pub(crate) fn take_vector(&mut self) -> Option<Vec<f32>> {
         self.draft.vector.take()
     }
-
-    /// Its tags, sorted.
-    pub fn tags(&self) -> &[String] {
-        self.draft.tags.as_deref().unwrap_or_default()
-    }
 }
 
 /// Bounds of a patch, as of a draft.

@@ -155,20 +155,6 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// What became of one record that was to be forgotten (MODEL-8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HolderFate {
-    /// The row is gone.
-    Forgotten,
-    /// The text is still held, by this many other writes.
-    Detached {
-        /// Holders that are left.
-        others: u32,
-    },
-    /// There was nothing by that name.
-    Missing,
-}
-
 /// The answer to a forget.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forgotten {

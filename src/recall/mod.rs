@@ -18,6 +18,9 @@ mod read;
 mod search;
 mod stats;
 
+#[cfg(test)]
+mod tests;
+
 use crate::error::Result;
 use crate::index::Published;
 use crate::model::{Namespace, Partition, Scope, Time};

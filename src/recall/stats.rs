@@ -76,6 +76,8 @@ pub struct MemoryHealth {
 /// The statistics of a namespace or of the whole file (MODEL-45).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
+    /// Number of the commit that they tell of.
+    pub commit: u64,
     /// Memories by state.
     pub memories: MemoryCounts,
     /// Visible memories by namespace.
@@ -136,6 +138,8 @@ pub struct VectorStats {
     pub in_graph: u64,
     /// How searches are answered.
     pub regime: &'static str,
+    /// Memory that the images of partitions take now, in bytes; of the whole file.
+    pub memory_bytes: u64,
 }
 
 /// Bytes of the file.
@@ -254,6 +258,8 @@ pub(crate) fn stats(
     let rows = published.snapshot();
     let mut stats = Stats { policy: rows.clock()?.policy, ..Stats::default() };
     stats.vectors.regime = "exact";
+    stats.vectors.memory_bytes = published.kept_bytes() as u64;
+    stats.commit = published.commit();
     stats.bytes.file = context.file_bytes;
     let spaces: Vec<(String, NamespaceRow)> = match namespace {
         Some(name) => {

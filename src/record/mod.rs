@@ -29,7 +29,7 @@ use crate::model::Time;
 pub(crate) use access::{decode_access, encode_access};
 pub(crate) use content::{decode_content, decode_text, encode_content};
 pub(crate) use holder::{decode_holder, encode_holder};
-pub(crate) use journal::{OPS, decode_journal, encode_journal};
+pub(crate) use journal::{decode_journal, encode_journal};
 pub(crate) use meta::{decode_meta, encode_meta};
 pub(crate) use slot_block::{ALIVE, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
 pub(crate) use tombstone::{decode_tombstone, encode_tombstone};

@@ -180,11 +180,6 @@ impl SlotBlock {
         self.metas.len()
     }
 
-    /// Whether [`SlotBlock::push`] has no room.
-    pub(crate) fn is_full(&self) -> bool {
-        self.metas.len() == slots_per_block(self.dim)
-    }
-
     /// What stands beside the code of a slot.
     pub(crate) fn meta(&self, slot: usize) -> Option<&SlotMeta> {
         self.metas.get(slot)
@@ -193,13 +188,6 @@ impl SlotBlock {
     /// The code of a slot.
     pub(crate) fn code(&self, slot: usize) -> Option<&[i8]> {
         self.codes.chunks_exact(self.dim).nth(slot)
-    }
-
-    /// Appends a slot and gives its position.
-    pub(crate) fn push(&mut self, meta: SlotMeta, code: &[i8]) -> usize {
-        let slot = self.metas.len();
-        self.put(slot, meta, code);
-        slot
     }
 
     /// Writes a slot; those between the last one and it become vacant.
@@ -222,17 +210,6 @@ impl SlotBlock {
         let meta = self.meta_mut(slot);
         (meta.from, meta.until) = (from, until);
         assert!(meta.is_sound(), "an instant out of bounds: {meta:?}");
-    }
-
-    /// Sets the first instant at which a live read no longer sees a slot.
-    pub(crate) fn set_until(&mut self, slot: usize, until: i64) {
-        let from = self.meta_mut(slot).from;
-        self.set_times(slot, from, until);
-    }
-
-    /// Ends a slot with commit `died`.
-    pub(crate) fn set_died(&mut self, slot: usize, died: u64) {
-        self.meta_mut(slot).died = died;
     }
 
     /// Makes a slot vacant: id, instants and code are zero in the next encoding.

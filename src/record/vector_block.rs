@@ -68,11 +68,6 @@ impl VectorBlock {
         self.vectors.get(at).and_then(Option::as_deref)
     }
 
-    /// Whether no vector is left.
-    pub(crate) fn is_vacant(&self) -> bool {
-        self.vectors.iter().all(Option::is_none)
-    }
-
     /// Writes the block into `out`, replacing what is there.
     pub(crate) fn encode(&self, key: &[u8], out: &mut Vec<u8>) {
         begin(tag::VECTOR_BLOCK, out);

@@ -9,6 +9,8 @@ use crate::store::keys::{NsId, PartId};
 pub(crate) struct Identity {
     /// Version of the file format.
     pub(crate) format: u32,
+    /// Id of the normalizer of its fingerprints: those of another are never compared (DEDUP-1).
+    pub(crate) normalizer: String,
     /// Secret of the HMACs (MODEL-28).
     pub(crate) secret: [u8; 32],
 }

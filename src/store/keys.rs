@@ -207,10 +207,6 @@ pub(crate) fn junction(ns: NsId, id: MemoryId, sort: Junction, target: &[u8], ro
     Key::new(40).u32(ns.0).bytes(id.as_bytes()).bytes(&[sort as u8]).bytes(target).bytes(role.as_bytes())
 }
 
-pub(crate) fn junction_sort(ns: NsId, id: MemoryId, sort: Junction) -> Key {
-    Key::new(21).u32(ns.0).bytes(id.as_bytes()).bytes(&[sort as u8])
-}
-
 pub(crate) fn junction_back(ns: NsId, sort: Junction, target: &[u8], id: MemoryId, role: &str) -> Key {
     Key::new(40).u32(ns.0).bytes(&[sort as u8]).bytes(target).bytes(id.as_bytes()).bytes(role.as_bytes())
 }

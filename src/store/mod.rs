@@ -22,7 +22,7 @@ pub(crate) use compact::CompactReport;
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
 pub(crate) use open::{Options, Store, Written};
 pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, kind_of};
-pub(crate) use tables::{Sort, Table};
+pub(crate) use tables::Table;
 pub(crate) use tx::{Read, Snapshot, Walk, WriteTx};
 
 /// When a commit counts as done.

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase};
 
 use crate::error::{Error, Result};
-use crate::limits::{FORMAT_VERSION, FORMAT_VERSION_OLDEST};
+use crate::limits::{FORMAT_VERSION, FORMAT_VERSION_OLDEST, NORMALIZER};
 use crate::record::SlotBlock;
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity};
@@ -111,6 +111,12 @@ impl Store {
             }
             Err(other) => return Err(other),
         };
+        if identity.normalizer != NORMALIZER {
+            return Err(not_ours(&format!(
+                "fingerprints of the normalizer {}, not {NORMALIZER}",
+                identity.normalizer
+            )));
+        }
         if !(FORMAT_VERSION_OLDEST..=FORMAT_VERSION).contains(&identity.format) {
             return Err(Error::Format {
                 found: identity.format,
@@ -288,7 +294,7 @@ fn initialise(database: &Database, secret: [u8; 32]) -> Result<()> {
         for table in Table::ALL {
             tx.touch(*table)?;
         }
-        tx.put_identity(&Identity { format: FORMAT_VERSION, secret })?;
+        tx.put_identity(&Identity { format: FORMAT_VERSION, normalizer: NORMALIZER.to_owned(), secret })?;
         tx.put_clock(&Clock { next_ns: 1, next_space: 1, next_seq: 1, at_ms: i64::MIN, ..Clock::default() })
     })
     .map(|_| ())

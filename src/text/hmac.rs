@@ -14,7 +14,6 @@ const BLOCK_BYTES: usize = 64;
 /// The keyed state is made once, so that a hash of a short text costs two compressions of SHA-256.
 #[derive(Clone)]
 pub struct Secret {
-    bytes: [u8; 32],
     keyed: Hmac<Sha256>,
 }
 
@@ -24,12 +23,7 @@ impl Secret {
         // A key shorter than a block is filled with zeros (RFC 2104); filled here, no length can be refused.
         let mut block = [0_u8; BLOCK_BYTES];
         block.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-        Secret { bytes, keyed: KeyInit::new(&block.into()) }
-    }
-
-    /// Its 32 bytes, for the one place that stores them.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.bytes
+        Secret { keyed: KeyInit::new(&block.into()) }
     }
 
     /// HMAC-SHA-256 of `domain`, a zero byte and `bytes`. A domain (`key`, `content`, the name of a field)

@@ -15,7 +15,7 @@ mod normal;
 mod spacing;
 
 pub use hmac::Secret;
-pub use normal::{FP_1, NormalForm, normal_form};
+pub use normal::{NormalForm, normal_form};
 pub use spacing::same_but_spacing_and_case;
 
 #[cfg(test)]

@@ -3,9 +3,6 @@
 use sha2::{Digest, Sha256};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-/// Id of the normalizer that [`normal_form`] is, stored with what it made (DEDUP-1).
-pub const FP_1: &str = "fp-1";
-
 /// What [`normal_form`] made of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NormalForm {
@@ -20,7 +17,7 @@ impl NormalForm {
 
     /// The first 16 bytes of the fingerprint: what a row and the index of candidates keep.
     pub fn prefix(&self) -> Option<[u8; 16]> {
-        self.fingerprint.and_then(|hash| hash.first_chunk().copied())
+        self.fingerprint().and_then(|hash| hash.first_chunk().copied())
     }
 }
 

@@ -70,7 +70,6 @@ fn hmac_is_that_of_the_standard() {
     let secret = Secret::from_bytes(std::array::from_fn(|at| at as u8 + 1));
     assert_eq!(hex(&secret.hmac("key", b"conv-1:3")), expected);
     assert_eq!(hex(&secret.short("key", b"conv-1:3")), expected[..16]);
-    assert_eq!(secret.as_bytes()[31], 32);
 }
 
 #[test]

@@ -26,5 +26,5 @@ pub use candidates::{Candidate, Candidates, Promises, Ranking};
 pub use code::{CodeParams, encode};
 pub use kernel::{dot_f32, dot_f32_many, dot_i8, dot_i8_many, instruction_set};
 pub use scan::{Codes, QueryCode};
-pub use top::{Scored, TopK};
+pub use top::TopK;
 pub use unit::UnitVector;

@@ -98,7 +98,7 @@ impl Check<'_> {
             }
             tally.vacant.insert(slot);
             if code.iter().any(|byte| *byte != 0) {
-                self.find(Code::SlotCode, Table::Slot, key, format!("a code is left in vacant slot {slot}"));
+                self.find(Code::SlotValue, Table::Slot, key, format!("a code is left in vacant slot {slot}"));
             }
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Check<'_> {
             self.find(Code::VectorMissing, Table::Slot, key, format!("slot {slot} has no vector"));
         } else if !self.code_fits(vector, meta, code) {
             self.find(
-                Code::SlotCode,
+                Code::SlotValue,
                 Table::Slot,
                 key,
                 format!("the code of slot {slot} is not its vector's"),

@@ -11,7 +11,8 @@ use crate::model::{
     JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, Summary, SupersedeMode, Supersession,
     Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Vitals,
 };
-use crate::record::{OPS, SlotMeta};
+use crate::record::SlotMeta;
+use crate::record::journal::OPS;
 
 pub(super) fn time() -> impl Strategy<Value = Time> {
     prop_oneof![TIME_MIN_MS..=TIME_MAX_MS, Just(TIME_MIN_MS), Just(TIME_MAX_MS), Just(0)]

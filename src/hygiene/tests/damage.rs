@@ -1,0 +1,272 @@
+//! One fault for each code.
+
+use super::fixture::{A, C, D, DIM, E, F, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE};
+use crate::error::Result;
+use crate::hygiene::report::Code;
+use crate::ledger::CounterSort;
+use crate::model::{Access, Content, Counted, Delta, Holder, SupersedeMode, Supersession, Time, Vitals};
+use crate::record::{SlotMeta, encode_meta};
+use crate::store::control::{CounterRow, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow};
+use crate::store::{
+    IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, Table, WriteTx, keys,
+};
+use crate::vector::UnitVector;
+
+pub(super) type Fault = Box<dyn Fn(&mut WriteTx<'_>) -> Result<()>>;
+
+pub(super) fn cases() -> Vec<(Code, Fault)> {
+    let mut all = names();
+    all.extend(rows());
+    all.extend(holders());
+    all.extend(slots());
+    all.extend(past());
+    all
+}
+
+fn case(code: Code, fault: impl Fn(&mut WriteTx<'_>) -> Result<()> + 'static) -> (Code, Fault) {
+    (code, Box::new(fault))
+}
+
+/// A fault in the vitals of a memory.
+fn vitals(code: Code, change: impl Fn(&mut Vitals) + 'static) -> (Code, Fault) {
+    vitals_of(code, A, change)
+}
+
+fn vitals_of(
+    code: Code,
+    id: crate::model::MemoryId,
+    change: impl Fn(&mut Vitals) + 'static,
+) -> (Code, Fault) {
+    case(code, move |tx| {
+        let mut vitals = tx.vitals(NS, id)?.unwrap();
+        change(&mut vitals);
+        tx.put_vitals(NS, id, &vitals)
+    })
+}
+
+/// Takes a row away, which must be there.
+fn take(tx: &mut WriteTx<'_>, table: Table, key: &[u8]) -> Result<()> {
+    assert!(tx.delete(table, key)?, "no such row in {}", table.name());
+    Ok(())
+}
+
+fn names() -> Vec<(Code, Fault)> {
+    vec![
+        case(Code::KeyShape, |tx| tx.put(Table::Pending, b"abc", &[])),
+        case(Code::ValueShape, |tx| tx.put(Table::ByTime, &keys::by_time(NS, PartId(0), NOW, A), b"x")),
+        case(Code::NamespaceUnknown, |tx| {
+            let row = RunRow { what: String::new(), started_ms: 0, state: RunState::Done };
+            tx.put_run(NsId(9), RUN, &row)
+        }),
+        case(Code::PartitionUnknown, |tx| tx.put_pending(NS, PartId(7), A)),
+        case(Code::SpaceUnknown, |tx| {
+            let index = IndexId { ns: NS, part: PartId(0), space: SpaceId(9) };
+            tx.put_slot_head(index, &SlotHead::default())
+        }),
+        case(Code::Meta, |tx| take(tx, Table::Meta, IDENTITY)),
+        case(Code::Namespace, |tx| {
+            let row: NamespaceRow = tx.namespace(super::fixture::NAME)?.unwrap();
+            tx.put_namespace("twin", &row)
+        }),
+        case(Code::Partition, |tx| take(tx, Table::Partition, &keys::partition(NS, "scout"))),
+        case(Code::Partition, |tx| take(tx, Table::PartitionName, &keys::ns_part(NS, PART))),
+        case(Code::Space, |tx| {
+            tx.put_space(SpaceId(5), &SpaceRow { name: "caller".to_owned(), dim: DIM as u32 })
+        }),
+        case(Code::Meta, |tx| take(tx, Table::Space, &keys::space(SPACE))),
+        case(Code::Meta, |tx| take(tx, Table::Policy, &keys::policy(1))),
+        case(Code::Term, |tx| take(tx, Table::TermName, &keys::term_name(NS, Junction::Category, 0))),
+        case(Code::Term, |tx| take(tx, Table::Term, &keys::term(NS, Junction::Category, "light"))),
+        case(Code::TermUnused, |tx| tx.put_term(NS, Junction::Category, "dark", 1)),
+    ]
+}
+
+fn rows() -> Vec<(Code, Fault)> {
+    vec![
+        case(Code::Corrupted, |tx| tx.put(Table::Memory, &keys::memory(NS, A), b"rubbish")),
+        case(Code::ContentMissing, |tx| take(tx, Table::Memory, &keys::memory(NS, A))),
+        case(Code::RowMissing, |tx| {
+            tx.put_access(NS, NOBODY, &Access { retrieval_count: 1, ..Access::default() })
+        }),
+        case(Code::RowMissing, |tx| take(tx, Table::Vitals, &keys::memory(NS, A))),
+        case(Code::RowMissing, |tx| tx.put_content(NS, NOBODY, &Content::default())),
+        vitals(Code::ContentBytes, |vitals| vitals.content_bytes += 1),
+        vitals(Code::Kind, |vitals| vitals.kind_code = 255),
+        vitals(Code::Version, |vitals| vitals.version = 0),
+        vitals(Code::Times, |vitals| vitals.times.recorded_at = Time::MAX),
+        vitals(Code::Times, |vitals| {
+            vitals.times.valid_from = Some(NOW);
+            vitals.times.valid_to = Some(NOW);
+        }),
+        vitals(Code::Counted, |vitals| vitals.place.counted = Counted::Past),
+        vitals(Code::Fingerprint, |vitals| vitals.place.fingerprint = Some([1; 16])),
+        case(Code::IndexMissing, |tx| take(tx, Table::ByTime, &keys::by_time(NS, PartId(0), NOW, A))),
+        case(Code::IndexMissing, |tx| take(tx, Table::Pending, &keys::pending(NS, PartId(0), D))),
+        case(Code::IndexMissing, |tx| take(tx, Table::Superseded, &keys::superseded(NS, D, C))),
+        case(Code::IndexExtra, |tx| tx.put_pending(NS, PartId(0), A)),
+        case(Code::IndexExtra, |tx| tx.put_due(NS, NOW, A)),
+        case(Code::IndexExtra, |tx| tx.put_superseded(NS, A, D)),
+        case(Code::IndexExtra, |tx| tx.put_by_time(NS, PART, NOW, NOBODY)),
+        case(Code::IndexExtra, |tx| tx.put_by_fingerprint(NS, PART, Default::default(), &[3; 16], A)),
+        vitals_of(Code::SupersederMissing, C, |vitals| {
+            vitals.times.superseded =
+                Some(Supersession { at: NOW, by: NOBODY, mode: SupersedeMode::Correction });
+        }),
+        vitals_of(Code::SupersessionCycle, D, |vitals| {
+            vitals.times.superseded = Some(Supersession { at: NOW, by: C, mode: SupersedeMode::Correction });
+        }),
+    ]
+}
+
+fn join(sort: Junction, target: &[u8], role: &str) -> JunctionRow {
+    JunctionRow { sort, target: target.to_vec(), role: role.to_owned() }
+}
+
+fn holders() -> Vec<(Code, Fault)> {
+    let light = 0_u32.to_be_bytes();
+    vec![
+        case(Code::HolderMissing, |tx| {
+            let holder = tx.holder(NS, F, 0)?.unwrap();
+            tx.delete_holder(NS, F, &holder)
+        }),
+        vitals(Code::HolderCount, |vitals| vitals.place.holders = 2),
+        vitals(Code::HolderNumber, |vitals| vitals.place.next_holder = 0),
+        case(Code::HolderIndexMissing, |tx| take(tx, Table::HolderKey, &keys::holder_key(NS, "lamp", A, 0))),
+        case(Code::HolderIndexMissing, |tx| take(tx, Table::HolderTag, &keys::holder_key(NS, "home", A, 0))),
+        case(Code::HolderIndexMissing, |tx| take(tx, Table::HolderRun, &keys::holder_run(NS, RUN, A, 0))),
+        case(Code::HolderIndexExtra, |tx| tx.put(Table::HolderTag, &keys::holder_key(NS, "zz", A, 0), &[])),
+        case(Code::HolderIndexExtra, |tx| tx.put(Table::HolderKey, &keys::holder_key(NS, "zz", A, 0), &[])),
+        case(Code::HolderIndexExtra, |tx| {
+            let run = crate::model::RunId::from_bytes([0xbb; 16]);
+            tx.put(Table::HolderRun, &keys::holder_run(NS, run, A, 0), &[])
+        }),
+        case(Code::Tags, |tx| {
+            let content = Content { tags: Vec::new(), ..tx.content(NS, A)?.unwrap() };
+            tx.put_content(NS, A, &content)
+        }),
+        vitals(Code::Reinforcement, |vitals| vitals.reinforcement_count = 0),
+        case(Code::KeyShared, |tx| {
+            let key = Some("lamp".to_owned());
+            tx.put_holder(NS, F, &Holder { number: 1, key, count: 1, share: 1, ..Holder::default() })
+        }),
+        case(Code::JunctionMissing, move |tx| {
+            tx.delete_junction(NS, A, &join(Junction::Category, &light, "")).map(|gone| assert!(gone))
+        }),
+        case(Code::JunctionExtra, |tx| tx.put_junction(NS, F, &join(Junction::Link, A.as_bytes(), "near"))),
+        case(Code::JunctionOneWay, move |tx| {
+            take(tx, Table::JunctionBack, &keys::junction_back(NS, Junction::Category, &light, A, ""))
+        }),
+        case(Code::JunctionOneWay, |tx| {
+            tx.put(Table::JunctionBack, &keys::junction_back(NS, Junction::Link, D.as_bytes(), A, "x"), &[])
+        }),
+        case(Code::LinkTarget, |tx| tx.put_junction(NS, A, &join(Junction::Link, E.as_bytes(), "near"))),
+        case(Code::SourceTarget, |tx| tx.put_junction(NS, A, &join(Junction::Source, NOBODY.as_bytes(), ""))),
+    ]
+}
+
+/// Changes what stands in slot 0, which is A's.
+fn slot(code: Code, change: impl Fn(&mut SlotMeta, &mut [i8]) + 'static) -> (Code, Fault) {
+    case(code, move |tx| {
+        let block = tx.slot_block_mut(SHARED, 0, DIM)?;
+        let (mut meta, mut bytes) = (*block.meta(0).unwrap(), block.code(0).unwrap().to_vec());
+        change(&mut meta, &mut bytes);
+        block.put(0, meta, &bytes);
+        Ok(())
+    })
+}
+
+fn slots() -> Vec<(Code, Fault)> {
+    // Slots of the shared index: A 0, C 1, E 2, which is free since.
+    vec![
+        vitals(Code::SlotMissing, |vitals| vitals.place.slot = Some(50)),
+        vitals(Code::SlotTimes, |vitals| vitals.times.valid_from = Some(NOW)),
+        slot(Code::SlotTimes, |meta, _| meta.until = 5),
+        vitals(Code::SlotOrphan, |vitals| vitals.place.slot = None),
+        slot(Code::SlotOrphan, |meta, _| meta.id = NOBODY),
+        case(Code::SlotFree, |tx| {
+            let (died, slot) = tx.free_slot(SHARED)?.unwrap();
+            tx.delete_free_slot(SHARED, died, slot).map(|gone| assert!(gone))
+        }),
+        case(Code::SlotFree, |tx| tx.put_free_slot(SHARED, 1, 0)),
+        case(Code::SlotFree, |tx| tx.put_free_slot(SHARED, 1, 2)),
+        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 3, used: 3 })),
+        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 4, used: 2 })),
+        case(Code::SlotHead, |tx| take(tx, Table::SlotHead, &keys::index(SHARED))),
+        slot(Code::SlotValue, |_, code| code[3] ^= 1),
+        slot(Code::SlotValue, |meta, _| meta.residual *= 1.5),
+        slot(Code::SlotBorn, |meta, _| meta.born = 1_000),
+        slot(Code::SlotBorn, |meta, _| meta.died = 1),
+        case(Code::VectorMissing, |tx| {
+            tx.vector_block_mut(SHARED, 0, DIM)?.erase(0);
+            Ok(())
+        }),
+        case(Code::VectorExtra, |tx| {
+            let vector = UnitVector::new("vector", &super::fixture::values(8))?;
+            tx.vector_block_mut(SHARED, 0, DIM)?.put(2, vector.as_slice());
+            Ok(())
+        }),
+        case(Code::VectorLength, |tx| {
+            let block = tx.vector_block_mut(SHARED, 0, DIM)?;
+            let long: Vec<f32> = block.get(0).unwrap().iter().map(|value| value * 1.002).collect();
+            block.put(0, &long);
+            Ok(())
+        }),
+    ]
+}
+
+/// Number of the first journal row of a memory.
+fn first_of(tx: &WriteTx<'_>, id: crate::model::MemoryId) -> Result<crate::model::JournalRow> {
+    Ok(tx.journal_of(NS, id)?.remove(0))
+}
+
+fn past() -> Vec<(Code, Fault)> {
+    vec![
+        case(Code::TombstoneRow, |tx| {
+            let tombstone = tx.tombstone(NS, E)?.unwrap();
+            tx.put_tombstone(NS, &crate::model::Tombstone { id: A, ..tombstone })
+        }),
+        case(Code::TombstoneHash, |tx| {
+            let hash = tx.tombstone(NS, E)?.unwrap().key_hashes[0];
+            take(tx, Table::TombstoneHash, &keys::tombstone_hash(NS, &hash, E))
+        }),
+        case(Code::TombstoneHash, |tx| {
+            tx.put(Table::TombstoneHash, &keys::tombstone_hash(NS, &[1; 32], E), &[])
+        }),
+        case(Code::JournalSeq, |tx| {
+            let row = first_of(tx, A)?;
+            tx.put_journal(NS, &crate::model::JournalRow { seq: 1_000, ..row })
+        }),
+        case(Code::JournalSubject, |tx| {
+            let seq = first_of(tx, A)?.seq;
+            take(tx, Table::JournalSubject, &keys::journal_subject(NS, A, seq))
+        }),
+        case(Code::JournalSubject, |tx| {
+            let seq = first_of(tx, A)?.seq;
+            tx.put(Table::JournalSubject, &keys::journal_subject(NS, F, seq), &[])
+        }),
+        case(Code::JournalPlain, |tx| {
+            let mut row = first_of(tx, E)?;
+            row.deltas =
+                vec![Delta { field: "channel".to_owned(), before: "phone".into(), after: false.into() }];
+            tx.put_journal(NS, &row)
+        }),
+        case(Code::Counter, |tx| {
+            let value = CounterRow { rows: 99, bytes: 1 };
+            tx.put_counter(NS, PartId(0), CounterSort::Live as u8, "", value)
+        }),
+        case(Code::Counter, |tx| {
+            let nothing = CounterRow::default();
+            tx.put_counter(NS, PartId(0), CounterSort::Duplicates as u8, "", nothing)
+        }),
+        case(Code::Counter, |tx| {
+            let value = CounterRow { rows: 2, bytes: 0 };
+            tx.put_counter(NS, PART, CounterSort::Tombstones as u8, "", value)
+        }),
+        case(Code::CounterZero, |tx| {
+            let key = keys::counter(NS, PART, CounterSort::Ahead as u8, "");
+            let mut bytes = Vec::new();
+            encode_meta(Table::Counter.tag(), &key, &CounterRow::default(), &mut bytes);
+            tx.put(Table::Counter, &key, &bytes)
+        }),
+    ]
+}

@@ -1,0 +1,195 @@
+//! A small store with a row in every table.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise};
+use crate::model::{
+    Access, Actor, Content, Counted, Entity, Holder, Kind, Link, MemoryId, Place, RuleId, RunId,
+    Significance, SupersedeMode, Tier, Time, Times, TombstoneReason, Vitals,
+};
+use crate::store::control::{NamespaceRow, RunRow, RunState, SpaceRow};
+use crate::store::disk::Folder;
+use crate::store::{Durability, IndexId, NsId, Options, PartId, SpaceId, Store, WriteTx};
+use crate::text::{Secret, normal_form};
+use crate::vector::UnitVector;
+
+pub(super) const NAME: &str = "team";
+pub(super) const NS: NsId = NsId(1);
+pub(super) const PART: PartId = PartId(1);
+pub(super) const SPACE: SpaceId = SpaceId(1);
+pub(super) const SHARED: IndexId = IndexId { ns: NS, part: PartId(0), space: SPACE };
+pub(super) const DIM: usize = 24;
+pub(super) const RUN: RunId = RunId::from_bytes([0xaa; 16]);
+pub(super) const NOW: Time = Time::from_millis(1_800_000_000_000);
+/// A memory with everything: key, tag, category, entity, run, statistics, vector.
+pub(super) const A: MemoryId = MemoryId::from_bytes([1; 16]);
+/// A memory of an agent, linked to A and made from it.
+pub(super) const B: MemoryId = MemoryId::from_bytes([2; 16]);
+/// Superseded by D.
+pub(super) const C: MemoryId = MemoryId::from_bytes([3; 16]);
+/// Expires, and waits for a vector.
+pub(super) const D: MemoryId = MemoryId::from_bytes([4; 16]);
+/// Erased.
+pub(super) const E: MemoryId = MemoryId::from_bytes([5; 16]);
+/// Says what A says.
+pub(super) const F: MemoryId = MemoryId::from_bytes([6; 16]);
+/// Never was.
+pub(super) const NOBODY: MemoryId = MemoryId::from_bytes([99; 16]);
+pub(super) const ERASED_TEXT: &str = "Robin's pass phrase was correct horse battery staple";
+pub(super) const ERASED_KEY: &str = "robin-pass-phrase";
+
+pub(super) struct Fixture {
+    pub(super) store: Store,
+    pub(super) folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    /// The whole store, E erased.
+    pub(super) fn new() -> Self {
+        let fixture = Fixture::with_e();
+        let reason = (TombstoneReason::Forget, None);
+        let change = Change::Remove { id: E, reason: reason.0, replaced_by: reason.1 };
+        fixture.apply(vec![(RuleId::FORGET_ID, change)]);
+        fixture
+    }
+
+    /// The store before E was erased.
+    pub(super) fn with_e() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options {
+            path: folder.path().join("check.db"),
+            cache_bytes: 1 << 20,
+            shared: false,
+            read_only: false,
+            create: true,
+            paranoid: false,
+            secret: [7; 32],
+        };
+        let fixture = Fixture { store: Store::open(Arc::new(Folder), options).unwrap(), folder };
+        fixture.write(control_rows);
+        fixture.apply(changes());
+        fixture
+    }
+
+    pub(super) fn write(&self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) {
+        self.store.write(Durability::Batch, unit).unwrap();
+    }
+
+    fn apply(&self, changes: Vec<(RuleId, Change)>) {
+        self.write(|tx| {
+            let secret = Secret::from_bytes([7; 32]);
+            let mut ledger = Ledger::open(tx, &secret, NOW)?;
+            let context = Context {
+                ns: NS,
+                now: NOW,
+                actor: Actor::Caller,
+                run: Some(RUN),
+                policy_number: 1,
+                policy_hash: [0; 8],
+            };
+            ledger.clock.next_ns = 2;
+            ledger.clock.next_space = 2;
+            ledger.clock.space = SPACE.0;
+            ledger.clock.policy = 1;
+            for (rule, change) in changes {
+                ledger.apply(&context, Entry::new(rule, change))?;
+            }
+            ledger.finish().map(|_| ())
+        });
+    }
+}
+
+fn control_rows(tx: &mut WriteTx<'_>) -> Result<()> {
+    let row = NamespaceRow {
+        number: NS.0,
+        created_ms: 0,
+        next_part: 2,
+        horizon_known_ms: i64::MIN,
+        horizon_valid_ms: i64::MIN,
+        dropping: false,
+    };
+    tx.put_namespace(NAME, &row)?;
+    tx.put_partition(NS, "scout", PART)?;
+    tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
+    tx.put_policy(1, "")?;
+    tx.put_run(NS, RUN, &RunRow { what: "import".to_owned(), started_ms: 0, state: RunState::Open })
+}
+
+fn changes() -> Vec<(RuleId, Change)> {
+    let holder =
+        |key: Option<&str>| Holder { key: key.map(str::to_owned), count: 1, share: 1, ..Holder::default() };
+    let a = Holder {
+        tags: vec!["home".to_owned()],
+        categories: vec!["light".to_owned()],
+        entities: vec![Entity { name: "lamp".to_owned(), role: "thing".to_owned() }],
+        ..holder(Some("lamp"))
+    };
+    let b = Holder { links: vec![Link { to: A, relation: "near".to_owned() }], ..holder(None) };
+    let mut of_a = row(A, "The lamp stands in the hall", a, Some(1));
+    of_a.access.retrieval_count = 3;
+    let mut of_b = row(B, "The door is next to the lamp", b, Some(2));
+    (of_b.vitals.place.partition, of_b.sources) = (PART.0, vec![A]);
+    let mut of_d = row(D, "The favourite colour is blue", holder(Some("colour")), None);
+    of_d.vitals.times.expires_at = Some(Time::from_millis(NOW.as_millis() + 1_000));
+    let rows = [
+        of_a,
+        of_b,
+        row(C, "The favourite colour is red", holder(Some("colour")), Some(3)),
+        of_d,
+        row(E, ERASED_TEXT, holder(Some(ERASED_KEY)), Some(5)),
+        row(F, "The lamp  stands in the HALL", holder(None), None),
+    ];
+    let mut all: Vec<_> =
+        rows.into_iter().map(|row| (RuleId::STORE, Change::Insert(Box::new(row)))).collect();
+    let (mode, at) = (SupersedeMode::Correction, NOW);
+    all.push((RuleId::SUPERSEDE, Change::Supersede { old: C, new: D, mode, at, move_holders: true }));
+    let raise = Raise { significance: Some(Significance::Core), ..Raise::default() };
+    all.push((RuleId::CONTENT, Change::Hold { id: E, holder: Box::new(holder(None)), raise }));
+    all
+}
+
+fn row(id: MemoryId, text: &str, holder: Holder, seed: Option<u32>) -> NewRow {
+    let vitals = Vitals {
+        kind_code: Kind::default().code(),
+        tier: Tier::default(),
+        significance: Significance::default(),
+        importance: 0.5,
+        confidence: None,
+        reinforcement_count: 1,
+        pinned: false,
+        admin_locked: false,
+        system_locked: false,
+        deletes_source: false,
+        times: Times { recorded_at: NOW, ..Times::default() },
+        created_at: NOW,
+        updated_at: NOW,
+        happened_at: None,
+        last_reinforced_at: None,
+        version: 1,
+        content_bytes: text.len() as u32,
+        place: Place {
+            partition: 0,
+            space: if seed.is_some() { SPACE.0 } else { 0 },
+            slot: None,
+            fingerprint: normal_form(text).prefix(),
+            counted: Counted::Live,
+            next_holder: 0,
+            holders: 0,
+        },
+    };
+    let content = Content {
+        text: text.to_owned(),
+        metadata: serde_json::json!({}),
+        scope_label: "global".to_owned(),
+        series: "profile".to_owned(),
+        ..Content::default()
+    };
+    let vector = seed.map(|seed| UnitVector::new("vector", &values(seed)).unwrap());
+    NewRow { id, vitals, content, access: Access::default(), holder, vector, sources: Vec::new() }
+}
+
+/// A vector before it is brought to length 1.
+pub(super) fn values(seed: u32) -> Vec<f32> {
+    (0..DIM as u32).map(|at| ((seed * 131 + at * at * 29) % 97) as f32 - 41.5).collect()
+}

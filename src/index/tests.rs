@@ -1,0 +1,512 @@
+//! The answer is that of a full scan, whatever is in memory; a state never mixes two commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::published::{CurrentIn, Lock, Locks, PublishedIn};
+use super::*;
+use crate::error::ErrorKind;
+use crate::model::{Hit, MemoryId, Time, Times};
+use crate::record::SlotBlock;
+use crate::store::control::{Clock, SlotHead, SpaceRow};
+use crate::store::disk::Folder;
+use crate::store::{
+    Durability, IndexId, NsId, Options, PartId, Rows, Snapshot, SpaceId, Store, Table, WriteTx, keys,
+};
+use crate::vector::{TopK, UnitVector, dot_f32};
+
+const SPACE: SpaceId = SpaceId(1);
+const NS: NsId = NsId(7);
+
+fn index(part: u32) -> IndexId {
+    IndexId { ns: NS, part: PartId(part), space: SPACE }
+}
+
+fn id(number: u32) -> MemoryId {
+    let mut bytes = [1; 16];
+    bytes[12..].copy_from_slice(&number.to_be_bytes());
+    MemoryId::from_bytes(bytes)
+}
+
+fn times(from: Option<i64>, until: Option<i64>) -> Times {
+    Times {
+        valid_from: from.map(Time::from_millis),
+        expires_at: until.map(Time::from_millis),
+        ..Times::default()
+    }
+}
+
+/// A file with slots alone, and what should be in it.
+struct World {
+    _folder: tempfile::TempDir,
+    store: Store,
+    dim: usize,
+    rows: BTreeMap<(IndexId, u32), (MemoryId, UnitVector, Times)>,
+    changed: BTreeMap<(IndexId, u32), SlotBlock>,
+    random: u64,
+}
+
+impl World {
+    fn new(dim: usize, random: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options {
+            path: folder.path().join("slots.oub"),
+            cache_bytes: 64 << 20,
+            shared: false,
+            read_only: false,
+            create: true,
+            paranoid: false,
+            secret: [7; 32],
+        };
+        let store = Store::open(Arc::new(Folder), options).unwrap();
+        let mut world = World {
+            _folder: folder,
+            store,
+            dim,
+            rows: BTreeMap::new(),
+            changed: BTreeMap::new(),
+            random: random | 1,
+        };
+        world.commit(|tx, _| tx.put_space(SPACE, &SpaceRow { name: "caller".to_owned(), dim: dim as u32 }));
+        world
+    }
+
+    fn commit<R>(&mut self, change: impl FnOnce(&mut WriteTx<'_>, u64) -> Result<R, crate::Error>) -> R {
+        let written = self.store.write(Durability::Batch, |tx| {
+            let mut clock = tx.clock()?;
+            clock.commit += 1;
+            clock.at_ms = clock.commit as i64;
+            let value = change(tx, clock.commit)?;
+            tx.put_clock(&clock)?;
+            Ok(value)
+        });
+        let written = written.unwrap();
+        self.changed = written.slots;
+        written.value
+    }
+
+    fn add(&mut self, rows: Vec<(IndexId, MemoryId, UnitVector, Times)>) {
+        let slots = self.commit(|tx, commit| {
+            let claim = |(index, id, vector, times): &(IndexId, MemoryId, UnitVector, Times)| {
+                slots::claim(tx, *index, commit, *id, times, vector)
+            };
+            rows.iter().map(claim).collect::<Result<Vec<u32>, _>>()
+        });
+        for (slot, (index, id, vector, times)) in slots.into_iter().zip(rows) {
+            self.rows.insert((index, slot), (id, vector, times));
+        }
+    }
+
+    fn release(&mut self, gone: &[(IndexId, u32)]) {
+        let dim = self.dim;
+        self.commit(|tx, commit| {
+            gone.iter().try_for_each(|(index, slot)| slots::release(tx, *index, dim, commit, *slot))
+        });
+        gone.iter().for_each(|at| drop(self.rows.remove(at)));
+    }
+
+    fn retime(&mut self, at: (IndexId, u32), times: Times) {
+        let dim = self.dim;
+        self.commit(|tx, _| slots::set_times(tx, at.0, dim, at.1, &times));
+        self.rows.get_mut(&at).unwrap().2 = times;
+    }
+
+    fn snapshot(&self) -> (Arc<Snapshot>, Clock) {
+        let snapshot = self.store.snapshot().unwrap();
+        let clock = snapshot.clock().unwrap();
+        (Arc::new(snapshot), clock)
+    }
+
+    fn first(&self, budget: usize) -> Published {
+        let (snapshot, clock) = self.snapshot();
+        Published::first(snapshot, &clock, ViewBudget::new(budget))
+    }
+
+    fn next(&self, before: &Published) -> Published {
+        let (snapshot, clock) = self.snapshot();
+        before.next(snapshot, &clock, &self.changed, &[])
+    }
+
+    /// xorshift64*: the tests choose what happens by it.
+    fn pick(&mut self, below: u64) -> u64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        (self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % below
+    }
+
+    fn vector(&mut self, near: Option<&UnitVector>) -> UnitVector {
+        let noise: Vec<f32> = (0..self.dim).map(|_| self.pick(2_001) as f32 / 1_000.0 - 1.0).collect();
+        let values: Vec<f32> = match near {
+            Some(near) => {
+                near.as_slice().iter().zip(noise).map(|(value, noise)| value + 1e-5 * noise).collect()
+            }
+            None if noise.iter().all(|value| *value == 0.0) => vec![1.0; self.dim],
+            None => noise,
+        };
+        UnitVector::new("vector", &values).unwrap()
+    }
+
+    /// The definition of the answer.
+    fn full_scan(
+        &self,
+        target: Target,
+        query: &UnitVector,
+        k: usize,
+        now: i64,
+        passes: impl Fn(MemoryId) -> bool,
+    ) -> (Vec<Hit>, u64) {
+        let mut top = TopK::new(k);
+        let mut scanned = 0;
+        for ((index, _), (id, vector, times)) in &self.rows {
+            let inside = match target {
+                Target::Index(one) => one == *index,
+                Target::Namespace(ns, space) => (ns, space) == (index.ns, index.space),
+            };
+            if inside && times.visible_live(Time::from_millis(now), Time::MAX) {
+                scanned += 1;
+                if passes(*id) {
+                    top.push(dot_f32(query.as_slice(), vector.as_slice()), *id);
+                }
+            }
+        }
+        let hits = top.into_sorted().into_iter().map(|best| Hit { id: best.id, score: best.score });
+        (hits.collect(), scanned)
+    }
+
+    #[track_caller]
+    fn check(&self, published: &Published, target: Target, query: &UnitVector, k: usize, now: i64) -> Found {
+        let at = Time::from_millis(now);
+        let found = nearest(published, target, query, k, at, None).unwrap();
+        let (hits, scanned) = self.full_scan(target, query, k, now, |_| true);
+        assert_eq!(found.hits, hits, "{target:?} k {k} now {now} {found:?}");
+        assert_eq!(found.scanned, scanned, "{target:?} now {now}");
+        let passes = |id: MemoryId| id.as_bytes()[15] % 3 == 0;
+        let filtered = nearest(published, target, query, k, at, Some(&mut |id| Ok(passes(id)))).unwrap();
+        assert_eq!(filtered.hits, self.full_scan(target, query, k, now, passes).0, "filtered, {target:?}");
+        found
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_answer_is_that_of_a_full_scan(
+        seed in any::<u64>(),
+        dim in prop::sample::select(vec![2_usize, 64, 384]),
+        rounds in 1_usize..5,
+        budget in prop::sample::select(vec![1_usize, 60_000, usize::MAX]),
+    ) {
+        let mut world = World::new(dim, seed);
+        let mut published = world.first(budget);
+        let mut number = 0;
+        let center = world.vector(None);
+        for _ in 0..rounds {
+            let mut rows = Vec::new();
+            for _ in 0..20 + world.pick(160) {
+                let vector = match world.pick(3) {
+                    0 => center.clone(),
+                    1 => world.vector(Some(&center)),
+                    _ => world.vector(None),
+                };
+                let from = Some(world.pick(100) as i64).filter(|from| from % 4 == 0);
+                let until = Some(world.pick(100) as i64).filter(|until| until % 3 == 0);
+                number += 1;
+                rows.push((index(world.pick(3) as u32), id(number * 7_919 % 65_521), vector, times(from, until)));
+            }
+            world.add(rows);
+            published = world.next(&published);
+            let all: Vec<_> = world.rows.keys().copied().collect();
+            let gone: BTreeSet<_> = (0..world.pick(30)).map(|_| all[world.pick(all.len() as u64) as usize]).collect();
+            world.release(&gone.into_iter().collect::<Vec<_>>());
+            published = world.next(&published);
+            if let Some(at) = world.rows.keys().next().copied() {
+                world.retime(at, times(None, Some(50)));
+                published = world.next(&published);
+            }
+            for _ in 0..4 {
+                let near = world.pick(2) == 0;
+                let query = world.vector(near.then_some(&center));
+                let target = match world.pick(4) {
+                    3 => Target::Namespace(NS, SPACE),
+                    part => Target::Index(index(part as u32)),
+                };
+                let k = [1, 2, 10, 1_000][world.pick(4) as usize];
+                let now = world.pick(100) as i64;
+                let answer = world.check(&published, target, &query, k, now);
+                // A state of its own has read everything anew, and has the same answer.
+                let fresh = world.check(&world.first(usize::MAX), target, &query, k, now);
+                prop_assert_eq!(answer.hits, fresh.hits);
+                prop_assert!(published.kept_bytes() <= budget);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_view_brought_forward_equals_one_that_is_loaded() {
+    let mut world = World::new(384, 3);
+    let mut published = world.first(usize::MAX);
+    published.view(index(0)).unwrap();
+    for round in 0..6 {
+        let rows =
+            (0..40).map(|at| (index(0), id(round * 40 + at + 1), world.vector(None), times(None, None)));
+        let rows = rows.collect();
+        world.add(rows);
+        published = world.next(&published);
+        world.release(&[(index(0), round * 3)]);
+        published = world.next(&published);
+    }
+    let forward = published.loaded(index(0)).expect("inherited from state to state");
+    let loaded = View::load(published.snapshot(), index(0), 384).unwrap();
+    assert_eq!((forward.len(), forward.live(Time::EPOCH)), (loaded.len(), loaded.live(Time::EPOCH)));
+    assert_eq!(forward.live(Time::EPOCH), world.rows.len() as u64);
+    for slot in 0..forward.len() {
+        assert_eq!(forward.id(slot), loaded.id(slot), "slot {slot}");
+        assert_eq!(forward.id(slot), world.rows.get(&(index(0), slot)).map(|row| row.0), "slot {slot}");
+    }
+}
+
+#[test]
+fn near_equal_vectors_are_ranked_by_blocks() {
+    let mut world = World::new(384, 5);
+    let center = world.vector(None);
+    let rows =
+        (1..=300).map(|at| (index(0), id(at), world.vector(Some(&center)), times(None, None))).collect();
+    world.add(rows);
+    let published = world.first(usize::MAX);
+    assert_eq!(world.check(&published, Target::Index(index(0)), &center, 2, 0).regime, "blocks");
+    assert_eq!(world.check(&world.first(1), Target::Namespace(NS, SPACE), &center, 2, 0).regime, "blocks");
+    assert_eq!(world.check(&published, Target::Index(index(0)), &center, 10, 0).regime, "codes");
+}
+
+#[test]
+fn dead_slots_take_no_place_of_live_ones() {
+    // V-218: 80 dead and 3 live, limit 3.
+    let mut world = World::new(64, 9);
+    let center = world.vector(None);
+    let mut rows = vec![];
+    for at in 1..=83 {
+        let until = (at > 3).then_some(100);
+        let vector = if at > 3 { center.clone() } else { world.vector(Some(&center)) };
+        rows.push((index(0), id(at), vector, times(None, until)));
+    }
+    world.add(rows);
+    let published = world.first(usize::MAX);
+    let found = world.check(&published, Target::Index(index(0)), &center, 3, 100);
+    let ids: BTreeSet<_> = found.hits.iter().map(|hit| hit.id).collect();
+    assert_eq!(ids, [id(1), id(2), id(3)].into(), "V-218");
+    assert_eq!(
+        nearest(&published, Target::Index(index(0)), &center, 3, Time::EPOCH, None).unwrap().scanned,
+        83
+    );
+}
+
+#[test]
+fn a_query_of_another_dimension_is_refused() {
+    let mut world = World::new(64, 9);
+    let vector = world.vector(None);
+    world.add(vec![(index(0), id(1), vector, times(None, None))]);
+    let query = UnitVector::new("vector", &[1.0, 2.0]).unwrap();
+    let why = nearest(&world.first(1), Target::Index(index(0)), &query, 1, Time::EPOCH, None).unwrap_err();
+    assert_eq!(why.to_string(), "vector: must have 64 dimensions (got 2)");
+}
+
+#[test]
+fn blocks_and_slot_head_must_say_the_same() {
+    let mut world = World::new(384, 11);
+    let rows = (1..=40).map(|at| (index(0), id(at), world.vector(None), times(None, None))).collect();
+    world.add(rows);
+    let query = world.vector(None);
+    let damage = |world: &mut World, what: &str, change: &dyn Fn(&mut WriteTx<'_>)| {
+        world.commit(|tx, _| {
+            change(tx);
+            Ok(())
+        });
+        for target in [Target::Index(index(0)), Target::Namespace(NS, SPACE)] {
+            let why = nearest(&world.first(usize::MAX), target, &query, 1, Time::EPOCH, None).unwrap_err();
+            assert_eq!(why.kind(), ErrorKind::Corrupted, "{what} {target:?}: {why}");
+        }
+    };
+    let head = SlotHead { len: 40, used: 40 };
+    damage(&mut world, "a block too few", &|tx| {
+        tx.put_slot_head(index(0), &SlotHead { len: 60, ..head }).unwrap()
+    });
+    world.commit(|tx, _| tx.put_slot_head(index(0), &head));
+    damage(&mut world, "a hole", &|tx| {
+        assert!(tx.delete(Table::Slot, &keys::block(index(0), 1)).unwrap());
+    });
+    let mut world = World::new(384, 11);
+    let vector = world.vector(None);
+    world.add(vec![(index(0), id(1), vector, times(None, None))]);
+    damage(&mut world, "a code without a vector", &|tx| {
+        assert!(tx.delete(Table::Vector, &keys::block(index(0), 0)).unwrap());
+    });
+}
+
+#[test]
+fn the_budget_holds_and_the_least_recently_used_view_goes() {
+    let mut world = World::new(384, 13);
+    let rows: Vec<_> =
+        (1..=40).map(|at| (index(at % 8), id(at), world.vector(None), times(None, None))).collect();
+    world.add(rows);
+    let size = world.first(usize::MAX).view(index(0)).unwrap().bytes();
+    let published = world.first(size * 4);
+    for part in [0, 1, 2, 0, 3] {
+        published.view(index(part)).unwrap();
+        published.view(index(0)).unwrap();
+    }
+    published.view(index(4)).unwrap();
+    published.view(index(5)).unwrap();
+    assert!(published.kept_bytes() <= size * 4);
+    assert!(published.loaded(index(1)).is_none() && published.loaded(index(2)).is_none());
+    assert!(published.loaded(index(0)).is_some() && published.loaded(index(5)).is_some());
+    let small = world.first(size - 1);
+    small.view(index(0)).unwrap();
+    assert_eq!((small.kept_bytes(), small.loaded(index(0)).is_none()), (0, true), "larger than the budget");
+}
+
+#[test]
+fn dropping_and_compacting_lose_their_views() {
+    let mut world = World::new(384, 17);
+    let vector = world.vector(None);
+    world.add(vec![(index(0), id(1), vector, times(None, None))]);
+    let published = world.first(usize::MAX);
+    published.view(index(0)).unwrap();
+    let (snapshot, clock) = world.snapshot();
+    let kept = published.next(Arc::clone(&snapshot), &clock, &BTreeMap::new(), &[NsId(8)]);
+    assert!(kept.loaded(index(0)).is_some() && kept.kept_bytes() > 0);
+    let dropped = published.next(Arc::clone(&snapshot), &clock, &BTreeMap::new(), &[NS]);
+    assert!(dropped.loaded(index(0)).is_none() && dropped.kept_bytes() == 0);
+    let compacted = published.after_compaction(snapshot, &clock);
+    assert!(compacted.loaded(index(0)).is_none());
+    assert!(published.loaded(index(0)).is_some(), "an old state keeps what it had");
+}
+
+/// The locks of the model checker.
+struct Shuttled;
+
+impl Locks for Shuttled {
+    type Of<T: Send + Sync> = shuttle::sync::RwLock<T>;
+}
+
+impl<T> Lock<T> for shuttle::sync::RwLock<T> {
+    fn new(value: T) -> Self {
+        shuttle::sync::RwLock::new(value)
+    }
+
+    fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        look(&shuttle::sync::RwLock::read(self).unwrap())
+    }
+
+    fn write<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        change(&mut shuttle::sync::RwLock::write(self).unwrap())
+    }
+}
+
+/// Every schedule of one publisher and two readers: a state shows rows and views of one commit.
+#[test]
+fn a_reader_never_sees_two_commits_at_once() {
+    // Each commit puts another memory into slot 0 of two indexes.
+    let mut world = World::new(4096, 19);
+    let mut commits = Vec::new();
+    for number in 1..=4 {
+        if number > 1 {
+            world.release(&[(index(0), 0), (index(1), 0)]);
+        }
+        let vector = world.vector(None);
+        let times = times(None, None);
+        let row = |part| (index(part), id(number), vector.clone(), times);
+        let mut freed = std::mem::take(&mut world.changed);
+        world.add(vec![row(0), row(1)]);
+        freed.append(&mut world.changed);
+        let (snapshot, clock) = world.snapshot();
+        commits.push((snapshot, clock, freed, id(number)));
+    }
+    let size = View::load(&commits[0].0, index(0), 4096).unwrap().bytes();
+    let commits = Arc::new(commits);
+    let mut config = shuttle::Config::new();
+    // The key-value store reads pages deeper in the stack than the checker gives by default.
+    config.stack_size = 4 << 20;
+    let scheduler = shuttle::scheduler::RandomScheduler::new(150);
+    shuttle::Runner::new(scheduler, config).run(move || {
+        let (snapshot, clock, ..) = &commits[0];
+        // Room for one view and a half: the second one drives the first one out.
+        let budget = ViewBudget::new(size * 3 / 2);
+        let first = PublishedIn::<Shuttled>::first(Arc::clone(snapshot), clock, budget);
+        let current = Arc::new(CurrentIn::new(first));
+        let readers: Vec<_> = (0..2)
+            .map(|reader| {
+                let (current, commits) = (Arc::clone(&current), Arc::clone(&commits));
+                shuttle::thread::spawn(move || {
+                    let mut last = 0;
+                    for turn in 0..2 {
+                        let state = current.read();
+                        assert!(state.commit() >= last, "the state runs backwards");
+                        last = state.commit();
+                        assert_eq!(state.snapshot().clock().unwrap().commit, last);
+                        let view = state.view(index((reader + turn) % 2)).unwrap();
+                        let of = commits.iter().find(|commit| commit.1.commit == last).unwrap();
+                        assert_eq!(view.id(0), Some(of.3), "rows and view of different commits");
+                        assert!(state.kept_bytes() <= size * 3 / 2);
+                    }
+                })
+            })
+            .collect();
+        for (snapshot, clock, changed, _) in &commits[1..] {
+            let next = current.read().next(Arc::clone(snapshot), clock, changed, &[]);
+            current.publish(next);
+        }
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
+}
+
+/// Prints how long a search takes beside the plain loops of the design; run it alone in a release build.
+#[test]
+#[ignore = "a measurement"]
+fn measure() {
+    let mut world = World::new(384, 23);
+    for near in [false, true] {
+        let part = u32::from(near);
+        let center = world.vector(None);
+        let rows = (1..=10_000_u32)
+            .map(|at| (index(part), id(at), world.vector(near.then_some(&center)), times(None, None)));
+        let rows = rows.collect();
+        world.add(rows);
+        let published = world.first(usize::MAX);
+        let query = world.vector(near.then_some(&center));
+        let target = Target::Index(index(part));
+        let found = nearest(&published, target, &query, 10, Time::EPOCH, None).unwrap();
+        let time = |what: &str, run: &mut dyn FnMut()| {
+            let mut best = f64::MAX;
+            for _ in 0..30 {
+                let start = std::time::Instant::now();
+                run();
+                best = best.min(start.elapsed().as_secs_f64());
+            }
+            eprintln!("near {near} {what}: {:.3} ms", best * 1e3);
+        };
+        eprintln!("{} scanned {} ranked {}", found.regime, found.scanned, found.ranked);
+        time("search", &mut || drop(nearest(&published, target, &query, 10, Time::EPOCH, None).unwrap()));
+        let bytes = vec![1_u8; 3_840_000];
+        time("sum of 3.84 MB", &mut || {
+            let lanes = std::hint::black_box(&bytes).as_chunks::<8>().0;
+            let sum = lanes.iter().fold(0_u64, |sum, lane| sum.wrapping_add(u64::from_le_bytes(*lane)));
+            assert!(std::hint::black_box(sum) > 0);
+        });
+        let vectors: Vec<f32> = world
+            .rows
+            .iter()
+            .filter(|(at, _)| at.0 == index(part))
+            .flat_map(|(_, row)| row.1.as_slice())
+            .copied()
+            .collect();
+        let mut scores = vec![0.0; 10_000];
+        time("plain f32 scan", &mut || {
+            crate::vector::dot_f32_many(query.as_slice(), std::hint::black_box(&vectors), &mut scores);
+        });
+    }
+}
