@@ -83,9 +83,8 @@ impl Exact {
         let best = self.best(&query, k);
         let took_us = micros(begun);
         let Some(least) = best.last() else { return (1.0, took_us) };
-        let good = found.iter().filter(|id| {
-            self.score(**id, &query).is_some_and(|score| score >= least - ROUNDING)
-        });
+        let good =
+            found.iter().filter(|id| self.score(**id, &query).is_some_and(|score| score >= least - ROUNDING));
         (good.count().min(best.len()) as f64 / best.len() as f64, took_us)
     }
 }

@@ -37,7 +37,8 @@ fn main() -> ExitCode {
             *place = info.location().map(ToString::to_string);
         }
     }));
-    let json = std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json");
+    let json =
+        std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json");
     match catch_unwind(AssertUnwindSafe(|| start(json))) {
         Ok(code) => code,
         Err(payload) => {
@@ -97,7 +98,9 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Backup(options) => maintain::backup(&options.file, place, output),
         Command::Compact => maintain::compact(place, output),
         Command::Policy { command: PolicyCommand::Show } => maintain::show_policy(place, output),
-        Command::Policy { command: PolicyCommand::Set { file } } => maintain::set_policy(&file, place, output),
+        Command::Policy { command: PolicyCommand::Set { file } } => {
+            maintain::set_policy(&file, place, output)
+        }
         Command::Demo => demo::run(place, output),
         Command::Completions { shell } => maintain::completions(shell),
     }

@@ -4,7 +4,9 @@ use std::io::Cursor;
 use std::path::Path;
 
 use clap::CommandFactory;
-use oubliette::exchange::{Export, ExportReport, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line};
+use oubliette::exchange::{
+    Export, ExportReport, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
+};
 use oubliette::{CheckOptions, ErasedProbe, Error, Result, Snapshot};
 use serde_json::{Value, json};
 
@@ -124,7 +126,8 @@ fn export_to(
         let vectors = if options.no_vectors { VectorsTo::Nowhere } else { VectorsTo::Lines };
         return export.write::<Cursor<Vec<u8>>>(snapshot, out, path, vectors);
     };
-    let dim = dim.ok_or_else(|| Error::invalid("vectors", "must not be asked of a file without any", "none"))?;
+    let dim =
+        dim.ok_or_else(|| Error::invalid("vectors", "must not be asked of a file without any", "none"))?;
     let mut writer = NpyWriter::new(Target::create(npy)?, dim, npy)?;
     let report = export.write(snapshot, out, path, VectorsTo::Npy(&mut writer, dim))?;
     writer.finish()?.finish()?;

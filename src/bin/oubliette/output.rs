@@ -54,9 +54,13 @@ pub(crate) fn report(failure: &Failure, json: bool) -> ExitCode {
             let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
             ("Usage".to_owned(), text.to_owned(), "see --help", &none, 2)
         }
-        Failure::Bug(text) => {
-            ("Bug".to_owned(), format!("internal error: {text}"), "please report it with what you typed", &none, 1)
-        }
+        Failure::Bug(text) => (
+            "Bug".to_owned(),
+            format!("internal error: {text}"),
+            "please report it with what you typed",
+            &none,
+            1,
+        ),
     };
     let shown = if json {
         let mut error = json!({ "kind": kind, "message": message, "hint": hint });
@@ -114,9 +118,9 @@ pub(crate) fn bytes(bytes: &[u8]) -> Done {
 /// A table for people, with a line of names or without.
 pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     if !names.is_empty() {
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
     }
     for row in rows {
         table.add_row(row.iter().map(|cell| printable(cell)));

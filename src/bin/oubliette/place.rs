@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Clock, Database, Durability, Error, ErrorKind, ManualClock, Namespace, Result, Scope, Span, SystemClock, Time,
+    Builder, Clock, Database, Durability, Error, ErrorKind, ManualClock, Namespace, Result, Scope, Span,
+    SystemClock, Time,
 };
 use serde::Deserialize;
 
@@ -134,7 +135,8 @@ impl Place {
         if self.read_only {
             return open(Access::Read);
         }
-        if access == Access::Create && self.default_path
+        if access == Access::Create
+            && self.default_path
             && let Some(folder) = path.parent()
         {
             let made = std::fs::create_dir_all(folder);
@@ -150,7 +152,9 @@ impl Place {
     /// For writing if that is possible, else for reading.
     pub(crate) fn open_best(&self) -> Result<Database> {
         match self.open(Access::Write) {
-            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Io) => self.open(Access::Read),
+            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Io) => {
+                self.open(Access::Read)
+            }
             other => other,
         }
     }
@@ -195,7 +199,11 @@ fn read_text(path: &Path) -> Result<String> {
     std::fs::File::open(path).map_err(io)?.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(io)?;
     let name = || path.display().to_string();
     if bytes.len() as u64 > TEXT_BYTES_MAX {
-        return Err(Error::invalid(name(), format!("must be at most {TEXT_BYTES_MAX} bytes"), "a longer file"));
+        return Err(Error::invalid(
+            name(),
+            format!("must be at most {TEXT_BYTES_MAX} bytes"),
+            "a longer file",
+        ));
     }
     String::from_utf8(bytes).map_err(|why| {
         Error::invalid(name(), "must be UTF-8", format!("byte {}", why.utf8_error().valid_up_to()))

@@ -44,7 +44,8 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
     };
     let page = place.open(Access::Read)?.list(&namespace, &request)?;
     if output.json {
-        let items: Vec<String> = page.items.iter().map(|memory| answers::memory_text(memory, false)).collect();
+        let items: Vec<String> =
+            page.items.iter().map(|memory| answers::memory_text(memory, false)).collect();
         let next = json!(page.next);
         return output::line(&format!("{{\"items\":[{}],\"next\":{next}}}", items.join(",")));
     }
@@ -114,7 +115,8 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
     if deep && let Value::Object(members) = &mut document {
         let report = database.check(&CheckOptions::default())?;
-        let recount = json!({ "rows": report.checked, "findings": report.findings.len() as u64 + report.more });
+        let recount =
+            json!({ "rows": report.checked, "findings": report.findings.len() as u64 + report.more });
         members.insert("recount".to_owned(), recount);
     }
     output.document(&document)

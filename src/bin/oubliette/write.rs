@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
-use oubliette::exchange::{Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line};
+use oubliette::exchange::{
+    Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
+};
 use oubliette::{
     Database, Draft, Error, Kept, Namespace, Outcome, Result, RunId, SupersedeMode, Time, WriteOptions,
 };
@@ -47,7 +49,12 @@ fn add_lines(database: &Database, namespace: &Namespace, how: &WriteOptions) -> 
     Ok(())
 }
 
-fn add_line(database: &Database, namespace: &Namespace, line: ParsedLine, how: &WriteOptions) -> Result<Value> {
+fn add_line(
+    database: &Database,
+    namespace: &Namespace,
+    line: ParsedLine,
+    how: &WriteOptions,
+) -> Result<Value> {
     let (namespace, kept) = match line {
         ParsedLine::Draft(line) => {
             let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
@@ -115,7 +122,8 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
         FormatName::ServerMemory => Format::ServerMemory,
         FormatName::Mem0 => Format::Mem0,
     };
-    let tag = (format != Format::Oubliette).then(|| format!("import:{}:{}", format.as_str(), place.now().day()));
+    let tag =
+        (format != Format::Oubliette).then(|| format!("import:{}:{}", format.as_str(), place.now().day()));
     let import = Import {
         namespace: place.namespace()?,
         lenient: options.lenient,
@@ -151,7 +159,9 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
 
 /// An import that ended early: what its first batches wrote is there, and can be taken back.
 fn partly(error: Error, runs: &[(Namespace, RunId)]) -> Failure {
-    if runs.is_empty() || matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe) {
+    if runs.is_empty()
+        || matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
+    {
         return error.into();
     }
     Failure::Partly(error, runs_json(runs))
@@ -195,7 +205,8 @@ pub(crate) fn read(path: &Path) -> Result<Box<dyn BufRead>> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::stdin().lock()));
     }
-    let file = File::open(path).map_err(|source| Error::Io { action: "open", path: path.to_owned(), source })?;
+    let file =
+        File::open(path).map_err(|source| Error::Io { action: "open", path: path.to_owned(), source })?;
     Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
 }
 

@@ -69,7 +69,8 @@ fn a_bad_line_is_named_and_nothing_of_its_batch_is_written() {
     assert!(error.to_string().starts_with("line 3: line: "), "{error}");
     assert!(db.namespaces().unwrap().is_empty(), "not even a run is written");
 
-    let text: String = MIXED.lines().filter(|line| !line.contains("broken")).map(|line| format!("{line}\n")).collect();
+    let text: String =
+        MIXED.lines().filter(|line| !line.contains("broken")).map(|line| format!("{line}\n")).collect();
     let error = Import::default().run(&db, lines(&text), &mut ()).unwrap_err();
     assert!(error.to_string().starts_with("line 3: vector"), "{error}");
     assert!(db.namespaces().unwrap().is_empty());
@@ -90,7 +91,13 @@ fn skip_bad_leaves_out_the_bad_and_keeps_the_rest() {
         let report = import.run(&db, lines(MIXED), &mut seen).unwrap();
         assert_eq!((report.read, report.stored, report.bad), (7, 3, 4), "{:?}", seen.0);
         let has = |start: &str| seen.0.iter().any(|line| line.starts_with(start));
-        for start in ["1 default stored", "5 default stored", "7 other stored", "bad: line 3: line", "bad: line 4: vector"] {
+        for start in [
+            "1 default stored",
+            "5 default stored",
+            "7 other stored",
+            "bad: line 3: line",
+            "bad: line 4: vector",
+        ] {
             assert!(has(start), "{start} is not in {:?}", seen.0);
         }
         assert!(has("bad: line 6: memory not found"), "{:?}", seen.0);
@@ -204,7 +211,8 @@ fn model_48_export_import_export_is_byte_equal() {
         let second = export(&other.snapshot().unwrap(), namespaces, all_states);
         let differing = first.lines().zip(second.lines()).find(|(a, b)| a != b);
         assert!(first == second, "{differing:?}");
-        let states = ["superseded", "expired", "live"].map(|state| first.contains(&format!("\"state\":\"{state}\"")));
+        let states =
+            ["superseded", "expired", "live"].map(|state| first.contains(&format!("\"state\":\"{state}\"")));
         assert_eq!(states, [all_states, all_states, true]);
         assert_eq!(first.contains("\"key\":\"soon\""), all_states, "what is not yet valid is no visible row");
         let again = import.run(&other, lines(&first), &mut ()).unwrap();
@@ -238,6 +246,7 @@ fn vectors_beside_the_lines_come_back() {
     );
     let stored = other.explain(&Namespace::default(), "a").unwrap();
     assert_eq!(stored.created.rule, Some(RuleId::IMPORT_ROW));
-    let listed = other.list(&Namespace::default(), &PageRequest { scope: Scope::Any, ..PageRequest::default() });
+    let listed =
+        other.list(&Namespace::default(), &PageRequest { scope: Scope::Any, ..PageRequest::default() });
     assert_eq!(listed.unwrap().items.len(), 2);
 }

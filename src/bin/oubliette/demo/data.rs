@@ -1,6 +1,6 @@
 //! The data that ships with the program; `data/NOTICE.md` says where it comes from.
 
-use oubliette::exchange::{LineReader, NpyReader, Records, ParsedLine};
+use oubliette::exchange::{LineReader, NpyReader, ParsedLine, Records};
 use oubliette::{Draft, Error, Result};
 use serde::Deserialize;
 

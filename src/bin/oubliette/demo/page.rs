@@ -67,7 +67,9 @@ fn told(step: &Value) -> String {
 
 fn text(document: &Value, name: &str) -> String {
     match document.get(name) {
-        Some(Value::Number(number)) if number.is_f64() => format!("{:.3}", number.as_f64().unwrap_or_default()),
+        Some(Value::Number(number)) if number.is_f64() => {
+            format!("{:.3}", number.as_f64().unwrap_or_default())
+        }
         Some(value) => plain(value),
         None => String::new(),
     }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use oubliette::exchange::Import;
 use oubliette::{
-    CheckOptions, Database, Decision, Draft, Durability, ErasedProbe, Forget, IdSource, ManualClock, MemoryId, Namespace,
-    Query, Result, Scope, Time, WriteOptions,
+    CheckOptions, Database, Decision, Draft, Durability, ErasedProbe, Forget, IdSource, ManualClock,
+    MemoryId, Namespace, Query, Result, Scope, Time, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -95,11 +95,14 @@ impl Story {
             }
         }
         for batch in repeats.chunks(100) {
-            let outcomes = self.database.add_all(&self.namespace, batch.to_vec(), &WriteOptions::default())?;
+            let outcomes =
+                self.database.add_all(&self.namespace, batch.to_vec(), &WriteOptions::default())?;
             written += outcomes.len();
             reinforced += outcomes.iter().filter(|done| done.decision == Decision::Reinforced).count();
         }
-        Ok(json!({ "step": "repeat", "written": written, "reinforced": reinforced, "stored": written - reinforced }))
+        Ok(
+            json!({ "step": "repeat", "written": written, "reinforced": reinforced, "stored": written - reinforced }),
+        )
     }
 
     /// Asks every question; gives what was found, and the median time.
@@ -118,7 +121,8 @@ impl Story {
                 keys.extend(snapshot.keys_of(&self.namespace, *id)?);
             }
             dead += keys.intersection(&self.gone).count();
-            let left: Vec<&String> = question.answers.iter().filter(|key| !self.gone.contains(*key)).collect();
+            let left: Vec<&String> =
+                question.answers.iter().filter(|key| !self.gone.contains(*key)).collect();
             answers += left.len();
             found += left.iter().filter(|key| keys.contains(**key)).count();
             recall += exact.recall(&question.vector, K, &ids).0;
@@ -152,7 +156,8 @@ impl Story {
 
     /// A key whose text was written under other keys as well is detached: the text stays for those.
     fn forget_keys(&mut self) -> Result<Value> {
-        let rest = self.drafts.iter().filter(|draft| !draft.key.as_ref().is_some_and(|key| self.gone.contains(key)));
+        let rest =
+            self.drafts.iter().filter(|draft| !draft.key.as_ref().is_some_and(|key| self.gone.contains(key)));
         let chosen: Vec<&Draft> = rest.step_by(STEP).collect();
         let names: Vec<String> = chosen.iter().filter_map(|draft| draft.key.clone()).collect();
         let alone: Vec<String> =
@@ -172,7 +177,8 @@ impl Story {
 
     /// Every invariant, and that no byte of what was forgotten is left.
     fn check(&self) -> Result<Value> {
-        let gone = self.drafts.iter().filter(|draft| draft.key.as_ref().is_some_and(|key| self.gone.contains(key)));
+        let gone =
+            self.drafts.iter().filter(|draft| draft.key.as_ref().is_some_and(|key| self.gone.contains(key)));
         let erased: Vec<ErasedProbe> = gone
             .map(|draft| ErasedProbe {
                 text: draft.text.clone(),
