@@ -16,6 +16,16 @@ pub enum Got {
     Tombstone(Tombstone),
 }
 
+impl Got {
+    /// The memory; none when only a tombstone is left.
+    pub fn into_memory(self) -> Option<Memory> {
+        match self {
+            Got::Memory(memory) => Some(*memory),
+            Got::Tombstone(_) => None,
+        }
+    }
+}
+
 /// A name resolved: the row, its hot part, and the number of the holder that has the name as its key.
 pub(super) enum Named {
     Row(MemoryId, Box<Vitals>, Option<u32>),
