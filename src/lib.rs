@@ -43,7 +43,7 @@ pub use store::Durability;
 pub mod faults {
     pub use crate::record::decode_any;
     pub use crate::store::disk::Disk;
-    pub use redb::StorageBackend;
+    pub use redb::{BackendError, StorageBackend};
 
     /// The kernels, for their bench.
     pub mod vector {

@@ -217,11 +217,14 @@ impl Inner {
 
     /// Makes a commit visible. Its caller leads the queue, so commits are published in their order.
     pub(super) fn publish(&self, written: Written<ClockRow>, dropped: &[NsId]) -> Result<()> {
-        let snapshot = self.store.snapshot()?;
         let row = written.value;
-        let before = self.current.read();
-        self.current.publish(before.next(Arc::new(snapshot), &row, &written.slots, dropped));
-        drop(before);
+        if written.reopened {
+            self.publish_afresh();
+        } else {
+            let snapshot = self.store.snapshot()?;
+            let before = self.current.read();
+            self.current.publish(before.next(Arc::new(snapshot), &row, &written.slots, dropped));
+        }
         self.end_leases();
         if row.policy != self.in_force().number && self.own_policy.is_none() {
             let policy = in_force(&**self.current.read().snapshot(), &row, None)?;
@@ -593,9 +596,10 @@ impl Database {
         self.inner.check_open()?;
         let unique = random_secret()?;
         self.inner.queue.alone(|| {
-            let report = self.inner.store.compact(&unique)?;
+            let report = self.inner.store.compact(&unique);
+            // One that failed late has replaced the file as well.
             self.inner.publish_afresh();
-            Ok(report.into())
+            report.map(CompactReport::from)
         })
     }
 

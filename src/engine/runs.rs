@@ -4,11 +4,13 @@ use crate::engine::database::{Database, ONE};
 use crate::error::{Error, Result};
 use crate::ledger::{Op, Why};
 use crate::model::{Evidence, MemoryId, Namespace, RuleId, RunId, Tombstone, TombstoneReason};
-use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL};
+use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
 
 /// Rows that one slice of a drop deletes.
 const DROP_SLICE: usize = 10_000;
+/// How often a slice is tried again that the storage refuses.
+const DROP_TRIES: u32 = 3;
 
 /// What taking a run back did (MODEL-33).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +91,7 @@ impl Database {
             let rows = (count(CounterSort::Vectors)? + count(CounterSort::Pending)?).unsigned_abs();
             tx.delete_namespace(name.as_str())?;
             row.dropping = true;
-            tx.put_namespace(&hidden(ns), &row)?;
+            tx.put_namespace(&dropped_name(ns), &row)?;
             session.ledger.counters.forget(ns);
             session.dropped.push(ns);
             let context = session.context(DROPPED, None);
@@ -127,24 +129,25 @@ impl Database {
         Ok(())
     }
 
+    /// Deletes the rows of a hidden namespace. It is gone for every reader already, so a slice that the storage refuses
+    /// is tried again here: the caller could not, for the name is free.
     fn delete_rows(&self, ns: NsId) -> Result<()> {
+        let mut refused = 0;
         loop {
             let gone = self.submit(ONE, move |session| {
                 let gone = session.ledger.tx.delete_rows_of(ns, DROP_SLICE)?;
                 if gone == 0 {
-                    session.ledger.tx.delete_namespace(&hidden(ns))?;
+                    session.ledger.tx.delete_namespace(&dropped_name(ns))?;
                 }
                 session.dropped.push(ns);
                 Ok(gone)
-            })?;
-            if gone == 0 {
-                return Ok(());
+            });
+            match gone {
+                Ok(0) => return Ok(()),
+                Ok(_) => refused = 0,
+                Err(Error::Retry { .. }) if refused < DROP_TRIES => refused += 1,
+                Err(why) => return Err(why),
             }
         }
     }
-}
-
-/// The name of a namespace that is being dropped: no caller can write one with a NUL.
-fn hidden(ns: NsId) -> String {
-    format!("\0{}", ns.0)
 }

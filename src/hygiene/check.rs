@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
-use crate::store::control::{Clock, SlotHead};
+use crate::store::control::{Clock, DROPPED, SlotHead};
 use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk};
 
 use address::address;
@@ -124,6 +124,7 @@ impl<'s> Check<'s> {
             match self.tenants.get(&ns) {
                 Some(tenant) if tenant.dropping => return Ok(()),
                 Some(_) => {}
+                None if ns == DROPPED && tells_of_drops(table) => {}
                 None => self.find(Code::NamespaceUnknown, table, key, format!("no namespace {}", ns.0)),
             }
             if let Some(part) = address.part.filter(|part| !self.knows_part(ns, *part)) {
@@ -253,4 +254,9 @@ fn seen<T>(found: Result<T>) -> Result<Option<T>> {
         Err(Error::Corrupted { .. }) => Ok(None),
         Err(other) => Err(other),
     }
+}
+
+/// Whether rows about dropped namespaces, which stand under no namespace, may lie in a table.
+fn tells_of_drops(table: Table) -> bool {
+    matches!(table, Table::Journal | Table::JournalSubject | Table::Tombstone | Table::TombstoneHash)
 }

@@ -163,7 +163,7 @@ impl Search<'_> {
         let regime = if count > CANDIDATES_PER_HIT_MAX * k
             && count as u64 * SLOTS_PER_CANDIDATE_MAX as u64 >= scanned
         {
-            ranker.blocks(candidates)?;
+            ranker.blocks(&candidates)?;
             "blocks"
         } else {
             for candidate in Ranking::from(candidates) {

@@ -74,7 +74,7 @@ impl Reader<'_> {
                 places.push((place, id));
             }
         }
-        places.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(&**b));
+        places.sort_unstable();
         Ok(Some(places))
     }
 

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use redb::Database;
 
@@ -59,8 +60,10 @@ impl Store {
             Ok(copied) => copied,
             Err(why) => return Err(self.clear_away(&draft, why)),
         };
+        // Until the folder is synced the power may bring the old file back, so no commit may count before.
+        self.name_unsynced.store(true, Ordering::SeqCst);
         self.replace(database);
-        self.disk.sync_folder(&path).map_err(|why| io("sync the folder of", &path, why))?;
+        self.sync_name()?;
         Ok(CompactReport { bytes_before, bytes_after: self.file_bytes()?, rows })
     }
 

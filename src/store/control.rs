@@ -173,3 +173,8 @@ pub(crate) const TOTAL: PartId = PartId(u32::MAX);
 
 /// The number under which the tombstones of dropped namespaces stand; namespaces begin at 1.
 pub(crate) const DROPPED: NsId = NsId(0);
+
+/// The name of a namespace that is being dropped: no caller can write one with a NUL.
+pub(crate) fn dropped_name(ns: NsId) -> String {
+    format!("\0{}", ns.0)
+}

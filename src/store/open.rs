@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase};
@@ -45,6 +46,8 @@ pub(crate) struct Options {
 enum Handle {
     Write(Database),
     Read(ReadOnlyDatabase),
+    /// The file could not be opened again after a failure.
+    Lost,
 }
 
 /// The open file.
@@ -54,6 +57,8 @@ pub(crate) struct Store {
     handle: RwLock<Option<Handle>>,
     /// One writer at a time; compaction takes the same lock.
     pub(super) writer: Mutex<()>,
+    /// The file may be under its name only until the power fails: no commit counts before the folder is synced.
+    pub(super) name_unsynced: AtomicBool,
 }
 
 /// What a write transaction gave back.
@@ -62,6 +67,21 @@ pub(crate) struct Written<R> {
     pub(crate) value: R,
     /// The blocks of codes that changed.
     pub(crate) slots: BTreeMap<(IndexId, u32), SlotBlock>,
+    /// Whether the file had to be opened again meanwhile: snapshots taken before are of no use.
+    pub(crate) reopened: bool,
+}
+
+/// A write transaction that did not end well.
+pub(super) struct Failed<R> {
+    why: Error,
+    /// What it wrote, and the number of its commit, when only the commit itself failed: the file may hold it.
+    unsure: Option<(Written<R>, u64)>,
+}
+
+impl<R> From<Error> for Failed<R> {
+    fn from(why: Error) -> Self {
+        Failed { why, unsure: None }
+    }
 }
 
 impl Store {
@@ -78,8 +98,11 @@ impl Store {
             create(disk.as_ref(), &options)?;
         }
         let handle = open_handle(disk.as_ref(), &options, &options.path)?;
-        let store = Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()) };
+        let name_unsynced = AtomicBool::new(!options.read_only);
+        let store = Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()), name_unsynced };
         store.check_format()?;
+        // Whoever made the file may have been stopped before it could sync its name.
+        store.sync_name()?;
         Ok(store)
     }
 
@@ -133,6 +156,7 @@ impl Store {
         let txn = match guard.as_ref() {
             Some(Handle::Write(db)) => fenced(FILE, &[], || db.begin_read())?,
             Some(Handle::Read(db)) => fenced(FILE, &[], || db.begin_read())?,
+            Some(Handle::Lost) => return Err(lost()),
             None => return Err(Error::Closed),
         };
         Ok(Snapshot::new(txn))
@@ -152,27 +176,60 @@ impl Store {
         self.write_locked(durability, unit)
     }
 
+    /// Makes the name of the file durable, where that is still to do.
+    pub(super) fn sync_name(&self) -> Result<()> {
+        if self.name_unsynced.load(Ordering::SeqCst) {
+            let path = &self.options.path;
+            self.disk.sync_folder(path).map_err(|why| io("sync the folder of", path, why))?;
+            self.name_unsynced.store(false, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
     /// [`Store::write`] for whoever holds the writer's lock.
     pub(super) fn write_locked<R>(
         &self,
         durability: Durability,
         unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
     ) -> Result<Written<R>> {
+        if matches!(*self.handle.read(), Some(Handle::Lost)) {
+            self.reopen()?;
+        }
+        self.sync_name()?;
         let result = {
             let guard = self.handle.read();
             match guard.as_ref() {
-                Some(Handle::Write(db)) => transact(db, durability, unit),
+                Some(Handle::Write(db)) => attempt(db, durability, unit),
                 Some(Handle::Read(_)) => return Err(Error::ReadOnly),
+                Some(Handle::Lost) => return Err(lost()),
                 None => return Err(Error::Closed),
             }
         };
         match result {
-            Err(Error::Retry { why }) => {
+            Ok(written) => Ok(written),
+            Err(Failed { why: Error::Retry { why }, unsure }) => {
                 self.reopen()?;
-                Err(Error::Retry { why })
+                let unflushed = if durability == Durability::Batch { "; commits since the last flush are lost" } else { "" };
+                self.settle(unsure)?.ok_or_else(|| Error::Retry { why: why + unflushed })
             }
-            other => other,
+            Err(Failed { why, .. }) => Err(why),
         }
+    }
+
+    /// What a failed commit came to, now that the file is open again: it counts if the file holds it, once that is
+    /// synced; it is gone without a trace if not.
+    fn settle<R>(&self, unsure: Option<(Written<R>, u64)>) -> Result<Option<Written<R>>> {
+        let Some((written, commit)) = unsure else { return Ok(None) };
+        let unknown = |why: Error| Error::Unavailable { why: format!("the last write may be there or not: {why}") };
+        let found = self.snapshot().and_then(|snapshot| snapshot.clock()).map_err(unknown)?;
+        if found.commit != commit {
+            return Ok(None);
+        }
+        let guard = self.handle.read();
+        if let Some(Handle::Write(db)) = guard.as_ref() {
+            transact(db, Durability::Safe, |_| Ok(())).map_err(unknown)?;
+        }
+        Ok(Some(Written { reopened: true, ..written }))
     }
 
     /// Opens the file again: a failed commit leaves redb's handle unusable. Snapshots taken before fail with
@@ -180,8 +237,11 @@ impl Store {
     fn reopen(&self) -> Result<()> {
         let mut guard = self.handle.write();
         // The file's lock goes with the old handle, so that must go first.
-        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| guard.take()));
-        drop(dropped);
+        let old = guard.replace(Handle::Lost);
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(old)));
+        if dropped.is_err() {
+            tracing::warn!("the key-value store panicked while it let go of a file that failed");
+        }
         match open_handle(self.disk.as_ref(), &self.options, &self.options.path) {
             Ok(handle) => {
                 *guard = Some(handle);
@@ -208,9 +268,13 @@ impl Store {
         match self.handle.write().take() {
             Some(Handle::Write(db)) => fenced(FILE, &[], || db.close().map_err(closing)),
             Some(Handle::Read(db)) => fenced(FILE, &[], || db.close().map_err(closing)),
-            None => Ok(()),
+            Some(Handle::Lost) | None => Ok(()),
         }
     }
+}
+
+fn lost() -> Error {
+    Error::Unavailable { why: "the file could not be opened again after a failure".to_owned() }
 }
 
 pub(super) fn closing(why: DatabaseError) -> redb::StorageError {
@@ -225,6 +289,14 @@ pub(super) fn transact<R>(
     durability: Durability,
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
 ) -> Result<Written<R>> {
+    attempt(db, durability, unit).map_err(|failed| failed.why)
+}
+
+fn attempt<R>(
+    db: &Database,
+    durability: Durability,
+    unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
+) -> Result<Written<R>, Failed<R>> {
     let mut txn = fenced(FILE, &[], || db.begin_write())?;
     let level = match durability {
         Durability::Safe | Durability::Fast => redb::Durability::Immediate,
@@ -235,17 +307,23 @@ pub(super) fn transact<R>(
     txn.set_quick_repair(durability == Durability::Safe);
     let result = {
         let mut tx = WriteTx::new(&txn);
-        unit(&mut tx).and_then(|value| Ok(Written { value, slots: tx.flush()? }))
+        unit(&mut tx).and_then(|value| {
+            let written = Written { value, slots: tx.flush()?, reopened: false };
+            Ok((written, tx.clock()?.commit))
+        })
     };
     match result {
-        Ok(written) => fenced(FILE, &[], || txn.commit()).map(|()| written),
+        Ok((written, commit)) => match fenced(FILE, &[], || txn.commit()) {
+            Ok(()) => Ok(written),
+            Err(why) => Err(Failed { why, unsure: Some((written, commit)) }),
+        },
         Err(why) => {
             // A failing disk can fail the abort as well; the transaction is gone either way, and the handle is
             // opened again where the storage was to blame.
             let aborted = fenced(FILE, &[], || txn.abort());
             Err(match aborted {
-                Ok(()) => why,
-                Err(fault) => fault,
+                Ok(()) => why.into(),
+                Err(fault) => fault.into(),
             })
         }
     }
@@ -273,8 +351,7 @@ fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other.map_err(|why| io("remove", &draft, why)),
     };
-    linked.and(removed)?;
-    disk.sync_folder(&options.path).map_err(|why| io("sync the folder of", &options.path, why))
+    linked.and(removed)
 }
 
 /// A name beside `path` that no other process makes at the same time: the secret is random.

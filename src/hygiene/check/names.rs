@@ -7,7 +7,7 @@ use crate::hygiene::check::{Check, Tenant, address, seen};
 use crate::hygiene::report::Code;
 use crate::limits::{DIM_MAX, FORMAT_VERSION};
 use crate::record::{At, decode_meta};
-use crate::store::control::{Clock, Identity, NamespaceRow, RunRow, SpaceRow};
+use crate::store::control::{Clock, Identity, NamespaceRow, RunRow, SpaceRow, dropped_name};
 use crate::store::keys::{self, Parts};
 use crate::store::{CLOCK, IDENTITY, NsId, PartId, Read, Rows, SpaceId, Table, Walk};
 
@@ -78,6 +78,10 @@ impl Check<'_> {
         if row.number == 0 || row.number >= self.clock.next_ns {
             let what = format!("number {} of 1 to {}", row.number, self.clock.next_ns - 1);
             self.find(Code::Namespace, Table::Namespace, key, what);
+        }
+        let hidden = dropped_name(NsId(row.number));
+        if row.dropping != (key == hidden.as_bytes()) || (key.first() == Some(&0) && !row.dropping) {
+            self.find(Code::Namespace, Table::Namespace, key, "a drop under way and a hidden name go together");
         }
         if !self.numbers.insert(row.number) {
             self.find(Code::Namespace, Table::Namespace, key, format!("number {} twice", row.number));

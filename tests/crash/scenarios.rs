@@ -1,0 +1,333 @@
+//! What a database goes through while the power may fail: short stories, each over a prepared database.
+
+use oubliette::policy::Syntax;
+use oubliette::{
+    Draft, Entity, Expiry, Filter, Forget, Kind, Namespace, Patch, Result, Scope, SupersedeMode, Tier, WriteOptions,
+};
+
+use super::world::{COPY, DIM, World};
+
+/// One call of the story.
+pub struct Step {
+    pub run: fn(&mut World) -> Result<()>,
+    /// Whether all that came before it is durable after it, in every mode.
+    pub flushes: bool,
+}
+
+const fn step(run: fn(&mut World) -> Result<()>) -> Step {
+    Step { run, flushes: false }
+}
+
+const fn flushing(run: fn(&mut World) -> Result<()>) -> Step {
+    Step { run, flushes: true }
+}
+
+/// A story.
+pub struct Scenario {
+    pub name: &'static str,
+    /// What is there before the first step; nothing, not even a file, where it does not open the database.
+    pub before: fn(&mut World) -> Result<()>,
+    pub steps: &'static [Step],
+}
+
+const OPEN: Step = flushing(World::open);
+const CLOSE: Step = flushing(World::close);
+
+fn ns() -> Namespace {
+    Namespace::default()
+}
+
+fn vector(seed: usize) -> Vec<f32> {
+    (0..DIM).map(|at| 1.0 + ((seed * 7 + at * 3) % 11) as f32).collect()
+}
+
+fn entity(name: &str) -> Entity {
+    Entity { name: name.to_owned(), role: "mentioned".to_owned() }
+}
+
+/// Row `at` of the library: every other one with a tag, every third of an agent, the last without a vector.
+fn row(at: usize) -> Draft {
+    let draft = Draft::new(format!("memory number {at}")).key(format!("k{at}"));
+    let draft = if at == 7 { draft } else { draft.vector(vector(at)) };
+    let draft = if at.is_multiple_of(2) { draft.tag("even") } else { draft };
+    if at.is_multiple_of(3) { draft.agent("scout") } else { draft }
+}
+
+fn nothing(_: &mut World) -> Result<()> {
+    Ok(())
+}
+
+fn empty(w: &mut World) -> Result<()> {
+    w.open()
+}
+
+fn library(w: &mut World) -> Result<()> {
+    w.open()?;
+    w.db().add_all(&ns(), (0..8).map(row).collect(), &WriteOptions::default())?;
+    w.db().add(&ns(), row(1).key("k1b").tag("held"))?;
+    w.db().update(&ns(), "k2", Patch { text: Some("the second, revised".to_owned()), ..Patch::default() })?;
+    let short = Draft::new("soon over").key("short").tier(Tier::Working).vector(vector(20));
+    w.db().add(&ns(), short.expiry(Expiry::After("1h".parse()?)))?;
+    w.db().add(&"other".parse()?, Draft::new("of another tenant").key("k1").vector(vector(30)))?;
+    Ok(())
+}
+
+fn imported(w: &mut World) -> Result<()> {
+    library(w)?;
+    import_start(w)?;
+    import(w, 0..3)
+}
+
+fn import_start(w: &mut World) -> Result<()> {
+    w.run = Some(w.db().start_import(&ns())?);
+    Ok(())
+}
+
+fn import(w: &mut World, rows: std::ops::Range<usize>) -> Result<()> {
+    let mut drafts: Vec<Draft> = rows
+        .map(|at| Draft::new(format!("imported {at}")).key(format!("i{at}")).tag("import").vector(vector(40 + at)))
+        .collect();
+    // One that is there already, and one that revises.
+    drafts.push(Draft::new("memory number 1").vector(vector(1)));
+    drafts.push(Draft::new("memory number 4, as imported").key("k4").vector(vector(60)));
+    w.db().add_all(&ns(), drafts, &WriteOptions { run: w.run, ..WriteOptions::default() }).map(drop)
+}
+
+/// Every story.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "create", before: nothing, steps: &[OPEN, CLOSE] },
+    Scenario {
+        name: "create_with_dimensions",
+        before: nothing,
+        steps: &[
+            OPEN,
+            CLOSE,
+            step(|w| {
+                w.db = None;
+                w.db = Some(w.builder().dimensions(DIM).open(super::world::FILE)?);
+                Ok(())
+            }),
+        ],
+    },
+    Scenario {
+        name: "first_add",
+        before: nothing,
+        steps: &[OPEN, step(|w| w.db().add(&ns(), row(0)).map(drop))],
+    },
+    Scenario {
+        name: "adds",
+        before: empty,
+        steps: &[
+            OPEN,
+            step(|w| w.db().add(&ns(), row(0)).map(drop)),
+            step(|w| {
+                let mut draft = row(1).tag("a").tag("b").kind(Kind::Message);
+                draft.entities = Some(vec![entity("Ann"), entity("Bob")]);
+                draft.categories = Some(vec!["drinks".to_owned()]);
+                w.db().add(&ns(), draft.metadata(serde_json::json!({"n": 1}))).map(drop)
+            }),
+            step(|w| w.db().add(&"other".parse()?, row(2).agent("scout")).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "import",
+        before: library,
+        steps: &[
+            OPEN,
+            step(import_start),
+            step(|w| import(w, 0..6)),
+            step(|w| import(w, 6..12)),
+            step(|w| w.db().finish_run(&ns(), w.run.unwrap())),
+        ],
+    },
+    Scenario {
+        name: "revise_by_key",
+        before: library,
+        steps: &[OPEN, step(|w| w.db().add(&ns(), Draft::new("another text").key("k1").vector(vector(50))).map(drop))],
+    },
+    Scenario {
+        name: "update",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| {
+                let tags = Some(vec!["patched".to_owned()]);
+                w.db().update(&ns(), "k4", Patch { tags, ..Patch::default() }).map(drop)
+            }),
+            step(|w| {
+                let (text, vector) = (Some("patched".to_owned()), Some(vector(51)));
+                w.db().update(&ns(), "k5", Patch { text, vector, ..Patch::default() }).map(drop)
+            }),
+        ],
+    },
+    Scenario {
+        name: "pin",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().pin(&ns(), "k1", true).map(drop)),
+            step(|w| w.db().pin(&ns(), "k1", false).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "supersede",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| {
+                let old = ["k4".to_owned(), "k5".to_owned()];
+                w.db().supersede(&ns(), &old, "k7", SupersedeMode::Correction, None)
+            }),
+        ],
+    },
+    Scenario {
+        name: "restore",
+        before: |w| {
+            library(w)?;
+            w.db().supersede(&ns(), &["k4".to_owned()], "k5", SupersedeMode::Duplicate, None)
+        },
+        steps: &[
+            OPEN,
+            step(|w| {
+                let versions = w.db().history(&ns(), "k4")?.versions;
+                let old = versions.iter().find(|version| version.superseded_by.is_some());
+                let name = old.map_or("k4".to_owned(), |version| version.id.to_string());
+                w.db().restore(&ns(), &name).map(drop)
+            }),
+        ],
+    },
+    Scenario {
+        name: "forget_names",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().forget(&ns(), Forget::names(["k2", "k7"])).map(drop)),
+            step(|w| w.db().forget(&"other".parse()?, Forget::names(["k1", "unknown"])).map(drop)),
+            step(|w| w.db().add(&ns(), Draft::new("in a slot of the dead").vector(vector(52))).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "forget_tag",
+        before: library,
+        steps: &[OPEN, step(|w| w.db().forget(&ns(), Forget::tag("even")).map(drop))],
+    },
+    Scenario {
+        name: "forget_filter",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| {
+                let filter = Filter::parse(r#"{"tier":"semantic"}"#)?;
+                w.db().forget(&ns(), Forget::Filter { filter, scope: Scope::Shared }).map(drop)
+            }),
+        ],
+    },
+    Scenario {
+        name: "hold_and_reinforce",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().add(&ns(), Draft::new("memory number 1").tag("again").vector(vector(1))).map(drop)),
+            step(|w| w.db().reinforce(&ns(), "k4", 3)),
+            step(|w| w.db().forget(&ns(), Forget::names(["k1"])).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "drop_namespace",
+        before: library,
+        steps: &[OPEN, step(|w| w.db().drop_namespace(&ns()).map(drop))],
+    },
+    Scenario {
+        name: "undo",
+        before: imported,
+        steps: &[OPEN, step(|w| w.db().undo(&ns(), w.run.unwrap()).map(drop))],
+    },
+    Scenario {
+        name: "batch",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| {
+                w.db().batch(|b| {
+                    b.add(&ns(), Draft::new("in a batch").key("b1").vector(vector(53)))?;
+                    b.add(&ns(), Draft::new("in a batch, revised").key("b1").vector(vector(54)))?;
+                    b.forget(&ns(), &["k4".to_owned()])?;
+                    b.supersede(&ns(), &["k5".to_owned()], "b1", SupersedeMode::Replaced, None)?;
+                    b.reinforce(&ns(), "k7", 1)
+                })
+            }),
+        ],
+    },
+    Scenario {
+        name: "expiry",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| {
+                w.clock.set("2026-03-01T14:00:00Z".parse()?);
+                w.db().stats(None).map(drop)
+            }),
+            step(|w| w.db().add(&ns(), Draft::new("soon over").key("short").vector(vector(20))).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "set_policy",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().set_policy("ttl.working = \"2h\"", Syntax::Toml).map(drop)),
+            step(|w| w.db().add(&ns(), row(9).tier(Tier::Working)).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "compact",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().add(&ns(), row(9)).map(drop)),
+            flushing(|w| w.db().compact().map(drop)),
+            step(|w| w.db().add(&ns(), row(10)).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "forget_half_and_compact",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().forget(&ns(), Forget::names(["k1", "k1b", "k3", "k5", "k7"])).map(drop)),
+            flushing(|w| w.db().compact().map(drop)),
+        ],
+    },
+    Scenario {
+        name: "backup",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().backup(COPY).map(drop)),
+            step(|w| w.db().add(&ns(), row(9)).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "close_and_reopen",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().add(&ns(), row(9)).map(drop)),
+            CLOSE,
+            OPEN,
+            step(|w| w.db().add(&ns(), row(10)).map(drop)),
+            CLOSE,
+        ],
+    },
+    Scenario {
+        name: "flush",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().add(&ns(), row(9)).map(drop)),
+            step(|w| w.db().add(&ns(), row(10)).map(drop)),
+            flushing(|w| w.db().flush()),
+            step(|w| w.db().add(&ns(), row(11)).map(drop)),
+        ],
+    },
+];
