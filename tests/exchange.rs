@@ -114,11 +114,11 @@ fn equal_content_and_keys_decide_and_a_second_import_stores_nothing() {
     let db = database(&folder, "a.oub");
     let text = r#"{"key":"a","text":"one"}
 {"key":"b","text":"one"}
-{"key":"a","text":"one","tier":"eternal"}
+{"key":"c","text":"three","tier":"eternal"}
 "#;
     let mut seen = Seen::default();
     let report = Import::default().run(&db, lines(text), &mut seen).unwrap();
-    assert_eq!((report.stored, report.reinforced, report.warnings), (1, 1, 1), "{:?}", seen.0);
+    assert_eq!((report.stored, report.reinforced, report.warnings), (2, 1, 1), "{:?}", seen.0);
     let again = Import::default().run(&db, lines(text), &mut ()).unwrap();
     assert_eq!((again.read, again.stored, again.reinforced), (3, 0, 0));
     let apart = Import { no_dedup: true, ..Import::default() };

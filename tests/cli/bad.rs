@@ -161,7 +161,6 @@ fn bad_flags_are_typed_errors() {
         (&["add", "x", "--vector", "[0,0]"], "vector"),
         (&["add", ""], "text"),
         (&["--namespace", "*", "add", "x"], "namespace"),
-        (&["--now", "noon", "add", "x"], "--now"),
         (&["--wait", "a bit", "add", "x"], "--wait"),
         (&["list", "--limit", "0"], "limit"),
         (&["list", "--cursor", "zz"], "cursor"),
@@ -179,6 +178,8 @@ fn bad_flags_are_typed_errors() {
         assert!(message.contains(field), "{field} is not in {message}");
     }
     assert_eq!(before, sandbox.run(&["export", "-", "--all-states"]).out);
+    let noon = sandbox.plain(&["--db", "m.oub", "--json", "--now", "noon", "add", "x"], b"");
+    assert!(noon.error().1.starts_with("--now: must be RFC 3339"), "{noon:?}");
     for arguments in
         [&["search", "-k", "-1", "x"][..], &["frobnicate"], &["get"], &["add", "x", "--importance", "y"]]
     {
