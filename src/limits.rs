@@ -50,6 +50,8 @@ pub const FILTER_IDS_MAX: usize = 10_000;
 pub const FILTER_BYTES_MAX: usize = 1 << 20;
 /// One line of JSON in an import: the largest record, with every byte of it escaped, fits.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
+/// A file of another tool that is one JSON document.
+pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 /// Members of the object that one line holds.
 pub const LINE_FIELDS_MAX: usize = 1_024;
 /// JSON text of one field of a line, besides text, vector and holders: every legal value fits, with every

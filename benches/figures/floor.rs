@@ -1,5 +1,7 @@
 //! The floors: bare redb programs and plain loops.
 
+#![allow(unsafe_code)]
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -104,7 +106,6 @@ fn plain_sum(bytes: &[u8]) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
-#[allow(unsafe_code)]
 unsafe fn wide_512(bytes: &[u8]) -> u64 {
     use std::arch::x86_64::{
         _mm512_add_epi64, _mm512_loadu_si512, _mm512_reduce_add_epi64, _mm512_sad_epu8, _mm512_setzero_si512,
@@ -126,7 +127,6 @@ unsafe fn wide_512(bytes: &[u8]) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-#[allow(unsafe_code)]
 unsafe fn wide_256(bytes: &[u8]) -> u64 {
     plain_sum(bytes)
 }
@@ -146,7 +146,6 @@ pub fn f32_scan(flat: &[f32], query: &[f32]) -> f32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") {
         // SAFETY: the feature was detected.
-        #[allow(unsafe_code)]
         return unsafe { scan_512(flat, query) };
     }
     scan(flat, query)
@@ -159,7 +158,6 @@ fn scan(flat: &[f32], query: &[f32]) -> f32 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-#[allow(unsafe_code)]
 unsafe fn scan_512(flat: &[f32], query: &[f32]) -> f32 {
     scan(flat, query)
 }

@@ -17,7 +17,7 @@ mod sample;
 use std::time::{Duration, Instant};
 
 use oubliette::{Database, Draft, Durability, Forget, Namespace, PageRequest, Query, Scope, WriteOptions};
-use sample::{DIM, Rng, Sample};
+use sample::{Rng, Sample};
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with("--")).collect();

@@ -111,8 +111,7 @@ impl Desk<'_, '_, '_> {
 
     pub(super) fn reinforce(&mut self, name: &str, by: u32) -> Result<()> {
         let (id, _) = self.find(name)?;
-        let expires_at = self.slide(id)?;
-        let change = Change::Reinforce { id, by: i64::from(by), expires_at };
+        let change = self.use_of(id, by)?;
         self.ledger
             .apply(&self.context, Entry::new(RuleId::REINFORCE, change))
             .map(|_: crate::ledger::Applied| ())

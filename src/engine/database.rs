@@ -540,16 +540,18 @@ impl Database {
     /// Puts rows of an export back as they were, in one transaction: ids, holders, states, tombstones (MODEL-48).
     ///
     /// # Errors
-    /// `Conflict` when an id was used and is gone, or a key belongs to another current memory.
+    /// `Conflict` when an id was used and is gone, or a key belongs to another current memory; as a line, with the
+    /// position of the row counted from 1.
     pub fn recreate(&self, namespace: &Namespace, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
         let (namespace, weight) = (namespace.clone(), weight_of(rows.len()));
         self.submit(weight, move |session| {
             let mut desk = session.desk(&namespace, None, false)?;
-            let one = |row: &Kept| match row {
+            let mut one = |row: &Kept| match row {
                 Kept::Memory(memory) => desk.recreate((**memory).clone()).map(Some),
                 Kept::Tombstone(tombstone) => desk.recreate_tombstone(tombstone).map(|_| None),
             };
-            rows.iter().map(one).collect()
+            let line = |at: usize| move |why: Error| why.at_line(at as u64 + 1);
+            rows.iter().enumerate().map(|(at, row)| one(row).map_err(line(at))).collect()
         })
     }
 

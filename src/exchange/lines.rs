@@ -56,6 +56,34 @@ impl<R: BufRead> LineReader<R> {
         Ok(Some((self.number, self.content())))
     }
 
+    /// How many lines there are that are not blank, overlong ones too.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn count_lines(mut self) -> Result<u64> {
+        let mut count = 0;
+        loop {
+            match self.next_line() {
+                Ok(None) => return Ok(count),
+                Ok(Some(_)) | Err(Error::Line { .. }) => count += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The whole of what is not yet read, for a file that is one document.
+    pub(super) fn into_document(self, max: usize) -> Result<Vec<u8>> {
+        let mut document = Vec::new();
+        let mut reader = self.reader.take(max as u64 + 1);
+        let read = reader.read_to_end(&mut document);
+        read.map_err(|source| Error::Io { action: "read", path: self.path, source })?;
+        if document.len() > max {
+            return Err(Error::invalid("document", format!("must be at most {max} bytes"), "a longer one"));
+        }
+        let unmarked = document.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec);
+        Ok(unmarked.unwrap_or(document))
+    }
+
     /// The line without mark and surrounding white space.
     fn content(&self) -> &[u8] {
         let line = self.line.as_slice();

@@ -1,7 +1,8 @@
 //! How do memories come in from files, and go out to them?
 //!
 //! One memory is one JSON line ([`parse_line`], [`write_memory`]); vectors may stand beside the lines in a
-//! NumPy file ([`NpyReader`], [`NpyWriter`]); [`Records`] pairs the two. [`adapters`] read the files of other
+//! NumPy file ([`NpyReader`], [`NpyWriter`]); [`Records`] pairs the two. [`Import`] writes them to a database, [`Export`]
+//! reads them from one. [`adapters`] read the files of other
 //! memory tools.
 //!
 //! Invariants: an exported line restores the memory as it was, and exporting that memory again gives the same
@@ -13,15 +14,21 @@
 
 pub mod adapters;
 
+mod export;
+mod import;
 mod line;
 mod lines;
 mod npy;
 mod restore;
+mod target;
 mod write;
 
+pub use export::{Export, ExportReport, VectorsTo};
+pub use import::{Format, Import, ImportReport, Observer};
 pub use line::{DraftLine, ParsedLine, TombstoneLine, parse_line};
 pub use lines::{LineReader, Records};
 pub use npy::{NpyReader, NpyWriter};
+pub use target::Target;
 pub use write::{journal_json, write_memory, write_tombstone};
 
 #[cfg(test)]

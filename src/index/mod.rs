@@ -14,6 +14,7 @@
 //!
 //! It never knows what a memory says, which rule wrote it, or what time it is: instants come with the question.
 
+mod names;
 mod published;
 mod rank;
 mod search;
@@ -23,5 +24,6 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use names::{Answering, holder_of_key};
 pub(crate) use published::{Current, Published, ViewBudget};
 pub(crate) use search::{Found, Target, nearest, rank_rows};

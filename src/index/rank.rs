@@ -76,9 +76,9 @@ impl<'s> Ranker<'s> {
         self.top.push(dot_f32(self.query.as_slice(), &self.vector), id);
     }
 
-    /// Scores all of `candidates` in the order of the blocks in which their vectors lie.
-    pub(super) fn blocks(&mut self, mut candidates: Vec<Candidate>) -> Result<()> {
-        candidates.sort_unstable_by_key(|candidate| candidate.slot);
+    /// Scores all of `candidates`, which come by ascending slot, block by block of their vectors.
+    pub(super) fn blocks(&mut self, candidates: &[Candidate]) -> Result<()> {
+        debug_assert!(candidates.is_sorted_by_key(|candidate| candidate.slot), "chunks are scanned in order");
         let base_of = |candidate: &Candidate| locate(self.sources, candidate.slot).0.base;
         for group in candidates.chunk_by(|a, b| base_of(a) == base_of(b)) {
             let Some(first) = group.first() else { continue };

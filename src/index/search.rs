@@ -11,7 +11,7 @@ use crate::model::{Hit, MemoryId, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
 use crate::store::{IndexId, NsId, Rows, SpaceId, Table, Walk, keys};
-use crate::vector::{Candidates, Codes, Promises, QueryCode, UnitVector};
+use crate::vector::{Candidates, Codes, Promises, QueryCode, Ranking, UnitVector};
 
 /// More candidates than this many times k are ranked block by block.
 const CANDIDATES_PER_HIT_MAX: usize = 64;
@@ -163,10 +163,10 @@ impl Search<'_> {
         let regime = if count > CANDIDATES_PER_HIT_MAX * k
             && count as u64 * SLOTS_PER_CANDIDATE_MAX as u64 >= scanned
         {
-            ranker.blocks(candidates)?;
+            ranker.blocks(&candidates)?;
             "blocks"
         } else {
-            for candidate in candidates {
+            for candidate in Ranking::from(candidates) {
                 if ranker.is_done_at(candidate.upper) {
                     break;
                 }

@@ -37,6 +37,7 @@ impl Desk<'_, '_, '_> {
     pub(crate) fn add(&mut self, prepared: &Prepared) -> Result<Outcome> {
         let part = self.open_partition(prepared.checked.partition())?;
         self.check_links(prepared.checked.draft())?;
+        self.check_dim(prepared)?;
         let mut outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
             None => self.content_step(prepared, part)?,
@@ -44,6 +45,17 @@ impl Desk<'_, '_, '_> {
         outcome.key = prepared.checked.key().map(str::to_owned);
         self.supersede_named(prepared.checked.draft(), outcome.id)?;
         Ok(outcome)
+    }
+
+    /// A vector of another space is refused, whatever the ladder would make of the draft.
+    fn check_dim(&self, prepared: &Prepared) -> Result<()> {
+        let Some(vector) = &prepared.vector else { return Ok(()) };
+        match self.ledger.tx.space(SpaceId(self.ledger.clock.space))? {
+            Some(space) if space.dim as usize != vector.dim() => {
+                Err(Error::invalid("vector", format!("must have {} dimensions", space.dim), vector.dim()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Step 1: the caller's key (DEDUP-56).
@@ -141,17 +153,22 @@ impl Desk<'_, '_, '_> {
         if let (Some(at), Some(ttl)) = (expires_at, tier_ttl(vitals.tier, self.policy)) {
             expires_at = Some(at.max(self.now().plus(ttl)));
         }
-        let gap = i64::try_from(self.policy.confidence.growth_gap.as_ms()).unwrap_or(i64::MAX);
-        let rested =
-            vitals.last_reinforced_at.is_none_or(|at| self.now().as_millis() - at.as_millis() >= gap);
-        let grown = |c: f32| c + self.policy.confidence.growth as f32 * (1.0 - c);
         Raise {
             expires_at: Some(expires_at),
             significance: draft.fields.significance,
             importance: draft.fields.importance,
-            confidence: vitals.confidence.filter(|_| rested).map(grown),
+            confidence: self.grown(vitals),
             last_reinforced_at: Some(self.now()),
         }
+    }
+
+    /// The confidence that a use leaves, at most one step in a while; none where it stays (LIFE-16).
+    pub(super) fn grown(&self, vitals: &Vitals) -> Option<f32> {
+        let gap = i64::try_from(self.policy.confidence.growth_gap.as_ms()).unwrap_or(i64::MAX);
+        let rested =
+            vitals.last_reinforced_at.is_none_or(|at| self.now().as_millis() - at.as_millis() >= gap);
+        let growth = self.policy.confidence.growth as f32;
+        vitals.confidence.filter(|_| rested).map(|c| c + growth * (1.0 - c))
     }
 
     /// Step 7: a memory of its own.

@@ -61,7 +61,8 @@ impl Desk<'_, '_, '_> {
                     });
                 }
                 OnKey::Reinforce => {
-                    self.apply(RuleId::KEY, Change::Reinforce { id, by: 1, expires_at: None })?;
+                    let change = self.use_of(id, 1)?;
+                    self.apply(RuleId::KEY, change)?;
                     let decided = (Decision::Reinforced, RuleId::KEY);
                     return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
                 }
@@ -217,6 +218,9 @@ impl Desk<'_, '_, '_> {
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let before = parts.clone();
         self.patch_parts(&mut parts, &edit);
+        if !before.vitals.times.is_current(self.now()) && parts.vitals.times.is_current(self.now()) {
+            self.check_keys_free(id)?;
+        }
         if let Some(vector) = &edit.vector {
             parts.vitals.place.space = self.open_space(vector.dim())?.0;
         }
@@ -240,6 +244,17 @@ impl Desk<'_, '_, '_> {
         };
         self.apply(RuleId::UPDATE, change)?;
         Ok((id, Decision::Updated, RuleId::UPDATE))
+    }
+
+    /// A row that comes back holds its keys against others again: none may have been taken since (MODEL-8).
+    fn check_keys_free(&self, id: MemoryId) -> Result<()> {
+        for key in self.ledger.tx.holders(self.ns(), id)?.into_iter().filter_map(|holder| holder.key) {
+            if let Some((other, _)) = self.current_holder(&key)? {
+                let what = format!("update {id}");
+                return Err(Error::Conflict { what, why: format!("memory {other} has taken its key {key}") });
+            }
+        }
+        Ok(())
     }
 
     /// New content: a new row takes the place of the old one and keeps what the edit does not change (MODEL-21).

@@ -96,7 +96,8 @@ impl Desk<'_, '_, '_> {
         for (id, number) in self.ledger.tx.holders_of_tag(ns, tag)? {
             let Some(vitals) = self.ledger.tx.vitals(ns, id)? else { continue };
             let elsewhere = part.is_some_and(|part| part.0 != vitals.place.partition);
-            if !elsewhere && !(keep_pinned && vitals.is_protected()) {
+            let spared = keep_pinned && vitals.is_protected();
+            if !elsewhere && !spared {
                 doomed.push((id, number));
             }
         }
@@ -112,15 +113,16 @@ impl Desk<'_, '_, '_> {
     ) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
         let (mut kept, mut restored) = (BTreeSet::new(), BTreeSet::new());
+        let rows: BTreeSet<MemoryId> = doomed.iter().map(|(id, _)| *id).collect();
         for (id, number) in doomed {
             // A holder that a supersession had moved went back, or went with its row.
-            if self.ledger.tx.holder(self.ns(), *id, *number)?.is_none() {
-                continue;
-            }
+            let Some(holder) = self.ledger.tx.holder(self.ns(), *id, *number)? else { continue };
             // What a write brought is taken back as an undo of it does, whatever asks for it.
             let Some(change) = inverse(Op::Hold, *id, Some(*number), reason) else { continue };
             let applied = self.apply(rule, change)?;
             match applied.holders_left {
+                // A holder that was moved here is the same record as the one on the row it came from.
+                Some(_) if holder.from.is_some_and(|from| rows.contains(&from)) => {}
                 Some(_) => drop(kept.insert(*id)),
                 None => answer.forgotten += 1,
             }

@@ -1,9 +1,10 @@
 //! From the names that a caller uses to the numbers of the file.
 
 use crate::error::{Error, Result};
+use crate::index::holder_of_key;
 use crate::ingest::Desk;
 use crate::ingest::fields::tier_ttl;
-use crate::ledger::Ledger;
+use crate::ledger::{Change, Ledger};
 use crate::model::{MemoryId, Namespace, Partition, Time};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId};
@@ -25,30 +26,6 @@ pub(crate) fn open_namespace(ledger: &mut Ledger<'_, '_>, name: &Namespace) -> R
     };
     ledger.tx.put_namespace(name.as_str(), &row)?;
     Ok(NsId(number))
-}
-
-/// The memory that a caller means by `name`: an id in its hyphenated form, or a key. For a key the current holder
-/// comes first, then the row that held it last (MODEL-20). With a key comes the number of its holder.
-pub(crate) fn resolve(
-    rows: &impl Rows,
-    ns: NsId,
-    name: &str,
-    now: Time,
-) -> Result<Option<(MemoryId, Option<u32>)>> {
-    if let Ok(id) = name.parse::<MemoryId>()
-        && rows.vitals(ns, id)?.is_some()
-    {
-        return Ok(Some((id, None)));
-    }
-    let mut best: Option<((bool, Time, MemoryId), u32)> = None;
-    for (id, number) in rows.holders_of_key(ns, name)? {
-        let Some(vitals) = rows.vitals(ns, id)? else { continue };
-        let rank = (vitals.times.is_current(now), vitals.times.recorded_at, id);
-        if best.as_ref().is_none_or(|(other, _)| rank > *other) {
-            best = Some((rank, number));
-        }
-    }
-    Ok(best.map(|((_, _, id), number)| (id, Some(number))))
 }
 
 impl Desk<'_, '_, '_> {
@@ -94,28 +71,36 @@ impl Desk<'_, '_, '_> {
         self.ledger.tx.partition(self.ns(), agent)
     }
 
-    /// The expiry that a use of a memory slides to; none for one that never ends (LIFE-2).
-    pub(crate) fn slide(&self, id: MemoryId) -> Result<Option<Time>> {
+    /// Counts uses of a memory: the expiry slides, where there is one, and the confidence grows (LIFE-2, LIFE-16,
+    /// LIFE-18).
+    pub(crate) fn use_of(&self, id: MemoryId, by: u32) -> Result<Change> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let ttl = tier_ttl(vitals.tier, self.policy);
-        Ok(vitals.times.expires_at.map(|at| ttl.map_or(at, |ttl| at.max(self.now().plus(ttl)))))
+        // A use that comes after the end does not bring a memory back.
+        let ttl = ttl.filter(|_| vitals.times.expires_at.is_some_and(|end| end > self.now()));
+        let slid = |at: Time| ttl.map_or(at, |ttl| at.max(self.now().plus(ttl)));
+        let expires_at = vitals.times.expires_at.map(slid);
+        Ok(Change::Reinforce { id, by: i64::from(by), expires_at, confidence: self.grown(&vitals) })
     }
 
     /// The memory that `name` means, with the number of its holder for a key.
     pub(crate) fn find(&self, name: &str) -> Result<(MemoryId, Option<u32>)> {
-        let found = resolve(&*self.ledger.tx, self.ns(), name, self.now())?;
-        found.ok_or_else(|| Error::NotFound { what: "memory", name: name.to_owned() })
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        if let Ok(id) = name.parse::<MemoryId>()
+            && tx.vitals(ns, id)?.is_some()
+        {
+            return Ok((id, None));
+        }
+        let found = holder_of_key(tx, ns, name, self.now())?;
+        let found = found.ok_or_else(|| Error::NotFound { what: "memory", name: name.to_owned() })?;
+        Ok((found.id, Some(found.number)))
     }
 
     /// The current row that holds `key`, with the number of the holder.
     pub(super) fn current_holder(&self, key: &str) -> Result<Option<(MemoryId, u32)>> {
-        for (id, number) in self.ledger.tx.holders_of_key(self.ns(), key)? {
-            let vitals = self.ledger.tx.vitals(self.ns(), id)?;
-            if vitals.is_some_and(|vitals| vitals.times.is_current(self.now())) {
-                return Ok(Some((id, number)));
-            }
-        }
-        Ok(None)
+        let found = holder_of_key(&*self.ledger.tx, self.ns(), key, self.now())?;
+        let current = found.filter(|found| found.vitals.times.is_current(self.now()));
+        Ok(current.map(|found| (found.id, found.number)))
     }
 
     /// Name of a partition by its number.

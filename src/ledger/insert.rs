@@ -152,9 +152,14 @@ impl Ledger<'_, '_> {
             });
         }
         let Next { mut vitals, mut content, access, holders, vector } = next;
+        let space = vitals.place.space;
         vitals.place = before.place.clone();
         vitals.version = version + 1;
         if let Some(vector) = vector {
+            // A row that had no vector had no space either.
+            if vitals.place.slot.is_none() {
+                vitals.place.space = space;
+            }
             self.set_vector(ns, id, &mut vitals, &vector)?;
         }
         let numbers: Vec<u32> = holders.iter().map(|holder| holder.number).collect();
@@ -184,9 +189,8 @@ impl Ledger<'_, '_> {
     pub(super) fn reinforce(
         &mut self,
         context: &Context,
-        id: MemoryId,
-        by: i64,
-        expires_at: Option<Time>,
+        (id, by): (MemoryId, i64),
+        (expires_at, confidence): (Option<Time>, Option<f32>),
         why: Why,
     ) -> Result<Applied> {
         let (before, content) = self.load(context.ns, id)?;
@@ -195,6 +199,7 @@ impl Ledger<'_, '_> {
         vitals.reinforcement_count = u32::try_from(count).unwrap_or(u32::MAX);
         vitals.last_reinforced_at = Some(context.now);
         vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
+        vitals.confidence = confidence.or(vitals.confidence);
         vitals.version += 1;
         let delta = Delta {
             field: "reinforcement_count".to_owned(),

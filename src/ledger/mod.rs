@@ -150,6 +150,8 @@ pub(crate) enum Change {
         by: i64,
         /// Its new expiry; none: unchanged.
         expires_at: Option<Time>,
+        /// Its new confidence; none: unchanged.
+        confidence: Option<f32>,
     },
 }
 
@@ -246,7 +248,9 @@ impl<'a, 't> Ledger<'a, 't> {
             Change::Remove { id, reason, replaced_by } => {
                 self.remove(context, id, (reason, replaced_by), why)
             }
-            Change::Reinforce { id, by, expires_at } => self.reinforce(context, id, by, expires_at, why),
+            Change::Reinforce { id, by, expires_at, confidence } => {
+                self.reinforce(context, (id, by), (expires_at, confidence), why)
+            }
         }
     }
 

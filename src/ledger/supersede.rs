@@ -33,6 +33,9 @@ impl Ledger<'_, '_> {
         if before.times.superseded.is_some() {
             return Err(refuse("it is superseded already"));
         }
+        if before.times.expires_at.is_some_and(|end| end <= context.now) {
+            return Err(refuse("it has expired"));
+        }
         if self.leads_to(ns, new, old)? {
             return Err(refuse("that would close a cycle"));
         }
@@ -79,16 +82,21 @@ impl Ledger<'_, '_> {
         if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {
             vitals.times.valid_from = Some(at);
         }
-        if move_holders {
+        if move_holders && mode != SupersedeMode::Aggregate {
             let own = self.tx.holders(ns, new)?;
             for holder in self.tx.holders(ns, old)? {
                 // The key that the new row was written under is there already.
                 if holder.key.is_some() && own.iter().any(|mine| mine.key == holder.key) {
                     continue;
                 }
+                if self.is_taken(ns, &holder, (old, new), context.now)? {
+                    continue;
+                }
                 unite(&mut content.tags, &holder.tags);
                 let number = vitals.place.next_holder;
-                let moved = Holder { number, share: 0, from: Some(old), ..holder };
+                let mut moved = Holder { number, share: 0, from: Some(old), ..holder };
+                // A memory is not linked to itself (MODEL-24).
+                moved.links.retain(|link| link.to != new);
                 self.put_holder(ns, new, &moved)?;
                 vitals.place.next_holder += 1;
                 vitals.place.holders += 1;
@@ -99,6 +107,24 @@ impl Ledger<'_, '_> {
             self.place_row(context, new, (&before, &old_content), vitals, &content)?;
         }
         Ok(())
+    }
+
+    /// Whether the key of a holder of `old` belongs to a current row other than `old` and `new`: a row past its
+    /// world time keeps no key against others, and can still be superseded.
+    fn is_taken(
+        &self,
+        ns: NsId,
+        holder: &Holder,
+        (old, new): (MemoryId, MemoryId),
+        now: Time,
+    ) -> Result<bool> {
+        let Some(key) = &holder.key else { return Ok(false) };
+        for (other, _) in self.tx.holders_of_key(ns, key)? {
+            if other != old && other != new && self.is_current(ns, other, now)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(super) fn restore(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {

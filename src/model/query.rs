@@ -112,6 +112,8 @@ pub struct PageRequest {
     pub filter: Option<Filter>,
     /// Only memories in this state; live ones by default.
     pub state: State,
+    /// Every row, whatever its state; then `state` decides nothing.
+    pub any_state: bool,
     /// At most so many: 1 to 10,000.
     pub limit: usize,
     /// Where the page before this one ended.
@@ -120,7 +122,14 @@ pub struct PageRequest {
 
 impl Default for PageRequest {
     fn default() -> Self {
-        PageRequest { scope: Scope::Shared, filter: None, state: State::Live, limit: 100, cursor: None }
+        PageRequest {
+            scope: Scope::Shared,
+            filter: None,
+            state: State::Live,
+            any_state: false,
+            limit: 100,
+            cursor: None,
+        }
     }
 }
 

@@ -24,7 +24,7 @@ impl Reader<'_> {
     /// whose content is not here; `Corrupted`.
     pub(crate) fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
         request.check()?;
-        if matches!(request.state, State::Limbo | State::Tombstoned) {
+        if !request.any_state && matches!(request.state, State::Limbo | State::Tombstoned) {
             let why = "must be live, superseded or expired";
             return Err(Error::invalid("state", why, request.state.as_str()));
         }
@@ -74,7 +74,7 @@ impl Reader<'_> {
                 places.push((place, id));
             }
         }
-        places.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(&**b));
+        places.sort_unstable();
         Ok(Some(places))
     }
 
@@ -116,6 +116,7 @@ impl Listing<'_> {
     fn offer(&mut self, place: &[u8], id: MemoryId) -> Result<ControlFlow<()>> {
         let vitals = self.reader.vitals(self.ns, id)?;
         let wanted = match self.request.state {
+            _ if self.request.any_state => true,
             State::Live => self.reader.sees(&vitals),
             state => vitals.times.state(self.reader.now) == state,
         };

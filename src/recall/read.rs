@@ -1,7 +1,8 @@
 //! One memory by its id or its key, in whatever state (MODEL-20).
 
 use crate::error::{Error, Result};
-use crate::model::{Holder, Memory, MemoryId, Time, Tombstone, Vitals};
+use crate::index::{Answering, holder_of_key};
+use crate::model::{Holder, Memory, MemoryId, Tombstone, Vitals};
 use crate::recall::Reader;
 use crate::recall::assemble::keys_of;
 use crate::store::{NsId, Rows};
@@ -13,6 +14,16 @@ pub enum Got {
     Memory(Box<Memory>),
     /// What stays of one that is gone.
     Tombstone(Tombstone),
+}
+
+impl Got {
+    /// The memory; none when only a tombstone is left.
+    pub fn into_memory(self) -> Option<Memory> {
+        match self {
+            Got::Memory(memory) => Some(*memory),
+            Got::Tombstone(_) => None,
+        }
+    }
 }
 
 /// A name resolved: the row, its hot part, and the number of the holder that has the name as its key.
@@ -76,7 +87,7 @@ impl Reader<'_> {
         if crate::model::check_key(name).is_err() {
             return Ok(None);
         }
-        if let Some((id, vitals, number)) = self.by_key(ns, name)? {
+        if let Some(Answering { id, vitals, number }) = holder_of_key(self.rows(), ns, name, self.now)? {
             return Ok(Some(Named::Row(id, Box::new(vitals), Some(number))));
         }
         Ok(self.latest_tombstone(ns, &self.secret.of_key(name))?.map(Named::Gone))
@@ -87,21 +98,6 @@ impl Reader<'_> {
             return Ok(Some(Named::Row(id, Box::new(vitals), None)));
         }
         Ok(self.rows().tombstone(ns, id)?.map(Named::Gone))
-    }
-
-    /// The row that holds a key, or held it last.
-    fn by_key(&self, ns: NsId, key: &str) -> Result<Option<(MemoryId, Vitals, u32)>> {
-        let mut best: Option<((bool, Time, Time, MemoryId), Vitals, u32)> = None;
-        for (id, number) in self.rows().holders_of_key(ns, key)? {
-            let vitals = self.vitals(ns, id)?;
-            let times = &vitals.times;
-            let last = times.superseded.map_or(times.recorded_at, |superseded| superseded.at);
-            let rank = (times.is_current(self.now), last, times.recorded_at, id);
-            if best.as_ref().is_none_or(|(other, _, _)| *other < rank) {
-                best = Some((rank, vitals, number));
-            }
-        }
-        Ok(best.map(|((_, _, _, id), vitals, number)| (id, vitals, number)))
     }
 
     /// Of the tombstones with an HMAC the one that was made last.

@@ -16,6 +16,7 @@ use crate::store::control::{CounterRow, CounterSort, NamespaceRow, TOTAL};
 use crate::store::keys::{self, Parts};
 use crate::store::{NsId, PartId, Read, Rows, Table, Walk};
 use crate::text::Secret;
+use crate::vector::instruction_set;
 
 /// Due instants that are counted at most.
 const DUE_COUNTED_MAX: usize = 100_000;
@@ -138,6 +139,8 @@ pub struct VectorStats {
     pub in_graph: u64,
     /// How searches are answered.
     pub regime: &'static str,
+    /// Instruction set of the distance kernels: `avx512`, `avx2`, `neon`, `scalar` …
+    pub kernel: &'static str,
     /// Memory that the images of partitions take now, in bytes; of the whole file.
     pub memory_bytes: u64,
 }
@@ -258,6 +261,7 @@ pub(crate) fn stats(
     let rows = published.snapshot();
     let mut stats = Stats { policy: rows.clock()?.policy, ..Stats::default() };
     stats.vectors.regime = "exact";
+    stats.vectors.kernel = instruction_set();
     stats.vectors.memory_bytes = published.kept_bytes() as u64;
     stats.commit = published.commit();
     stats.bytes.file = context.file_bytes;

@@ -80,7 +80,7 @@ impl Junction {
 }
 
 /// A key under construction.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(Vec<u8>);
 
 impl Key {

@@ -40,6 +40,11 @@ impl Junction {
     }
 }
 
+/// What a walk over blocks of codes calls, with index, number of the block, key and bytes.
+pub(crate) type VisitSlots<'f> = &'f mut dyn FnMut(IndexId, u32, &[u8], &[u8]) -> Result<ControlFlow<()>>;
+/// What a walk over blocks of vectors calls, with number of the block, place and bytes.
+pub(crate) type VisitVectors<'f> = &'f mut dyn FnMut(u32, At<'_>, &[u8]) -> Result<ControlFlow<()>>;
+
 /// Typed reads; everything that can look and walk has them.
 pub(crate) trait Rows: Read {
     /// A value decoded by `decode`.
@@ -151,11 +156,7 @@ pub(crate) trait Rows: Read {
     }
 
     /// The blocks of codes of a walk, decoded by `visit` itself.
-    fn slot_blocks(
-        &self,
-        walk: &Walk,
-        visit: &mut dyn FnMut(IndexId, u32, &[u8], &[u8]) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn slot_blocks(&self, walk: &Walk, visit: VisitSlots<'_>) -> Result<()> {
         self.walk(Table::Slot, walk, &mut |key, bytes| {
             let mut parts = Parts(key);
             let place = index_of(&mut parts).zip(parts.u32());
@@ -165,11 +166,7 @@ pub(crate) trait Rows: Read {
     }
 
     /// The blocks of f32 vectors of a walk.
-    fn vector_blocks(
-        &self,
-        walk: &Walk,
-        visit: &mut dyn FnMut(u32, At<'_>, &[u8]) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn vector_blocks(&self, walk: &Walk, visit: VisitVectors<'_>) -> Result<()> {
         self.walk(Table::Vector, walk, &mut |key, bytes| {
             let mut parts = Parts(key);
             let place = index_of(&mut parts).and(parts.u32());

@@ -14,15 +14,13 @@ const PRUNE_LEN_MIN: usize = 1_024;
 pub struct Candidate {
     /// Number of the slot.
     pub slot: u32,
-    /// The score as the codes have it.
-    pub estimate: f32,
     /// The score is not above this.
     pub upper: f32,
 }
 
 impl Candidate {
     fn new(slot: u32, bound: Bound) -> Self {
-        Candidate { slot, estimate: bound.estimate, upper: bound.upper() }
+        Candidate { slot, upper: bound.upper() }
     }
 }
 
@@ -115,23 +113,6 @@ impl<'q> Candidates<'q> {
 /// Candidates in order of rank, sorted no further than they are read.
 #[derive(Debug)]
 pub struct Ranking(BinaryHeap<Reverse<Candidate>>);
-
-impl Ranking {
-    /// All visible slots of `chunks`: of each the first slot, the codes and the bitmap of [`Candidates::push_chunk`].
-    ///
-    /// For a filter that is evaluated slot by slot: score those that pass, and stop at the first upper bound below the
-    /// k-th score found.
-    pub fn of_all<'a>(
-        query: &QueryCode,
-        chunks: impl IntoIterator<Item = (u32, Codes<'a>, Option<&'a [u64]>)>,
-    ) -> Self {
-        let mut all = Promises::new(query);
-        for (first_slot, codes, visible) in chunks {
-            all.push_chunk(first_slot, codes, visible);
-        }
-        all.finish()
-    }
-}
 
 /// Collects every visible slot for a [`Ranking`], chunk by chunk, so that no chunk needs to stay.
 #[derive(Debug)]

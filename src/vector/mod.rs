@@ -24,7 +24,9 @@ mod unit;
 
 pub use candidates::{Candidate, Candidates, Promises, Ranking};
 pub use code::{CodeParams, encode};
-pub use kernel::{dot_f32, dot_f32_many, dot_i8, dot_i8_many, instruction_set};
+pub use kernel::{dot_f32, instruction_set};
+#[cfg(any(test, feature = "faults"))]
+pub use kernel::{dot_f32_many, dot_i8, dot_i8_many};
 pub use scan::{Codes, QueryCode};
 pub use top::TopK;
 pub use unit::UnitVector;

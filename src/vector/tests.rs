@@ -366,7 +366,11 @@ proptest! {
         }
 
         let given = chunks.iter().map(|(first, codes, bitmap)| (*first, *codes, bitmap.as_deref()));
-        let ranking: Vec<Candidate> = Ranking::of_all(&code, given).collect();
+        let mut promises = Promises::new(&code);
+        for (first, codes, visible) in given {
+            promises.push_chunk(first, codes, visible);
+        }
+        let ranking: Vec<Candidate> = promises.finish().collect();
         prop_assert!(ranking.is_sorted());
         let candidates: Vec<Candidate> = Ranking::from(candidates).collect();
         prop_assert_eq!(&ranking[..candidates.len()], &candidates[..]);

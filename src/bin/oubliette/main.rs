@@ -1,2 +1,107 @@
-//! The command line.
-fn main() {}
+//! The command line: what a user types, told to the public API, and its answers shown.
+//!
+//! With `--json` one document (or JSON lines) goes to standard output and nothing else; errors go to standard error.
+//! Exit codes: 0 done, 1 error, 2 usage, 3 `check` found something.
+
+mod answers;
+mod arguments;
+mod demo;
+mod evaluate;
+mod fields;
+mod forget;
+mod maintain;
+mod output;
+mod place;
+mod progress;
+mod read;
+mod search;
+mod write;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command, NamespaceCommand, PolicyCommand};
+use crate::output::{Done, Failure, Output};
+use crate::place::Place;
+
+/// Where the last panic happened. The default hook would print a backtrace; a panic that the store catches is no
+/// news at all.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|info| {
+        if let Ok(mut place) = PANIC.lock() {
+            *place = info.location().map(ToString::to_string);
+        }
+    }));
+    let json =
+        std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json");
+    match catch_unwind(AssertUnwindSafe(|| start(json))) {
+        Ok(code) => code,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            let place = PANIC.lock().ok().and_then(|mut place| place.take()).unwrap_or_default();
+            output::report(&Failure::Bug(format!("{text} ({place})")), json)
+        }
+    }
+}
+
+fn start(json: bool) -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.exit_code() == 0 => {
+            // Help and version; a pipe that is closed early is no error.
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) if json => return output::report(&Failure::Usage(error.to_string()), true),
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(2);
+        }
+    };
+    let output = Output { json: arguments.global.json, quiet: arguments.global.quiet };
+    let done = Place::new(&arguments.global).and_then(|place| run(arguments.command, &place, output));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => output::report(&failure, output.json),
+    }
+}
+
+fn run(command: Command, place: &Place, output: Output) -> Done {
+    match command {
+        Command::Init(options) => maintain::init(options.dim, place, output),
+        Command::Add(options) => write::add(&options, place, output),
+        Command::Import(options) => write::import(&options, place, output),
+        Command::Search(options) => search::run(&options, place, output),
+        Command::Get(options) => read::get(&options, place, output),
+        Command::List(options) => read::list(&options, place, output),
+        Command::History(options) => read::history(&options.name, place, output),
+        Command::Explain(options) => read::explain(&options.name, place, output),
+        Command::Update(options) => write::update(&options, place, output),
+        Command::Supersede(options) => write::supersede(&options, place, output),
+        Command::Restore(options) => write::restore(&options.name, place, output),
+        Command::Pin(options) => write::pin(&options.name, true, place, output),
+        Command::Unpin(options) => write::pin(&options.name, false, place, output),
+        Command::Forget(options) => forget::run(&options, place, output),
+        Command::Undo(options) => forget::undo(&options.run, place, output),
+        Command::Namespace { command: NamespaceCommand::List } => maintain::namespaces(place, output),
+        Command::Namespace { command: NamespaceCommand::Drop { name } } => forget::drop(&name, place, output),
+        Command::Stats(options) => read::stats(options.deep, place, output),
+        Command::Check(options) => maintain::check(&options, place, output),
+        Command::Eval(options) => evaluate::run(&options, place, output),
+        Command::Export(options) => maintain::export(&options, place, output),
+        Command::Backup(options) => maintain::backup(&options.file, place, output),
+        Command::Compact => maintain::compact(place, output),
+        Command::Policy { command: PolicyCommand::Show } => maintain::show_policy(place, output),
+        Command::Policy { command: PolicyCommand::Set { file } } => {
+            maintain::set_policy(&file, place, output)
+        }
+        Command::Demo => demo::run(place, output),
+        Command::Completions { shell } => maintain::completions(shell),
+    }
+}

@@ -3,9 +3,9 @@
 use super::fixture::{A, C, D, DIM, E, F, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE};
 use crate::error::Result;
 use crate::hygiene::report::Code;
-use crate::ledger::CounterSort;
 use crate::model::{Access, Content, Counted, Delta, Holder, SupersedeMode, Supersession, Time, Vitals};
 use crate::record::{SlotMeta, encode_meta};
+use crate::store::control::CounterSort;
 use crate::store::control::{CounterRow, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow};
 use crate::store::{
     IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, Table, WriteTx, keys,

@@ -1,0 +1,117 @@
+//! Answers of the database as JSON.
+
+use oubliette::exchange::{journal_json, write_memory, write_tombstone};
+use oubliette::{
+    CompactReport, Decision, Explanation, Forgotten, Got, Memory, Namespace, Outcome, SearchPlan, Version,
+};
+use serde_json::{Value, json};
+
+/// What became of a write (DEDUP-57).
+pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
+    let evidence = &outcome.evidence;
+    let mut document = json!({
+        "id": outcome.id,
+        "key": outcome.key,
+        "decision": outcome.decision.as_str(),
+        "into": matches!(outcome.decision, Decision::Reinforced).then_some(outcome.id),
+        "rule": outcome.rule.0,
+        "evidence": {
+            "score": evidence.score,
+            "signature": evidence.signature,
+            "members": evidence.members,
+            "transferred": evidence.transferred,
+        },
+        "hints": outcome.hints.iter().map(|hint| json!({ "id": hint.id, "why": hint.why })).collect::<Vec<_>>(),
+        "namespace": namespace,
+        "partition": outcome.partition.to_string(),
+        "policy": outcome.policy_number,
+    });
+    if let (Decision::Revised { old }, Value::Object(members)) = (outcome.decision, &mut document) {
+        members.insert("old".to_owned(), json!(old));
+    }
+    document
+}
+
+/// A memory as a line of an export, without its line feed.
+pub(crate) fn memory_text(memory: &Memory, vector: bool) -> String {
+    let mut line = Vec::new();
+    write_memory(memory, vector, &mut line);
+    String::from_utf8_lossy(&line).trim_end().to_owned()
+}
+
+/// A memory, or what stays of it, as a line of an export.
+pub(crate) fn got_text(namespace: &Namespace, got: &Got, vector: bool) -> String {
+    match got {
+        Got::Memory(memory) => memory_text(memory, vector),
+        Got::Tombstone(tombstone) => {
+            let mut line = Vec::new();
+            write_tombstone(namespace, tombstone, &mut line);
+            String::from_utf8_lossy(&line).trim_end().to_owned()
+        }
+    }
+}
+
+/// How a search was answered.
+pub(crate) fn plan(plan: &SearchPlan) -> Value {
+    json!({
+        "partitions": plan.partitions,
+        "scanned": plan.scanned,
+        "ranked": plan.ranked,
+        "regime": plan.regime,
+        "pending": plan.pending,
+    })
+}
+
+/// One version of a memory.
+pub(crate) fn version(version: &Version) -> Value {
+    json!({
+        "id": version.id,
+        "state": version.state,
+        "recorded_at": version.recorded_at,
+        "ended_at": version.ended_at,
+        "superseded_by": version.superseded_by,
+        "mode": version.mode,
+    })
+}
+
+/// What is known of a memory (MODEL-31).
+pub(crate) fn explanation(story: &Explanation) -> Value {
+    let created = &story.created;
+    json!({
+        "id": story.id,
+        "state": story.state,
+        "created": {
+            "at": created.at,
+            "run": created.run,
+            "rule": created.rule.map(|rule| rule.0),
+            "actor": created.actor.map(|actor| actor.as_str()),
+        },
+        "merged_from": story.merged_from,
+        "replaces": story.replaces,
+        "replaced_by": story.replaced_by,
+        "removed": story.removed.map(|removed| json!({
+            "at": removed.at,
+            "reason": removed.reason.as_str(),
+            "run": removed.run,
+            "rule": removed.rule.map(|rule| rule.0),
+        })),
+        "events": story.events.iter().map(journal_json).collect::<Vec<_>>(),
+    })
+}
+
+/// What a forget did; `tombstones` is a count.
+pub(crate) fn forgotten(done: &Forgotten) -> Value {
+    json!({
+        "forgotten": done.forgotten,
+        "detached": done.detached,
+        "missing": done.missing,
+        "tombstones": done.tombstones.len(),
+        "restored": done.restored,
+        "derived": done.derived,
+    })
+}
+
+/// What a compaction or a backup did.
+pub(crate) fn compaction(report: &CompactReport) -> Value {
+    json!({ "bytes_before": report.bytes_before, "bytes_after": report.bytes_after, "rows": report.rows })
+}

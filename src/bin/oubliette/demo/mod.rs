@@ -1,0 +1,58 @@
+//! `demo`: the main job on real text that ships with the program.
+//!
+//! Memories come in, repeats are seen at the door, questions are asked; some memories are forgotten, the file is
+//! compacted, and the same questions are asked again. Clock, ids and secret are fixed, so that every run gives the
+//! same figures; only the times differ.
+
+mod data;
+mod page;
+mod story;
+
+use std::path::{Path, PathBuf};
+
+use oubliette::{Error, Result};
+
+use crate::output::{Done, Output};
+use crate::place::Place;
+
+/// A folder of this run's own, gone when it ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("oubliette-demo-{}", std::process::id()));
+        std::fs::create_dir(&path).map_err(|source| Error::Io {
+            action: "create",
+            path: path.clone(),
+            source,
+        })?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What can't be removed from the folder for temporary files is left there.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Tells the story in the database that was named, which must not exist, or in one that goes with the run.
+pub(crate) fn run(place: &Place, output: Output) -> Done {
+    let (folder, path) = match place.named_path() {
+        Some(path) => (None, path.to_owned()),
+        None => {
+            let folder = Folder::new()?;
+            let path = folder.0.join("demo.oub");
+            (Some(folder), path)
+        }
+    };
+    if Path::exists(&path) {
+        let what = path.display().to_string();
+        return Err(Error::Conflict { what, why: "the demo makes a database of its own".to_owned() }.into());
+    }
+    let told = story::tell(&path);
+    drop(folder);
+    let document = told?;
+    if output.json { output.document(&document) } else { page::show(&document) }
+}

@@ -1,0 +1,211 @@
+//! The steps of the story, each measured.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use oubliette::exchange::Import;
+use oubliette::{
+    CheckOptions, Database, Decision, Draft, Durability, ErasedProbe, Forget, IdSource, ManualClock,
+    MemoryId, Namespace, Query, Result, Scope, Time, WriteOptions,
+};
+use serde_json::{Value, json};
+
+use crate::answers;
+use crate::demo::data::{self, Question};
+use crate::evaluate::{Exact, percentile};
+
+/// 2026-01-01T00:00:00Z.
+const NOW: Time = Time::from_millis(1_767_225_600_000);
+/// Hits of a question.
+const K: usize = 10;
+/// The tag that is forgotten: documentation packages, the nearest neighbours of what they document.
+const TAG: &str = "section:doc";
+/// Of the other memories each so many-th is forgotten by its key.
+const STEP: usize = 5;
+
+/// Ids in ascending order.
+struct Ids(AtomicU64);
+
+impl IdSource for Ids {
+    fn next(&self, now: Time) -> [u8; 16] {
+        // Time, version 7, variant and a number, as in a UUIDv7.
+        let millis = u128::from(now.as_millis().unsigned_abs()) << 80;
+        let number = u128::from(self.0.fetch_add(1, Ordering::SeqCst));
+        (millis | 0x7 << 76 | 0x2 << 62 | number).to_be_bytes()
+    }
+}
+
+/// The database and what is known of it.
+struct Story {
+    database: Database,
+    namespace: Namespace,
+    drafts: Vec<Draft>,
+    questions: Vec<Question>,
+    /// Keys that were forgotten together with their memories.
+    gone: BTreeSet<String>,
+}
+
+/// Tells it in a new database at `path`.
+pub(super) fn tell(path: &Path) -> Result<Value> {
+    let begun = Instant::now();
+    let builder = Database::builder().clock(ManualClock::at(NOW)).ids(Ids(AtomicU64::new(1))).secret([7; 32]);
+    let mut story = Story {
+        database: builder.durability(Durability::Fast).open(path)?,
+        namespace: "demo".parse()?,
+        drafts: data::drafts()?,
+        questions: data::questions()?,
+        gone: BTreeSet::new(),
+    };
+    let mut steps = vec![story.import()?, story.repeat()?];
+    let (before, before_us) = story.ask()?;
+    steps.push(story.forget_tag()?);
+    steps.push(story.forget_keys()?);
+    let (between, _) = story.ask()?;
+    steps.push(story.compact()?);
+    let (after, after_us) = story.ask()?;
+    steps.push(story.check()?);
+    story.database.close()?;
+    let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(json!({
+        "before": before,
+        "forgotten": between,
+        "after": after,
+        "steps": steps,
+        "timing": { "total_ms": ms, "before_p50_us": before_us, "after_p50_us": after_us },
+    }))
+}
+
+impl Story {
+    fn import(&self) -> Result<Value> {
+        let import = Import { namespace: self.namespace.clone(), ..Import::default() };
+        let vectors = Some(data::vectors()?);
+        let report = import.run_with_vectors(&self.database, data::lines(), vectors, &mut ())?;
+        Ok(json!({ "step": "import", "read": report.read, "stored": report.stored }))
+    }
+
+    /// The records of the coding agents say how often each text was written: the repeats come again here.
+    fn repeat(&self) -> Result<Value> {
+        let (mut repeats, mut written, mut reinforced) = (Vec::new(), 0, 0);
+        for draft in &self.drafts {
+            for number in 2..=adds(draft) {
+                let key = draft.key.as_deref().unwrap_or_default();
+                repeats.push(Draft { key: Some(format!("{key}#{number}")), ..draft.clone() });
+            }
+        }
+        for batch in repeats.chunks(100) {
+            let outcomes =
+                self.database.add_all(&self.namespace, batch.to_vec(), &WriteOptions::default())?;
+            written += outcomes.len();
+            reinforced += outcomes.iter().filter(|done| done.decision == Decision::Reinforced).count();
+        }
+        Ok(
+            json!({ "step": "repeat", "written": written, "reinforced": reinforced, "stored": written - reinforced }),
+        )
+    }
+
+    /// Asks every question; gives what was found, and the median time.
+    fn ask(&self) -> Result<(Value, u64)> {
+        let snapshot = self.database.snapshot()?;
+        let exact = Exact::load(&snapshot, &self.namespace, &Scope::Shared, None)?;
+        let (mut answers, mut found, mut dead, mut recall, mut took) = (0, 0, 0, 0.0, Vec::new());
+        for question in &self.questions {
+            let query = Query::vector(question.vector.clone()).k(K);
+            let begun = Instant::now();
+            let hits = snapshot.search(&self.namespace, &query)?.hits;
+            took.push(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
+            let ids: Vec<MemoryId> = hits.iter().map(|hit| hit.id).collect();
+            let mut keys = BTreeSet::new();
+            for id in &ids {
+                keys.extend(snapshot.keys_of(&self.namespace, *id)?);
+            }
+            dead += keys.intersection(&self.gone).count();
+            let left: Vec<&String> =
+                question.answers.iter().filter(|key| !self.gone.contains(*key)).collect();
+            answers += left.len();
+            found += left.iter().filter(|key| keys.contains(**key)).count();
+            recall += exact.recall(&question.vector, K, &ids).0;
+        }
+        took.sort_unstable();
+        let stats = self.database.stats(None)?;
+        let document = json!({
+            "memories": stats.memories.live,
+            "writes_held": stats.holders,
+            "questions": self.questions.len(),
+            "answers": answers,
+            "answers_found": found,
+            "answer_recall_at_10": found as f64 / (answers as f64).max(1.0),
+            "recall_at_10_of_exact_scan": recall / (self.questions.len() as f64).max(1.0),
+            "dead_returned": dead,
+            "scanned": exact.len(),
+            "bytes": stats.bytes.file,
+        });
+        Ok((document, percentile(&took, 50)))
+    }
+
+    fn forget_tag(&mut self) -> Result<Value> {
+        let tag = Forget::Tag { tag: TAG.to_owned(), scope: Scope::Any, keep_pinned: false };
+        let done = self.database.forget(&self.namespace, tag)?;
+        let tagged = |draft: &&Draft| draft.tags.iter().flatten().any(|tag| tag == TAG);
+        self.gone.extend(self.drafts.iter().filter(tagged).filter_map(|draft| draft.key.clone()));
+        let mut document = answers::forgotten(&done);
+        add(&mut document, json!({ "step": "forget", "by": format!("tag {TAG}") }));
+        Ok(document)
+    }
+
+    /// A key whose text was written under other keys as well is detached: the text stays for those.
+    fn forget_keys(&mut self) -> Result<Value> {
+        let rest =
+            self.drafts.iter().filter(|draft| !draft.key.as_ref().is_some_and(|key| self.gone.contains(key)));
+        let chosen: Vec<&Draft> = rest.step_by(STEP).collect();
+        let names: Vec<String> = chosen.iter().filter_map(|draft| draft.key.clone()).collect();
+        let alone: Vec<String> =
+            chosen.iter().filter(|draft| adds(draft) <= 1).filter_map(|draft| draft.key.clone()).collect();
+        let done = self.database.forget(&self.namespace, Forget::names(names))?;
+        self.gone.extend(alone);
+        let mut document = answers::forgotten(&done);
+        add(&mut document, json!({ "step": "forget", "by": "keys" }));
+        Ok(document)
+    }
+
+    fn compact(&self) -> Result<Value> {
+        let mut document = answers::compaction(&self.database.compact()?);
+        add(&mut document, json!({ "step": "compact" }));
+        Ok(document)
+    }
+
+    /// Every invariant, and that no byte of what was forgotten is left.
+    fn check(&self) -> Result<Value> {
+        let gone =
+            self.drafts.iter().filter(|draft| draft.key.as_ref().is_some_and(|key| self.gone.contains(key)));
+        let erased: Vec<ErasedProbe> = gone
+            .map(|draft| ErasedProbe {
+                text: draft.text.clone(),
+                vector: draft.vector.clone(),
+                keys: draft.key.iter().cloned().collect(),
+            })
+            .collect();
+        let probes = erased.len();
+        let report = self.database.check(&CheckOptions { deep: true, erased })?;
+        Ok(json!({
+            "step": "check",
+            "ok": report.ok,
+            "rows": report.checked,
+            "findings": report.findings,
+            "erased_memories_searched_for": probes,
+        }))
+    }
+}
+
+/// How often the text of a memory was written.
+fn adds(draft: &Draft) -> u64 {
+    let metadata = draft.fields.metadata.as_ref();
+    metadata.and_then(|metadata| metadata.get("adds")).and_then(Value::as_u64).unwrap_or(1)
+}
+
+fn add(document: &mut Value, more: Value) {
+    if let (Value::Object(members), Value::Object(more)) = (document, more) {
+        members.extend(more);
+    }
+}

@@ -1,0 +1,164 @@
+//! `eval`: what the index finds against an exact scan of the same snapshot.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use oubliette::{Filter, MemoryId, Namespace, PageRequest, Query, Result, Scope, Snapshot};
+use serde_json::json;
+
+use crate::arguments::EvalOptions;
+use crate::output::{Done, Output};
+use crate::place::{Access, Place};
+use crate::progress::Progress;
+use crate::search::Queries;
+
+/// Rows that are read at a time.
+const PAGE_ROWS: usize = 1_000;
+/// Two sums of the same products in another order differ by less.
+const ROUNDING: f32 = 1e-5;
+/// Products that are summed apart.
+const LANES: usize = 16;
+
+/// The vectors of every visible memory that a query may find, for a scan that knows no index.
+pub(crate) struct Exact {
+    places: HashMap<MemoryId, usize>,
+    numbers: Vec<f32>,
+    dim: usize,
+}
+
+impl Exact {
+    pub(crate) fn load(
+        snapshot: &Snapshot,
+        namespace: &Namespace,
+        scope: &Scope,
+        filter: Option<&Filter>,
+    ) -> Result<Self> {
+        let mut exact = Exact { places: HashMap::new(), numbers: Vec::new(), dim: 0 };
+        let (scope, filter) = (scope.clone(), filter.cloned());
+        let mut request = PageRequest { scope, filter, limit: PAGE_ROWS, ..PageRequest::default() };
+        loop {
+            let page = snapshot.list(namespace, &request)?;
+            for memory in page.items {
+                let found = snapshot.get(namespace, &memory.id.to_string(), true)?.into_memory();
+                if let Some(vector) = found.and_then(|found| found.vector) {
+                    exact.dim = vector.len();
+                    exact.places.insert(memory.id, exact.places.len());
+                    exact.numbers.extend(vector);
+                }
+            }
+            match page.next {
+                Some(next) => request.cursor = Some(next),
+                None => return Ok(exact),
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The scores of the `k` nearest, best first.
+    fn best(&self, query: &[f32], k: usize) -> Vec<f32> {
+        let rows = self.numbers.chunks_exact(self.dim.max(1));
+        let mut scores: Vec<f32> = rows.map(|row| dot(row, query)).collect();
+        let k = k.min(scores.len());
+        if k > 0 && k < scores.len() {
+            scores.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
+        }
+        scores.truncate(k);
+        scores.sort_unstable_by(|a, b| b.total_cmp(a));
+        scores
+    }
+
+    fn score(&self, id: MemoryId, query: &[f32]) -> Option<f32> {
+        let at = self.places.get(&id)? * self.dim;
+        self.numbers.get(at..at + self.dim).map(|row| dot(row, query))
+    }
+
+    /// The share of the `k` nearest that `found` has, by distance: one as near as the k-th is as good. It is 1
+    /// where there is nothing to find. The time is that of the scan.
+    pub(crate) fn recall(&self, query: &[f32], k: usize, found: &[MemoryId]) -> (f64, u64) {
+        let query = unit(query);
+        let begun = Instant::now();
+        let best = self.best(&query, k);
+        let took_us = micros(begun);
+        let Some(least) = best.last() else { return (1.0, took_us) };
+        let good =
+            found.iter().filter(|id| self.score(**id, &query).is_some_and(|score| score >= least - ROUNDING));
+        (good.count().min(best.len()) as f64 / best.len() as f64, took_us)
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0_f32; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f32>() + rest
+}
+
+fn unit(vector: &[f32]) -> Vec<f32> {
+    let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
+    vector.iter().map(|number| (f64::from(*number) / length) as f32).collect()
+}
+
+fn micros(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The value below which `percent` of the sorted values lie, by the nearest rank.
+pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or_default()
+}
+
+/// `eval`.
+pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
+    let defaults = Query { k: options.k, scope: options.scope.scope()?, ..Query::default() };
+    let defaults = (place.namespace()?, defaults);
+    let mut queries = Queries::open(&options.queries, Some(&options.vectors))?;
+    let database = place.open(Access::Read)?;
+    let snapshot = database.snapshot()?;
+    let mut exact: HashMap<String, Exact> = HashMap::new();
+    let (mut recall, mut took, mut exact_took) = (0.0, Vec::new(), Vec::new());
+    let progress = Progress::new(output, None);
+    while let Some((number, namespace, query)) = queries.next(&defaults)? {
+        let same = format!("{namespace:?} {:?} {:?}", query.scope, query.filter);
+        let exact = match exact.entry(same) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                // The first search of a partition loads it; that is no latency of a query.
+                snapshot.search(&namespace, &query).map_err(|error| error.at_line(number))?;
+                entry.insert(Exact::load(&snapshot, &namespace, &query.scope, query.filter.as_ref())?)
+            }
+        };
+        let begun = Instant::now();
+        let found = snapshot.search(&namespace, &query).map_err(|error| error.at_line(number))?;
+        took.push(micros(begun));
+        let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id).collect();
+        let (share, exact_us) = exact.recall(query.vector.as_deref().unwrap_or_default(), query.k, &ids);
+        recall += share;
+        exact_took.push(exact_us);
+        progress.set(took.len() as u64);
+    }
+    drop(progress);
+    took.sort_unstable();
+    exact_took.sort_unstable();
+    let vectors = database.stats(Some(&defaults.0))?.vectors;
+    let recall = (!took.is_empty()).then(|| recall / took.len() as f64);
+    output.document(&json!({
+        "recall_at_k": recall,
+        "k": options.k,
+        "queries": took.len(),
+        "p50_us": percentile(&took, 50),
+        "p95_us": percentile(&took, 95),
+        "p99_us": percentile(&took, 99),
+        "exact_p50_us": percentile(&exact_took, 50),
+        "live": vectors.live,
+        "dead": vectors.dead,
+    }))
+}

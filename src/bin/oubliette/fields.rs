@@ -1,0 +1,171 @@
+//! Fields as flags: they become a JSON line, so that names, types and errors are those of an import.
+
+use oubliette::exchange::{DraftLine, NpyReader, ParsedLine, parse_line};
+use oubliette::{Error, Patch, Result};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::{AddOptions, FieldOptions, UpdateOptions};
+
+impl FieldOptions {
+    /// The flags that were given, as members of a line.
+    fn members(&self) -> Result<Map<String, Value>> {
+        let mut members = Map::new();
+        let texts = [
+            ("kind", &self.kind),
+            ("tier", &self.tier),
+            ("significance", &self.significance),
+            ("created_at", &self.created_at),
+            ("happened_at", &self.happened_at),
+            ("ttl", &self.ttl),
+            ("valid_from", &self.valid_from),
+            ("valid_to", &self.valid_to),
+            ("channel", &self.channel),
+            ("thread", &self.thread),
+            ("session", &self.session),
+            ("author_kind", &self.author_kind),
+            ("author_id", &self.author_id),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                members.insert(name.to_owned(), json!(text));
+            }
+        }
+        for (name, number) in [("importance", self.importance), ("confidence", self.confidence)] {
+            if let Some(number) = number {
+                members.insert(name.to_owned(), json!(number));
+            }
+        }
+        match self.expires_at.as_deref() {
+            Some("never") => drop(members.insert("expires_at".to_owned(), Value::Null)),
+            Some(at) => drop(members.insert("expires_at".to_owned(), json!(at))),
+            None => {}
+        }
+        if self.pinned {
+            members.insert("pinned".to_owned(), json!(true));
+        }
+        for (name, list) in [("tags", &self.tags), ("categories", &self.categories)] {
+            if !list.is_empty() {
+                members.insert(name.to_owned(), json!(list));
+            }
+        }
+        self.add_relations(&mut members)?;
+        self.add_json(&mut members)?;
+        Ok(members)
+    }
+
+    fn add_relations(&self, members: &mut Map<String, Value>) -> Result<()> {
+        if !self.entities.is_empty() {
+            let entity = |text: &String| match text.split_once('=') {
+                Some((name, role)) => json!({ "name": name, "role": role }),
+                None => json!({ "name": text }),
+            };
+            members.insert("entities".to_owned(), self.entities.iter().map(entity).collect());
+        }
+        if !self.links.is_empty() {
+            let link = |text: &String| match text.split_once('=') {
+                Some((to, relation)) => Ok(json!({ "to": to, "relation": relation })),
+                None => Err(Error::invalid("--link", "must be ID=RELATION", text)),
+            };
+            members.insert("links".to_owned(), self.links.iter().map(link).collect::<Result<_>>()?);
+        }
+        Ok(())
+    }
+
+    fn add_json(&self, members: &mut Map<String, Value>) -> Result<()> {
+        if let Some(metadata) = &self.metadata {
+            members.insert("metadata".to_owned(), read_json("metadata", metadata)?);
+        }
+        for other in &self.others {
+            let (name, value) =
+                other.split_once('=').ok_or_else(|| Error::invalid("--field", "must be NAME=JSON", other))?;
+            if members.insert(name.to_owned(), read_json(name, value)?).is_some() {
+                return Err(Error::invalid(name, "must not be given twice", value));
+            }
+        }
+        if let Some(vector) = &self.vector {
+            members.insert("vector".to_owned(), read_json("vector", vector)?);
+        }
+        Ok(())
+    }
+
+    /// The vector of a file, if one was named.
+    fn vector_of_file(&self) -> Result<Option<Vec<f32>>> {
+        self.vector_file.as_deref().map(first_row).transpose()
+    }
+}
+
+/// The first row of a NumPy file.
+pub(crate) fn first_row(path: &std::path::Path) -> Result<Vec<f32>> {
+    let mut reader = NpyReader::open(path)?;
+    let mut row = Vec::new();
+    if !reader.next_row(&mut row)? {
+        return Err(Error::invalid("vectors", "must have a row", "0 rows"));
+    }
+    Ok(row)
+}
+
+fn read_json(name: &str, text: &str) -> Result<Value> {
+    serde_json::from_str(text).map_err(|why| Error::invalid(name, format!("must be JSON: {why}"), text))
+}
+
+/// The line that flags stand for.
+fn line(members: Map<String, Value>) -> Result<DraftLine> {
+    match parse_line(Value::Object(members).to_string().as_bytes(), false)? {
+        ParsedLine::Draft(line) => Ok(*line),
+        ParsedLine::Memory(_) | ParsedLine::Tombstone(_) => {
+            Err(Error::invalid("--field", "must not be what only an export carries", "id and holders"))
+        }
+    }
+}
+
+/// The draft that was typed.
+pub(crate) fn draft(options: &AddOptions) -> Result<DraftLine> {
+    let mut members = options.fields.members()?;
+    members.insert("text".to_owned(), json!(options.text));
+    for (name, text) in
+        [("key", &options.key), ("agent", &options.agent), ("supersede_mode", &options.supersede_mode)]
+    {
+        if let Some(text) = text {
+            members.insert(name.to_owned(), json!(text));
+        }
+    }
+    if !options.supersedes.is_empty() {
+        members.insert("supersedes".to_owned(), json!(options.supersedes));
+    }
+    let mut line = line(members)?;
+    if let Some(vector) = options.fields.vector_of_file()? {
+        line.draft.vector = Some(vector);
+    }
+    Ok(line)
+}
+
+/// The changes that were typed.
+pub(crate) fn patch(options: &UpdateOptions) -> Result<Patch> {
+    let mut members = options.fields.members()?;
+    for name in &options.clear {
+        let value = if matches!(name.as_str(), "tags" | "categories" | "entities" | "links") {
+            json!([])
+        } else {
+            Value::Null
+        };
+        members.insert(name.clone(), value);
+    }
+    for name in ["key", "agent", "namespace", "supersedes", "supersede_mode", "sources"] {
+        if let Some(value) = members.get(name) {
+            return Err(Error::invalid(name, "can't be changed", value));
+        }
+    }
+    // A line must have a text; a patch need not.
+    members.insert("text".to_owned(), json!(options.text.as_deref().unwrap_or("-")));
+    let draft = line(members)?.draft;
+    Ok(Patch {
+        text: options.text.clone(),
+        vector: options.fields.vector_of_file()?.or(draft.vector),
+        fields: draft.fields,
+        expiry: draft.expiry,
+        tags: draft.tags,
+        categories: draft.categories,
+        entities: draft.entities,
+        links: draft.links,
+    })
+}

@@ -1,0 +1,77 @@
+//! Commands that forget.
+
+use std::path::Path;
+
+use oubliette::exchange::LineReader;
+use oubliette::{Error, Filter, Forget, Result};
+use serde_json::{Value, json};
+
+use crate::answers;
+use crate::arguments::ForgetOptions;
+use crate::output::{Done, Output};
+use crate::place::{Access, Place, named};
+use crate::write;
+
+/// `forget`.
+pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Done {
+    let (namespace, scope) = (place.namespace()?, options.scope.scope()?);
+    let what = match (&options.tag, &options.filter) {
+        (Some(tag), _) => Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned },
+        (None, Some(filter)) => Forget::Filter { filter: Filter::parse(filter)?, scope },
+        (None, None) => {
+            let names = match &options.keys {
+                Some(file) => names_of(file)?,
+                None => options.names.clone(),
+            };
+            Forget::Names { names, keep_history: options.keep_history, also_merged: true }
+        }
+    };
+    let database = place.open(Access::Write)?;
+    let done = database.forget(&namespace, what)?;
+    let mut document = answers::forgotten(&done);
+    if options.erase {
+        let report = database.compact()?;
+        if let (Value::Object(members), Value::Object(more)) = (&mut document, answers::compaction(&report)) {
+            members.extend(more);
+        }
+    }
+    database.close()?;
+    output.document(&document)
+}
+
+/// Ids or keys, one a line.
+fn names_of(path: &Path) -> Result<Vec<String>> {
+    let mut lines = LineReader::new(write::read(path)?, path);
+    let mut names = Vec::new();
+    while let Some((number, line)) = lines.next_line()? {
+        let name = std::str::from_utf8(line);
+        let name = name.map_err(|why| {
+            Error::invalid("name", "must be UTF-8", format!("byte {}", why.valid_up_to())).at_line(number)
+        })?;
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+/// `undo`.
+pub(crate) fn undo(run: &str, place: &Place, output: Output) -> Done {
+    let (namespace, run) = (place.namespace()?, named("run", run.parse())?);
+    let database = place.open(Access::Write)?;
+    let undone = database.undo(&namespace, run)?;
+    database.close()?;
+    output.document(&json!({
+        "restored": undone.restored,
+        "removed": undone.removed,
+        "detached": undone.detached,
+        "lost": undone.lost,
+    }))
+}
+
+/// `namespace drop`.
+pub(crate) fn drop(name: &str, place: &Place, output: Output) -> Done {
+    let namespace = name.parse()?;
+    let database = place.open(Access::Write)?;
+    let dropped = database.drop_namespace(&namespace)?;
+    database.close()?;
+    output.document(&json!({ "namespace": namespace, "dropped": dropped }))
+}

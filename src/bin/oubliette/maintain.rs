@@ -1,0 +1,176 @@
+//! Commands about the whole file.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use clap::CommandFactory;
+use oubliette::exchange::{
+    Export, ExportReport, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
+};
+use oubliette::{CheckOptions, ErasedProbe, Error, Result, Snapshot};
+use serde_json::{Value, json};
+
+use crate::answers;
+use crate::arguments::{self, Arguments, ExportOptions};
+use crate::output::{self, Done, Failure, Output};
+use crate::place::{Access, Place, policy_text};
+use crate::write;
+
+/// `init`.
+pub(crate) fn init(dim: Option<usize>, place: &Place, output: Output) -> Done {
+    let database = place.open_with(Access::Create, |builder| match dim {
+        Some(dim) => builder.dimensions(dim),
+        None => builder,
+    })?;
+    let document = json!({
+        "path": database.path().display().to_string(),
+        "format": database.format(),
+        "dim": database.dimensions()?,
+        "embedder": null,
+    });
+    database.close()?;
+    output.document(&document)
+}
+
+/// `namespace list`.
+pub(crate) fn namespaces(place: &Place, output: Output) -> Done {
+    let database = place.open_best()?;
+    let by_namespace = database.stats(None)?.by_namespace;
+    let list = database.namespaces()?.into_iter().map(|name| {
+        let live = by_namespace.get(name.as_str()).copied().unwrap_or_default();
+        (name, live)
+    });
+    if output.json {
+        let list: Vec<Value> = list.map(|(name, live)| json!({ "namespace": name, "live": live })).collect();
+        return output.document(&json!({ "namespaces": list }));
+    }
+    output::table(&["namespace", "live"], list.map(|(name, live)| vec![name.to_string(), live.to_string()]))
+}
+
+/// `check`.
+pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Output) -> Done {
+    let erased = options.erased.as_deref().map(probes).transpose()?.unwrap_or_default();
+    let database = place.open(Access::Read)?;
+    let report = database.check(&CheckOptions { deep: options.deep, erased })?;
+    if output.json {
+        output.document(&json!({
+            "ok": report.ok, "findings": report.findings, "more": report.more, "checked": report.checked,
+        }))?;
+    } else if report.ok {
+        output::line(&format!("{} rows checked, everything is as it must be", report.checked))?;
+    } else {
+        let rows = report.findings.iter().map(|finding| {
+            vec![finding.code.to_owned(), finding.table.to_owned(), finding.key.clone(), finding.what.clone()]
+        });
+        output::table(&["finding", "table", "key", "what"], rows)?;
+    }
+    if report.ok { Ok(()) } else { Err(Failure::Findings) }
+}
+
+/// What must be left nowhere, by the lines of an export; its tombstones tell of nothing.
+fn probes(path: &Path) -> Result<Vec<ErasedProbe>> {
+    let mut lines = LineReader::new(write::read(path)?, path);
+    let mut probes = Vec::new();
+    while let Some((number, text)) = lines.next_line()? {
+        match parse_line(text, true).map_err(|error| error.at_line(number))? {
+            ParsedLine::Memory(memory) => {
+                let memory = *memory;
+                probes.push(ErasedProbe { text: memory.text, vector: memory.vector, keys: memory.keys });
+            }
+            ParsedLine::Draft(line) => {
+                let draft = line.draft;
+                let keys = draft.key.into_iter().collect();
+                probes.push(ErasedProbe { text: draft.text, vector: draft.vector, keys });
+            }
+            ParsedLine::Tombstone(_) => {}
+        }
+    }
+    Ok(probes)
+}
+
+/// `export`.
+pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> Done {
+    let database = place.open(Access::Read)?;
+    let namespaces = match options.all_namespaces {
+        true => database.namespaces()?,
+        false => vec![place.namespace()?],
+    };
+    let export = Export { namespaces, all_states: options.all_states };
+    let (snapshot, dim) = (database.snapshot()?, database.dimensions()?);
+    if options.file == Path::new("-") {
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        export_to(&export, options, &snapshot, dim, (&mut out, Path::new("standard output")))?;
+        return Ok(());
+    }
+    let mut target = Target::create(&options.file)?;
+    let report = export_to(&export, options, &snapshot, dim, (&mut target, &options.file))?;
+    target.finish()?;
+    let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
+    output.document(&json!({
+        "exported": report.memories + report.tombstones,
+        "memories": report.memories,
+        "tombstones": report.tombstones,
+        "vectors": report.vectors,
+        "bytes": bytes,
+    }))
+}
+
+fn export_to(
+    export: &Export,
+    options: &ExportOptions,
+    snapshot: &Snapshot,
+    dim: Option<usize>,
+    (out, path): (&mut dyn std::io::Write, &Path),
+) -> Result<ExportReport> {
+    let Some(npy) = &options.vectors else {
+        let vectors = if options.no_vectors { VectorsTo::Nowhere } else { VectorsTo::Lines };
+        return export.write::<Cursor<Vec<u8>>>(snapshot, out, path, vectors);
+    };
+    let dim =
+        dim.ok_or_else(|| Error::invalid("vectors", "must not be asked of a file without any", "none"))?;
+    let mut writer = NpyWriter::new(Target::create(npy)?, dim, npy)?;
+    let report = export.write(snapshot, out, path, VectorsTo::Npy(&mut writer, dim))?;
+    writer.finish()?.finish()?;
+    Ok(report)
+}
+
+/// `backup`.
+pub(crate) fn backup(file: &Path, place: &Place, output: Output) -> Done {
+    output.document(&answers::compaction(&place.open(Access::Read)?.backup(file)?))
+}
+
+/// `compact`.
+pub(crate) fn compact(place: &Place, output: Output) -> Done {
+    let database = place.open(Access::Write)?;
+    let report = database.compact()?;
+    database.close()?;
+    output.document(&answers::compaction(&report))
+}
+
+/// `policy show`.
+pub(crate) fn show_policy(place: &Place, output: Output) -> Done {
+    let (policy, version) = place.open(Access::Read)?.policy();
+    if !output.json {
+        return output::bytes(policy.to_toml()?.as_bytes());
+    }
+    let entries: serde_json::Map<String, Value> = policy.entries().into_iter().collect();
+    output.document(&json!({ "number": version.number, "hash": version.hash.to_string(), "policy": entries }))
+}
+
+/// `policy set`.
+pub(crate) fn set_policy(file: &Path, place: &Place, output: Output) -> Done {
+    let (text, syntax) = policy_text(file)?;
+    // Refused before a database is made for it.
+    oubliette::policy::Policy::parse(&text, syntax)?;
+    let database = place.open(Access::Create)?;
+    let version = database.set_policy(&text, syntax)?;
+    database.close()?;
+    output.document(&json!({ "number": version.number, "hash": version.hash.to_string() }))
+}
+
+/// `completions`.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Done {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "oubliette", &mut script);
+    output::bytes(&script)
+}

@@ -1,0 +1,166 @@
+//! What is shown: documents, tables, errors.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use comfy_table::{ContentArrangement, Table, presets};
+use oubliette::Error;
+use serde_json::{Map, Value, json};
+
+/// The end of a command.
+pub(crate) type Done = Result<(), Failure>;
+
+/// Why a command did not do what it was told.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The database or a file refused.
+    Error(Error),
+    /// The same, with what a caller may need to go on.
+    Partly(Error, Map<String, Value>),
+    /// Something was typed that makes no sense.
+    Usage(String),
+    /// Nobody reads standard output any more.
+    Pipe,
+    /// `check` found something and has shown it.
+    Findings,
+    /// A bug of ours.
+    Bug(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => Failure::Pipe,
+            error => Failure::Error(error),
+        }
+    }
+}
+
+/// An error of standard output.
+pub(crate) fn unwritable(source: std::io::Error) -> Failure {
+    Error::Io { action: "write", path: PathBuf::from("standard output"), source }.into()
+}
+
+/// Shows a failure on standard error, and gives the exit code.
+pub(crate) fn report(failure: &Failure, json: bool) -> ExitCode {
+    let none = Map::new();
+    let (kind, message, hint, more, code) = match failure {
+        Failure::Pipe => return ExitCode::SUCCESS,
+        Failure::Findings => return ExitCode::from(3),
+        Failure::Error(error) => (error.kind().to_string(), error.to_string(), error.hint(), &none, 1),
+        Failure::Partly(error, more) => (error.kind().to_string(), error.to_string(), error.hint(), more, 1),
+        Failure::Usage(text) => {
+            let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
+            ("Usage".to_owned(), text.to_owned(), "see --help", &none, 2)
+        }
+        Failure::Bug(text) => (
+            "Bug".to_owned(),
+            format!("internal error: {text}"),
+            "please report it with what you typed",
+            &none,
+            1,
+        ),
+    };
+    let shown = if json {
+        let mut error = json!({ "kind": kind, "message": message, "hint": hint });
+        if let Value::Object(members) = &mut error {
+            members.extend(more.clone());
+        }
+        json!({ "error": error }).to_string()
+    } else {
+        let more: String = more.iter().map(|(name, value)| format!("\n{name}: {}", plain(value))).collect();
+        format!("error: {}\nhint: {hint}{more}", printable(&message))
+    };
+    // Where not even standard error can be written to, the exit code has to do.
+    let _ = writeln!(std::io::stderr(), "{shown}");
+    ExitCode::from(code)
+}
+
+/// How answers are shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}
+
+impl Output {
+    /// One document: as JSON, or its members as a table.
+    pub(crate) fn document(self, document: &Value) -> Done {
+        if self.json {
+            return line(&document.to_string());
+        }
+        let mut rows = Vec::new();
+        flatten("", document, &mut rows);
+        table(&[], rows.into_iter().map(|(name, value)| vec![name, value]))
+    }
+
+    /// A remark for people.
+    pub(crate) fn remark(self, text: &str) {
+        if !self.json && !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{}", printable(text));
+        }
+    }
+}
+
+/// One line on standard output.
+pub(crate) fn line(text: &str) -> Done {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(unwritable)
+}
+
+/// Bytes on standard output, as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> Done {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(unwritable)
+}
+
+/// A table for people, with a line of names or without.
+pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    if !names.is_empty() {
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
+    }
+    for row in rows {
+        table.add_row(row.iter().map(|cell| printable(cell)));
+    }
+    line(&table.to_string())
+}
+
+/// The members of a document with their values, those of objects in objects by their path.
+fn flatten(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (name, value) in members {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                flatten(&path, value, rows);
+            }
+        }
+        value => rows.push((path.to_owned(), plain(value))),
+    }
+}
+
+/// A value for people: a text without quotes.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".to_owned(),
+        value => value.to_string(),
+    }
+}
+
+/// A text that can't move the cursor: stored texts come from anywhere.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+}
+
+/// The beginning of a text, on one line.
+pub(crate) fn short(text: &str, chars: usize) -> String {
+    let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((at, _)) = words.char_indices().nth(chars) {
+        words.truncate(at);
+        words.push('…');
+    }
+    words
+}

@@ -1,0 +1,175 @@
+//! `search`: one query, or many.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use oubliette::exchange::{LineReader, NpyReader};
+use oubliette::{Database, Error, Filter, MemoryId, Namespace, Query, Result, Scope, Snapshot};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::answers;
+use crate::arguments::{Mode, SearchOptions};
+use crate::fields;
+use crate::output::{self, Done, Failure, Output, short, unwritable};
+use crate::place::{Access, Place};
+use crate::write;
+
+/// Bytes of text that count as a token.
+const TOKEN_BYTES: usize = 4;
+
+/// `search`.
+pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
+    if let Some(queries) = &options.queries {
+        return many(queries, options, place);
+    }
+    let vector = options.vector_file.as_deref().map(fields::first_row).transpose()?;
+    if options.text.is_none() && vector.is_none() {
+        return Err(Failure::Usage("search needs TEXT, --vector-file or --queries".to_owned()));
+    }
+    let query = Query {
+        vector: vector.filter(|_| options.mode != Mode::Text),
+        text: options.text.clone(),
+        k: options.k,
+        scope: options.scope.scope()?,
+        filter: options.filter.as_deref().map(Filter::parse).transpose()?,
+    };
+    let namespace = place.namespace()?;
+    let snapshot = place.open(Access::Read)?.snapshot()?;
+    let begun = Instant::now();
+    let found = snapshot.search(&namespace, &query)?;
+    let took_us = micros(begun);
+    let (mut hits, mut tokens) = (Vec::new(), 0_usize);
+    for hit in found.hits {
+        let text = snapshot.text(&namespace, hit.id)?.unwrap_or_default();
+        tokens += text.len().div_ceil(TOKEN_BYTES);
+        if options.max_tokens.is_some_and(|max| tokens > max) {
+            break;
+        }
+        let key = snapshot.keys_of(&namespace, hit.id)?.into_iter().next();
+        hits.push((hit, key, text));
+    }
+    let plan = answers::plan(&found.plan);
+    if output.json {
+        let hit = |(hit, key, text): &(oubliette::Hit, Option<String>, String)| {
+            json!({
+                "id": hit.id, "key": key, "score": hit.score, "text": text, "signals": { "vector": hit.score },
+            })
+        };
+        let hits: Vec<Value> = hits.iter().map(hit).collect();
+        return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
+    }
+    let rows = hits.iter().map(|(hit, key, text)| {
+        vec![format!("{:.4}", hit.score), name(key.clone(), hit.id), short(text, 70)]
+    });
+    output::table(&["score", "memory", "text"], rows)?;
+    if options.explain {
+        output.document(&json!({ "plan": plan, "took_us": took_us }))?;
+    }
+    Ok(())
+}
+
+/// A key, or the id where there is none.
+fn name(key: Option<String>, id: MemoryId) -> String {
+    key.unwrap_or_else(|| id.to_string())
+}
+
+fn micros(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A line of a file of queries; members that mean nothing to a search are the caller's own.
+#[derive(Debug, Deserialize)]
+struct QueryLine {
+    query: Option<String>,
+    namespace: Option<String>,
+    filter: Option<Value>,
+    agent: Option<String>,
+    k: Option<usize>,
+}
+
+/// Reads queries, with their vectors by row.
+pub(crate) struct Queries {
+    lines: LineReader<Box<dyn std::io::BufRead>>,
+    vectors: Option<NpyReader<std::io::BufReader<std::fs::File>>>,
+}
+
+impl Queries {
+    pub(crate) fn open(queries: &Path, vectors: Option<&Path>) -> Result<Self> {
+        let lines = LineReader::new(write::read(queries)?, queries);
+        Ok(Queries { lines, vectors: vectors.map(NpyReader::open).transpose()? })
+    }
+
+    /// The next query; what its line does not say is as in `defaults`.
+    pub(crate) fn next(&mut self, defaults: &(Namespace, Query)) -> Result<Option<(u64, Namespace, Query)>> {
+        let Some((number, text)) = self.lines.next_line()? else {
+            return match &self.vectors {
+                Some(vectors) if vectors.position() < vectors.rows() => {
+                    let shown = format!("{} rows for {} lines", vectors.rows(), vectors.position());
+                    Err(Error::invalid("vectors", "must have as many rows as there are lines", shown))
+                }
+                _ => Ok(None),
+            };
+        };
+        let read = read_line(text, defaults);
+        let (namespace, mut query) = read.map_err(|error| error.at_line(number))?;
+        if let Some(vectors) = &mut self.vectors {
+            let mut row = Vec::new();
+            if !vectors.next_row(&mut row)? {
+                let shown = format!("{} rows", vectors.rows());
+                return Err(Error::invalid("vectors", "must have a row for each line", shown).at_line(number));
+            }
+            query.vector = Some(row);
+        }
+        Ok(Some((number, namespace, query)))
+    }
+}
+
+fn read_line(text: &[u8], defaults: &(Namespace, Query)) -> Result<(Namespace, Query)> {
+    let line: QueryLine = serde_json::from_slice(text).map_err(|why| {
+        Error::invalid("line", format!("must be a query: {why}"), String::from_utf8_lossy(text))
+    })?;
+    let (namespace, mut query) = defaults.clone();
+    query.text = line.query;
+    query.k = line.k.unwrap_or(query.k);
+    if let Some(filter) = &line.filter {
+        query.filter = Some(Filter::from_json(filter)?);
+    }
+    if let Some(agent) = &line.agent {
+        query.scope = Scope::agent(agent)?;
+    }
+    Ok((line.namespace.map_or(Ok(namespace), |name| name.parse())?, query))
+}
+
+/// Many queries: a line each, in order.
+fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
+    let defaults = Query {
+        k: options.k,
+        scope: options.scope.scope()?,
+        filter: options.filter.as_deref().map(Filter::parse).transpose()?,
+        ..Query::default()
+    };
+    let defaults = (place.namespace()?, defaults);
+    let mut queries = Queries::open(queries, options.vectors.as_deref())?;
+    let database: Database = place.open(Access::Read)?;
+    let snapshot = database.snapshot()?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    while let Some((number, namespace, query)) = queries.next(&defaults)? {
+        let answer = answer(&snapshot, &namespace, &query).map_err(|error| error.at_line(number))?;
+        writeln!(out, "{answer}").map_err(unwritable)?;
+    }
+    out.flush().map_err(unwritable)
+}
+
+fn answer(snapshot: &Snapshot, namespace: &Namespace, query: &Query) -> Result<Value> {
+    let begun = Instant::now();
+    let found = snapshot.search(namespace, query)?;
+    let took_us = micros(begun);
+    let mut keys = Vec::new();
+    for hit in &found.hits {
+        keys.push(name(snapshot.keys_of(namespace, hit.id)?.into_iter().next(), hit.id));
+    }
+    let scores: Vec<f32> = found.hits.iter().map(|hit| hit.score).collect();
+    Ok(json!({ "keys": keys, "scores": scores, "took_us": took_us }))
+}

@@ -1,0 +1,282 @@
+//! Commands that write memories.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+use oubliette::exchange::{
+    Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
+};
+use oubliette::{
+    Database, Draft, Error, Kept, Namespace, Outcome, Result, RunId, SupersedeMode, Time, WriteOptions,
+};
+use serde_json::{Map, Value, json};
+
+use crate::answers;
+use crate::arguments::{AddOptions, FormatName, ImportOptions, SupersedeOptions, UpdateOptions};
+use crate::fields;
+use crate::output::{self, Done, Failure, Output};
+use crate::place::{Access, Place, named};
+use crate::progress::Progress;
+
+/// `add`.
+pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
+    let how = WriteOptions { run: None, no_dedup: options.no_dedup };
+    let namespace = place.namespace()?;
+    if options.text == "-" {
+        return add_lines(&place.open(Access::Create)?, &namespace, &how);
+    }
+    let line = fields::draft(options)?;
+    line.warnings.iter().for_each(|warning| output.remark(warning));
+    let database = place.open(Access::Create)?;
+    let outcome = add_one(&database, &namespace, line.draft, &how)?;
+    database.close()?;
+    output.document(&answers::outcome(&namespace, &outcome))
+}
+
+fn add_one(database: &Database, namespace: &Namespace, draft: Draft, how: &WriteOptions) -> Result<Outcome> {
+    let mut outcomes = database.add_all(namespace, vec![draft], how)?;
+    outcomes.pop().ok_or(Error::Closed)
+}
+
+/// One answer line for each line of standard input, each written before the next is read.
+fn add_lines(database: &Database, namespace: &Namespace, how: &WriteOptions) -> Done {
+    let mut lines = LineReader::new(std::io::stdin().lock(), "standard input");
+    while let Some((number, text)) = lines.next_line()? {
+        let answer = parse_line(text, false).and_then(|line| add_line(database, namespace, line, how));
+        output::line(&answer.map_err(|error| error.at_line(number))?.to_string())?;
+    }
+    Ok(())
+}
+
+fn add_line(
+    database: &Database,
+    namespace: &Namespace,
+    line: ParsedLine,
+    how: &WriteOptions,
+) -> Result<Value> {
+    let (namespace, kept) = match line {
+        ParsedLine::Draft(line) => {
+            let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
+            let outcome = add_one(database, &namespace, line.draft, how)?;
+            return Ok(answers::outcome(&namespace, &outcome));
+        }
+        ParsedLine::Memory(memory) => (memory.namespace.clone(), Kept::Memory(memory)),
+        ParsedLine::Tombstone(line) => {
+            (line.namespace.unwrap_or_else(|| namespace.clone()), Kept::Tombstone(line.tombstone))
+        }
+    };
+    let outcome = database.recreate(&namespace, vec![kept])?.pop().flatten();
+    Ok(outcome.map_or_else(|| json!({ "tombstone": true }), |outcome| answers::outcome(&namespace, &outcome)))
+}
+
+/// What `import` tells while it works.
+struct Watch<'a> {
+    output: Output,
+    progress: &'a Progress,
+    decisions: Option<&'a mut Target>,
+    runs: Vec<(Namespace, RunId)>,
+}
+
+impl Observer for Watch<'_> {
+    fn started(&mut self, namespace: &Namespace, run: RunId) -> Result<()> {
+        self.runs.push((namespace.clone(), run));
+        Ok(())
+    }
+
+    fn decided(&mut self, line: u64, namespace: &Namespace, outcome: &Outcome) -> Result<()> {
+        let Some(file) = &mut self.decisions else { return Ok(()) };
+        let mut document = answers::outcome(namespace, outcome);
+        if let Value::Object(members) = &mut document {
+            members.insert("line".to_owned(), json!(line));
+        }
+        let written = writeln!(file, "{document}");
+        written.map_err(|source| Error::Io { action: "write", path: file.path().to_owned(), source })
+    }
+
+    fn bad(&mut self, error: &Error) {
+        let text = if self.output.json {
+            let kind = error.kind().to_string();
+            json!({ "bad": { "kind": kind, "message": error.to_string() } }).to_string()
+        } else {
+            format!("left out: {}", output::printable(&error.to_string()))
+        };
+        if !self.output.quiet {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    fn warned(&mut self, line: u64, warning: &str) {
+        self.output.remark(&format!("line {line}: {warning}"));
+    }
+
+    fn progress(&mut self, read: u64) {
+        self.progress.set(read);
+    }
+}
+
+/// `import`.
+pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> Done {
+    let format = match options.format {
+        FormatName::Oubliette => Format::Oubliette,
+        FormatName::ServerMemory => Format::ServerMemory,
+        FormatName::Mem0 => Format::Mem0,
+    };
+    let tag =
+        (format != Format::Oubliette).then(|| format!("import:{}:{}", format.as_str(), place.now().day()));
+    let import = Import {
+        namespace: place.namespace()?,
+        lenient: options.lenient,
+        batch_rows: options.batch,
+        no_dedup: options.no_dedup,
+        skip_bad: options.skip_bad,
+        format,
+        tag,
+    };
+    let vectors = options.vectors.as_deref().map(NpyReader::open).transpose()?;
+    let total = count(&options.file)?;
+    if let (Some(vectors), Some(lines)) = (&vectors, total)
+        && vectors.rows() != lines
+    {
+        // Found before anything is written.
+        let shown = format!("{} rows for {lines} lines", vectors.rows());
+        return Err(Error::invalid("vectors", "must have as many rows as there are lines", shown).into());
+    }
+    let lines = LineReader::new(read(&options.file)?, &options.file);
+    let mut decisions = options.decisions.as_deref().map(Target::create).transpose()?;
+    let database = place.open(Access::Create)?;
+    let progress = Progress::new(output, total);
+    let mut watch = Watch { output, progress: &progress, decisions: decisions.as_mut(), runs: Vec::new() };
+    let done = import.run_with_vectors(&database, lines, vectors, &mut watch);
+    let runs = std::mem::take(&mut watch.runs);
+    let report = done.map_err(|error| partly(error, &runs))?;
+    let seconds = progress.seconds();
+    drop(progress);
+    decisions.map_or(Ok(()), Target::finish)?;
+    database.close()?;
+    output.document(&report_json(&report, seconds))
+}
+
+/// An import that ended early: what its first batches wrote is there, and can be taken back.
+fn partly(error: Error, runs: &[(Namespace, RunId)]) -> Failure {
+    if runs.is_empty()
+        || matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
+    {
+        return error.into();
+    }
+    Failure::Partly(error, runs_json(runs))
+}
+
+fn runs_json(runs: &[(Namespace, RunId)]) -> Map<String, Value> {
+    let mut members = Map::new();
+    members.insert("run".to_owned(), json!(runs.first().map(|(_, run)| run)));
+    if runs.len() > 1 {
+        let run = |(namespace, run): &(Namespace, RunId)| json!({ "namespace": namespace, "run": run });
+        members.insert("runs".to_owned(), runs.iter().map(run).collect());
+    }
+    members
+}
+
+fn report_json(report: &ImportReport, seconds: f64) -> Value {
+    let mut members = runs_json(&report.runs);
+    let counts = [
+        ("read", report.read),
+        ("stored", report.stored),
+        ("unchanged", report.unchanged),
+        ("updated", report.updated),
+        ("reinforced", report.reinforced),
+        ("revised", report.revised),
+        // Decisions that no rule of this version makes.
+        ("aggregated", 0),
+        ("ignored", 0),
+        ("routed", 0),
+        ("consolidated", 0),
+        ("tombstones", report.tombstones),
+        ("bad", report.bad),
+        ("warnings", report.warnings),
+    ];
+    members.extend(counts.map(|(name, count)| (name.to_owned(), json!(count))));
+    members.insert("seconds".to_owned(), json!((seconds * 1_000.0).round() / 1_000.0));
+    Value::Object(members)
+}
+
+/// A file, or standard input.
+pub(crate) fn read(path: &Path) -> Result<Box<dyn BufRead>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdin().lock()));
+    }
+    let file =
+        File::open(path).map_err(|source| Error::Io { action: "open", path: path.to_owned(), source })?;
+    Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
+}
+
+/// The lines of a file; none of what can be read only once.
+fn count(path: &Path) -> Result<Option<u64>> {
+    if path == Path::new("-") || !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return Ok(None);
+    }
+    LineReader::new(read(path)?, path).count_lines().map(Some)
+}
+
+/// `update`.
+pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output) -> Done {
+    let (namespace, patch) = (place.namespace()?, fields::patch(options)?);
+    let database = place.open(Access::Write)?;
+    let outcome = database.update(&namespace, &options.name, patch)?;
+    database.close()?;
+    output.document(&answers::outcome(&namespace, &outcome))
+}
+
+/// `pin` and `unpin`.
+pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    let database = place.open(Access::Write)?;
+    let outcome = database.pin(&namespace, name, pinned)?;
+    database.close()?;
+    output.document(&answers::outcome(&namespace, &outcome))
+}
+
+/// `supersede`.
+pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    let mode: SupersedeMode = named("--mode", options.mode.parse())?;
+    let at: Option<Time> = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
+    let database = place.open(Access::Write)?;
+    let document = match (&options.with, &options.with_text) {
+        (Some(new), _) => {
+            database.supersede(&namespace, &options.old, new, mode, at)?;
+            shown(&database, &namespace, new)?
+        }
+        (None, text) => {
+            let draft = Draft::new(text.as_deref().unwrap_or_default());
+            let outcome = database.batch(|batch| {
+                let outcome = batch.add(&namespace, draft.clone())?;
+                batch.supersede(&namespace, &options.old, &outcome.id.to_string(), mode, at)?;
+                Ok(outcome)
+            })?;
+            answers::outcome(&namespace, &outcome)
+        }
+    };
+    database.close()?;
+    output.document(&document)
+}
+
+/// `restore`.
+pub(crate) fn restore(name: &str, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    let database = place.open(Access::Write)?;
+    let report = database.restore(&namespace, name)?;
+    let mut document = shown(&database, &namespace, &report.id.to_string())?;
+    if let Value::Object(members) = &mut document {
+        members.insert("keys_taken".to_owned(), json!(report.keys_taken));
+    }
+    database.close()?;
+    output.document(&document)
+}
+
+/// A memory as a document.
+fn shown(database: &Database, namespace: &Namespace, name: &str) -> Result<Value> {
+    let got = database.get(namespace, name, false)?;
+    serde_json::from_str(&answers::got_text(namespace, &got, false))
+        .map_err(|why| Error::invalid("memory", "must be JSON", why))
+}

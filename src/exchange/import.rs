@@ -1,0 +1,474 @@
+//! Memories of a file into a database, batch by batch, each whole or not at all.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+
+use crate::engine::{Database, Kept, WriteOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exchange::adapters;
+use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
+use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX};
+use crate::model::{CheckedDraft, Decision, Draft, Namespace, Outcome, RunId};
+
+/// How the file of an import is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// One memory a line, as [`parse_line`](crate::exchange::parse_line) reads it.
+    #[default]
+    Oubliette,
+    /// The file of the knowledge-graph server `server-memory`.
+    ServerMemory,
+    /// The answer of mem0's `get_all`, one document.
+    Mem0,
+}
+
+impl Format {
+    /// Its name on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Format::Oubliette => "oubliette",
+            Format::ServerMemory => "server-memory",
+            Format::Mem0 => "mem0",
+        }
+    }
+}
+
+/// Who watches an import. Every method has a default that does nothing; `()` watches nothing.
+pub trait Observer {
+    /// The import of a namespace begins: its writes can be taken back by `run`.
+    ///
+    /// # Errors
+    /// What is returned ends the import.
+    fn started(&mut self, _namespace: &Namespace, _run: RunId) -> Result<()> {
+        Ok(())
+    }
+
+    /// A batch was committed and this became of its line `line`.
+    ///
+    /// # Errors
+    /// What is returned ends the import.
+    fn decided(&mut self, _line: u64, _namespace: &Namespace, _outcome: &Outcome) -> Result<()> {
+        Ok(())
+    }
+
+    /// A bad line was left out.
+    fn bad(&mut self, _error: &Error) {}
+
+    /// Something in a line was read otherwise than it stands there.
+    fn warned(&mut self, _line: u64, _warning: &str) {}
+
+    /// So many lines were read and written, or left out.
+    fn progress(&mut self, _read: u64) {}
+}
+
+impl Observer for () {}
+
+/// An import.
+///
+/// ```
+/// use oubliette::exchange::{Import, LineReader};
+/// # let folder = tempfile::tempdir()?;
+/// let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+/// let lines = br#"{"key":"a","text":"Ann prefers tea"}
+/// {"key":"b","text":"Bob prefers coffee"}"#;
+/// let report = Import::default().run(&db, LineReader::new(lines.as_slice(), "lines"), &mut ())?;
+/// assert_eq!((report.read, report.stored), (2, 2));
+/// let again = Import::default().run(&db, LineReader::new(lines.as_slice(), "lines"), &mut ())?;
+/// assert_eq!((again.stored, again.unchanged), (0, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// Where lines go that name no namespace.
+    pub namespace: Namespace,
+    /// Move unknown members of a line into the metadata.
+    pub lenient: bool,
+    /// Rows of one batch: 1 to 100,000; 1,000 by default.
+    pub batch_rows: usize,
+    /// Store byte-equal content as rows of their own. Keys still decide.
+    pub no_dedup: bool,
+    /// Leave bad lines out and go on, instead of giving up their batch and the rest.
+    pub skip_bad: bool,
+    /// How the file is written.
+    pub format: Format,
+    /// A tag for every memory to be; rows of an export are put back as they were.
+    pub tag: Option<String>,
+}
+
+impl Default for Import {
+    fn default() -> Self {
+        Import {
+            namespace: Namespace::default(),
+            lenient: false,
+            batch_rows: 1_000,
+            no_dedup: false,
+            skip_bad: false,
+            format: Format::default(),
+            tag: None,
+        }
+    }
+}
+
+/// What became of the lines of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportReport {
+    /// The runs, by namespace in the order of their first line: `undo` takes them back.
+    pub runs: Vec<(Namespace, RunId)>,
+    /// Memories and tombstones read, bad ones included.
+    pub read: u64,
+    /// Memories of their own.
+    pub stored: u64,
+    /// The same writes again.
+    pub unchanged: u64,
+    /// Memories of which fields changed.
+    pub updated: u64,
+    /// Writes that memories with the same content stand for as well.
+    pub reinforced: u64,
+    /// New content under old keys.
+    pub revised: u64,
+    /// Tombstones of an export put back.
+    pub tombstones: u64,
+    /// Lines left out.
+    pub bad: u64,
+    /// Values that were read otherwise than they stand there.
+    pub warnings: u64,
+}
+
+impl Import {
+    /// Imports lines whose vectors, if any, stand in them.
+    ///
+    /// # Errors
+    /// As [`Import::run_with_vectors`].
+    pub fn run<L: BufRead>(
+        &self,
+        database: &Database,
+        lines: LineReader<L>,
+        observer: &mut dyn Observer,
+    ) -> Result<ImportReport> {
+        self.run_with_vectors::<L, std::io::Empty>(database, lines, None, observer)
+    }
+
+    /// Imports lines; row i of `vectors` belongs to the i-th of them. Consecutive lines of one namespace share
+    /// batches, and a batch is written whole or not at all. A line of an export is put back as it was (MODEL-48).
+    ///
+    /// # Errors
+    /// - `Invalid`, `NotFound`, `KeyInOtherPartition` or `Conflict` of a line, with its number in the file: of its
+    ///   batch nothing is written, the batches before it stay. With [`Import::skip_bad`] such a line is left out.
+    /// - `Invalid` for a batch size outside 1 to 100,000, and for vectors beside the file of another tool.
+    /// - `Invalid` for rows of `vectors` that end before the lines, or after them.
+    /// - Errors of the files and of the database.
+    pub fn run_with_vectors<L: BufRead, V: Read>(
+        &self,
+        database: &Database,
+        lines: LineReader<L>,
+        vectors: Option<NpyReader<V>>,
+        observer: &mut dyn Observer,
+    ) -> Result<ImportReport> {
+        if !(1..=BATCH_ROWS_MAX).contains(&self.batch_rows) {
+            return Err(Error::invalid("batch", format!("must be 1 to {BATCH_ROWS_MAX}"), self.batch_rows));
+        }
+        if self.format != Format::Oubliette && vectors.is_some() {
+            let why = "must not stand beside the file of another tool";
+            return Err(Error::invalid("vectors", why, self.format.as_str()));
+        }
+        let mut running = Running {
+            import: self,
+            database,
+            observer,
+            report: ImportReport::default(),
+            runs: BTreeMap::new(),
+            batch: Vec::new(),
+            namespace: self.namespace.clone(),
+        };
+        match self.format {
+            Format::Oubliette => running.records(Records::new(lines, vectors, self.lenient))?,
+            Format::ServerMemory => running.server_memory(lines)?,
+            Format::Mem0 => running.mem0(lines)?,
+        }
+        running.finish()
+    }
+}
+
+/// Where in the file a row stands.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Line(u64),
+    /// Number in a document, counted from 1.
+    Item(u64),
+}
+
+impl Place {
+    fn number(self) -> u64 {
+        match self {
+            Place::Line(number) | Place::Item(number) => number,
+        }
+    }
+
+    /// The error, said of this place.
+    fn blame(self, error: Error) -> Error {
+        match (self, error) {
+            (Place::Line(line), error) => error.at_line(line),
+            (Place::Item(item), Error::Invalid { field, why, value }) => {
+                Error::Invalid { field: format!("item {item}: {field}"), why, value }
+            }
+            (Place::Item(_), error) => error,
+        }
+    }
+}
+
+/// What is to be written of a line.
+#[derive(Clone, Debug)]
+enum Row {
+    Draft(Box<Draft>),
+    Kept(Kept),
+}
+
+impl Row {
+    fn is_kept(&self) -> bool {
+        matches!(self, Row::Kept(_))
+    }
+}
+
+/// An import under way.
+struct Running<'a> {
+    import: &'a Import,
+    database: &'a Database,
+    observer: &'a mut dyn Observer,
+    report: ImportReport,
+    runs: BTreeMap<Namespace, RunId>,
+    /// Rows that wait for their commit, all drafts or all of an export, all of `namespace`.
+    batch: Vec<(Place, Row)>,
+    namespace: Namespace,
+}
+
+impl Running<'_> {
+    fn records<L: BufRead, V: Read>(&mut self, records: Records<L, V>) -> Result<()> {
+        for (number, record) in records {
+            let place = Place::Line(number);
+            match record {
+                Ok(ParsedLine::Draft(line)) => {
+                    for warning in &line.warnings {
+                        self.report.warnings += 1;
+                        self.observer.warned(number, warning);
+                    }
+                    self.draft(place, line.namespace, line.draft)?;
+                }
+                Ok(ParsedLine::Memory(memory)) => {
+                    let namespace = memory.namespace.clone();
+                    self.offer(place, namespace, Row::Kept(Kept::Memory(memory)))?;
+                }
+                Ok(ParsedLine::Tombstone(line)) => {
+                    let namespace = line.namespace.unwrap_or_else(|| self.import.namespace.clone());
+                    self.offer(place, namespace, Row::Kept(Kept::Tombstone(line.tombstone)))?;
+                }
+                Err(error) => {
+                    let whole_file = is_about_vectors(&error);
+                    self.bad(error, whole_file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn server_memory<L: BufRead>(&mut self, mut lines: LineReader<L>) -> Result<()> {
+        loop {
+            let (number, drafts) = match lines.next_line() {
+                Ok(None) => return Ok(()),
+                Ok(Some((number, text))) => (number, adapters::server_memory(text)),
+                Err(Error::Line { line, source }) => (line, Err(*source)),
+                Err(error) => return Err(error),
+            };
+            match drafts {
+                Ok(drafts) => {
+                    for draft in drafts {
+                        self.draft(Place::Line(number), None, draft)?;
+                    }
+                }
+                Err(error) => self.bad(error.at_line(number), false)?,
+            }
+        }
+    }
+
+    fn mem0<L: BufRead>(&mut self, lines: LineReader<L>) -> Result<()> {
+        let document = lines.into_document(DOCUMENT_BYTES_MAX)?;
+        let drafts = adapters::mem0(&document)?;
+        for (number, draft) in (1..).zip(drafts) {
+            self.draft(Place::Item(number), None, draft)?;
+        }
+        Ok(())
+    }
+
+    fn draft(&mut self, place: Place, namespace: Option<Namespace>, mut draft: Draft) -> Result<()> {
+        if let Some(tag) = &self.import.tag {
+            draft = draft.tag(tag);
+        }
+        let namespace = namespace.unwrap_or_else(|| self.import.namespace.clone());
+        self.offer(place, namespace, Row::Draft(Box::new(draft)))
+    }
+
+    fn offer(&mut self, place: Place, namespace: Namespace, row: Row) -> Result<()> {
+        self.report.read += 1;
+        let other = self.batch.last().is_some_and(|(_, last)| last.is_kept() != row.is_kept());
+        if other || namespace != self.namespace {
+            self.flush()?;
+            self.namespace = namespace;
+        }
+        self.batch.push((place, row));
+        if self.batch.len() >= self.import.batch_rows {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// A line that could not be read.
+    fn bad(&mut self, error: Error, whole_file: bool) -> Result<()> {
+        if whole_file || !self.import.skip_bad || !is_of_a_line(&error) {
+            return Err(error);
+        }
+        self.report.read += 1;
+        self.leave_out(&error);
+        Ok(())
+    }
+
+    fn leave_out(&mut self, error: &Error) {
+        self.report.bad += 1;
+        self.observer.bad(error);
+    }
+
+    /// Writes what waits. With `skip_bad` the rows before a bad one are written, and those after it in turn.
+    fn flush(&mut self) -> Result<()> {
+        let mut parts = vec![std::mem::take(&mut self.batch)];
+        while let Some(mut rows) = parts.pop() {
+            if rows.is_empty() {
+                continue;
+            }
+            let Err((at, error)) = self.write(&rows) else { continue };
+            let Some((at, place)) = at.and_then(|at| Some((at, rows.get(at)?.0))) else { return Err(error) };
+            let error = place.blame(error);
+            if !self.import.skip_bad || !is_of_a_line(&error) {
+                return Err(error);
+            }
+            self.leave_out(&error);
+            parts.push(rows.split_off(at + 1));
+            rows.pop();
+            parts.push(rows);
+        }
+        self.observer.progress(self.report.read);
+        Ok(())
+    }
+
+    /// Writes rows in one transaction, or tells which of them is bad.
+    fn write(&mut self, rows: &[(Place, Row)]) -> Result<(), (Option<usize>, Error)> {
+        let run = match self.runs.get(&self.namespace) {
+            Some(run) => *run,
+            None => {
+                // Nothing at all is written for a file whose first batch is bad, not even the run.
+                self.check(rows)?;
+                self.start().map_err(|error| (None, error))?
+            }
+        };
+        let outcomes = self.commit(rows, run).map_err(|error| match error {
+            Error::Line { line, source } => (usize::try_from(line - 1).ok(), *source),
+            error if rows.len() == 1 && is_of_a_line(&error) => (Some(0), error),
+            error => (None, error),
+        })?;
+        for ((place, _), outcome) in rows.iter().zip(&outcomes) {
+            let counted = match outcome {
+                None => &mut self.report.tombstones,
+                Some(outcome) => match outcome.decision {
+                    Decision::Stored => &mut self.report.stored,
+                    Decision::Unchanged => &mut self.report.unchanged,
+                    Decision::Updated => &mut self.report.updated,
+                    Decision::Reinforced => &mut self.report.reinforced,
+                    Decision::Revised { .. } => &mut self.report.revised,
+                },
+            };
+            *counted += 1;
+            if let Some(outcome) = outcome {
+                let decided = self.observer.decided(place.number(), &self.namespace, outcome);
+                decided.map_err(|error| (None, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&self, rows: &[(Place, Row)], run: RunId) -> Result<Vec<Option<Outcome>>> {
+        let (mut drafts, mut kept) = (Vec::new(), Vec::new());
+        for (_, row) in rows {
+            match row {
+                Row::Draft(draft) => drafts.push((**draft).clone()),
+                Row::Kept(row) => kept.push(row.clone()),
+            }
+        }
+        if drafts.is_empty() {
+            return self.database.recreate(&self.namespace, kept);
+        }
+        let how = WriteOptions { run: Some(run), no_dedup: self.import.no_dedup };
+        let outcomes = self.database.add_all(&self.namespace, drafts, &how)?;
+        Ok(outcomes.into_iter().map(Some).collect())
+    }
+
+    /// What can be said of rows without a transaction.
+    fn check(&self, rows: &[(Place, Row)]) -> Result<(), (Option<usize>, Error)> {
+        let mut dim = self.database.dimensions().map_err(|error| (None, error))?;
+        for (at, (_, row)) in rows.iter().enumerate() {
+            let Row::Draft(draft) = row else { continue };
+            let checked = CheckedDraft::new((**draft).clone());
+            checked.and_then(|_| check_vector(draft, &mut dim)).map_err(|error| (Some(at), error))?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<RunId> {
+        let run = self.database.start_import(&self.namespace)?;
+        self.runs.insert(self.namespace.clone(), run);
+        self.report.runs.push((self.namespace.clone(), run));
+        self.observer.started(&self.namespace, run)?;
+        Ok(run)
+    }
+
+    fn finish(mut self) -> Result<ImportReport> {
+        self.flush()?;
+        for (namespace, run) in &self.runs {
+            self.database.finish_run(namespace, *run)?;
+        }
+        Ok(self.report)
+    }
+}
+
+/// Whether a vector has the dimensions of those before it, and a direction.
+fn check_vector(draft: &Draft, dim: &mut Option<usize>) -> Result<()> {
+    let Some(vector) = &draft.vector else { return Ok(()) };
+    let dim = *dim.get_or_insert(vector.len());
+    if vector.len() != dim {
+        return Err(Error::invalid("vector", format!("must have {dim} dimensions"), vector.len()));
+    }
+    if !vector.iter().all(|number| number.is_finite()) {
+        return Err(Error::invalid("vector", "must be finite", "a number that is not"));
+    }
+    if vector.iter().all(|number| *number == 0.0) {
+        return Err(Error::invalid("vector", "must not be zero", "zeros"));
+    }
+    Ok(())
+}
+
+/// Whether an error is one line's fault, so that the others can go on without it.
+fn is_of_a_line(error: &Error) -> bool {
+    let kind = error.kind();
+    matches!(
+        kind,
+        ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::KeyInOtherPartition | ErrorKind::Conflict
+    )
+}
+
+/// Whether an error is one of the vectors' file: what follows it would get the vectors of other lines.
+fn is_about_vectors(error: &Error) -> bool {
+    match error {
+        Error::Line { source, .. } => is_about_vectors(source),
+        Error::Invalid { field, .. } => field == "vectors",
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! The memory that answers to a key.
+
+use crate::error::Result;
+use crate::model::{MemoryId, Time, Vitals};
+use crate::store::{NsId, Rows};
+
+/// A memory that answers to a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Answering {
+    /// The memory.
+    pub(crate) id: MemoryId,
+    /// Its hot part.
+    pub(crate) vitals: Vitals,
+    /// Number of the holder with the key.
+    pub(crate) number: u32,
+}
+
+/// The current row that holds `key`, else the row that held it last (MODEL-20).
+pub(crate) fn holder_of_key(rows: &impl Rows, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
+    let mut best: Option<Answering> = None;
+    for (id, number) in rows.holders_of_key(ns, key)? {
+        let Some(vitals) = rows.vitals(ns, id)? else { continue };
+        let found = Answering { id, vitals, number };
+        if best.as_ref().is_none_or(|other| other.rank(now) < found.rank(now)) {
+            best = Some(found);
+        }
+    }
+    Ok(best)
+}
+
+impl Answering {
+    /// The higher rank answers.
+    fn rank(&self, now: Time) -> (bool, Time, Time, MemoryId) {
+        let times = &self.vitals.times;
+        let last = times.superseded.map_or(times.recorded_at, |superseded| superseded.at);
+        (times.is_current(now), last, times.recorded_at, self.id)
+    }
+}

@@ -1,0 +1,449 @@
+//! The rules of holders, supersession and visibility once more, as plain lists: what the model test compares with.
+//!
+//! It takes from the engine nothing but the ids that new rows got.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use oubliette::{MemoryId, RunId, SupersedeMode, Time};
+
+/// Beginning and end of world time.
+pub(crate) type Valid = (Option<Time>, Option<Time>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Hold {
+    pub(crate) number: u32,
+    pub(crate) key: Option<String>,
+    pub(crate) count: u32,
+    pub(crate) share: u32,
+    pub(crate) tags: BTreeSet<String>,
+    /// The expiry that it gave.
+    pub(crate) expiry: Option<Time>,
+    /// The world time that it gave.
+    pub(crate) valid: Valid,
+    pub(crate) run: Option<RunId>,
+    pub(crate) from: Option<MemoryId>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) agent: Option<String>,
+    pub(crate) text: String,
+    pub(crate) vector: Option<[f32; 4]>,
+    pub(crate) holders: Vec<Hold>,
+    pub(crate) reinforcement: u32,
+    pub(crate) valid_from: Option<Time>,
+    pub(crate) valid_to: Option<Time>,
+    pub(crate) valid_to_before: Option<Time>,
+    pub(crate) expires: Option<Time>,
+    pub(crate) superseded: Option<(MemoryId, SupersedeMode)>,
+}
+
+/// One write.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Write {
+    pub(crate) key: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) text: String,
+    pub(crate) vector: Option<[f32; 4]>,
+    pub(crate) tags: Option<BTreeSet<String>>,
+    pub(crate) expiry: Option<Time>,
+    pub(crate) valid: Valid,
+    pub(crate) run: Option<RunId>,
+}
+
+/// What must become of it; a row that is made waits for the id that the engine gave.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Told {
+    Stored,
+    Unchanged(MemoryId),
+    Updated(MemoryId),
+    Reinforced(MemoryId),
+    Revised(MemoryId),
+    KeyInOtherPartition,
+    Conflict,
+    NotFound,
+}
+
+/// A namespace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) rows: BTreeMap<MemoryId, Row>,
+    pub(crate) stones: BTreeMap<MemoryId, BTreeSet<String>>,
+}
+
+impl Row {
+    fn until(&self) -> Time {
+        if self.superseded.is_some_and(|(_, mode)| mode != SupersedeMode::Replaced) {
+            return Time::MIN;
+        }
+        [self.valid_to, self.expires].into_iter().flatten().min().unwrap_or(Time::MAX)
+    }
+
+    pub(crate) fn visible(&self, now: Time) -> bool {
+        self.valid_from.is_none_or(|from| from <= now) && now < self.until()
+    }
+
+    pub(crate) fn current(&self, now: Time) -> bool {
+        self.superseded.is_none() && now < self.until()
+    }
+
+    pub(crate) fn tags(&self) -> BTreeSet<String> {
+        self.holders.iter().flat_map(|hold| hold.tags.iter().cloned()).collect()
+    }
+
+    pub(crate) fn keys(&self) -> BTreeSet<String> {
+        self.holders.iter().filter_map(|hold| hold.key.clone()).collect()
+    }
+
+    fn next(&self) -> u32 {
+        self.holders.iter().map(|hold| hold.number + 1).max().unwrap_or(0)
+    }
+}
+
+impl Model {
+    /// The current row that holds a key, with the place of the holder.
+    pub(crate) fn holder_of(&self, key: &str, now: Time) -> Option<(MemoryId, usize)> {
+        let mut found = self.rows.iter().filter(|(_, row)| row.current(now)).filter_map(|(id, row)| {
+            row.holders.iter().position(|hold| hold.key.as_deref() == Some(key)).map(|at| (*id, at))
+        });
+        let first = found.next();
+        assert_eq!(found.next(), None, "a key belongs to at most one current row");
+        first
+    }
+
+    /// What must become of a write, and what it changes; `id` is that of the row that the engine made, if any.
+    pub(crate) fn write(&mut self, write: &Write, id: MemoryId, now: Time) -> Told {
+        if let Some((held, at)) = write.key.as_deref().and_then(|key| self.holder_of(key, now)) {
+            if self.rows[&held].agent != write.agent {
+                return Told::KeyInOtherPartition;
+            }
+            let same = self.rows[&held].text == write.text;
+            let hold = &self.rows[&held].holders[at];
+            let tags = write.tags.as_ref().is_some_and(|tags| *tags != hold.tags);
+            let gives = |new: Option<Time>, old: Option<Time>| new.is_some() && new != old;
+            let fields = gives(write.expiry, hold.expiry)
+                || gives(write.valid.0, hold.valid.0)
+                || gives(write.valid.1, hold.valid.1);
+            let vector = same && write.vector.is_some() && write.vector != self.rows[&held].vector;
+            if same && !tags && !fields && !vector {
+                return Told::Unchanged(held);
+            }
+            let edit = Edit {
+                text: Some(write.text.clone()).filter(|_| !same),
+                vector: write.vector.filter(|_| !same || vector),
+                tags: write.tags.clone(),
+                expiry: write.expiry.filter(|_| fields),
+                valid: if fields { write.valid } else { (None, None) },
+                run: write.run,
+            };
+            return self.edit(held, Some(at), edit, id, now);
+        }
+        let equal = self.rows.iter().find(|(_, row)| {
+            let alike = row.text == write.text && row.agent == write.agent;
+            alike && row.current(now) && (row.valid_from, row.valid_to) == write.valid
+        });
+        let hold = Hold {
+            number: 0,
+            key: write.key.clone(),
+            count: 1,
+            share: 1,
+            tags: write.tags.clone().unwrap_or_default(),
+            expiry: write.expiry,
+            valid: write.valid,
+            run: write.run,
+            from: None,
+        };
+        if let Some(equal) = equal.map(|(id, _)| *id) {
+            let row = self.rows.get_mut(&equal).unwrap();
+            row.reinforcement += 1;
+            row.expires = match (row.expires, write.expiry) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                _ => None,
+            };
+            let number = row.next_number();
+            let shared = row.holders.iter_mut().find(|other| {
+                hold.key.is_none()
+                    && other.key.is_none()
+                    && other.from.is_none()
+                    && other.run == hold.run
+                    && other.tags == hold.tags
+            });
+            match shared {
+                Some(shared) => (shared.count, shared.share) = (shared.count + 1, shared.share + 1),
+                None => row.holders.push(Hold { number, ..hold }),
+            }
+            return Told::Reinforced(equal);
+        }
+        self.rows.insert(
+            id,
+            Row {
+                agent: write.agent.clone(),
+                text: write.text.clone(),
+                vector: write.vector,
+                holders: vec![hold],
+                reinforcement: 1,
+                valid_from: write.valid.0,
+                valid_to: write.valid.1,
+                valid_to_before: None,
+                expires: write.expiry,
+                superseded: None,
+            },
+        );
+        Told::Stored
+    }
+
+    /// A change through one holder, or through all.
+    pub(crate) fn edit(
+        &mut self,
+        id: MemoryId,
+        through: Option<usize>,
+        edit: Edit,
+        new: MemoryId,
+        now: Time,
+    ) -> Told {
+        if self.rows[&id].superseded.is_some() {
+            return Told::Conflict;
+        }
+        let several = self.rows[&id].holders.len() > 1;
+        let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();
+        if let Some(at) = through.filter(|_| several && !of_holder) {
+            let mut copy = self.rows[&id].clone();
+            let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
+            let row = self.rows.get_mut(&id).unwrap();
+            let mut hold = row.holders.remove(at);
+            row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
+            hold.patch(&edit);
+            copy.renew(hold, edit, vector);
+            self.rows.insert(new, copy);
+            return Told::Stored;
+        }
+        if edit.text.is_some() {
+            let at = through.unwrap_or(0);
+            let mut copy = self.rows[&id].clone();
+            let mut hold = copy.holders[at].clone();
+            // New content lives as long as its tier, unless the caller said otherwise.
+            copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
+            hold.patch(&edit);
+            let vector = edit.vector;
+            copy.renew(hold, edit, vector);
+            self.rows.insert(new, copy);
+            self.replace(id, new, SupersedeMode::Correction, several, [now, now]);
+            return Told::Revised(id);
+        }
+        let taken =
+            self.rows[&id].keys().iter().any(|key| self.holder_of(key, now).is_some_and(|(at, _)| at != id));
+        let row = self.rows.get_mut(&id).unwrap();
+        let before = row.clone();
+        row.give(&edit);
+        if !before.current(now) && row.current(now) && taken {
+            *row = before;
+            return Told::Conflict;
+        }
+        if edit.vector.is_some() {
+            row.vector = edit.vector;
+        }
+        for (at, hold) in row.holders.iter_mut().enumerate() {
+            if through.is_none_or(|through| through == at) {
+                hold.patch(&edit);
+            }
+        }
+        Told::Updated(id)
+    }
+
+    pub(crate) fn supersede(
+        &mut self,
+        old: MemoryId,
+        new: MemoryId,
+        mode: SupersedeMode,
+        times: [Time; 2],
+    ) -> Told {
+        let [now, _] = times;
+        let expired = self.rows[&old].expires.is_some_and(|end| end <= now);
+        if old == new || expired || self.rows[&old].superseded.is_some() || self.leads(new, old) {
+            return Told::Conflict;
+        }
+        self.replace(old, new, mode, mode != SupersedeMode::Aggregate, times);
+        Told::Updated(new)
+    }
+
+    fn leads(&self, from: MemoryId, to: MemoryId) -> bool {
+        let mut at = Some(from);
+        while let Some(id) = at {
+            if id == to {
+                return true;
+            }
+            at = self.rows.get(&id).and_then(|row| row.superseded).map(|(by, _)| by);
+        }
+        false
+    }
+
+    fn replace(
+        &mut self,
+        old: MemoryId,
+        new: MemoryId,
+        mode: SupersedeMode,
+        moves: bool,
+        [now, at]: [Time; 2],
+    ) {
+        let row = self.rows.get_mut(&old).unwrap();
+        row.superseded = Some((new, mode));
+        if mode == SupersedeMode::Replaced {
+            row.valid_to_before = row.valid_to;
+            row.valid_to = Some(row.valid_to.map_or(at, |to| to.min(at)));
+        }
+        let holders = row.holders.clone();
+        let row = self.rows.get_mut(&new).unwrap();
+        if mode == SupersedeMode::Replaced && row.valid_from.is_none() {
+            row.valid_from = Some(at);
+        }
+        let own = row.keys();
+        for hold in holders.into_iter().filter(|_| moves) {
+            let key = hold.key.clone().unwrap_or_default();
+            let taken = self.holder_of(&key, now).is_some_and(|(at, _)| at != new);
+            if hold.key.is_some() && (own.contains(&key) || taken) {
+                continue;
+            }
+            let row = self.rows.get_mut(&new).unwrap();
+            let number = row.next_number();
+            row.holders.push(Hold { number, share: 0, from: Some(old), ..hold });
+        }
+    }
+
+    pub(crate) fn restore(&mut self, id: MemoryId, now: Time) -> Result<BTreeSet<String>, Told> {
+        let Some((by, mode)) = self.rows[&id].superseded else { return Err(Told::Conflict) };
+        if let Some(row) = self.rows.get_mut(&by) {
+            row.holders.retain(|hold| hold.from != Some(id));
+        }
+        let mut lost = BTreeSet::new();
+        for at in 0..self.rows[&id].holders.len() {
+            let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
+            let Some((other, place)) = self.holder_of(&key, now) else { continue };
+            if other == by {
+                self.rows.get_mut(&by).unwrap().holders[place].key = None;
+            } else {
+                self.rows.get_mut(&id).unwrap().holders[at].key = None;
+                lost.insert(key);
+            }
+        }
+        let row = self.rows.get_mut(&id).unwrap();
+        row.superseded = None;
+        if mode == SupersedeMode::Replaced {
+            row.valid_to = row.valid_to_before.take();
+        }
+        Ok(lost)
+    }
+
+    /// A row goes, with all its holders.
+    fn erase(&mut self, id: MemoryId) {
+        let row = self.rows.remove(&id).unwrap();
+        self.stones.insert(id, row.keys());
+    }
+
+    /// A holder leaves; says whether the row went with it.
+    fn detach(&mut self, id: MemoryId, number: u32) -> bool {
+        let row = self.rows.get_mut(&id).unwrap();
+        if row.holders.len() == 1 {
+            self.erase(id);
+            return true;
+        }
+        let at = row.holders.iter().position(|hold| hold.number == number).unwrap();
+        let hold = row.holders.remove(at);
+        row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
+        false
+    }
+
+    fn superseded_by(&self, id: MemoryId) -> Vec<(MemoryId, SupersedeMode)> {
+        let rows = self.rows.iter().filter_map(|(old, row)| row.superseded.map(|by| (*old, by)));
+        rows.filter(|(_, (by, _))| *by == id).map(|(old, (_, mode))| (old, mode)).collect()
+    }
+
+    /// Rows that went.
+    pub(crate) fn forget_id(&mut self, id: MemoryId) -> BTreeSet<MemoryId> {
+        let (mut doomed, mut gone) = (vec![id], BTreeSet::new());
+        while let Some(id) = doomed.pop().filter(|id| self.rows.contains_key(id)) {
+            let merged = self.superseded_by(id).into_iter();
+            doomed.extend(merged.filter(|(_, mode)| *mode == SupersedeMode::Duplicate).map(|(old, _)| old));
+            self.erase(id);
+            gone.insert(id);
+        }
+        gone
+    }
+
+    fn holders_where(&self, wanted: impl Fn(&Hold) -> bool) -> Vec<(MemoryId, u32)> {
+        let all = self.rows.iter().flat_map(|(id, row)| row.holders.iter().map(move |hold| (*id, hold)));
+        all.filter(|(_, hold)| wanted(hold)).map(|(id, hold)| (id, hold.number)).collect()
+    }
+
+    /// Rows that went.
+    pub(crate) fn forget_key(&mut self, key: &str) -> BTreeSet<MemoryId> {
+        let doomed = self.holders_where(|hold| hold.key.as_deref() == Some(key));
+        doomed.into_iter().filter(|(id, number)| self.detach(*id, *number)).map(|(id, _)| id).collect()
+    }
+
+    /// Rows that went with the holders that are wanted; what they had superseded is live again.
+    pub(crate) fn take(&mut self, wanted: impl Fn(&Hold) -> bool, now: Time) -> BTreeSet<MemoryId> {
+        let mut gone = BTreeSet::new();
+        for (id, number) in self.holders_where(wanted) {
+            let there = |row: &Row| row.holders.iter().any(|hold| hold.number == number);
+            if self.rows.get(&id).is_some_and(there) && self.detach(id, number) {
+                gone.insert(id);
+                for (old, _) in self.superseded_by(id) {
+                    self.restore(old, now).unwrap();
+                }
+            }
+        }
+        gone
+    }
+}
+
+/// What a change gives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Edit {
+    pub(crate) text: Option<String>,
+    pub(crate) vector: Option<[f32; 4]>,
+    pub(crate) tags: Option<BTreeSet<String>>,
+    pub(crate) expiry: Option<Time>,
+    pub(crate) valid: Valid,
+    pub(crate) run: Option<RunId>,
+}
+
+impl Edit {
+    /// Whether it gives a field that is not of the holder alone.
+    fn gives(&self) -> bool {
+        self.expiry.is_some() || self.valid != (None, None)
+    }
+}
+
+impl Hold {
+    fn patch(&mut self, edit: &Edit) {
+        self.valid = (edit.valid.0.or(self.valid.0), edit.valid.1.or(self.valid.1));
+        if let Some(tags) = &edit.tags {
+            self.tags.clone_from(tags);
+        }
+        self.expiry = edit.expiry.or(self.expiry);
+    }
+}
+
+impl Row {
+    /// Numbers of a row are never given out twice, so a holder that left leaves a gap behind the last.
+    fn next_number(&self) -> u32 {
+        self.next()
+    }
+
+    fn give(&mut self, edit: &Edit) {
+        self.expires = edit.expiry.or(self.expires);
+        self.valid_from = edit.valid.0.or(self.valid_from);
+        self.valid_to = edit.valid.1.or(self.valid_to);
+    }
+
+    /// Makes of a copy the row that takes the place of the original.
+    fn renew(&mut self, hold: Hold, edit: Edit, vector: Option<[f32; 4]>) {
+        self.vector = vector;
+        self.give(&edit);
+        self.text = edit.text.unwrap_or_else(|| self.text.clone());
+        self.reinforcement = hold.share.max(1);
+        self.valid_to_before = None;
+        self.superseded = None;
+        self.holders = vec![Hold { number: 0, run: edit.run, from: None, ..hold }];
+    }
+}

@@ -1,0 +1,89 @@
+//! What the random tests found, each as a small test that tells what went wrong.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod world;
+
+use oubliette::{Decision, ErrorKind, Expiry, Patch, State, SupersedeMode};
+use world::{World, axis, ms, text};
+
+/// An update that brought a vector to a row without one put it into the embedding space 0, which is not there: no
+/// search found it, and every later read of the row was `Corrupted`.
+#[test]
+fn a_row_gets_its_vector_later() {
+    let world = World::new();
+    let id = world.add(text("t").key("k")).id;
+    assert_eq!(world.db.stats(None).unwrap().pending, 1);
+    let patch = Patch { vector: Some(axis(1).to_vec()), ..Patch::default() };
+    assert_eq!(world.db.update(&world.ns, "k", patch).unwrap().id, id);
+    assert_eq!(world.find(axis(1), 1), [id]);
+    assert_eq!(world.db.stats(None).unwrap().pending, 0);
+    world.check();
+    let again = world.add(text("u").key("u"));
+    assert_eq!(world.add(text("u").key("u").vector(axis(2))).id, again.id);
+    assert_eq!(world.find(axis(2), 1), [again.id]);
+}
+
+/// Superseding an expired row took its key along to the successor, although another current row had taken it since:
+/// the key then named two.
+#[test]
+fn an_expired_row_gives_no_key_away() {
+    let world = World::at(10);
+    let old = world.add(text("old").key("k").expiry(Expiry::At(ms(100)))).id;
+    world.set(100);
+    let holder = world.add(text("holder").key("k")).id;
+    let new = world.add(text("new")).id;
+    let why = world.supersede(old, new, SupersedeMode::Correction, None).unwrap_err();
+    assert_eq!(why.kind(), ErrorKind::Conflict);
+    assert_eq!(world.row("k").id, holder);
+    world.check();
+}
+
+/// The same with a row whose world time is over: it can be superseded, and its key stays where it is.
+#[test]
+fn a_row_past_its_world_time_gives_no_key_away() {
+    let world = World::at(10);
+    let mut past = text("past").key("k").tag("t");
+    past.fields.valid_to = Some(ms(100)).into();
+    let past = world.add(past).id;
+    world.set(100);
+    let holder = world.add(text("holder").key("k")).id;
+    let new = world.add(text("new")).id;
+    world.supersede(past, new, SupersedeMode::Correction, None).unwrap();
+    assert_eq!(world.row("k").id, holder);
+    assert!(world.row(new).keys.is_empty());
+    world.check();
+}
+
+/// A new end of life made an expired row current again beside the one that had taken its key.
+#[test]
+fn an_expired_row_does_not_come_back_beside_the_new_holder_of_its_key() {
+    let world = World::at(10);
+    let old = world.add(text("old").key("k").expiry(Expiry::At(ms(100)))).id;
+    world.set(100);
+    let revive = || {
+        world.db.update(
+            &world.ns,
+            &old.to_string(),
+            Patch { expiry: Some(Expiry::Never), ..Patch::default() },
+        )
+    };
+    let holder = world.add(text("holder").key("k")).id;
+    assert_eq!(revive().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(world.row("k").id, holder);
+    world.check();
+    world.forget_id(holder);
+    assert_eq!(revive().unwrap().decision, Decision::Updated);
+    assert_eq!((world.row("k").id, world.row("k").state), (old, State::Live));
+}
+
+/// A use that came after the end of a short-term row made it live again.
+#[test]
+fn a_late_use_does_not_bring_a_row_back() {
+    let world = World::new();
+    let id = world.add(text("t").key("k").tier(oubliette::Tier::Working)).id;
+    world.advance("73h");
+    world.db.reinforce(&world.ns, "k", 1).unwrap();
+    assert_eq!(world.row(id).state, State::Expired);
+    assert_eq!(world.row(id).vitals.reinforcement_count, 2);
+}
