@@ -355,7 +355,7 @@ impl Database {
                 return Ok(());
             }
             let flushed = match self.inner.durability {
-                Durability::Batch if !self.inner.read_only => self.inner.store.flush(),
+                Durability::Batch if !self.inner.read_only => self.inner.store.flush().map(|_| ()),
                 _ => Ok(()),
             };
             flushed.and(self.inner.store.close())
@@ -585,7 +585,13 @@ impl Database {
     /// `Retry`, `Unavailable`.
     pub fn flush(&self) -> Result<()> {
         self.inner.check_open()?;
-        self.inner.queue.alone(|| self.inner.store.flush())
+        self.inner.queue.alone(|| {
+            let reopened = self.inner.store.flush();
+            if !matches!(reopened, Ok(false)) {
+                self.inner.publish_afresh();
+            }
+            reopened.map(|_| ())
+        })
     }
 
     /// Rewrites the file without free space and without a byte of what was forgotten. Writers wait, readers do not.

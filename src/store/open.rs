@@ -263,9 +263,9 @@ impl Store {
         *guard = Some(Handle::Write(database));
     }
 
-    /// Makes every commit so far durable.
-    pub(crate) fn flush(&self) -> Result<()> {
-        self.write(Durability::Safe, |_| Ok(())).map(|_| ())
+    /// Makes every commit so far durable, and says whether the file had to be opened again for it.
+    pub(crate) fn flush(&self) -> Result<bool> {
+        self.write(Durability::Safe, |_| Ok(())).map(|written| written.reopened)
     }
 
     /// Lets go of the file. Snapshots that are still held fail from now on.

@@ -131,12 +131,9 @@ impl Telling<'_> {
             let differs = difference(&found, &seen[number]);
             assert!(found == seen[number], "{}: step {number}: {said}: {why}\n{differs}", self.place());
         }
-        if found == seen[number] {
-            return number;
-        }
+        // Of equal states the earliest: what a reader does not see may be lost as well.
         let least = if lossy { self.least } else { number };
-        let states = (least..=number + 1).rev();
-        let state = states.into_iter().find(|state| seen[*state] == found);
+        let state = (least..=number + 1).find(|state| seen[*state] == found);
         let differs = difference(&found, &seen[number]);
         state.unwrap_or_else(|| {
             panic!("{}: step {number} left half of itself: {why}\n{differs}", self.place())

@@ -1,0 +1,123 @@
+//! Bytes as a list of calls, three bytes each: what call, on what, with what. A walk through the file finds no fault
+//! after them, nor after it was closed and opened again.
+#![no_main]
+
+#[path = "../../tests/crash/disk.rs"]
+#[allow(dead_code)]
+mod disk;
+
+use std::sync::Arc;
+
+use disk::{Image, SimDisk};
+use libfuzzer_sys::fuzz_target;
+use oubliette::{
+    CheckOptions, Database, Draft, Durability, ErrorKind, Expiry, Forget, ManualClock, Namespace, Patch, Query, Result,
+    RunId, Scope, SupersedeMode, Tier, WriteOptions,
+};
+
+const FILE: &str = "/db/memory.oub";
+/// Calls of one input.
+const CALLS_MAX: usize = 48;
+
+struct Story {
+    disk: SimDisk,
+    clock: ManualClock,
+    db: Database,
+    runs: Vec<RunId>,
+}
+
+fn open(disk: &SimDisk, clock: &ManualClock) -> Database {
+    let builder = Database::builder().disk(Arc::new(disk.clone())).clock(clock.clone()).secret([3; 32]);
+    builder.durability(Durability::Fast).cache_bytes(1 << 20).open(FILE).unwrap()
+}
+
+fn ns(what: u8) -> Namespace {
+    if what & 64 == 0 { Namespace::default() } else { "other".parse().unwrap() }
+}
+
+fn draft(what: u8, how: u8) -> Draft {
+    let mut draft = Draft::new(format!("memory {}", how % 12)).tag(format!("t{}", how % 3));
+    draft.key = (what & 8 == 0).then(|| key(what));
+    draft.vector = (how & 16 == 0).then(|| vec![f32::from(how % 12) + 1.0, 2.0, f32::from(what % 4)]);
+    draft.agent = (what & 32 != 0).then(|| "scout".to_owned());
+    let draft = if how & 32 != 0 { draft.tier(Tier::Working) } else { draft };
+    if how & 64 != 0 { draft.expiry(Expiry::After("1h".parse().unwrap())) } else { draft }
+}
+
+fn key(what: u8) -> String {
+    format!("k{}", what % 8)
+}
+
+impl Story {
+    fn call(&mut self, call: u8, what: u8, how: u8) -> Result<()> {
+        let (db, ns, name) = (&self.db, ns(what), key(what));
+        match call % 18 {
+            0..=3 => db.add(&ns, draft(what, how)).map(drop),
+            4 => {
+                let run = self.runs.get(usize::from(how) % self.runs.len().max(1)).copied();
+                let drafts = (0..4).map(|at| draft(what.wrapping_add(at), how.wrapping_mul(at))).collect();
+                db.add_all(&ns, drafts, &WriteOptions { run, no_dedup: how & 1 == 0 }).map(drop)
+            }
+            5 => {
+                let text = (how & 1 == 0).then(|| format!("memory {}", how % 12));
+                let tags = (how & 2 == 0).then(|| vec![format!("t{}", how % 3)]);
+                db.update(&ns, &name, Patch { text, tags, ..Patch::default() }).map(drop)
+            }
+            6 => db.pin(&ns, &name, how & 1 == 0).map(drop),
+            7 => {
+                let mode = [SupersedeMode::Replaced, SupersedeMode::Duplicate, SupersedeMode::Correction];
+                db.supersede(&ns, &[name], &key(how), mode[usize::from(how) % 3], None)
+            }
+            8 => {
+                let versions = db.history(&ns, &name)?.versions;
+                let Some(version) = versions.get(usize::from(how) % versions.len().max(1)) else { return Ok(()) };
+                db.restore(&ns, &version.id.to_string()).map(drop)
+            }
+            9 => db.reinforce(&ns, &name, u32::from(how)),
+            10 => db.forget(&ns, Forget::names([name])).map(drop),
+            11 => db.forget(&ns, Forget::tag(format!("t{}", how % 3))).map(drop),
+            12 => {
+                self.runs.push(db.start_import(&ns)?);
+                Ok(())
+            }
+            13 => {
+                let Some(run) = self.runs.get(usize::from(how) % self.runs.len().max(1)) else { return Ok(()) };
+                db.undo(&ns, *run).map(drop)
+            }
+            14 => {
+                self.clock.advance("31m".parse()?);
+                db.stats(None).map(drop)
+            }
+            15 => db.search(&ns, &Query::vector([1.0, f32::from(how), 0.5]).scope(Scope::Any)).map(drop),
+            16 if how % 4 == 0 => db.drop_namespace(&ns).map(drop),
+            16 => db.compact().map(drop),
+            _ => {
+                self.db.clone().close()?;
+                self.db = open(&self.disk, &self.clock);
+                Ok(())
+            }
+        }
+    }
+
+    fn check(&self) {
+        let report = self.db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+        assert!(report.ok, "{:?}", report.findings);
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let disk = SimDisk::new(Image::default());
+    let clock = ManualClock::at("2026-03-01T12:00:00Z".parse().unwrap());
+    let db = open(&disk, &clock);
+    let mut story = Story { disk, clock, db, runs: Vec::new() };
+    for call in data.chunks_exact(3).take(CALLS_MAX) {
+        if let Err(why) = story.call(call[0], call[1], call[2]) {
+            let fair = [ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::Invalid, ErrorKind::KeyInOtherPartition];
+            assert!(fair.contains(&why.kind()), "{call:?}: {why:?}");
+        }
+    }
+    story.check();
+    story.db.clone().close().unwrap();
+    story.db = open(&story.disk, &story.clock);
+    story.check();
+});
