@@ -4,7 +4,7 @@
 
 mod world;
 
-use oubliette::{Decision, ErrorKind, Expiry, Patch, State, SupersedeMode};
+use oubliette::{Decision, ErrorKind, Expiry, Got, Patch, State, SupersedeMode};
 use world::{World, axis, ms, text};
 
 /// An update that brought a vector to a row without one put it into the embedding space 0, which is not there: no
@@ -131,5 +131,32 @@ fn a_row_that_only_held_what_it_took_goes_when_it_is_given_back() {
     assert_eq!((world.row("a").id, world.live()), (old, vec![old]));
     assert_eq!(world.tombstone(new).replaced_by, Some(old));
     assert!(world.row(old).keys == ["a"]);
+    world.check();
+}
+
+/// A revision by id of a row whose first holder has no key moved that holder along and made it again: the new row stood
+/// for one write more than the old one.
+#[test]
+fn revising_by_id_carries_each_holder_once() {
+    let world = World::new();
+    let first = world.add(text("the same words"));
+    world.add(text("the same words").key("k"));
+    let patch = Patch { text: Some("other words".to_owned()), ..Patch::default() };
+    let new = world.db.update(&world.ns, &first.id.to_string(), patch).unwrap();
+    let found = world.db.get(&world.ns, &new.id.to_string(), false).unwrap();
+    let Got::Memory(memory) = found else { panic!("a memory") };
+    assert_eq!(memory.holders.len(), 2, "the keyless write and the key (MODEL-21)");
+    assert_eq!(memory.keys, ["k"]);
+    world.check();
+}
+
+/// An absorbed write that brought a vector lost it, though the row that absorbed it had none and stayed pending.
+#[test]
+fn a_pending_row_takes_the_vector_of_an_equal_write() {
+    let world = World::new();
+    let first = world.add(text("no vector yet"));
+    let again = world.add(text("no vector yet").key("k").vector(axis(1)));
+    assert_eq!((again.decision, again.id), (Decision::Reinforced, first.id));
+    assert_eq!(world.find(axis(1), 1), [first.id]);
     world.check();
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::ingest::fields::{RowParts, given, latest, tier_ttl};
 use crate::ingest::{Desk, Prepared};
-use crate::ledger::{Change, Entry, NewRow, Raise};
+use crate::ledger::{Change, Entry, Moves, NewRow, Raise};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Access, Content, Counted, Decision, Draft, Evidence, Hint, Holder, Kind, Link, MemoryId, Outcome, Place,
@@ -138,7 +138,11 @@ impl Desk<'_, '_, '_> {
         if content.text != draft.text {
             holder.text = Some(draft.text.clone());
         }
-        let raise = self.raise(draft, &vitals);
+        let mut raise = self.raise(draft, &vitals);
+        // A row that waits for a vector takes the one that comes with the same content.
+        if let (None, Some(vector)) = (vitals.place.slot, &prepared.vector) {
+            raise.vector = Some((self.open_space(vector.dim())?, vector.clone()));
+        }
         let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
         let change = Change::Hold { id, holder: Box::new(holder), raise };
         self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
@@ -158,6 +162,7 @@ impl Desk<'_, '_, '_> {
             significance: draft.fields.significance,
             importance: draft.fields.importance,
             confidence: self.grown(vitals),
+            vector: None,
             last_reinforced_at: Some(self.now()),
         }
     }
@@ -332,7 +337,7 @@ impl Desk<'_, '_, '_> {
         at: Option<crate::model::Time>,
     ) -> Result<()> {
         let at = at.unwrap_or(self.now());
-        let change = Change::Supersede { old, new, mode, at, move_holders: true };
+        let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
         self.apply(RuleId::SUPERSEDE, change).map(|_| ())
     }
 }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ingest::fields::{RowParts, carries_expiry, given, tier_ttl};
 use crate::ingest::{Desk, Prepared};
-use crate::ledger::{Change, NewRow};
+use crate::ledger::{Change, Moves, NewRow};
 use crate::model::{
     Access, Decision, Delta, Draft, Evidence, Holder, MemoryId, Outcome, PINNED_TAG, Patch, RuleId,
     SupersedeMode, Vitals, check_patch,
@@ -269,7 +269,7 @@ impl Desk<'_, '_, '_> {
                     .ok_or_else(|| Error::corrupted("holder", old.as_bytes(), "a row without a holder"))?
             }
         };
-        let several = parts.vitals.place.holders > 1;
+        let moves = if parts.vitals.place.holders > 1 { Moves::AllBut(first.number) } else { Moves::None };
         let mut parts = parts;
         // New content is a new memory: it begins now, and lives as long as its tier, unless the caller said otherwise.
         parts.vitals.created_at = self.now();
@@ -283,7 +283,7 @@ impl Desk<'_, '_, '_> {
         let new = row.id;
         self.apply(RuleId::REVISE, Change::Insert(Box::new(row)))?;
         let at = self.now();
-        self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, move_holders: several })?;
+        self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, moves })?;
         Ok((new, Decision::Revised { old }, RuleId::REVISE))
     }
 

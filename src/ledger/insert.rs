@@ -114,6 +114,10 @@ impl Ledger<'_, '_> {
         vitals.reinforcement_count = vitals.reinforcement_count.saturating_add(holder.share);
         vitals.version += 1;
         let deltas = raise_row(&mut vitals, &raise);
+        if let Some((space, vector)) = raise.vector.filter(|_| vitals.place.slot.is_none()) {
+            vitals.place.space = space.0;
+            self.set_vector(ns, id, &mut vitals, &vector)?;
+        }
         self.place_row(context, id, (&before, &old), vitals, &content)?;
         self.journal(context, Op::Hold, Some((id, Some(number))), deltas, why)?;
         Ok(Applied::default())

@@ -67,8 +67,21 @@ pub(crate) struct Raise {
     pub(crate) importance: Option<f32>,
     /// Grown by the reinforcement (LIFE-16).
     pub(crate) confidence: Option<f32>,
+    /// A vector for a row that waits for one, with the space that it lies in.
+    pub(crate) vector: Option<(crate::store::SpaceId, UnitVector)>,
     /// Reinforced now.
     pub(crate) last_reinforced_at: Option<Time>,
+}
+
+/// Which holders go along with a supersession.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    /// None: the new row was made with the only one.
+    None,
+    /// All.
+    All,
+    /// All but the one with this number, which the new row was made with.
+    AllBut(u32),
 }
 
 /// One mutation.
@@ -116,8 +129,8 @@ pub(crate) enum Change {
         mode: SupersedeMode,
         /// World time of the change, for the mode `replaced`.
         at: Time,
-        /// Whether the holders of the old one move to the new one, with share 0.
-        move_holders: bool,
+        /// Which holders of the old one move to the new one, with share 0.
+        moves: Moves,
     },
     /// A superseded memory becomes live again (LIFE-7).
     Restore {
@@ -240,8 +253,8 @@ impl<'a, 't> Ledger<'a, 't> {
                 let next = Next { vitals: *vitals, content: *content, access: *access, holders, vector };
                 self.update(context, (id, version), next, deltas, why)
             }
-            Change::Supersede { old, new, mode, at, move_holders } => {
-                self.supersede(context, (old, new), (mode, at), move_holders, why)
+            Change::Supersede { old, new, mode, at, moves } => {
+                self.supersede(context, (old, new), (mode, at), moves, why)
             }
             Change::Restore { id } => self.restore(context, id, why),
             Change::Detach { id, number, reason } => self.detach(context, id, number, reason, why),

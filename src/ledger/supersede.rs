@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
-use crate::ledger::{Applied, Context, Ledger, Why, gone};
+use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
 use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
 
@@ -21,7 +21,7 @@ impl Ledger<'_, '_> {
         context: &Context,
         (old, new): (MemoryId, MemoryId),
         (mode, at): (SupersedeMode, Time),
-        move_holders: bool,
+        moves: Moves,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
@@ -56,7 +56,7 @@ impl Ledger<'_, '_> {
         vitals.times.superseded = Some(Supersession { at: context.now, by: new, mode });
         vitals.version += 1;
         self.place_row(context, old, (&before, &content), vitals, &content)?;
-        self.receive(context, new, old, (mode, at), move_holders)?;
+        self.receive(context, new, old, (mode, at), moves)?;
         let mut why = why;
         why.evidence.members.push(new);
         self.journal(context, Op::Supersede, Some((old, None)), Vec::new(), why)?;
@@ -83,7 +83,7 @@ impl Ledger<'_, '_> {
         new: MemoryId,
         old: MemoryId,
         (mode, at): (SupersedeMode, Time),
-        move_holders: bool,
+        moves: Moves,
     ) -> Result<()> {
         let ns = context.ns;
         let (before, old_content) = self.load(ns, new)?;
@@ -91,14 +91,16 @@ impl Ledger<'_, '_> {
         if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {
             vitals.times.valid_from = Some(at);
         }
-        if move_holders && mode != SupersedeMode::Aggregate {
+        if moves != Moves::None && mode != SupersedeMode::Aggregate {
             let own = self.tx.holders(ns, new)?;
             for holder in self.tx.holders(ns, old)? {
                 // The key that the new row was written under is there already.
                 if holder.key.is_some() && own.iter().any(|mine| mine.key == holder.key) {
                     continue;
                 }
-                if self.is_taken(ns, &holder, (old, new), context.now)? {
+                if moves == Moves::AllBut(holder.number)
+                    || self.is_taken(ns, &holder, (old, new), context.now)?
+                {
                     continue;
                 }
                 unite(&mut content.tags, &holder.tags);

@@ -191,7 +191,13 @@ impl World {
     }
 
     fn supersede(&mut self, now: i64, old: u32, new: u32, mode: SupersedeMode, when: i64) {
-        let change = Change::Supersede { old: id(old), new: id(new), mode, at: at(when), move_holders: true };
+        let change = Change::Supersede {
+            old: id(old),
+            new: id(new),
+            mode,
+            at: at(when),
+            moves: crate::ledger::Moves::All,
+        };
         self.apply(now, vec![(RuleId::SUPERSEDE, change)]);
     }
 

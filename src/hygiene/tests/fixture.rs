@@ -143,7 +143,10 @@ fn changes() -> Vec<(RuleId, Change)> {
     let mut all: Vec<_> =
         rows.into_iter().map(|row| (RuleId::STORE, Change::Insert(Box::new(row)))).collect();
     let (mode, at) = (SupersedeMode::Correction, NOW);
-    all.push((RuleId::SUPERSEDE, Change::Supersede { old: C, new: D, mode, at, move_holders: true }));
+    all.push((
+        RuleId::SUPERSEDE,
+        Change::Supersede { old: C, new: D, mode, at, moves: crate::ledger::Moves::All },
+    ));
     let raise = Raise { significance: Some(Significance::Core), ..Raise::default() };
     all.push((RuleId::CONTENT, Change::Hold { id: E, holder: Box::new(holder(None)), raise }));
     all
