@@ -4,7 +4,12 @@
 //! `OUBLIETTE_ROT=n` damages n copies.
 
 #![cfg(feature = "faults")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may panic and tell")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may panic and tell"
+)]
 
 #[path = "crash/disk.rs"]
 #[allow(dead_code, reason = "the crash tests use the rest")]
@@ -16,7 +21,8 @@ use std::sync::Arc;
 
 use disk::{Chance, Image, SimDisk};
 use oubliette::{
-    CheckOptions, Database, Draft, Error, ErrorKind, Got, MemoryId, Namespace, PageRequest, Query, Result, Scope,
+    CheckOptions, Database, Draft, Error, ErrorKind, Got, MemoryId, Namespace, PageRequest, Query, Result,
+    Scope,
 };
 
 const FILE: &str = "/db/memory.oub";
@@ -95,7 +101,10 @@ fn read(image: Image, truth: &Truth, what: &str, tally: &mut Tally) {
         match db.get(&ns, &id.to_string(), true) {
             Ok(Got::Memory(memory)) => {
                 assert_eq!(&memory.text, text, "{what}: another text of {id}");
-                assert!(memory.vector.as_ref().is_none_or(|found| found == vector), "{what}: another vector of {id}");
+                assert!(
+                    memory.vector.as_ref().is_none_or(|found| found == vector),
+                    "{what}: another vector of {id}"
+                );
             }
             Ok(Got::Tombstone(_)) => panic!("{what}: {id} was never forgotten"),
             // A row whose key is damaged is not found, which the walk below must tell.
@@ -106,7 +115,9 @@ fn read(image: Image, truth: &Truth, what: &str, tally: &mut Tally) {
         }
     }
     match db.search(&ns, &Query::vector(vector(11)).k(20).scope(Scope::Any)) {
-        Ok(found) => assert!(found.hits.iter().all(|hit| truth.contains_key(&hit.id)), "{what}: a hit from nowhere"),
+        Ok(found) => {
+            assert!(found.hits.iter().all(|hit| truth.contains_key(&hit.id)), "{what}: a hit from nowhere")
+        }
         Err(why) => assert!(typed(&why), "{what}: search: {why:?}"),
     }
     let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() });
@@ -143,7 +154,8 @@ fn damage_is_an_error_and_never_other_data() {
         let mut copy = image.clone();
         let data = &mut copy.files[file];
         // Most of a fresh file is empty: look for a place where something stands.
-        let place = std::iter::repeat_with(|| chance.below(len as u64) as usize).find(|at| data[*at] != 0).unwrap();
+        let place =
+            std::iter::repeat_with(|| chance.below(len as u64) as usize).find(|at| data[*at] != 0).unwrap();
         let what = match mutation % 4 {
             0 | 1 => {
                 data[place] ^= 1 << chance.below(8);
@@ -162,5 +174,8 @@ fn damage_is_an_error_and_never_other_data() {
         read(copy, &truth, &what, &mut tally);
     }
     eprintln!("{mutations} damaged copies of {len} bytes: {tally:?}");
-    assert!(tally.refused + tally.errors + tally.findings > mutations / 3, "the damage does not reach: {tally:?}");
+    assert!(
+        tally.refused + tally.errors + tally.findings > mutations / 3,
+        "the damage does not reach: {tally:?}"
+    );
 }

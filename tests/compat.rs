@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oubliette::exchange::{write_memory, write_tombstone};
 use oubliette::policy::Syntax;
 use oubliette::{
-    CheckOptions, Database, Draft, Entity, Error, Expiry, Forget, Got, IdSource, Kind, Link, ManualClock, Namespace,
-    PageRequest, Patch, Query, Scope, Significance, State, SupersedeMode, Tier, Time, WriteOptions,
+    CheckOptions, Database, Draft, Entity, Error, Expiry, Forget, Got, IdSource, Kind, Link, ManualClock,
+    Namespace, PageRequest, Patch, Query, Scope, Significance, State, SupersedeMode, Tier, Time,
+    WriteOptions,
 };
 use redb::ReadableDatabase;
 
@@ -25,7 +26,8 @@ impl IdSource for Numbered {
         let mut id = [0; 16];
         id[..6].copy_from_slice(&now.as_millis().to_be_bytes()[2..]);
         (id[6], id[8]) = (0x70, 0x80);
-        id[8..].copy_from_slice(&(0x8000_0000_0000_0000 | self.0.fetch_add(1, Ordering::SeqCst)).to_be_bytes());
+        id[8..]
+            .copy_from_slice(&(0x8000_0000_0000_0000 | self.0.fetch_add(1, Ordering::SeqCst)).to_be_bytes());
         id
     }
 }
@@ -83,7 +85,8 @@ fn a_file_of_format_1_opens_and_says_what_it_said() {
     clean(&db);
     assert_eq!(export(&db), std::fs::read_to_string(fixture("format-1.jsonl")).unwrap());
     assert_eq!(db.policy().1.number, 1);
-    let hits = db.search(&Namespace::default(), &Query::vector(vector(3)).k(1).scope(Scope::Any)).unwrap().hits;
+    let hits =
+        db.search(&Namespace::default(), &Query::vector(vector(3)).k(1).scope(Scope::Any)).unwrap().hits;
     assert!(hits[0].score > 0.999, "{hits:?}");
 }
 
@@ -160,7 +163,8 @@ fn write_the_golden_file() {
     let db = builder.open(&path).unwrap();
     let (ns, other) = (Namespace::default(), "other".parse::<Namespace>().unwrap());
     for at in 0..12 {
-        let draft = Draft::new(format!("memory number {at}")).key(format!("k{at}")).tag(format!("t{}", at % 3));
+        let draft =
+            Draft::new(format!("memory number {at}")).key(format!("k{at}")).tag(format!("t{}", at % 3));
         let draft = if at == 11 { draft } else { draft.vector(vector(at)) };
         db.add(&ns, if at % 4 == 0 { draft.agent("scout") } else { draft }).unwrap();
     }
@@ -175,7 +179,8 @@ fn write_the_golden_file() {
     db.reinforce(&ns, "k9", 3).unwrap();
     let run = db.start_import(&ns).unwrap();
     let how = WriteOptions { run: Some(run), no_dedup: true };
-    db.add_all(&ns, vec![Draft::new("imported").key("i1").vector(vector(70)), Draft::new("imported")], &how).unwrap();
+    db.add_all(&ns, vec![Draft::new("imported").key("i1").vector(vector(70)), Draft::new("imported")], &how)
+        .unwrap();
     db.finish_run(&ns, run).unwrap();
     db.set_policy("ttl.working = \"2h\"", Syntax::Toml).unwrap();
     db.forget(&ns, Forget::names(["k10"])).unwrap();

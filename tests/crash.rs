@@ -9,7 +9,12 @@
 //! `OUBLIETTE_CRASH_SEEDS=n` tries n cuts at each operation, and every fault; the script `tests/crash-campaign` does so.
 
 #![cfg(feature = "faults")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may panic and tell")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may panic and tell"
+)]
 
 #[path = "crash/disk.rs"]
 mod disk;
@@ -39,12 +44,18 @@ fn every_story(what: &str, durability: Durability, mut each: impl FnMut(&Recordi
     quiet();
     let only = std::env::var("OUBLIETTE_CRASH_ONLY").ok();
     let mut tried = 0;
-    for scenario in SCENARIOS.iter().filter(|scenario| only.as_ref().is_none_or(|name| scenario.name == name)) {
+    for scenario in SCENARIOS.iter().filter(|scenario| only.as_ref().is_none_or(|name| scenario.name == name))
+    {
         let begun = Instant::now();
         let recording = Recording::of(scenario, durability);
         let here = each(&recording);
         tried += here;
-        eprintln!("{what} {durability:?} {}: {} operations, {here} tries, {:?}", scenario.name, recording.tape.len(), begun.elapsed());
+        eprintln!(
+            "{what} {durability:?} {}: {} operations, {here} tries, {:?}",
+            scenario.name,
+            recording.tape.len(),
+            begun.elapsed()
+        );
     }
     assert!(tried > 0, "nothing was tried");
 }
@@ -92,7 +103,8 @@ const FAULTS: [Plan; 4] = [
 fn fail(durability: Durability) {
     every_story("fault", durability, |recording| match seeds() {
         Some(_) => {
-            recording.fail_everywhere(Site::Change, 0, 1, &FAULTS) + recording.fail_everywhere(Site::Read, 0, 1, &FAULTS)
+            recording.fail_everywhere(Site::Change, 0, 1, &FAULTS)
+                + recording.fail_everywhere(Site::Read, 0, 1, &FAULTS)
         }
         // One operation refuses for a moment and is full for good, the next one the other way round. Of the hundreds of
         // like writes of a compaction some are left to the campaign.

@@ -5,7 +5,12 @@
 //! whole batches: at least those that were said to be in, at most one more. `OUBLIETTE_KILLS=n` kills n children.
 
 #![cfg(all(unix, feature = "cli"))]
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "a test may panic and tell")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test may panic and tell"
+)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +32,10 @@ fn lines() -> String {
         .map(|at| {
             let numbers: Vec<String> = (0..32).map(|d| format!("{}", 1 + (at * 31 + d * 17) % 101)).collect();
             let vector = numbers.join(",");
-            format!("{{\"key\":\"k{at}\",\"text\":\"line {at}\",\"tags\":[\"t{}\"],\"vector\":[{vector}]}}\n", at % 7)
+            format!(
+                "{{\"key\":\"k{at}\",\"text\":\"line {at}\",\"tags\":[\"t{}\"],\"vector\":[{vector}]}}\n",
+                at % 7
+            )
         })
         .collect()
 }
@@ -80,7 +88,8 @@ fn kill_after(folder: &Path, kill: u64, wait: Duration) -> usize {
     let mut child = child.unwrap();
     let said = BufReader::new(child.stdout.take().unwrap());
     let reader = std::thread::spawn(move || {
-        let numbers = said.lines().map_while(Result::ok).filter_map(|line| line.strip_prefix("batch ")?.parse().ok());
+        let numbers =
+            said.lines().map_while(Result::ok).filter_map(|line| line.strip_prefix("batch ")?.parse().ok());
         numbers.last().unwrap_or(0_usize)
     });
     std::thread::sleep(wait);
@@ -125,12 +134,18 @@ fn a_killed_import_leaves_whole_batches() {
         match found {
             None => assert_eq!(said, 0, "kill {kill} after {wait:?}: the database is gone"),
             Some(found) => {
-                assert!((said..=said + 1).contains(&found), "kill {kill} after {wait:?}: {found} of {said} batches");
+                assert!(
+                    (said..=said + 1).contains(&found),
+                    "kill {kill} after {wait:?}: {found} of {said} batches"
+                );
             }
         }
         partial += u64::from(found.is_some_and(|found| (1..BATCHES).contains(&found)));
         none += u64::from(found.is_none());
     }
-    eprintln!("{kills} kills in {:?}: {partial} inside the import, {none} before there was a file", begun.elapsed());
+    eprintln!(
+        "{kills} kills in {:?}: {partial} inside the import, {none} before there was a file",
+        begun.elapsed()
+    );
     assert!(partial > 0, "no kill came in the middle of an import");
 }

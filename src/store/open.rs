@@ -99,7 +99,8 @@ impl Store {
         }
         let handle = open_handle(disk.as_ref(), &options, &options.path)?;
         let name_unsynced = AtomicBool::new(!options.read_only);
-        let store = Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()), name_unsynced };
+        let store =
+            Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()), name_unsynced };
         store.check_format()?;
         // Whoever made the file may have been stopped before it could sync its name.
         store.sync_name()?;
@@ -209,7 +210,11 @@ impl Store {
             Ok(written) => Ok(written),
             Err(Failed { why: Error::Retry { why }, unsure }) => {
                 self.reopen()?;
-                let unflushed = if durability == Durability::Batch { "; commits since the last flush are lost" } else { "" };
+                let unflushed = if durability == Durability::Batch {
+                    "; commits since the last flush are lost"
+                } else {
+                    ""
+                };
                 self.settle(unsure)?.ok_or_else(|| Error::Retry { why: why + unflushed })
             }
             Err(Failed { why, .. }) => Err(why),
@@ -220,7 +225,8 @@ impl Store {
     /// synced; it is gone without a trace if not.
     fn settle<R>(&self, unsure: Option<(Written<R>, u64)>) -> Result<Option<Written<R>>> {
         let Some((written, commit)) = unsure else { return Ok(None) };
-        let unknown = |why: Error| Error::Unavailable { why: format!("the last write may be there or not: {why}") };
+        let unknown =
+            |why: Error| Error::Unavailable { why: format!("the last write may be there or not: {why}") };
         let found = self.snapshot().and_then(|snapshot| snapshot.clock()).map_err(unknown)?;
         if found.commit != commit {
             return Ok(None);

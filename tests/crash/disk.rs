@@ -160,7 +160,9 @@ impl Tape {
     fn play(&mut self, change: &Change) {
         let synced: &dyn Fn(&Change) -> bool = match change {
             Change::Sync { file } => &|earlier| earlier.file() == Some(*file),
-            Change::SyncFolder => &|earlier| earlier.file().is_none() && !matches!(earlier, Change::Create { .. }),
+            Change::SyncFolder => {
+                &|earlier| earlier.file().is_none() && !matches!(earlier, Change::Create { .. })
+            }
             // A new file exists from the first; whether its name does is another thing.
             Change::Create { path } => {
                 let file = self.durable.files.len();
@@ -397,9 +399,9 @@ impl StorageBackend for SimFile {
         if let Some(why) = state.trouble(Site::Read) {
             return Err(why);
         }
-        let data = usize::try_from(offset).ok().and_then(|from| {
-            state.seen.files[self.file].get(from..from.checked_add(out.len())?)
-        });
+        let data = usize::try_from(offset)
+            .ok()
+            .and_then(|from| state.seen.files[self.file].get(from..from.checked_add(out.len())?));
         out.copy_from_slice(data.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }

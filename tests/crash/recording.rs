@@ -133,7 +133,8 @@ impl<'s> Recording<'s> {
             let seeds = std::iter::once((at * 1_000 + second) as u64);
             let images = tape.cut_during(change, seeds);
             for image in images.iter().filter(|_| second.is_multiple_of(4)) {
-                let found = seen_in(image, false).unwrap_or_else(|why| panic!("{place}, again at {second}: {why}"));
+                let found =
+                    seen_in(image, false).unwrap_or_else(|why| panic!("{place}, again at {second}: {why}"));
                 let allowed = &self.seen[self.allowed(at)];
                 assert!(allowed.contains(&found), "{place}, again at {second}: another state");
             }
@@ -144,7 +145,9 @@ impl<'s> Recording<'s> {
 /// An operation in a few words.
 pub fn name(change: &Change) -> String {
     match change {
-        Change::Write { file, offset, bytes } => format!("write of {} bytes at {offset} of file {file}", bytes.len()),
+        Change::Write { file, offset, bytes } => {
+            format!("write of {} bytes at {offset} of file {file}", bytes.len())
+        }
         other => format!("{other:?}"),
     }
 }

@@ -2,7 +2,8 @@
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    Draft, Entity, Expiry, Filter, Forget, Kind, Namespace, Patch, Result, Scope, SupersedeMode, Tier, WriteOptions,
+    Draft, Entity, Expiry, Filter, Forget, Kind, Namespace, Patch, Result, Scope, SupersedeMode, Tier,
+    WriteOptions,
 };
 
 use super::world::{COPY, DIM, World};
@@ -85,7 +86,9 @@ fn import_start(w: &mut World) -> Result<()> {
 
 fn import(w: &mut World, rows: std::ops::Range<usize>) -> Result<()> {
     let mut drafts: Vec<Draft> = rows
-        .map(|at| Draft::new(format!("imported {at}")).key(format!("i{at}")).tag("import").vector(vector(40 + at)))
+        .map(|at| {
+            Draft::new(format!("imported {at}")).key(format!("i{at}")).tag("import").vector(vector(40 + at))
+        })
         .collect();
     // One that is there already, and one that revises.
     drafts.push(Draft::new("memory number 1").vector(vector(1)));
@@ -143,7 +146,10 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "revise_by_key",
         before: library,
-        steps: &[OPEN, step(|w| w.db().add(&ns(), Draft::new("another text").key("k1").vector(vector(50))).map(drop))],
+        steps: &[
+            OPEN,
+            step(|w| w.db().add(&ns(), Draft::new("another text").key("k1").vector(vector(50))).map(drop)),
+        ],
     },
     Scenario {
         name: "update",
@@ -227,7 +233,9 @@ pub const SCENARIOS: &[Scenario] = &[
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().add(&ns(), Draft::new("memory number 1").tag("again").vector(vector(1))).map(drop)),
+            step(|w| {
+                w.db().add(&ns(), Draft::new("memory number 1").tag("again").vector(vector(1))).map(drop)
+            }),
             step(|w| w.db().reinforce(&ns(), "k4", 3)),
             step(|w| w.db().forget(&ns(), Forget::names(["k1"])).map(drop)),
         ],

@@ -76,7 +76,9 @@ impl Telling<'_> {
         let result = catch_unwind(AssertUnwindSafe(|| (step.run)(&mut self.world)));
         let result = result.unwrap_or_else(|_| panic!("{}: step {number} ended in a panic", self.place()));
         match &result {
-            Ok(()) if step.flushes || self.recording.durability != Durability::Batch => self.least = number + 1,
+            Ok(()) if step.flushes || self.recording.durability != Durability::Batch => {
+                self.least = number + 1
+            }
             Ok(()) => {}
             Err(why) => {
                 let typed = matches!(why.kind(), ErrorKind::Retry | ErrorKind::Unavailable | ErrorKind::Io);
@@ -120,7 +122,8 @@ impl Telling<'_> {
             let opened = self.world.open();
             opened.unwrap_or_else(|why| panic!("{}: open after a passing fault: {why}", self.place()));
         }
-        let found = self.world.seen().unwrap_or_else(|why| panic!("{}: after step {number}: {why}", self.place()));
+        let found =
+            self.world.seen().unwrap_or_else(|why| panic!("{}: after step {number}: {why}", self.place()));
         let (found, seen) = (Some(found), &self.recording.seen);
         let lossy = self.recording.durability == Durability::Batch;
         if !lossy && why.kind() == ErrorKind::Retry {
@@ -132,7 +135,9 @@ impl Telling<'_> {
         let least = if lossy { self.least } else { number };
         let state = (least..=number + 1).find(|state| seen[*state] == found);
         let differs = difference(&found, &seen[number]);
-        state.unwrap_or_else(|| panic!("{}: step {number} left half of itself: {why}\n{differs}", self.place()))
+        state.unwrap_or_else(|| {
+            panic!("{}: step {number} left half of itself: {why}\n{differs}", self.place())
+        })
     }
 
     fn expect(&self, when: &str, found: Result<Seen>, least: usize, most: usize) {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
-    Builder, CheckOptions, Database, Durability, Error, Got, IdSource, ManualClock, Namespace, PageRequest, Query,
-    Result, RunId, Scope, State, Time,
+    Builder, CheckOptions, Database, Durability, Error, Got, IdSource, ManualClock, Namespace, PageRequest,
+    Query, Result, RunId, Scope, State, Time,
 };
 
 use super::disk::{Image, SimDisk};

@@ -22,7 +22,8 @@ pub(super) fn address(table: Table, key: &[u8]) -> Option<Address> {
         Table::Namespace => {
             // A name that begins with NUL is one of a namespace that is being dropped; `namespace` looks closer.
             let name = parts.rest()?;
-            name.starts_with('\0') || name.parse::<Namespace>().is_ok_and(|name| name.as_str().as_bytes() == key)
+            name.starts_with('\0')
+                || name.parse::<Namespace>().is_ok_and(|name| name.as_str().as_bytes() == key)
         }
         Table::Space => parts.take::<2>().is_some() && parts.0.is_empty(),
         Table::Policy => parts.u64().is_some() && parts.0.is_empty(),

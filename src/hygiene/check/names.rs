@@ -81,7 +81,12 @@ impl Check<'_> {
         }
         let hidden = dropped_name(NsId(row.number));
         if row.dropping != (key == hidden.as_bytes()) || (key.first() == Some(&0) && !row.dropping) {
-            self.find(Code::Namespace, Table::Namespace, key, "a drop under way and a hidden name go together");
+            self.find(
+                Code::Namespace,
+                Table::Namespace,
+                key,
+                "a drop under way and a hidden name go together",
+            );
         }
         if !self.numbers.insert(row.number) {
             self.find(Code::Namespace, Table::Namespace, key, format!("number {} twice", row.number));
