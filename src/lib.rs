@@ -42,8 +42,7 @@ pub use store::Durability;
 #[doc(hidden)]
 pub mod faults {
     pub use crate::record::decode_any;
-    pub use crate::store::disk::Disk;
-    pub use redb::{BackendError, StorageBackend};
+    pub use crate::store::disk::{BackendError, Disk, StorageBackend};
 
     /// The kernels, for their bench.
     pub mod vector {

@@ -395,7 +395,8 @@ impl Machine {
             model.rows.values().filter(|row| wanted(row)).count() as u64
         };
         assert_eq!(stats.memories.live, count(&|row| row.visible(now)));
-        assert_eq!(stats.memories.superseded, count(&|row| row.superseded.is_some() && !row.visible(now)));
+        assert_eq!(stats.memories.superseded, count(&|row| row.superseded.is_some() && row.over(now)));
+        assert_eq!(stats.memories.ahead, count(&|row| row.ahead(now)));
         let ended =
             |row: &reference::Row| row.superseded.is_none() && row.expires.is_some_and(|end| end <= now);
         assert_eq!(stats.memories.expired, count(&ended));

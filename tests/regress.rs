@@ -87,3 +87,49 @@ fn a_late_use_does_not_bring_a_row_back() {
     assert_eq!(world.row(id).state, State::Expired);
     assert_eq!(world.row(id).vitals.reinforcement_count, 2);
 }
+
+/// A row that was valid from an instant on, and was replaced, stood in the list of what is due under an instant of the
+/// past, and stayed there: every write and every `stats` settled it again, for ever.
+#[test]
+fn an_instant_that_is_over_is_not_due_again() {
+    let world = World::at(1_000);
+    let mut old = text("old");
+    old.fields.valid_from = Some(ms(1_080)).into();
+    let old = world.add(old).id;
+    world.set(1_081);
+    let new = world.add(text("new")).id;
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    let stats = world.db.stats(None).unwrap();
+    assert_eq!((stats.pending_due, stats.memories.superseded, stats.memories.live), (0, 1, 1));
+    // Replaced before it began to hold: seen from its beginning to the instant of the replacement.
+    let mut soon = text("soon");
+    soon.fields.valid_from = Some(ms(1_200)).into();
+    let soon = world.add(soon).id;
+    world.supersede(soon, new, SupersedeMode::Replaced, Some(1_300)).unwrap();
+    let seen = |at: i64| {
+        world.set(at);
+        let stats = world.db.stats(None).unwrap();
+        world.check();
+        (stats.memories.ahead, stats.memories.live, stats.memories.superseded, world.is_live(soon))
+    };
+    assert_eq!(seen(1_199), (1, 1, 1, false));
+    assert_eq!(seen(1_200), (0, 2, 1, true));
+    assert_eq!(seen(1_300), (0, 1, 2, false));
+}
+
+/// The own key of a successor was forgotten, so that it stood for nothing but the holder that it had taken over. Giving
+/// that back left a row without a holder: nobody could forget its text by a key any more.
+#[test]
+fn a_row_that_only_held_what_it_took_goes_when_it_is_given_back() {
+    let world = World::new();
+    let old = world.add(text("old").key("a")).id;
+    let new = world.add(text("new").key("b")).id;
+    world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+    assert_eq!(world.forget(&["b"]).detached, 1, "the text is still held, by the one that came from old");
+    world.db.restore(&world.ns, "a").unwrap_err();
+    world.db.restore(&world.ns, &old.to_string()).unwrap();
+    assert_eq!((world.row("a").id, world.live()), (old, vec![old]));
+    assert_eq!(world.tombstone(new).replaced_by, Some(old));
+    assert!(world.row(old).keys == ["a"]);
+    world.check();
+}

@@ -5,8 +5,9 @@
 //! unit does; `Committer` does, so that the protocol can be tested with any scheduler.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::engine::sync::{Arc, Mutex};
+use crate::engine::sync::{Exclusive, Mutexes, Parked};
 use crate::error::{Error, Result};
 use crate::limits::{GROUP_BYTES_MAX, GROUP_ROWS_MAX};
 
@@ -19,10 +20,11 @@ pub(super) trait Committer {
     fn commit(&self, units: &mut [Self::Unit]) -> Vec<Result<()>>;
 }
 
-struct Ticket<U> {
-    /// The unit, until it is answered.
-    work: Mutex<Option<(U, Weight)>>,
-    answer: Mutex<Option<Result<()>>>,
+struct Ticket<U: Send, L: Mutexes> {
+    /// The unit, until it is taken.
+    work: L::Of<Option<U>>,
+    weight: Weight,
+    answer: L::Of<Option<Result<()>>>,
 }
 
 /// What a unit weighs against the bounds of a group.
@@ -32,15 +34,18 @@ pub(super) struct Weight {
     pub(super) bytes: usize,
 }
 
+/// The units that wait, first come first.
+type Waiting<U, L> = VecDeque<Arc<Ticket<U, L>>>;
+
 /// The queue.
-pub(super) struct Queue<U> {
-    waiting: Mutex<VecDeque<Arc<Ticket<U>>>>,
-    leader: Mutex<()>,
+pub(super) struct Queue<U: Send, L: Mutexes = Parked> {
+    waiting: L::Of<Waiting<U, L>>,
+    leader: L::Of<()>,
 }
 
-impl<U: Send> Queue<U> {
+impl<U: Send, L: Mutexes> Queue<U, L> {
     pub(super) fn new() -> Self {
-        Queue { waiting: Mutex::new(VecDeque::new()), leader: Mutex::new(()) }
+        Queue { waiting: L::Of::new(VecDeque::new()), leader: L::Of::new(()) }
     }
 
     /// Queues a unit and waits until it is committed or refused.
@@ -50,55 +55,47 @@ impl<U: Send> Queue<U> {
         unit: U,
         weight: Weight,
     ) -> Result<()> {
-        let ticket = Arc::new(Ticket { work: Mutex::new(Some((unit, weight))), answer: Mutex::new(None) });
-        self.waiting.lock().push_back(Arc::clone(&ticket));
-        let _leading = self.leader.lock();
-        loop {
-            if let Some(answer) = ticket.answer.lock().take() {
-                return answer;
+        let ticket = Arc::new(Ticket { work: L::Of::new(Some(unit)), weight, answer: L::Of::new(None) });
+        self.waiting.with(|waiting| waiting.push_back(Arc::clone(&ticket)));
+        self.alone(|| {
+            loop {
+                if let Some(answer) = ticket.answer.with(Option::take) {
+                    return answer;
+                }
+                self.lead(committer);
             }
-            self.lead(committer);
-        }
+        })
     }
 
     /// Runs `exclusively` while nobody commits.
     pub(super) fn alone<R>(&self, exclusively: impl FnOnce() -> R) -> R {
-        let _leading = self.leader.lock();
-        exclusively()
+        self.leader.with(|()| exclusively())
     }
 
     /// Commits the units at the front of the queue.
     fn lead<C: Committer<Unit = U>>(&self, committer: &C) {
-        let (tickets, mut units) = self.take_group();
+        let tickets = self.waiting.with(take_group);
+        let mut units: Vec<U> = tickets.iter().filter_map(|ticket| ticket.work.with(Option::take)).collect();
         let answers = committer.commit(&mut units);
         assert_eq!(answers.len(), tickets.len(), "one answer a unit");
         for (ticket, answer) in tickets.into_iter().zip(answers) {
-            *ticket.answer.lock() = Some(answer);
+            ticket.answer.with(|place| *place = Some(answer));
         }
     }
+}
 
-    /// As many units as a group may have, at least one.
-    fn take_group(&self) -> (Vec<Arc<Ticket<U>>>, Vec<U>) {
-        let mut waiting = self.waiting.lock();
-        let (mut tickets, mut units, mut sum) = (Vec::new(), Vec::new(), Weight::default());
-        while let Some(ticket) = waiting.front() {
-            let mut work = ticket.work.lock();
-            if let Some((_, weight)) = work.as_ref() {
-                let (rows, bytes) = (sum.rows + weight.rows, sum.bytes + weight.bytes);
-                if !units.is_empty() && (rows > GROUP_ROWS_MAX || bytes > GROUP_BYTES_MAX) {
-                    break;
-                }
-                sum = Weight { rows, bytes };
-            }
-            let taken = work.take();
-            drop(work);
-            if let (Some(ticket), Some((unit, _))) = (waiting.pop_front(), taken) {
-                tickets.push(ticket);
-                units.push(unit);
-            }
+/// Takes as many units as a group may have, at least one.
+fn take_group<U: Send, L: Mutexes>(waiting: &mut Waiting<U, L>) -> Vec<Arc<Ticket<U, L>>> {
+    let (mut tickets, mut sum) = (Vec::new(), Weight::default());
+    while let Some(ticket) = waiting.front() {
+        let (rows, bytes) = (sum.rows + ticket.weight.rows, sum.bytes + ticket.weight.bytes);
+        if !tickets.is_empty() && (rows > GROUP_ROWS_MAX || bytes > GROUP_BYTES_MAX) {
+            break;
         }
-        (tickets, units)
+        sum = Weight { rows, bytes };
+        tickets.extend(waiting.pop_front());
     }
+    tickets
 }
 
 /// The error of a commit that failed for every unit of its group.

@@ -2,8 +2,7 @@
 
 use crate::engine::database::{Database, ONE};
 use crate::error::{Error, Result};
-use crate::ledger::{Op, Why};
-use crate::model::{Evidence, MemoryId, Namespace, RuleId, RunId, Tombstone, TombstoneReason};
+use crate::model::{MemoryId, Namespace, RunId};
 use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
 
@@ -96,21 +95,7 @@ impl Database {
             session.dropped.push(ns);
             let context = session.context(DROPPED, None);
             let id = MemoryId::from_bytes(session.ids.next(context.now));
-            let tombstone = Tombstone {
-                id,
-                deleted_at: context.now,
-                reason: TombstoneReason::NamespaceDropped,
-                run: None,
-                replaced_by: None,
-                made_by: None,
-                merged_from: Vec::new(),
-                key_hashes: Vec::new(),
-                content_hash: session.ledger.secret.of_namespace(name.as_str()),
-                rows,
-            };
-            session.ledger.tx.put_tombstone(DROPPED, &tombstone)?;
-            let why = Why { rule: RuleId::DROP_NAMESPACE, evidence: Evidence::default() };
-            session.ledger.journal(&context, Op::DropNamespace, Some((id, None)), Vec::new(), why)?;
+            session.ledger.bury_namespace(&context, id, name.as_str(), rows)?;
             Ok((ns, rows))
         })?;
         self.delete_rows(ns)?;

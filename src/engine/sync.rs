@@ -1,28 +1,33 @@
-//! The locks of this room: those of `parking_lot`, and in tests those of a checker that tries schedules.
+//! The locks of the queue, behind a seam: those that ship, and in tests those of a checker that tries schedules.
 
-#[cfg(not(test))]
-pub(super) use parking_lot::Mutex;
-#[cfg(not(test))]
-pub(super) use std::sync::Arc;
+/// A lock that one thread holds at a time.
+pub(super) trait Exclusive<T>: Send + Sync {
+    /// Around a value.
+    fn new(value: T) -> Self;
+    /// Works on the value, alone.
+    fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R;
+}
 
-#[cfg(test)]
-pub(super) use checked::Mutex;
-#[cfg(test)]
-pub(super) use std::sync::Arc;
+/// A family of such locks.
+pub(super) trait Mutexes: 'static {
+    /// The lock of a value.
+    type Of<T: Send>: Exclusive<T>;
+}
 
-#[cfg(test)]
-mod checked {
-    /// The checker's mutex inside a check, a plain one elsewhere, with the interface of `parking_lot`.
-    #[derive(Debug, Default)]
-    pub(in crate::engine) struct Mutex<T>(shuttle::sync::Mutex<T>);
+/// The locks of `parking_lot`.
+#[derive(Debug)]
+pub(super) struct Parked;
 
-    impl<T> Mutex<T> {
-        pub(in crate::engine) fn new(value: T) -> Self {
-            Mutex(shuttle::sync::Mutex::new(value))
-        }
+impl Mutexes for Parked {
+    type Of<T: Send> = parking_lot::Mutex<T>;
+}
 
-        pub(in crate::engine) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
-            self.0.lock().unwrap()
-        }
+impl<T: Send> Exclusive<T> for parking_lot::Mutex<T> {
+    fn new(value: T) -> Self {
+        parking_lot::Mutex::new(value)
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        work(&mut self.lock())
     }
 }

@@ -469,6 +469,3 @@ fn is_about_vectors(error: &Error) -> bool {
         _ => false,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -102,7 +102,8 @@ fn a_namespace_that_is_being_dropped_is_left_out() {
     fixture.write(|tx| {
         let mut row = crate::store::Rows::namespace(tx, fixture::NAME)?.unwrap();
         row.dropping = true;
-        tx.put_namespace(fixture::NAME, &row)?;
+        tx.delete_namespace(fixture::NAME)?;
+        tx.put_namespace(&crate::store::control::dropped_name(NS), &row)?;
         tx.delete_walk(Table::Vitals, &Walk::all(), 3).map(|_| ())
     });
     assert_eq!(report(&fixture).findings, vec![]);

@@ -1,6 +1,7 @@
 //! Writing to a memory that exists: through its key, by its id, in place, by revision, by copy on write.
 
 use crate::error::{Error, Result};
+use crate::index::slots;
 use crate::ingest::fields::{RowParts, carries_expiry, given, tier_ttl};
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, NewRow};
@@ -9,7 +10,7 @@ use crate::model::{
     SupersedeMode, Vitals, check_patch,
 };
 use crate::policy::OnKey;
-use crate::store::{PartId, Read, Rows, SpaceId};
+use crate::store::{PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -122,17 +123,9 @@ impl Desk<'_, '_, '_> {
         let Some(slot) = vitals.place.slot else { return Ok(None) };
         let index = crate::ledger::Ledger::index_of(self.ns(), vitals);
         let dim = self.ledger.dim_of(vitals)?;
-        let mut values = Vec::with_capacity(dim);
-        let tx = &*self.ledger.tx;
-        let staged = tx.vector_block(index, slot / crate::record::vectors_per_block(dim) as u32, dim)?;
-        let at = slot as usize % crate::record::vectors_per_block(dim);
-        values.extend_from_slice(staged.as_ref().and_then(|block| block.get(at)).unwrap_or_default());
-        UnitVector::from_stored(values).map(Some).ok_or_else(|| {
-            Error::corrupted(
-                "vector",
-                id.as_bytes(),
-                "a memory says that it has a vector, and its slot holds none",
-            )
+        slots::vector_at(&*self.ledger.tx, index, dim, slot)?.map(Some).ok_or_else(|| {
+            let why = "a memory says that it has a vector, and its slot holds none";
+            Error::corrupted("vector", id.as_bytes(), why)
         })
     }
 

@@ -71,6 +71,6 @@ impl Desk<'_, '_, '_> {
             let why = "a memory has this id".to_owned();
             return Err(Error::Conflict { what: format!("tombstone {}", tombstone.id), why });
         }
-        self.ledger.put_tombstone(&self.context, tombstone)
+        self.ledger.keep_tombstone(&self.context, tombstone)
     }
 }

@@ -4,7 +4,9 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
-use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Tombstone, TombstoneReason};
+use crate::model::{
+    Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Tombstone, TombstoneReason,
+};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{Junction, NsId, PartId, Rows};
 
@@ -128,8 +130,33 @@ impl Ledger<'_, '_> {
         }
     }
 
+    /// Leaves one tombstone for all rows of a namespace that is dropped (MODEL-28).
+    pub(crate) fn bury_namespace(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        name: &str,
+        rows: u64,
+    ) -> Result<()> {
+        let tombstone = Tombstone {
+            id,
+            deleted_at: context.now,
+            reason: TombstoneReason::NamespaceDropped,
+            run: context.run,
+            replaced_by: None,
+            made_by: None,
+            merged_from: Vec::new(),
+            key_hashes: Vec::new(),
+            content_hash: self.secret.of_namespace(name),
+            rows,
+        };
+        self.tx.put_tombstone(context.ns, &tombstone)?;
+        let why = Why { rule: RuleId::DROP_NAMESPACE, evidence: Evidence::default() };
+        self.journal(context, Op::DropNamespace, Some((id, None)), Vec::new(), why)
+    }
+
     /// Puts a tombstone of an export back; false when it is there already.
-    pub(crate) fn put_tombstone(&mut self, context: &Context, tombstone: &Tombstone) -> Result<bool> {
+    pub(crate) fn keep_tombstone(&mut self, context: &Context, tombstone: &Tombstone) -> Result<bool> {
         if self.tx.tombstone(context.ns, tombstone.id)?.is_some() {
             return Ok(false);
         }

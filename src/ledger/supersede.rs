@@ -1,10 +1,11 @@
 //! Taking the place of another memory, and giving it back (LIFE-6, LIFE-7).
 
 use crate::error::{Error, Result};
+use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why, gone};
-use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, Vitals};
+use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
 
 /// What restoring a memory did besides.
@@ -38,6 +39,14 @@ impl Ledger<'_, '_> {
         }
         if self.leads_to(ns, new, old)? {
             return Err(refuse("that would close a cycle"));
+        }
+        let ends = self
+            .tx
+            .vitals(ns, new)?
+            .filter(|row| row.times.valid_from.is_none())
+            .and_then(|row| row.times.valid_to);
+        if mode == SupersedeMode::Replaced && ends.is_some_and(|end| end <= at) {
+            return Err(refuse("what takes its place has ended by then"));
         }
         let mut vitals = before.clone();
         if mode == SupersedeMode::Replaced {
@@ -136,7 +145,7 @@ impl Ledger<'_, '_> {
                 why: "it is not superseded".to_owned(),
             });
         };
-        self.give_back(context, superseded.by, id)?;
+        let erased = self.give_back(context, superseded.by, id, &why)?;
         let keys_taken = self.reclaim_keys(context, id, superseded.by)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
@@ -148,32 +157,42 @@ impl Ledger<'_, '_> {
         let mut why = why;
         why.evidence.members.push(superseded.by);
         self.journal(context, Op::Restore, Some((id, None)), Vec::new(), why)?;
-        Ok(Applied { restored: Some(Restored { keys_taken }), ..Applied::default() })
+        Ok(Applied { restored: Some(Restored { keys_taken }), erased, ..Applied::default() })
     }
 
-    /// Takes the holders that came from `old` off the row that superseded it, where that row still is.
-    fn give_back(&mut self, context: &Context, new: MemoryId, old: MemoryId) -> Result<()> {
+    /// Takes the holders that came from `old` off the row that superseded it, where that row still is. If they were
+    /// its last, no write stands behind it any more, and it goes (MODEL-8).
+    fn give_back(
+        &mut self,
+        context: &Context,
+        new: MemoryId,
+        old: MemoryId,
+        why: &Why,
+    ) -> Result<Vec<Erased>> {
         let ns = context.ns;
         if self.tx.vitals(ns, new)?.is_none() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let (before, old_content) = self.load(ns, new)?;
         let mut vitals = before.clone();
         let (moved, own): (Vec<_>, Vec<_>) =
             self.tx.holders(ns, new)?.into_iter().partition(|holder| holder.from == Some(old));
-        // A row never stands without a holder; what it was written with is not `from` anywhere.
-        debug_assert!(!own.is_empty(), "a row that only holds what it took");
+        if own.is_empty() {
+            let gone = (TombstoneReason::Forget, Some(old));
+            return Ok(self.remove(context, new, gone, why.clone())?.erased);
+        }
         for holder in &moved {
             self.take_holder(ns, new, holder)?;
             vitals.place.holders -= 1;
         }
         if moved.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let mut content = old_content.clone();
         content.tags = self.tags_of(ns, new)?;
         vitals.version += 1;
-        self.place_row(context, new, (&before, &old_content), vitals, &content).map(|_| ())
+        self.place_row(context, new, (&before, &old_content), vitals, &content)?;
+        Ok(Vec::new())
     }
 
     /// A restored row has its keys again, except those that another current row than `superseder` holds: it gives

@@ -86,7 +86,7 @@ pub struct Place {
 pub enum Counted {
     /// Visible: counted as live, by kind, tier, tag and label.
     Live,
-    /// Current but not yet valid.
+    /// Not yet valid; a later reader will see it.
     Ahead,
     /// Past its world time, not superseded, not expired.
     Past,
@@ -102,12 +102,17 @@ impl Counted {
         [Counted::Live, Counted::Ahead, Counted::Past, Counted::Expired, Counted::Superseded];
 
     /// How a row with `times` stands at `now`, a committed instant. A row that was replaced at an instant
-    /// ahead is superseded yet visible until then: it counts as live.
+    /// ahead is superseded yet visible until then: it counts as live, and as ahead before that. So a row never comes
+    /// back to what it once counted as, and the next instant that is due lies always in the future.
     pub fn at(times: &Times, now: Time) -> Counted {
         if times.visible_live(now, Time::MAX) {
             Counted::Live
         } else if times.superseded.is_some() {
-            Counted::Superseded
+            if now < times.from() && times.from() < times.until() {
+                Counted::Ahead
+            } else {
+                Counted::Superseded
+            }
         } else if times.expires_at.is_some_and(|end| end <= now) {
             Counted::Expired
         } else if now < times.from() {

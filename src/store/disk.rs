@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 use redb::backends::FileBackend;
-use redb::{BackendError, StorageBackend};
+pub use redb::{BackendError, StorageBackend};
 
 /// The operations on files that the store needs besides reading and writing them.
 pub trait Disk: Debug + Send + Sync {

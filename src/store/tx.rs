@@ -153,6 +153,10 @@ impl From<StorageError> for Fault {
     fn from(why: StorageError) -> Self {
         match why {
             StorageError::Corrupted(why) => Fault::Damage(why),
+            // No disk does that: the file was cut.
+            StorageError::Io(why) if why.kind() == std::io::ErrorKind::UnexpectedEof => {
+                Fault::Damage("the file ends before this page".to_owned())
+            }
             other => Fault::Storage(other.to_string()),
         }
     }

@@ -61,7 +61,6 @@ pub(crate) enum Told {
     Revised(MemoryId),
     KeyInOtherPartition,
     Conflict,
-    NotFound,
 }
 
 /// A namespace.
@@ -81,6 +80,19 @@ impl Row {
 
     pub(crate) fn visible(&self, now: Time) -> bool {
         self.valid_from.is_none_or(|from| from <= now) && now < self.until()
+    }
+
+    /// Not seen now, and never again.
+    pub(crate) fn over(&self, now: Time) -> bool {
+        let from = self.valid_from.unwrap_or(Time::MIN);
+        !self.visible(now) && !(now < from && from < self.until())
+    }
+
+    /// Not seen yet.
+    pub(crate) fn ahead(&self, now: Time) -> bool {
+        let ended = self.expires.is_some_and(|end| end <= now);
+        let from = self.valid_from.is_some_and(|from| now < from);
+        from && if self.superseded.is_some() { !self.over(now) } else { !ended }
     }
 
     pub(crate) fn current(&self, now: Time) -> bool {
@@ -218,6 +230,9 @@ impl Model {
             return Told::Stored;
         }
         if edit.text.is_some() {
+            if self.rows[&id].expires.is_some_and(|end| end <= now) {
+                return Told::Conflict;
+            }
             let at = through.unwrap_or(0);
             let mut copy = self.rows[&id].clone();
             let mut hold = copy.holders[at].clone();
@@ -257,8 +272,13 @@ impl Model {
         mode: SupersedeMode,
         times: [Time; 2],
     ) -> Told {
-        let [now, _] = times;
+        let [now, at] = times;
         let expired = self.rows[&old].expires.is_some_and(|end| end <= now);
+        let next = &self.rows[&new];
+        let over = next.valid_from.is_none() && next.valid_to.is_some_and(|end| end <= at);
+        if mode == SupersedeMode::Replaced && over {
+            return Told::Conflict;
+        }
         if old == new || expired || self.rows[&old].superseded.is_some() || self.leads(new, old) {
             return Told::Conflict;
         }
@@ -313,6 +333,9 @@ impl Model {
         let Some((by, mode)) = self.rows[&id].superseded else { return Err(Told::Conflict) };
         if let Some(row) = self.rows.get_mut(&by) {
             row.holders.retain(|hold| hold.from != Some(id));
+            if row.holders.is_empty() {
+                self.erase(by);
+            }
         }
         let mut lost = BTreeSet::new();
         for at in 0..self.rows[&id].holders.len() {

@@ -111,10 +111,10 @@ fn what_must_be_absent_is_found() {
 
 #[test]
 fn a_truth_write_outside_the_ledger_is_found() {
-    let text = "tx\n    .put_memory(id, &memory)?;";
+    let text = "tx\n    .put_vitals(id, &memory)?;";
     assert_eq!(
         said(&truth_writes(&Source::new("src/hygiene/prune.rs", text))),
-        ["src/hygiene/prune.rs:2: only `ledger` may call `put_memory`"]
+        ["src/hygiene/prune.rs:2: only `ledger` may call `put_vitals`"]
     );
     assert!(truth_writes(&Source::new("src/ledger/apply.rs", text)).is_empty());
     assert!(truth_writes(&Source::new("src/hygiene/prune.rs", "tx.put_cursor(pass, &cursor)?;")).is_empty());

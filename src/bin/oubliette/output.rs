@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     /// The database or a file refused.
     Error(Error),
     /// The same, with what a caller may need to go on.
-    Partly(Error, Map<String, Value>),
+    Partly(Error, Box<Map<String, Value>>),
     /// Something was typed that makes no sense.
     Usage(String),
     /// Nobody reads standard output any more.
@@ -49,7 +49,9 @@ pub(crate) fn report(failure: &Failure, json: bool) -> ExitCode {
         Failure::Pipe => return ExitCode::SUCCESS,
         Failure::Findings => return ExitCode::from(3),
         Failure::Error(error) => (error.kind().to_string(), error.to_string(), error.hint(), &none, 1),
-        Failure::Partly(error, more) => (error.kind().to_string(), error.to_string(), error.hint(), more, 1),
+        Failure::Partly(error, more) => {
+            (error.kind().to_string(), error.to_string(), error.hint(), &**more, 1)
+        }
         Failure::Usage(text) => {
             let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
             ("Usage".to_owned(), text.to_owned(), "see --help", &none, 2)

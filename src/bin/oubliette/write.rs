@@ -164,7 +164,7 @@ fn partly(error: Error, runs: &[(Namespace, RunId)]) -> Failure {
     {
         return error.into();
     }
-    Failure::Partly(error, runs_json(runs))
+    Failure::Partly(error, Box::new(runs_json(runs)))
 }
 
 fn runs_json(runs: &[(Namespace, RunId)]) -> Map<String, Value> {

@@ -2,6 +2,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
+/// The locks of a checker that tries schedules.
+struct Checked;
+
+impl Mutexes for Checked {
+    type Of<T: Send> = shuttle::sync::Mutex<T>;
+}
+
+impl<T: Send> Exclusive<T> for shuttle::sync::Mutex<T> {
+    fn new(value: T) -> Self {
+        shuttle::sync::Mutex::new(value)
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        work(&mut self.lock().unwrap())
+    }
+}
+
 /// Counts what it committed; the unit 13 fails, and with it nobody else.
 #[derive(Default)]
 struct Sum {
@@ -31,7 +48,7 @@ impl Committer for Sum {
 fn every_writer_gets_its_own_answer() {
     shuttle::check_random(
         || {
-            let queue = Arc::new(Queue::new());
+            let queue = Arc::new(Queue::<usize, Checked>::new());
             let sum = Arc::new(Sum::default());
             let threads: Vec<_> = [1_usize, 2, 13, 4]
                 .into_iter()
@@ -45,7 +62,7 @@ fn every_writer_gets_its_own_answer() {
                 .collect();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
             assert_eq!(sum.total.load(Ordering::SeqCst), 7);
-            assert!(queue.waiting.lock().is_empty());
+            assert!(queue.waiting.with(|waiting| waiting.is_empty()));
         },
         500,
     );
@@ -53,16 +70,23 @@ fn every_writer_gets_its_own_answer() {
 
 #[test]
 fn a_group_ends_at_its_bounds_and_never_splits_a_unit() {
-    shuttle::check_random(
-        || {
-            let queue = Queue::new();
-            for unit in [1_usize, 2, 3] {
-                let work = Mutex::new(Some((unit, Weight { rows: GROUP_ROWS_MAX / 2 + 1, bytes: 1 })));
-                queue.waiting.lock().push_back(Arc::new(Ticket { work, answer: Mutex::new(None) }));
-            }
-            assert_eq!(queue.take_group().1, [1], "two would be more rows than a group may have");
-            assert_eq!(queue.take_group().1, [2]);
-        },
-        1,
-    );
+    let ticket = |unit: usize, rows: usize| {
+        let (work, answer) = (parking_lot::Mutex::new(Some(unit)), parking_lot::Mutex::new(None));
+        Arc::new(Ticket::<usize, Parked> { work, weight: Weight { rows, bytes: 1 }, answer })
+    };
+    let mut waiting: Waiting<usize, Parked> = [
+        ticket(1, GROUP_ROWS_MAX / 2 + 1),
+        ticket(2, GROUP_ROWS_MAX / 2 + 1),
+        ticket(3, 1),
+        ticket(4, 9_999),
+    ]
+    .into();
+    let mut group = || {
+        let tickets = take_group(&mut waiting);
+        tickets.iter().filter_map(|ticket| ticket.work.with(Option::take)).collect::<Vec<_>>()
+    };
+    assert_eq!(group(), [1], "two would be more rows than a group may have");
+    assert_eq!(group(), [2, 3]);
+    assert_eq!(group(), [4], "a unit that is larger than a group is a group of its own");
+    assert!(group().is_empty());
 }

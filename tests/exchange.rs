@@ -1,13 +1,15 @@
 //! Imports and exports against a real database.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
 use std::io::Cursor;
 
+use oubliette::exchange::{Export, Format, Import, LineReader, NpyReader, NpyWriter, Observer, VectorsTo};
+use oubliette::{
+    CheckOptions, Database, Error, Forget, ManualClock, Namespace, Outcome, PageRequest, Result, RuleId,
+    RunId, Scope, Snapshot,
+};
 use serde_json::Value;
-
-use super::*;
-use crate::engine::{ManualClock, Snapshot};
-use crate::exchange::{Export, NpyWriter, VectorsTo};
-use crate::model::{PageRequest, RuleId, Scope};
 
 const NOW: &str = "2026-11-21T10:00:00Z";
 
@@ -112,11 +114,11 @@ fn equal_content_and_keys_decide_and_a_second_import_stores_nothing() {
     let db = database(&folder, "a.oub");
     let text = r#"{"key":"a","text":"one"}
 {"key":"b","text":"one"}
-{"key":"a","text":"one","tier":"eternal"}
+{"key":"c","text":"three","tier":"eternal"}
 "#;
     let mut seen = Seen::default();
     let report = Import::default().run(&db, lines(text), &mut seen).unwrap();
-    assert_eq!((report.stored, report.reinforced, report.warnings), (1, 1, 1), "{:?}", seen.0);
+    assert_eq!((report.stored, report.reinforced, report.warnings), (2, 1, 1), "{:?}", seen.0);
     let again = Import::default().run(&db, lines(text), &mut ()).unwrap();
     assert_eq!((again.read, again.stored, again.reinforced), (3, 0, 0));
     let apart = Import { no_dedup: true, ..Import::default() };
@@ -177,8 +179,8 @@ fn format_name(format: Format) -> &'static str {
 fn model_48_export_import_export_is_byte_equal() {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder, "a.oub");
-    let data = include_str!("../../bin/oubliette/demo/data/memories.jsonl");
-    let npy = include_bytes!("../../bin/oubliette/demo/data/memories.f16.npy");
+    let data = include_str!("../src/bin/oubliette/demo/data/memories.jsonl");
+    let npy = include_bytes!("../src/bin/oubliette/demo/data/memories.f16.npy");
     let vectors = NpyReader::from_reader(npy.as_slice(), "npy").unwrap();
     let report = Import::default().run_with_vectors(&db, lines(data), Some(vectors), &mut ()).unwrap();
     assert_eq!(report.stored, 1_400);
@@ -197,7 +199,7 @@ fn model_48_export_import_export_is_byte_equal() {
         .step_by(7)
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["key"].as_str().unwrap().to_owned())
         .collect();
-    let forgotten = db.forget(&ns, crate::engine::Forget::names(gone)).unwrap();
+    let forgotten = db.forget(&ns, Forget::names(gone)).unwrap();
     assert!(forgotten.forgotten > 100 && !forgotten.tombstones.is_empty());
 
     for all_states in [false, true] {
@@ -217,7 +219,7 @@ fn model_48_export_import_export_is_byte_equal() {
         assert_eq!(first.contains("\"key\":\"soon\""), all_states, "what is not yet valid is no visible row");
         let again = import.run(&other, lines(&first), &mut ()).unwrap();
         assert_eq!(again.stored, 0, "the same file again");
-        let report = other.check(&crate::hygiene::CheckOptions::default()).unwrap();
+        let report = other.check(&CheckOptions::default()).unwrap();
         assert!(report.ok, "{:?}", report.findings.first());
     }
 }

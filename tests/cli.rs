@@ -1,0 +1,11 @@
+//! The command line as its users meet it: documents, exit codes, bad input, pipes.
+
+#![cfg(feature = "cli")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+#[path = "cli/bad.rs"]
+mod bad;
+#[path = "cli/contract.rs"]
+mod contract;
+#[path = "cli/sandbox.rs"]
+mod sandbox;
