@@ -62,7 +62,8 @@ fuzz_target!(|data: &[u8]| {
         Some((b'M', changes)) => {
             let bytes = &mut image.files[file];
             for change in changes.chunks_exact(6).take(64) {
-                let place = u32::from_le_bytes([change[0], change[1], change[2], change[3]]) as usize % bytes.len();
+                let place =
+                    u32::from_le_bytes([change[0], change[1], change[2], change[3]]) as usize % bytes.len();
                 match change[4] % 3 {
                     0 => bytes[place] = change[5],
                     1 => bytes[place] ^= 1 << (change[5] % 8),

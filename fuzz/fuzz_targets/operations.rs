@@ -11,8 +11,8 @@ use std::sync::Arc;
 use disk::{Image, SimDisk};
 use libfuzzer_sys::fuzz_target;
 use oubliette::{
-    CheckOptions, Database, Draft, Durability, ErrorKind, Expiry, Forget, ManualClock, Namespace, Patch, Query, Result,
-    RunId, Scope, SupersedeMode, Tier, WriteOptions,
+    CheckOptions, Database, Draft, Durability, ErrorKind, Expiry, Forget, ManualClock, Namespace, Patch,
+    Query, Result, RunId, Scope, SupersedeMode, Tier, WriteOptions,
 };
 
 const FILE: &str = "/db/memory.oub";
@@ -70,7 +70,9 @@ impl Story {
             }
             8 => {
                 let versions = db.history(&ns, &name)?.versions;
-                let Some(version) = versions.get(usize::from(how) % versions.len().max(1)) else { return Ok(()) };
+                let Some(version) = versions.get(usize::from(how) % versions.len().max(1)) else {
+                    return Ok(());
+                };
                 db.restore(&ns, &version.id.to_string()).map(drop)
             }
             9 => db.reinforce(&ns, &name, u32::from(how)),
@@ -81,7 +83,9 @@ impl Story {
                 Ok(())
             }
             13 => {
-                let Some(run) = self.runs.get(usize::from(how) % self.runs.len().max(1)) else { return Ok(()) };
+                let Some(run) = self.runs.get(usize::from(how) % self.runs.len().max(1)) else {
+                    return Ok(());
+                };
                 db.undo(&ns, *run).map(drop)
             }
             14 => {
@@ -112,7 +116,12 @@ fuzz_target!(|data: &[u8]| {
     let mut story = Story { disk, clock, db, runs: Vec::new() };
     for call in data.chunks_exact(3).take(CALLS_MAX) {
         if let Err(why) = story.call(call[0], call[1], call[2]) {
-            let fair = [ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::Invalid, ErrorKind::KeyInOtherPartition];
+            let fair = [
+                ErrorKind::NotFound,
+                ErrorKind::Conflict,
+                ErrorKind::Invalid,
+                ErrorKind::KeyInOtherPartition,
+            ];
             assert!(fair.contains(&why.kind()), "{call:?}: {why:?}");
         }
     }

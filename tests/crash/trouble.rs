@@ -46,8 +46,8 @@ impl Recording<'_> {
         world.disk.fail(plan);
         let mut telling = Telling { recording: self, plan, world, least: 0 };
         let most = match plan.lasting {
-            true => telling.until_it_fails(),
-            false => telling.to_the_end(),
+            true => telling.told_until_it_fails(),
+            false => telling.told_whole(),
         };
         telling.world.disk.heal();
         let (seed, lossy) = (plan.at, self.durability == Durability::Batch);
@@ -89,14 +89,14 @@ impl Telling<'_> {
     }
 
     /// Steps until one fails. Gives the last state that may be there.
-    fn until_it_fails(&mut self) -> usize {
+    fn told_until_it_fails(&mut self) -> usize {
         let steps = self.recording.scenario.steps.len();
         let failed = (0..steps).find(|number| self.step(*number).is_err());
         failed.map_or(steps, |number| number + 1)
     }
 
     /// All steps; one that failed is tried again, as its error says.
-    fn to_the_end(&mut self) -> usize {
+    fn told_whole(&mut self) -> usize {
         let steps = self.recording.scenario.steps.len();
         let (mut number, mut tries) = (0, 0);
         while number < steps {
