@@ -174,7 +174,7 @@ fn a_batch_is_whole_or_nothing() {
     let after =
         (world.list_in(Scope::Any, oubliette::State::Live), world.db.tombstones(&ns, None, 10).unwrap());
     assert_eq!(before, after);
-    assert_eq!(world.db.namespaces().unwrap(), [ns.clone()]);
+    assert_eq!(world.db.namespaces().unwrap(), std::slice::from_ref(&ns));
     let decision = world.db.batch(|batch| {
         batch.add(&ns, text("a").key("a"))?;
         batch.reinforce(&ns, "a", 1)?;

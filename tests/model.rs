@@ -143,6 +143,7 @@ impl Machine {
         (!rows.is_empty()).then(|| *rows.keys().nth(at.index(rows.len())).unwrap())
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an operation")]
     fn step(&mut self, ns: &Namespace, op: &Op) {
         let now = self.now();
         match op {
@@ -428,7 +429,7 @@ impl Pick {
             vector: VECTORS
                 .get(self.text)
                 .copied()
-                .filter(|_| self.text % 2 == 0 || self.vector && self.key.is_some()),
+                .filter(|_| self.text.is_multiple_of(2) || self.vector && self.key.is_some()),
             tags: self.tags.as_ref().map(|tags| tagged(tags)),
             expiry: self.expires_in.map(|ms| now.plus(oubliette::Span::from_millis(ms))),
             valid: VALID[self.text].map_or((None, None), |(from, to)| (from.map(ms), to.map(ms))),

@@ -341,7 +341,7 @@ fn v283_a_dropped_namespace() {
     let why = world.db.get(&doomed, &ids[0].id.to_string(), false).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::NotFound);
     assert!(why.to_string().contains("dropped"), "{why}");
-    assert_eq!(world.db.namespaces().unwrap(), [world.ns.clone()]);
+    assert_eq!(world.db.namespaces().unwrap(), std::slice::from_ref(&world.ns));
     assert_eq!(world.db.drop_namespace(&doomed).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(world.row("k1").text, "row 1", "the other tenant is untouched");
     assert_eq!(

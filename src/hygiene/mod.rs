@@ -1,7 +1,7 @@
 //! Is the store whole, and has it forgotten what it was told to forget?
 //!
-//! [`check`](check::check) walks every row of every table and compares what can be said in two places;
-//! [`check_erased`](erased::check_erased) searches the bytes of the file for what an erased memory consisted of.
+//! [`check`](fn@check) walks every row of every table and compares what can be said in two places;
+//! [`check_erased`] searches the bytes of the file for what an erased memory consisted of.
 //!
 //! Invariants: neither changes anything; a damaged value is a finding and not the end of the walk; what derived
 //! rows must say is asked of the same function that writes them ([`ledger::derived`](crate::ledger::derived)).

@@ -1,7 +1,7 @@
 //! Which vectors does a partition hold, and which of them are nearest?
 //!
 //! On disk an index is a table of slots ([`slots`]): the code of a vector, its memory and the instants of its
-//! visibility, changed in the transaction of the memory. In memory it is a [`View`]: the image of all its slots at
+//! visibility, changed in the transaction of the memory. In memory it is a [`View`](view::View): the image of all its slots at
 //! one commit. [`Published`] holds the snapshot of a commit and the views of the same commit; [`Current`] swaps one
 //! for the next. [`nearest`] answers from views, or straight from the table where a view does not pay.
 //!

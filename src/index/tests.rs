@@ -184,7 +184,7 @@ impl World {
         let (hits, scanned) = self.full_scan(target, query, k, now, |_| true);
         assert_eq!(found.hits, hits, "{target:?} k {k} now {now} {found:?}");
         assert_eq!(found.scanned, scanned, "{target:?} now {now}");
-        let passes = |id: MemoryId| id.as_bytes()[15] % 3 == 0;
+        let passes = |id: MemoryId| id.as_bytes()[15].is_multiple_of(3);
         let filtered = nearest(published, target, query, k, at, Some(&mut |id| Ok(passes(id)))).unwrap();
         assert_eq!(filtered.hits, self.full_scan(target, query, k, now, passes).0, "filtered, {target:?}");
         found
@@ -468,51 +468,4 @@ fn a_reader_never_sees_two_commits_at_once() {
         }
         readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
-}
-
-/// Prints how long a search takes beside the plain loops of the design; run it alone in a release build.
-#[test]
-#[ignore = "a measurement"]
-fn measure() {
-    let mut world = World::new(384, 23);
-    for near in [false, true] {
-        let part = u32::from(near);
-        let center = world.vector(None);
-        let rows = (1..=10_000_u32)
-            .map(|at| (index(part), id(at), world.vector(near.then_some(&center)), times(None, None)));
-        let rows = rows.collect();
-        world.add(rows);
-        let published = world.first(usize::MAX);
-        let query = world.vector(near.then_some(&center));
-        let target = Target::Index(index(part));
-        let found = nearest(&published, target, &query, 10, Time::EPOCH, None).unwrap();
-        let time = |what: &str, run: &mut dyn FnMut()| {
-            let mut best = f64::MAX;
-            for _ in 0..30 {
-                let start = std::time::Instant::now();
-                run();
-                best = best.min(start.elapsed().as_secs_f64());
-            }
-            eprintln!("near {near} {what}: {:.3} ms", best * 1e3);
-        };
-        eprintln!("{} scanned {} ranked {}", found.regime, found.scanned, found.ranked);
-        time("search", &mut || drop(nearest(&published, target, &query, 10, Time::EPOCH, None).unwrap()));
-        let bytes = vec![1_u8; 3_840_000];
-        time("sum of 3.84 MB", &mut || {
-            let lanes = std::hint::black_box(&bytes).as_chunks::<8>().0;
-            let sum = lanes.iter().fold(0_u64, |sum, lane| sum.wrapping_add(u64::from_le_bytes(*lane)));
-            assert!(std::hint::black_box(sum) > 0);
-        });
-        let vectors: Vec<f32> = world
-            .rows
-            .iter()
-            .filter(|(at, _)| at.0 == index(part))
-            .flat_map(|(_, row)| row.1.as_slice())
-            .copied()
-            .collect();
-        let mut scores = vec![0.0; 10_000];
-        time("plain f32 scan", &mut || {
-            crate::vector::dot_f32_many(query.as_slice(), std::hint::black_box(&vectors), &mut scores);
-        });
-    }
 }

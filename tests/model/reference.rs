@@ -85,7 +85,8 @@ impl Row {
     /// Not seen now, and never again.
     pub(crate) fn over(&self, now: Time) -> bool {
         let from = self.valid_from.unwrap_or(Time::MIN);
-        !self.visible(now) && !(now < from && from < self.until())
+        let ahead = now < from && from < self.until();
+        !self.visible(now) && !ahead
     }
 
     /// Not seen yet.
@@ -124,6 +125,7 @@ impl Model {
     }
 
     /// What must become of a write, and what it changes; `id` is that of the row that the engine made, if any.
+    #[expect(clippy::too_many_lines, reason = "the ladder of DEDUP-55 reads best in one piece")]
     pub(crate) fn write(&mut self, write: &Write, id: MemoryId, now: Time) -> Told {
         if let Some((held, at)) = write.key.as_deref().and_then(|key| self.holder_of(key, now)) {
             if self.rows[&held].agent != write.agent {
