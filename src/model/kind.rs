@@ -134,7 +134,7 @@ closed_set!(
 });
 
 closed_set!(
-    /// State of an id at an instant (MODEL-14): a label; visibility is decided by [`Times::visible`](crate::model::Times::visible).
+    /// State of an id at an instant (MODEL-14): a label; visibility is decided by MODEL-15 alone.
     State, "state", "must be live, superseded, expired, limbo or tombstoned", {
     /// In the main table, not superseded, not expired.
     Live = 0, "live";

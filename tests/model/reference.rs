@@ -170,6 +170,8 @@ impl Model {
         if let Some(equal) = equal.map(|(id, _)| *id) {
             let row = self.rows.get_mut(&equal).unwrap();
             row.reinforcement += 1;
+            // A row that waits for a vector takes the one that comes with the same content.
+            row.vector = row.vector.or(write.vector);
             row.expires = match (row.expires, write.expiry) {
                 (Some(a), Some(b)) => Some(a.max(b)),
                 _ => None,
