@@ -246,7 +246,8 @@ impl Model {
             let vector = edit.vector;
             copy.renew(hold, edit, vector);
             self.rows.insert(new, copy);
-            self.replace(id, new, SupersedeMode::Correction, several, [now, now]);
+            let carried = self.rows[&id].holders[at].number;
+            self.replace((id, new), SupersedeMode::Correction, several.then_some(Some(carried)), [now, now]);
             return Told::Revised(id);
         }
         let taken =
@@ -286,7 +287,7 @@ impl Model {
         if old == new || expired || self.rows[&old].superseded.is_some() || self.leads(new, old) {
             return Told::Conflict;
         }
-        self.replace(old, new, mode, mode != SupersedeMode::Aggregate, times);
+        self.replace((old, new), mode, (mode != SupersedeMode::Aggregate).then_some(None), times);
         Told::Updated(new)
     }
 
@@ -303,10 +304,10 @@ impl Model {
 
     fn replace(
         &mut self,
-        old: MemoryId,
-        new: MemoryId,
+        (old, new): (MemoryId, MemoryId),
         mode: SupersedeMode,
-        moves: bool,
+        // Which holders move: none, or all but the one that the new row was made with.
+        moves: Option<Option<u32>>,
         [now, at]: [Time; 2],
     ) {
         let row = self.rows.get_mut(&old).unwrap();
@@ -321,7 +322,9 @@ impl Model {
             row.valid_from = Some(at);
         }
         let own = row.keys();
-        for hold in holders.into_iter().filter(|_| moves) {
+        for hold in
+            holders.into_iter().filter(|hold| moves.is_some_and(|carried| carried != Some(hold.number)))
+        {
             let key = hold.key.clone().unwrap_or_default();
             let taken = self.holder_of(&key, now).is_some_and(|(at, _)| at != new);
             if hold.key.is_some() && (own.contains(&key) || taken) {
