@@ -244,10 +244,7 @@ impl Store {
         let mut guard = self.handle.write();
         // The file's lock goes with the old handle, so that must go first.
         let old = guard.replace(Handle::Lost);
-        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(old)));
-        if dropped.is_err() {
-            tracing::warn!("the key-value store panicked while it let go of a file that failed");
-        }
+        let_go(old);
         match open_handle(self.disk.as_ref(), &self.options, &self.options.path) {
             Ok(handle) => {
                 *guard = Some(handle);
@@ -259,8 +256,8 @@ impl Store {
 
     /// Puts an open copy of the file in place of the handle; the caller holds the writer's lock.
     pub(super) fn replace(&self, database: Database) {
-        let mut guard = self.handle.write();
-        *guard = Some(Handle::Write(database));
+        let old = self.handle.write().replace(Handle::Write(database));
+        let_go(old);
     }
 
     /// Makes every commit so far durable, and says whether the file had to be opened again for it.
@@ -276,6 +273,19 @@ impl Store {
             Some(Handle::Read(db)) => fenced(FILE, &[], || db.close().map_err(closing)),
             Some(Handle::Lost) | None => Ok(()),
         }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let_go(self.handle.get_mut().take());
+    }
+}
+
+/// Drops a handle. redb works on the file once more then, and ends in a panic where that is damaged.
+fn let_go(handle: Option<Handle>) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(handle))).is_err() {
+        tracing::warn!("the key-value store panicked while it let go of a damaged file");
     }
 }
 

@@ -211,7 +211,9 @@ fn walk_rows(
             None => Ok::<_, StorageError>(None),
         })?;
         let Some((key, value)) = row else { return Ok(()) };
-        if visit(key.value(), value.value())?.is_break() {
+        // On a damaged page even looking at what was found can end in a panic.
+        let (key, value) = fenced(name, &[], || Ok::<_, StorageError>((key.value(), value.value())))?;
+        if visit(key, value)?.is_break() {
             return Ok(());
         }
     }
@@ -249,7 +251,9 @@ impl Read for Snapshot {
     fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         let rows = self.table(table)?;
         match fenced(table.name(), key, || rows.get(key))? {
-            Some(value) => f(value.value()).map(|()| true),
+            Some(value) => {
+                f(fenced(table.name(), key, || Ok::<_, StorageError>(value.value()))?).map(|()| true)
+            }
             None => Ok(false),
         }
     }
@@ -374,7 +378,9 @@ impl Read for WriteTx<'_> {
     fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         let rows = self.table(table)?;
         match fenced(table.name(), key, || rows.get(key))? {
-            Some(value) => f(value.value()).map(|()| true),
+            Some(value) => {
+                f(fenced(table.name(), key, || Ok::<_, StorageError>(value.value()))?).map(|()| true)
+            }
             None => Ok(false),
         }
     }
