@@ -109,13 +109,15 @@ impl Store {
     fn copy_to(&self, draft: &Path) -> Result<u64> {
         let snapshot = self.snapshot()?;
         let backend = self.disk.create(draft).map_err(|why| io("create", draft, why))?;
-        let database = start(backend, &self.options, draft)?;
+        let mut database = start(backend, &self.options, draft)?;
         let mut copy = Copy { from: &snapshot, to: &database, slots: Renumbered::new(), rows: 0 };
         for table in Table::ALL {
             copy.table(*table)?;
         }
         let rows = copy.rows;
         drop(snapshot);
+        // redb doubles a file as it grows. What it moves here are pages of a copy in which nothing was ever deleted.
+        fenced("file", &[], || database.compact().map(drop))?;
         fenced("file", &[], || database.close().map_err(super::open::closing))?;
         Ok(rows)
     }

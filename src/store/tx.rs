@@ -189,6 +189,15 @@ impl From<redb::TransactionError> for Fault {
     }
 }
 
+impl From<redb::CompactionError> for Fault {
+    fn from(why: redb::CompactionError) -> Self {
+        match why {
+            redb::CompactionError::Storage(why) => why.into(),
+            other => Fault::Storage(other.to_string()),
+        }
+    }
+}
+
 impl From<redb::SetDurabilityError> for Fault {
     fn from(why: redb::SetDurabilityError) -> Self {
         Fault::Storage(why.to_string())
