@@ -1,13 +1,12 @@
 //! Group commit: writers queue their units, one of them leads, one sync serves all that wait.
 //!
-//! Whoever gets the leader's lock takes what is queued, first come first served, and commits it as one
-//! transaction. Those who wait for the lock find their answer when they get it. The queue knows nothing of what a
-//! unit does; `Committer` does, so that the protocol can be tested with any scheduler.
+//! Whoever finds nobody leading takes what is queued, first come first served, and commits it as one transaction.
+//! The others wait for their answer, or for the lead: an answer is taken at once, while the next group is under way.
+//! The queue knows nothing of what a unit does; `Committer` does, so that the protocol can be tested with any scheduler.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::engine::sync::{Exclusive, Mutexes, Parked};
+use crate::engine::sync::{Monitor, Monitors, Parked};
 use crate::error::{Error, Result};
 use crate::limits::{GROUP_BYTES_MAX, GROUP_ROWS_MAX};
 
@@ -20,11 +19,11 @@ pub(super) trait Committer {
     fn commit(&self, units: &mut [Self::Unit]) -> Vec<Result<()>>;
 }
 
-struct Ticket<U: Send, L: Mutexes> {
-    /// The unit, until it is taken.
-    work: L::Of<Option<U>>,
+/// A unit that waits.
+struct Ticket<U> {
+    number: u64,
     weight: Weight,
-    answer: L::Of<Option<Result<()>>>,
+    unit: U,
 }
 
 /// What a unit weighs against the bounds of a group.
@@ -34,18 +33,32 @@ pub(super) struct Weight {
     pub(super) bytes: usize,
 }
 
-/// The units that wait, first come first.
-type Waiting<U, L> = VecDeque<Arc<Ticket<U, L>>>;
-
-/// The queue.
-pub(super) struct Queue<U: Send, L: Mutexes = Parked> {
-    waiting: L::Of<Waiting<U, L>>,
-    leader: L::Of<()>,
+/// Who waits, and who leads.
+struct State<U> {
+    /// Number of the next unit.
+    next: u64,
+    waiting: VecDeque<Ticket<U>>,
+    /// Answers that nobody has taken yet, by the number of their unit.
+    answers: BTreeMap<u64, Result<()>>,
+    /// Somebody commits.
+    led: bool,
 }
 
-impl<U: Send, L: Mutexes> Queue<U, L> {
+/// The queue.
+pub(super) struct Queue<U: Send, L: Monitors = Parked> {
+    state: L::Of<State<U>>,
+}
+
+/// What a waiting writer is to do.
+enum Turn<U> {
+    Answered(Result<()>),
+    Lead(Vec<Ticket<U>>),
+}
+
+impl<U: Send, L: Monitors> Queue<U, L> {
     pub(super) fn new() -> Self {
-        Queue { waiting: L::Of::new(VecDeque::new()), leader: L::Of::new(()) }
+        let state = State { next: 0, waiting: VecDeque::new(), answers: BTreeMap::new(), led: false };
+        Queue { state: L::Of::new(state) }
     }
 
     /// Queues a unit and waits until it is committed or refused.
@@ -55,37 +68,64 @@ impl<U: Send, L: Mutexes> Queue<U, L> {
         unit: U,
         weight: Weight,
     ) -> Result<()> {
-        let ticket = Arc::new(Ticket { work: L::Of::new(Some(unit)), weight, answer: L::Of::new(None) });
-        self.waiting.with(|waiting| waiting.push_back(Arc::clone(&ticket)));
-        self.alone(|| {
-            loop {
-                if let Some(answer) = ticket.answer.with(Option::take) {
-                    return answer;
+        let number = self.state.with(|state| {
+            let number = state.next;
+            state.next += 1;
+            state.waiting.push_back(Ticket { number, weight, unit });
+            number
+        });
+        loop {
+            let turn = self.state.wait(|state| {
+                if let Some(answer) = state.answers.remove(&number) {
+                    return Some(Turn::Answered(answer));
                 }
-                self.lead(committer);
+                if state.led {
+                    return None;
+                }
+                if !state.waiting.iter().any(|ticket| ticket.number == number) {
+                    let why = "the commit that it was part of ended in a panic".to_owned();
+                    return Some(Turn::Answered(Err(Error::Unavailable { why })));
+                }
+                state.led = true;
+                Some(Turn::Lead(take_group(&mut state.waiting)))
+            });
+            match turn {
+                Turn::Answered(answer) => return answer,
+                Turn::Lead(tickets) => self.lead(committer, tickets),
             }
-        })
+        }
     }
 
     /// Runs `exclusively` while nobody commits.
     pub(super) fn alone<R>(&self, exclusively: impl FnOnce() -> R) -> R {
-        self.leader.with(|()| exclusively())
+        self.state.wait(|state| (!std::mem::replace(&mut state.led, true)).then_some(()));
+        let _lead = Lead(self);
+        exclusively()
     }
 
-    /// Commits the units at the front of the queue.
-    fn lead<C: Committer<Unit = U>>(&self, committer: &C) {
-        let tickets = self.waiting.with(take_group);
-        let mut units: Vec<U> = tickets.iter().filter_map(|ticket| ticket.work.with(Option::take)).collect();
+    /// Commits a group, for whoever has taken the lead.
+    fn lead<C: Committer<Unit = U>>(&self, committer: &C, tickets: Vec<Ticket<U>>) {
+        let _lead = Lead(self);
+        let (numbers, mut units): (Vec<u64>, Vec<U>) =
+            tickets.into_iter().map(|ticket| (ticket.number, ticket.unit)).unzip();
         let answers = committer.commit(&mut units);
-        assert_eq!(answers.len(), tickets.len(), "one answer a unit");
-        for (ticket, answer) in tickets.into_iter().zip(answers) {
-            ticket.answer.with(|place| *place = Some(answer));
-        }
+        assert_eq!(answers.len(), numbers.len(), "one answer a unit");
+        self.state.with(|state| state.answers.extend(numbers.into_iter().zip(answers)));
+    }
+}
+
+/// The lead, given up when it goes, even by a panic.
+struct Lead<'q, U: Send, L: Monitors>(&'q Queue<U, L>);
+
+impl<U: Send, L: Monitors> Drop for Lead<'_, U, L> {
+    fn drop(&mut self) {
+        self.0.state.with(|state| state.led = false);
+        self.0.state.wake();
     }
 }
 
 /// Takes as many units as a group may have, at least one.
-fn take_group<U: Send, L: Mutexes>(waiting: &mut Waiting<U, L>) -> Vec<Arc<Ticket<U, L>>> {
+fn take_group<U>(waiting: &mut VecDeque<Ticket<U>>) -> Vec<Ticket<U>> {
     let (mut tickets, mut sum) = (Vec::new(), Weight::default());
     while let Some(ticket) = waiting.front() {
         let (rows, bytes) = (sum.rows + ticket.weight.rows, sum.bytes + ticket.weight.bytes);

@@ -1,33 +1,58 @@
-//! The locks of the queue, behind a seam: those that ship, and in tests those of a checker that tries schedules.
+//! The lock of the queue, behind a seam: the one that ships, and in tests that of a checker that tries schedules.
 
-/// A lock that one thread holds at a time.
-pub(super) trait Exclusive<T>: Send + Sync {
+/// A value that threads work on one at a time, and whose changes they can wait for.
+pub(super) trait Monitor<T>: Send + Sync {
     /// Around a value.
     fn new(value: T) -> Self;
     /// Works on the value, alone.
     fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R;
+    /// Works on the value until that gives something, again after each [`Monitor::wake`].
+    fn wait<R>(&self, work: impl FnMut(&mut T) -> Option<R>) -> R;
+    /// Lets all who wait look again.
+    fn wake(&self);
 }
 
-/// A family of such locks.
-pub(super) trait Mutexes: 'static {
-    /// The lock of a value.
-    type Of<T: Send>: Exclusive<T>;
+/// A family of monitors.
+pub(super) trait Monitors: 'static {
+    /// The monitor of a value.
+    type Of<T: Send>: Monitor<T>;
 }
 
-/// The locks of `parking_lot`.
+/// The monitors that ship.
 #[derive(Debug)]
 pub(super) struct Parked;
 
-impl Mutexes for Parked {
-    type Of<T: Send> = parking_lot::Mutex<T>;
+impl Monitors for Parked {
+    type Of<T: Send> = Parking<T>;
 }
 
-impl<T: Send> Exclusive<T> for parking_lot::Mutex<T> {
+/// A monitor of `parking_lot`.
+#[derive(Debug)]
+pub(super) struct Parking<T> {
+    value: parking_lot::Mutex<T>,
+    changed: parking_lot::Condvar,
+}
+
+impl<T: Send> Monitor<T> for Parking<T> {
     fn new(value: T) -> Self {
-        parking_lot::Mutex::new(value)
+        Parking { value: parking_lot::Mutex::new(value), changed: parking_lot::Condvar::new() }
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        work(&mut self.lock())
+        work(&mut self.value.lock())
+    }
+
+    fn wait<R>(&self, mut work: impl FnMut(&mut T) -> Option<R>) -> R {
+        let mut value = self.value.lock();
+        loop {
+            if let Some(result) = work(&mut value) {
+                return result;
+            }
+            self.changed.wait(&mut value);
+        }
+    }
+
+    fn wake(&self) {
+        self.changed.notify_all();
     }
 }

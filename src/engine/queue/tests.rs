@@ -1,21 +1,41 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// The locks of a checker that tries schedules.
+/// The monitors of a checker that tries schedules.
 struct Checked;
 
-impl Mutexes for Checked {
-    type Of<T: Send> = shuttle::sync::Mutex<T>;
+impl Monitors for Checked {
+    type Of<T: Send> = Checking<T>;
 }
 
-impl<T: Send> Exclusive<T> for shuttle::sync::Mutex<T> {
+struct Checking<T> {
+    value: shuttle::sync::Mutex<T>,
+    changed: shuttle::sync::Condvar,
+}
+
+impl<T: Send> Monitor<T> for Checking<T> {
     fn new(value: T) -> Self {
-        shuttle::sync::Mutex::new(value)
+        Checking { value: shuttle::sync::Mutex::new(value), changed: shuttle::sync::Condvar::new() }
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        work(&mut self.lock().unwrap())
+        work(&mut self.value.lock().unwrap())
+    }
+
+    fn wait<R>(&self, mut work: impl FnMut(&mut T) -> Option<R>) -> R {
+        let mut value = self.value.lock().unwrap();
+        loop {
+            if let Some(result) = work(&mut value) {
+                return result;
+            }
+            value = self.changed.wait(value).unwrap();
+        }
+    }
+
+    fn wake(&self) {
+        self.changed.notify_all();
     }
 }
 
@@ -62,29 +82,42 @@ fn every_writer_gets_its_own_answer() {
                 .collect();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
             assert_eq!(sum.total.load(Ordering::SeqCst), 7);
-            assert!(queue.waiting.with(|waiting| waiting.is_empty()));
+            assert!(
+                queue.state.with(|state| state.waiting.is_empty() && state.answers.is_empty() && !state.led)
+            );
         },
         500,
     );
 }
 
+/// Ends in a panic.
+struct Broken;
+
+impl Committer for Broken {
+    type Unit = usize;
+
+    fn commit(&self, _: &mut [usize]) -> Vec<Result<()>> {
+        panic!("a bug of ours")
+    }
+}
+
+#[test]
+fn a_commit_that_panics_leaves_the_queue_to_others() {
+    let queue = Queue::<usize>::new();
+    let one = Weight { rows: 1, bytes: 1 };
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.submit(&Broken, 1, one)));
+    assert!(panicked.is_err());
+    let sum = Sum::default();
+    queue.submit(&sum, 2, one).unwrap();
+    assert_eq!(sum.total.load(Ordering::SeqCst), 2);
+}
+
 #[test]
 fn a_group_ends_at_its_bounds_and_never_splits_a_unit() {
-    let ticket = |unit: usize, rows: usize| {
-        let (work, answer) = (parking_lot::Mutex::new(Some(unit)), parking_lot::Mutex::new(None));
-        Arc::new(Ticket::<usize, Parked> { work, weight: Weight { rows, bytes: 1 }, answer })
-    };
-    let mut waiting: Waiting<usize, Parked> = [
-        ticket(1, GROUP_ROWS_MAX / 2 + 1),
-        ticket(2, GROUP_ROWS_MAX / 2 + 1),
-        ticket(3, 1),
-        ticket(4, 9_999),
-    ]
-    .into();
-    let mut group = || {
-        let tickets = take_group(&mut waiting);
-        tickets.iter().filter_map(|ticket| ticket.work.with(Option::take)).collect::<Vec<_>>()
-    };
+    let ticket = |unit: usize, rows: usize| Ticket { number: 0, weight: Weight { rows, bytes: 1 }, unit };
+    let half = GROUP_ROWS_MAX / 2 + 1;
+    let mut waiting = VecDeque::from([ticket(1, half), ticket(2, half), ticket(3, 1), ticket(4, 9_999)]);
+    let mut group = || take_group(&mut waiting).into_iter().map(|ticket| ticket.unit).collect::<Vec<_>>();
     assert_eq!(group(), [1], "two would be more rows than a group may have");
     assert_eq!(group(), [2, 3]);
     assert_eq!(group(), [4], "a unit that is larger than a group is a group of its own");
