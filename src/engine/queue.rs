@@ -42,6 +42,8 @@ struct State<U> {
     answers: BTreeMap<u64, Result<()>>,
     /// Somebody commits.
     led: bool,
+    /// Units of the last group.
+    last: usize,
 }
 
 /// The queue.
@@ -50,14 +52,15 @@ pub(super) struct Queue<U: Send, L: Monitors = Parked> {
 }
 
 /// What a waiting writer is to do.
-enum Turn<U> {
+enum Turn {
     Answered(Result<()>),
-    Lead(Vec<Ticket<U>>),
+    Lead,
 }
 
 impl<U: Send, L: Monitors> Queue<U, L> {
     pub(super) fn new() -> Self {
-        let state = State { next: 0, waiting: VecDeque::new(), answers: BTreeMap::new(), led: false };
+        let state =
+            State { next: 0, waiting: VecDeque::new(), answers: BTreeMap::new(), led: false, last: 1 };
         Queue { state: L::Of::new(state) }
     }
 
@@ -74,6 +77,7 @@ impl<U: Send, L: Monitors> Queue<U, L> {
             state.waiting.push_back(Ticket { number, weight, unit });
             number
         });
+        self.state.wake();
         loop {
             let turn = self.state.wait(|state| {
                 if let Some(answer) = state.answers.remove(&number) {
@@ -87,11 +91,11 @@ impl<U: Send, L: Monitors> Queue<U, L> {
                     return Some(Turn::Answered(Err(Error::Unavailable { why })));
                 }
                 state.led = true;
-                Some(Turn::Lead(take_group(&mut state.waiting)))
+                Some(Turn::Lead)
             });
             match turn {
                 Turn::Answered(answer) => return answer,
-                Turn::Lead(tickets) => self.lead(committer, tickets),
+                Turn::Lead => self.lead(committer),
             }
         }
     }
@@ -104,8 +108,16 @@ impl<U: Send, L: Monitors> Queue<U, L> {
     }
 
     /// Commits a group, for whoever has taken the lead.
-    fn lead<C: Committer<Unit = U>>(&self, committer: &C, tickets: Vec<Ticket<U>>) {
+    fn lead<C: Committer<Unit = U>>(&self, committer: &C) {
         let _lead = Lead(self);
+        // Who was answered a moment ago is likely to come again: without waiting for them every other group would be
+        // a small one. A writer that is alone waits for nobody.
+        self.state.linger(|state| state.waiting.len() >= state.last);
+        let tickets = self.state.with(|state| {
+            let tickets = take_group(&mut state.waiting);
+            state.last = tickets.len();
+            tickets
+        });
         let (numbers, mut units): (Vec<u64>, Vec<U>) =
             tickets.into_iter().map(|ticket| (ticket.number, ticket.unit)).unzip();
         let answers = committer.commit(&mut units);

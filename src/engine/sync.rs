@@ -8,6 +8,8 @@ pub(super) trait Monitor<T>: Send + Sync {
     fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R;
     /// Works on the value until that gives something, again after each [`Monitor::wake`].
     fn wait<R>(&self, work: impl FnMut(&mut T) -> Option<R>) -> R;
+    /// Waits for a moment, or until the value is as wished.
+    fn linger(&self, wished: impl FnMut(&mut T) -> bool);
     /// Lets all who wait look again.
     fn wake(&self);
 }
@@ -25,6 +27,9 @@ pub(super) struct Parked;
 impl Monitors for Parked {
     type Of<T: Send> = Parking<T>;
 }
+
+/// How long a leader waits for those who wrote together with it a moment ago: a fraction of what a sync takes.
+const MOMENT: std::time::Duration = std::time::Duration::from_micros(200);
 
 /// A monitor of `parking_lot`.
 #[derive(Debug)]
@@ -50,6 +55,11 @@ impl<T: Send> Monitor<T> for Parking<T> {
             }
             self.changed.wait(&mut value);
         }
+    }
+
+    fn linger(&self, mut wished: impl FnMut(&mut T) -> bool) {
+        let mut value = self.value.lock();
+        self.changed.wait_while_for(&mut value, |value| !wished(value), MOMENT);
     }
 
     fn wake(&self) {

@@ -34,6 +34,13 @@ impl<T: Send> Monitor<T> for Checking<T> {
         }
     }
 
+    fn linger(&self, mut wished: impl FnMut(&mut T) -> bool) {
+        // A moment is whatever the schedule makes of it.
+        if !self.with(&mut wished) {
+            shuttle::thread::yield_now();
+        }
+    }
+
     fn wake(&self) {
         self.changed.notify_all();
     }
