@@ -171,36 +171,37 @@ impl From<TableError> for Fault {
     }
 }
 
-impl From<redb::CommitError> for Fault {
-    fn from(why: redb::CommitError) -> Self {
-        match why {
-            redb::CommitError::Storage(why) => why.into(),
-            other => Fault::Storage(other.to_string()),
+/// Errors that wrap one of the storage; whatever else they say is no damage to the file.
+macro_rules! storage_faults {
+    ($($error:ident),+) => {$(
+        impl From<redb::$error> for Fault {
+            fn from(why: redb::$error) -> Self {
+                match why {
+                    redb::$error::Storage(why) => why.into(),
+                    other => Fault::Storage(other.to_string()),
+                }
+            }
         }
-    }
+    )+};
 }
 
-impl From<redb::TransactionError> for Fault {
-    fn from(why: redb::TransactionError) -> Self {
-        match why {
-            redb::TransactionError::Storage(why) => why.into(),
-            other => Fault::Storage(other.to_string()),
-        }
-    }
-}
-
-impl From<redb::CompactionError> for Fault {
-    fn from(why: redb::CompactionError) -> Self {
-        match why {
-            redb::CompactionError::Storage(why) => why.into(),
-            other => Fault::Storage(other.to_string()),
-        }
-    }
-}
+storage_faults!(CommitError, TransactionError, CompactionError);
 
 impl From<redb::SetDurabilityError> for Fault {
     fn from(why: redb::SetDurabilityError) -> Self {
         Fault::Storage(why.to_string())
+    }
+}
+
+fn look_row(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    name: &'static str,
+    key: &[u8],
+    f: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<bool> {
+    match fenced(name, key, || table.get(key))? {
+        Some(value) => f(fenced(name, key, || Ok::<_, StorageError>(value.value()))?).map(|()| true),
+        None => Ok(false),
     }
 }
 
@@ -258,13 +259,7 @@ impl std::fmt::Debug for Snapshot {
 
 impl Read for Snapshot {
     fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        let rows = self.table(table)?;
-        match fenced(table.name(), key, || rows.get(key))? {
-            Some(value) => {
-                f(fenced(table.name(), key, || Ok::<_, StorageError>(value.value()))?).map(|()| true)
-            }
-            None => Ok(false),
-        }
+        look_row(self.table(table)?, table.name(), key, f)
     }
 
     fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()> {
@@ -385,13 +380,7 @@ impl<'t> WriteTx<'t> {
 
 impl Read for WriteTx<'_> {
     fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        let rows = self.table(table)?;
-        match fenced(table.name(), key, || rows.get(key))? {
-            Some(value) => {
-                f(fenced(table.name(), key, || Ok::<_, StorageError>(value.value()))?).map(|()| true)
-            }
-            None => Ok(false),
-        }
+        look_row(self.table(table)?, table.name(), key, f)
     }
 
     fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()> {
