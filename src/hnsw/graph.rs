@@ -188,6 +188,14 @@ impl Graph {
         })
     }
 
+    /// A bit for each node among the 64 slots from `first` on, which is a multiple of 64.
+    pub fn nodes_of_word(&self, first: u32) -> u64 {
+        const _: () = assert!(CHUNK == u64::BITS as usize);
+        let Some(chunk) = self.chunks.get(first as usize / CHUNK) else { return 0 };
+        let bits = chunk.levels.iter().enumerate();
+        bits.fold(0, |word, (bit, level)| word | (u64::from(*level != ABSENT) << bit))
+    }
+
     /// Takes the place of a node, or makes one, with links that were stored.
     ///
     /// # Panics

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::hnsw::{Graph, Points};
+use crate::index::adjacency::read_graph;
 use crate::model::{MemoryId, Time};
 use crate::record::{At, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
-use crate::store::control::SlotHead;
+use crate::store::control::{RecallPoint, SlotHead};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
 use crate::vector::Codes;
 
-/// Slots of a chunk, unless one block has more: those of one word of the bitmap.
+/// Slots of a chunk: those of one word of a bitmap. Blocks of the table reach over the borders of chunks.
 const CHUNK_SLOTS: usize = u64::BITS as usize;
 
 /// Which slots of a chunk are visible at an instant.
@@ -95,7 +97,14 @@ impl Chunk {
     }
 
     /// Writes one slot; those between the last one and it become vacant.
-    pub(super) fn set(&mut self, at: usize, meta: &SlotMeta, code: impl Iterator<Item = i8>, dim: usize) {
+    pub(super) fn set<C: Copy>(
+        &mut self,
+        at: usize,
+        meta: &SlotMeta,
+        code: &[C],
+        signed: impl Fn(C) -> i8,
+    ) {
+        let dim = code.len();
         self.pad(at + 1, dim);
         let vacant = meta.is_vacant();
         let (from, until) = if vacant { (i64::MAX, i64::MIN) } else { (meta.from, meta.until) };
@@ -104,8 +113,9 @@ impl Chunk {
         put(&mut self.until, at, until);
         put(&mut self.scales, at, meta.scale);
         put(&mut self.residuals, at, meta.residual);
-        let place = self.codes.chunks_exact_mut(dim).nth(at).into_iter().flatten();
-        place.zip(code).for_each(|(to, from)| *to = from);
+        if let Some(place) = self.codes.get_mut(at * dim..(at + 1) * dim) {
+            place.iter_mut().zip(code).for_each(|(to, from)| *to = signed(*from));
+        }
     }
 
     /// Works out when all slots are visible; to be called after the last [`Chunk::set`].
@@ -148,8 +158,18 @@ impl Chunk {
         )
     }
 
-    fn occupied(&self) -> usize {
-        self.ids.iter().filter(|id| **id != SlotMeta::VACANT.id).count()
+    /// A bit for each slot that holds a memory.
+    fn occupied(&self) -> u64 {
+        let bits = self.ids.iter().take(CHUNK_SLOTS).enumerate();
+        bits.fold(0, |word, (bit, id)| word | (u64::from(*id != SlotMeta::VACANT.id) << bit))
+    }
+
+    /// Whether a live read at `now` sees a slot.
+    #[inline]
+    fn sees(&self, at: usize, now: Time) -> bool {
+        let now = now.as_millis();
+        (self.all_from <= now && now < self.all_until)
+            || matches!((self.from.get(at), self.until.get(at)), (Some(from), Some(until)) if (*from..*until).contains(&now))
     }
 
     fn bytes(&self) -> usize {
@@ -163,11 +183,29 @@ fn put<T>(list: &mut [T], at: usize, value: T) {
     }
 }
 
-/// Reads the slots of a block behind each other into `chunk`, from its slot `first` on.
-pub(super) fn read_block(chunk: &mut Chunk, first: usize, block: &SlotBlockRef<'_>, dim: usize) {
+/// Reads the slots of a block behind each other into `chunk`.
+pub(super) fn read_block(chunk: &mut Chunk, block: &SlotBlockRef<'_>, dim: usize) {
     let codes = block.codes().chunks_exact(dim);
-    for (at, (meta, code)) in (first..).zip(block.metas().zip(codes)) {
-        chunk.set(at, &meta, code.iter().map(|byte| byte.cast_signed()), dim);
+    for (at, (meta, code)) in block.metas().zip(codes).enumerate() {
+        chunk.set(at, &meta, code, u8::cast_signed);
+    }
+}
+
+/// The adjacency of an index at one commit, and what is known of its recall.
+#[derive(Clone, Debug)]
+pub(crate) struct Linked {
+    /// Who is linked to whom.
+    pub(crate) graph: Arc<Graph>,
+    /// Recall by the length of the list of a walk, ascending; empty before it was measured.
+    pub(crate) recall: Arc<[RecallPoint]>,
+    bytes: usize,
+}
+
+impl Linked {
+    /// A graph with its measured recall.
+    pub(crate) fn new(graph: Arc<Graph>, recall: Arc<[RecallPoint]>) -> Self {
+        let bytes = graph.bytes();
+        Linked { graph, recall, bytes }
     }
 }
 
@@ -177,21 +215,28 @@ pub(crate) struct View {
     dim: usize,
     len: u32,
     chunks: Vec<Arc<Chunk>>,
+    /// The graph; none below its size, and where its rows are damaged.
+    linked: Option<Linked>,
+    /// Why there is no graph although there are rows of one.
+    fault: Option<Arc<str>>,
+    /// The slots that hold a memory and are no node, by chunk, with a bit for each; empty without a graph.
+    tail: Vec<(u32, u64)>,
     bytes: usize,
     /// When it was last asked for, in ticks of the budget.
     pub(super) used: AtomicU64,
 }
 
 impl View {
-    /// Reads an index of `dim` dimensions out of a snapshot.
+    /// Reads an index of `dim` dimensions out of a snapshot. A graph whose rows are damaged is left out: codes and
+    /// vectors answer without it.
     ///
     /// # Errors
-    /// `Corrupted` for a damaged block, and when blocks and slot head do not say the same.
+    /// `Corrupted` for a damaged block of codes, and when blocks and slot head do not say the same.
     pub(crate) fn load(snapshot: &Snapshot, index: IndexId, dim: usize) -> Result<Self> {
         let head = snapshot.slot_head(index)?;
         let per = slots_per_block(dim);
-        let room = per * blocks_per_chunk(dim);
-        let mut chunks: Vec<Chunk> = Vec::new();
+        let room = (head.len as usize).div_ceil(CHUNK_SLOTS);
+        let mut chunks: Vec<Chunk> = Vec::with_capacity(room.min(LOAD_CHUNKS_MAX));
         let mut next = 0_u32;
         snapshot.slot_blocks(&Walk::prefix(&keys::index(index)), &mut |_, block, key, bytes| {
             let at = At::new(Table::Slot.name(), key);
@@ -200,58 +245,142 @@ impl View {
             }
             next += 1;
             let slots = SlotBlockRef::open(at, dim, bytes)?;
-            let first = (block as usize % blocks_per_chunk(dim)) * per;
-            if first == 0 {
-                chunks.push(Chunk::with_room(room, dim));
-            }
-            if let Some(chunk) = chunks.last_mut() {
-                chunk.pad(first, dim);
-                read_block(chunk, first, &slots, dim);
+            let codes = slots.codes().chunks_exact(dim);
+            for (slot, (meta, code)) in (block as usize * per..).zip(slots.metas().zip(codes)) {
+                let (chunk, at) = place(slot);
+                while chunks.len() <= chunk {
+                    if let Some(full) = chunks.last_mut() {
+                        full.pad(CHUNK_SLOTS, dim);
+                    }
+                    chunks.push(Chunk::with_room(CHUNK_SLOTS, dim));
+                }
+                if let Some(chunk) = chunks.get_mut(chunk) {
+                    chunk.set(at, &meta, code, u8::cast_signed);
+                }
             }
             Ok(ControlFlow::Continue(()))
         })?;
         if u64::from(next) * (per as u64) < u64::from(head.len) {
             return Err(disagree(index, format!("{next} blocks are too few for {head:?}")));
         }
-        let used: usize = chunks.iter().map(Chunk::occupied).sum();
-        if used != head.used as usize {
+        let used: u32 = chunks.iter().map(|chunk| chunk.occupied().count_ones()).sum();
+        if used != head.used {
             return Err(disagree(index, format!("{used} slots hold a memory, not as {head:?} says")));
         }
         chunks.iter_mut().for_each(Chunk::summarise);
-        Ok(View::of(dim, head.len, chunks.into_iter().map(Arc::new).collect()))
+        let mut view = View {
+            dim,
+            len: head.len,
+            chunks: chunks.into_iter().map(Arc::new).collect(),
+            linked: None,
+            fault: None,
+            tail: Vec::new(),
+            bytes: 0,
+            used: AtomicU64::new(0),
+        };
+        match read_graph(snapshot, index, &view) {
+            Ok(linked) => view.linked = linked,
+            Err(Error::Corrupted { why, .. }) => {
+                tracing::warn!(?index, %why, "the graph is damaged: the index is scanned until it is rebuilt");
+                view.fault = Some(why.into());
+            }
+            Err(other) => return Err(other),
+        }
+        view.find_tail();
+        view.weigh();
+        Ok(view)
     }
 
-    fn of(dim: usize, len: u32, chunks: Vec<Arc<Chunk>>) -> Self {
-        let bytes = chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
-            + chunks.capacity() * size_of::<Arc<Chunk>>()
+    fn weigh(&mut self) {
+        self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
+            + self.chunks.capacity() * size_of::<Arc<Chunk>>()
+            + self.tail.capacity() * size_of::<(u32, u64)>()
+            + self.linked.as_ref().map_or(0, |linked| linked.bytes)
             + size_of::<View>();
-        View { dim, len, chunks, bytes, used: AtomicU64::new(0) }
     }
 
-    /// The image after a commit that changed blocks, `len` slots long. Chunks that it did not touch are shared.
-    pub(crate) fn with_blocks(&self, changed: &[(u32, &SlotBlock)], len: u32) -> View {
+    /// The image after a commit that changed blocks, `len` slots long, with another graph where `linked` is one.
+    /// Chunks that it did not touch are shared.
+    pub(crate) fn with(
+        &self,
+        changed: &[(u32, &SlotBlock)],
+        len: u32,
+        linked: Option<&Option<Linked>>,
+    ) -> View {
         let (dim, per) = (self.dim, slots_per_block(self.dim));
         let mut chunks = self.chunks.clone();
+        let mut touched = Vec::new();
         for (number, block) in changed {
-            let (chunk, first) = place(*number as usize * per, dim);
-            while chunks.len() <= chunk {
-                // What lies between is full of slots: a chunk is begun when the one before it is full.
-                chunks.push(Arc::new(Chunk::default()));
-            }
-            let Some(chunk) = chunks.get_mut(chunk).map(Arc::make_mut) else { continue };
-            for at in 0..block.len() {
-                if let (Some(meta), Some(code)) = (block.meta(at), block.code(at)) {
-                    chunk.set(first + at, meta, code.iter().copied(), dim);
+            for (at, slot) in (0..block.len()).zip(*number as usize * per..) {
+                let (Some(meta), Some(code)) = (block.meta(at), block.code(at)) else { continue };
+                let (chunk, at) = place(slot);
+                while chunks.len() <= chunk {
+                    if let Some(full) = chunks.last_mut() {
+                        Arc::make_mut(full).pad(CHUNK_SLOTS, dim);
+                    }
+                    chunks.push(Arc::new(Chunk::with_room(CHUNK_SLOTS, dim)));
+                }
+                if let Some(place) = chunks.get_mut(chunk) {
+                    Arc::make_mut(place).set(at, meta, code, |value| value);
+                    touched.push(chunk);
                 }
             }
-            chunk.summarise();
         }
-        let view = View::of(dim, len, chunks);
-        view.used.store(self.used.load(Ordering::Relaxed), Ordering::Relaxed);
+        touched.dedup();
+        for chunk in &touched {
+            chunks.get_mut(*chunk).map(Arc::make_mut).into_iter().for_each(Chunk::summarise);
+        }
+        let mut view = View {
+            dim,
+            len,
+            chunks,
+            linked: linked.cloned().unwrap_or_else(|| self.linked.clone()),
+            fault: self.fault.clone().filter(|_| linked.is_none()),
+            tail: self.tail.clone(),
+            bytes: 0,
+            used: AtomicU64::new(self.used.load(Ordering::Relaxed)),
+        };
+        match linked {
+            Some(_) => view.find_tail(),
+            None => view.adjust_tail(&touched),
+        }
+        view.weigh();
         view
     }
 
-    /// Bytes that it takes in memory; chunks that it shares with its predecessor count for both.
+    /// Works out which slots hold a memory and are no node.
+    fn find_tail(&mut self) {
+        self.tail = Vec::new();
+        if self.linked.is_some() {
+            let all = (0..).zip(&self.chunks).map(|(number, _)| (number, self.loose(number as usize)));
+            self.tail = all.filter(|(_, mask)| *mask != 0).collect();
+        }
+    }
+
+    /// The same for some chunks.
+    fn adjust_tail(&mut self, touched: &[usize]) {
+        if self.linked.is_none() {
+            return;
+        }
+        for &chunk in touched {
+            let mask = self.loose(chunk);
+            match self.tail.binary_search_by_key(&(chunk as u32), |(number, _)| *number) {
+                Ok(at) if mask == 0 => drop(self.tail.remove(at)),
+                Ok(at) => self.tail.get_mut(at).into_iter().for_each(|entry| entry.1 = mask),
+                Err(at) if mask != 0 => self.tail.insert(at, (chunk as u32, mask)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// The slots of a chunk that hold a memory and are no node.
+    fn loose(&self, chunk: usize) -> u64 {
+        let occupied = self.chunks.get(chunk).map_or(0, |chunk| chunk.occupied());
+        let first = (chunk * CHUNK_SLOTS) as u32;
+        self.linked.as_ref().map_or(0, |linked| occupied & !linked.graph.nodes_of_word(first))
+    }
+
+    /// Bytes that it takes in memory; what it shares with its predecessor counts for both.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -261,28 +390,92 @@ impl View {
         self.len
     }
 
+    /// Dimensions.
+    pub(crate) fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Its graph, when it has one that can be walked.
+    pub(crate) fn linked(&self) -> Option<&Linked> {
+        self.linked.as_ref()
+    }
+
+    /// What is wrong with the rows of its graph.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
     /// The memory of a slot; none for a vacant one.
     pub(crate) fn id(&self, slot: u32) -> Option<MemoryId> {
-        let (chunk, at) = place(slot as usize, self.dim);
+        let (chunk, at) = place(slot as usize);
         self.chunks.get(chunk)?.id(at)
+    }
+
+    /// Whether a live read at `now` sees a slot.
+    #[inline]
+    pub(super) fn sees(&self, slot: u32, now: Time) -> bool {
+        let (chunk, at) = place(slot as usize);
+        self.chunks.get(chunk).is_some_and(|chunk| chunk.sees(at, now))
+    }
+
+    /// Norm of the rounding residual of the code of a slot.
+    pub(super) fn residual(&self, slot: u32) -> f32 {
+        let (chunk, at) = place(slot as usize);
+        let residual = self.chunks.get(chunk).and_then(|chunk| chunk.residuals.get(at));
+        residual.copied().unwrap_or_default()
     }
 
     /// The chunks with the number of the first slot of each.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (u32, &Chunk)> {
-        let slots = (slots_per_block(self.dim) * blocks_per_chunk(self.dim)) as u32;
-        (0_u32..).step_by(slots as usize).zip(self.chunks.iter().map(Arc::as_ref))
+        (0_u32..).step_by(CHUNK_SLOTS).zip(self.chunks.iter().map(Arc::as_ref))
+    }
+
+    /// The chunks with slots that hold a memory and are no node, with the number of the first slot and their bits.
+    pub(super) fn tail(&self) -> impl Iterator<Item = (u32, &Chunk, u64)> {
+        let chunk = |number: u32| self.chunks.get(number as usize).map(Arc::as_ref);
+        self.tail.iter().filter_map(move |(number, mask)| {
+            Some((number * CHUNK_SLOTS as u32, chunk(*number)?, *mask))
+        })
+    }
+
+    /// The slots of the tail, ascending.
+    pub(super) fn tail_slots(&self) -> impl Iterator<Item = u32> {
+        self.tail.iter().flat_map(|(number, mask)| {
+            let first = number * CHUNK_SLOTS as u32;
+            (0..u64::BITS).filter(move |bit| mask >> bit & 1 == 1).map(move |bit| first + bit)
+        })
+    }
+
+    /// How many slots hold a memory and are no node.
+    pub(crate) fn tail_len(&self) -> usize {
+        self.tail.iter().map(|(_, mask)| mask.count_ones() as usize).sum()
     }
 }
 
-/// Blocks of a chunk.
-fn blocks_per_chunk(dim: usize) -> usize {
-    (CHUNK_SLOTS / slots_per_block(dim)).max(1)
+impl Points for View {
+    #[inline]
+    #[expect(clippy::expect_used, reason = "links were checked when they were read: they lead to slots")]
+    fn code(&self, slot: u32) -> &[i8] {
+        let (chunk, at) = place(slot as usize);
+        let chunk = self.chunks.get(chunk).expect("a link leads to a slot");
+        chunk.codes.get(at * self.dim..(at + 1) * self.dim).expect("a slot has a code")
+    }
+
+    #[inline]
+    fn scale(&self, slot: u32) -> f32 {
+        let (chunk, at) = place(slot as usize);
+        let scale = self.chunks.get(chunk).and_then(|chunk| chunk.scales.get(at));
+        scale.copied().unwrap_or_default()
+    }
 }
 
+/// Chunks for which room is made before any was read.
+const LOAD_CHUNKS_MAX: usize = 1 << 16;
+
 /// Chunk and position of a slot.
-fn place(slot: usize, dim: usize) -> (usize, usize) {
-    let slots = slots_per_block(dim) * blocks_per_chunk(dim);
-    (slot / slots, slot % slots)
+#[inline]
+fn place(slot: usize) -> (usize, usize) {
+    (slot / CHUNK_SLOTS, slot % CHUNK_SLOTS)
 }
 
 /// Slot head and blocks contradict each other.

@@ -1,0 +1,88 @@
+//! The rows of a graph: read as a whole, written where they changed.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::hnsw::Graph;
+use crate::index::view::{Linked, View};
+use crate::record::{GraphBlockRef, GraphNode, NODES_PER_BLOCK};
+use crate::store::control::GraphHead;
+use crate::store::{IndexId, Rows, Snapshot, Table, Walk, WriteTx, keys};
+
+/// Reads the graph of an index whose codes are in `view`; none when it has none.
+///
+/// # Errors
+/// `Corrupted` for a damaged row, for rows that do not fit the head or each other, and for links to a slot that holds
+/// nothing to walk through.
+pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, view: &View) -> Result<Option<Linked>> {
+    let Some(head) = snapshot.graph_head(index)? else { return Ok(None) };
+    let mut graph = Graph::new();
+    let mut bottom = Vec::new();
+    snapshot.graph_blocks(&Walk::prefix(&keys::index(index)), &mut |_, block, at, bytes| {
+        let first = u64::from(block) * NODES_PER_BLOCK as u64;
+        for (slot, node) in (first..).zip(GraphBlockRef::open(at, bytes)?.nodes()) {
+            let Some(node) = node else { continue };
+            let Some(slot) = u32::try_from(slot).ok().filter(|slot| *slot < view.len()) else {
+                return Err(disagree(index, format!("slot {slot} is a node and was never given out")));
+            };
+            bottom.clear();
+            bottom.extend(node.bottom());
+            let upper: Vec<Vec<u32>> = (1..=node.level()).map(|level| node.upper(level).collect()).collect();
+            graph.set_node(slot, &bottom, &upper);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    graph.set_entry(head.entry);
+    check_graph(&graph, &head).map_err(|why| disagree(index, why))?;
+    Ok(Some(Linked::new(Arc::new(graph), head.recall.into())))
+}
+
+/// What a walk relies on: an entry, and links that lead to nodes of their level.
+fn check_graph(graph: &Graph, head: &GraphHead) -> std::result::Result<(), String> {
+    if graph.len() != head.linked as usize {
+        return Err(format!("{} nodes are there, {} counted", graph.len(), head.linked));
+    }
+    let top = graph.entry().map(|entry| graph.level(entry));
+    if graph.is_empty() != top.is_none() || top == Some(None) {
+        return Err(format!("the entry {:?} is not a node", graph.entry()));
+    }
+    for slot in graph.nodes() {
+        for level in 0..=usize::from(graph.level(slot).unwrap_or(0)) {
+            let leads = |link: &u32| graph.level(*link).is_some_and(|found| usize::from(found) >= level);
+            if let Some(link) = graph.links(slot, level).iter().find(|link| !leads(link)) {
+                return Err(format!("slot {slot} has a link to {link}, which is no node of level {level}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Head and rows of a graph contradict each other.
+fn disagree(index: IndexId, why: String) -> Error {
+    Error::corrupted(Table::GraphHead.name(), &keys::index(index), why)
+}
+
+/// The block of a slot.
+pub(super) fn block_of(slot: u32) -> u32 {
+    slot / NODES_PER_BLOCK as u32
+}
+
+/// Writes the rows of some blocks.
+pub(super) fn write_blocks(
+    tx: &mut WriteTx<'_>,
+    index: IndexId,
+    graph: &Graph,
+    blocks: &BTreeSet<u32>,
+) -> Result<()> {
+    for &block in blocks {
+        let first = block * NODES_PER_BLOCK as u32;
+        let nodes: Vec<Option<GraphNode<'_>>> = (first..)
+            .take(NODES_PER_BLOCK)
+            .map(|slot| graph.node(slot).map(|node| GraphNode { bottom: node.bottom, upper: node.upper }))
+            .collect();
+        tx.put_graph_block(index, block, &nodes)?;
+    }
+    Ok(())
+}
