@@ -4,7 +4,7 @@
 //! broken; nothing is ever truncated (MODEL-9). Units stand last in a name.
 
 /// Version of the file format that this build writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 /// Oldest version that this build can migrate when it opens a file.
 pub const FORMAT_VERSION_OLDEST: u32 = 1;
 
@@ -70,14 +70,16 @@ pub const BATCH_ROWS_MAX: usize = 100_000;
 /// Payload of a vector block or slot block: what fills an 8 KiB page of the key-value store.
 pub const BLOCK_BYTES: usize = 8_100;
 
-/// Links of a node of the graph on each level above the bottom, and those that a new node chooses on each level.
+/// Links of a node of the vector graph on each level from 1 on (`M` of Malkov and Yashunin, 2018).
 pub const GRAPH_M: usize = 16;
-/// Links of a node of the graph on the bottom level.
+/// Links of a node of the vector graph on level 0 (`M_max0` of the same: twice `M`).
 pub const GRAPH_M0: usize = 32;
-/// Highest level of a node of the graph.
+/// Highest level of a node of the vector graph; with `M` 16 one node in 16^15 would reach higher.
 pub const GRAPH_LEVEL_MAX: usize = 15;
-/// Nearest nodes among which a new node of the graph chooses its links.
+/// Nearest nodes among which a new node of the vector graph chooses its links (`efConstruction` of the same).
 pub const GRAPH_EF_CONSTRUCTION: usize = 200;
+/// Longest list of a walk through the vector graph (`ef` of the same).
+pub const EF_MAX: usize = 4_096;
 
 /// Text of one policy document (MODEL-36).
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
@@ -99,6 +101,7 @@ const _: () = assert!(CONTENT_BYTES_MAX * 6 + METADATA_BYTES_MAX * 6 + DIM_MAX *
 const _: () = assert!(METADATA_BYTES_MAX * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(LINKS_MAX * TAG_BYTES_MAX * 2 * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(FILTER_IDS_MAX * 36 < FILTER_BYTES_MAX);
+const _: () = assert!(GRAPH_M0 == 2 * GRAPH_M);
 const _: () = assert!(GROUP_ROWS_MAX <= BATCH_ROWS_MAX);
 const _: () = assert!(TAG_BYTES_MAX <= KEY_BYTES_MAX);
 const _: () = assert!(SPAN_MS_MAX < TIME_MAX_MS as u64);

@@ -2,12 +2,13 @@
 //!
 //! Each row is compared with its counterparts by look-ups, in both directions, so a walk needs no second copy of a
 //! table. What is kept in memory meanwhile: names of namespaces, partitions and spaces; one entry for each counter;
-//! for each index the numbers of its free slots; the ids of the superseded rows of one namespace.
+//! for each index the numbers of its free and dead slots and a byte for each node of its graph; the ids of the superseded rows of one namespace.
 //!
 //! Damage that a look-up meets is not reported there: the walk of the row's own table meets it as well.
 
 mod address;
 mod counts;
+mod graph;
 mod holders;
 mod names;
 mod past;
@@ -20,11 +21,12 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
-use crate::store::control::{Clock, DROPPED, SlotHead};
+use crate::store::control::{Clock, DROPPED, GraphHead, SlotHead};
 use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk};
 
 use address::address;
 use counts::Counts;
+use graph::Mesh;
 use slots::Tally;
 
 /// Checks every row that `snapshot` sees. Namespaces that are being dropped are left out.
@@ -41,6 +43,7 @@ pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<Check
         check.note(walked)?;
     }
     check.finish_meta()?;
+    check.finish_graphs()?;
     check.finish_slots();
     check.finish_counters();
     Ok(check.report)
@@ -69,6 +72,9 @@ struct Check<'s> {
     spaces: BTreeMap<SpaceId, usize>,
     heads: BTreeMap<IndexId, SlotHead>,
     slots: BTreeMap<IndexId, Tally>,
+    /// The indexes with a graph; its head is none where it is damaged.
+    graphs: BTreeMap<IndexId, Option<GraphHead>>,
+    meshes: BTreeMap<IndexId, Mesh>,
     counts: Counts,
     /// Superseded rows of `settled_ns` whose chain is known to end.
     settled: BTreeSet<MemoryId>,
@@ -103,6 +109,8 @@ impl<'s> Check<'s> {
             spaces: BTreeMap::new(),
             heads: BTreeMap::new(),
             slots: BTreeMap::new(),
+            graphs: BTreeMap::new(),
+            meshes: BTreeMap::new(),
             counts: Counts::default(),
             settled: BTreeSet::new(),
             settled_ns: None,
@@ -110,6 +118,7 @@ impl<'s> Check<'s> {
         };
         check.learn_names()?;
         check.learn_heads()?;
+        check.learn_graphs()?;
         Ok(check)
     }
 
@@ -154,6 +163,9 @@ impl<'s> Check<'s> {
             Table::Slot => self.slot_block(key, value),
             Table::SlotHead => self.slot_head(key, value),
             Table::SlotFree => self.slot_free(key, value),
+            Table::Graph => self.graph_block(key, value),
+            Table::GraphHead => self.graph_head(key, value),
+            Table::SlotDead => self.slot_dead(key, value),
             Table::Vector => self.vector_block(key, value),
             Table::Vitals => self.vitals(key, value),
             Table::Memory => self.content(key, value),

@@ -10,7 +10,7 @@ const FINDINGS_MAX: usize = 1_000;
 /// How to check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckOptions {
-    /// Compute fingerprints and codes again from texts and vectors.
+    /// Compute fingerprints and codes again from texts and vectors, and follow the links of every graph.
     pub deep: bool,
     /// What must be left nowhere in the file.
     pub erased: Vec<ErasedProbe>,
@@ -164,10 +164,20 @@ codes! {
     SlotFree = "slot_free";
     /// The count of slots contradicts the slots.
     SlotHead = "slot_head";
-    /// A code that is not that of its vector, or is left in a free slot.
+    /// A code that is not that of its vector, or what is left in a free slot.
     SlotValue = "slot_code";
     /// A slot from a commit that is not yet, or one that has ended.
     SlotBorn = "slot_born";
+    /// The list of dead slots contradicts the slots.
+    SlotDead = "slot_dead";
+    /// A node of a graph without a slot that needs it, or a dead slot that is no node.
+    GraphNode = "graph_node";
+    /// A link to the node itself, twice to another, or to none of its level.
+    GraphLink = "graph_link";
+    /// Size or entry of a graph contradict its nodes, or a graph without its head.
+    GraphHead = "graph_head";
+    /// A live node that no search comes to.
+    GraphReach = "graph_unreachable";
     /// A code without its vector.
     VectorMissing = "vector_missing";
     /// A vector in a free slot.

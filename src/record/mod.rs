@@ -13,6 +13,7 @@
 
 mod access;
 mod content;
+mod graph_block;
 mod holder;
 mod journal;
 mod meta;
@@ -28,6 +29,7 @@ use crate::model::Time;
 
 pub(crate) use access::{decode_access, encode_access};
 pub(crate) use content::{decode_content, decode_text, encode_content};
+pub(crate) use graph_block::{GraphBlockRef, GraphNode, GraphNodeRef, NODES_PER_BLOCK, encode_graph_block};
 pub(crate) use holder::{decode_holder, encode_holder};
 pub(crate) use journal::{decode_journal, encode_journal};
 pub(crate) use meta::{decode_meta, encode_meta};
@@ -54,6 +56,8 @@ pub(crate) mod tag {
     pub(crate) const SLOT_BLOCK: u8 = 7;
     /// [`VectorBlock`](super::VectorBlock).
     pub(crate) const VECTOR_BLOCK: u8 = 8;
+    /// [`GraphBlockRef`](super::GraphBlockRef).
+    pub(crate) const GRAPH_BLOCK: u8 = 9;
 
     /// First tag of the small metadata rows ([`encode_meta`](super::encode_meta)), which the table list of `store`
     /// gives out; below lie the records.
@@ -192,6 +196,12 @@ fn decode_tagged(table_tag: u8, at: At<'_>, bytes: &[u8]) -> Result<()> {
         tag::VECTOR_BLOCK => VectorBlock::decode(at, dim, bytes)
             .and_then(|_| read_vector(at, bytes, dim, 0, &mut Vec::new()))
             .map(drop),
+        tag::GRAPH_BLOCK => GraphBlockRef::open(at, bytes).map(|block| {
+            block.nodes().flatten().for_each(|node| {
+                node.bottom().for_each(drop);
+                (1..=node.level()).for_each(|level| node.upper(level).for_each(drop));
+            });
+        }),
         tag::META_FIRST.. => decode_meta::<(u64, String, Vec<u32>)>(table_tag, at, bytes).map(drop),
         _ => Err(at.corrupted(format!("no record has tag {table_tag}"))),
     }

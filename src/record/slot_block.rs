@@ -4,7 +4,9 @@
 //! header 4 | count u16 | dim u16 | count × meta 56 | count × dim × i8 | crc u32
 //! meta: id 16 | from i64 | until i64 | born u64 | died u64 | scale f32 | residual f32
 //! ```
-//! A vacant slot is zero bytes throughout, its id too. The block fills a page of the key-value store.
+//! A vacant slot is zero bytes throughout, its id too. A dead one is a node of the graph whose memory was deleted: id
+//! and instants are zero, `born` is kept, `died` is the commit of the deletion, and the code is there still, because
+//! walks pass through the node until it is unlinked. The block fills a page of the key-value store.
 
 use crate::error::Result;
 use crate::limits::{BLOCK_BYTES, DIM_MAX, TIME_MAX_MS, TIME_MIN_MS};
@@ -27,7 +29,7 @@ pub(crate) const fn slots_per_block(dim: usize) -> usize {
 /// What the index knows of a slot beside its code.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SlotMeta {
-    /// The memory; all zero in a vacant slot.
+    /// The memory; all zero in a vacant slot and in a dead one.
     pub(crate) id: MemoryId,
     /// First instant of a live read that sees it, milliseconds (MODEL-16).
     pub(crate) from: i64,
@@ -55,9 +57,14 @@ impl SlotMeta {
         residual: 0.0,
     };
 
-    /// Whether the slot has no memory.
+    /// Whether the slot has no memory: it was never used, is erased, or is dead.
     pub(crate) fn is_vacant(&self) -> bool {
         self.id.as_bytes() == &[0; 16]
+    }
+
+    /// Whether its memory is gone and its code is kept for the walks that pass through it.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.is_vacant() && self.died != 0
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -218,6 +225,19 @@ impl SlotBlock {
         if let Some(place) = self.codes.chunks_exact_mut(self.dim).nth(slot) {
             place.fill(0);
         }
+    }
+
+    /// Makes a slot dead: its memory was deleted by `commit`, its code stays until the graph no longer needs it.
+    pub(crate) fn bury(&mut self, slot: usize, commit: u64) {
+        assert!(commit != 0, "commits begin at 1");
+        let meta = self.meta_mut(slot);
+        *meta = SlotMeta {
+            born: meta.born,
+            died: commit,
+            scale: meta.scale,
+            residual: meta.residual,
+            ..SlotMeta::VACANT
+        };
     }
 
     #[expect(clippy::expect_used, reason = "a slot outside its block is a bug of the index")]

@@ -177,6 +177,25 @@ fn vectors() -> VectorBlock {
     block
 }
 
+/// Nodes 0 of level 0, 2 of level 2 with an empty list, and 15 without links.
+fn graph(_: &(), key: &[u8], out: &mut Vec<u8>) {
+    let upper = [vec![7, 8], Vec::new()];
+    let mut nodes = [None; NODES_PER_BLOCK];
+    nodes[0] = Some(GraphNode { bottom: &[1, 0x0403_0201], upper: &[] });
+    nodes[2] = Some(GraphNode { bottom: &[u32::MAX], upper: &upper });
+    nodes[15] = Some(GraphNode { bottom: &[], upper: &[] });
+    encode_graph_block(&nodes, key, out);
+}
+
+/// What [`GraphBlockRef`] reads: bottom and upper lists of each node.
+fn read_graph(bytes: &[u8]) -> Vec<Option<(Vec<u32>, Vec<Vec<u32>>)>> {
+    let block = GraphBlockRef::open(at(), bytes).unwrap();
+    let node = |node: GraphNodeRef<'_>| {
+        (node.bottom().collect(), (1..=node.level()).map(|level| node.upper(level).collect()).collect())
+    };
+    block.nodes().map(|found| found.map(node)).collect()
+}
+
 /// One record of each sort: its tag and its bytes.
 fn samples() -> Vec<(u8, Vec<u8>)> {
     let meta = |value: &(u64, String, Vec<u32>), key: &[u8], out: &mut Vec<u8>| {
@@ -191,6 +210,7 @@ fn samples() -> Vec<(u8, Vec<u8>)> {
         (tag::TOMBSTONE, encoded(encode_tombstone, &tombstone())),
         (tag::SLOT_BLOCK, encoded(SlotBlock::encode, &slots())),
         (tag::VECTOR_BLOCK, encoded(VectorBlock::encode, &vectors())),
+        (tag::GRAPH_BLOCK, encoded(graph, &())),
         (19, encoded(meta, &(300, "name".to_owned(), vec![1, 2]))),
     ]
 }
@@ -295,6 +315,23 @@ proptest! {
     }
 
     #[test]
+    fn graph_block_round_trip(nodes in arbitrary::graph_nodes()) {
+        let borrowed: Vec<_> = nodes
+            .iter()
+            .map(|node| node.as_ref().map(|(bottom, upper)| GraphNode { bottom, upper }))
+            .collect();
+        let mut bytes = b"before".to_vec();
+        encode_graph_block(&borrowed, KEY, &mut bytes);
+        let mut expected = nodes.clone();
+        expected.resize(NODES_PER_BLOCK, None);
+        prop_assert_eq!(read_graph(&bytes), expected);
+        let block = GraphBlockRef::open(at(), &bytes)?;
+        for slot in 0..20 {
+            prop_assert_eq!(block.has(slot), nodes.get(slot).is_some_and(Option::is_some));
+        }
+    }
+
+    #[test]
     fn meta_round_trip(value in any::<(u64, String, Vec<u32>)>()) {
         let mut out = Vec::new();
         encode_meta(18, KEY, &value, &mut out);
@@ -311,7 +348,7 @@ proptest! {
     /// must come back.
     #[test]
     fn forged_bodies_do_not_panic(
-        sort in 0_usize..9,
+        sort in 0_usize..10,
         flags in prop_oneof![Just(0_u16), any::<u16>()],
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
@@ -399,6 +436,60 @@ fn a_forged_list_length_allocates_nothing() {
     // A holder whose tags claim 2^32 - 1 entries in a row of 12 bytes.
     let body = [1, 1, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F];
     assert_corrupted(tag::HOLDER, at(), &forged(tag::HOLDER, 1 << 1, &body), "a list without its entries");
+}
+
+#[test]
+fn forged_graph_blocks_out_of_bounds_are_refused() {
+    // Present nodes, then level and count of links: what no encoder writes, behind a checksum that fits.
+    let links = |count: u8| [vec![count], vec![0; 4 * usize::from(count)]].concat();
+    let node = |level: u8, lists: &[u8]| {
+        let lists: Vec<u8> = lists.iter().flat_map(|count| links(*count)).collect();
+        [vec![level], lists].concat()
+    };
+    let cases = [
+        (1, node(0, &[33]), "a list of level 0 that is too long"),
+        (1, node(1, &[0, 17]), "a list of level 1 that is too long"),
+        (1, node(16, &[0; 17]), "a node of level 16"),
+        (3, node(0, &[1]), "a node that is missing"),
+        (1, vec![0, 200], "a list without its links"),
+        (1, vec![2, 0, 0], "a level without its list"),
+        (1, vec![255, 0], "levels without lists"),
+        (1, [node(0, &[1]), vec![0]].concat(), "a byte after the last node"),
+        (0, vec![0], "a byte where no node is"),
+    ];
+    for (present, nodes, what) in cases {
+        let body = [u16::to_le_bytes(present).to_vec(), nodes].concat();
+        assert_corrupted(tag::GRAPH_BLOCK, at(), &forged(tag::GRAPH_BLOCK, 0, &body), what);
+    }
+    let widest = [vec![1, 0], node(15, &[[32].as_slice(), &[16; 15]].concat())].concat();
+    decode_tagged(tag::GRAPH_BLOCK, at(), &forged(tag::GRAPH_BLOCK, 0, &widest)).unwrap();
+}
+
+#[test]
+fn a_level_that_a_node_does_not_have_has_no_links() {
+    let bytes = encoded(graph, &());
+    let node = GraphBlockRef::open(at(), &bytes).unwrap().nodes().nth(2).flatten().unwrap();
+    let links = |level: usize| (node.upper(level).len(), node.upper(level).collect::<Vec<_>>());
+    assert_eq!((node.level(), node.bottom().len()), (2, 1));
+    assert_eq!(
+        [links(0), links(1), links(2), links(3)].map(|(_, links)| links),
+        [vec![], vec![7, 8], vec![], vec![]]
+    );
+    assert_eq!([links(0).0, links(1).0, links(2).0, links(9).0], [0, 2, 0, 0]);
+}
+
+#[test]
+fn a_buried_slot_keeps_its_code_and_nothing_of_its_memory() {
+    let mut block = slots();
+    block.bury(0, 77);
+    let block = SlotBlock::decode(at(), 4, &encoded(SlotBlock::encode, &block)).unwrap();
+    let dead = SlotMeta { born: 3, died: 77, scale: 0.5, residual: 0.25, ..SlotMeta::VACANT };
+    assert_eq!(block.meta(0), Some(&dead));
+    assert!(dead.is_dead() && dead.is_vacant(), "no reader may take it for a memory");
+    assert_eq!(block.code(0), Some(&[1, -1, 127, -127][..]));
+    for (slot, what) in [(1, "vacant"), (2, "alive")] {
+        assert!(!block.meta(slot).unwrap().is_dead(), "{what}");
+    }
 }
 
 #[test]

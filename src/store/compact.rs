@@ -1,8 +1,10 @@
 //! Compaction: a copy of every table in key order into a new file, which then takes the old one's place.
 //!
 //! redb's own compaction moves pages whole, with their slack: deleted values stay in them. A copy of rows has no
-//! slack and nothing deleted. Slots are numbered anew so that blocks have no holes. `compact`, `backup` and
-//! `forget --erase` are this one path.
+//! slack and nothing deleted. Slots are numbered anew so that blocks have no holes; those of dead nodes are kept where
+//! there is a graph that needs them. `compact`, `backup` and `forget --erase` are this one path.
+
+mod graph;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,13 +15,17 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 use crate::model::MemoryId;
-use crate::record::{At, SlotBlock, decode_vitals, encode_vitals, slots_per_block, vectors_per_block};
+use crate::record::{
+    At, SlotBlock, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
+};
 use crate::store::control::SlotHead;
 use crate::store::keys::{self, IndexId, NsId, Parts};
 use crate::store::open::{Store, draft_path, io, start};
 use crate::store::rows::{Rows, bad_key, last_id};
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
+
+use graph::Graph;
 
 /// Rows that one transaction of the copy takes: bounds the memory that dirty pages need.
 const ROWS_PER_COMMIT: usize = 50_000;
@@ -123,6 +129,14 @@ impl Store {
     }
 }
 
+/// A slot that a copy keeps.
+struct Kept {
+    old: u32,
+    new: u32,
+    meta: SlotMeta,
+    code: Vec<i8>,
+}
+
 /// A copy under way. Tables come in the order of [`Table::ALL`]: slots before the vitals that name them.
 struct Copy<'c> {
     from: &'c Snapshot,
@@ -136,7 +150,7 @@ impl Copy<'_> {
         match table {
             Table::Slot => self.indexes(),
             // Written by `indexes`; a fresh copy has no free slots.
-            Table::SlotHead | Table::Vector => Ok(()),
+            Table::SlotHead | Table::Vector | Table::Graph | Table::GraphHead | Table::SlotDead => Ok(()),
             Table::SlotFree => self.commit(|tx| tx.touch(Table::SlotFree)),
             _ => self.plain(table),
         }
@@ -198,74 +212,97 @@ impl Copy<'_> {
         Ok(bytes)
     }
 
-    /// Copies codes and vectors, index by index, without the holes.
+    /// Copies codes, vectors and graphs, index by index, without the holes.
     fn indexes(&mut self) -> Result<()> {
         self.commit(|tx| {
-            [Table::Slot, Table::SlotHead, Table::Vector].into_iter().try_for_each(|t| tx.touch(t))
+            let tables = [Table::Slot, Table::SlotHead, Table::Vector];
+            let of_graphs = [Table::Graph, Table::GraphHead, Table::SlotDead];
+            tables.into_iter().chain(of_graphs).try_for_each(|table| tx.touch(table))
         })?;
         for (index, head) in self.from.slot_heads(None)? {
             let space = self.from.space(index.space)?;
             let dim = space.map(|space| space.dim as usize).ok_or_else(|| {
                 Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in no space")
             })?;
-            self.index(index, head, dim)?;
+            let graph = Graph::of(self.from, index, head.len, dim)?;
+            self.index(index, head, dim, graph.is_some())?;
+            if let Some(graph) = graph {
+                self.graph(index, &graph)?;
+            }
         }
         Ok(())
     }
 
-    fn index(&mut self, index: IndexId, head: SlotHead, dim: usize) -> Result<()> {
+    /// Copies the slots of an index; the dead ones only where the copy has the graph that needs them.
+    fn index(&mut self, index: IndexId, head: SlotHead, dim: usize, linked: bool) -> Result<()> {
         let (per, blocks) = (slots_per_block(dim) as u32, head.len.div_ceil(slots_per_block(dim) as u32));
-        let mut next = 0_u32;
+        let mut copied = SlotHead::default();
         let mut block = 0;
         while block < blocks {
             let until = blocks.min(block + (ROWS_PER_COMMIT as u32 / per).max(1));
-            let mut moved = Vec::new();
+            let mut kept = Vec::new();
             for number in block..until {
                 let Some(codes) = self.from.slot_block(index, number, dim)? else { continue };
-                self.live_slots(index, number * per, &codes, &mut next, &mut moved)?;
+                self.kept_slots(index, number * per, &codes, linked, &mut copied, &mut kept);
             }
-            self.rows += moved.len() as u64;
-            let (from, dims) = (self.from, dim);
+            self.rows += kept.len() as u64;
+            let (from, head) = (self.from, copied);
             self.commit(|tx| {
-                let mut vector = Vec::with_capacity(dims);
-                for (old, new, meta, code) in &moved {
-                    let at = (new % per) as usize;
-                    tx.slot_block_mut(index, new / per, dims)?.put(at, *meta, code);
-                    if !from.vector(index, dims, *old, &mut vector)? {
-                        return Err(Error::corrupted(
-                            Table::Vector.name(),
-                            &keys::index(index),
-                            "a code without its vector",
-                        ));
-                    }
-                    let per = vectors_per_block(dims) as u32;
-                    tx.vector_block_mut(index, new / per, dims)?.put((new % per) as usize, &vector);
+                let mut vector = Vec::with_capacity(dim);
+                for slot in &kept {
+                    put_slot(tx, from, index, slot, &mut vector, dim)?;
                 }
-                tx.put_slot_head(index, &SlotHead { len: next, used: next })
+                tx.put_slot_head(index, &head)
             })?;
             block = until;
         }
         Ok(())
     }
 
-    /// The slots of a block that hold a memory, with their old and new numbers.
-    fn live_slots(
+    /// The slots of a block that hold a memory, and with `linked` the dead ones, with their old and new numbers.
+    fn kept_slots(
         &mut self,
         index: IndexId,
         first: u32,
         codes: &SlotBlock,
-        next: &mut u32,
-        moved: &mut Vec<(u32, u32, crate::record::SlotMeta, Vec<i8>)>,
-    ) -> Result<()> {
+        linked: bool,
+        copied: &mut SlotHead,
+        kept: &mut Vec<Kept>,
+    ) {
         for at in 0..codes.len() {
             let (Some(meta), Some(code)) = (codes.meta(at), codes.code(at)) else { continue };
-            if meta.is_vacant() {
+            if !meta.is_vacant() {
+                self.slots.insert((index.ns, meta.id), copied.len);
+                copied.used += 1;
+            } else if !linked || !meta.is_dead() {
                 continue;
             }
-            self.slots.insert((index.ns, meta.id), *next);
-            moved.push((first + at as u32, *next, *meta, code.to_vec()));
-            *next += 1;
+            kept.push(Kept { old: first + at as u32, new: copied.len, meta: *meta, code: code.to_vec() });
+            copied.len += 1;
         }
-        Ok(())
     }
+}
+
+/// Puts a slot under its new number, with its vector or its row among the dead.
+fn put_slot(
+    tx: &mut WriteTx<'_>,
+    from: &Snapshot,
+    index: IndexId,
+    slot: &Kept,
+    vector: &mut Vec<f32>,
+    dim: usize,
+) -> Result<()> {
+    let per = slots_per_block(dim) as u32;
+    let codes = tx.slot_block_mut(index, slot.new / per, dim)?;
+    codes.put((slot.new % per) as usize, slot.meta, &slot.code);
+    if slot.meta.is_vacant() {
+        return tx.put_dead_slot(index, slot.meta.died, slot.new);
+    }
+    if !from.vector(index, dim, slot.old, vector)? {
+        let key = keys::index(index);
+        return Err(Error::corrupted(Table::Vector.name(), &key, "a code without its vector"));
+    }
+    let per = vectors_per_block(dim) as u32;
+    tx.vector_block_mut(index, slot.new / per, dim)?.put((slot.new % per) as usize, vector);
+    Ok(())
 }

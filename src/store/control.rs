@@ -100,6 +100,32 @@ pub(crate) struct SlotHead {
     pub(crate) used: u32,
 }
 
+/// The graph of an index as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GraphHead {
+    /// Raised by every change of the links.
+    pub(crate) version: u64,
+    /// Where every search begins, a node of the highest level; none while there is no node.
+    pub(crate) entry: Option<u32>,
+    /// Nodes, dead ones too.
+    pub(crate) linked: u32,
+    /// Nodes whose memory is gone.
+    pub(crate) dead: u32,
+    /// Recall by breadth of search, as measured last.
+    pub(crate) recall: Vec<RecallPoint>,
+    /// Live rows when that was measured.
+    pub(crate) calibrated_at: u32,
+}
+
+/// Recall of searches of one breadth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RecallPoint {
+    /// Breadth: candidates that a search keeps.
+    pub(crate) ef: u16,
+    /// Recall at it, per 10,000.
+    pub(crate) recall: u16,
+}
+
 /// A counter: rows and, where it makes sense, their bytes of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CounterRow {

@@ -9,8 +9,9 @@
 //! namespace        name                          partition       ns | name
 //! partition_name   ns | part                     space           space
 //! run              ns | run                      policy          number(8)
-//! slot, vector     ns | part | space | block     slot_head       ns | part | space
-//! slot_free        ns | part | space | died(8) | slot
+//! slot, vector, graph  ns | part | space | block
+//! slot_head, graph_head  ns | part | space
+//! slot_free, slot_dead  ns | part | space | died(8) | slot
 //! vitals memory access tombstone  ns | id        holder          ns | id | number
 //! holder_key       ns | key NUL | id | number    holder_tag      ns | tag NUL | id | number
 //! holder_run       ns | run | id | number
@@ -156,7 +157,8 @@ pub(crate) fn block(index: IndexId, block: u32) -> Key {
     Key::new(14).index(index).u32(block)
 }
 
-pub(crate) fn slot_free(index: IndexId, died: u64, slot: u32) -> Key {
+/// A slot of the free list or of the dead, by the commit that ended it.
+pub(crate) fn slot_ended(index: IndexId, died: u64, slot: u32) -> Key {
     Key::new(22).index(index).u64(died).u32(slot)
 }
 

@@ -8,8 +8,10 @@ use crate::error::{Error, Result};
 use crate::model::{
     Access, Content, Holder, JournalRow, Kind, MemoryId, RunId, Tier, Time, Tombstone, Vitals,
 };
-use crate::record::{self, At};
-use crate::store::control::{Clock, CounterRow, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow};
+use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
+use crate::store::control::{
+    Clock, CounterRow, GraphHead, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow,
+};
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Walk};
@@ -44,6 +46,9 @@ impl Junction {
 pub(crate) type VisitSlots<'f> = &'f mut dyn FnMut(IndexId, u32, &[u8], &[u8]) -> Result<ControlFlow<()>>;
 /// What a walk over blocks of vectors calls, with number of the block, place and bytes.
 pub(crate) type VisitVectors<'f> = &'f mut dyn FnMut(u32, At<'_>, &[u8]) -> Result<ControlFlow<()>>;
+
+/// What a walk over blocks of links calls, with index, number of the block, place and bytes.
+pub(crate) type VisitGraph<'f> = &'f mut dyn FnMut(IndexId, u32, At<'_>, &[u8]) -> Result<ControlFlow<()>>;
 
 /// Typed reads; everything that can look and walk has them.
 pub(crate) trait Rows: Read {
@@ -130,11 +135,70 @@ pub(crate) trait Rows: Read {
 
     /// The indexes of a namespace, or of all, with their slot heads.
     fn slot_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, SlotHead)>> {
+        self.heads(Table::SlotHead, ns)
+    }
+
+    /// The graph of an index as a whole; none where it has none.
+    fn graph_head(&self, index: IndexId) -> Result<Option<GraphHead>> {
+        self.meta(Table::GraphHead, &keys::index(index))
+    }
+
+    /// The indexes of a namespace, or of all, that have a graph.
+    fn graph_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, GraphHead)>> {
+        self.heads(Table::GraphHead, ns)
+    }
+
+    /// One row for each index of a namespace, or of all.
+    fn heads<T: DeserializeOwned>(&self, table: Table, ns: Option<NsId>) -> Result<Vec<(IndexId, T)>> {
         let mut all = Vec::new();
         let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
-        self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
-            let index = index_of(&mut Parts(key)).ok_or_else(|| bad_key(Table::SlotHead, key))?;
-            all.push((index, meta_of(Table::SlotHead, key, bytes)?));
+        self.walk(table, &walk, &mut |key, bytes| {
+            let index = index_of(&mut Parts(key)).ok_or_else(|| bad_key(table, key))?;
+            all.push((index, meta_of(table, key, bytes)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The blocks of links of a walk, decoded by `visit` itself.
+    fn graph_blocks(&self, walk: &Walk, visit: VisitGraph<'_>) -> Result<()> {
+        self.walk(Table::Graph, walk, &mut |key, bytes| {
+            let mut parts = Parts(key);
+            let place = index_of(&mut parts).zip(parts.u32());
+            let (index, block) = place.ok_or_else(|| bad_key(Table::Graph, key))?;
+            visit(index, block, At::new(Table::Graph.name(), key), bytes)
+        })
+    }
+
+    /// Whether a slot is a node of the graph of its index.
+    fn is_linked(&self, index: IndexId, slot: u32) -> Result<bool> {
+        let per = NODES_PER_BLOCK as u32;
+        let has = self.row(Table::Graph, &keys::block(index, slot / per), |at, bytes| {
+            Ok(GraphBlockRef::open(at, bytes)?.has((slot % per) as usize))
+        })?;
+        Ok(has.unwrap_or(false))
+    }
+
+    /// The dead slots of an index with the commits that ended them, the longest dead first, at most `most`.
+    fn dead_slots(&self, index: IndexId, most: usize) -> Result<Vec<(u64, u32)>> {
+        self.ended_slots(Table::SlotDead, &keys::index(index), most)
+    }
+
+    /// Whether any index has a dead slot.
+    fn has_dead_slots(&self) -> Result<bool> {
+        Ok(!self.ended_slots(Table::SlotDead, &[], 1)?.is_empty())
+    }
+
+    /// Rows of the free slots or of the dead ones under a prefix, in order, at most `most`.
+    fn ended_slots(&self, table: Table, prefix: &[u8], most: usize) -> Result<Vec<(u64, u32)>> {
+        let mut all = Vec::new();
+        self.walk(table, &Walk::prefix(prefix), &mut |key, _| {
+            if all.len() == most {
+                return Ok(ControlFlow::Break(()));
+            }
+            let mut parts = Parts(key);
+            index_of(&mut parts);
+            all.push(parts.u64().zip(parts.u32()).ok_or_else(|| bad_key(table, key))?);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -142,17 +206,7 @@ pub(crate) trait Rows: Read {
 
     /// The slot of an index that has been free for longest.
     fn free_slot(&self, index: IndexId) -> Result<Option<(u64, u32)>> {
-        let mut found = None;
-        self.walk(Table::SlotFree, &Walk::prefix(&keys::index(index)), &mut |key, _| {
-            let mut parts = Parts(key);
-            index_of(&mut parts);
-            let (Some(died), Some(slot)) = (parts.u64(), parts.u32()) else {
-                return Err(bad_key(Table::SlotFree, key));
-            };
-            found = Some((died, slot));
-            Ok(ControlFlow::Break(()))
-        })?;
-        Ok(found)
+        Ok(self.ended_slots(Table::SlotFree, &keys::index(index), 1)?.pop())
     }
 
     /// The blocks of codes of a walk, decoded by `visit` itself.

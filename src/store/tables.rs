@@ -48,6 +48,12 @@ tables! {
     SlotHead = "slot_head", 23;
     /// Slots that can be used again.
     SlotFree = "slot_free", 0;
+    /// Links of the graph of an index, in blocks. Since format 2, as the next two.
+    Graph = "graph", 0;
+    /// Entry, size and measured recall of the graph of an index.
+    GraphHead = "graph_head", 27;
+    /// Slots whose memory is gone and which the graph still needs.
+    SlotDead = "slot_dead", 0;
     /// f32 vectors, in blocks.
     Vector = "vector", 0;
     /// Hot part of a memory.
@@ -97,6 +103,14 @@ tables! {
 impl Table {
     /// How many there are.
     pub(crate) const COUNT: usize = Table::ALL.len();
+
+    /// Version of the file format that brought it: a file of an older one does not have it.
+    pub(crate) const fn since(self) -> u32 {
+        match self {
+            Table::Graph | Table::GraphHead | Table::SlotDead => 2,
+            _ => 1,
+        }
+    }
 
     /// Its position in [`Table::ALL`].
     pub(crate) const fn at(self) -> usize {

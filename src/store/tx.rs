@@ -12,8 +12,10 @@ use std::sync::OnceLock;
 use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
 
 use crate::error::{Error, Result};
+use crate::limits::FORMAT_VERSION_OLDEST;
 use crate::record::{At, SlotBlock, VectorBlock};
 use crate::store::keys::{self, IndexId};
+use crate::store::rows::Rows;
 use crate::store::tables::Table;
 
 type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -233,7 +235,8 @@ fn walk_rows(
 /// again while it lives.
 pub(crate) struct Snapshot {
     txn: ReadTransaction,
-    tables: [OnceLock<ReadTable>; Table::COUNT],
+    /// Tables that were used; none for one that the file is too old to have.
+    tables: [OnceLock<Option<ReadTable>>; Table::COUNT],
 }
 
 impl Snapshot {
@@ -241,13 +244,22 @@ impl Snapshot {
         Snapshot { txn, tables: [const { OnceLock::new() }; Table::COUNT] }
     }
 
-    fn table(&self, table: Table) -> Result<&ReadTable> {
+    /// A table; none where the file is of a format from before there was this table, which then reads as empty.
+    fn table(&self, table: Table) -> Result<Option<&ReadTable>> {
         let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
         if let Some(open) = cell.get() {
-            return Ok(open);
+            return Ok(open.as_ref());
         }
-        let open = fenced(table.name(), &[], || self.txn.open_table(Definition::new(table.name())))?;
-        Ok(cell.get_or_init(|| open))
+        let name = table.name();
+        let open = fenced(name, &[], || match self.txn.open_table(Definition::new(name)) {
+            Err(TableError::TableDoesNotExist(_)) if table.since() > FORMAT_VERSION_OLDEST => Ok(None),
+            open => open.map(Some),
+        })?;
+        // Whether the file is that old is asked of this very commit: another process may have upgraded it since.
+        if open.is_none() && self.identity()?.is_none_or(|identity| identity.format >= table.since()) {
+            return Err(Error::corrupted(name, &[], "the table is missing"));
+        }
+        Ok(cell.get_or_init(|| open).as_ref())
     }
 }
 
@@ -259,11 +271,11 @@ impl std::fmt::Debug for Snapshot {
 
 impl Read for Snapshot {
     fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        look_row(self.table(table)?, table.name(), key, f)
+        self.table(table)?.map_or(Ok(false), |rows| look_row(rows, table.name(), key, f))
     }
 
     fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()> {
-        walk_rows(self.table(table)?, table.name(), walk, visit)
+        self.table(table)?.map_or(Ok(()), |rows| walk_rows(rows, table.name(), walk, visit))
     }
 }
 
@@ -274,12 +286,14 @@ pub(crate) struct WriteTx<'t> {
     tables: [OnceCell<WriteTable<'t>>; Table::COUNT],
     slots: BTreeMap<(IndexId, u32), SlotBlock>,
     vectors: BTreeMap<(IndexId, u32), VectorBlock>,
+    /// Bytes of the block of links that is being encoded.
+    pub(super) scratch: Vec<u8>,
 }
 
 impl<'t> WriteTx<'t> {
     pub(crate) fn new(txn: &'t WriteTransaction) -> Self {
         let tables = [const { OnceCell::new() }; Table::COUNT];
-        WriteTx { txn, tables, slots: BTreeMap::new(), vectors: BTreeMap::new() }
+        WriteTx { txn, tables, slots: BTreeMap::new(), vectors: BTreeMap::new(), scratch: Vec::new() }
     }
 
     fn table(&self, table: Table) -> Result<&WriteTable<'t>> {

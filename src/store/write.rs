@@ -5,8 +5,10 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::model::{Access, Content, Holder, JournalRow, MemoryId, RunId, Tier, Time, Tombstone, Vitals};
-use crate::record;
-use crate::store::control::{Clock, CounterRow, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow};
+use crate::record::{self, GraphNode};
+use crate::store::control::{
+    Clock, CounterRow, GraphHead, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow,
+};
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, SpaceId};
 use crate::store::rows::{CLOCK, IDENTITY, JunctionRow, Rows};
 use crate::store::tables::Table;
@@ -69,11 +71,50 @@ impl WriteTx<'_> {
     }
 
     pub(crate) fn put_free_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<()> {
-        self.put(Table::SlotFree, &keys::slot_free(index, died, slot), &[])
+        self.put(Table::SlotFree, &keys::slot_ended(index, died, slot), &[])
     }
 
     pub(crate) fn delete_free_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<bool> {
-        self.delete(Table::SlotFree, &keys::slot_free(index, died, slot))
+        self.delete(Table::SlotFree, &keys::slot_ended(index, died, slot))
+    }
+
+    /// Puts the links of 16 slots; a block in which no slot is a node is no row.
+    pub(crate) fn put_graph_block(
+        &mut self,
+        index: IndexId,
+        block: u32,
+        nodes: &[Option<GraphNode<'_>>],
+    ) -> Result<()> {
+        let key = keys::block(index, block);
+        if nodes.iter().all(Option::is_none) {
+            return self.delete(Table::Graph, &key).map(|_| ());
+        }
+        let mut bytes = std::mem::take(&mut self.scratch);
+        record::encode_graph_block(nodes, &key, &mut bytes);
+        let put = self.put(Table::Graph, &key, &bytes);
+        self.scratch = bytes;
+        put
+    }
+
+    /// Takes at most `most` blocks of links of an index away and says how many there were.
+    pub(crate) fn delete_graph_slice(&mut self, index: IndexId, most: usize) -> Result<usize> {
+        self.delete_walk(Table::Graph, &Walk::prefix(&keys::index(index)), most)
+    }
+
+    pub(crate) fn put_graph_head(&mut self, index: IndexId, head: &GraphHead) -> Result<()> {
+        self.put_meta(Table::GraphHead, &keys::index(index), head)
+    }
+
+    pub(crate) fn delete_graph_head(&mut self, index: IndexId) -> Result<bool> {
+        self.delete(Table::GraphHead, &keys::index(index))
+    }
+
+    pub(crate) fn put_dead_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<()> {
+        self.put(Table::SlotDead, &keys::slot_ended(index, died, slot), &[])
+    }
+
+    pub(crate) fn delete_dead_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<bool> {
+        self.delete(Table::SlotDead, &keys::slot_ended(index, died, slot))
     }
 
     pub(crate) fn put_vitals(&mut self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<()> {

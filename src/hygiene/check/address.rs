@@ -34,7 +34,16 @@ pub(super) fn address(table: Table, key: &[u8]) -> Option<Address> {
 
 /// A key that begins with a namespace.
 fn owned(table: Table, parts: &mut Parts<'_>) -> Option<Address> {
-    let indexed = matches!(table, Table::Slot | Table::Vector | Table::SlotHead | Table::SlotFree);
+    let indexed = matches!(
+        table,
+        Table::Slot
+            | Table::Vector
+            | Table::Graph
+            | Table::SlotHead
+            | Table::GraphHead
+            | Table::SlotFree
+            | Table::SlotDead
+    );
     if indexed {
         let index = index_of(parts)?;
         body(table, parts)?;
@@ -58,10 +67,10 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
             let name = take_rest(parts)?;
             Partition::agent(name).ok().filter(|agent| agent.agent_name() == Some(name))?;
         }
-        Table::Slot | Table::Vector => {
+        Table::Slot | Table::Vector | Table::Graph => {
             parts.u32()?;
         }
-        Table::SlotFree => {
+        Table::SlotFree | Table::SlotDead => {
             let _ = (parts.u64()?, parts.u32()?);
         }
         Table::Run | Table::Vitals | Table::Memory | Table::Access | Table::Tombstone | Table::Pending => {
@@ -116,7 +125,7 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
             let [sort] = parts.take::<1>()?;
             let _ = (CounterSort::from_code(sort)?, take_rest(parts)?);
         }
-        Table::PartitionName | Table::SlotHead => {}
+        Table::PartitionName | Table::SlotHead | Table::GraphHead => {}
         Table::Meta | Table::Namespace | Table::Space | Table::Policy => return None,
     }
     Some(())

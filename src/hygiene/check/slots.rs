@@ -1,6 +1,6 @@
 //! Slots: codes, vectors, free lists and the memories that they belong to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::Result;
@@ -20,8 +20,12 @@ use crate::vector::{CodeParams, UnitVector, encode};
 pub(super) struct Tally {
     /// Slots that hold a memory.
     used: u64,
-    /// Vacant slots of the blocks.
-    vacant: BTreeSet<u32>,
+    /// Slots of the blocks that hold nothing.
+    pub(super) vacant: BTreeSet<u32>,
+    /// Dead slots of the blocks with the commits that ended them.
+    pub(super) dead: BTreeMap<u32, u64>,
+    /// Slots of the list of dead ones.
+    pub(super) listed: BTreeSet<u32>,
     /// Slots of the free list.
     free: BTreeSet<u32>,
     /// A block could not be read.
@@ -96,8 +100,13 @@ impl Check<'_> {
                 self.used_slot(key, (index, slot, dim), &meta, code)?;
                 continue;
             }
+            if meta.is_dead() && self.graphs.contains_key(&index) {
+                tally.dead.insert(slot, meta.died);
+                self.dead_slot(key, index, slot, &meta);
+                continue;
+            }
             tally.vacant.insert(slot);
-            if code.iter().any(|byte| *byte != 0) {
+            if meta != SlotMeta::VACANT || code.iter().any(|byte| *byte != 0) {
                 self.find(Code::SlotValue, Table::Slot, key, format!("a code is left in vacant slot {slot}"));
             }
         }
@@ -188,9 +197,11 @@ impl Check<'_> {
         let tally = self.slots.entry(index).or_default();
         let twice = !tally.free.insert(slot);
         let vacant = tally.blind || tally.vacant.contains(&slot);
+        let dead = tally.dead.contains_key(&slot);
         let what = match () {
             () if twice => "stands here twice",
             () if u64::from(slot) >= len => "was never given out",
+            () if dead => "is dead, and the graph needs it still",
             () if !vacant => "is in use",
             () if died > self.clock.commit => "was freed by a commit that is not yet",
             () => return Ok(()),
@@ -199,7 +210,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Every slot of an index is used or free, once.
+    /// Every slot of an index is used, free or dead, once.
     pub(super) fn finish_slots(&mut self) {
         let heads: Vec<_> = self.heads.iter().map(|(index, head)| (*index, *head)).collect();
         for (index, head) in heads {
@@ -215,7 +226,10 @@ impl Check<'_> {
             for slot in tally.vacant.difference(&tally.free) {
                 self.find(Code::SlotFree, Table::SlotHead, &key, format!("vacant slot {slot} is in no list"));
             }
-            let met = tally.used + tally.vacant.len() as u64;
+            for slot in tally.dead.keys().filter(|slot| !tally.listed.contains(slot)) {
+                self.find(Code::SlotDead, Table::SlotHead, &key, format!("dead slot {slot} is in no list"));
+            }
+            let met = tally.used + (tally.vacant.len() + tally.dead.len()) as u64;
             if met != u64::from(head.len) {
                 let what = format!("{} slots given out, {met} there", head.len);
                 self.find(Code::SlotHead, Table::SlotHead, &key, what);
@@ -232,7 +246,7 @@ impl Check<'_> {
     }
 
     /// How many slots an index has; as many as there can be when its head is missing.
-    fn len_of(&mut self, table: Table, key: &[u8], index: IndexId) -> u64 {
+    pub(super) fn len_of(&mut self, table: Table, key: &[u8], index: IndexId) -> u64 {
         match self.heads.get(&index) {
             Some(head) => u64::from(head.len),
             None => {

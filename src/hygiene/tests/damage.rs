@@ -1,12 +1,12 @@
 //! One fault for each code.
 
-use super::fixture::{A, C, D, DIM, E, F, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE};
+use super::fixture::{A, C, D, DIM, E, F, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, put_links};
 use crate::error::Result;
 use crate::hygiene::report::Code;
 use crate::model::{Access, Content, Counted, Delta, Holder, SupersedeMode, Supersession, Time, Vitals};
-use crate::record::{SlotMeta, encode_meta};
+use crate::record::{ALIVE, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
-use crate::store::control::{CounterRow, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow};
+use crate::store::control::{CounterRow, GraphHead, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow};
 use crate::store::{
     IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, Table, WriteTx, keys,
 };
@@ -19,6 +19,8 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
     all.extend(rows());
     all.extend(holders());
     all.extend(slots());
+    all.extend(graph());
+    all.extend(dead());
     all.extend(past());
     all
 }
@@ -176,7 +178,7 @@ fn slot(code: Code, change: impl Fn(&mut SlotMeta, &mut [i8]) + 'static) -> (Cod
 }
 
 fn slots() -> Vec<(Code, Fault)> {
-    // Slots of the shared index: A 0, C 1, E 2, which is free since.
+    // Slots of the shared index: A 0, C 1, E 2, which is free since, and 3, which is dead.
     vec![
         vitals(Code::SlotMissing, |vitals| vitals.place.slot = Some(50)),
         vitals(Code::SlotTimes, |vitals| vitals.times.valid_from = Some(NOW)),
@@ -189,8 +191,9 @@ fn slots() -> Vec<(Code, Fault)> {
         }),
         case(Code::SlotFree, |tx| tx.put_free_slot(SHARED, 1, 0)),
         case(Code::SlotFree, |tx| tx.put_free_slot(SHARED, 1, 2)),
-        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 3, used: 3 })),
-        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 4, used: 2 })),
+        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 4, used: 3 })),
+        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 5, used: 2 })),
+        case(Code::SlotHead, |tx| tx.put_slot_head(SHARED, &SlotHead { len: 3, used: 2 })),
         case(Code::SlotHead, |tx| take(tx, Table::SlotHead, &keys::index(SHARED))),
         slot(Code::SlotValue, |_, code| code[3] ^= 1),
         slot(Code::SlotValue, |meta, _| meta.residual *= 1.5),
@@ -209,6 +212,105 @@ fn slots() -> Vec<(Code, Fault)> {
             let block = tx.vector_block_mut(SHARED, 0, DIM)?;
             let long: Vec<f32> = block.get(0).unwrap().iter().map(|value| value * 1.002).collect();
             block.put(0, &long);
+            Ok(())
+        }),
+    ]
+}
+
+/// The graph of the fixture with other links, by slot; slot 0 has the level 1.
+fn links(code: Code, nodes: &'static [(usize, &'static [u32])]) -> (Code, Fault) {
+    case(code, |tx| put_links(tx, nodes, &[vec![]]))
+}
+
+/// A fault in the head of the graph.
+fn head(change: impl Fn(&mut GraphHead) + 'static) -> (Code, Fault) {
+    case(Code::GraphHead, move |tx| {
+        let mut head = graph_head();
+        change(&mut head);
+        tx.put_graph_head(SHARED, &head)
+    })
+}
+
+fn graph() -> Vec<(Code, Fault)> {
+    vec![
+        case(Code::Corrupted, |tx| tx.put(Table::Graph, &keys::block(SHARED, 0), b"rubbish")),
+        case(Code::Corrupted, |tx| tx.put(Table::GraphHead, &keys::index(SHARED), b"rubbish")),
+        case(Code::KeyShape, |tx| tx.put(Table::Graph, &keys::index(SHARED), &[])),
+        links(Code::GraphLink, &[(0, &[3, 3]), (1, &[3]), (3, &[0, 1])]),
+        links(Code::GraphLink, &[(0, &[3, 0]), (1, &[3]), (3, &[0, 1])]),
+        links(Code::GraphLink, &[(0, &[3, 2]), (1, &[3]), (3, &[0, 1])]),
+        links(Code::GraphLink, &[(0, &[3, 77]), (1, &[3]), (3, &[0, 1])]),
+        case(Code::GraphLink, |tx| put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![3]])),
+        links(Code::GraphReach, &[(0, &[3]), (1, &[3]), (3, &[0])]),
+        links(Code::GraphNode, &[(0, &[3]), (1, &[3]), (2, &[0]), (3, &[0, 1])]),
+        links(Code::GraphNode, &[(0, &[3]), (1, &[3]), (3, &[0, 1]), (9, &[0])]),
+        links(Code::GraphNode, &[(0, &[1]), (1, &[0])]),
+        case(Code::GraphNode, |tx| {
+            let (key, mut bytes) = (keys::block(SHARED, 1), Vec::new());
+            encode_graph_block(&[], &key, &mut bytes);
+            tx.put(Table::Graph, &key, &bytes)
+        }),
+        case(Code::GraphHead, |tx| tx.delete_graph_head(SHARED).map(|gone| assert!(gone))),
+        case(Code::GraphHead, |tx| {
+            assert_eq!(tx.delete_graph_slice(SHARED, 9)?, 1);
+            Ok(())
+        }),
+        head(|head| head.linked = 2),
+        head(|head| head.dead = 0),
+        head(|head| head.entry = None),
+        head(|head| head.entry = Some(2)),
+        head(|head| head.entry = Some(1)),
+        head(|head| head.recall[0].recall = 10_001),
+    ]
+}
+
+/// Commit that ended slot 3.
+fn died(tx: &WriteTx<'_>) -> Result<u64> {
+    Ok(tx.dead_slots(SHARED, 9)?[0].0)
+}
+
+/// Changes what stands in slot 3, which is dead.
+fn grave(code: Code, change: impl Fn(&mut SlotMeta) + 'static) -> (Code, Fault) {
+    case(code, move |tx| {
+        let block = tx.slot_block_mut(SHARED, 0, DIM)?;
+        let (mut meta, bytes) = (*block.meta(3).unwrap(), block.code(3).unwrap().to_vec());
+        change(&mut meta);
+        block.put(3, meta, &bytes);
+        Ok(())
+    })
+}
+
+fn dead() -> Vec<(Code, Fault)> {
+    vec![
+        grave(Code::SlotDead, |meta| meta.died -= 1),
+        grave(Code::SlotBorn, |meta| meta.died = ALIVE),
+        grave(Code::SlotBorn, |meta| meta.born = meta.died + 1),
+        grave(Code::SlotTimes, |meta| meta.until = 2),
+        grave(Code::SlotOrphan, |meta| meta.id = NOBODY),
+        // Of an index without a graph nothing walks through a dead slot.
+        case(Code::SlotValue, |tx| {
+            tx.delete_graph_slice(SHARED, 9)?;
+            tx.delete_graph_head(SHARED).map(|gone| assert!(gone))
+        }),
+        case(Code::SlotValue, |tx| {
+            tx.slot_block_mut(SHARED, 0, DIM)?.put(2, SlotMeta { born: 1, ..SlotMeta::VACANT }, &[0; DIM]);
+            Ok(())
+        }),
+        case(Code::SlotDead, |tx| {
+            let died = died(tx)?;
+            tx.delete_dead_slot(SHARED, died, 3).map(|gone| assert!(gone))
+        }),
+        case(Code::SlotDead, |tx| tx.put_dead_slot(SHARED, 1, 0)),
+        case(Code::SlotDead, |tx| tx.put_dead_slot(SHARED, 1, 2)),
+        case(Code::SlotDead, |tx| tx.put_dead_slot(SHARED, 1, 3)),
+        case(Code::ValueShape, |tx| {
+            let key = keys::slot_ended(SHARED, died(tx)?, 3);
+            tx.put(Table::SlotDead, &key, b"x")
+        }),
+        case(Code::SlotFree, |tx| tx.put_free_slot(SHARED, 1, 3)),
+        case(Code::VectorExtra, |tx| {
+            let vector = UnitVector::new("vector", &super::fixture::values(9))?;
+            tx.vector_block_mut(SHARED, 0, DIM)?.put(3, vector.as_slice());
             Ok(())
         }),
     ]

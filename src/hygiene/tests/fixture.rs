@@ -8,11 +8,12 @@ use crate::model::{
     Access, Actor, Content, Counted, Entity, Holder, Kind, Link, MemoryId, Place, RuleId, RunId,
     Significance, SupersedeMode, Tier, Time, Times, TombstoneReason, Vitals,
 };
-use crate::store::control::{NamespaceRow, RunRow, RunState, SpaceRow};
+use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
+use crate::store::control::{GraphHead, NamespaceRow, RecallPoint, RunRow, RunState, SlotHead, SpaceRow};
 use crate::store::disk::Folder;
-use crate::store::{Durability, IndexId, NsId, Options, PartId, SpaceId, Store, WriteTx};
+use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, WriteTx};
 use crate::text::{Secret, normal_form};
-use crate::vector::UnitVector;
+use crate::vector::{UnitVector, encode};
 
 pub(super) const NAME: &str = "team";
 pub(super) const NS: NsId = NsId(1);
@@ -51,6 +52,7 @@ impl Fixture {
         let reason = (TombstoneReason::Forget, None);
         let change = Change::Remove { id: E, reason: reason.0, replaced_by: reason.1 };
         fixture.apply(vec![(RuleId::FORGET_ID, change)]);
+        fixture.write(graph_rows);
         fixture
     }
 
@@ -114,6 +116,38 @@ fn control_rows(tx: &mut WriteTx<'_>) -> Result<()> {
     tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
     tx.put_policy(1, "")?;
     tx.put_run(NS, RUN, &RunRow { what: "import".to_owned(), started_ms: 0, state: RunState::Open })
+}
+
+/// A graph of the shared index: A (slot 0, the entry, level 1), C (slot 1), and slot 3, whose memory is gone and over
+/// which alone C is found. E's slot, 2, is free.
+fn graph_rows(tx: &mut WriteTx<'_>) -> Result<()> {
+    let vector = UnitVector::new("vector", &values(9))?;
+    let mut code = vec![0_i8; DIM];
+    let params = encode(&vector, &mut code);
+    let commit = tx.clock()?.commit;
+    let block = tx.slot_block_mut(SHARED, 0, DIM)?;
+    let (born, died) = (commit - 1, ALIVE);
+    let (scale, residual) = (params.scale, params.residual);
+    block.put(3, SlotMeta { id: NOBODY, from: 1, until: 2, born, died, scale, residual }, &code);
+    block.bury(3, commit);
+    tx.put_dead_slot(SHARED, commit, 3)?;
+    tx.put_slot_head(SHARED, &SlotHead { len: 4, used: 2 })?;
+    tx.put_graph_head(SHARED, &graph_head())?;
+    put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![]])
+}
+
+pub(super) fn graph_head() -> GraphHead {
+    let recall = vec![RecallPoint { ef: 32, recall: 9_900 }];
+    GraphHead { version: 5, entry: Some(0), linked: 3, dead: 1, recall, calibrated_at: 2 }
+}
+
+/// Replaces the links of the shared index; `upper` are those of slot 0 on the levels from 1 on.
+pub(super) fn put_links(tx: &mut WriteTx<'_>, nodes: &[(usize, &[u32])], upper: &[Vec<u32>]) -> Result<()> {
+    let mut block = [None; NODES_PER_BLOCK];
+    for (slot, bottom) in nodes {
+        block[*slot] = Some(GraphNode { bottom, upper: if *slot == 0 { upper } else { &[] } });
+    }
+    tx.put_graph_block(SHARED, 0, &block)
 }
 
 fn changes() -> Vec<(RuleId, Change)> {

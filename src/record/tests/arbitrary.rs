@@ -5,14 +5,14 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
+use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0, TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::{
     Access, Actor, Attachment, AuthorKind, Content, Counted, Delta, Embed, Entity, Evidence, Holder,
     JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, Summary, SupersedeMode, Supersession,
     Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Vitals,
 };
-use crate::record::SlotMeta;
 use crate::record::journal::OPS;
+use crate::record::{NODES_PER_BLOCK, SlotMeta};
 
 pub(super) fn time() -> impl Strategy<Value = Time> {
     prop_oneof![TIME_MIN_MS..=TIME_MAX_MS, Just(TIME_MIN_MS), Just(TIME_MAX_MS), Just(0)]
@@ -288,6 +288,14 @@ pub(super) fn slot() -> impl Strategy<Value = SlotMeta> {
             residual,
         },
     )
+}
+
+/// Bottom and upper lists of at most 16 nodes.
+pub(super) fn graph_nodes() -> impl Strategy<Value = Vec<Option<(Vec<u32>, Vec<Vec<u32>>)>>> {
+    let links = |most: usize| vec(any::<u32>(), 0..=most);
+    let level = prop_oneof![Just(0), 0..=GRAPH_LEVEL_MAX];
+    let upper = level.prop_flat_map(move |level| vec(links(GRAPH_M), level));
+    vec(option::of((links(GRAPH_M0), upper)), 0..=NODES_PER_BLOCK)
 }
 
 pub(super) fn vector(dim: usize) -> impl Strategy<Value = Vec<f32>> {

@@ -3,7 +3,7 @@
 
 use crate::record::tag;
 
-pub(super) const GOLDEN: [(u8, &str); 9] = [
+pub(super) const GOLDEN: [(u8, &str); 10] = [
     (
         tag::VITALS,
         "01010000
@@ -74,6 +74,12 @@ pub(super) const GOLDEN: [(u8, &str); 9] = [
         "01080000
          03000200d2bf35e89a99193fcdcc4c3f0000000000000000000000004939a9bd
          000080bf00000000",
+    ),
+    (
+        tag::GRAPH_BLOCK,
+        "01090000
+         0580000201000000010203040201ffffffff020700000008000000000000
+         d77ce9ab",
     ),
     (
         19,

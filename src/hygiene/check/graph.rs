@@ -1,0 +1,241 @@
+//! Graphs of the vector indexes: links, heads, dead slots, and whether every live node is found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+use crate::hygiene::check::{Check, address, seen};
+use crate::hygiene::report::Code;
+use crate::record::{At, GraphBlockRef, GraphNodeRef, NODES_PER_BLOCK, SlotMeta, decode_meta};
+use crate::store::control::GraphHead;
+use crate::store::keys::{self, Parts};
+use crate::store::{IndexId, Read, Rows, Table, Walk};
+
+/// Level in [`Mesh`] of a slot that is no node.
+const ABSENT: u8 = u8::MAX;
+/// Slots of one block, as slots are numbered.
+const PER: u32 = NODES_PER_BLOCK as u32;
+
+/// The nodes of the graph of one index: a byte for each slot of a block that has a row.
+#[derive(Default)]
+pub(super) struct Mesh {
+    levels: BTreeMap<u32, [u8; NODES_PER_BLOCK]>,
+    /// A row of the graph could not be read, so that nothing can be said of what is missing.
+    blind: bool,
+}
+
+impl Mesh {
+    /// Level of a node; none for a slot that is none.
+    fn level(&self, slot: u32) -> Option<usize> {
+        let block = self.levels.get(&(slot / PER))?;
+        block.get((slot % PER) as usize).filter(|level| **level != ABSENT).map(|level| usize::from(*level))
+    }
+
+    /// Every node with its level.
+    fn nodes(&self) -> impl Iterator<Item = (u32, usize)> + '_ {
+        self.levels.iter().flat_map(|(block, levels)| {
+            let slots = (0..PER).map(|at| block.saturating_mul(PER).saturating_add(at));
+            let nodes = slots.zip(levels).filter(|(_, level)| **level != ABSENT);
+            nodes.map(|(slot, level)| (slot, usize::from(*level)))
+        })
+    }
+}
+
+impl Check<'_> {
+    /// Reads which slots are nodes, as far as that can be read: links are compared with it.
+    pub(super) fn learn_graphs(&mut self) -> Result<()> {
+        let snapshot = self.snapshot;
+        let blocks = snapshot.walk(Table::Graph, &Walk::all(), &mut |key, value| {
+            let mut parts = Parts(key);
+            let place = address::index_of(&mut parts).zip(parts.u32());
+            let Some((index, block)) = place else { return Ok(ControlFlow::Continue(())) };
+            let mesh = self.meshes.entry(index).or_default();
+            match seen(GraphBlockRef::open(At::new(Table::Graph.name(), key), value))? {
+                Some(found) => {
+                    let mut levels = [ABSENT; NODES_PER_BLOCK];
+                    for (place, node) in levels.iter_mut().zip(found.nodes()) {
+                        *place = node.map_or(ABSENT, |node| node.level() as u8);
+                    }
+                    mesh.levels.insert(block, levels);
+                }
+                None => mesh.blind = true,
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        // Where the walk itself met damage, nobody knows whose rows are missing.
+        if seen(blocks)?.is_none() {
+            self.meshes.values_mut().for_each(|mesh| mesh.blind = true);
+        }
+        let heads = snapshot.walk(Table::GraphHead, &Walk::all(), &mut |key, value| {
+            if let Some(index) = address::index_of(&mut Parts(key)) {
+                let at = At::new(Table::GraphHead.name(), key);
+                self.graphs.insert(index, seen(decode_meta(Table::GraphHead.tag(), at, value))?);
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        seen(heads).map(|_| ())
+    }
+
+    /// A slot of an index with a graph whose memory is gone.
+    pub(super) fn dead_slot(&mut self, key: &[u8], index: IndexId, slot: u32, meta: &SlotMeta) {
+        if meta.born > meta.died || meta.died > self.clock.commit {
+            let what = format!("dead slot {slot} lived from commit {} to {}", meta.born, meta.died);
+            self.find(Code::SlotBorn, Table::Slot, key, what);
+        }
+        if (meta.from, meta.until) != (0, 0) {
+            let what = format!("dead slot {slot} keeps the instants of its memory");
+            self.find(Code::SlotTimes, Table::Slot, key, what);
+        }
+        let mesh = self.meshes.entry(index).or_default();
+        if !mesh.blind && mesh.level(slot).is_none() {
+            let what = format!("dead slot {slot} is no node of the graph");
+            self.find(Code::GraphNode, Table::Slot, key, what);
+        }
+    }
+
+    pub(super) fn slot_dead(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.no_value(Table::SlotDead, key, value);
+        let mut parts = Parts(key);
+        let (index, place) = (address::index_of(&mut parts), parts.u64().zip(parts.u32()));
+        let (Some(index), Some((died, slot))) = (index, place) else { return Ok(()) };
+        let tally = self.slots.entry(index).or_default();
+        let twice = !tally.listed.insert(slot);
+        let what = match tally.dead.get(&slot) {
+            _ if twice => "stands here twice".to_owned(),
+            None if tally.blind => return Ok(()),
+            None => "is not dead".to_owned(),
+            Some(commit) if *commit != died => format!("died by commit {commit}"),
+            Some(_) => return Ok(()),
+        };
+        self.find(Code::SlotDead, Table::SlotDead, key, format!("slot {slot} {what}"));
+        Ok(())
+    }
+
+    pub(super) fn graph_block(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let links = GraphBlockRef::open(At::new(Table::Graph.name(), key), value)?;
+        let mut parts = Parts(key);
+        let place = address::index_of(&mut parts).zip(parts.u32());
+        let Some((index, block)) = place else { return Ok(()) };
+        if !self.graphs.contains_key(&index) {
+            self.find(Code::GraphHead, Table::Graph, key, "links of an index without the head of a graph");
+        }
+        if links.nodes().all(|node| node.is_none()) {
+            self.find(Code::GraphNode, Table::Graph, key, "a block without a node");
+        }
+        let len = self.len_of(Table::Graph, key, index);
+        let slots = (0..u64::from(PER)).map(|at| u64::from(block) * u64::from(PER) + at);
+        for (slot, node) in slots.zip(links.nodes()) {
+            let Some(node) = node else { continue };
+            let tally = self.slots.entry(index).or_default();
+            let holds = match u32::try_from(slot) {
+                Ok(slot) => slot_holds(tally, slot, len),
+                Err(_) => false,
+            };
+            if !holds {
+                let what = format!("slot {slot} is a node and holds neither a memory nor the code of one");
+                self.find(Code::GraphNode, Table::Graph, key, what);
+            }
+            self.links_of(key, index, slot, node);
+        }
+        Ok(())
+    }
+
+    /// The links of a node go to other nodes of their level, each once.
+    fn links_of(&mut self, key: &[u8], index: IndexId, slot: u64, node: GraphNodeRef<'_>) {
+        for level in 0..=node.level() {
+            let links: Vec<u32> =
+                if level == 0 { node.bottom().collect() } else { node.upper(level).collect() };
+            let mut met = BTreeSet::new();
+            for link in links {
+                let mesh = self.meshes.entry(index).or_default();
+                let what = match mesh.level(link) {
+                    _ if u64::from(link) == slot => "itself".to_owned(),
+                    _ if !met.insert(link) => format!("slot {link} twice"),
+                    None if !mesh.blind => format!("slot {link}, which is no node"),
+                    Some(highest) if highest < level => format!("slot {link}, whose level is {highest}"),
+                    _ => continue,
+                };
+                let what = format!("slot {slot} is linked on level {level} to {what}");
+                self.find(Code::GraphLink, Table::Graph, key, what);
+            }
+        }
+    }
+
+    pub(super) fn graph_head(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let at = At::new(Table::GraphHead.name(), key);
+        let head: GraphHead = decode_meta(Table::GraphHead.tag(), at, value)?;
+        if head.recall.iter().any(|point| point.recall > 10_000) {
+            self.find(Code::GraphHead, Table::GraphHead, key, "a recall above 1");
+        }
+        Ok(())
+    }
+
+    /// What only the whole of a graph can say: its size, its entry, and with `deep` whether all of it is reached.
+    /// Comes before the tallies of the slots are taken apart.
+    pub(super) fn finish_graphs(&mut self) -> Result<()> {
+        for (index, head) in std::mem::take(&mut self.graphs) {
+            let mesh = self.meshes.remove(&index).unwrap_or_default();
+            let tally = self.slots.entry(index).or_default();
+            let dropping = self.tenants.get(&index.ns).is_none_or(|tenant| tenant.dropping);
+            let Some(head) = head.filter(|_| !dropping && !mesh.blind && !tally.blind) else { continue };
+            let key = keys::index(index);
+            let (linked, dead) = mesh.nodes().fold((0_u64, 0_u64), |(linked, dead), (slot, _)| {
+                (linked + 1, dead + u64::from(tally.dead.contains_key(&slot)))
+            });
+            if (u64::from(head.linked), u64::from(head.dead)) != (linked, dead) {
+                let what = format!(
+                    "{} nodes and {} dead ones counted, {linked} and {dead} there",
+                    head.linked, head.dead
+                );
+                self.find(Code::GraphHead, Table::GraphHead, &key, what);
+            }
+            let top = mesh.nodes().map(|(_, level)| level).max();
+            if head.entry.map(|entry| mesh.level(entry)) != top.map(Some) {
+                let what = format!("the entry is {:?} where the highest level is {top:?}", head.entry);
+                self.find(Code::GraphHead, Table::GraphHead, &key, what);
+            }
+            if self.deep {
+                self.reach(index, &head, &mesh)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every live node is found from the entry over the links of all levels.
+    fn reach(&mut self, index: IndexId, head: &GraphHead, mesh: &Mesh) -> Result<()> {
+        let mut reached: BTreeMap<u32, u16> = BTreeMap::new();
+        let mut mark = |slot: u32| {
+            let bits = reached.entry(slot / PER).or_default();
+            let fresh = mesh.level(slot).is_some() && *bits & (1 << (slot % PER)) == 0;
+            *bits |= 1 << (slot % PER);
+            fresh
+        };
+        let mut open: Vec<u32> = head.entry.into_iter().filter(|entry| mark(*entry)).collect();
+        while let Some(slot) = open.pop() {
+            let key = keys::block(index, slot / PER);
+            let found = self.snapshot.row(Table::Graph, &key, |at, bytes| {
+                let node = GraphBlockRef::open(at, bytes)?.nodes().nth((slot % PER) as usize).flatten();
+                Ok(node.map(|node| {
+                    let upper = (1..=node.level()).flat_map(|level| node.upper(level));
+                    node.bottom().chain(upper).collect::<Vec<_>>()
+                }))
+            });
+            let links = seen(found)?.flatten().flatten().unwrap_or_default();
+            open.extend(links.into_iter().filter(|link| mark(*link)));
+        }
+        for (slot, _) in mesh.nodes() {
+            let met = reached.get(&(slot / PER)).is_some_and(|bits| bits & (1 << (slot % PER)) != 0);
+            let live = self.slots.get(&index).is_none_or(|tally| !tally.dead.contains_key(&slot));
+            if live && !met {
+                let key = keys::block(index, slot / PER);
+                self.find(Code::GraphReach, Table::Graph, &key, format!("no search comes to slot {slot}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a slot holds a memory or is dead, as far as the walk of the slots could tell.
+fn slot_holds(tally: &super::slots::Tally, slot: u32, len: u64) -> bool {
+    tally.blind || (u64::from(slot) < len && !tally.vacant.contains(&slot))
+}

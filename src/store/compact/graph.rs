@@ -1,0 +1,193 @@
+//! The graph of an index in a copy: which of its slots are kept, and its links under their new numbers.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::record::{At, GraphBlockRef, GraphNode, NODES_PER_BLOCK, SlotBlockRef, slots_per_block};
+use crate::store::compact::{Copy, ROWS_PER_COMMIT};
+use crate::store::control::GraphHead;
+use crate::store::keys::{self, IndexId};
+use crate::store::rows::Rows;
+use crate::store::tables::Table;
+use crate::store::tx::{Snapshot, Walk, WriteTx};
+
+/// In [`Renumbering`]: the slot is not kept.
+const LEFT_OUT: u32 = u32::MAX;
+
+/// A graph that can be copied: what it is, and the new number of each slot of its index.
+pub(super) struct Graph {
+    head: GraphHead,
+    numbers: Renumbering,
+}
+
+/// New numbers of the slots of an index by their old ones; holds no more entries than there are slots in the file.
+struct Renumbering(Vec<u32>);
+
+impl Renumbering {
+    /// Gives the slots of an index that are alive or dead new numbers without holes, in order.
+    fn of(from: &Snapshot, index: IndexId, len: u32, dim: usize) -> Result<Self> {
+        let per = slots_per_block(dim);
+        let (mut numbers, mut next, mut blocks) = (Vec::new(), 0_u32, 0_u32);
+        from.slot_blocks(&Walk::prefix(&keys::index(index)), &mut |_, block, key, bytes| {
+            let at = At::new(Table::Slot.name(), key);
+            if block != blocks {
+                return Err(Error::corrupted(
+                    at.table,
+                    key,
+                    format!("block {blocks} is missing before this one"),
+                ));
+            }
+            blocks += 1;
+            numbers.resize(block as usize * per, LEFT_OUT);
+            for meta in SlotBlockRef::open(at, dim, bytes)?.metas() {
+                let kept = !meta.is_vacant() || meta.is_dead();
+                numbers.push(if kept { next } else { LEFT_OUT });
+                next += u32::from(kept);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if blocks != len.div_ceil(per as u32) {
+            let why = format!("{blocks} blocks where the {len} slots given out need others");
+            return Err(Error::corrupted(Table::SlotHead.name(), &keys::index(index), why));
+        }
+        Ok(Renumbering(numbers))
+    }
+
+    fn of_slot(&self, at: At<'_>, slot: u32) -> Result<u32> {
+        let number = self.0.get(slot as usize).copied().filter(|number| *number != LEFT_OUT);
+        number.ok_or_else(|| {
+            Error::corrupted(at.table, at.key, format!("the graph names slot {slot}, which holds nothing"))
+        })
+    }
+
+    fn of_links(&self, at: At<'_>, links: impl Iterator<Item = u32>) -> Result<Vec<u32>> {
+        links.map(|link| self.of_slot(at, link)).collect()
+    }
+
+    /// Appends the nodes of a block to `out`, under their new numbers.
+    fn of_block(&self, block: u32, at: At<'_>, bytes: &[u8], out: &mut Vec<(u32, Node)>) -> Result<()> {
+        let slots = (0..NODES_PER_BLOCK as u32)
+            .map(|n| block.saturating_mul(NODES_PER_BLOCK as u32).saturating_add(n));
+        for (slot, node) in slots.zip(GraphBlockRef::open(at, bytes)?.nodes()) {
+            let Some(node) = node else { continue };
+            let upper = (1..=node.level()).map(|level| self.of_links(at, node.upper(level)));
+            let upper = upper.collect::<Result<_>>()?;
+            out.push((self.of_slot(at, slot)?, Node { bottom: self.of_links(at, node.bottom())?, upper }));
+        }
+        Ok(())
+    }
+}
+
+/// A node that is being copied.
+struct Node {
+    bottom: Vec<u32>,
+    upper: Vec<Vec<u32>>,
+}
+
+impl Graph {
+    /// The graph of an index; none where it has none, or where it is damaged, which is said in the log. It is
+    /// derived data: a copy without it answers as exactly as one with it.
+    pub(super) fn of(from: &Snapshot, index: IndexId, len: u32, dim: usize) -> Result<Option<Self>> {
+        match Graph::checked(from, index, len, dim) {
+            Err(why @ Error::Corrupted { .. }) => {
+                tracing::warn!(
+                    namespace = index.ns.0,
+                    partition = index.part.0,
+                    space = index.space.0,
+                    %why,
+                    "the copy leaves a damaged graph out; it has to be built anew"
+                );
+                Ok(None)
+            }
+            checked => checked,
+        }
+    }
+
+    /// The graph of an index, every row of it read and every link followed to its slot.
+    fn checked(from: &Snapshot, index: IndexId, len: u32, dim: usize) -> Result<Option<Self>> {
+        let Some(head) = from.graph_head(index)? else { return Ok(None) };
+        let numbers = Renumbering::of(from, index, len, dim)?;
+        let key = keys::index(index);
+        if let Some(entry) = head.entry {
+            numbers.of_slot(At::new(Table::GraphHead.name(), &key), entry)?;
+        }
+        let mut nodes = Vec::new();
+        from.graph_blocks(&Walk::prefix(&key), &mut |_, block, at, bytes| {
+            nodes.clear();
+            numbers.of_block(block, at, bytes, &mut nodes)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(Some(Graph { head, numbers }))
+    }
+}
+
+impl Copy<'_> {
+    /// Copies the links of an index and what stands above them, in slices.
+    pub(super) fn graph(&mut self, index: IndexId, graph: &Graph) -> Result<()> {
+        let mut walk = Walk::prefix(&keys::index(index));
+        // The nodes of the last block of a slice may go on in the next one.
+        let mut open: Vec<(u32, Node)> = Vec::new();
+        loop {
+            let (mut last, mut rows) = (None, 0);
+            self.from.graph_blocks(&walk, &mut |_, block, at, bytes| {
+                graph.numbers.of_block(block, at, bytes, &mut open)?;
+                last = Some(at.key.to_vec());
+                rows += 1;
+                let full = rows == ROWS_PER_COMMIT / NODES_PER_BLOCK;
+                Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            let done = rows < ROWS_PER_COMMIT / NODES_PER_BLOCK;
+            let whole = if done { open.len() } else { whole_blocks(&open) };
+            let nodes: Vec<_> = open.drain(..whole).collect();
+            let mut written = 0;
+            self.commit(|tx| {
+                written = put_nodes(tx, index, &nodes)?;
+                Ok(())
+            })?;
+            self.rows += written;
+            match last {
+                Some(last) if !done => walk = walk.after(&last),
+                _ => break,
+            }
+        }
+        self.graph_head(index, graph)
+    }
+
+    fn graph_head(&mut self, index: IndexId, graph: &Graph) -> Result<()> {
+        let key = keys::index(index);
+        let at = At::new(Table::GraphHead.name(), &key);
+        let entry = graph.head.entry.map(|entry| graph.numbers.of_slot(at, entry)).transpose()?;
+        let head = GraphHead { entry, version: graph.head.version.wrapping_add(1), ..graph.head.clone() };
+        self.rows += 1;
+        self.commit(|tx| tx.put_graph_head(index, &head))
+    }
+}
+
+fn block_of(slot: u32) -> u32 {
+    slot / NODES_PER_BLOCK as u32
+}
+
+/// How many nodes stand before the block of the last one.
+fn whole_blocks(nodes: &[(u32, Node)]) -> usize {
+    let last = nodes.last().map(|(slot, _)| block_of(*slot));
+    nodes.partition_point(|(slot, _)| Some(block_of(*slot)) < last)
+}
+
+/// Writes nodes, which come by their numbers, and says in how many blocks they lie.
+fn put_nodes(tx: &mut WriteTx<'_>, index: IndexId, nodes: &[(u32, Node)]) -> Result<u64> {
+    let mut blocks = 0;
+    for of_block in nodes.chunk_by(|(a, _), (b, _)| block_of(*a) == block_of(*b)) {
+        let mut entries = [None; NODES_PER_BLOCK];
+        for (slot, node) in of_block {
+            let at = *slot as usize % NODES_PER_BLOCK;
+            if let Some(entry) = entries.get_mut(at) {
+                *entry = Some(GraphNode { bottom: &node.bottom, upper: &node.upper });
+            }
+        }
+        if let Some((slot, _)) = of_block.first() {
+            tx.put_graph_block(index, block_of(*slot), &entries)?;
+            blocks += 1;
+        }
+    }
+    Ok(blocks)
+}
