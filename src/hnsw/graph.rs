@@ -11,6 +11,9 @@ const ABSENT: u8 = u8::MAX;
 /// Stands behind the last link of a list that is not full: no slot has this number.
 const END: u32 = u32::MAX;
 
+/// One node in 16 has a list of 64 bytes and its two headers, and one in 16 of these another one.
+const UPPER_BYTES: usize = 10;
+
 const _: () = assert!(GRAPH_LEVEL_MAX < ABSENT as usize);
 
 /// The adjacency of neighbouring slots.
@@ -110,6 +113,9 @@ fn place(slot: u32) -> (usize, usize) {
 }
 
 impl Graph {
+    /// Bytes that a slot takes in memory, the links of the upper levels shared out among all.
+    pub const SLOT_BYTES: usize = size_of::<Chunk>() / CHUNK + UPPER_BYTES;
+
     /// A graph without a node.
     pub fn new() -> Self {
         Graph::default()

@@ -4,6 +4,8 @@
 //! selection, and is filled up to the degree that it had: without that the degree of a graph sinks with every round of
 //! deletions, and recall with it. One that is left with few neighbours looks for new ones in the whole graph.
 
+use std::collections::BTreeSet;
+
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
 use super::insert::Reverse;
@@ -136,14 +138,29 @@ impl Graph {
         scratch.found().to_vec()
     }
 
-    /// Takes nodes out of the graph. No node may have a link to them any more.
-    pub fn remove(&mut self, slots: &[u32]) {
+    /// Takes nodes out of the graph. No node but `others` may have a link to them any more; those lose it. Gives the
+    /// slots of all nodes that are gone or lost a link, ascending.
+    pub fn remove(&mut self, slots: &BTreeSet<u32>, others: &[u32]) -> Vec<u32> {
+        let mut changed: Vec<u32> = slots.iter().copied().collect();
+        for &other in others {
+            for level in 0..=self.level(other).map_or(0, usize::from) {
+                let links = self.links(other, level);
+                let left: Vec<u32> = links.iter().copied().filter(|link| !slots.contains(link)).collect();
+                if left.len() < links.len() {
+                    self.set_links(other, level, &left);
+                    changed.push(other);
+                }
+            }
+        }
         for &slot in slots {
             self.take_node(slot);
         }
         if self.entry().is_some_and(|entry| !self.contains(entry)) {
             self.set_entry(self.highest());
         }
+        changed.sort_unstable();
+        changed.dedup();
+        changed
     }
 
     /// The node of the highest level with the lowest slot.

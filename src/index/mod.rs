@@ -14,16 +14,24 @@
 //!
 //! It never knows what a memory says, which rule wrote it, or what time it is: instants come with the question.
 
+mod adjacency;
+mod calibrate;
+mod edit;
+mod filter;
 mod names;
 mod published;
 mod rank;
 mod search;
 pub(crate) mod slots;
+pub(crate) mod upkeep;
 mod view;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use edit::{Edit, Written};
+pub(crate) use filter::{Sieve, nearest_matching};
 pub(crate) use names::{Answering, holder_of_key};
-pub(crate) use published::{Current, Published, ViewBudget};
-pub(crate) use search::{Found, Target, nearest, rank_rows};
+pub(crate) use published::{Changes, Current, Published, ViewBudget};
+pub(crate) use search::{Ask, Effort, Found, Target, nearest, rank_rows};
+pub(crate) use view::Linked;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
-use crate::index::view::View;
+use crate::index::view::{Linked, View};
 use crate::model::Time;
 use crate::record::SlotBlock;
-use crate::store::control::Clock;
+use crate::store::control::{Clock, SlotHead};
 use crate::store::{IndexId, NsId, Rows, Snapshot, SpaceId, Table};
 
 /// Maps of views: a publish copies so many pointers and the maps of touched views.
@@ -71,6 +71,17 @@ impl ViewBudget {
     }
 }
 
+/// What a commit changed of the indexes.
+#[derive(Debug)]
+pub(crate) struct Changes<'c> {
+    /// All blocks of codes that it wrote.
+    pub(crate) changed: &'c BTreeMap<(IndexId, u32), SlotBlock>,
+    /// Namespaces of which it deleted rows.
+    pub(crate) dropped: &'c [NsId],
+    /// Graphs that it replaced; none where one was dropped.
+    pub(crate) linked: &'c BTreeMap<IndexId, Option<Linked>>,
+}
+
 type Shard = Arc<HashMap<IndexId, Arc<View>>>;
 
 /// The state of the store at one commit: the snapshot of the rows, and the views of the same commit, loaded when
@@ -118,15 +129,10 @@ impl<L: Locks> PublishedIn<L> {
         }
     }
 
-    /// The state of the next commit: `changed` are all blocks of codes that it wrote, `dropped` the namespaces of
-    /// which it deleted rows. A view that can't be brought forward is loaded again by whoever asks for it.
-    pub(crate) fn next(
-        &self,
-        snapshot: Arc<Snapshot>,
-        clock: &Clock,
-        changed: &BTreeMap<(IndexId, u32), SlotBlock>,
-        dropped: &[NsId],
-    ) -> Self {
+    /// The state of the next commit, which changed these things. A view that can't be brought forward is loaded again
+    /// by whoever asks for it.
+    pub(crate) fn next(&self, snapshot: Arc<Snapshot>, clock: &Clock, changes: &Changes<'_>) -> Self {
+        let Changes { changed, dropped, linked } = changes;
         let (mut shards, mut kept) = self.kept_bytes.read(|kept| (self.images(), *kept));
         if !dropped.is_empty() {
             for shard in &mut shards {
@@ -140,8 +146,11 @@ impl<L: Locks> PublishedIn<L> {
             }
         }
         let mut blocks: BTreeMap<IndexId, Vec<(u32, &SlotBlock)>> = BTreeMap::new();
-        for ((index, block), value) in changed {
+        for ((index, block), value) in *changed {
             blocks.entry(*index).or_default().push((*block, value));
+        }
+        for index in linked.keys() {
+            blocks.entry(*index).or_default();
         }
         for (index, blocks) in blocks {
             let Some(shard) = shards.get_mut(shard_of(index)) else { continue };
@@ -150,7 +159,7 @@ impl<L: Locks> PublishedIn<L> {
             kept -= old.bytes();
             match snapshot.slot_head(index) {
                 Ok(head) => {
-                    let view = Arc::new(old.with_blocks(&blocks, head.len));
+                    let view = Arc::new(old.with(&blocks, head.len, linked.get(&index)));
                     kept += view.bytes();
                     views.insert(index, view);
                 }
@@ -198,6 +207,18 @@ impl<L: Locks> PublishedIn<L> {
             Error::corrupted(Table::Space.name(), &space.0.to_be_bytes(), "an index lies in a space unknown")
         })?;
         Ok(row.dim as usize)
+    }
+
+    /// Whether the view of an index with this head can stay in memory. One that can't is read block by block.
+    pub(crate) fn has_room_for(&self, head: &SlotHead, dim: usize) -> bool {
+        View::bytes_of(head.len as usize, dim) <= self.budget.bytes_max
+    }
+
+    /// The views that are in memory.
+    pub(crate) fn all_loaded(&self) -> Vec<(IndexId, Arc<View>)> {
+        let images = self.images();
+        let views = images.iter().flat_map(|shard| shard.iter());
+        views.map(|(index, view)| (*index, Arc::clone(view))).collect()
     }
 
     /// The view of an index, if it is in memory.

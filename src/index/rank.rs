@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use crate::index::search::{Accept, Source};
+use crate::index::filter::Accept;
+use crate::index::search::Source;
 use crate::model::{Hit, MemoryId};
 use crate::record::{At, SlotBlockRef, read_vector, slots_per_block, vectors_per_block};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};

@@ -1,17 +1,22 @@
-//! The nearest vectors of one index or of all indexes of a namespace, exactly.
+//! The nearest vectors of one index or of all indexes of a namespace: by a walk where there is a graph, and by a scan
+//! of all codes where there is none. Either way the candidates are ranked on their f32 vectors.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::hnsw::{Probe, Scratch, Verdict};
+use crate::index::calibrate::ef_for;
+use crate::index::filter::Accept;
 use crate::index::published::Published;
 use crate::index::rank::Ranker;
-use crate::index::view::{Chunk, View, read_block, worth_a_view};
+use crate::index::view::{Chunk, Linked, View, read_block, worth_a_view};
 use crate::model::{Hit, MemoryId, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
 use crate::store::{IndexId, NsId, Rows, SpaceId, Table, Walk, keys};
-use crate::vector::{Candidates, Codes, Promises, QueryCode, Ranking, UnitVector};
+use crate::vector::{Candidate, Candidates, Codes, Promises, QueryCode, Ranking, UnitVector};
 
 /// More candidates than this many times k are ranked block by block.
 const CANDIDATES_PER_HIT_MAX: usize = 64;
@@ -27,8 +32,29 @@ pub(crate) enum Target {
     Namespace(NsId, SpaceId),
 }
 
-/// Says whether a memory passes a filter.
-pub(crate) type Accept<'f> = &'f mut dyn FnMut(MemoryId) -> Result<bool>;
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask<'q> {
+    /// The nearest to this.
+    pub(crate) query: &'q UnitVector,
+    /// So many.
+    pub(crate) k: usize,
+    /// As a live read at this instant sees them.
+    pub(crate) now: Time,
+    /// How sure.
+    pub(crate) effort: Effort,
+}
+
+/// How much of an index a search looks at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Effort {
+    /// All of it: the answer is that of a full scan.
+    Exact,
+    /// A walk through the graph, where there is one, with a list of this length.
+    Ef(usize),
+    /// A walk that finds this share of the nearest, as measured on the index itself.
+    Recall(f32),
+}
 
 /// The answer, best first, and how it came about.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,10 +65,18 @@ pub(crate) struct Found {
     pub(crate) partitions: u64,
     /// Visible slots whose codes were scanned.
     pub(crate) scanned: u64,
+    /// Nodes whose codes were scored on a walk.
+    pub(crate) walked: u64,
+    /// Length of the list of the widest walk; 0 without one.
+    pub(crate) ef: u64,
     /// Vectors scored exactly.
     pub(crate) ranked: u64,
-    /// `codes` or `blocks`; with a filter `codes`.
+    /// Rows on which a filter was tried.
+    pub(crate) tested: u64,
+    /// `graph` when one was walked, else `codes` or `blocks`; `rows` for rows that were named.
     pub(crate) regime: &'static str,
+    /// How a filter was met: `walk`, `rank` or `scan`; empty without one.
+    pub(crate) filter: &'static str,
 }
 
 /// An index in a search: its slots have the numbers from `base` on.
@@ -50,30 +84,21 @@ pub(crate) struct Found {
 pub(super) struct Source {
     pub(super) base: u32,
     pub(super) index: IndexId,
+    pub(super) used: u32,
     len: u32,
     /// None: its blocks are read from the table.
     pub(super) view: Option<Arc<View>>,
 }
 
-/// The `k` memories whose vectors are nearest to `query`, among those that a live read at `now` sees and that
-/// `accept` lets pass. The answer is that of a full scan of the f32 vectors.
+/// The `k` memories whose vectors are nearest to the query, among those that a live read sees. Where every index is
+/// scanned the answer is that of a full scan of the f32 vectors.
 ///
 /// # Errors
-/// `Invalid` for a query of another dimension than the space has; `Corrupted`; those of `accept`.
-pub(crate) fn nearest(
-    published: &Published,
-    target: Target,
-    query: &UnitVector,
-    k: usize,
-    now: Time,
-    accept: Option<Accept<'_>>,
-) -> Result<Found> {
-    let dim = check_dim(published, target, query)?;
-    let search = Search { published, dim, sources: sources(published, target, dim)?, now };
-    match accept {
-        None => search.by_candidates(query, k),
-        Some(accept) => search.by_ranking(query, k, accept),
-    }
+/// `Invalid` for a query of another dimension than the space has; `Corrupted`.
+pub(crate) fn nearest(published: &Published, target: Target, ask: Ask<'_>) -> Result<Found> {
+    let search = Search::open(published, target, ask)?;
+    let walked = search.walk_all(&mut |_, _| Ok(Verdict::Take))?;
+    search.by_candidates(walked, None)
 }
 
 /// Ranks given rows, each by its index and slot, and nothing else.
@@ -97,7 +122,15 @@ pub(crate) fn rank_rows(
     let mut indexes: Vec<_> = rows.iter().map(|(index, _, _)| *index).collect();
     indexes.dedup();
     let partitions = indexes.len() as u64;
-    Ok(Found { hits: ranker.into_hits(), partitions, scanned: count, ranked: count, regime: "rows" })
+    Ok(Found {
+        hits: ranker.into_hits(),
+        partitions,
+        scanned: count,
+        ranked: count,
+        regime: "rows",
+        filter: "names",
+        ..Found::default()
+    })
 }
 
 fn check_dim(published: &Published, target: Target, query: &UnitVector) -> Result<usize> {
@@ -113,27 +146,27 @@ fn check_dim(published: &Published, target: Target, query: &UnitVector) -> Resul
 
 /// The indexes of a target, those that are worth it with their view.
 fn sources(published: &Published, target: Target, dim: usize) -> Result<Vec<Source>> {
-    let heads: Vec<(IndexId, Option<SlotHead>)> = match target {
-        Target::Index(index) => vec![(index, None)],
+    let heads: Vec<(IndexId, SlotHead)> = match target {
+        Target::Index(index) => vec![(index, published.snapshot().slot_head(index)?)],
         Target::Namespace(ns, space) => {
             let heads = published.snapshot().slot_heads(Some(ns))?;
-            heads.into_iter().filter(|(index, _)| index.space == space).map(|(i, h)| (i, Some(h))).collect()
+            heads.into_iter().filter(|(index, _)| index.space == space).collect()
         }
     };
+    let asked_alone = matches!(target, Target::Index(_));
     let mut base = 0_u32;
     let mut all = Vec::with_capacity(heads.len());
     for (index, head) in heads {
         let view = match published.loaded(index) {
-            None if head.as_ref().is_none_or(worth_a_view) => Some(published.view(index)?),
+            None if (asked_alone || worth_a_view(&head)) && published.has_room_for(&head, dim) => {
+                Some(published.view(index)?)
+            }
             loaded => loaded,
         };
-        let len = match (&view, head) {
-            (Some(view), _) => view.len(),
-            (None, head) => head.unwrap_or_default().len,
-        };
-        // Chunks are a whole number of blocks, so the last one may reach past the length.
+        let SlotHead { len, used } = head;
+        // Blocks are whole, so the last one may reach past the length.
         let room = len.checked_next_multiple_of(slots_per_block(dim) as u32);
-        all.push(Source { base, index, len, view });
+        all.push(Source { base, index, used, len, view });
         base = room.and_then(|room| base.checked_add(room)).ok_or_else(|| Error::Conflict {
             what: "search".to_owned(),
             why: "a scope holds at most 4,294,967,295 vectors".to_owned(),
@@ -145,79 +178,211 @@ fn sources(published: &Published, target: Target, dim: usize) -> Result<Vec<Sour
 /// Takes a chunk: number of its first slot, codes, visible slots.
 type VisitChunk<'v> = &'v mut dyn FnMut(u32, Codes<'_>, Option<&[u64]>);
 
-struct Search<'p> {
-    published: &'p Published,
-    dim: usize,
-    sources: Vec<Source>,
-    now: Time,
+/// Says what becomes of a slot that a walk has come to.
+pub(super) type Judge<'j> = &'j mut dyn FnMut(&Source, u32) -> Result<Verdict>;
+
+thread_local! {
+    /// What walks of this thread use again.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-impl Search<'_> {
-    fn by_candidates(&self, query: &UnitVector, k: usize) -> Result<Found> {
-        let code = QueryCode::new(query);
-        let mut candidates = Candidates::new(&code, k);
-        let scanned = self.scan(&mut |first, codes, visible| candidates.push_chunk(first, codes, visible))?;
-        let candidates = candidates.finish();
-        let mut ranker = self.ranker(query, k);
+/// What walks through graphs have found.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    candidates: Vec<Candidate>,
+    scored: u64,
+    /// Length of the longest list; 0 when there was no walk.
+    pub(super) ef: u64,
+    /// The judge has stopped it.
+    pub(super) stopped: bool,
+}
+
+pub(super) struct Search<'p> {
+    published: &'p Published,
+    dim: usize,
+    pub(super) sources: Vec<Source>,
+    pub(super) ask: Ask<'p>,
+    code: QueryCode,
+}
+
+impl<'p> Search<'p> {
+    pub(super) fn open(published: &'p Published, target: Target, ask: Ask<'p>) -> Result<Self> {
+        let dim = check_dim(published, target, ask.query)?;
+        let sources = sources(published, target, dim)?;
+        Ok(Search { published, dim, sources, ask, code: QueryCode::new(ask.query) })
+    }
+
+    /// The graph of a source, if this search walks it.
+    fn graph_of<'s>(&self, source: &'s Source) -> Option<(&'s View, &'s Linked)> {
+        let view = source.view.as_deref().filter(|_| self.ask.effort != Effort::Exact)?;
+        Some((view, view.linked()?))
+    }
+
+    /// Whether any source is walked.
+    pub(super) fn walks(&self) -> bool {
+        self.sources.iter().any(|source| self.graph_of(source).is_some())
+    }
+
+    /// Length of the list of a walk.
+    pub(super) fn ef(&self, linked: &Linked) -> usize {
+        match self.ask.effort {
+            Effort::Ef(ef) => ef.max(self.ask.k),
+            Effort::Recall(recall) => ef_for(&linked.recall, recall, self.ask.k),
+            Effort::Exact => self.ask.k,
+        }
+    }
+
+    /// The longest list of the walks of this search.
+    pub(super) fn ef_max(&self) -> usize {
+        let graphs = self.sources.iter().filter_map(|source| self.graph_of(source));
+        graphs.map(|(_, linked)| self.ef(linked)).max().unwrap_or(0)
+    }
+
+    /// Walks every graph. `judge` is asked of slots that a live read sees.
+    pub(super) fn walk_all(&self, judge: Judge<'_>) -> Result<Walked> {
+        let mut walked = Walked::default();
+        for source in &self.sources {
+            if let Some((view, linked)) = self.graph_of(source).filter(|_| !walked.stopped) {
+                self.walk(source, (view, linked), judge, &mut walked)?;
+            }
+        }
+        Ok(walked)
+    }
+
+    fn walk(
+        &self,
+        source: &Source,
+        (view, linked): (&View, &Linked),
+        judge: Judge<'_>,
+        walked: &mut Walked,
+    ) -> Result<()> {
+        let probe = Probe { code: self.code.code(), scale: self.code.scale() };
+        let (ef, now) = (self.ef(linked), self.ask.now);
+        let mut failed = None;
+        SCRATCH.with_borrow_mut(|scratch| {
+            linked.graph.search(view, probe, ef, scratch, |slot| {
+                if !view.sees(slot, now) {
+                    return Verdict::Pass;
+                }
+                let verdict = judge(source, slot).unwrap_or_else(|why| {
+                    failed = Some(why);
+                    Verdict::Stop
+                });
+                walked.stopped |= verdict == Verdict::Stop;
+                verdict
+            });
+            walked.scored += scratch.scored() as u64;
+            walked.candidates.extend(scratch.found().iter().map(|near| {
+                let upper = self.code.likely_upper(near.score(), view.residual(near.slot()));
+                Candidate { slot: source.base + near.slot(), upper }
+            }));
+        });
+        walked.ef = walked.ef.max(ef as u64);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Ranks what walks have found, and what the scan of everything else finds: of the slots in `among` alone, by
+    /// source, where it is given.
+    pub(super) fn by_candidates(&self, walked: Walked, among: Option<&[Vec<u64>]>) -> Result<Found> {
+        let k = self.ask.k;
+        let mut candidates = Candidates::new(&self.code, k);
+        let scanned =
+            self.scan(among, &mut |first, codes, visible| candidates.push_chunk(first, codes, visible))?;
+        let mut candidates = candidates.finish();
+        let mut ranker = self.ranker();
         let count = candidates.len();
-        let regime = if count > CANDIDATES_PER_HIT_MAX * k
+        let crowded = count > CANDIDATES_PER_HIT_MAX * k
             && count as u64 * SLOTS_PER_CANDIDATE_MAX as u64 >= scanned
-        {
+            && walked.candidates.is_empty();
+        if crowded {
             ranker.blocks(&candidates)?;
-            "blocks"
         } else {
+            candidates.extend(&walked.candidates);
             for candidate in Ranking::from(candidates) {
                 if ranker.is_done_at(candidate.upper) {
                     break;
                 }
                 ranker.score(candidate.slot, None)?;
             }
-            "codes"
-        };
-        Ok(self.found(ranker, scanned, regime))
+        }
+        let regime = if walked.ef > 0 { "graph" } else { "codes" };
+        let found = self.found(ranker, scanned, if crowded { "blocks" } else { regime });
+        Ok(Found { walked: walked.scored, ef: walked.ef, ..found })
     }
 
-    fn by_ranking(&self, query: &UnitVector, k: usize, accept: Accept<'_>) -> Result<Found> {
-        let code = QueryCode::new(query);
-        let mut promises = Promises::new(&code);
-        let scanned = self.scan(&mut |first, codes, visible| promises.push_chunk(first, codes, visible))?;
-        let mut ranker = self.ranker(query, k);
+    /// Ranks what walks have found and all that they can't find in the order of their codes, and tries a filter on
+    /// each, until no other can be among the best. None when more than `tries` were tried.
+    pub(super) fn by_ranking(
+        &self,
+        walked: Walked,
+        tries: u64,
+        accept: Accept<'_>,
+    ) -> Result<Option<Found>> {
+        let mut promises = Promises::new(&self.code);
+        promises.extend(&walked.candidates);
+        let scanned =
+            self.scan(None, &mut |first, codes, visible| promises.push_chunk(first, codes, visible))?;
+        let mut ranker = self.ranker();
+        let mut tested = 0;
         for candidate in promises.finish() {
             if ranker.is_done_at(candidate.upper) {
                 break;
             }
+            if tested == tries {
+                return Ok(None);
+            }
+            tested += 1;
             ranker.score(candidate.slot, Some(&mut *accept))?;
         }
-        Ok(self.found(ranker, scanned, "codes"))
+        let regime = if walked.ef > 0 { "graph" } else { "codes" };
+        Ok(Some(Found { walked: walked.scored, ef: walked.ef, ..self.found(ranker, scanned, regime) }))
     }
 
-    fn ranker<'s>(&'s self, query: &'s UnitVector, k: usize) -> Ranker<'s> {
-        Ranker::new(self.published.snapshot(), &self.sources, self.dim, query, k)
+    fn ranker(&self) -> Ranker<'_> {
+        Ranker::new(self.published.snapshot(), &self.sources, self.dim, self.ask.query, self.ask.k)
     }
 
     fn found(&self, ranker: Ranker<'_>, scanned: u64, regime: &'static str) -> Found {
-        let ranked = ranker.ranked();
-        Found { hits: ranker.into_hits(), partitions: self.sources.len() as u64, scanned, ranked, regime }
+        let (ranked, partitions) = (ranker.ranked(), self.sources.len() as u64);
+        Found { hits: ranker.into_hits(), partitions, scanned, ranked, regime, ..Found::default() }
     }
 
-    /// Gives `visit` every chunk that has a visible slot, and says how many such slots there are.
-    fn scan(&self, visit: VisitChunk<'_>) -> Result<u64> {
+    /// Gives `visit` every chunk that has a visible slot which no walk can find, or with `among` one of those, and
+    /// says how many such slots there are.
+    fn scan(&self, among: Option<&[Vec<u64>]>, visit: VisitChunk<'_>) -> Result<u64> {
         let mut scanned = 0;
+        let mut at = 0;
         for run in self.sources.chunk_by(|a, b| a.view.is_none() && b.view.is_none()) {
+            let among = among.and_then(|among| among.get(at..at + run.len()));
+            at += run.len();
             match run {
-                [Source { base, view: Some(view), .. }] => {
-                    for (first, chunk) in view.chunks() {
-                        scanned += self.scan_chunk(base + first, chunk, visit);
+                [source @ Source { base, view: Some(view), .. }] => match (among, self.graph_of(source)) {
+                    (None, Some(_)) => {
+                        for (first, chunk, mask) in view.tail() {
+                            scanned += self.scan_chunk(base + first, chunk, Some(&[mask]), visit);
+                        }
                     }
-                }
-                streamed => scanned += self.stream(streamed, visit)?,
+                    (among, _) => {
+                        let mut words = among.and_then(|among| among.first()).map(|words| words.chunks(1));
+                        for (first, chunk) in view.chunks() {
+                            let mask = words.as_mut().map(|words| words.next().unwrap_or_default());
+                            scanned += self.scan_chunk(base + first, chunk, mask, visit);
+                        }
+                    }
+                },
+                streamed => scanned += self.stream(streamed, among, visit)?,
             }
         }
         Ok(scanned)
     }
 
-    fn scan_chunk(&self, first: u32, chunk: &Chunk, visit: VisitChunk<'_>) -> u64 {
-        let visible = chunk.visible(self.now);
+    /// Gives `visit` a chunk with the slots that are visible and in `mask`, if there are any.
+    fn scan_chunk(&self, first: u32, chunk: &Chunk, mask: Option<&[u64]>, visit: VisitChunk<'_>) -> u64 {
+        let visible = match mask {
+            Some(mask) if mask.iter().all(|word| *word == 0) => return 0,
+            Some(mask) => chunk.visible(self.ask.now).within(mask),
+            None => chunk.visible(self.ask.now),
+        };
         let count = visible.count(chunk.len());
         if count > 0 {
             visit(first, chunk.codes(self.dim), visible.words());
@@ -226,7 +391,7 @@ impl Search<'_> {
     }
 
     /// Reads the blocks of neighbouring indexes in one walk, keeping none of them.
-    fn stream(&self, run: &[Source], visit: VisitChunk<'_>) -> Result<u64> {
+    fn stream(&self, run: &[Source], among: Option<&[Vec<u64>]>, visit: VisitChunk<'_>) -> Result<u64> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { return Ok(0) };
         let per = slots_per_block(self.dim);
         let mut scanned = 0;
@@ -253,14 +418,13 @@ impl Search<'_> {
             }
             next += 1;
             scratch.clear();
-            read_block(
-                &mut scratch,
-                0,
-                &SlotBlockRef::open(At::new(Table::Slot.name(), key), self.dim, bytes)?,
-                self.dim,
-            );
+            let slots = SlotBlockRef::open(At::new(Table::Slot.name(), key), self.dim, bytes)?;
+            read_block(&mut scratch, &slots, self.dim);
             scratch.summarise();
-            scanned += self.scan_chunk(source.base + block * per as u32, &scratch, visit);
+            let first = block * per as u32;
+            let words = among.and_then(|among| among.get(run.len() - rest.len()));
+            let mask = words.map(|words| bits_from(words, first as usize, per));
+            scanned += self.scan_chunk(source.base + first, &scratch, mask.as_deref(), visit);
             Ok(ControlFlow::Continue(()))
         })?;
         for source in rest {
@@ -270,7 +434,21 @@ impl Search<'_> {
     }
 }
 
+/// The `count` bits from bit `first` on, as words of their own.
+fn bits_from(words: &[u64], first: usize, count: usize) -> Vec<u64> {
+    let bit = |at: usize| words.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1);
+    let word = |start: usize| {
+        (0..64.min(count - start)).fold(0, |word, at| word | (u64::from(bit(first + start + at)) << at))
+    };
+    (0..count).step_by(64).map(word).collect()
+}
+
 impl Source {
+    /// Slots, vacant ones too.
+    pub(super) fn slots(&self) -> u32 {
+        self.len
+    }
+
     /// Checks that an index has as many blocks as its slots need.
     fn ends_at(&self, blocks: u32, per: usize) -> Result<()> {
         if blocks == self.len.div_ceil(per as u32) { Ok(()) } else { Err(self.misses(blocks)) }

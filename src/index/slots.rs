@@ -44,7 +44,7 @@ pub(crate) fn claim(
 }
 
 /// Puts another vector into the slot of a memory.
-pub(crate) fn fill(
+fn fill(
     tx: &mut WriteTx<'_>,
     index: IndexId,
     slot: u32,
@@ -103,7 +103,27 @@ pub(crate) fn set_times(
     }
 }
 
-/// Takes the slot from a memory that is gone: code and vector are zeros from this commit on, and the slot can be
+/// Gives a memory that has a slot another vector. A node of the graph does not move: the memory gets a slot of its
+/// own then. Returns its number.
+pub(crate) fn refill(
+    tx: &mut WriteTx<'_>,
+    index: IndexId,
+    slot: u32,
+    commit: u64,
+    id: MemoryId,
+    times: &Times,
+    vector: &UnitVector,
+) -> Result<u32> {
+    if tx.graph_head(index)?.is_some() && tx.is_linked(index, slot)? {
+        release(tx, index, vector.dim(), commit, slot)?;
+        return claim(tx, index, commit, id, times, vector);
+    }
+    fill(tx, index, slot, commit, id, times, vector)?;
+    Ok(slot)
+}
+
+/// Takes the slot from a memory that is gone. Its vector is zeros from this commit on. If it is a node of the graph,
+/// walks still pass through its code until it is unlinked; otherwise the code is zeros as well, and the slot can be
 /// used again.
 pub(crate) fn release(
     tx: &mut WriteTx<'_>,
@@ -117,13 +137,27 @@ pub(crate) fn release(
     if codes.meta(at).is_none_or(SlotMeta::is_vacant) {
         return Err(missing(index, slot));
     }
-    codes.erase(at);
+    let graph = tx.graph_head(index)?;
+    let is_node = graph.is_some() && tx.is_linked(index, slot)?;
+    let codes = tx.slot_block_mut(index, block, dim)?;
+    if is_node {
+        codes.bury(at, commit);
+    } else {
+        codes.erase(at);
+    }
     let (block, at) = place(slot, vectors_per_block(dim));
     tx.vector_block_mut(index, block, dim)?.erase(at);
     let mut head = tx.slot_head(index)?;
     head.used = head.used.saturating_sub(1);
     tx.put_slot_head(index, &head)?;
-    tx.put_free_slot(index, commit, slot)
+    match graph.filter(|_| is_node) {
+        Some(mut graph) => {
+            graph.dead += 1;
+            tx.put_graph_head(index, &graph)?;
+            tx.put_dead_slot(index, commit, slot)
+        }
+        None => tx.put_free_slot(index, commit, slot),
+    }
 }
 
 /// A memory says that it has a slot, and the slot does not know it.

@@ -34,6 +34,14 @@ impl Visible {
         }
     }
 
+    /// Those of them whose bit is set in `mask` too.
+    pub(super) fn within(self, mask: &[u64]) -> Self {
+        match self {
+            Visible::All => Visible::Some(mask.to_vec()),
+            Visible::Some(words) => Visible::Some(words.iter().zip(mask).map(|(a, b)| a & b).collect()),
+        }
+    }
+
     /// How many of `len` slots.
     pub(super) fn count(&self, len: usize) -> u64 {
         match self {
@@ -291,6 +299,11 @@ impl View {
         Ok(view)
     }
 
+    /// Bytes of the view of an index of so many slots, with a graph.
+    pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
+        slots.next_multiple_of(CHUNK_SLOTS) * (dim + Chunk::META_BYTES + Graph::SLOT_BYTES)
+    }
+
     fn weigh(&mut self) {
         self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
             + self.chunks.capacity() * size_of::<Arc<Chunk>>()
@@ -428,6 +441,11 @@ impl View {
     /// The chunks with the number of the first slot of each.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (u32, &Chunk)> {
         (0_u32..).step_by(CHUNK_SLOTS).zip(self.chunks.iter().map(Arc::as_ref))
+    }
+
+    /// Codes and scales, chunk by chunk, with the number of the first slot of each.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (u32, &[i8], &[f32])> {
+        self.chunks().map(|(first, chunk)| (first, chunk.codes.as_slice(), chunk.scales.as_slice()))
     }
 
     /// The chunks with slots that hold a memory and are no node, with the number of the first slot and their bits.

@@ -181,13 +181,11 @@ impl Ledger<'_, '_> {
     fn set_vector(&mut self, ns: NsId, id: MemoryId, vitals: &mut Vitals, vector: &UnitVector) -> Result<()> {
         let index = Self::index_of(ns, vitals);
         let commit = self.clock.commit;
-        match vitals.place.slot {
-            Some(slot) => slots::fill(self.tx, index, slot, commit, id, &vitals.times, vector),
-            None => {
-                vitals.place.slot = Some(slots::claim(self.tx, index, commit, id, &vitals.times, vector)?);
-                Ok(())
-            }
-        }
+        vitals.place.slot = Some(match vitals.place.slot {
+            Some(slot) => slots::refill(self.tx, index, slot, commit, id, &vitals.times, vector)?,
+            None => slots::claim(self.tx, index, commit, id, &vitals.times, vector)?,
+        });
+        Ok(())
     }
 
     pub(super) fn reinforce(

@@ -35,6 +35,6 @@ pub use id::{IdSource, MemoryId, RandomIds, RunId};
 pub use kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
 pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, Vitals};
 pub use name::{Namespace, Partition, Scope, check_key, check_text};
-pub use query::{Forgotten, Hit, Page, PageRequest, Query, SearchPlan};
+pub use query::{Effort, Forgotten, Hit, Page, PageRequest, Query, SearchPlan};
 pub use time::{Span, Time};
 pub use visible::Times;

@@ -1,7 +1,7 @@
 //! Questions and their answers: query, hit, page, and what became of a forget.
 
 use crate::error::{Error, Result};
-use crate::limits::{K_MAX, PAGE_MAX};
+use crate::limits::{EF_MAX, K_MAX, PAGE_MAX, RECALL_TARGET};
 use crate::model::filter::Filter;
 use crate::model::id::MemoryId;
 use crate::model::kind::State;
@@ -27,6 +27,26 @@ pub struct Query {
     pub scope: Scope,
     /// Only memories that match.
     pub filter: Option<Filter>,
+    /// How much of a large partition to look at.
+    pub effort: Effort,
+}
+
+/// How much of a large partition a search looks at. A partition without a graph is scanned as a whole, whatever it
+/// says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Effort {
+    /// Enough to find this share of the nearest, above 0 and below 1, as measured on the partition itself.
+    Recall(f32),
+    /// A walk through the graph with a list of this length: 1 to 4,096, raised to `k`.
+    Ef(usize),
+    /// Every vector: the answer is that of a full scan.
+    Exact,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Effort::Recall(RECALL_TARGET)
+    }
 }
 
 impl Query {
@@ -61,12 +81,35 @@ impl Query {
         self
     }
 
+    /// With another effort.
+    ///
+    /// ```
+    /// use oubliette::{Effort, Query};
+    /// let query = Query::vector(vec![0.6, 0.8]).effort(Effort::Recall(0.999));
+    /// assert!(query.check().is_ok());
+    /// assert!(query.effort(Effort::Ef(0)).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
+        self
+    }
+
     /// Bounds of the query.
     ///
     /// # Errors
-    /// `Invalid` when `k` is not 1 to 1,000.
+    /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, or the recall not above 0 and below 1.
     pub fn check(&self) -> Result<()> {
-        check_k(self.k)
+        check_k(self.k)?;
+        match self.effort {
+            Effort::Recall(recall) if !(recall > 0.0 && recall < 1.0) => {
+                Err(Error::invalid("recall", "must be above 0 and below 1", recall))
+            }
+            Effort::Ef(ef) if !(1..=EF_MAX).contains(&ef) => {
+                Err(Error::invalid("ef", format!("must be 1 to {EF_MAX}"), ef))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -94,11 +137,20 @@ pub struct SearchPlan {
     pub partitions: u64,
     /// Visible vectors whose codes were scanned.
     pub scanned: u64,
+    /// Nodes of graphs whose codes were scored on a walk.
+    pub walked: u64,
+    /// Length of the list of the widest walk; 0 without one.
+    pub ef: u64,
     /// Vectors ranked exactly.
     pub ranked: u64,
-    /// How: by `codes`, by `blocks` of vectors where too many codes are alike, by `rows` where a filter names them;
-    /// empty when there was nothing to search.
+    /// How: through a `graph`, by all `codes`, by `blocks` of vectors where too many codes are alike, by `rows` where a
+    /// filter names them; empty when there was nothing to search.
     pub regime: &'static str,
+    /// How a filter was met: by `names` that it gives, by a `walk` or a `rank` of codes on which it was tried as far as
+    /// was needed, or by a `scan` of the rows that match, after it was tried on all; empty without one.
+    pub filter: &'static str,
+    /// Rows on which the filter was tried.
+    pub tested: u64,
     /// Rows without a vector in the scope, which no vector query can find.
     pub pending: u64,
 }

@@ -26,6 +26,11 @@ impl<'r> Matcher<'r> {
         Matcher { reader, ns, filter, needs: filter.needs(), partitions: BTreeMap::new() }
     }
 
+    /// Where the rows are read.
+    pub(super) fn reader(&self) -> &'r Reader<'r> {
+        self.reader
+    }
+
     /// Whether a row matches.
     pub(super) fn matches(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
         let number = vitals.place.partition;

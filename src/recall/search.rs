@@ -1,13 +1,14 @@
 //! Search: query → partitions → exact ranking → hits.
 
 use crate::error::{Error, Result};
-use crate::index::{Found, Target, nearest, rank_rows};
-use crate::model::{Filter, Hit, MemoryId, Query, SearchPlan};
+use crate::index::{Ask, Effort as How, Found, Sieve, Target, nearest, nearest_matching, rank_rows};
+use crate::model::{Effort, Filter, MemoryId, Query, SearchPlan, Vitals};
+use crate::model::Hit;
 use crate::recall::assemble::index_of;
 use crate::recall::matching::Matcher;
 use crate::recall::{Part, Reader};
 use crate::store::control::{CounterSort, TOTAL};
-use crate::store::{IndexId, NsId, Rows, SpaceId};
+use crate::store::{IndexId, NsId, PartId, Rows, SpaceId, Walk, keys};
 use crate::vector::UnitVector;
 
 /// The answer to a search.
@@ -49,13 +50,20 @@ impl Reader<'_> {
             Part::Every => (Target::Namespace(ns, space), TOTAL),
         };
         let pending = self.rows().counter(ns, counted, CounterSort::Pending as u8, "")?.rows;
-        let found = match &query.filter {
-            None => nearest(self.published, target, &vector, query.k, self.now, None)?,
-            Some(filter) => self.search_filtered(ns, (part, target), filter, &vector, query.k)?,
+        let effort = match query.effort {
+            Effort::Recall(recall) => How::Recall(recall),
+            Effort::Ef(ef) => How::Ef(ef),
+            Effort::Exact => How::Exact,
         };
-        let Found { hits, partitions, scanned, ranked, regime } = found;
+        let ask = Ask { query: &vector, k: query.k, now: self.now, effort };
+        let found = match &query.filter {
+            None => nearest(self.published, target, ask)?,
+            Some(filter) => self.search_filtered(ns, (part, target), filter, ask)?,
+        };
+        let Found { hits, partitions, scanned, walked, ef, ranked, tested, regime, filter } = found;
         let pending = u64::try_from(pending).unwrap_or(0);
-        Ok(SearchResult { hits, plan: SearchPlan { partitions, scanned, ranked, regime, pending } })
+        let plan = SearchPlan { partitions, scanned, walked, ef, ranked, regime, filter, tested, pending };
+        Ok(SearchResult { hits, plan })
     }
 
     fn search_filtered(
@@ -63,13 +71,11 @@ impl Reader<'_> {
         ns: NsId,
         (part, target): (Part, Target),
         filter: &Filter,
-        vector: &UnitVector,
-        k: usize,
+        ask: Ask<'_>,
     ) -> Result<Found> {
         let mut matcher = Matcher::new(self, ns, filter);
         let Some(ids) = self.short_list(ns, filter)? else {
-            let mut accept = |id: MemoryId| matcher.matches(id, &self.vitals(ns, id)?);
-            return nearest(self.published, target, vector, k, self.now, Some(&mut accept));
+            return nearest_matching(self.published, target, ask, &mut Rowwise { ns, part, matcher });
         };
         let space = match target {
             Target::Index(index) => index.space,
@@ -85,6 +91,65 @@ impl Reader<'_> {
                 rows.push((index, slot, id));
             }
         }
-        rank_rows(self.published, target, &mut rows, vector, k)
+        rank_rows(self.published, target, &mut rows, ask.query, ask.k)
+    }
+}
+
+/// A filter that is tried on rows of a namespace.
+struct Rowwise<'r> {
+    ns: NsId,
+    part: Part,
+    matcher: Matcher<'r>,
+}
+
+impl Sieve for Rowwise<'_> {
+    fn matches(&mut self, id: MemoryId) -> Result<bool> {
+        let vitals = self.matcher.reader().vitals(self.ns, id)?;
+        self.matcher.matches(id, &vitals)
+    }
+
+    fn all(&mut self, target: Target, visit: &mut dyn FnMut(IndexId, u32)) -> Result<()> {
+        let reader = self.matcher.reader();
+        match self.part {
+            Part::One(part) if !reader.is_most_of(self.ns, part)? => {
+                let walk = Walk::prefix(&keys::ns_part(self.ns, part));
+                reader.rows().ids_by_time(&walk, &mut |id| {
+                    let vitals = reader.vitals(self.ns, id)?;
+                    self.offer(target, id, &vitals, visit)
+                })
+            }
+            _ => reader.rows().all_vitals(self.ns, &mut |id, vitals| self.offer(target, id, vitals, visit)),
+        }
+    }
+}
+
+impl Rowwise<'_> {
+    /// Gives `visit` the slot of a row that lies in the target and matches.
+    fn offer(
+        &mut self,
+        target: Target,
+        id: MemoryId,
+        vitals: &Vitals,
+        visit: &mut dyn FnMut(IndexId, u32),
+    ) -> Result<()> {
+        let Some(slot) = vitals.place.slot else { return Ok(()) };
+        let index = index_of(self.ns, vitals);
+        let inside = match target {
+            Target::Index(wanted) => index == wanted,
+            Target::Namespace(_, space) => index.space == space,
+        };
+        if inside && self.matcher.reader().sees(vitals) && self.matcher.matches(id, vitals)? {
+            visit(index, slot);
+        }
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// Whether so many rows of a namespace lie in a partition that a walk over all of them is shorter than one look-up
+    /// for each of its own.
+    fn is_most_of(&self, ns: NsId, part: PartId) -> Result<bool> {
+        let count = |part| self.rows().counter(ns, part, CounterSort::Vectors as u8, "").map(|found| found.rows);
+        Ok(count(part)?.saturating_mul(4) >= count(TOTAL)?)
     }
 }

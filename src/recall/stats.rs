@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::index::Published;
+use crate::index::upkeep::Counts;
 use crate::model::{Kind, MemoryId, Namespace, Time};
 use crate::policy::Stats as StatsPolicy;
 use crate::recall::{Reader, SHARED};
@@ -131,13 +132,15 @@ pub struct MemoryCounts {
 pub struct VectorStats {
     /// Slots with a vector.
     pub live: u64,
-    /// Slots that can be used again.
+    /// Nodes of graphs whose vectors are gone, until `repair` unlinks them.
     pub dead: u64,
-    /// Vectors that are in no graph yet.
+    /// Slots that can be used again.
+    pub free: u64,
+    /// Vectors beside a graph that are not in it yet.
     pub tail: u64,
     /// Vectors in a graph.
     pub in_graph: u64,
-    /// How searches are answered.
+    /// How searches are answered: `exact`, `graph`, or `mixed` where partitions differ.
     pub regime: &'static str,
     /// Instruction set of the distance kernels: `avx512`, `avx2`, `neon`, `scalar` …
     pub kernel: &'static str,
@@ -165,6 +168,8 @@ pub struct HealthStats {
     pub last_prune: Option<String>,
     /// The clock stands far behind the last commit (MODEL-38).
     pub clock_warning: Option<String>,
+    /// Graphs whose rows are damaged, of the partitions that are in memory: those are scanned until `reindex`.
+    pub index_warnings: Vec<String>,
 }
 
 /// Content before these instants may be gone (MODEL-18).
@@ -338,13 +343,37 @@ impl Stats {
     }
 
     fn add_vectors(&mut self, published: &Published, ns: NsId) -> Result<()> {
+        let graphs: BTreeMap<_, _> = published.snapshot().graph_heads(Some(ns))?.into_iter().collect();
         for (index, head) in published.snapshot().slot_heads(Some(ns))? {
-            let used = u64::from(head.used);
-            self.vectors.live += used;
-            self.vectors.dead += u64::from(head.len).saturating_sub(used);
+            let counts = Counts::of(&head, graphs.get(&index));
+            let [live, dead, tail, in_graph] =
+                [counts.live, counts.dead, counts.tail, counts.in_graph].map(u64::from);
+            self.vectors.live += live;
+            self.vectors.dead += dead;
+            self.vectors.free += u64::from(head.len).saturating_sub(live + dead);
+            self.vectors.tail += tail;
+            self.vectors.in_graph += in_graph;
+            // One without a row has no regime.
+            self.vectors.regime = match (self.vectors.regime, counts.has_graph) {
+                ("graph" | "", true) => "graph",
+                ("mixed", _) | (_, true) => "mixed",
+                ("graph", false) if live > 0 => "mixed",
+                ("graph", false) => "graph",
+                (_, false) => "exact",
+            };
             // Four bytes a dimension, and one of its code.
-            self.bytes.live += used * 5 * published.dim(index.space)? as u64;
+            self.bytes.live += live * 5 * published.dim(index.space)? as u64;
         }
+        let loaded = published.all_loaded().into_iter().filter(|(index, _)| index.ns == ns);
+        for (index, view) in loaded {
+            if let Some(why) = view.fault() {
+                let part = partition_name(published, ns, index.part)?;
+                self.health.index_warnings.push(format!(
+                    "the graph of partition {part} is damaged and not used; `reindex` heals it: {why}"
+                ));
+            }
+        }
+        self.health.index_warnings.sort();
         Ok(())
     }
 }

@@ -233,6 +233,23 @@ pub(crate) trait Rows: Read {
         self.row(Table::Vitals, &keys::memory(ns, id), record::decode_vitals)
     }
 
+    /// The hot part of every row of a namespace, by id.
+    fn all_vitals(&self, ns: NsId, visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<()>) -> Result<()> {
+        self.walk(Table::Vitals, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
+            let id = last_id(Table::Vitals, key)?;
+            visit(id, &record::decode_vitals(At::new(Table::Vitals.name(), key), bytes)?)?;
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// The memories of a walk over those of a partition by creation.
+    fn ids_by_time(&self, walk: &Walk, visit: &mut dyn FnMut(MemoryId) -> Result<()>) -> Result<()> {
+        self.walk(Table::ByTime, walk, &mut |key, _| {
+            visit(last_id(Table::ByTime, key)?)?;
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
     fn content(&self, ns: NsId, id: MemoryId) -> Result<Option<Content>> {
         self.row(Table::Memory, &keys::memory(ns, id), record::decode_content)
     }

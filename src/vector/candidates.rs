@@ -135,6 +135,11 @@ impl<'q> Promises<'q> {
         });
     }
 
+    /// Adds candidates that were found in another way.
+    pub fn extend(&mut self, candidates: &[Candidate]) {
+        self.all.extend(candidates.iter().copied().map(Reverse));
+    }
+
     /// The slots in order of rank.
     pub fn finish(self) -> Ranking {
         Ranking(self.all.into())

@@ -24,9 +24,9 @@ mod unit;
 
 pub use candidates::{Candidate, Candidates, Promises, Ranking};
 pub use code::{CodeParams, encode};
-pub use kernel::{dot_f32, dot_i8_gather, instruction_set, prefetch};
+pub use kernel::{dot_f32, dot_i8_gather, dot_i8_many, instruction_set, prefetch};
 #[cfg(any(test, feature = "faults"))]
-pub use kernel::{dot_f32_many, dot_i8, dot_i8_many};
+pub use kernel::{dot_f32_many, dot_i8};
 pub use scan::{Codes, QueryCode};
 pub use top::TopK;
 pub use unit::UnitVector;

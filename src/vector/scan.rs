@@ -29,6 +29,8 @@ use crate::limits::DIM_MAX;
 
 /// Half the distance of 1.0 to the next f32: the relative error of one rounding.
 const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
+/// Deviations that [`QueryCode::likely_upper`] allows for.
+const LIKELY_DEVIATIONS: f32 = 6.0;
 /// Slots scanned at a time: those of one word of the bitmap.
 const BLOCK: usize = u64::BITS as usize;
 
@@ -68,6 +70,18 @@ impl QueryCode {
     /// Dimensions of the query.
     pub fn dim(&self) -> usize {
         self.code.len()
+    }
+
+    /// A score that the f32 vectors of a slot do not reach but by a chance of one in a billion, from the dot product of
+    /// its code and the query's and the residual of the slot.
+    ///
+    /// What rounding took away points in no direction of its own: its product with the query is spread around 0 with a
+    /// deviation of its length by √dim, and more than six deviations happen once in a billion times. For a search that
+    /// may miss a neighbour anyway that is enough, and it ranks a fraction of what the certain bound demands.
+    pub fn likely_upper(&self, score: f32, residual: f32) -> f32 {
+        let certain = self.reach * residual + self.slack;
+        let part = LIKELY_DEVIATIONS / (self.dim() as f32).sqrt();
+        score + certain * part.min(1.0)
     }
 
     /// Gives `visit` every block of `codes` that has a visible slot.

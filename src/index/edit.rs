@@ -1,0 +1,135 @@
+//! One step of the upkeep of a graph: worked out on a published state without any lock, then written in one short
+//! transaction that makes sure that what it was worked out on still holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::hnsw::Graph;
+use crate::index::adjacency::{block_of, write_blocks};
+use crate::index::view::Linked;
+use crate::record::{SlotBlock, SlotMeta, slots_per_block};
+use crate::store::control::{GraphHead, RecallPoint};
+use crate::store::{IndexId, Read, Rows, Table, WriteTx, keys};
+
+/// Which rows of a graph a step changes, and what it takes for granted.
+#[derive(Clone, Debug)]
+pub(crate) struct Edit {
+    /// The index.
+    pub(crate) index: IndexId,
+    pub(super) dim: usize,
+    /// Version of the graph that the step was worked out on; none where there was no graph.
+    pub(super) version: Option<u64>,
+    /// The graph after the step; none when it is dropped.
+    pub(super) graph: Option<Arc<Graph>>,
+    /// Blocks of rows that differ.
+    pub(super) blocks: BTreeSet<u32>,
+    /// Slots that became nodes, each with the commit that made it.
+    pub(super) claims: Vec<(u32, u64)>,
+    /// Dead slots, by the commits that ended them, that are nodes no more and can be used again.
+    pub(super) freed: Vec<(u64, u32)>,
+    /// What was measured of the recall, and on how many rows.
+    pub(super) recall: Option<(Arc<[RecallPoint]>, u32)>,
+}
+
+/// What the writing of a step came to.
+#[derive(Clone, Debug)]
+pub(crate) enum Written {
+    /// It stands in the transaction; the graph of the index is this one from the commit on.
+    Done(Option<Linked>),
+    /// The index has changed under it: it has to be worked out again.
+    Stale,
+}
+
+impl Edit {
+    /// A step on the graph of an index that changes nothing yet.
+    pub(super) fn on(index: IndexId, dim: usize, head: Option<&GraphHead>, graph: Arc<Graph>) -> Self {
+        Edit {
+            index,
+            dim,
+            version: head.map(|head| head.version),
+            graph: Some(graph),
+            blocks: BTreeSet::new(),
+            claims: Vec::new(),
+            freed: Vec::new(),
+            recall: None,
+        }
+    }
+
+    /// Rows that it changes: nodes made and slots freed.
+    pub(crate) fn rows(&self) -> u64 {
+        (self.claims.len() + self.freed.len()) as u64
+    }
+
+    /// Notes that nodes have other links.
+    pub(super) fn touch(&mut self, slots: &[u32]) {
+        self.blocks.extend(slots.iter().map(|slot| block_of(*slot)));
+    }
+
+    /// Writes the step, if the index is as it was when the step was worked out. `commit` is the number of the commit
+    /// that is under way.
+    ///
+    /// # Errors
+    /// `Corrupted`; the transaction must then be given up. A step that is [`Written::Stale`] has written nothing.
+    pub(crate) fn write(&self, tx: &mut WriteTx<'_>, commit: u64) -> Result<Written> {
+        let head = tx.graph_head(self.index)?;
+        if head.as_ref().map(|head| head.version) != self.version || !self.holds(tx)? {
+            return Ok(Written::Stale);
+        }
+        let mut head = head.unwrap_or_default();
+        for &(died, slot) in &self.freed {
+            self.free(tx, commit, died, slot)?;
+        }
+        let Some(graph) = &self.graph else {
+            tx.delete_graph_slice(self.index, usize::MAX)?;
+            tx.delete_graph_head(self.index)?;
+            return Ok(Written::Done(None));
+        };
+        write_blocks(tx, self.index, graph, &self.blocks)?;
+        head.version += 1;
+        head.entry = graph.entry();
+        head.linked = u32::try_from(graph.len()).unwrap_or(u32::MAX);
+        let freed = u32::try_from(self.freed.len()).unwrap_or(u32::MAX);
+        head.dead = head.dead.saturating_sub(freed);
+        if let Some((recall, rows)) = &self.recall {
+            head.recall = recall.to_vec();
+            head.calibrated_at = *rows;
+        }
+        tx.put_graph_head(self.index, &head)?;
+        Ok(Written::Done(Some(Linked::new(Arc::clone(graph), head.recall.into()))))
+    }
+
+    /// Whether every slot that became a node still holds what it held.
+    fn holds(&self, tx: &WriteTx<'_>) -> Result<bool> {
+        let per = slots_per_block(self.dim) as u32;
+        let mut blocks: BTreeMap<u32, Option<SlotBlock>> = BTreeMap::new();
+        for &(slot, born) in &self.claims {
+            let number = slot / per;
+            let block = match blocks.entry(number) {
+                std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    entry.insert(tx.slot_block(self.index, number, self.dim)?)
+                }
+            };
+            let meta = block.as_ref().and_then(|block| block.meta((slot % per) as usize));
+            if !meta.is_some_and(|meta| meta.born == born && !meta.is_vacant()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Erases the code of a dead slot and lets it be used again.
+    fn free(&self, tx: &mut WriteTx<'_>, commit: u64, died: u64, slot: u32) -> Result<()> {
+        let per = slots_per_block(self.dim) as u32;
+        let block = tx.slot_block_mut(self.index, slot / per, self.dim)?;
+        let is_dead = block.meta((slot % per) as usize).is_some_and(SlotMeta::is_dead);
+        if !is_dead || !tx.delete_dead_slot(self.index, died, slot)? {
+            let why = format!("slot {slot} is to be freed and is not dead");
+            return Err(Error::corrupted(Table::SlotDead.name(), &keys::index(self.index), why));
+        }
+        let block = tx.slot_block_mut(self.index, slot / per, self.dim)?;
+        block.erase((slot % per) as usize);
+        tx.put_free_slot(self.index, commit, slot)
+    }
+}

@@ -1,0 +1,146 @@
+//! Searches among the rows that match a filter: the plan, and what it rests on.
+//!
+//! A filter is tried on rows one by one, or on all rows in one walk, which costs a fraction a row. So there are three
+//! ways: walk the graph, or rank all codes, and try the filter on what comes near; or try it on all rows and scan the
+//! codes of those that match. A sample says how rare they are, and which way is the shortest. The first two give up
+//! when they have tried more rows than the sample promised, so that a filter which is rare just where the query is
+//! costs little more than the third.
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::hnsw::Verdict;
+use crate::index::published::Published;
+use crate::index::search::{Ask, Effort, Found, Search, Target, Walked};
+use crate::model::MemoryId;
+use crate::store::IndexId;
+
+/// Says whether a memory passes.
+pub(crate) type Accept<'f> = &'f mut dyn FnMut(MemoryId) -> Result<bool>;
+
+/// A filter on memories, as the search needs it.
+pub(crate) trait Sieve {
+    /// Whether one memory matches.
+    fn matches(&mut self, id: MemoryId) -> Result<bool>;
+
+    /// Gives `visit` index and slot of every row that matches, in one walk over all rows that `target` can mean.
+    fn all(&mut self, target: Target, visit: &mut dyn FnMut(IndexId, u32)) -> Result<()>;
+}
+
+/// Rows of a sample.
+const SAMPLE: u64 = 64;
+/// What trying a filter on one row costs in rows of a walk over all of them: a look-up by id each.
+const LOOKUP_COST: u64 = 4;
+/// Rows that a walk tries for each entry of its list, when all match.
+const TRIES_PER_ENTRY: f64 = 2.5;
+
+/// The nearest memories among those that match. As [`nearest`](super::nearest), with the rows that `sieve` lets pass.
+///
+/// # Errors
+/// As [`nearest`](super::nearest), and those of the filter.
+pub(crate) fn nearest_matching(
+    published: &Published,
+    target: Target,
+    ask: Ask<'_>,
+    sieve: &mut dyn Sieve,
+) -> Result<Found> {
+    let search = Search::open(published, target, ask)?;
+    let mut tests = Tests { sieve, known: HashMap::new() };
+    let used: u64 = search.sources.iter().map(|source| u64::from(source.used)).sum();
+    let share = tests.sample(&search)?;
+    let tries = used / LOOKUP_COST / 2;
+    let walks = search.walks();
+    let wanted = if walks { search.ef_max() as f64 * TRIES_PER_ENTRY } else { ask.k as f64 };
+    if wanted / share <= tries as f64 {
+        if let Some(found) = tests.near(&search, tries)? {
+            return Ok(Found { tested: tests.tested(), ..found });
+        }
+    }
+    let among = tests.all(&search, target)?;
+    let all = Search { ask: Ask { effort: Effort::Exact, ..ask }, ..search };
+    let found = all.by_candidates(Walked::default(), Some(&among))?;
+    Ok(Found { tested: tests.tested() + used, filter: "scan", ..found })
+}
+
+/// A filter with what it has said so far.
+struct Tests<'s> {
+    sieve: &'s mut dyn Sieve,
+    known: HashMap<MemoryId, bool>,
+}
+
+impl Tests<'_> {
+    fn tested(&self) -> u64 {
+        self.known.len() as u64
+    }
+
+    fn matches(&mut self, id: MemoryId) -> Result<bool> {
+        if let Some(known) = self.known.get(&id) {
+            return Ok(*known);
+        }
+        let matches = self.sieve.matches(id)?;
+        self.known.insert(id, matches);
+        Ok(matches)
+    }
+
+    /// The share of rows that match, by a sample that is spread over all slots; never 0.
+    fn sample(&mut self, search: &Search<'_>) -> Result<f64> {
+        let (mut tried, mut matching) = (0, 0);
+        for source in &search.sources {
+            let Some(view) = &source.view else { continue };
+            let step = (view.len() / SAMPLE as u32).max(1);
+            for slot in (step / 2..view.len()).step_by(step as usize) {
+                if let Some(id) = view.id(slot).filter(|_| view.sees(slot, search.ask.now)) {
+                    tried += 1;
+                    matching += u64::from(self.matches(id)?);
+                }
+            }
+            if tried >= SAMPLE {
+                break;
+            }
+        }
+        // Of an unknown share, before the first sample each value is as likely (Laplace's rule of succession).
+        Ok((matching as f64 + 1.0) / (tried as f64 + 2.0))
+    }
+
+    /// Walks, and ranks what was found with what no walk finds; none when that took too many tries.
+    fn near(&mut self, search: &Search<'_>, tries: u64) -> Result<Option<Found>> {
+        let limit = self.tested() + tries;
+        let walked = search.walk_all(&mut |source, slot| {
+            let Some(id) = source.view.as_ref().and_then(|view| view.id(slot)) else {
+                return Ok(Verdict::Pass);
+            };
+            if self.tested() >= limit {
+                return Ok(Verdict::Stop);
+            }
+            self.matches(id).map(Verdict::from)
+        })?;
+        if walked.stopped {
+            return Ok(None);
+        }
+        let filter = if walked.ef > 0 { "walk" } else { "rank" };
+        let found = search.by_ranking(walked, tries, &mut |id| self.matches(id))?;
+        Ok(found.map(|found| Found { filter, ..found }))
+    }
+
+    /// The rows that match, by source.
+    fn all(&mut self, search: &Search<'_>, target: Target) -> Result<Vec<Vec<u64>>> {
+        let mut places: HashMap<IndexId, usize> = HashMap::with_capacity(search.sources.len());
+        let mut among = Vec::with_capacity(search.sources.len());
+        for (at, source) in search.sources.iter().enumerate() {
+            places.insert(source.index, at);
+            among.push(vec![0; (source.slots() as usize).div_ceil(64)]);
+        }
+        self.sieve.all(target, &mut |index, slot| {
+            if let Some(words) = places.get(&index).and_then(|at| among.get_mut(*at)) {
+                set(words, slot);
+            }
+        })?;
+        Ok(among)
+    }
+}
+
+fn set(words: &mut [u64], slot: u32) {
+    if let Some(word) = words.get_mut(slot as usize / 64) {
+        *word |= 1 << (slot % 64);
+    }
+}

@@ -1,0 +1,270 @@
+//! The upkeep of a graph, step by step: which regime an index is in, how its tail gets into the graph, and how its
+//! dead slots get out.
+//!
+//! Every function here reads a published state and gives an [`Edit`]; whoever calls writes it and publishes before it
+//! asks for the next. So a step can be the last one at any time, and the next session goes on where it ended: what is
+//! to be done is read from the rows themselves.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::hnsw::{Crew, Graph, level_of};
+use crate::index::calibrate;
+use crate::index::edit::Edit;
+use crate::index::published::Published;
+use crate::index::view::View;
+use crate::record::slots_per_block;
+use crate::store::control::{GraphHead, SlotHead};
+use crate::store::{IndexId, Read, Rows, Table, keys};
+
+/// Nodes that are linked, or mended, in one go of many hands.
+const BATCH: usize = 256;
+/// A recall is measured again when the rows have grown or shrunk by one part in so many.
+const DRIFT: u32 = 5;
+
+/// Where an index changes its regime, and how long its tail may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Regimes {
+    /// An index with more rows gets a graph.
+    pub(crate) exact_max: u32,
+    /// An index with fewer rows loses it.
+    pub(crate) exact_min: u32,
+    /// Rows of a tail that are always allowed.
+    pub(crate) tail_min: u32,
+    /// Share of the rows that may lie in the tail.
+    pub(crate) tail_share: f64,
+}
+
+/// What an index needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing: it is scanned as a whole, or its tail is empty.
+    Nothing,
+    /// So many rows are to be linked.
+    Link(u32),
+    /// It has become small: the graph goes.
+    Drop,
+}
+
+/// Counts of an index, of its heads alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Rows with a vector.
+    pub(crate) live: u32,
+    /// Slots of nodes that are gone and not yet unlinked.
+    pub(crate) dead: u32,
+    /// Rows that are nodes.
+    pub(crate) in_graph: u32,
+    /// Rows beside the graph; none without a graph.
+    pub(crate) tail: u32,
+    /// Whether there is a graph.
+    pub(crate) has_graph: bool,
+}
+
+impl Counts {
+    /// Of the heads of an index.
+    pub(crate) fn of(slots: &SlotHead, graph: Option<&GraphHead>) -> Self {
+        let Some(graph) = graph else { return Counts { live: slots.used, ..Counts::default() } };
+        let in_graph = graph.linked.saturating_sub(graph.dead);
+        let tail = slots.used.saturating_sub(in_graph);
+        Counts { live: slots.used, dead: graph.dead, in_graph, tail, has_graph: true }
+    }
+
+    /// Reads them.
+    pub(crate) fn read(rows: &impl Rows, index: IndexId) -> Result<Self> {
+        Ok(Counts::of(&rows.slot_head(index)?, rows.graph_head(index)?.as_ref()))
+    }
+}
+
+impl Regimes {
+    /// What an index with these counts needs.
+    pub(crate) fn need(&self, counts: Counts) -> Need {
+        match counts.has_graph {
+            true if counts.live < self.exact_min => Need::Drop,
+            true if counts.tail > 0 => Need::Link(counts.tail),
+            false if counts.live > self.exact_max => Need::Link(counts.live),
+            _ => Need::Nothing,
+        }
+    }
+
+    /// Whether an index is past its bounds, so that whoever writes to it has to help.
+    pub(crate) fn is_pressed(&self, counts: Counts) -> bool {
+        match self.need(counts) {
+            Need::Nothing => false,
+            Need::Drop => true,
+            Need::Link(rows) => rows > self.tail_max(counts.live),
+        }
+    }
+
+    /// Rows that may lie beside the graph of an index with `live` rows.
+    pub(crate) fn tail_max(&self, live: u32) -> u32 {
+        self.tail_min.max((f64::from(live) * self.tail_share) as u32)
+    }
+}
+
+/// Links at most `most` rows of the tail, in the order of their slots; none when there is nothing to link.
+///
+/// # Errors
+/// `Corrupted` when the rows of the graph are damaged: it has to be built anew.
+pub(crate) fn link(
+    published: &Published,
+    index: IndexId,
+    most: usize,
+    crew: &mut Crew,
+) -> Result<Option<Edit>> {
+    let Upkeep { view, head, mut graph } = Upkeep::open(published, index)?;
+    let slots: Vec<u32> = match head {
+        Some(_) => view.tail_slots().take(most).collect(),
+        None => (0..view.len()).filter(|slot| view.id(*slot).is_some()).take(most).collect(),
+    };
+    if slots.is_empty() {
+        return Ok(None);
+    }
+    let mut edit = Edit::on(index, view.dim(), head.as_ref(), Arc::default());
+    let level = |slot: &u32| view.id(*slot).map(|id| (*slot, level_of(id.as_bytes())));
+    let nodes: Vec<(u32, u8)> = slots.iter().filter_map(level).collect();
+    for batch in nodes.chunks(BATCH) {
+        edit.touch(&graph.insert_batch(&*view, batch, |slot| view.id(slot).is_some(), crew));
+    }
+    edit.claims = born(published, &view, index, &slots)?;
+    edit.graph = Some(Arc::new(graph));
+    Ok(Some(edit))
+}
+
+/// The slots with the commits that filled them.
+fn born(published: &Published, view: &View, index: IndexId, slots: &[u32]) -> Result<Vec<(u32, u64)>> {
+    let per = slots_per_block(view.dim()) as u32;
+    let mut claims = Vec::with_capacity(slots.len());
+    for slots in slots.chunk_by(|a, b| a / per == b / per) {
+        let Some(number) = slots.first().map(|slot| slot / per) else { continue };
+        let block = published.snapshot().slot_block(index, number, view.dim())?;
+        for &slot in slots {
+            let meta = block.as_ref().and_then(|block| block.meta((slot % per) as usize));
+            let meta = meta.ok_or_else(|| {
+                Error::corrupted(Table::Slot.name(), &keys::block(index, number), "a slot is gone")
+            })?;
+            claims.push((slot, meta.born));
+        }
+    }
+    Ok(claims)
+}
+
+/// Takes the graph of an index away; none when it has none. Damaged rows are no obstacle.
+///
+/// # Errors
+/// `Corrupted` when the head or the list of dead slots is damaged.
+pub(crate) fn unlink_all(published: &Published, index: IndexId) -> Result<Option<Edit>> {
+    let rows = published.snapshot();
+    let Some(head) = rows.graph_head(index)? else { return Ok(None) };
+    let mut edit = Edit::on(index, published.dim(index.space)?, Some(&head), Arc::default());
+    edit.freed = rows.dead_slots(index, usize::MAX)?;
+    edit.graph = None;
+    Ok(Some(edit))
+}
+
+/// Gives at most `most` nodes that lost neighbours other ones, then frees at most `most` dead slots; none when there
+/// is no dead slot.
+///
+/// # Errors
+/// As [`link`].
+pub(crate) fn repair(
+    published: &Published,
+    index: IndexId,
+    most: usize,
+    torn: &mut Torn,
+    crew: &mut Crew,
+) -> Result<Option<Edit>> {
+    let dead = published.snapshot().dead_slots(index, usize::MAX)?;
+    if dead.is_empty() {
+        return Ok(None);
+    }
+    let Upkeep { view, head, mut graph } = Upkeep::open(published, index)?;
+    let alive = |slot: u32| view.id(slot).is_some();
+    let mut edit = Edit::on(index, view.dim(), head.as_ref(), Arc::default());
+    if torn.0.is_empty() {
+        torn.0 = graph.torn(alive);
+        torn.0.reverse();
+    }
+    if torn.0.is_empty() {
+        // No living node leads to a dead one: those that go may only be led to by others that are dead.
+        let gone: Vec<(u64, u32)> = dead.iter().copied().take(most).collect();
+        let slots: BTreeSet<u32> = gone.iter().map(|(_, slot)| *slot).collect();
+        let others: Vec<u32> = dead.iter().skip(most).map(|(_, slot)| *slot).collect();
+        edit.touch(&graph.remove(&slots, &others));
+        edit.freed = gone;
+    } else {
+        let batch = torn.0.split_off(torn.0.len().saturating_sub(most));
+        let batch: Vec<u32> = batch.into_iter().filter(|slot| alive(*slot) && graph.contains(*slot)).collect();
+        for batch in batch.chunks(BATCH) {
+            edit.touch(&graph.repair_batch(&*view, batch, alive, crew));
+        }
+    }
+    edit.graph = Some(Arc::new(graph));
+    Ok(Some(edit))
+}
+
+/// The nodes that are still to be mended in a round of [`repair`], the first ones last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Torn(Vec<u32>);
+
+impl Torn {
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Links what no walk comes to back into the graph; none when a walk comes to all.
+///
+/// # Errors
+/// As [`link`].
+pub(crate) fn reconnect(published: &Published, index: IndexId, crew: &mut Crew) -> Result<Option<Edit>> {
+    let Upkeep { view, head, mut graph } = Upkeep::open(published, index)?;
+    let changed = graph.reconnect(&*view, |slot| view.id(slot).is_some(), crew);
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let mut edit = Edit::on(index, view.dim(), head.as_ref(), Arc::new(graph));
+    edit.touch(&changed);
+    Ok(Some(edit))
+}
+
+/// Measures the recall of an index; none when what was measured before still holds. With `always` it is measured
+/// again.
+///
+/// # Errors
+/// As [`link`].
+pub(crate) fn calibrate(published: &Published, index: IndexId, always: bool) -> Result<Option<Edit>> {
+    let Upkeep { view, head, graph } = Upkeep::open(published, index)?;
+    let Some(head) = head.filter(|_| !graph.is_empty()) else { return Ok(None) };
+    let live = published.snapshot().slot_head(index)?.used;
+    let drift = head.calibrated_at.abs_diff(live);
+    if !always && !head.recall.is_empty() && drift <= head.calibrated_at / DRIFT {
+        return Ok(None);
+    }
+    let recall = calibrate::measure(&view);
+    let mut edit = Edit::on(index, view.dim(), Some(&head), Arc::new(graph));
+    edit.recall = Some((recall, live));
+    Ok(Some(edit))
+}
+
+/// An index whose graph is to be changed.
+struct Upkeep {
+    view: Arc<View>,
+    head: Option<GraphHead>,
+    /// Shares its chunks with that of the view until they change.
+    graph: Graph,
+}
+
+impl Upkeep {
+    fn open(published: &Published, index: IndexId) -> Result<Self> {
+        let view = published.view(index)?;
+        if let Some(why) = view.fault() {
+            return Err(Error::corrupted(Table::Graph.name(), &keys::index(index), why));
+        }
+        let head = published.snapshot().graph_head(index)?;
+        let graph = view.linked().map(|linked| (*linked.graph).clone()).unwrap_or_default();
+        Ok(Upkeep { view, head, graph })
+    }
+}
