@@ -1,7 +1,8 @@
 //! Files of every format that was ever released: they open, they are whole, and they say what they said.
 //!
 //! `tests/fixtures/format-1.oub` was written once, by the ignored test at the end, and is never written again under
-//! this number; `format-1.jsonl` is its export.
+//! this number; `format-1.jsonl` is its export. A file of an older format is read as it is where it is opened for
+//! reading only, and brought to the newest where it is opened for writing.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -81,9 +82,23 @@ fn clean(db: &Database) {
 fn a_file_of_format_1_opens_and_says_what_it_said() {
     let (_folder, path) = copy();
     let db = open(&path).unwrap();
-    assert_eq!(db.format(), 1);
-    clean(&db);
-    assert_eq!(export(&db), std::fs::read_to_string(fixture("format-1.jsonl")).unwrap());
+    assert_eq!(format_of(&path), 2, "opened for writing it is of the newest format");
+    says_what_it_said(&db);
+}
+
+#[test]
+fn a_file_of_format_1_is_read_as_it_is() {
+    let (_folder, path) = copy();
+    let db = Database::builder().clock(ManualClock::at(noon())).read_only(true).open(&path).unwrap();
+    says_what_it_said(&db);
+    db.close().unwrap();
+    assert_eq!(format_of(&path), 1);
+    says_what_it_said(&open(&path).unwrap());
+}
+
+fn says_what_it_said(db: &Database) {
+    clean(db);
+    assert_eq!(export(db), std::fs::read_to_string(fixture("format-1.jsonl")).unwrap());
     assert_eq!(db.policy().1.number, 1);
     let hits =
         db.search(&Namespace::default(), &Query::vector(vector(3)).k(1).scope(Scope::Any)).unwrap().hits;
@@ -105,16 +120,27 @@ fn a_file_of_format_1_can_be_written_and_compacted() {
     clean(&open(&path).unwrap());
 }
 
-/// Writes another format number into the identity row, as `docs/format.md` says it is stored.
-fn set_format(path: &Path, format: u8) {
-    let table = redb::TableDefinition::<&[u8], &[u8]>::new("meta");
-    let db = redb::Database::open(path).unwrap();
-    let mut value = {
-        let read = db.begin_read().unwrap().open_table(table).unwrap();
-        read.get(b"identity".as_slice()).unwrap().unwrap().value().to_vec()
-    };
-    // Header of 4 bytes, then the number as a varint.
+const META: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta");
+
+/// The identity row: a header of 4 bytes, then the format number as a varint, as `docs/format.md` says.
+fn identity(db: &redb::Database) -> Vec<u8> {
+    let read = db.begin_read().unwrap().open_table(META).unwrap();
+    let value = read.get(b"identity".as_slice()).unwrap().unwrap().value().to_vec();
     assert_eq!(value[..4], [1, 16, 0, 0]);
+    value
+}
+
+/// The format number in a file.
+fn format_of(path: &Path) -> u8 {
+    let copy = tempfile::NamedTempFile::new().unwrap();
+    std::fs::copy(path, copy.path()).unwrap();
+    identity(&redb::Database::open(copy.path()).unwrap())[4]
+}
+
+/// Writes another format number into the identity row.
+fn set_format(path: &Path, format: u8) {
+    let db = redb::Database::open(path).unwrap();
+    let mut value = identity(&db);
     value[4] = format;
     let body = value.len() - 4;
     let mut crc = crc32fast::Hasher::new();
@@ -122,16 +148,16 @@ fn set_format(path: &Path, format: u8) {
     crc.update(b"identity");
     value[body..].copy_from_slice(&crc.finalize().to_le_bytes());
     let write = db.begin_write().unwrap();
-    write.open_table(table).unwrap().insert(b"identity".as_slice(), value.as_slice()).unwrap();
+    write.open_table(META).unwrap().insert(b"identity".as_slice(), value.as_slice()).unwrap();
     write.commit().unwrap();
 }
 
 #[test]
 fn a_newer_file_is_refused() {
     let (_folder, path) = copy();
-    set_format(&path, 2);
+    set_format(&path, 3);
     let refused = open(&path).unwrap_err();
-    assert!(matches!(refused, Error::Format { found: 2, oldest: 1, newest: 1 }), "{refused:?}");
+    assert!(matches!(refused, Error::Format { found: 3, oldest: 1, newest: 2 }), "{refused:?}");
     // The refusal left the rest as it was.
     set_format(&path, 1);
     clean(&open(&path).unwrap());
@@ -155,7 +181,7 @@ fn rich(to: oubliette::MemoryId) -> Draft {
 #[test]
 #[ignore = "writes the golden file of the format; only for a new format number"]
 fn write_the_golden_file() {
-    let path = fixture("format-1.oub");
+    let path = fixture("format-2.oub");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let _ = std::fs::remove_file(&path);
     let clock = ManualClock::at("2026-03-01T08:00:00Z".parse().unwrap());
@@ -192,6 +218,6 @@ fn write_the_golden_file() {
     db.close().unwrap();
     let db = open(&path).unwrap();
     clean(&db);
-    std::fs::write(fixture("format-1.jsonl"), export(&db)).unwrap();
+    std::fs::write(fixture("format-2.jsonl"), export(&db)).unwrap();
     db.close().unwrap();
 }

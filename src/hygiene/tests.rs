@@ -76,6 +76,40 @@ fn damage_does_not_end_the_walk() {
 }
 
 #[test]
+fn a_damaged_graph_is_one_finding() {
+    let block = crate::store::keys::block(fixture::SHARED, 0);
+    let head = crate::store::keys::index(fixture::SHARED);
+    for (table, key) in [(Table::Graph, &block), (Table::GraphHead, &head), (Table::Slot, &block)] {
+        let fixture = Fixture::new();
+        fixture.write(|tx| tx.put(table, key, b"rubbish"));
+        let found = report(&fixture);
+        let codes: Vec<_> = found.findings.iter().map(|finding| (finding.code, finding.table)).collect();
+        assert_eq!(codes, [("corrupted", table.name())], "nothing is concluded from what could not be read");
+    }
+}
+
+#[test]
+fn links_are_followed_by_a_deep_check_alone() {
+    let fixture = Fixture::new();
+    fixture.write(|tx| fixture::put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0])], &[vec![]]));
+    let shallow = check(&fixture.store.snapshot().unwrap(), &CheckOptions::default()).unwrap();
+    assert_eq!(shallow.findings, vec![]);
+    let codes: Vec<_> = report(&fixture).findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, ["graph_unreachable"], "slot 1, and of the dead slot nothing is asked");
+}
+
+#[test]
+fn a_compacted_store_is_clean_and_has_its_graph_still() {
+    let fixture = Fixture::new();
+    fixture.store.compact(&[9; 32]).unwrap();
+    assert_eq!(report(&fixture).findings, vec![]);
+    let rows = fixture.store.snapshot().unwrap();
+    let head = crate::store::Rows::graph_head(&rows, fixture::SHARED).unwrap().unwrap();
+    assert_eq!(head, crate::store::control::GraphHead { version: 6, ..fixture::graph_head() });
+    assert!(crate::store::Rows::has_dead_slots(&rows).unwrap());
+}
+
+#[test]
 fn findings_past_a_thousand_are_counted() {
     let fixture = Fixture::new();
     fixture.write(|tx| (0..1_200_u32).try_for_each(|n| tx.put(Table::Due, &n.to_be_bytes(), &[])));

@@ -188,7 +188,7 @@ fn graph(_: &(), key: &[u8], out: &mut Vec<u8>) {
 }
 
 /// What [`GraphBlockRef`] reads: bottom and upper lists of each node.
-fn read_graph(bytes: &[u8]) -> Vec<Option<(Vec<u32>, Vec<Vec<u32>>)>> {
+fn read_graph(bytes: &[u8]) -> Vec<Option<arbitrary::Lists>> {
     let block = GraphBlockRef::open(at(), bytes).unwrap();
     let node = |node: GraphNodeRef<'_>| {
         (node.bottom().collect(), (1..=node.level()).map(|level| node.upper(level).collect()).collect())

@@ -15,6 +15,8 @@ pub(crate) mod keys;
 mod open;
 mod rows;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod tx;
 mod write;
 

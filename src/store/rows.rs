@@ -144,6 +144,7 @@ pub(crate) trait Rows: Read {
     }
 
     /// The indexes of a namespace, or of all, that have a graph.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     fn graph_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, GraphHead)>> {
         self.heads(Table::GraphHead, ns)
     }
@@ -171,6 +172,7 @@ pub(crate) trait Rows: Read {
     }
 
     /// Whether a slot is a node of the graph of its index.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     fn is_linked(&self, index: IndexId, slot: u32) -> Result<bool> {
         let per = NODES_PER_BLOCK as u32;
         let has = self.row(Table::Graph, &keys::block(index, slot / per), |at, bytes| {
@@ -180,11 +182,13 @@ pub(crate) trait Rows: Read {
     }
 
     /// The dead slots of an index with the commits that ended them, the longest dead first, at most `most`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     fn dead_slots(&self, index: IndexId, most: usize) -> Result<Vec<(u64, u32)>> {
         self.ended_slots(Table::SlotDead, &keys::index(index), most)
     }
 
     /// Whether any index has a dead slot.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     fn has_dead_slots(&self) -> Result<bool> {
         Ok(!self.ended_slots(Table::SlotDead, &[], 1)?.is_empty())
     }

@@ -290,8 +290,11 @@ pub(super) fn slot() -> impl Strategy<Value = SlotMeta> {
     )
 }
 
-/// Bottom and upper lists of at most 16 nodes.
-pub(super) fn graph_nodes() -> impl Strategy<Value = Vec<Option<(Vec<u32>, Vec<Vec<u32>>)>>> {
+/// Bottom and upper lists of a node.
+pub(super) type Lists = (Vec<u32>, Vec<Vec<u32>>);
+
+/// The lists of at most 16 nodes.
+pub(super) fn graph_nodes() -> impl Strategy<Value = Vec<Option<Lists>>> {
     let links = |most: usize| vec(any::<u32>(), 0..=most);
     let level = prop_oneof![Just(0), 0..=GRAPH_LEVEL_MAX];
     let upper = level.prop_flat_map(move |level| vec(links(GRAPH_M), level));
