@@ -19,17 +19,17 @@ mod text;
 mod vector;
 
 pub use engine::{
-    Batch, Builder, Clock, CompactReport, Database, Forget, Kept, ManualClock, RestoreReport, Snapshot,
-    SystemClock, Undone, WriteOptions,
+    Batch, Builder, Clock, CompactReport, Database, Forget, Kept, MaintainOptions, MaintainReport,
+    ManualClock, Pass, PassReport, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use hygiene::{CheckOptions, CheckReport, ErasedProbe, Finding};
 pub use model::{
-    Access, Actor, Attachment, AuthorKind, Content, Decision, Delta, Draft, Effort, Embed, Entity, Evidence, Expiry,
-    Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, JournalRow, Kind, Link, Memory, MemoryId,
-    Namespace, Outcome, Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId, RunId, Scope,
-    SearchPlan, Significance, Span, State, Summary, SupersedeMode, Supersession, Tier, Time, TimeRange,
-    Tombstone, TombstoneReason, Vitals,
+    Access, Actor, Attachment, AuthorKind, Content, Decision, Delta, Draft, Effort, Embed, Entity, Evidence,
+    Expiry, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, JournalRow, Kind, Link, Memory,
+    MemoryId, Namespace, Outcome, Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId, RunId,
+    Scope, SearchPlan, Significance, Span, State, Summary, SupersedeMode, Supersession, Tier, Time,
+    TimeRange, Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{
     AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, LocalStats, MemoryCounts,
@@ -47,7 +47,7 @@ pub mod faults {
 
     /// The graph, for its bench.
     pub mod hnsw {
-        pub use crate::hnsw::{Crew, Graph, Near, Node, Points, Probe, Scratch, Verdict, level_of};
+        pub use crate::hnsw::{Crew, Graph, Near, Points, Probe, Scratch, Verdict, level_of};
     }
 
     /// The kernels, for their bench.

@@ -1,5 +1,6 @@
 //! The handle that applications hold.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +12,9 @@ use crate::engine::builder::{Builder, random_secret};
 use crate::engine::clock::Clock;
 use crate::engine::queue::{Queue, Weight};
 use crate::engine::reads::{Lease, Snapshot};
-use crate::engine::session::{InForce, Session, Work};
+use crate::engine::session::{InForce, Session, Turn, Work};
 use crate::error::{Error, Result};
-use crate::index::{Current, Published, ViewBudget};
+use crate::index::{Changes, Current, Published, ViewBudget};
 use crate::ingest::{ForgetNames, Prepared, prepare};
 use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
 use crate::model::{
@@ -22,7 +23,7 @@ use crate::model::{
 };
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
-use crate::store::{Durability, NsId, Rows, SpaceId, Store, Written};
+use crate::store::{Durability, IndexId, Rows, SpaceId, Store, Written};
 use crate::text::Secret;
 
 /// An open database: cheap to clone, safe to share between threads, blocking.
@@ -64,6 +65,10 @@ pub(super) struct Inner {
     read_only: bool,
     closed: AtomicBool,
     pub(super) leases: Mutex<Vec<Lease>>,
+    /// Whoever holds it is the one who changes graphs.
+    pub(super) upkeep: Mutex<()>,
+    /// Indexes past their bounds.
+    pub(super) pressed: Mutex<BTreeSet<IndexId>>,
 }
 
 /// What a [`Builder`] has gathered.
@@ -194,6 +199,8 @@ impl Inner {
             read_only,
             closed: AtomicBool::new(false),
             leases: Mutex::new(Vec::new()),
+            upkeep: Mutex::new(()),
+            pressed: Mutex::new(BTreeSet::new()),
         }))
     }
 
@@ -216,15 +223,24 @@ impl Inner {
     }
 
     /// Makes a commit visible. Its caller leads the queue, so commits are published in their order.
-    pub(super) fn publish(&self, written: Written<ClockRow>, dropped: &[NsId]) -> Result<()> {
+    pub(super) fn publish(&self, written: Written<ClockRow>, turn: &Turn) -> Result<()> {
         let row = written.value;
         if written.reopened {
             self.publish_afresh();
         } else {
             let snapshot = self.store.snapshot()?;
             let before = self.current.read();
-            self.current.publish(before.next(Arc::new(snapshot), &row, &written.slots, dropped));
+            let changes = Changes {
+                changed: &written.slots,
+                dropped: &turn.dropped,
+                linked: &turn.linked,
+                reset: &turn.reset,
+            };
+            self.current.publish(before.next(Arc::new(snapshot), &row, &changes));
         }
+        let mut indexes: Vec<IndexId> = written.slots.keys().map(|(index, _)| *index).collect();
+        indexes.dedup();
+        self.note_pressed(indexes.into_iter());
         self.end_leases();
         if row.policy != self.in_force().number && self.own_policy.is_none() {
             let policy = in_force(&**self.current.read().snapshot(), &row, None)?;
@@ -376,6 +392,7 @@ impl Database {
             Ok(())
         });
         self.inner.queue.submit(&self.inner, work, weight)?;
+        self.relieve(weight.rows);
         let value = value.lock().take();
         value.ok_or(Error::Closed)
     }
@@ -601,6 +618,8 @@ impl Database {
     pub fn compact(&self) -> Result<CompactReport> {
         self.inner.check_open()?;
         let unique = random_secret()?;
+        let _one = self.inner.upkeep.lock();
+        self.repair_all()?;
         self.inner.queue.alone(|| {
             let report = self.inner.store.compact(&unique);
             // One that failed late has replaced the file as well.

@@ -19,6 +19,7 @@ mod reads;
 mod runs;
 mod session;
 mod sync;
+mod upkeep;
 
 pub use batch::Batch;
 pub use builder::Builder;
@@ -26,3 +27,4 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use database::{CompactReport, Database, Forget, Kept, RestoreReport, WriteOptions};
 pub use reads::Snapshot;
 pub use runs::Undone;
+pub use upkeep::{MaintainOptions, MaintainReport, Pass, PassReport};

@@ -1,15 +1,17 @@
 //! A commit from the inside: the ledger of its transaction, and everything that units are decided with.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::database::Inner;
 use crate::engine::queue::{Committer, failed_together};
 use crate::error::{Error, Result};
+use crate::index::Linked;
 use crate::ingest::{Desk, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
-use crate::store::{NsId, Rows};
+use crate::store::{IndexId, NsId, Rows};
 
 /// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
 const SETTLE_PER_UNIT: usize = 64;
@@ -33,6 +35,18 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) actor: Actor,
     /// Namespaces whose rows are gone with this commit.
     pub(super) dropped: Vec<NsId>,
+    /// Graphs that this commit replaces; none where it drops one.
+    pub(super) linked: BTreeMap<IndexId, Option<Linked>>,
+    /// Indexes that this commit has written anew.
+    pub(super) reset: BTreeSet<IndexId>,
+}
+
+/// What a commit means to the images of indexes, beside the blocks of codes that it wrote.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub(super) dropped: Vec<NsId>,
+    pub(super) linked: BTreeMap<IndexId, Option<Linked>>,
+    pub(super) reset: BTreeSet<IndexId>,
 }
 
 impl<'a, 't> Session<'_, 'a, 't> {
@@ -88,7 +102,7 @@ impl Inner {
     ) -> Result<(), (Option<usize>, Error)> {
         let in_force = self.in_force();
         let mut culprit = None;
-        let mut dropped = Vec::new();
+        let mut turn = Turn::default();
         let written = self.store.write(self.durability, |tx| {
             let mut ledger = Ledger::open(tx, &self.secret, self.clock.now())?;
             let mut session = Session {
@@ -97,17 +111,20 @@ impl Inner {
                 ids: self.ids.as_ref(),
                 actor: self.actor,
                 dropped: Vec::new(),
+                linked: BTreeMap::new(),
+                reset: BTreeSet::new(),
             };
             let done = units(&mut session).map_err(|(at, why)| {
                 culprit = Some(at);
                 why
             });
-            dropped = std::mem::take(&mut session.dropped);
+            let Session { dropped, linked, reset, .. } = session;
+            turn = Turn { dropped, linked, reset };
             done?;
             ledger.finish()
         });
         match written {
-            Ok(written) => self.publish(written, &dropped).map_err(|why| (None, why)),
+            Ok(written) => self.publish(written, &turn).map_err(|why| (None, why)),
             // A storage that fails is nobody's fault, whoever was at work.
             Err(why @ (Error::Retry { .. } | Error::Unavailable { .. })) => {
                 self.publish_afresh();

@@ -29,7 +29,7 @@ mod select;
 mod tests;
 
 pub use crew::Crew;
-pub use graph::{Graph, Node};
+pub use graph::Graph;
 pub use near::{Near, Points, Probe};
 pub use search::{Scratch, Verdict};
 

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use crate::error::Result;
 use crate::hnsw::Verdict;
 use crate::index::published::Published;
-use crate::index::search::{Ask, Effort, Found, Search, Target, Walked};
+use crate::index::search::{Ask, Found, Search, Target, Walked};
 use crate::model::MemoryId;
 use crate::store::IndexId;
 
@@ -57,8 +57,7 @@ pub(crate) fn nearest_matching(
         }
     }
     let among = tests.all(&search, target)?;
-    let all = Search { ask: Ask { effort: Effort::Exact, ..ask }, ..search };
-    let found = all.by_candidates(Walked::default(), Some(&among))?;
+    let found = search.by_candidates(Walked::default(), Some(&among))?;
     Ok(Found { tested: tests.tested() + used, filter: "scan", ..found })
 }
 

@@ -1,6 +1,6 @@
 //! The published state: what every reader of one commit shares, and the swap from one commit to the next.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,6 +80,8 @@ pub(crate) struct Changes<'c> {
     pub(crate) dropped: &'c [NsId],
     /// Graphs that it replaced; none where one was dropped.
     pub(crate) linked: &'c BTreeMap<IndexId, Option<Linked>>,
+    /// Indexes that it wrote anew: no image of them holds.
+    pub(crate) reset: &'c BTreeSet<IndexId>,
 }
 
 type Shard = Arc<HashMap<IndexId, Arc<View>>>;
@@ -132,7 +134,7 @@ impl<L: Locks> PublishedIn<L> {
     /// The state of the next commit, which changed these things. A view that can't be brought forward is loaded again
     /// by whoever asks for it.
     pub(crate) fn next(&self, snapshot: Arc<Snapshot>, clock: &Clock, changes: &Changes<'_>) -> Self {
-        let Changes { changed, dropped, linked } = changes;
+        let Changes { changed, dropped, linked, reset } = changes;
         let (mut shards, mut kept) = self.kept_bytes.read(|kept| (self.images(), *kept));
         if !dropped.is_empty() {
             for shard in &mut shards {
@@ -149,7 +151,7 @@ impl<L: Locks> PublishedIn<L> {
         for ((index, block), value) in *changed {
             blocks.entry(*index).or_default().push((*block, value));
         }
-        for index in linked.keys() {
+        for index in linked.keys().chain(*reset) {
             blocks.entry(*index).or_default();
         }
         for (index, blocks) in blocks {
@@ -158,12 +160,12 @@ impl<L: Locks> PublishedIn<L> {
             let views = Arc::make_mut(shard);
             kept -= old.bytes();
             match snapshot.slot_head(index) {
-                Ok(head) => {
+                Ok(head) if !reset.contains(&index) => {
                     let view = Arc::new(old.with(&blocks, head.len, linked.get(&index)));
                     kept += view.bytes();
                     views.insert(index, view);
                 }
-                Err(_) => {
+                _ => {
                     views.remove(&index);
                 }
             }

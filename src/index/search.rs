@@ -312,12 +312,7 @@ impl<'p> Search<'p> {
 
     /// Ranks what walks have found and all that they can't find in the order of their codes, and tries a filter on
     /// each, until no other can be among the best. None when more than `tries` were tried.
-    pub(super) fn by_ranking(
-        &self,
-        walked: Walked,
-        tries: u64,
-        accept: Accept<'_>,
-    ) -> Result<Option<Found>> {
+    pub(super) fn by_ranking(&self, walked: Walked, tries: u64, accept: Accept<'_>) -> Result<Option<Found>> {
         let mut promises = Promises::new(&self.code);
         promises.extend(&walked.candidates);
         let scanned =

@@ -8,7 +8,7 @@ use crate::store::{IndexId, Read, Rows, WriteTx};
 use crate::vector::{UnitVector, encode};
 
 /// Block and position of a slot in tables with `per` slots a block.
-fn place(slot: u32, per: usize) -> (u32, usize) {
+pub(super) fn place(slot: u32, per: usize) -> (u32, usize) {
     let per = per as u32;
     (slot / per, (slot % per) as usize)
 }

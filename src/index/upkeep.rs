@@ -195,7 +195,8 @@ pub(crate) fn repair(
         edit.freed = gone;
     } else {
         let batch = torn.0.split_off(torn.0.len().saturating_sub(most));
-        let batch: Vec<u32> = batch.into_iter().filter(|slot| alive(*slot) && graph.contains(*slot)).collect();
+        let batch: Vec<u32> =
+            batch.into_iter().filter(|slot| alive(*slot) && graph.contains(*slot)).collect();
         for batch in batch.chunks(BATCH) {
             edit.touch(&graph.repair_batch(&*view, batch, alive, crew));
         }

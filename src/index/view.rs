@@ -105,13 +105,7 @@ impl Chunk {
     }
 
     /// Writes one slot; those between the last one and it become vacant.
-    pub(super) fn set<C: Copy>(
-        &mut self,
-        at: usize,
-        meta: &SlotMeta,
-        code: &[C],
-        signed: impl Fn(C) -> i8,
-    ) {
+    pub(super) fn set<C: Copy>(&mut self, at: usize, meta: &SlotMeta, code: &[C], signed: impl Fn(C) -> i8) {
         let dim = code.len();
         self.pad(at + 1, dim);
         let vacant = meta.is_vacant();
@@ -451,9 +445,9 @@ impl View {
     /// The chunks with slots that hold a memory and are no node, with the number of the first slot and their bits.
     pub(super) fn tail(&self) -> impl Iterator<Item = (u32, &Chunk, u64)> {
         let chunk = |number: u32| self.chunks.get(number as usize).map(Arc::as_ref);
-        self.tail.iter().filter_map(move |(number, mask)| {
-            Some((number * CHUNK_SLOTS as u32, chunk(*number)?, *mask))
-        })
+        self.tail
+            .iter()
+            .filter_map(move |(number, mask)| Some((number * CHUNK_SLOTS as u32, chunk(*number)?, *mask)))
     }
 
     /// The slots of the tail, ascending.
@@ -462,11 +456,6 @@ impl View {
             let first = number * CHUNK_SLOTS as u32;
             (0..u64::BITS).filter(move |bit| mask >> bit & 1 == 1).map(move |bit| first + bit)
         })
-    }
-
-    /// How many slots hold a memory and are no node.
-    pub(crate) fn tail_len(&self) -> usize {
-        self.tail.iter().map(|(_, mask)| mask.count_ones() as usize).sum()
     }
 }
 

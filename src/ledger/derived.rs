@@ -6,10 +6,12 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::ledger::{Context, Ledger};
-use crate::model::{Content, Counted, Kind, MemoryId, PINNED_TAG, Time, Times, Vitals};
+use crate::index::{Edit, Written, rebuild};
+use crate::ledger::journal::Op;
+use crate::ledger::{Context, Ledger, Why};
+use crate::model::{Content, Counted, Evidence, Kind, MemoryId, PINNED_TAG, RuleId, Time, Times, Vitals};
 use crate::store::control::CounterSort as Sort;
-use crate::store::{NsId, PartId, Rows};
+use crate::store::{IndexId, NsId, PartId, Rows};
 
 /// A row of a secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +96,29 @@ pub(crate) fn counted_in(vitals: &Vitals, content: &Content) -> Vec<(Sort, Strin
 pub(crate) type Seen<'r> = Option<(&'r Vitals, &'r Content)>;
 
 impl Ledger<'_, '_> {
+    /// Writes one step of the upkeep of a graph, with one journal row (MODEL-32). It changes no memory and has no
+    /// inverse: the graph can be dropped and built anew.
+    pub(crate) fn derive(&mut self, context: &Context, edit: &Edit, rule: RuleId) -> Result<Written> {
+        let written = edit.write(self.tx, self.clock.commit)?;
+        if let Written::Done(_) = &written {
+            let what = format!("{} rows of partition {}", edit.rows(), edit.index.part.0);
+            let why = Why { rule, evidence: Evidence { signature: Some(what), ..Evidence::default() } };
+            self.journal(context, Op::Derive, None, Vec::new(), why)?;
+        }
+        Ok(written)
+    }
+
+    /// Writes codes and slots of an index anew from its memories and their vectors, and drops its graph (law 4). What
+    /// stood there may be damaged. Gives the number of rows.
+    pub(crate) fn rebuild_index(&mut self, context: &Context, index: IndexId) -> Result<u32> {
+        let rows = rebuild(self.tx, index, self.clock.commit)?;
+        let what = format!("{rows} rows of partition {}", index.part.0);
+        let evidence = Evidence { signature: Some(what), ..Evidence::default() };
+        let why = Why { rule: RuleId::REINDEX, evidence };
+        self.journal(context, Op::Derive, None, Vec::new(), why)?;
+        Ok(rows)
+    }
+
     /// Writes the difference of index rows and counters between a row before and after a change.
     pub(crate) fn rederive(
         &mut self,

@@ -13,7 +13,7 @@ use crate::model::{MemoryId, TombstoneReason};
 /// | supersede | restore, with the exact earlier end of world time |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
-/// | restore, remove, detach, drop | none |
+/// | restore, remove, detach, drop, derive | none |
 pub(crate) fn inverse(
     op: Op,
     subject: MemoryId,
@@ -25,6 +25,12 @@ pub(crate) fn inverse(
             Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason: Some(reason) })
         }
         Op::Supersede => Some(Change::Restore { id: subject }),
-        Op::Update | Op::Restore | Op::Remove | Op::Detach | Op::Reinforce | Op::DropNamespace => None,
+        Op::Update
+        | Op::Restore
+        | Op::Remove
+        | Op::Detach
+        | Op::Reinforce
+        | Op::DropNamespace
+        | Op::Derive => None,
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum Op {
     Recreate,
     /// Its namespace is gone.
     DropNamespace,
+    /// The graph of an index changed: derived rows alone.
+    Derive,
 }
 
 impl Op {
@@ -46,6 +48,7 @@ impl Op {
             Op::Reinforce => "reinforce",
             Op::Recreate => "recreate",
             Op::DropNamespace => "drop_namespace",
+            Op::Derive => "derive",
         }
     }
 }

@@ -9,7 +9,7 @@ pub struct RuleId(pub &'static str);
 
 impl RuleId {
     /// Every rule that a journal row may name; the position is its code on disk, so the list only grows.
-    pub const ALL: [RuleId; 18] = [
+    pub const ALL: [RuleId; 21] = [
         RuleId::STORE,
         RuleId::KEY,
         RuleId::CONTENT,
@@ -28,6 +28,9 @@ impl RuleId {
         RuleId::DROP_NAMESPACE,
         RuleId::LINK,
         RuleId::IMPORT_ROW,
+        RuleId::INDEX,
+        RuleId::REPAIR,
+        RuleId::REINDEX,
     ];
     /// Nothing else decided: stored.
     pub const STORE: RuleId = RuleId("DEDUP-55.7");
@@ -65,6 +68,12 @@ impl RuleId {
     pub const LINK: RuleId = RuleId("MODEL-22");
     /// A row of an export put back as it was.
     pub const IMPORT_ROW: RuleId = RuleId("MODEL-48");
+    /// Rows were linked into the graph of their index, or the graph was dropped: pass `index`.
+    pub const INDEX: RuleId = RuleId("pass.index");
+    /// Nodes were unlinked from the graph of their index: pass `repair`.
+    pub const REPAIR: RuleId = RuleId("pass.repair");
+    /// An index was dropped and its codes written anew.
+    pub const REINDEX: RuleId = RuleId("reindex");
 
     /// Its code on disk.
     pub fn code(self) -> u8 {

@@ -73,6 +73,8 @@ group! {
         journal: Journal;
         @group /// Retention of the events ledger.
         events: Events;
+        @group /// The vector index.
+        index: Index;
         @group /// Statistics.
         stats: Stats;
         @group /// Collapse of operational snapshots.
@@ -177,6 +179,10 @@ impl Policy {
         if self.events.payload_ttl > self.events.metadata_ttl {
             let why = format!("must be at most events.metadata_ttl, {}", self.events.metadata_ttl);
             return Err(refused("events.payload_ttl", format!("{why} (got {})", self.events.payload_ttl)));
+        }
+        if self.index.exact_min > self.index.exact_max {
+            let why = format!("must be at most index.exact_max, {}", self.index.exact_max);
+            return Err(refused("index.exact_min", format!("{why} (got {})", self.index.exact_min)));
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::index::{Ask, Effort as How, Found, Sieve, Target, nearest, nearest_matching, rank_rows};
-use crate::model::{Effort, Filter, MemoryId, Query, SearchPlan, Vitals};
 use crate::model::Hit;
+use crate::model::{Effort, Filter, MemoryId, Query, SearchPlan, Vitals};
 use crate::recall::assemble::index_of;
 use crate::recall::matching::Matcher;
 use crate::recall::{Part, Reader};
@@ -149,7 +149,8 @@ impl Reader<'_> {
     /// Whether so many rows of a namespace lie in a partition that a walk over all of them is shorter than one look-up
     /// for each of its own.
     fn is_most_of(&self, ns: NsId, part: PartId) -> Result<bool> {
-        let count = |part| self.rows().counter(ns, part, CounterSort::Vectors as u8, "").map(|found| found.rows);
+        let count =
+            |part| self.rows().counter(ns, part, CounterSort::Vectors as u8, "").map(|found| found.rows);
         Ok(count(part)?.saturating_mul(4) >= count(TOTAL)?)
     }
 }

@@ -265,7 +265,6 @@ pub(crate) fn stats(
 ) -> Result<Stats> {
     let rows = published.snapshot();
     let mut stats = Stats { policy: rows.clock()?.policy, ..Stats::default() };
-    stats.vectors.regime = "exact";
     stats.vectors.kernel = instruction_set();
     stats.vectors.memory_bytes = published.kept_bytes() as u64;
     stats.commit = published.commit();
@@ -289,6 +288,9 @@ pub(crate) fn stats(
         if horizon != PurgeHorizon::default() {
             stats.purge_horizon.insert(name, horizon);
         }
+    }
+    if stats.vectors.regime.is_empty() {
+        stats.vectors.regime = "exact";
     }
     if namespace.is_none() {
         stats.bytes.free = stats.bytes.file.saturating_sub(stats.bytes.live);
@@ -353,13 +355,13 @@ impl Stats {
             self.vectors.free += u64::from(head.len).saturating_sub(live + dead);
             self.vectors.tail += tail;
             self.vectors.in_graph += in_graph;
-            // One without a row has no regime.
-            self.vectors.regime = match (self.vectors.regime, counts.has_graph) {
-                ("graph" | "", true) => "graph",
-                ("mixed", _) | (_, true) => "mixed",
-                ("graph", false) if live > 0 => "mixed",
-                ("graph", false) => "graph",
-                (_, false) => "exact",
+            let regime = if counts.has_graph { "graph" } else { "exact" };
+            self.vectors.regime = match self.vectors.regime {
+                // An index without a row has no regime.
+                before if live == 0 => before,
+                "" => regime,
+                before if before == regime => regime,
+                _ => "mixed",
             };
             // Four bytes a dimension, and one of its code.
             self.bytes.live += live * 5 * published.dim(index.space)? as u64;

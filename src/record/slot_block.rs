@@ -228,7 +228,6 @@ impl SlotBlock {
     }
 
     /// Makes a slot dead: its memory was deleted by `commit`, its code stays until the graph no longer needs it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     pub(crate) fn bury(&mut self, slot: usize, commit: u64) {
         assert!(commit != 0, "commits begin at 1");
         let meta = self.meta_mut(slot);

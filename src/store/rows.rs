@@ -1,5 +1,6 @@
 //! The typed reads of every table, for snapshots and write transactions alike.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use serde::de::DeserializeOwned;
@@ -144,7 +145,6 @@ pub(crate) trait Rows: Read {
     }
 
     /// The indexes of a namespace, or of all, that have a graph.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     fn graph_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, GraphHead)>> {
         self.heads(Table::GraphHead, ns)
     }
@@ -172,7 +172,6 @@ pub(crate) trait Rows: Read {
     }
 
     /// Whether a slot is a node of the graph of its index.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     fn is_linked(&self, index: IndexId, slot: u32) -> Result<bool> {
         let per = NODES_PER_BLOCK as u32;
         let has = self.row(Table::Graph, &keys::block(index, slot / per), |at, bytes| {
@@ -182,13 +181,11 @@ pub(crate) trait Rows: Read {
     }
 
     /// The dead slots of an index with the commits that ended them, the longest dead first, at most `most`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     fn dead_slots(&self, index: IndexId, most: usize) -> Result<Vec<(u64, u32)>> {
         self.ended_slots(Table::SlotDead, &keys::index(index), most)
     }
 
     /// Whether any index has a dead slot.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     fn has_dead_slots(&self) -> Result<bool> {
         Ok(!self.ended_slots(Table::SlotDead, &[], 1)?.is_empty())
     }
@@ -244,6 +241,27 @@ pub(crate) trait Rows: Read {
             visit(id, &record::decode_vitals(At::new(Table::Vitals.name(), key), bytes)?)?;
             Ok(ControlFlow::Continue(()))
         })
+    }
+
+    /// The indexes in which the memories of a namespace, or of all, have their slots, whatever else is damaged.
+    fn indexes_by_memory(&self, namespace: Option<&str>) -> Result<BTreeSet<IndexId>> {
+        let mut all = BTreeSet::new();
+        for (name, row) in self.namespaces()? {
+            if row.dropping || namespace.is_some_and(|wanted| wanted != name) {
+                continue;
+            }
+            let ns = NsId(row.number);
+            // One in which no memory is left has rows of its own, if these can be read.
+            all.extend(self.slot_heads(Some(ns)).unwrap_or_default().into_iter().map(|(index, _)| index));
+            self.all_vitals(ns, &mut |_, vitals| {
+                let (part, space) = (PartId(vitals.place.partition), SpaceId(vitals.place.space));
+                if vitals.place.slot.is_some() {
+                    all.insert(IndexId { ns, part, space });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(all)
     }
 
     /// The memories of a walk over those of a partition by creation.

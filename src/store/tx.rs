@@ -366,6 +366,27 @@ impl<'t> WriteTx<'t> {
         self.vectors.get_mut(&(index, block)).ok_or(Error::Closed)
     }
 
+    /// Writes a block of codes as a whole, whatever stood there; images of the index are void then.
+    pub(crate) fn put_slot_block(&mut self, index: IndexId, block: u32, value: &SlotBlock) -> Result<()> {
+        debug_assert!(!self.slots.contains_key(&(index, block)), "a block that is staged would win");
+        let (key, mut bytes) = (keys::block(index, block), Vec::new());
+        value.encode(&key, &mut bytes);
+        self.put(Table::Slot, &key, &bytes)
+    }
+
+    /// Takes every row of an index away but its vectors, unread.
+    pub(crate) fn delete_index_rows(&mut self, index: IndexId) -> Result<()> {
+        self.slots.retain(|(staged, _), _| *staged != index);
+        let prefix = Walk::prefix(&keys::index(index));
+        for table in [Table::Slot, Table::SlotFree, Table::SlotDead, Table::Graph] {
+            self.delete_walk(table, &prefix, usize::MAX)?;
+        }
+        for table in [Table::SlotHead, Table::GraphHead] {
+            self.delete(table, &keys::index(index))?;
+        }
+        Ok(())
+    }
+
     /// Forgets the staged blocks of a namespace that is being dropped.
     pub(crate) fn drop_staged(&mut self, ns: keys::NsId) {
         self.slots.retain(|(index, _), _| index.ns != ns);

@@ -97,7 +97,6 @@ impl WriteTx<'_> {
     }
 
     /// Takes at most `most` blocks of links of an index away and says how many there were.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     pub(crate) fn delete_graph_slice(&mut self, index: IndexId, most: usize) -> Result<usize> {
         self.delete_walk(Table::Graph, &Walk::prefix(&keys::index(index)), most)
     }
@@ -106,7 +105,6 @@ impl WriteTx<'_> {
         self.put_meta(Table::GraphHead, &keys::index(index), head)
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     pub(crate) fn delete_graph_head(&mut self, index: IndexId) -> Result<bool> {
         self.delete(Table::GraphHead, &keys::index(index))
     }
@@ -115,7 +113,6 @@ impl WriteTx<'_> {
         self.put(Table::SlotDead, &keys::slot_ended(index, died, slot), &[])
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the vector index and its passes call it"))]
     pub(crate) fn delete_dead_slot(&mut self, index: IndexId, died: u64, slot: u32) -> Result<bool> {
         self.delete(Table::SlotDead, &keys::slot_ended(index, died, slot))
     }

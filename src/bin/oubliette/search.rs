@@ -34,6 +34,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
+        ..Query::default()
     };
     let namespace = place.namespace()?;
     let snapshot = place.open(Access::Read)?.snapshot()?;

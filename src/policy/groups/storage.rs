@@ -103,6 +103,21 @@ group! {
 }
 
 group! {
+    /// The vector index.
+    Index {
+        /// Vectors of a partition past which it gets a graph; a smaller one is scanned as a whole.
+        exact_max: u32 = 10_000, count(0, 1_000_000_000);
+        /// Vectors of a partition below which it loses its graph; at most `index.exact_max`.
+        exact_min: u32 = 7_000, count(0, 1_000_000_000);
+        /// Vectors that may lie beside the graph of a partition, however small it is; past that, writers help to link
+        /// them.
+        tail_min: u32 = 2_048, count(0, 1_000_000_000);
+        /// Share of the vectors of a partition that may lie beside its graph, 0 to 1.
+        tail_share: f64 = 0.0625, share;
+    }
+}
+
+group! {
     /// Statistics.
     Stats {
         /// Name of the shared partition among the agents (MODEL-44).
