@@ -254,7 +254,8 @@ impl View {
                     if let Some(full) = chunks.last_mut() {
                         full.pad(CHUNK_SLOTS, dim);
                     }
-                    chunks.push(Chunk::with_room(CHUNK_SLOTS, dim));
+                    let left = (head.len as usize).saturating_sub(chunks.len() * CHUNK_SLOTS);
+                    chunks.push(Chunk::with_room(left.min(CHUNK_SLOTS), dim));
                 }
                 if let Some(chunk) = chunks.get_mut(chunk) {
                     chunk.set(at, &meta, code, u8::cast_signed);
