@@ -274,7 +274,7 @@ fn all_matching(db: &Database, ns: &Namespace, filter: &Filter) -> Vec<usize> {
     let mut request = PageRequest { filter: Some(filter.clone()), limit: 10_000, ..PageRequest::default() };
     loop {
         let page = db.list(ns, &request).unwrap();
-        let number = |text: &str| text.strip_prefix("row ").and_then(|at| at.parse().ok());
+        let number = |text: &str| text.strip_prefix("row ").and_then(|at| at.parse::<usize>().ok());
         rows.extend(page.items.iter().filter_map(|memory| number(&memory.content.text)));
         match page.next {
             Some(next) => request.cursor = Some(next),
