@@ -16,21 +16,42 @@ const BOTTOM: f64 = 410.0;
 /// Recall that is drawn as complete.
 const COMPLETE: f64 = 0.9995;
 
-/// Colours come in two sets, for light and dark; `s0` is ours.
-const STYLE: &str = "<style>\
-svg{font:13px system-ui,sans-serif}.page{fill:#fff}text{fill:#1f2328}.grid{stroke:#d8dee4}.axis{stroke:#59636e}\
-.title{font-size:15px;font-weight:600}.soft{fill:#59636e}\
-.s0{--c:#c2255c}.s1{--c:#b35900}.s2{--c:#e8890c}.s3{--c:#6741d9}.s4{--c:#1c5fb8}.s5{--c:#0b8a8a}.s6{--c:#4f7a00}\
-.s7{--c:#59636e}.s8{--c:#8c6d46}.line{stroke:var(--c);fill:none}.mark{stroke:var(--c);fill:var(--c)}\
-@media(prefers-color-scheme:dark){.page{fill:#0d1117}text{fill:#e6edf3}.grid{stroke:#2b3138}.axis{stroke:#9198a1}\
-.soft{fill:#9198a1}.s0{--c:#ff6b9d}.s1{--c:#ffa94d}.s2{--c:#ffd43b}.s3{--c:#b197fc}.s4{--c:#74b0ff}.s5{--c:#4fd1c5}\
-.s6{--c:#a9d94a}.s7{--c:#adb5bd}.s8{--c:#d6b88a}}</style>";
+/// Page, text, soft text, grid, and one colour for each series; the first is ours.
+type Colours = [&'static str; 14];
+const LIGHT: Colours = [
+    "#ffffff", "#1f2328", "#59636e", "#d8dee4", "#c2255c", "#b35900", "#6741d9", "#1c5fb8", "#0b8a8a",
+    "#4f7a00", "#9a8700", "#8c6d46", "#59636e", "#000000",
+];
+const DARK: Colours = [
+    "#0d1117", "#e6edf3", "#9198a1", "#2b3138", "#ff6b9d", "#ffa94d", "#b197fc", "#74b0ff", "#4fd1c5",
+    "#a9d94a", "#ffe066", "#d6b88a", "#adb5bd", "#ffffff",
+];
+
+/// Rules of one set of colours, without variables, which some viewers do not know.
+fn rules(colours: Colours) -> String {
+    let [page, text, soft, grid, series @ ..] = colours;
+    let mut rules = format!(
+        ".page{{fill:{page}}}text{{fill:{text}}}.soft{{fill:{soft}}}.grid{{stroke:{grid}}}.axis{{stroke:{soft}}}"
+    );
+    for (number, colour) in series.iter().enumerate() {
+        let _ = write!(
+            rules,
+            ".l{number}{{stroke:{colour};fill:none}}.m{number}{{stroke:{colour};fill:{colour}}}"
+        );
+    }
+    rules
+}
 
 fn opening(title: &str, height: f64) -> String {
     let title = escaped(title);
+    let (light, dark) = (rules(LIGHT), rules(DARK));
+    let style = format!(
+        "<style>svg{{font:13px system-ui,sans-serif}}.title{{font-size:15px;font-weight:600}}{light}\n\
+         @media(prefers-color-scheme:dark){{{dark}}}</style>"
+    );
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{title}\">\n\
-         {STYLE}\n<rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\" rx=\"6\"/>\n\
+         {style}\n<rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\" rx=\"6\"/>\n\
          <text class=\"title\" x=\"20\" y=\"28\">{title}</text>\n"
     )
 }
@@ -62,7 +83,7 @@ fn mark(svg: &mut String, number: usize, (x, y): (f64, f64)) {
         2 => format!("<path d=\"M{x:.1} {:.1}l4.5 8h-9z\"", y - 5.0),
         _ => format!("<path d=\"M{x:.1} {:.1}l5 5l-5 5l-5-5z\"", y - 5.0),
     };
-    let _ = writeln!(svg, "{shape} class=\"s{number} mark\"/>");
+    let _ = writeln!(svg, "{shape} class=\"m{number}\"/>");
 }
 
 /// How far right a recall stands: each halving of what is missed takes the same width.
@@ -143,7 +164,7 @@ fn curve(svg: &mut String, number: usize, points: &[(f64, f64)]) {
     if points.len() > 1 {
         let _ = writeln!(
             svg,
-            "<polyline class=\"s{number} line\" stroke-width=\"{width}\" points=\"{}\"/>",
+            "<polyline class=\"l{number}\" stroke-width=\"{width}\" points=\"{}\"/>",
             joined.join(" ")
         );
     }
@@ -162,12 +183,12 @@ pub fn bars(title: &str, bars: &[(String, f64)]) -> String {
     let mut svg = opening(title, height);
     for (number, (name, value)) in bars.iter().enumerate() {
         let y = 50.0 + 30.0 * number as f64;
-        let class = if name.starts_with("Oubliette") { 0 } else { 7 };
+        let class = if name.starts_with("Oubliette") { 0 } else { 8 };
         text(&mut svg, "", (330.0, y + 15.0), "end", name);
         let width = value / most * 420.0;
         let _ = writeln!(
             svg,
-            "<rect class=\"s{class} mark\" x=\"340\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"20\" rx=\"2\"/>"
+            "<rect class=\"m{class}\" x=\"340\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"20\" rx=\"2\"/>"
         );
         text(&mut svg, "", (348.0 + width, y + 15.0), "start", &grouped(*value));
     }

@@ -31,8 +31,7 @@ fn timed<R>(run: impl FnOnce() -> R) -> (R, Duration) {
 
 fn peers(data: &Dataset) -> Vec<Built> {
     let rows = data.len();
-    let mut peers: Vec<Box<dyn Peer>> =
-        vec![Box::new(HnswRs::simdeez(rows)), Box::new(HnswRs::own(rows)), Box::new(Codes::new(data))];
+    let mut peers: Vec<Box<dyn Peer>> = vec![Box::new(HnswRs::new(rows)), Box::new(Codes::new(data))];
     peers.extend(Usearch::all(rows).map(|peer| Box::new(peer) as Box<dyn Peer>));
     peers.push(Box::new(Sqlite::new()));
     peers.push(Box::<Flat>::default());
@@ -81,8 +80,8 @@ pub fn build(data: &Dataset, peers: &[Built], settings: &Settings) {
     let graphs = lines.len().saturating_sub(1);
     lines.extend(peers.iter().map(|built| (built.peer.name(), rate(rows, built.spent))));
     println!("### Build on one thread\n");
-    println!("| library | rows/s | times as fast as hnsw_rs (simdeez) |\n|---|---|---|");
-    let hnsw = lines.iter().find(|(name, _)| name == "hnsw_rs (simdeez)").unwrap().1;
+    println!("| library | rows/s | times as fast as hnsw_rs |\n|---|---|---|");
+    let hnsw = lines.iter().find(|(name, _)| name == "hnsw_rs").unwrap().1;
     for (name, rate) in &lines {
         println!("| {name} | {rate:.0} | {:.2} |", rate / hnsw);
     }
