@@ -4,6 +4,7 @@
 mod engine;
 mod error;
 pub mod exchange;
+mod hnsw;
 mod hygiene;
 mod index;
 mod ingest;
@@ -44,11 +45,16 @@ pub mod faults {
     pub use crate::record::decode_any;
     pub use crate::store::disk::{BackendError, Disk, StorageBackend};
 
+    /// The graph, for its bench.
+    pub mod hnsw {
+        pub use crate::hnsw::{Crew, Graph, Near, Node, Points, Probe, Scratch, Verdict, level_of};
+    }
+
     /// The kernels, for their bench.
     pub mod vector {
         pub use crate::vector::{
             Candidates, Codes, QueryCode, Ranking, TopK, UnitVector, dot_f32, dot_f32_many, dot_i8,
-            dot_i8_many, encode, instruction_set,
+            dot_i8_gather, dot_i8_many, encode, instruction_set,
         };
     }
 }

@@ -70,6 +70,15 @@ pub const BATCH_ROWS_MAX: usize = 100_000;
 /// Payload of a vector block or slot block: what fills an 8 KiB page of the key-value store.
 pub const BLOCK_BYTES: usize = 8_100;
 
+/// Links of a node of the graph on each level above the bottom, and those that a new node chooses on each level.
+pub const GRAPH_M: usize = 16;
+/// Links of a node of the graph on the bottom level.
+pub const GRAPH_M0: usize = 32;
+/// Highest level of a node of the graph.
+pub const GRAPH_LEVEL_MAX: usize = 15;
+/// Nearest nodes among which a new node of the graph chooses its links.
+pub const GRAPH_EF_CONSTRUCTION: usize = 200;
+
 /// Text of one policy document (MODEL-36).
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
 /// Items of one list or table of a policy document.

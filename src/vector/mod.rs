@@ -24,7 +24,7 @@ mod unit;
 
 pub use candidates::{Candidate, Candidates, Promises, Ranking};
 pub use code::{CodeParams, encode};
-pub use kernel::{dot_f32, instruction_set};
+pub use kernel::{dot_f32, dot_i8_gather, instruction_set, prefetch};
 #[cfg(any(test, feature = "faults"))]
 pub use kernel::{dot_f32_many, dot_i8, dot_i8_many};
 pub use scan::{Codes, QueryCode};

@@ -55,6 +55,16 @@ impl QueryCode {
         QueryCode { code, scale, reach: round_up(reach * (1.0 + 1e-12)), slack: round_up(slack) }
     }
 
+    /// The code itself.
+    pub fn code(&self) -> &[i8] {
+        &self.code
+    }
+
+    /// Value of one step of the code.
+    pub fn scale(&self) -> f32 {
+        self.scale
+    }
+
     /// Dimensions of the query.
     pub fn dim(&self) -> usize {
         self.code.len()

@@ -259,6 +259,10 @@ fn check_kernels(bytes: &[i8], floats: &[f32], dim: usize) -> Result<(), TestCas
         let mut dots = vec![7; exact.len()];
         kernel.dot_i8_many(query, rows, &mut dots);
         prop_assert!(dots.iter().map(|&dot| i64::from(dot)).eq(exact.iter().copied()), "{}", kernel.name());
+        let apart: Vec<&[i8]> = rows.chunks_exact(dim).collect();
+        let mut gathered = vec![7; exact.len()];
+        kernel.dot_i8_gather(query, &apart, &mut gathered);
+        prop_assert_eq!(&gathered, &dots, "{}", kernel.name());
         let mut dots = vec![7.0; expected.len()];
         kernel.dot_f32_many(query_f32, rows_f32, &mut dots);
         let bits = |dots: &[f32]| dots.iter().map(|dot| dot.to_bits()).collect::<Vec<_>>();

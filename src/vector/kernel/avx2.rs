@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use super::{Kernel, LANES, padded};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "avx2", supported: || is_x86_feature_detected!("avx2"), dot_i8, dot_f32 };
+    Kernel { name: "avx2", supported: || is_x86_feature_detected!("avx2"), dot_i8, gather_i8, dot_f32 };
 
 /// Bytes of a step.
 const BYTES: usize = 16;
@@ -27,6 +27,13 @@ fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
             sum = _mm256_add_epi32(sum, _mm256_madd_epi16(query_tail, widened(&padded(row_tail))));
         }
         *out = sum_i32(sum);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn gather_i8(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+    for (row, out) in rows.iter().zip(out) {
+        dot_i8(query, row, std::slice::from_mut(out));
     }
 }
 

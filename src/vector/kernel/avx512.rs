@@ -18,29 +18,73 @@ pub(super) static KERNEL: Kernel = Kernel {
             && is_x86_feature_detected!("avx512vnni")
     },
     dot_i8,
+    gather_i8,
     dot_f32,
 };
 
 /// Bytes of a step.
 const BYTES: usize = 64;
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
 
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
-    let highest_bits = _mm512_set1_epi8(i8::MIN);
-    let added: i32 = query.iter().map(|&q| 128 * i32::from(q)).sum();
-    let (query_groups, query_tail) = query.as_chunks::<BYTES>();
-    let query_tail = bytes(&padded(query_tail));
-    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+    let query = Query::new(query);
+    for (row, out) in rows.chunks_exact(query.dim).zip(out) {
+        *out = query.dot(row);
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn gather_i8(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+    let query = Query::new(query);
+    rows.iter().for_each(|row| prefetch(row));
+    for (row, out) in rows.iter().zip(out) {
+        *out = query.dot(row);
+    }
+}
+
+/// A hint for any processor of the architecture.
+#[inline]
+pub(super) fn prefetch<T>(list: &[T]) {
+    for line in list.chunks((LINE / size_of::<T>()).max(1)) {
+        // SAFETY: a prefetch reads nothing that the program can see, and every x86-64 has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+}
+
+/// A query code, with what is the same for every row.
+struct Query<'q> {
+    dim: usize,
+    groups: &'q [[i8; BYTES]],
+    tail: __m512i,
+    /// What the flip of the highest bits adds.
+    added: i32,
+}
+
+impl<'q> Query<'q> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vnni")]
+    fn new(query: &'q [i8]) -> Self {
+        let (groups, tail) = query.as_chunks::<BYTES>();
+        let added = query.iter().map(|&q| 128 * i32::from(q)).sum();
+        Query { dim: query.len(), groups, tail: bytes(&padded(tail)), added }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vnni")]
+    fn dot(&self, row: &[i8]) -> i32 {
+        let highest_bits = _mm512_set1_epi8(i8::MIN);
         let (row_groups, row_tail) = row.as_chunks::<BYTES>();
         let mut sum = _mm512_setzero_si512();
-        for (q, r) in query_groups.iter().zip(row_groups) {
+        for (q, r) in self.groups.iter().zip(row_groups) {
             sum = _mm512_dpbusd_epi32(sum, _mm512_xor_si512(bytes(r), highest_bits), bytes(q));
         }
         if !row_tail.is_empty() {
             let row_tail = _mm512_xor_si512(bytes(&padded(row_tail)), highest_bits);
-            sum = _mm512_dpbusd_epi32(sum, row_tail, query_tail);
+            sum = _mm512_dpbusd_epi32(sum, row_tail, self.tail);
         }
-        *out = _mm512_reduce_add_epi32(sum) - added;
+        _mm512_reduce_add_epi32(sum) - self.added
     }
 }
 

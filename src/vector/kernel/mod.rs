@@ -35,6 +35,8 @@ pub(super) struct Kernel {
     supported: fn() -> bool,
     /// Writes the dot product of the query with each row; safe to call where `supported` says yes.
     dot_i8: unsafe fn(query: &[i8], rows: &[i8], out: &mut [i32]),
+    /// The same with rows that lie apart; see `dot_i8`.
+    gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
     /// See `dot_i8`.
     dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
 }
@@ -48,6 +50,14 @@ impl Kernel {
         check_shape(query.len(), rows.len(), out.len());
         // SAFETY: `available` has asked the processor whether it has the instructions.
         unsafe { (self.dot_i8)(query, rows, out) }
+    }
+
+    pub(super) fn dot_i8_gather(&self, query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+        assert!((1..=DIM_MAX).contains(&query.len()), "a query has 1 to {DIM_MAX} dimensions");
+        assert_eq!(rows.len(), out.len(), "each row has a result");
+        assert!(rows.iter().all(|row| row.len() == query.len()), "rows have the dimensions of the query");
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.gather_i8)(query, rows, out) }
     }
 
     pub(super) fn dot_f32_many(&self, query: &[f32], rows: &[f32], out: &mut [f32]) {
@@ -106,6 +116,20 @@ pub fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
 /// Dot product of a query code with each of the contiguous codes `rows`, into `out`.
 pub fn dot_i8_many(query: &[i8], rows: &[i8], out: &mut [i32]) {
     fastest().dot_i8_many(query, rows, out);
+}
+
+/// Dot product of a query code with each of `rows`, wherever they lie, into `out`.
+pub fn dot_i8_gather(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+    fastest().dot_i8_gather(query, rows, out);
+}
+
+/// Asks the processor to have a list in its cache soon, where it can be asked.
+#[inline]
+pub fn prefetch<T>(list: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    avx512::prefetch(list);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = list;
 }
 
 /// Dot product of two vectors, with the same bits on every machine.

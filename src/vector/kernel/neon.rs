@@ -8,12 +8,13 @@ use std::arch::{asm, is_aarch64_feature_detected};
 use super::{Kernel, LANES, padded};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "neon", supported: || is_aarch64_feature_detected!("neon"), dot_i8, dot_f32 };
+    Kernel { name: "neon", supported: || is_aarch64_feature_detected!("neon"), dot_i8, gather_i8, dot_f32 };
 
 pub(super) static KERNEL_DOTPROD: Kernel = Kernel {
     name: "neon-dotprod",
     supported: || is_aarch64_feature_detected!("neon") && is_aarch64_feature_detected!("dotprod"),
     dot_i8: dot_i8_dotprod,
+    gather_i8: gather_i8_dotprod,
     dot_f32,
 };
 
@@ -51,6 +52,20 @@ fn dot_i8_dotprod(query: &[i8], rows: &[i8], out: &mut [i32]) {
             sum = add_products_dotprod(sum, query_tail, bytes(&padded(row_tail)));
         }
         *out = vaddvq_s32(sum);
+    }
+}
+
+#[target_feature(enable = "neon")]
+fn gather_i8(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+    for (row, out) in rows.iter().zip(out) {
+        dot_i8(query, row, std::slice::from_mut(out));
+    }
+}
+
+#[target_feature(enable = "neon,dotprod")]
+fn gather_i8_dotprod(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+    for (row, out) in rows.iter().zip(out) {
+        dot_i8_dotprod(query, row, std::slice::from_mut(out));
     }
 }
 

@@ -4,11 +4,17 @@
 
 use super::{Kernel, LANES, padded};
 
-pub(super) static KERNEL: Kernel = Kernel { name: "scalar", supported: || true, dot_i8, dot_f32 };
+pub(super) static KERNEL: Kernel = Kernel { name: "scalar", supported: || true, dot_i8, gather_i8, dot_f32 };
 
 fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
     for (row, out) in rows.chunks_exact(query.len()).zip(out) {
         *out = query.iter().zip(row).map(|(&q, &r)| i32::from(q) * i32::from(r)).sum();
+    }
+}
+
+fn gather_i8(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+    for (row, out) in rows.iter().zip(out) {
+        dot_i8(query, row, std::slice::from_mut(out));
     }
 }
 

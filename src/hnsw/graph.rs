@@ -1,0 +1,244 @@
+//! The adjacency of all nodes, in chunks that are shared between states and copied when they change.
+
+use std::sync::Arc;
+
+use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0};
+
+/// Nodes of a chunk: what one change copies.
+const CHUNK: usize = 64;
+/// The level of a slot that is not in the graph.
+const ABSENT: u8 = u8::MAX;
+/// Stands behind the last link of a list that is not full: no slot has this number.
+const END: u32 = u32::MAX;
+
+const _: () = assert!(GRAPH_LEVEL_MAX < ABSENT as usize);
+
+/// The adjacency of neighbouring slots.
+#[derive(Clone)]
+struct Chunk {
+    levels: [u8; CHUNK],
+    /// A walk finds list and length in the same two lines of the cache.
+    bottom: [[u32; GRAPH_M0]; CHUNK],
+    /// The links of the levels from 1 on, by position; few nodes have any.
+    upper: Vec<(u8, Vec<Vec<u32>>)>,
+}
+
+impl Chunk {
+    const EMPTY: Chunk =
+        Chunk { levels: [ABSENT; CHUNK], bottom: [[END; GRAPH_M0]; CHUNK], upper: Vec::new() };
+
+    fn bottom(&self, at: usize) -> &[u32] {
+        let Some(links) = self.bottom.get(at) else { return &[] };
+        let degree = GRAPH_M0 - links.iter().map(|link| usize::from(*link == END)).sum::<usize>();
+        links.get(..degree).unwrap_or_default()
+    }
+
+    fn upper(&self, at: usize) -> &[Vec<u32>] {
+        let found = self.upper.iter().find(|(node, _)| usize::from(*node) == at);
+        found.map(|(_, levels)| levels.as_slice()).unwrap_or_default()
+    }
+
+    fn set_node(&mut self, at: usize, level: u8) {
+        put(&mut self.levels, at, level);
+        put(&mut self.bottom, at, [END; GRAPH_M0]);
+        self.upper.retain(|(node, _)| usize::from(*node) != at);
+        if level != ABSENT && level > 0 {
+            self.upper.push((at as u8, vec![Vec::new(); usize::from(level)]));
+        }
+    }
+
+    fn set_links(&mut self, at: usize, level: usize, links: &[u32]) {
+        match level.checked_sub(1) {
+            None => {
+                if let Some(place) = self.bottom.get_mut(at) {
+                    *place = [END; GRAPH_M0];
+                    place.iter_mut().zip(links).for_each(|(to, from)| *to = *from);
+                }
+            }
+            Some(above) => {
+                let node = self.upper.iter_mut().find(|(node, _)| usize::from(*node) == at);
+                if let Some(place) = node.and_then(|(_, levels)| levels.get_mut(above)) {
+                    *place = links.to_vec();
+                }
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let lists = |levels: &Vec<Vec<u32>>| {
+            levels.capacity() * size_of::<Vec<u32>>()
+                + levels.iter().map(|links| links.capacity() * size_of::<u32>()).sum::<usize>()
+        };
+        let upper = self.upper.iter().map(|(_, levels)| lists(levels)).sum::<usize>();
+        size_of::<Chunk>() + self.upper.capacity() * size_of::<(u8, Vec<Vec<u32>>)>() + upper
+    }
+}
+
+fn put<T>(list: &mut [T], at: usize, value: T) {
+    if let Some(place) = list.get_mut(at) {
+        *place = value;
+    }
+}
+
+/// A node as it is stored: its links by level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node<'g> {
+    /// Links of the bottom level, at most [`GRAPH_M0`].
+    pub bottom: &'g [u32],
+    /// Links of the levels from 1 on, at most [`GRAPH_M`] each.
+    pub upper: &'g [Vec<u32>],
+}
+
+/// Who is linked to whom. A clone shares all chunks until one of the two changes.
+#[derive(Clone, Default)]
+pub struct Graph {
+    chunks: Vec<Arc<Chunk>>,
+    entry: Option<u32>,
+    len: usize,
+}
+
+impl std::fmt::Debug for Graph {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Graph").field("len", &self.len).field("entry", &self.entry).finish_non_exhaustive()
+    }
+}
+
+/// Chunk and position of a slot.
+#[inline]
+fn place(slot: u32) -> (usize, usize) {
+    (slot as usize / CHUNK, slot as usize % CHUNK)
+}
+
+impl Graph {
+    /// A graph without a node.
+    pub fn new() -> Self {
+        Graph::default()
+    }
+
+    /// Nodes, those that are not alive as well.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no node.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Where every walk begins: a node of the highest level. None in an empty graph.
+    pub fn entry(&self) -> Option<u32> {
+        self.entry
+    }
+
+    /// Slots below this number may be nodes, others are not.
+    pub fn slots(&self) -> u32 {
+        (self.chunks.len() * CHUNK) as u32
+    }
+
+    /// Bytes in memory; chunks that are shared with another state count for both.
+    pub fn bytes(&self) -> usize {
+        let chunks = self.chunks.iter().map(|chunk| chunk.bytes() + 2 * size_of::<usize>()).sum::<usize>();
+        size_of::<Graph>() + self.chunks.capacity() * size_of::<Arc<Chunk>>() + chunks
+    }
+
+    /// Level of a node; none when the slot is not one.
+    #[inline]
+    pub fn level(&self, slot: u32) -> Option<u8> {
+        let (chunk, at) = place(slot);
+        self.chunks.get(chunk)?.levels.get(at).copied().filter(|level| *level != ABSENT)
+    }
+
+    /// Whether a slot is a node.
+    #[inline]
+    pub fn contains(&self, slot: u32) -> bool {
+        self.level(slot).is_some()
+    }
+
+    /// The links of a slot on a level; none where it has no such level.
+    #[inline]
+    pub fn links(&self, slot: u32, level: usize) -> &[u32] {
+        let (chunk, at) = place(slot);
+        let Some(chunk) = self.chunks.get(chunk) else { return &[] };
+        match level.checked_sub(1) {
+            None => chunk.bottom(at),
+            Some(above) => chunk.upper(at).get(above).map(Vec::as_slice).unwrap_or_default(),
+        }
+    }
+
+    /// The whole list of a node on the bottom level, to be fetched ahead of [`Graph::links`].
+    #[inline]
+    pub(super) fn list(&self, slot: u32) -> &[u32] {
+        let (chunk, at) = place(slot);
+        self.chunks.get(chunk).and_then(|chunk| chunk.bottom.get(at)).map_or(&[], |list| list.as_slice())
+    }
+
+    /// A node with all its links.
+    pub fn node(&self, slot: u32) -> Option<Node<'_>> {
+        let (chunk, at) = place(slot);
+        let chunk = self.chunks.get(chunk)?;
+        chunk.levels.get(at).filter(|level| **level != ABSENT)?;
+        Some(Node { bottom: chunk.bottom(at), upper: chunk.upper(at) })
+    }
+
+    /// Every node, by slot.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> {
+        (0_u32..).step_by(CHUNK).zip(&self.chunks).flat_map(|(first, chunk)| {
+            let present = (first..).zip(&chunk.levels).filter(|(_, level)| **level != ABSENT);
+            present.map(|(slot, _)| slot)
+        })
+    }
+
+    /// Takes the place of a node, or makes one, with links that were stored.
+    ///
+    /// # Panics
+    /// For more links or levels than a node may have.
+    pub fn set_node(&mut self, slot: u32, bottom: &[u32], upper: &[Vec<u32>]) {
+        assert!(upper.len() <= GRAPH_LEVEL_MAX, "a node has at most {GRAPH_LEVEL_MAX} levels");
+        self.add_node(slot, upper.len() as u8);
+        self.set_links(slot, 0, bottom);
+        for (level, links) in (1..).zip(upper) {
+            self.set_links(slot, level, links);
+        }
+    }
+
+    /// Says where walks begin. It has to be a node of the highest level, or none in an empty graph.
+    pub fn set_entry(&mut self, entry: Option<u32>) {
+        self.entry = entry;
+    }
+
+    /// A node without links, in place of whatever stood there.
+    pub(super) fn add_node(&mut self, slot: u32, level: u8) {
+        let (chunk, at) = place(slot);
+        while self.chunks.len() <= chunk {
+            self.chunks.push(Arc::new(Chunk::EMPTY));
+        }
+        self.len += usize::from(!self.contains(slot));
+        self.chunk_mut(chunk).set_node(at, level);
+    }
+
+    pub(super) fn take_node(&mut self, slot: u32) {
+        let (chunk, at) = place(slot);
+        if self.contains(slot) {
+            self.len -= 1;
+            self.chunk_mut(chunk).set_node(at, ABSENT);
+        }
+    }
+
+    /// # Panics
+    /// For more links than the level allows.
+    pub(super) fn set_links(&mut self, slot: u32, level: usize, links: &[u32]) {
+        assert!(links.len() <= degree_max(level), "a node has at most {} links", degree_max(level));
+        let (chunk, at) = place(slot);
+        self.chunk_mut(chunk).set_links(at, level, links);
+    }
+
+    #[expect(clippy::expect_used, reason = "a node of the graph has a chunk")]
+    fn chunk_mut(&mut self, chunk: usize) -> &mut Chunk {
+        Arc::make_mut(self.chunks.get_mut(chunk).expect("a chunk of the graph"))
+    }
+}
+
+/// Most links of a node on a level.
+pub(super) const fn degree_max(level: usize) -> usize {
+    if level == 0 { GRAPH_M0 } else { GRAPH_M }
+}

@@ -1,0 +1,55 @@
+//! Who are the near neighbours, without looking at all?
+//!
+//! A hierarchical navigable small world (Malkov and Yashunin, *Efficient and robust approximate nearest neighbor
+//! search using Hierarchical Navigable Small World graphs*, 2016) over int8 codes: [`Graph`] holds who is linked to
+//! whom, [`Points`] the codes, and every function takes both. It inserts in batches ([`Graph::insert_batch`]) and
+//! forgets for good: nodes that are gone are walked through until [`Graph::repair_batch`] has given their
+//! neighbours other links, then [`Graph::remove`] takes them out, and [`Graph::reconnect`] closes what is left.
+//!
+//! Invariants:
+//! - a node has at most [`GRAPH_M0`](crate::limits::GRAPH_M0) links on the bottom level and
+//!   [`GRAPH_M`](crate::limits::GRAPH_M) on each other one, all to nodes of the graph on that level, none to itself,
+//!   none twice;
+//! - the level of a node is a function of its id ([`level_of`]);
+//! - the result of every function is decided by its arguments: not by the number of threads, not by time or chance;
+//! - a node that is not alive is never among the results of a search, and is given no new link.
+//!
+//! It never knows a disk, a clock, a memory or an instant: slots are numbers, and who is alive the caller says.
+
+mod crew;
+mod graph;
+mod insert;
+mod near;
+mod reach;
+mod repair;
+mod search;
+mod select;
+
+#[cfg(test)]
+mod tests;
+
+pub use crew::Crew;
+pub use graph::{Graph, Node};
+pub use near::{Near, Points, Probe};
+pub use search::{Scratch, Verdict};
+
+use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M};
+
+/// Level of the node of an id: at least *l* with probability `GRAPH_M`⁻ˡ, at most [`GRAPH_LEVEL_MAX`].
+///
+/// Both halves of the id are mixed by the finalizer of SplitMix64 (Steele, Lea and Flood, *Fast splittable
+/// pseudorandom number generators*, 2014), so that ids of one millisecond have levels of their own.
+pub fn level_of(id: &[u8; 16]) -> u8 {
+    const BITS_PER_LEVEL: u32 = GRAPH_M.ilog2();
+    const _: () = assert!(GRAPH_M.is_power_of_two() && GRAPH_LEVEL_MAX as u32 * BITS_PER_LEVEL < u64::BITS);
+    let both = u128::from_be_bytes(*id);
+    let mixed = mix(mix((both >> 64) as u64) ^ both as u64);
+    (mixed.leading_zeros() / BITS_PER_LEVEL).min(GRAPH_LEVEL_MAX as u32) as u8
+}
+
+fn mix(bits: u64) -> u64 {
+    let bits = bits.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
+}

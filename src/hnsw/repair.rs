@@ -1,0 +1,153 @@
+//! Forgetting: the neighbours of nodes that are gone get other links, then the nodes are taken out.
+//!
+//! A node that lost links chooses among its other neighbours and those of the nodes that are gone, by the rule of
+//! selection, and is filled up to the degree that it had: without that the degree of a graph sinks with every round of
+//! deletions, and recall with it. One that is left with few neighbours looks for new ones in the whole graph.
+
+use super::crew::Crew;
+use super::graph::{Graph, degree_max};
+use super::insert::Reverse;
+use super::near::{Near, Points, score_each};
+use super::search::Scratch;
+use super::select::select;
+use crate::limits::{GRAPH_EF_CONSTRUCTION, GRAPH_M};
+
+/// Nodes that are looked at to replace the lost links of one.
+const CANDIDATES_MAX: usize = 256;
+
+impl Graph {
+    /// The nodes that are alive and have a link to one that is not, ascending.
+    pub fn torn(&self, alive: impl Fn(u32) -> bool) -> Vec<u32> {
+        let is_torn = |slot: &u32| {
+            let levels = 0..=self.level(*slot).map_or(0, usize::from);
+            levels.into_iter().any(|level| self.links(*slot, level).iter().any(|link| !alive(*link)))
+        };
+        self.nodes().filter(|slot| alive(*slot)).filter(is_torn).collect()
+    }
+
+    /// Gives nodes other links in place of those to nodes that are not alive, in one step. Gives the slots of all
+    /// nodes whose links changed, ascending.
+    pub fn repair_batch<P: Points + ?Sized>(
+        &mut self,
+        points: &P,
+        batch: &[u32],
+        alive: impl Fn(u32) -> bool + Sync,
+        crew: &mut Crew,
+    ) -> Vec<u32> {
+        let graph = &*self;
+        let lists = crew.map(batch.len(), |at, scratch| {
+            batch.get(at).map(|&slot| graph.mended(points, slot, &alive, scratch)).unwrap_or_default()
+        });
+        let mut changed = Vec::new();
+        let mut reverse = Vec::new();
+        for (&slot, lists) in batch.iter().zip(lists) {
+            for (level, links) in lists {
+                let before = self.links(slot, usize::from(level));
+                let new = links.iter().filter(|link| !before.contains(link));
+                reverse.extend(new.map(|&target| Reverse { target, level, source: slot }));
+                self.set_links(slot, usize::from(level), &links);
+                changed.push(slot);
+            }
+        }
+        changed.extend(self.link_back(points, reverse, true, crew));
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+
+    /// The new links of a node on the levels where it lost some.
+    fn mended<P: Points + ?Sized>(
+        &self,
+        points: &P,
+        slot: u32,
+        alive: &(impl Fn(u32) -> bool + Sync),
+        scratch: &mut Scratch,
+    ) -> Vec<(u8, Vec<u32>)> {
+        let mut lists = Vec::new();
+        for level in 0..=self.level(slot).unwrap_or(0) {
+            let before = self.links(slot, usize::from(level));
+            if before.iter().all(|link| alive(*link)) {
+                continue;
+            }
+            let most = degree_max(usize::from(level));
+            let candidates = self.heirs(points, slot, usize::from(level), alive);
+            let mut links = select(points, slot, &candidates, most, before.len());
+            let diverse = select(points, slot, &candidates, most, 0).len();
+            if diverse < GRAPH_M / 2 {
+                let mut candidates = candidates;
+                candidates.extend(self.found_anew(points, slot, usize::from(level), alive, scratch));
+                candidates.sort_unstable_by(|a, b| b.cmp(a));
+                candidates.dedup();
+                links = select(points, slot, &candidates, most, before.len());
+            }
+            lists.push((level, links));
+        }
+        lists
+    }
+
+    /// The living neighbours of a node and those of its dead ones, nearest first.
+    fn heirs<P: Points + ?Sized>(
+        &self,
+        points: &P,
+        slot: u32,
+        level: usize,
+        alive: &(impl Fn(u32) -> bool + Sync),
+    ) -> Vec<Near> {
+        let (mut living, mut dead): (Vec<u32>, Vec<u32>) =
+            self.links(slot, level).iter().partition(|link| alive(**link));
+        let mut at = 0;
+        while let Some(&gone) = dead.get(at) {
+            at += 1;
+            for &link in self.links(gone, level) {
+                if alive(link) {
+                    living.push(link);
+                } else if dead.len() < CANDIDATES_MAX && !dead.contains(&link) {
+                    dead.push(link);
+                }
+            }
+            if living.len() >= CANDIDATES_MAX {
+                break;
+            }
+        }
+        living.sort_unstable();
+        living.dedup();
+        living.retain(|link| *link != slot);
+        let mut candidates = Vec::with_capacity(living.len());
+        score_each(points, points.probe(slot), &living, |near| candidates.push(near));
+        candidates.sort_unstable_by(|a, b| b.cmp(a));
+        candidates
+    }
+
+    /// The nearest nodes of the whole graph.
+    pub(super) fn found_anew<P: Points + ?Sized>(
+        &self,
+        points: &P,
+        slot: u32,
+        level: usize,
+        alive: &(impl Fn(u32) -> bool + Sync),
+        scratch: &mut Scratch,
+    ) -> Vec<Near> {
+        let probe = points.probe(slot);
+        let Some(start) = self.start(points, probe) else { return Vec::new() };
+        let start = self.descend(points, probe, start, level, scratch);
+        let bounds = (GRAPH_EF_CONSTRUCTION, level);
+        let accept = |found: u32| (found != slot && alive(found)).into();
+        self.search_level(points, probe, &[start], bounds, scratch, accept);
+        scratch.found().to_vec()
+    }
+
+    /// Takes nodes out of the graph. No node may have a link to them any more.
+    pub fn remove(&mut self, slots: &[u32]) {
+        for &slot in slots {
+            self.take_node(slot);
+        }
+        if self.entry().is_some_and(|entry| !self.contains(entry)) {
+            self.set_entry(self.highest());
+        }
+    }
+
+    /// The node of the highest level with the lowest slot.
+    fn highest(&self) -> Option<u32> {
+        self.nodes().max_by_key(|slot| (self.level(*slot), std::cmp::Reverse(*slot)))
+    }
+}

@@ -1,0 +1,212 @@
+//! The walk: from the entry down the levels, then outwards on one of them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::graph::Graph;
+use super::near::{Near, Points, Probe, score_each};
+use crate::limits::GRAPH_M0;
+use crate::vector::prefetch;
+
+/// What becomes of a node that a walk has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may be among the results.
+    Take,
+    /// It may not, and is walked through.
+    Pass,
+    /// The walk ends here: whoever asked has to do without it.
+    Stop,
+}
+
+impl From<bool> for Verdict {
+    fn from(takes: bool) -> Self {
+        if takes { Verdict::Take } else { Verdict::Pass }
+    }
+}
+
+/// Memory that walks use again.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    visited: Visited,
+    /// Nodes whose links are still to be looked at.
+    open: BinaryHeap<Near>,
+    /// The nearest that were accepted; the farthest of them is on top.
+    found: BinaryHeap<Reverse<Near>>,
+    /// What a walk found, nearest first.
+    sorted: Vec<Near>,
+    /// Nodes scored in the last walk.
+    scored: usize,
+    /// A node that the next walk does not see.
+    without: Option<u32>,
+}
+
+impl Scratch {
+    /// What the last walk found, nearest first.
+    pub fn found(&self) -> &[Near] {
+        &self.sorted
+    }
+
+    /// How many nodes the last walk scored.
+    pub fn scored(&self) -> usize {
+        self.scored
+    }
+}
+
+/// Slots that a walk has met, one bit each.
+#[derive(Debug, Default)]
+struct Visited(Vec<u64>);
+
+impl Visited {
+    fn begin(&mut self, slots: u32) {
+        self.0.clear();
+        self.0.resize((slots as usize).div_ceil(64), 0);
+    }
+
+    /// Whether the slot is met for the first time. No branch: whether a neighbour was met is anybody's guess.
+    #[inline]
+    fn meet(&mut self, slot: u32) -> bool {
+        let Some(word) = self.0.get_mut(slot as usize / 64) else { return false };
+        let is_new = *word >> (slot % 64) & 1 == 0;
+        *word |= 1 << (slot % 64);
+        is_new
+    }
+}
+
+impl Graph {
+    /// Looks for the `ef` nearest nodes that `accept` takes; they stand in [`Scratch::found`]. `accept` is asked once
+    /// for a node, and only for one that would get in.
+    pub fn search<P: Points + ?Sized>(
+        &self,
+        points: &P,
+        probe: Probe<'_>,
+        ef: usize,
+        scratch: &mut Scratch,
+        accept: impl FnMut(u32) -> Verdict,
+    ) {
+        scratch.sorted.clear();
+        scratch.scored = 0;
+        let Some(start) = self.start(points, probe) else { return };
+        let start = self.descend(points, probe, start, 0, scratch);
+        self.search_level(points, probe, &[start], (ef, 0), scratch, accept);
+    }
+
+    /// As [`Graph::search`] for the code of a node, as if that node were not there. It must not be the entry.
+    pub fn search_without<P: Points + ?Sized>(
+        &self,
+        points: &P,
+        slot: u32,
+        ef: usize,
+        scratch: &mut Scratch,
+        accept: impl FnMut(u32) -> Verdict,
+    ) {
+        scratch.without = Some(slot);
+        self.search(points, points.probe(slot), ef, scratch, accept);
+        scratch.without = None;
+    }
+
+    /// The entry with its score.
+    pub(super) fn start<P: Points + ?Sized>(&self, points: &P, probe: Probe<'_>) -> Option<Near> {
+        let mut start = None;
+        score_each(points, probe, &[self.entry()?], |near| start = Some(near));
+        start
+    }
+
+    /// Goes from `start` to the nearest node of each level above `bottom`, from the highest on.
+    pub(super) fn descend<P: Points + ?Sized>(
+        &self,
+        points: &P,
+        probe: Probe<'_>,
+        start: Near,
+        bottom: usize,
+        scratch: &mut Scratch,
+    ) -> Near {
+        let top = self.entry().and_then(|entry| self.level(entry)).map_or(0, usize::from);
+        let mut best = start;
+        for level in (bottom + 1..=top).rev() {
+            loop {
+                let before = best;
+                let links = self.links(before.slot(), level);
+                scratch.scored += links.len();
+                score_each(points, probe, links, |near| best = best.max(near));
+                if best == before {
+                    break;
+                }
+            }
+        }
+        best
+    }
+
+    /// The `ef` nearest on one level, beginning at `starts`; they stand in [`Scratch::found`].
+    pub(super) fn search_level<P: Points + ?Sized>(
+        &self,
+        points: &P,
+        probe: Probe<'_>,
+        starts: &[Near],
+        (ef, level): (usize, usize),
+        scratch: &mut Scratch,
+        mut accept: impl FnMut(u32) -> Verdict,
+    ) {
+        let Scratch { visited, open, found, sorted, scored, without } = scratch;
+        visited.begin(self.slots());
+        open.clear();
+        found.clear();
+        let mut goes_on = true;
+        if let Some(without) = *without {
+            visited.meet(without);
+        }
+        for &start in starts {
+            if visited.meet(start.slot()) {
+                open.push(start);
+                goes_on &= judge(accept(start.slot()), found, start, ef);
+            }
+        }
+        let mut fresh = [0_u32; GRAPH_M0];
+        while let Some(nearest) = open.pop().filter(|_| goes_on) {
+            if level == 0
+                && let Some(next) = open.peek()
+            {
+                prefetch(self.list(next.slot()));
+            }
+            let full = found.len() >= ef;
+            if full && found.peek().is_some_and(|Reverse(farthest)| nearest < *farthest) {
+                break;
+            }
+            let mut count = 0;
+            for &slot in self.links(nearest.slot(), level) {
+                if let Some(place) = fresh.get_mut(count) {
+                    *place = slot;
+                }
+                count += usize::from(visited.meet(slot));
+            }
+            let (fresh, _) = fresh.split_at(count);
+            *scored += count;
+            score_each(points, probe, fresh, |near| {
+                let full = found.len() >= ef;
+                if !full || found.peek().is_some_and(|Reverse(farthest)| *farthest < near) {
+                    open.push(near);
+                    goes_on &= judge(accept(near.slot()), found, near, ef);
+                }
+            });
+        }
+        sorted.clear();
+        sorted.extend(found.drain().map(|Reverse(near)| near));
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+/// Keeps a node that was taken among the `ef` nearest, and says whether the walk goes on.
+#[inline]
+fn judge(verdict: Verdict, found: &mut BinaryHeap<Reverse<Near>>, near: Near, ef: usize) -> bool {
+    match verdict {
+        Verdict::Take if found.len() < ef => found.push(Reverse(near)),
+        Verdict::Take => {
+            if let Some(mut farthest) = found.peek_mut() {
+                *farthest = Reverse(near);
+            }
+        }
+        Verdict::Pass => {}
+        Verdict::Stop => return false,
+    }
+    true
+}
