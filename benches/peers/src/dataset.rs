@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use oubliette::exchange::NpyReader;
 use oubliette::faults::vector::{TopK, UnitVector, dot_f32, dot_f32_many};
@@ -16,7 +17,7 @@ const TIE: f32 = 1e-6;
 pub struct Dataset {
     pub name: &'static str,
     /// One row after the other.
-    pub rows: Vec<f32>,
+    pub rows: Arc<[f32]>,
     pub queries: Vec<Vec<f32>>,
     /// For each query the score of the last of its `K` nearest rows.
     worst: Vec<f32>,
@@ -27,7 +28,7 @@ impl Dataset {
         let queries = vectors.split_off(vectors.len().saturating_sub(queries));
         vectors.truncate(rows);
         assert!(vectors.len() > K && !queries.is_empty(), "{name}: too few vectors");
-        let rows = vectors.concat();
+        let rows: Arc<[f32]> = vectors.concat().into();
         let worst = queries.iter().map(|query| nearest(&rows, query).last().unwrap().1).collect();
         Dataset { name, rows, queries, worst }
     }

@@ -60,11 +60,6 @@ impl Ours {
     }
 }
 
-/// Builds the graph alone, on one thread and without a disk; none when this version has no graph.
-pub fn graph(_data: &Dataset) -> Option<Duration> {
-    None
-}
-
 fn file(folder: &Path) -> PathBuf {
     folder.join("ours.oub")
 }

@@ -1,12 +1,14 @@
 //! What is compared: each library behind the same few calls, each as its own documentation says to use it.
 
 mod flat;
+mod graph;
 mod hnsw;
 mod sqlite;
 mod usearch;
 
 pub use self::usearch::{Codes, Usearch};
 pub use flat::Flat;
+pub use graph::OwnGraph;
 pub use hnsw::HnswRs;
 pub use sqlite::Sqlite;
 

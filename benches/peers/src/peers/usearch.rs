@@ -4,6 +4,8 @@
 //! that are a little longer draw edges and answers to them. So each kind of scalar has the metric with which it was
 //! found to search fastest at equal recall; i8 has two, since the inner product builds faster.
 
+use std::sync::Arc;
+
 use usearch::ffi::Matches;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
@@ -94,7 +96,7 @@ impl Peer for Usearch {
 pub struct Codes {
     index: Index,
     scale: f32,
-    rows: Vec<f32>,
+    rows: Arc<[f32]>,
     found: Vec<u32>,
 }
 
@@ -104,7 +106,7 @@ impl Codes {
         Codes {
             index: index(ScalarKind::I8, MetricKind::L2sq, data.len()),
             scale: 127.0 / largest,
-            rows: Vec::new(),
+            rows: data.rows.clone(),
             found: Vec::new(),
         }
     }
@@ -121,7 +123,6 @@ impl Peer for Codes {
 
     fn insert(&mut self, data: &Dataset, from: usize, to: usize) {
         for at in from..to {
-            self.rows.extend(data.row(at));
             self.index.add(at as u64, &self.code(data.row(at))).unwrap();
         }
     }
