@@ -1,7 +1,7 @@
 //! Bits that flip, pages that are zeroed, files that are cut: a reader gets the truth or a typed error.
 //!
 //! Never other data: every text and vector that a damaged file gives is compared with what was written. Never a panic.
-//! `OUBLIETTE_ROT=n` damages n copies.
+//! `OUBLIETTE_ROT=n` damages n copies. Rows of an index that are damaged or gone can be drawn again.
 
 #![cfg(feature = "faults")]
 #![allow(
@@ -20,10 +20,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use disk::{Chance, Image, SimDisk};
+use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    CheckOptions, Database, Draft, Error, ErrorKind, Got, MemoryId, Namespace, PageRequest, Query, Result,
-    Scope,
+    CheckOptions, Database, Draft, Effort, Error, ErrorKind, Got, Hit, MaintainOptions, MemoryId, Namespace,
+    PageRequest, Pass, Query, Result, Scope,
 };
+use redb::ReadableTable;
 
 const FILE: &str = "/db/memory.oub";
 const ROWS: usize = 400;
@@ -178,4 +180,195 @@ fn damage_is_an_error_and_never_other_data() {
         tally.refused + tally.errors + tally.findings > mutations / 3,
         "the damage does not reach: {tally:?}"
     );
+}
+
+/// A partition with a graph in a file of its own.
+struct Linked {
+    folder: tempfile::TempDir,
+    /// The best of each question, before anything was damaged.
+    best: Vec<Vec<Hit>>,
+}
+
+/// Rows of a table of the file.
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn asked(at: usize) -> Query {
+    Query::vector(vector(1_000 + at)).k(10)
+}
+
+impl Linked {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut linked = Linked { folder, best: Vec::new() };
+        let (db, ns) = (linked.open(), Namespace::default());
+        let drafts =
+            (0..ROWS).map(|at| Draft::new(format!("row {at}")).key(format!("k{at}")).vector(spread(at)));
+        db.add_all(&ns, drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
+        db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        // Some are gone and still nodes.
+        db.forget(&ns, oubliette::Forget::names((0..ROWS).step_by(9).map(|at| format!("k{at}")))).unwrap();
+        let vectors = db.stats(None).unwrap().vectors;
+        assert_eq!((vectors.regime, vectors.dead), ("graph", ROWS.div_ceil(9) as u64));
+        linked.best = linked.answers(&db, Effort::Exact);
+        db.close().unwrap();
+        linked
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("memory.oub")
+    }
+
+    fn open(&self) -> Database {
+        let policy = "[index]\nexact_max = 50\nexact_min = 20\ntail_min = 1_000";
+        let builder = Database::builder().secret([3; 32]).cache_bytes(4 << 20);
+        builder.policy(Policy::parse(policy, Syntax::Toml).unwrap()).open(self.path()).unwrap()
+    }
+
+    fn answers(&self, db: &Database, effort: Effort) -> Vec<Vec<Hit>> {
+        let hits = |at| db.search(&Namespace::default(), &asked(at).effort(effort)).unwrap().hits;
+        (0..20).map(hits).collect()
+    }
+
+    /// Changes the rows of a table behind the back of everything.
+    fn change(&self, table: &str, change: impl FnOnce(&mut Rows)) {
+        let db = redb::Database::open(self.path()).unwrap();
+        let tx = db.begin_write().unwrap();
+        {
+            let mut table = tx.open_table(redb::TableDefinition::<&[u8], &[u8]>::new(table)).unwrap();
+            let all = table.iter().unwrap().map(|row| row.unwrap());
+            let mut rows: Rows =
+                all.map(|(key, value)| (key.value().to_vec(), value.value().to_vec())).collect();
+            change(&mut rows);
+            table.retain(|_, _| false).unwrap();
+            for (key, value) in &rows {
+                table.insert(key.as_slice(), value.as_slice()).unwrap();
+            }
+        }
+        tx.commit().unwrap();
+    }
+
+    /// Everything is drawn from texts and vectors again, and is whole then.
+    fn heal(&self, db: &Database, what: &str) {
+        let live = (ROWS - ROWS.div_ceil(9)) as u64;
+        assert_eq!(db.reindex(None).unwrap(), live, "{what}");
+        let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+        assert!(report.ok, "{what}: healed, and still {:?}", report.findings);
+        let stats = db.stats(None).unwrap();
+        assert_eq!(stats.health.index_warnings, Vec::<String>::new(), "{what}");
+        assert_eq!((stats.vectors.in_graph, stats.vectors.dead), (live, 0), "{what}");
+        self.expect_answers(db, what);
+        assert_eq!(db.search(&Namespace::default(), &asked(0)).unwrap().plan.regime, "graph", "{what}");
+        let left = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        assert!(left.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{what}: {left:?}");
+    }
+
+    /// The nearest, by score: rows may have equal vectors.
+    fn expect_answers(&self, db: &Database, what: &str) {
+        assert!(self.answers(db, Effort::Exact) == self.best, "{what}: another exact answer");
+        let found = self.answers(db, Effort::Recall(0.999));
+        let pairs = found.iter().flatten().zip(self.best.iter().flatten());
+        let equal = pairs.filter(|(found, best)| found.score == best.score).count();
+        assert!(equal >= 198, "{what}: {equal} of 200");
+    }
+}
+
+/// No two rows have the same vector.
+fn spread(at: usize) -> Vec<f32> {
+    let mut chance = Chance::new(at as u64);
+    (0..DIM).map(|_| chance.below(1_000) as f32 - 500.0).collect()
+}
+
+/// Key and value of row `at`, counted from the first.
+fn nth(rows: &mut Rows, at: usize) -> (&Vec<u8>, &mut Vec<u8>) {
+    rows.iter_mut().nth(at).unwrap()
+}
+
+#[test]
+fn a_damaged_graph_is_not_walked_and_reindex_heals_it() {
+    type Damage = (&'static str, fn(&mut Rows));
+    let damages: [Damage; 8] = [
+        ("a bit of the first row", |rows| nth(rows, 0).1[9] ^= 4),
+        ("a bit of a later row", |rows| {
+            let value = nth(rows, 7).1;
+            let middle = value.len() / 2;
+            value[middle] ^= 1;
+        }),
+        ("the last bit of a row", |rows| *nth(rows, 3).1.last_mut().unwrap() ^= 128),
+        ("a row cut short", |rows| nth(rows, 5).1.truncate(20)),
+        ("an empty row", |rows| nth(rows, 5).1.clear()),
+        ("a row that is gone", |rows| {
+            rows.pop_first();
+        }),
+        ("all rows gone", Rows::clear),
+        ("two rows in each other's place", |rows| {
+            let (a, b) = (nth(rows, 1).1.clone(), nth(rows, 2).1.clone());
+            *nth(rows, 1).1 = b;
+            *nth(rows, 2).1 = a;
+        }),
+    ];
+    for (what, damage) in damages {
+        let linked = Linked::new();
+        linked.change("graph", damage);
+        let (db, ns) = (linked.open(), Namespace::default());
+        let found = db.search(&ns, &asked(0)).unwrap();
+        assert_eq!(found.plan.regime, "codes", "{what}: walked all the same");
+        assert!(linked.answers(&db, Effort::default()) == linked.best, "{what}: another answer");
+        let warnings = db.stats(None).unwrap().health.index_warnings;
+        assert!(warnings.len() == 1 && warnings[0].contains("reindex"), "{what}: {warnings:?}");
+        let report = db.check(&CheckOptions::default()).unwrap();
+        assert!(!report.ok, "{what}: the check finds nothing");
+        // Maintenance leaves it alone and says so.
+        let kept = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        assert!(kept.passes.iter().any(|pass| pass.skipped == 1 && pass.left > 0), "{what}: {kept:?}");
+        // It can be written to.
+        let added = Draft::new("after the damage").key("after").vector(vector(3));
+        db.add(&ns, added).unwrap();
+        assert!(db.search(&ns, &Query::vector(vector(3)).k(1)).unwrap().hits[0].score > 0.999, "{what}");
+        let forgotten = db.forget(&ns, oubliette::Forget::names(["after"])).map(|done| done.forgotten);
+        assert_eq!(forgotten.unwrap(), 1, "{what}");
+        linked.heal(&db, what);
+        db.close().unwrap();
+        linked.heal(&linked.open(), what);
+    }
+}
+
+#[test]
+fn a_damaged_row_of_the_slots_is_an_error_and_reindex_heals_it() {
+    for table in ["slot", "slot_head", "slot_dead", "graph_head"] {
+        type Damage = (&'static str, fn(&mut Rows));
+        let damages: [Damage; 3] = [
+            ("a bit", |rows| {
+                let (key, mut value) = rows.pop_first().unwrap();
+                let mut key = key;
+                match value.get_mut(6) {
+                    Some(byte) => *byte ^= 1,
+                    None => *key.last_mut().unwrap() ^= 1,
+                }
+                rows.insert(key, value);
+            }),
+            ("a row gone", |rows| drop(rows.pop_first().unwrap())),
+            ("all rows gone", Rows::clear),
+        ];
+        for (what, damage) in damages {
+            let what = format!("{table}: {what}");
+            let linked = Linked::new();
+            linked.change(table, damage);
+            let (db, ns) = (linked.open(), Namespace::default());
+            match db.search(&ns, &asked(0)) {
+                Ok(found) => assert_eq!(found.hits, linked.best[0], "{what}: another answer"),
+                Err(why) => assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}"),
+            }
+            if let Err(why) = db.stats(None) {
+                assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}");
+            }
+            let report = db.check(&CheckOptions::default()).unwrap();
+            assert!(!report.ok, "{what}: the check finds nothing");
+            if let Err(why) = db.maintain(&Pass::ALL, &MaintainOptions::live()) {
+                assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}");
+            }
+            linked.heal(&db, &what);
+            db.close().unwrap();
+            linked.heal(&linked.open(), &what);
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Random operations on the database and on a reference of plain lists; after every one of them `check` finds
 //! nothing, and keys, listings, searches and statistics say the same.
 //!
+//! The same once more with a policy under which a handful of rows has a graph, and with maintenance among the operations.
+//!
 //! `PROPTEST_CASES=5000 cargo test --test model` for longer. What it finds is kept as a test of its own in
 //! `regress.rs`.
 
@@ -12,9 +14,11 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Decision, Draft, ErrorKind, Expiry, Fields, Forget, Forgotten, Got, MemoryId, Namespace, Outcome,
-    PageRequest, Partition, Patch, Query, Result, RunId, Scope, SupersedeMode, Time, WriteOptions,
+    Builder, Decision, Draft, ErrorKind, Expiry, Fields, Forget, Forgotten, Got, MaintainOptions, MemoryId,
+    Namespace, Outcome, PageRequest, Partition, Pass, Patch, Query, Result, RunId, Scope, SupersedeMode,
+    Time, WriteOptions,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -79,6 +83,9 @@ enum Op {
     Drop,
     Compact,
     Reopen,
+    /// One pass, of at most so many rows.
+    Maintain(Pass, Option<u64>),
+    Reindex,
     Import(Vec<Pick>),
     Undo(Index),
 }
@@ -92,7 +99,18 @@ fn picks() -> impl Strategy<Value = Pick> {
     )
 }
 
-fn ops() -> impl Strategy<Value = Op> {
+/// Operations, and those of maintenance so many times in twenty.
+fn ops(upkeep: u32) -> impl Strategy<Value = Op> {
+    let pass = prop_oneof![Just(Pass::Index), Just(Pass::Repair)];
+    let rows = proptest::option::of(1..4_u64);
+    prop_oneof![
+        20 => calls(),
+        upkeep => (pass, rows).prop_map(|(pass, rows)| Op::Maintain(pass, rows)),
+        upkeep.div_ceil(10) => Just(Op::Reindex),
+    ]
+}
+
+fn calls() -> impl Strategy<Value = Op> {
     let index = any::<Index>;
     let name = || prop_oneof![index().prop_map(Name::Row), (0..KEYS.len()).prop_map(Name::Key)];
     let of = proptest::option::of::<std::ops::Range<usize>>;
@@ -125,9 +143,9 @@ struct Machine {
 }
 
 impl Machine {
-    fn new() -> Self {
+    fn new(options: fn(Builder) -> Builder) -> Self {
         let models = NAMESPACES.map(|name| (name.parse().unwrap(), Model::default()));
-        Machine { world: World::at(1_000), models: models.into(), runs: Vec::new() }
+        Machine { world: World::at_with(1_000, options), models: models.into(), runs: Vec::new() }
     }
 
     fn now(&self) -> Time {
@@ -233,6 +251,17 @@ impl Machine {
             }
             Op::Compact => drop(self.world.db.compact().unwrap()),
             Op::Reopen => self.world.reopen(),
+            Op::Maintain(pass, max_rows) => {
+                let options = MaintainOptions { max_rows: *max_rows, ..MaintainOptions::live() };
+                let report = self.world.db.maintain(&[*pass], &options).unwrap();
+                let done = report.passes.iter().all(|pass| pass.skipped == 0 && pass.left == 0);
+                assert!(done || max_rows.is_some(), "{report:?}");
+            }
+            Op::Reindex => {
+                let rows = self.world.db.reindex(Some(ns)).unwrap();
+                let vectors = self.models[ns].rows.values().filter(|row| row.vector.is_some()).count();
+                assert_eq!(rows, vectors as u64);
+            }
         }
     }
 
@@ -470,8 +499,14 @@ fn told_by(outcome: &Outcome) -> Told {
     }
 }
 
-fn run(ops: &[(usize, Op)]) {
-    let mut machine = Machine::new();
+/// A partition of three rows has a graph, and of two keeps it.
+fn graphs(builder: Builder) -> Builder {
+    let text = "[index]\nexact_max = 2\nexact_min = 2\ntail_min = 1\ntail_share = 0.0";
+    builder.policy(Policy::parse(text, Syntax::Toml).unwrap())
+}
+
+fn run(options: fn(Builder) -> Builder, ops: &[(usize, Op)]) {
+    let mut machine = Machine::new(options);
     for (ns, op) in ops {
         let ns: Namespace = NAMESPACES[*ns].parse().unwrap();
         machine.step(&ns, op);
@@ -489,8 +524,15 @@ proptest! {
 
     #[test]
     fn the_database_says_what_the_reference_says(
-        ops in proptest::collection::vec((prop_oneof![4 => Just(0_usize), 1 => Just(1)], ops()), 1..=30)
+        ops in proptest::collection::vec((prop_oneof![4 => Just(0_usize), 1 => Just(1)], ops(0)), 1..=30)
     ) {
-        run(&ops);
+        run(|builder| builder, &ops);
+    }
+
+    #[test]
+    fn with_graphs_the_database_says_what_the_reference_says(
+        ops in proptest::collection::vec((prop_oneof![4 => Just(0_usize), 1 => Just(1)], ops(5)), 1..=40)
+    ) {
+        run(graphs, &ops);
     }
 }

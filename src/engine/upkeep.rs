@@ -218,13 +218,13 @@ impl Worker<'_> {
         let (mut changed, mut stale) = (0, 0);
         while !self.pace.is_over() {
             let commit = self.inner().current.read().commit();
-            let rows = self.pace.rows(commit);
+            // What was worked on for less time has changed less often.
+            let rows = (self.pace.rows(commit) >> stale).max(1);
             let Some(edit) = step(self, rows)? else { return Ok((changed, true)) };
             if self.write(&edit)? {
                 (changed, stale) = (changed + edit.rows(), 0);
             } else {
                 stale += 1;
-                self.pace.slice = SLICE_ROWS_MIN;
                 if stale > STALE_MAX {
                     return Err(Error::Conflict {
                         what: "maintenance".to_owned(),

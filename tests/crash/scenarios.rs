@@ -2,8 +2,8 @@
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    Draft, Entity, Expiry, Filter, Forget, Kind, Namespace, Patch, Result, Scope, SupersedeMode, Tier,
-    WriteOptions,
+    Draft, Entity, Expiry, Filter, Forget, Kind, MaintainOptions, Namespace, Pass, Patch, Result, Scope,
+    SupersedeMode, Tier, WriteOptions,
 };
 
 use super::world::{COPY, DIM, World};
@@ -94,6 +94,60 @@ fn import(w: &mut World, rows: std::ops::Range<usize>) -> Result<()> {
     drafts.push(Draft::new("memory number 1").vector(vector(1)));
     drafts.push(Draft::new("memory number 4, as imported").key("k4").vector(vector(60)));
     w.db().add_all(&ns(), drafts, &WriteOptions { run: w.run, ..WriteOptions::default() }).map(drop)
+}
+
+/// Rows of the partition that gets a graph.
+const CROWD: usize = 28;
+/// A policy under which a partition of that size has a graph.
+const GRAPHS: &str = "[index]\nexact_max = 20\nexact_min = 14\ntail_min = 8\ntail_share = 0.0";
+/// A policy under which it loses it.
+const NO_GRAPHS: &str = "[index]\nexact_max = 2_000\nexact_min = 1_000";
+
+/// A row of the crowd. No two have the same vector.
+fn one_of_many(at: usize) -> Draft {
+    let mixed = |place: usize| (at * 8 + place + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    let vector: Vec<f32> = (0..DIM).map(|place| mixed(place) as f32 / (1 << 23) as f32 - 1.0).collect();
+    Draft::new(format!("one of many {at}")).key(format!("m{at}")).vector(vector)
+}
+
+fn add_crowd(w: &World, rows: std::ops::Range<usize>) -> Result<()> {
+    w.db().add_all(&ns(), rows.map(one_of_many).collect(), &WriteOptions::default()).map(drop)
+}
+
+fn forget_crowd(w: &World, rows: impl Iterator<Item = usize>) -> Result<()> {
+    w.db().forget(&ns(), Forget::names(rows.map(|at| format!("m{at}")))).map(drop)
+}
+
+/// A pass that does at most so many rows; with none it has nothing left to do.
+fn maintain(w: &World, pass: Pass, max_rows: Option<u64>) -> Result<()> {
+    let report = w.db().maintain(&[pass], &MaintainOptions { max_rows, ..MaintainOptions::live() })?;
+    assert!(max_rows.is_some() || report.passes.iter().all(|pass| pass.left == 0), "{report:?}");
+    Ok(())
+}
+
+/// A partition that is large enough for a graph and has none yet.
+fn crowd(w: &mut World) -> Result<()> {
+    w.open()?;
+    add_crowd(w, 0..CROWD)?;
+    w.db().set_policy(GRAPHS, Syntax::Toml).map(drop)
+}
+
+/// The same with its graph.
+fn linked_crowd(w: &mut World) -> Result<()> {
+    crowd(w)?;
+    maintain(w, Pass::Index, None)?;
+    assert_eq!(w.db().stats(None)?.vectors.in_graph, CROWD as u64);
+    Ok(())
+}
+
+/// The same with nodes whose memories are gone, and some rows beside the graph.
+fn worn_crowd(w: &mut World) -> Result<()> {
+    linked_crowd(w)?;
+    forget_crowd(w, (0..CROWD).step_by(4))?;
+    add_crowd(w, CROWD..CROWD + 4)?;
+    let vectors = w.db().stats(None)?.vectors;
+    assert_eq!((vectors.dead, vectors.tail), (CROWD as u64 / 4, 4));
+    Ok(())
 }
 
 /// Every story.
@@ -336,6 +390,78 @@ pub const SCENARIOS: &[Scenario] = &[
             step(|w| w.db().add(&ns(), row(10)).map(drop)),
             flushing(|w| w.db().flush()),
             step(|w| w.db().add(&ns(), row(11)).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "graph_build",
+        before: crowd,
+        steps: &[
+            OPEN,
+            step(|w| maintain(w, Pass::Index, Some(10))),
+            step(|w| maintain(w, Pass::Index, Some(10))),
+            step(|w| maintain(w, Pass::Index, None)),
+        ],
+    },
+    Scenario {
+        name: "graph_tail",
+        before: linked_crowd,
+        steps: &[
+            OPEN,
+            step(|w| add_crowd(w, CROWD..CROWD + 6)),
+            step(|w| maintain(w, Pass::Index, None)),
+            // More than a tail may hold: the writer links them.
+            step(|w| add_crowd(w, CROWD + 6..CROWD + 20)),
+            step(|w| {
+                let patch = Patch { vector: one_of_many(1_000).vector, ..Patch::default() };
+                w.db().update(&ns(), "m5", patch).map(drop)
+            }),
+            step(|w| maintain(w, Pass::Index, None)),
+        ],
+    },
+    Scenario {
+        name: "graph_repair",
+        before: worn_crowd,
+        steps: &[
+            OPEN,
+            step(|w| forget_crowd(w, [1, 2, 3, CROWD].into_iter())),
+            step(|w| maintain(w, Pass::Repair, Some(8))),
+            step(|w| maintain(w, Pass::Repair, None)),
+            step(|w| add_crowd(w, CROWD + 4..CROWD + 6)),
+        ],
+    },
+    Scenario {
+        name: "graph_drop",
+        before: worn_crowd,
+        steps: &[
+            OPEN,
+            step(|w| w.db().set_policy(NO_GRAPHS, Syntax::Toml).map(drop)),
+            step(|w| maintain(w, Pass::Index, None)),
+            step(|w| add_crowd(w, CROWD + 4..CROWD + 6)),
+        ],
+    },
+    Scenario {
+        name: "graph_forgotten",
+        before: worn_crowd,
+        steps: &[
+            OPEN,
+            // Too few rows are left for a graph: the writer drops it.
+            step(|w| forget_crowd(w, 6..CROWD)),
+            step(|w| add_crowd(w, CROWD + 4..CROWD + 6)),
+        ],
+    },
+    Scenario {
+        name: "graph_reindex",
+        before: worn_crowd,
+        steps: &[OPEN, step(|w| w.db().reindex(None).map(drop))],
+    },
+    Scenario {
+        name: "graph_compact",
+        before: worn_crowd,
+        steps: &[
+            OPEN,
+            flushing(|w| w.db().compact().map(drop)),
+            step(|w| add_crowd(w, CROWD + 4..CROWD + 6)),
+            step(|w| maintain(w, Pass::Index, None)),
         ],
     },
 ];

@@ -59,7 +59,12 @@ impl World {
 
     /// A new database whose clock stands at so many milliseconds: the "abstract instants" of the vectors.
     pub(crate) fn at(millis: i64) -> Self {
-        World::starting(Time::from_millis(millis), |builder| builder)
+        World::at_with(millis, |builder| builder)
+    }
+
+    /// The same with other options.
+    pub(crate) fn at_with(millis: i64, options: fn(Builder) -> Builder) -> Self {
+        World::starting(Time::from_millis(millis), options)
     }
 
     fn starting(time: Time, options: fn(Builder) -> Builder) -> Self {
