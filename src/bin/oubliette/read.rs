@@ -1,7 +1,9 @@
 //! Commands that read memories and what is told of them.
 
 use oubliette::exchange::{journal_json, write_tombstone};
-use oubliette::{CheckOptions, Filter, Memory, PageRequest, State};
+use oubliette::{
+    CheckOptions, Database, Filter, Memory, Namespace, PageRequest, Query, Result, Scope, State,
+};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -111,6 +113,13 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
 pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open_best()?;
+    if deep {
+        let namespaces = match &namespace {
+            Some(namespace) => vec![namespace.clone()],
+            None => database.namespaces()?,
+        };
+        namespaces.iter().try_for_each(|namespace| load_indexes(&database, namespace))?;
+    }
     let stats = database.stats(namespace.as_ref())?;
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
     if deep && let Value::Object(members) = &mut document {
@@ -120,4 +129,17 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
         members.insert("recount".to_owned(), recount);
     }
     output.document(&document)
+}
+
+/// Asks every partition of a namespace for its nearest to something, so that its graph is read and, if it is damaged,
+/// warned of.
+fn load_indexes(database: &Database, namespace: &Namespace) -> Result<()> {
+    let Some(dim) = database.dimensions()? else { return Ok(()) };
+    let query = Query::vector(vec![1.0; dim]).k(1);
+    database.search(namespace, &query)?;
+    for name in database.stats(Some(namespace))?.by_partition.keys() {
+        // An agent may be called like the shared part.
+        database.search(namespace, &query.clone().scope(Scope::agent(name)?))?;
+    }
+    Ok(())
 }
