@@ -48,7 +48,7 @@ impl Progress {
     }
 
     /// Does a piece of work that tells nothing of itself, and asks `look` from time to time how much is done.
-    pub(crate) fn during<T>(&self, look: impl Fn() -> Option<u64> + Sync, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn during<T>(&self, look: impl Fn() -> Option<u64> + Send, work: impl FnOnce() -> T) -> T {
         if self.bar.is_none() {
             return work();
         }

@@ -162,9 +162,9 @@ fn read_line(text: &[u8], defaults: &(Namespace, Query)) -> Result<(Namespace, Q
         Error::invalid("line", format!("must be a query: {why}"), String::from_utf8_lossy(text))
     })?;
     let (namespace, mut query) = defaults.clone();
+    query.effort = line.effort(query.effort)?;
     query.text = line.query;
     query.k = line.k.unwrap_or(query.k);
-    query.effort = line.effort(query.effort)?;
     if let Some(filter) = &line.filter {
         query.filter = Some(Filter::from_json(filter)?);
     }
