@@ -570,7 +570,8 @@ fn check_answers(world: &mut World, published: &Published, at: IndexId, centers:
             let found = nearest(published, target, ask(&query, 10, live, Effort::Recall(0.99))).unwrap();
             let (best, _) = world.full_scan(target, &query, 10, now, |_| true);
             // By distance: whoever is as near as the last of the best is as good.
-            let good = |hit: &&Hit, best: &[Hit]| hit.score >= best.last().map_or(2.0, |last| last.score - 1e-6);
+            let good =
+                |hit: &&Hit, best: &[Hit]| hit.score >= best.last().map_or(2.0, |last| last.score - 1e-6);
             hits += found.hits.iter().filter(|hit| good(hit, &best)).count();
             wanted += best.len();
             for passes in [in_three, |id: MemoryId| id.as_bytes()[15] == 7] {
