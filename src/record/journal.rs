@@ -11,7 +11,7 @@ use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
 
 /// Every operation of the journal (MODEL-32); the position is its code on disk, so the list only grows.
-pub(crate) const OPS: [&str; 13] = [
+pub(crate) const OPS: [&str; 14] = [
     "insert",
     "hold",
     "revise",
@@ -25,6 +25,7 @@ pub(crate) const OPS: [&str; 13] = [
     "reinforce",
     "recreate",
     "drop_namespace",
+    "derive",
 ];
 
 /// Writes `row` into `out`, replacing what is there.
