@@ -488,7 +488,7 @@ pub(crate) enum NamespaceCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsOptions {
-    /// Recount every row and load every index as well
+    /// Recount every row and look at every index as a whole as well
     #[arg(long)]
     pub(crate) deep: bool,
 }

@@ -1,9 +1,7 @@
 //! Commands that read memories and what is told of them.
 
 use oubliette::exchange::{journal_json, write_tombstone};
-use oubliette::{
-    CheckOptions, Database, Filter, Memory, Namespace, PageRequest, Query, Result, Scope, State,
-};
+use oubliette::{CheckOptions, Filter, Memory, PageRequest, State};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -113,33 +111,16 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
 pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open_best()?;
-    if deep {
-        let namespaces = match &namespace {
-            Some(namespace) => vec![namespace.clone()],
-            None => database.namespaces()?,
-        };
-        namespaces.iter().try_for_each(|namespace| load_indexes(&database, namespace))?;
-    }
+    // It loads every index, and so the warnings of all of them are among those of the other statistics.
+    let indexes = deep.then(|| database.index_stats(namespace.as_ref())).transpose()?;
     let stats = database.stats(namespace.as_ref())?;
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
-    if deep && let Value::Object(members) = &mut document {
+    if let (Some(indexes), Value::Object(members)) = (indexes, &mut document) {
         let report = database.check(&CheckOptions::default())?;
         let recount =
             json!({ "rows": report.checked, "findings": report.findings.len() as u64 + report.more });
         members.insert("recount".to_owned(), recount);
+        members.insert("indexes".to_owned(), serde_json::to_value(indexes).unwrap_or_default());
     }
     output.document(&document)
-}
-
-/// Asks every partition of a namespace for its nearest to something, so that its graph is read and, if it is damaged,
-/// warned of.
-fn load_indexes(database: &Database, namespace: &Namespace) -> Result<()> {
-    let Some(dim) = database.dimensions()? else { return Ok(()) };
-    let query = Query::vector(vec![1.0; dim]).k(1);
-    database.search(namespace, &query)?;
-    for name in database.stats(Some(namespace))?.by_partition.keys() {
-        // An agent may be called like the shared part.
-        database.search(namespace, &query.clone().scope(Scope::agent(name)?))?;
-    }
-    Ok(())
 }
