@@ -1,12 +1,15 @@
-//! Oubliette behind the same calls as its peers.
-//!
-//! This version answers every search exactly, from codes and f32 rows, and builds no graph.
+//! Oubliette behind the same calls as its peers: the whole database, with its transactions and its ranking on the
+//! vectors in the file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use oubliette::{Database, Draft, Durability, Hit, MemoryId, Namespace, PageRequest, Query, WriteOptions};
+use oubliette::policy::{Policy, Syntax};
+use oubliette::{
+    Builder, Database, Draft, Durability, Effort, Hit, MaintainOptions, MemoryId, Namespace, PageRequest,
+    Pass, Query, WriteOptions,
+};
 
 use crate::dataset::{Dataset, K};
 use crate::heap;
@@ -27,27 +30,32 @@ pub struct Ours {
 impl Ours {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let db = Database::builder().durability(Durability::Batch).open(file(folder.path())).unwrap();
+        let db = builder().open(file(folder.path())).unwrap();
         Ours { db, namespace: Namespace::default(), rows: HashMap::new(), hits: Vec::new(), folder }
     }
 
-    /// A database of all rows.
+    /// A database of all rows, in its graph.
     pub fn filled(data: &Dataset) -> Self {
         let mut ours = Ours::new();
         ours.insert(data, 0, data.len());
+        ours.index(1);
         ours
     }
 
-    /// Brings all rows into the graph, as `maintain index` does; none when this version has no graph.
-    pub fn index(&self, _threads: usize) -> Option<Duration> {
-        None
+    /// Brings all rows into the graph, as `maintain index` does.
+    pub fn index(&self, threads: usize) -> Option<Duration> {
+        let options = MaintainOptions { threads: Some(threads), ..MaintainOptions::live() };
+        let start = Instant::now();
+        let report = self.db.maintain(&[Pass::Index], &options).unwrap();
+        assert!(report.passes.iter().all(|pass| pass.left == 0 && pass.skipped == 0));
+        Some(start.elapsed())
     }
 
     /// Bytes of the image that the first search loads: redb's cache is small, and full before.
     pub fn image_bytes(self, query: &[f32]) -> isize {
         let Ours { db, namespace, folder, .. } = self;
         db.close().unwrap();
-        let open = Database::builder().durability(Durability::Batch).cache_bytes(SMALL_CACHE_BYTES);
+        let open = builder().cache_bytes(SMALL_CACHE_BYTES);
         let db = open.open(file(folder.path())).unwrap();
         let page = db.list(&namespace, &PageRequest { limit: 2_000, ..PageRequest::default() }).unwrap();
         for memory in &page.items {
@@ -60,6 +68,13 @@ impl Ours {
     }
 }
 
+/// A graph from the first row on, and no help of writers: what is linked is linked by [`Ours::index`].
+fn builder() -> Builder {
+    let forced = "index.exact_max = 10\nindex.exact_min = 1\nindex.tail_min = 1000000000";
+    let policy = Policy::parse(forced, Syntax::Toml).unwrap();
+    Database::builder().durability(Durability::Batch).policy(policy)
+}
+
 fn file(folder: &Path) -> PathBuf {
     folder.join("ours.oub")
 }
@@ -70,7 +85,7 @@ impl Peer for Ours {
     }
 
     fn is_approximate(&self) -> bool {
-        false
+        true
     }
 
     fn insert(&mut self, data: &Dataset, from: usize, to: usize) {
@@ -86,8 +101,9 @@ impl Peer for Ours {
         }
     }
 
-    fn search(&mut self, query: &[f32], _ef: usize) {
-        self.hits = self.db.search(&self.namespace, &Query::vector(query).k(K)).unwrap().hits;
+    fn search(&mut self, query: &[f32], ef: usize) {
+        let query = Query::vector(query).k(K).effort(Effort::Ef(ef));
+        self.hits = self.db.search(&self.namespace, &query).unwrap().hits;
     }
 
     fn found(&self) -> Vec<u32> {

@@ -9,7 +9,6 @@ pub fn memory(data: &Dataset, peers: &[Built]) {
     println!("### Memory\n");
     println!("| library | bytes per vector | counted by |\n|---|---|---|");
     let ours = Ours::filled(data);
-    ours.index(1);
     let each = |bytes: f64| bytes / data.len() as f64;
     let image = each(ours.image_bytes(&data.queries[0]) as f64);
     println!("| Oubliette, the image of the partition | {image:.0} | the allocator |");
