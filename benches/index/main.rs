@@ -42,6 +42,12 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, flag, path] = arguments.as_slice()
+        && flag == RESIDENT
+    {
+        return resident(path);
+    }
     let all: [(&str, fn()); 9] = [
         ("churn", churn),
         ("filters", filters),
@@ -422,17 +428,35 @@ fn memory_of() {
     }
     run(&db, Pass::Index);
     db.close().unwrap();
-    let (cache, budget) = (8 << 20, 40 << 20);
-    let before = memory::resident();
-    let db = Database::builder().cache_bytes(cache).memory_budget_bytes(budget).open(&path).unwrap();
-    for turn in 0..200 {
-        let scope = oubliette::Scope::agent(&format!("agent-{}", turn % 10)).unwrap();
-        db.search(&ns, &Query::vector(vectors[turn * 7].clone()).scope(scope)).unwrap();
-    }
-    let grown = memory::resident().saturating_sub(before) as f64 / (1 << 20) as f64;
-    let allowed = (cache + budget) as f64 / (1 << 20) as f64;
+    // In a process of its own: what this one has freed would be used again and hide what is taken.
+    let child =
+        std::process::Command::new(std::env::current_exe().unwrap()).arg(RESIDENT).arg(&path).output();
+    let grown =
+        String::from_utf8(child.unwrap().stdout).unwrap().trim().parse::<f64>().unwrap() / (1 << 20) as f64;
+    let allowed = (CACHE_BYTES + BUDGET_BYTES) as f64 / (1 << 20) as f64;
     let what = "growth of the resident set over 200 searches in 10 partitions of 20,000 × 384, against cache + budget";
     row(what, format!("{grown:.1} MiB"), format!("{allowed:.1} MiB"), grown / allowed, "≤ 1.1");
+}
+
+/// Argument of the child that measures its resident set.
+const RESIDENT: &str = "--resident";
+const CACHE_BYTES: usize = 8 << 20;
+const BUDGET_BYTES: usize = 40 << 20;
+
+/// Prints by how many bytes the resident set of this process grows over 200 searches of the file.
+fn resident(path: &str) {
+    let ns = Namespace::default();
+    let before = memory::resident();
+    let db =
+        Database::builder().cache_bytes(CACHE_BYTES).memory_budget_bytes(BUDGET_BYTES).open(path).unwrap();
+    let mut most = 0;
+    for turn in 0..200 {
+        let scope = oubliette::Scope::agent(&format!("agent-{}", turn % 10)).unwrap();
+        let query = Query::vector((0..384).map(|at| ((at * turn) as f32).sin() + 0.01).collect::<Vec<_>>());
+        db.search(&ns, &query.scope(scope)).unwrap();
+        most = most.max(memory::resident());
+    }
+    println!("{}", most.saturating_sub(before));
 }
 
 /// From opening to the first answer, against reading the bytes of codes and graph.

@@ -15,9 +15,9 @@ use crate::model::{Namespace, RuleId, RunId};
 use crate::store::{IndexId, NsId, Rows};
 
 /// Rows of the first slice.
-const SLICE_ROWS: usize = 256;
+const SLICE_ROWS: usize = 64;
 /// Rows of a slice while others write.
-const SLICE_ROWS_MIN: usize = 64;
+const SLICE_ROWS_MIN: usize = 16;
 /// Rows of the largest slice.
 const SLICE_ROWS_MAX: usize = 8_192;
 /// Slices of one index that may find it changed, one after the other.
@@ -267,10 +267,10 @@ impl Worker<'_> {
     fn repair(&mut self, report: &mut PassReport) -> Result<()> {
         let (index, mut torn) = (self.index, Torn::default());
         let (changed, whole) = self.steps(|worker, rows| {
-            let before = torn.clone();
+            let before = torn.len();
             let step =
                 upkeep::repair(&worker.inner().current.read(), index, rows, &mut torn, &mut worker.crew);
-            report_mended(report, &before, &torn);
+            note(report, "mended", before.saturating_sub(torn.len()) as u64);
             step
         })?;
         report.changed += changed;
@@ -300,10 +300,6 @@ impl Worker<'_> {
         })?;
         Ok(())
     }
-}
-
-fn report_mended(report: &mut PassReport, before: &Torn, after: &Torn) {
-    note(report, "mended", before.len().saturating_sub(after.len()) as u64);
 }
 
 fn note(report: &mut PassReport, name: &'static str, count: u64) {

@@ -14,7 +14,7 @@ use crate::limits::{GRAPH_EF_CONSTRUCTION, GRAPH_M, GRAPH_M0};
 
 /// Nearest nodes among which a new one selects its links. Of 200 the farther ones are almost always covered, and looking
 /// at them takes a quarter of the time of an insertion.
-const CANDIDATES_MAX: usize = 2 * GRAPH_M0;
+pub(super) const CANDIDATES_MAX: usize = 2 * GRAPH_M0;
 /// A list that runs over is brought down by one part in so many, so that it has room for the next links.
 const SLACK: usize = 4;
 
@@ -61,7 +61,7 @@ impl Graph {
                 self.set_entry(Some(slot));
             }
         }
-        changed.extend(self.link_back(points, reverse, false, crew));
+        changed.extend(self.link_back(points, reverse, crew));
         changed.sort_unstable();
         changed.dedup();
         changed
@@ -106,13 +106,11 @@ impl Graph {
     }
 
     /// Gives the targets of `links` a link back to their source. A target with too many keeps those that lead in
-    /// different directions and the nearest of the others; with `fill` it keeps as many as it may have. Gives the slots
-    /// that changed.
+    /// different directions and the nearest of the others. Gives the slots that changed.
     pub(super) fn link_back<P: Points + ?Sized>(
         &mut self,
         points: &P,
         mut links: Vec<Reverse>,
-        fill: bool,
         crew: &mut Crew,
     ) -> Vec<u32> {
         links.sort_unstable();
@@ -121,7 +119,7 @@ impl Graph {
             links.chunk_by(|a, b| (a.target, a.level) == (b.target, b.level)).collect();
         let graph = &*self;
         let lists = crew.map(groups.len(), |at, _| {
-            groups.get(at).map(|group| graph.with_links(points, group, fill)).unwrap_or_default()
+            groups.get(at).map(|group| graph.with_links(points, group)).unwrap_or_default()
         });
         let mut changed = Vec::with_capacity(groups.len());
         for (group, list) in groups.iter().zip(&lists) {
@@ -134,7 +132,7 @@ impl Graph {
     }
 
     /// The links of the target of a group with those of the group.
-    fn with_links<P: Points + ?Sized>(&self, points: &P, group: &[Reverse], fill: bool) -> Vec<u32> {
+    fn with_links<P: Points + ?Sized>(&self, points: &P, group: &[Reverse]) -> Vec<u32> {
         let Some(first) = group.first() else { return Vec::new() };
         let level = usize::from(first.level);
         let mut all = self.links(first.target, level).to_vec();
@@ -150,6 +148,6 @@ impl Graph {
         let mut candidates = Vec::with_capacity(all.len());
         score_each(points, points.probe(first.target), &all, |near| candidates.push(near));
         candidates.sort_unstable_by(|a, b| b.cmp(a));
-        select(points, first.target, &candidates, most, if fill { most } else { most - most / SLACK })
+        select(points, first.target, &candidates, most, most - most / SLACK)
     }
 }

@@ -2,20 +2,20 @@
 //!
 //! A node that lost links chooses among its other neighbours and those of the nodes that are gone, by the rule of
 //! selection, and is filled up to the degree that it had: without that the degree of a graph sinks with every round of
-//! deletions, and recall with it. One that is left with few neighbours looks for new ones in the whole graph.
+//! deletions, and recall with it. One that lost more than half of them looks for new ones in the whole graph.
 
 use std::collections::BTreeSet;
 
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
-use super::insert::Reverse;
+use super::insert::{CANDIDATES_MAX, Reverse};
 use super::near::{Near, Points, score_each};
 use super::search::Scratch;
 use super::select::select;
-use crate::limits::{GRAPH_EF_CONSTRUCTION, GRAPH_M};
+use crate::limits::GRAPH_EF_CONSTRUCTION;
 
-/// Nodes that are looked at to replace the lost links of one.
-const CANDIDATES_MAX: usize = 256;
+/// Nodes among which those that replace the lost links of one are looked for.
+const HEIRS_MAX: usize = 256;
 
 impl Graph {
     /// The nodes that are alive and have a link to one that is not, ascending.
@@ -46,15 +46,21 @@ impl Graph {
             for (level, links) in lists {
                 let before = self.links(slot, usize::from(level));
                 let new = links.iter().filter(|link| !before.contains(link));
-                reverse.extend(new.map(|&target| Reverse { target, level, source: slot }));
+                // A full list is left as it is: its owner has neighbours enough, and so has this node.
+                let roomy = new.filter(|link| self.has_room(**link, usize::from(level)));
+                reverse.extend(roomy.map(|&target| Reverse { target, level, source: slot }));
                 self.set_links(slot, usize::from(level), &links);
                 changed.push(slot);
             }
         }
-        changed.extend(self.link_back(points, reverse, true, crew));
+        changed.extend(self.link_back(points, reverse, crew));
         changed.sort_unstable();
         changed.dedup();
         changed
+    }
+
+    fn has_room(&self, slot: u32, level: usize) -> bool {
+        self.links(slot, level).len() < degree_max(level)
     }
 
     /// The new links of a node on the levels where it lost some.
@@ -72,16 +78,15 @@ impl Graph {
                 continue;
             }
             let most = degree_max(usize::from(level));
-            let candidates = self.heirs(points, slot, usize::from(level), alive);
-            let mut links = select(points, slot, &candidates, most, before.len());
-            let diverse = select(points, slot, &candidates, most, 0).len();
-            if diverse < GRAPH_M / 2 {
-                let mut candidates = candidates;
+            let mut candidates = self.heirs(points, slot, usize::from(level), alive);
+            let left = before.iter().filter(|link| alive(**link)).count();
+            if 2 * left < before.len() {
                 candidates.extend(self.found_anew(points, slot, usize::from(level), alive, scratch));
                 candidates.sort_unstable_by(|a, b| b.cmp(a));
                 candidates.dedup();
-                links = select(points, slot, &candidates, most, before.len());
+                candidates.truncate(CANDIDATES_MAX);
             }
+            let links = select(points, slot, &candidates, most, before.len());
             lists.push((level, links));
         }
         lists
@@ -103,11 +108,11 @@ impl Graph {
             for &link in self.links(gone, level) {
                 if alive(link) {
                     living.push(link);
-                } else if dead.len() < CANDIDATES_MAX && !dead.contains(&link) {
+                } else if dead.len() < HEIRS_MAX && !dead.contains(&link) {
                     dead.push(link);
                 }
             }
-            if living.len() >= CANDIDATES_MAX {
+            if living.len() >= HEIRS_MAX {
                 break;
             }
         }
@@ -117,6 +122,7 @@ impl Graph {
         let mut candidates = Vec::with_capacity(living.len());
         score_each(points, points.probe(slot), &living, |near| candidates.push(near));
         candidates.sort_unstable_by(|a, b| b.cmp(a));
+        candidates.truncate(CANDIDATES_MAX);
         candidates
     }
 

@@ -17,7 +17,7 @@ const LADDER: [u16; 13] = [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768,
 /// The k of the measurement.
 const K: usize = 10;
 /// Nodes of a sample.
-const SAMPLE: usize = 256;
+const SAMPLE: usize = 128;
 /// Codes that a measurement scans at most: the sample of a large index is smaller.
 const SCANNED_MAX: usize = 1 << 27;
 /// Nodes of the smallest sample.
