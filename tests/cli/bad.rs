@@ -138,10 +138,6 @@ fn bad_flags_are_typed_errors() {
     sandbox.npy("q.npy", &[&[1.0, 0.0]]);
     sandbox.npy("wide.npy", &[&[1.0, 0.0, 0.0]]);
     sandbox.npy("zero.npy", &[&[0.0, 0.0]]);
-    sandbox.write("none.jsonl", "");
-    sandbox.write("ef.jsonl", "{\"ef\":5000}\n");
-    sandbox.write("recall.jsonl", "{\"recall\":2}\n");
-    sandbox.write("both.jsonl", "{\"ef\":10,\"exact\":true}\n");
     let deep = format!("{}{{}}{}", "{\"$not\":".repeat(17), "}".repeat(17));
     let wide = format!("{{\"$or\":[{}]}}", vec!["{\"key\":\"a\"}"; 257].join(","));
     let ids = format!("{{\"key\":{{\"$in\":[{}]}}}}", vec!["\"a\""; 10_001].join(","));
@@ -169,6 +165,39 @@ fn bad_flags_are_typed_errors() {
         (&["list", "--limit", "0"], "limit"),
         (&["list", "--cursor", "zz"], "cursor"),
         (&["list", "--state", "gone"], "state"),
+        (&["import", "fill.jsonl", "--batch", "0"], "batch"),
+        (&["supersede", "a", "--with", "b", "--mode", "eaten"], "--mode"),
+        (&["undo", "not-a-run"], "run"),
+        (&["update", "a", "--field", "key=\"z\""], "key"),
+    ];
+    let before = sandbox.run(&["export", "-", "--all-states"]).out;
+    for (arguments, field) in cases {
+        let answer = sandbox.run(arguments);
+        let (kind, message) = answer.error();
+        assert_eq!((answer.code, kind.as_str()), (1, "Invalid"), "{arguments:?}: {message}");
+        assert!(message.contains(field), "{field} is not in {message}");
+    }
+    assert_eq!(before, sandbox.run(&["export", "-", "--all-states"]).out);
+    let noon = sandbox.plain(&["--db", "m.oub", "--json", "--now", "noon", "add", "x"], b"");
+    assert!(noon.error().1.starts_with("--now: must be RFC 3339"), "{noon:?}");
+    for arguments in
+        [&["search", "-k", "-1", "x"][..], &["frobnicate"], &["get"], &["add", "x", "--importance", "y"]]
+    {
+        let answer = sandbox.run(arguments);
+        assert_eq!((answer.code, answer.error().0.as_str()), (2, "Usage"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn bad_flags_of_the_index_are_typed_errors() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    sandbox.npy("q.npy", &[&[1.0, 0.0]]);
+    sandbox.write("none.jsonl", "");
+    sandbox.write("ef.jsonl", "{\"ef\":5000}\n");
+    sandbox.write("recall.jsonl", "{\"recall\":2}\n");
+    sandbox.write("both.jsonl", "{\"ef\":10,\"exact\":true}\n");
+    let cases: &[(&[&str], &str)] = &[
         (&["search", "--vector-file", "q.npy", "--ef", "0"], "ef: must be 1 to 4096"),
         (&["search", "--vector-file", "q.npy", "--ef", "5000"], "ef: must be 1 to 4096"),
         (&["search", "--vector-file", "q.npy", "--recall", "0"], "recall: must be above 0 and below 1"),
@@ -186,23 +215,14 @@ fn bad_flags_are_typed_errors() {
         (&["maintain", "--budget", "-1s"], "--budget"),
         (&["maintain", "--namespace", "*"], "namespace"),
         (&["reindex", "--namespace", "*"], "namespace"),
-        (&["import", "fill.jsonl", "--batch", "0"], "batch"),
-        (&["supersede", "a", "--with", "b", "--mode", "eaten"], "--mode"),
-        (&["undo", "not-a-run"], "run"),
-        (&["update", "a", "--field", "key=\"z\""], "key"),
     ];
-    let before = sandbox.run(&["export", "-", "--all-states"]).out;
     for (arguments, field) in cases {
         let answer = sandbox.run(arguments);
         let (kind, message) = answer.error();
         assert_eq!((answer.code, kind.as_str()), (1, "Invalid"), "{arguments:?}: {message}");
         assert!(message.contains(field), "{field} is not in {message}");
     }
-    assert_eq!(before, sandbox.run(&["export", "-", "--all-states"]).out);
-    let noon = sandbox.plain(&["--db", "m.oub", "--json", "--now", "noon", "add", "x"], b"");
-    assert!(noon.error().1.starts_with("--now: must be RFC 3339"), "{noon:?}");
     let usage: &[&[&str]] = &[
-        &["search", "-k", "-1", "x"],
         &["search", "--vector-file", "q.npy", "--ef", "10", "--exact"],
         &["search", "--vector-file", "q.npy", "--ef", "10", "--recall", "0.9"],
         &["search", "--vector-file", "q.npy", "--ef", "-1"],
@@ -210,9 +230,6 @@ fn bad_flags_are_typed_errors() {
         &["maintain", "nosuch"],
         &["maintain", "index", "expire"],
         &["maintain", "--max-rows", "-1"],
-        &["frobnicate"],
-        &["get"],
-        &["add", "x", "--importance", "y"],
     ];
     for arguments in usage {
         let answer = sandbox.run(arguments);
