@@ -32,8 +32,9 @@ pub use model::{
     TimeRange, Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{
-    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, LocalStats, MemoryCounts,
-    MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats, VectorStats, Version,
+    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, IndexStats, LocalStats,
+    MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats, VectorStats,
+    Version,
 };
 pub use store::Durability;
 
@@ -54,7 +55,7 @@ pub mod faults {
     pub mod vector {
         pub use crate::vector::{
             Candidates, Codes, QueryCode, Ranking, TopK, UnitVector, dot_f32, dot_f32_many, dot_i8,
-            dot_i8_gather, dot_i8_many, encode, instruction_set,
+            dot_i8_gather, dot_i8_many, encode, instruction_set, unit_scale,
         };
     }
 }

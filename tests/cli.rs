@@ -7,5 +7,7 @@
 mod bad;
 #[path = "cli/contract.rs"]
 mod contract;
+#[path = "cli/index.rs"]
+mod index;
 #[path = "cli/sandbox.rs"]
 mod sandbox;

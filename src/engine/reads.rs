@@ -13,7 +13,8 @@ use crate::model::{
     Filter, Memory, MemoryId, Namespace, Page, PageRequest, Query, Scope, Span, Time, Tombstone,
 };
 use crate::recall::{
-    Explanation, Got, History, MemoryStats, Reader, SearchResult, Stats, StatsContext, memory_stats, stats,
+    Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
+    index_stats, memory_stats, stats,
 };
 use crate::store::{NsId, Rows};
 
@@ -139,6 +140,15 @@ impl Database {
         self.read(|published, now| {
             stats(published, namespace, StatsContext { now, file_bytes, policy: &in_force.policy.stats })
         })
+    }
+
+    /// Every vector index of a namespace, or of all, each loaded into memory and walked. One larger than the memory
+    /// budget is left out.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn index_stats(&self, namespace: Option<&Namespace>) -> Result<Vec<IndexStats>> {
+        self.read(|published, _| index_stats(published, namespace))
     }
 
     /// The small document of `get_memory_stats` (MODEL-43).

@@ -19,11 +19,6 @@ impl Crew {
         Crew { scratches: std::iter::repeat_with(Scratch::default).take(threads.max(1)).collect() }
     }
 
-    /// Threads.
-    pub fn threads(&self) -> usize {
-        self.scratches.len()
-    }
-
     /// The scratch memory of the caller's thread.
     pub(super) fn own(&mut self) -> Option<&mut Scratch> {
         self.scratches.first_mut()

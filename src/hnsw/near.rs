@@ -11,7 +11,9 @@ pub trait Points: Sync {
     /// For a slot without a code: links lead to slots that have one.
     fn code(&self, slot: u32) -> &[i8];
 
-    /// Value of one step of the code of a slot.
+    /// Reciprocal of the length of the code of a slot. With it a score is the cosine of two codes. The scale of a code
+    /// would leave its length off by what was rounded away, and of near-equal vectors the longest code would then be
+    /// the nearest to all.
     fn scale(&self, slot: u32) -> f32;
 
     /// The code of a slot as a query.
@@ -25,11 +27,11 @@ pub trait Points: Sync {
 pub struct Probe<'q> {
     /// Its code.
     pub code: &'q [i8],
-    /// Value of one step of the code.
+    /// Reciprocal of the length of the code.
     pub scale: f32,
 }
 
-/// A slot with the dot product of its code and the query's: the greater is nearer, and of equal ones the slot with
+/// A slot with the cosine of its code and the query's: the greater is nearer, and of equal ones the slot with
 /// the lower number. One integer, so that it is compared at once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Near(u64);
@@ -48,7 +50,7 @@ impl Near {
         !(self.0 as u32)
     }
 
-    /// The score: a dot product, −1 to 1 but for rounding.
+    /// The score: a cosine, −1 to 1 but for rounding.
     pub fn score(self) -> f32 {
         let key = (self.0 >> 32) as u32;
         f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })

@@ -1,8 +1,5 @@
 //! The walk: from the entry down the levels, then outwards on one of them.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::graph::Graph;
 use super::near::{Near, Points, Probe, score_each};
 use crate::limits::GRAPH_M0;
@@ -29,10 +26,7 @@ impl From<bool> for Verdict {
 #[derive(Debug, Default)]
 pub struct Scratch {
     visited: Visited,
-    /// Nodes whose links are still to be looked at.
-    open: BinaryHeap<Near>,
-    /// The nearest that were accepted; the farthest of them is on top.
-    found: BinaryHeap<Reverse<Near>>,
+    pool: Pool,
     /// What a walk found, nearest first.
     sorted: Vec<Near>,
     /// Nodes scored in the last walk.
@@ -50,6 +44,87 @@ impl Scratch {
     /// How many nodes the last walk scored.
     pub fn scored(&self) -> usize {
         self.scored
+    }
+}
+
+/// The nodes that a walk keeps, nearest first: those that were taken, at most `ef`, and those that are walked through.
+/// Nothing lies behind the last one that was taken once there are `ef`. Sorted lists of a few hundred numbers are
+/// faster than two heaps: a node is put in its place once, and none is ever taken out from the front.
+#[derive(Debug, Default)]
+struct Pool {
+    nodes: Vec<Near>,
+    /// For each node, whether its links are still to be looked at, and whether it was taken.
+    marks: Vec<u8>,
+    taken: usize,
+    ef: usize,
+    /// No node before this place is open.
+    cursor: usize,
+}
+
+const OPEN: u8 = 1;
+const TAKEN: u8 = 2;
+
+impl Pool {
+    fn begin(&mut self, ef: usize) {
+        self.nodes.clear();
+        self.marks.clear();
+        (self.taken, self.ef, self.cursor) = (0, ef, 0);
+    }
+
+    /// Whether a node would be kept.
+    #[inline]
+    fn admits(&self, near: Near) -> bool {
+        self.taken < self.ef || self.nodes.last().is_some_and(|last| *last < near)
+    }
+
+    /// Puts a node in its place, with what became of it; says whether the walk goes on.
+    fn put(&mut self, near: Near, verdict: Verdict) -> bool {
+        let mark = match verdict {
+            Verdict::Take => OPEN | TAKEN,
+            Verdict::Pass => OPEN,
+            Verdict::Stop => return false,
+        };
+        let at = self.nodes.partition_point(|other| *other > near);
+        self.nodes.insert(at, near);
+        self.marks.insert(at, mark);
+        self.cursor = self.cursor.min(at);
+        self.taken += usize::from(mark & TAKEN != 0);
+        if self.taken > self.ef {
+            self.drop_last();
+        }
+        while self.taken == self.ef && self.marks.last().is_some_and(|mark| mark & TAKEN == 0) {
+            self.drop_last();
+        }
+        true
+    }
+
+    fn drop_last(&mut self) {
+        self.nodes.pop();
+        self.taken -= usize::from(self.marks.pop().is_some_and(|mark| mark & TAKEN != 0));
+    }
+
+    /// The nearest node that is open, which it closes.
+    #[inline]
+    fn next(&mut self) -> Option<Near> {
+        let rest = self.marks.get_mut(self.cursor..)?;
+        let ahead = rest.iter().position(|mark| mark & OPEN != 0)?;
+        *rest.get_mut(ahead)? &= !OPEN;
+        self.cursor += ahead + 1;
+        self.nodes.get(self.cursor - 1).copied()
+    }
+
+    /// The open node that comes next as it stands.
+    #[inline]
+    fn peek(&self) -> Option<Near> {
+        let rest = self.marks.get(self.cursor..)?;
+        let ahead = rest.iter().position(|mark| mark & OPEN != 0)?;
+        self.nodes.get(self.cursor + ahead).copied()
+    }
+
+    fn list_taken(&self, sorted: &mut Vec<Near>) {
+        sorted.clear();
+        let taken = self.nodes.iter().zip(&self.marks).filter(|(_, mark)| **mark & TAKEN != 0);
+        sorted.extend(taken.map(|(near, _)| *near));
     }
 }
 
@@ -147,30 +222,24 @@ impl Graph {
         scratch: &mut Scratch,
         mut accept: impl FnMut(u32) -> Verdict,
     ) {
-        let Scratch { visited, open, found, sorted, scored, without } = scratch;
+        let Scratch { visited, pool, sorted, scored, without } = scratch;
         visited.begin(self.slots());
-        open.clear();
-        found.clear();
+        pool.begin(ef);
         let mut goes_on = true;
         if let Some(without) = *without {
             visited.meet(without);
         }
         for &start in starts {
-            if visited.meet(start.slot()) {
-                open.push(start);
-                goes_on &= judge(accept(start.slot()), found, start, ef);
+            if visited.meet(start.slot()) && pool.admits(start) {
+                goes_on &= pool.put(start, accept(start.slot()));
             }
         }
         let mut fresh = [0_u32; GRAPH_M0];
-        while let Some(nearest) = open.pop().filter(|_| goes_on) {
+        while let Some(nearest) = pool.next().filter(|_| goes_on) {
             if level == 0
-                && let Some(next) = open.peek()
+                && let Some(next) = pool.peek()
             {
                 prefetch(self.list(next.slot()));
-            }
-            let full = found.len() >= ef;
-            if full && found.peek().is_some_and(|Reverse(farthest)| nearest < *farthest) {
-                break;
             }
             let mut count = 0;
             for &slot in self.links(nearest.slot(), level) {
@@ -182,31 +251,11 @@ impl Graph {
             let (fresh, _) = fresh.split_at(count);
             *scored += count;
             score_each(points, probe, fresh, |near| {
-                let full = found.len() >= ef;
-                if !full || found.peek().is_some_and(|Reverse(farthest)| *farthest < near) {
-                    open.push(near);
-                    goes_on &= judge(accept(near.slot()), found, near, ef);
+                if pool.admits(near) {
+                    goes_on &= pool.put(near, accept(near.slot()));
                 }
             });
         }
-        sorted.clear();
-        sorted.extend(found.drain().map(|Reverse(near)| near));
-        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        pool.list_taken(sorted);
     }
-}
-
-/// Keeps a node that was taken among the `ef` nearest, and says whether the walk goes on.
-#[inline]
-fn judge(verdict: Verdict, found: &mut BinaryHeap<Reverse<Near>>, near: Near, ef: usize) -> bool {
-    match verdict {
-        Verdict::Take if found.len() < ef => found.push(Reverse(near)),
-        Verdict::Take => {
-            if let Some(mut farthest) = found.peek_mut() {
-                *farthest = Reverse(near);
-            }
-        }
-        Verdict::Pass => {}
-        Verdict::Stop => return false,
-    }
-    true
 }

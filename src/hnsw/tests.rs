@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::limits::GRAPH_M0;
-use crate::vector::{CodeParams, UnitVector, encode};
+use crate::vector::{UnitVector, encode, unit_scale};
 
 /// Codes of random vectors, with as many dimensions as one wants.
 struct Cloud {
@@ -50,8 +50,8 @@ impl Cloud {
         for code in cloud.codes.chunks_exact_mut(dim) {
             let centre = &centres[rng.next() as usize % centres.len()];
             let values: Vec<f32> = centre.iter().map(|value| value + spread * rng.unit()).collect();
-            let CodeParams { scale, .. } = encode(&UnitVector::new("v", &values).unwrap(), code);
-            cloud.scales.push(scale);
+            encode(&UnitVector::new("v", &values).unwrap(), code);
+            cloud.scales.push(unit_scale(code));
         }
         cloud
     }

@@ -26,7 +26,7 @@ pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Resu
         if let Some(slot) = place.slot
             && (place.partition, place.space) == (index.part.0, index.space.0)
         {
-            rows.insert(slot, (id, vitals.times.clone()));
+            rows.insert(slot, (id, vitals.times));
         }
         Ok(())
     })?;

@@ -256,7 +256,7 @@ impl<'p> Search<'p> {
         judge: Judge<'_>,
         walked: &mut Walked,
     ) -> Result<()> {
-        let probe = Probe { code: self.code.code(), scale: self.code.scale() };
+        let probe = Probe { code: self.code.code(), scale: self.code.unit_scale() };
         let (ef, now) = (self.ef(linked), self.ask.now);
         let mut failed = None;
         SCRATCH.with_borrow_mut(|scratch| {

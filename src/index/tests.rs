@@ -8,13 +8,14 @@ use proptest::prelude::*;
 use super::published::{CurrentIn, Lock, Locks, PublishedIn};
 use super::*;
 use crate::error::ErrorKind;
+use crate::hnsw::Crew;
 use crate::index::view::View;
 use crate::model::{Hit, MemoryId, Time, Times};
 use crate::record::SlotBlock;
 use crate::store::control::{Clock, SlotHead, SpaceRow};
 use crate::store::disk::Folder;
 use crate::store::{
-    Durability, IndexId, NsId, Options, PartId, Rows, Snapshot, SpaceId, Store, Table, WriteTx, keys,
+    Durability, IndexId, NsId, Options, PartId, Read, Rows, Snapshot, SpaceId, Store, Table, WriteTx, keys,
 };
 use crate::vector::{TopK, UnitVector, dot_f32};
 
@@ -46,7 +47,50 @@ struct World {
     dim: usize,
     rows: BTreeMap<(IndexId, u32), (MemoryId, UnitVector, Times)>,
     changed: BTreeMap<(IndexId, u32), SlotBlock>,
+    linked: BTreeMap<IndexId, Option<Linked>>,
     random: u64,
+}
+
+fn changes<'c>(
+    changed: &'c BTreeMap<(IndexId, u32), SlotBlock>,
+    dropped: &'c [NsId],
+    linked: &'c BTreeMap<IndexId, Option<Linked>>,
+) -> Changes<'c> {
+    static NONE: BTreeSet<IndexId> = BTreeSet::new();
+    Changes { changed, dropped, linked, reset: &NONE }
+}
+
+fn ask(query: &UnitVector, k: usize, now: Time, effort: Effort) -> Ask<'_> {
+    Ask { query, k, now, effort }
+}
+
+/// A filter on ids alone.
+struct ById<'w> {
+    world: &'w World,
+    passes: fn(MemoryId) -> bool,
+}
+
+fn in_three(id: MemoryId) -> bool {
+    id.as_bytes()[15].is_multiple_of(3)
+}
+
+impl Sieve for ById<'_> {
+    fn matches(&mut self, id: MemoryId) -> Result<bool, crate::Error> {
+        Ok((self.passes)(id))
+    }
+
+    fn all(&mut self, target: Target, visit: &mut dyn FnMut(IndexId, u32)) -> Result<(), crate::Error> {
+        for ((index, slot), (id, ..)) in &self.world.rows {
+            let inside = match target {
+                Target::Index(wanted) => *index == wanted,
+                Target::Namespace(ns, _) => index.ns == ns,
+            };
+            if inside && (self.passes)(*id) {
+                visit(*index, *slot);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl World {
@@ -68,6 +112,7 @@ impl World {
             dim,
             rows: BTreeMap::new(),
             changed: BTreeMap::new(),
+            linked: BTreeMap::new(),
             random: random | 1,
         };
         world.commit(|tx, _| tx.put_space(SPACE, &SpaceRow { name: "caller".to_owned(), dim: dim as u32 }));
@@ -127,7 +172,31 @@ impl World {
 
     fn next(&self, before: &Published) -> Published {
         let (snapshot, clock) = self.snapshot();
-        before.next(snapshot, &clock, &self.changed, &[])
+        before.next(snapshot, &clock, &changes(&self.changed, &[], &self.linked))
+    }
+
+    /// Writes a step of the upkeep of a graph.
+    fn write(&mut self, edit: &Edit) -> bool {
+        self.linked.clear();
+        match self.commit(|tx, commit| edit.write(tx, commit)) {
+            Written::Done(linked) => {
+                self.linked.insert(edit.index, linked);
+                true
+            }
+            Written::Stale => false,
+        }
+    }
+
+    /// Takes steps until there is none.
+    fn steps(
+        &mut self,
+        published: &mut Published,
+        mut step: impl FnMut(&Published) -> Result<Option<Edit>, crate::Error>,
+    ) {
+        while let Some(edit) = step(published).unwrap() {
+            assert!(self.write(&edit), "nothing else changes the index");
+            *published = self.next(published);
+        }
     }
 
     /// xorshift64*: the tests choose what happens by it.
@@ -180,13 +249,17 @@ impl World {
     #[track_caller]
     fn check(&self, published: &Published, target: Target, query: &UnitVector, k: usize, now: i64) -> Found {
         let at = Time::from_millis(now);
-        let found = nearest(published, target, query, k, at, None).unwrap();
+        let found = nearest(published, target, ask(query, k, at, Effort::Exact)).unwrap();
         let (hits, scanned) = self.full_scan(target, query, k, now, |_| true);
         assert_eq!(found.hits, hits, "{target:?} k {k} now {now} {found:?}");
         assert_eq!(found.scanned, scanned, "{target:?} now {now}");
-        let passes = |id: MemoryId| id.as_bytes()[15].is_multiple_of(3);
-        let filtered = nearest(published, target, query, k, at, Some(&mut |id| Ok(passes(id)))).unwrap();
-        assert_eq!(filtered.hits, self.full_scan(target, query, k, now, passes).0, "filtered, {target:?}");
+        for passes in [in_three, |id: MemoryId| id.as_bytes()[15] % 50 == 1, |_| false] {
+            let mut sieve = ById { world: self, passes };
+            let ask = ask(query, k, at, Effort::Exact);
+            let filtered = nearest_matching(published, target, ask, &mut sieve).unwrap();
+            let expected = self.full_scan(target, query, k, now, passes).0;
+            assert_eq!(filtered.hits, expected, "filtered by {}, {target:?}", filtered.filter);
+        }
         found
     }
 }
@@ -306,7 +379,9 @@ fn dead_slots_take_no_place_of_live_ones() {
     let ids: BTreeSet<_> = found.hits.iter().map(|hit| hit.id).collect();
     assert_eq!(ids, [id(1), id(2), id(3)].into(), "V-218");
     assert_eq!(
-        nearest(&published, Target::Index(index(0)), &center, 3, Time::EPOCH, None).unwrap().scanned,
+        nearest(&published, Target::Index(index(0)), ask(&center, 3, Time::EPOCH, Effort::Exact))
+            .unwrap()
+            .scanned,
         83
     );
 }
@@ -317,7 +392,8 @@ fn a_query_of_another_dimension_is_refused() {
     let vector = world.vector(None);
     world.add(vec![(index(0), id(1), vector, times(None, None))]);
     let query = UnitVector::new("vector", &[1.0, 2.0]).unwrap();
-    let why = nearest(&world.first(1), Target::Index(index(0)), &query, 1, Time::EPOCH, None).unwrap_err();
+    let ask = ask(&query, 1, Time::EPOCH, Effort::Exact);
+    let why = nearest(&world.first(1), Target::Index(index(0)), ask).unwrap_err();
     assert_eq!(why.to_string(), "vector: must have 64 dimensions (got 2)");
 }
 
@@ -333,7 +409,8 @@ fn blocks_and_slot_head_must_say_the_same() {
             Ok(())
         });
         for target in [Target::Index(index(0)), Target::Namespace(NS, SPACE)] {
-            let why = nearest(&world.first(usize::MAX), target, &query, 1, Time::EPOCH, None).unwrap_err();
+            let ask = ask(&query, 1, Time::EPOCH, Effort::Exact);
+            let why = nearest(&world.first(usize::MAX), target, ask).unwrap_err();
             assert_eq!(why.kind(), ErrorKind::Corrupted, "{what} {target:?}: {why}");
         }
     };
@@ -383,13 +460,218 @@ fn dropping_and_compacting_lose_their_views() {
     let published = world.first(usize::MAX);
     published.view(index(0)).unwrap();
     let (snapshot, clock) = world.snapshot();
-    let kept = published.next(Arc::clone(&snapshot), &clock, &BTreeMap::new(), &[NsId(8)]);
+    let (none, same) = (BTreeMap::new(), BTreeMap::new());
+    let kept = published.next(Arc::clone(&snapshot), &clock, &changes(&none, &[NsId(8)], &same));
     assert!(kept.loaded(index(0)).is_some() && kept.kept_bytes() > 0);
-    let dropped = published.next(Arc::clone(&snapshot), &clock, &BTreeMap::new(), &[NS]);
+    let dropped = published.next(Arc::clone(&snapshot), &clock, &changes(&none, &[NS], &same));
     assert!(dropped.loaded(index(0)).is_none() && dropped.kept_bytes() == 0);
     let compacted = published.after_compaction(snapshot, &clock);
     assert!(compacted.loaded(index(0)).is_none());
     assert!(published.loaded(index(0)).is_some(), "an old state keeps what it had");
+}
+
+/// Links everything, in slices of so many rows.
+fn link_all(world: &mut World, published: &mut Published, at: IndexId, rows: usize) {
+    let mut crew = Crew::new(2);
+    world.steps(published, |published| upkeep::link(published, at, rows, &mut crew));
+    world.steps(published, |published| upkeep::reconnect(published, at, &mut crew));
+    let mut measured = false;
+    world.steps(published, |published| {
+        if std::mem::replace(&mut measured, true) { Ok(None) } else { upkeep::calibrate(published, at, true) }
+    });
+}
+
+fn repair_all(world: &mut World, published: &mut Published, at: IndexId, rows: usize) {
+    let (mut crew, mut torn) = (Crew::new(2), upkeep::Torn::default());
+    world.steps(published, |published| upkeep::repair(published, at, rows, &mut torn, &mut crew));
+    world.steps(published, |published| upkeep::reconnect(published, at, &mut crew));
+}
+
+/// The image that was brought forward is the one that the rows of the file give.
+fn check_image(world: &World, published: &Published, at: IndexId) {
+    let (kept, fresh) = (published.view(at).unwrap(), world.first(usize::MAX).view(at).unwrap());
+    assert_eq!((kept.fault(), fresh.fault()), (None, None));
+    assert_eq!(kept.tail_slots().collect::<Vec<_>>(), fresh.tail_slots().collect::<Vec<_>>());
+    let graph = |view: &View| view.linked().map(|linked| Arc::clone(&linked.graph));
+    match (graph(&kept), graph(&fresh)) {
+        (Some(kept), Some(fresh)) => {
+            assert_eq!((kept.len(), kept.entry()), (fresh.len(), fresh.entry()));
+            assert!(fresh.nodes().all(|slot| kept.node(slot) == fresh.node(slot)));
+        }
+        (kept, fresh) => assert_eq!(kept.is_some(), fresh.is_some()),
+    }
+}
+
+#[test]
+fn a_graph_is_grown_mended_and_dropped_in_slices() {
+    let mut world = World::new(64, 23);
+    let at = index(0);
+    let centers: Vec<UnitVector> = (0..30).map(|_| world.vector(None)).collect();
+    let mut published = world.first(usize::MAX);
+    let mut number = 0;
+    for round in 0..4 {
+        let mut rows = Vec::new();
+        for _ in 0..500 {
+            let center = centers[world.pick(30) as usize].clone();
+            let vector = world.vector(Some(&center));
+            number += 1;
+            let until = (number % 11 == 0).then_some(50);
+            rows.push((at, id(number), vector, times(None, until)));
+        }
+        world.linked.clear();
+        world.add(rows);
+        published = world.next(&published);
+        check_image(&world, &published, at);
+        link_all(&mut world, &mut published, at, [97, 256, 500, 64][round]);
+        check_image(&world, &published, at);
+        assert_eq!(published.view(at).unwrap().tail_slots().count(), 0);
+
+        let doomed: Vec<(IndexId, u32)> = world
+            .rows
+            .keys()
+            .copied()
+            .filter(|(_, slot)| slot.wrapping_mul(2_654_435_761) % 10 < 3)
+            .collect();
+        world.linked.clear();
+        world.release(&doomed);
+        published = world.next(&published);
+        let counts = upkeep::Counts::read(&**published.snapshot(), at).unwrap();
+        assert_eq!(counts.dead as usize, doomed.len());
+        check_answers(&mut world, &published, at, &centers);
+        repair_all(&mut world, &mut published, at, [50, 400, 1_000, 77][round]);
+        let counts = upkeep::Counts::read(&**published.snapshot(), at).unwrap();
+        assert_eq!((counts.dead, counts.tail, counts.live as usize), (0, 0, world.rows.len()));
+        check_image(&world, &published, at);
+        check_answers(&mut world, &published, at, &centers);
+        // Codes of what is gone are gone.
+        for (_, slot) in &doomed {
+            let (block, at_slot) = slots::place(*slot, crate::record::slots_per_block(64));
+            let block = published.snapshot().slot_block(at, block, 64).unwrap().unwrap();
+            assert!(block.code(at_slot).unwrap().iter().all(|value| *value == 0));
+        }
+    }
+    let edit = upkeep::unlink_all(&published, at).unwrap().unwrap();
+    assert!(world.write(&edit));
+    published = world.next(&published);
+    check_image(&world, &published, at);
+    assert!(published.view(at).unwrap().linked().is_none());
+    check_answers(&mut world, &published, at, &centers);
+}
+
+/// What is found through the graph is live, scored exactly, and nearly all of what a scan finds.
+fn check_answers(world: &mut World, published: &Published, at: IndexId, centers: &[UnitVector]) {
+    let (mut hits, mut wanted) = (0, 0);
+    for now in [0, 100] {
+        for center in centers {
+            let query = world.vector(Some(center));
+            let target = Target::Index(at);
+            world.check(published, target, &query, 10, now);
+            let live = Time::from_millis(now);
+            let found = nearest(published, target, ask(&query, 10, live, Effort::Recall(0.99))).unwrap();
+            let (best, _) = world.full_scan(target, &query, 10, now, |_| true);
+            // By distance: whoever is as near as the last of the best is as good.
+            let good =
+                |hit: &&Hit, best: &[Hit]| hit.score >= best.last().map_or(2.0, |last| last.score - 1e-6);
+            hits += found.hits.iter().filter(|hit| good(hit, &best)).count();
+            wanted += best.len();
+            for passes in [in_three, |id: MemoryId| id.as_bytes()[15] == 7] {
+                let ask = ask(&query, 10, live, Effort::Recall(0.99));
+                let mut sieve = ById { world, passes };
+                let found = nearest_matching(published, target, ask, &mut sieve).unwrap();
+                let (best, _) = world.full_scan(target, &query, 10, now, passes);
+                assert_eq!(found.hits.len(), best.len());
+                assert!(found.hits.iter().all(|hit| passes(hit.id)));
+                hits += found.hits.iter().filter(|hit| good(hit, &best)).count();
+                wanted += best.len();
+            }
+        }
+    }
+    assert!(hits as f64 / wanted as f64 >= 0.98, "{hits} of {wanted}");
+}
+
+#[test]
+fn a_step_on_what_has_changed_is_not_written() {
+    let mut world = World::new(64, 29);
+    let at = index(0);
+    let rows: Vec<_> = (1..=200).map(|n| (at, id(n), world.vector(None), times(None, None))).collect();
+    world.add(rows);
+    let published = world.first(usize::MAX);
+    let mut crew = Crew::new(1);
+    let edit = upkeep::link(&published, at, 100, &mut crew).unwrap().unwrap();
+    // A row of the slice goes, and another memory takes its slot.
+    world.release(&[(at, 5)]);
+    let vector = world.vector(None);
+    world.add(vec![(at, id(999), vector, times(None, None))]);
+    assert!(!world.write(&edit), "slot 5 holds another memory");
+    let published = world.first(usize::MAX);
+    let (one, two) = (
+        upkeep::link(&published, at, 100, &mut crew).unwrap().unwrap(),
+        upkeep::link(&published, at, 50, &mut crew).unwrap().unwrap(),
+    );
+    assert!(world.write(&one));
+    assert!(!world.write(&two), "the graph has another version");
+    assert_eq!(upkeep::Counts::read(&world.store.snapshot().unwrap(), at).unwrap().in_graph, 100);
+}
+
+#[test]
+fn a_damaged_graph_is_not_used_and_rebuilt() {
+    let mut world = World::new(64, 31);
+    let at = index(0);
+    let rows: Vec<_> = (1..=300).map(|n| (at, id(n), world.vector(None), times(None, None))).collect();
+    world.add(rows);
+    let mut published = world.first(usize::MAX);
+    link_all(&mut world, &mut published, at, 300);
+    let query = world.vector(None);
+    let ask = ask(&query, 10, Time::EPOCH, Effort::Ef(64));
+    assert_eq!(nearest(&published, Target::Index(at), ask).unwrap().regime, "graph");
+    let key = keys::index(at);
+    let mut rows = Vec::new();
+    published
+        .snapshot()
+        .graph_blocks(&crate::store::Walk::prefix(&key), &mut |_, block, _, bytes| {
+            rows.push((keys::block(at, block), bytes.to_vec()));
+            Ok(std::ops::ControlFlow::Continue(()))
+        })
+        .unwrap();
+    let (damaged, sound) = rows[3].clone();
+    let mut flipped = sound.clone();
+    flipped[20] ^= 4;
+    for bytes in [Some(flipped), None] {
+        world.commit(|tx, _| match &bytes {
+            Some(bytes) => tx.put(Table::Graph, &damaged, bytes),
+            None => tx.delete(Table::Graph, &damaged).map(drop),
+        });
+        let published = world.first(usize::MAX);
+        let found = nearest(&published, Target::Index(at), ask).unwrap();
+        assert_eq!(
+            (found.regime, &found.hits),
+            ("codes", &world.check(&published, Target::Index(at), &query, 10, 0).hits)
+        );
+        assert!(published.view(at).unwrap().fault().is_some());
+        let why = upkeep::link(&published, at, 10, &mut Crew::new(1)).unwrap_err();
+        assert_eq!(why.kind(), ErrorKind::Corrupted);
+    }
+    let edit = upkeep::unlink_all(&world.first(usize::MAX), at).unwrap().unwrap();
+    assert!(world.write(&edit));
+    let mut published = world.first(usize::MAX);
+    link_all(&mut world, &mut published, at, 300);
+    assert_eq!(nearest(&published, Target::Index(at), ask).unwrap().regime, "graph");
+}
+
+#[test]
+fn regimes_change_with_hysteresis() {
+    let regimes = upkeep::Regimes { exact_max: 100, exact_min: 70, tail_min: 20, tail_share: 0.25 };
+    let exact = |live| upkeep::Counts { live, ..upkeep::Counts::default() };
+    let graph = |live, tail| upkeep::Counts { live, tail, in_graph: live - tail, has_graph: true, dead: 0 };
+    use upkeep::Need;
+    assert_eq!(regimes.need(exact(100)), Need::Nothing);
+    assert_eq!(regimes.need(exact(101)), Need::Link(101));
+    assert_eq!(regimes.need(graph(70, 0)), Need::Nothing);
+    assert_eq!(regimes.need(graph(69, 0)), Need::Drop);
+    assert_eq!(regimes.need(graph(90, 3)), Need::Link(3));
+    assert!(!regimes.is_pressed(graph(200, 50)) && regimes.is_pressed(graph(200, 51)));
+    assert!(!regimes.is_pressed(graph(75, 20)) && regimes.is_pressed(graph(72, 21)));
+    assert!(regimes.is_pressed(exact(101)) && !regimes.is_pressed(exact(100)));
 }
 
 /// The locks of the model checker.
@@ -462,8 +744,10 @@ fn a_reader_never_sees_two_commits_at_once() {
                 })
             })
             .collect();
+        let same = BTreeMap::new();
         for (snapshot, clock, changed, _) in &commits[1..] {
-            let next = current.read().next(Arc::clone(snapshot), clock, changed, &[]);
+            let changes = changes(changed, &[], &same);
+            let next = current.read().next(Arc::clone(snapshot), clock, &changes);
             current.publish(next);
         }
         readers.into_iter().for_each(|reader| reader.join().unwrap());

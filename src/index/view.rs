@@ -11,7 +11,7 @@ use crate::model::{MemoryId, Time};
 use crate::record::{At, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
 use crate::store::control::{RecallPoint, SlotHead};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
-use crate::vector::Codes;
+use crate::vector::{Codes, unit_scale};
 
 /// Slots of a chunk: those of one word of a bitmap. Blocks of the table reach over the borders of chunks.
 const CHUNK_SLOTS: usize = u64::BITS as usize;
@@ -59,6 +59,8 @@ pub(super) struct Chunk {
     until: Vec<i64>,
     scales: Vec<f32>,
     residuals: Vec<f32>,
+    /// Reciprocals of the lengths of the codes.
+    units: Vec<f32>,
     codes: Vec<i8>,
     /// All slots are visible while `all_from <= now < all_until`.
     all_from: i64,
@@ -67,7 +69,7 @@ pub(super) struct Chunk {
 
 impl Chunk {
     /// Bytes of one slot beside its code.
-    const META_BYTES: usize = size_of::<MemoryId>() + 2 * size_of::<i64>() + 2 * size_of::<f32>();
+    const META_BYTES: usize = size_of::<MemoryId>() + 2 * size_of::<i64>() + 3 * size_of::<f32>();
 
     /// An empty chunk with room for `slots` slots.
     pub(super) fn with_room(slots: usize, dim: usize) -> Self {
@@ -77,6 +79,7 @@ impl Chunk {
             until: Vec::with_capacity(slots),
             scales: Vec::with_capacity(slots),
             residuals: Vec::with_capacity(slots),
+            units: Vec::with_capacity(slots),
             codes: Vec::with_capacity(slots * dim),
             ..Chunk::default()
         }
@@ -89,6 +92,7 @@ impl Chunk {
         self.until.clear();
         self.scales.clear();
         self.residuals.clear();
+        self.units.clear();
         self.codes.clear();
     }
 
@@ -100,6 +104,7 @@ impl Chunk {
             self.until.resize(slots, i64::MIN);
             self.scales.resize(slots, 0.0);
             self.residuals.resize(slots, 0.0);
+            self.units.resize(slots, 0.0);
             self.codes.resize(slots * dim, 0);
         }
     }
@@ -117,6 +122,7 @@ impl Chunk {
         put(&mut self.residuals, at, meta.residual);
         if let Some(place) = self.codes.get_mut(at * dim..(at + 1) * dim) {
             place.iter_mut().zip(code).for_each(|(to, from)| *to = signed(*from));
+            put(&mut self.units, at, unit_scale(place));
         }
     }
 
@@ -254,7 +260,8 @@ impl View {
                     if let Some(full) = chunks.last_mut() {
                         full.pad(CHUNK_SLOTS, dim);
                     }
-                    chunks.push(Chunk::with_room(CHUNK_SLOTS, dim));
+                    let left = (head.len as usize).saturating_sub(chunks.len() * CHUNK_SLOTS);
+                    chunks.push(Chunk::with_room(left.min(CHUNK_SLOTS), dim));
                 }
                 if let Some(chunk) = chunks.get_mut(chunk) {
                     chunk.set(at, &meta, code, u8::cast_signed);
@@ -437,9 +444,9 @@ impl View {
         (0_u32..).step_by(CHUNK_SLOTS).zip(self.chunks.iter().map(Arc::as_ref))
     }
 
-    /// Codes and scales, chunk by chunk, with the number of the first slot of each.
+    /// Codes and the reciprocals of their lengths, chunk by chunk, with the number of the first slot of each.
     pub(super) fn rows(&self) -> impl Iterator<Item = (u32, &[i8], &[f32])> {
-        self.chunks().map(|(first, chunk)| (first, chunk.codes.as_slice(), chunk.scales.as_slice()))
+        self.chunks().map(|(first, chunk)| (first, chunk.codes.as_slice(), chunk.units.as_slice()))
     }
 
     /// The chunks with slots that hold a memory and are no node, with the number of the first slot and their bits.
@@ -471,8 +478,8 @@ impl Points for View {
     #[inline]
     fn scale(&self, slot: u32) -> f32 {
         let (chunk, at) = place(slot as usize);
-        let scale = self.chunks.get(chunk).and_then(|chunk| chunk.scales.get(at));
-        scale.copied().unwrap_or_default()
+        let unit = self.chunks.get(chunk).and_then(|chunk| chunk.units.get(at));
+        unit.copied().unwrap_or_default()
     }
 }
 

@@ -59,7 +59,9 @@ fn nested(key: &str, value: Value) -> String {
 #[test]
 fn every_default_is_the_one_of_model_47() {
     let default = Policy::default();
-    let mut seen = BTreeSet::from(["rules.text".to_owned()]);
+    // The keys of the vector index are this project's own.
+    let own = ["index.exact_max", "index.exact_min", "index.tail_min", "index.tail_share"];
+    let mut seen: BTreeSet<String> = own.into_iter().chain(["rules.text"]).map(str::to_owned).collect();
     for line in MODEL_47.lines().filter(|line| !line.is_empty()) {
         let (key, _) = line.split_once(" = ").unwrap();
         assert!(seen.insert(key.to_owned()), "{key} stands in the table twice");

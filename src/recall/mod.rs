@@ -32,8 +32,10 @@ pub use explain::{Explanation, History, Origin, Removal, Version};
 pub use read::Got;
 pub use search::SearchResult;
 pub use stats::{AgentStats, PurgeHorizon, Stats, VectorStats};
-pub use stats::{BytesStats, DateRange, HealthStats, LocalStats, MemoryCounts, MemoryHealth, MemoryStats};
-pub(crate) use stats::{StatsContext, memory_stats, stats};
+pub use stats::{
+    BytesStats, DateRange, HealthStats, IndexStats, LocalStats, MemoryCounts, MemoryHealth, MemoryStats,
+};
+pub(crate) use stats::{StatsContext, index_stats, memory_stats, stats};
 
 /// One namespace at one commit and one instant.
 #[derive(Clone, Copy, Debug)]

@@ -148,6 +148,31 @@ pub struct VectorStats {
     pub memory_bytes: u64,
 }
 
+/// One vector index, looked at as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IndexStats {
+    /// Namespace.
+    pub namespace: String,
+    /// Partition: `shared` or the agent.
+    pub partition: String,
+    /// `exact` or `graph`; `damaged` for a graph that is not used.
+    pub regime: &'static str,
+    /// Slots with a vector.
+    pub live: u64,
+    /// Nodes whose vectors are gone.
+    pub dead: u64,
+    /// Vectors beside the graph.
+    pub tail: u64,
+    /// Vectors in the graph.
+    pub in_graph: u64,
+    /// Vectors in the graph to which no walk comes.
+    pub unreachable: u64,
+    /// Memory that its image takes, in bytes.
+    pub memory_bytes: u64,
+    /// Recall for 10 results by length of the list, as it was measured last.
+    pub recall: BTreeMap<u16, f32>,
+}
+
 /// Bytes of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BytesStats {
@@ -190,6 +215,48 @@ pub(crate) struct StatsContext<'c> {
     pub(crate) file_bytes: u64,
     /// The rules in force.
     pub(crate) policy: &'c StatsPolicy,
+}
+
+/// Every index of a namespace, or of all, each loaded and walked: slow. One that does not fit into memory is left out.
+///
+/// # Errors
+/// `Corrupted`.
+pub(crate) fn index_stats(published: &Published, namespace: Option<&Namespace>) -> Result<Vec<IndexStats>> {
+    let rows = published.snapshot();
+    let mut all = Vec::new();
+    for (name, row) in rows.namespaces()? {
+        if row.dropping || namespace.is_some_and(|wanted| wanted.as_str() != name) {
+            continue;
+        }
+        let ns = NsId(row.number);
+        for (index, head) in rows.slot_heads(Some(ns))? {
+            if !published.has_room_for(&head, published.dim(index.space)?) {
+                continue;
+            }
+            let (view, graph) = (published.view(index)?, rows.graph_head(index)?);
+            let counts = Counts::of(&head, graph.as_ref());
+            let alive = |slot: u32| view.id(slot).is_some();
+            let unreachable = view.linked().map_or(0, |linked| linked.graph.unreachable(alive).len());
+            let measured = graph.map(|graph| graph.recall).unwrap_or_default();
+            all.push(IndexStats {
+                namespace: name.clone(),
+                partition: partition_name(published, ns, index.part)?,
+                regime: match (view.fault(), counts.has_graph) {
+                    (Some(_), _) => "damaged",
+                    (None, true) => "graph",
+                    (None, false) => "exact",
+                },
+                live: u64::from(counts.live),
+                dead: u64::from(counts.dead),
+                tail: u64::from(counts.tail),
+                in_graph: u64::from(counts.in_graph),
+                unreachable: unreachable as u64,
+                memory_bytes: view.bytes() as u64,
+                recall: measured.iter().map(|point| (point.ef, f32::from(point.recall) / 1e4)).collect(),
+            });
+        }
+    }
+    Ok(all)
 }
 
 /// The small document of a namespace; one that is not there has zeros.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::{Error, ErrorKind};
-use crate::index::{Published, ViewBudget};
+use crate::index::{Changes, Published, ViewBudget};
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow};
 use crate::model::{
     Access, Actor, Content, Counted, Entity, Evidence, Filter, Holder, Kind, Link, MemoryId, PageRequest,
@@ -153,7 +153,9 @@ impl World {
     fn publish(&mut self, slots: &BTreeMap<(crate::store::IndexId, u32), crate::record::SlotBlock>) {
         let snapshot = Arc::new(self.store.snapshot().unwrap());
         let clock = snapshot.clock().unwrap();
-        self.published = self.published.next(snapshot, &clock, slots, &[]);
+        let (linked, reset) = Default::default();
+        let changes = Changes { changed: slots, dropped: &[], linked: &linked, reset: &reset };
+        self.published = self.published.next(snapshot, &clock, &changes);
     }
 
     /// One transaction at clock `now`.
@@ -591,7 +593,7 @@ fn statistics_are_the_counters() {
         let expected = MemoryCounts { live: 3, superseded: 1, tombstoned: 1, ..MemoryCounts::default() };
         assert_eq!(stats.memories, expected);
         assert_eq!(
-            (stats.vectors.live, stats.vectors.dead, stats.vectors.regime, stats.pending),
+            (stats.vectors.live, stats.vectors.free, stats.vectors.regime, stats.pending),
             (3, 1, "exact", 1)
         );
         assert_eq!((stats.by_namespace["team"], stats.by_partition.len(), stats.pending_due), (3, 3, 0));

@@ -1,5 +1,6 @@
 //! The code of a vector: one signed byte a dimension, and how far off it can be.
 
+use super::kernel::dot_i8;
 use super::unit::{LENGTH_MAX, UnitVector};
 use crate::limits::DIM_MAX;
 
@@ -50,6 +51,15 @@ pub fn encode(vector: &UnitVector, out: &mut [i8]) -> CodeParams {
     let params = CodeParams { scale, residual: round_up(square.sqrt() * (1.0 + 1e-12)) };
     debug_assert!(CodeParams::from_stored(params.scale, params.residual).is_some());
     params
+}
+
+/// Reciprocal of the length of a code, 0 for one of zeros: what makes the dot product of two codes their cosine. The
+/// same on every machine.
+pub fn unit_scale(code: &[i8]) -> f32 {
+    match dot_i8(code, code) {
+        0 => 0.0,
+        square => (1.0 / f64::from(square).sqrt()) as f32,
+    }
 }
 
 /// The smallest f32 that is not below `value`.

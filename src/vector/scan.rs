@@ -22,7 +22,7 @@
 //! sum of what does not depend on *v*. The k-th largest lower bound is at most the k-th best score, hence a slot
 //! whose upper bound is below it is in no top k, not even as a tie.
 
-use super::code::{CodeParams, encode, round_up};
+use super::code::{CodeParams, encode, round_up, unit_scale};
 use super::kernel::{dot_i8, dot_i8_many};
 use super::unit::{LENGTH_MAX, UnitVector};
 use crate::limits::DIM_MAX;
@@ -62,9 +62,9 @@ impl QueryCode {
         &self.code
     }
 
-    /// Value of one step of the code.
-    pub fn scale(&self) -> f32 {
-        self.scale
+    /// Reciprocal of the length of the code.
+    pub fn unit_scale(&self) -> f32 {
+        unit_scale(&self.code)
     }
 
     /// Dimensions of the query.
@@ -72,12 +72,13 @@ impl QueryCode {
         self.code.len()
     }
 
-    /// A score that the f32 vectors of a slot do not reach but by a chance of one in a billion, from the dot product of
-    /// its code and the query's and the residual of the slot.
+    /// A score that the f32 vectors of a slot do not reach but by a chance of one in a billion, from the cosine of its
+    /// code and the query's and the residual of the slot.
     ///
-    /// What rounding took away points in no direction of its own: its product with the query is spread around 0 with a
-    /// deviation of its length by √dim, and more than six deviations happen once in a billion times. For a search that
-    /// may miss a neighbour anyway that is enough, and it ranks a fraction of what the certain bound demands.
+    /// A cosine is free of what rounding took away along the vectors. What it took away across them points in no
+    /// direction of its own: its product with the query is spread around 0 with a deviation of its length by √dim, and
+    /// more than six deviations happen once in a billion times. For a search that may miss a neighbour anyway that is
+    /// enough, and it ranks a fraction of what the certain bound demands.
     pub fn likely_upper(&self, score: f32, residual: f32) -> f32 {
         let certain = self.reach * residual + self.slack;
         let part = LIKELY_DEVIATIONS / (self.dim() as f32).sqrt();

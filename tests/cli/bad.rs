@@ -138,6 +138,10 @@ fn bad_flags_are_typed_errors() {
     sandbox.npy("q.npy", &[&[1.0, 0.0]]);
     sandbox.npy("wide.npy", &[&[1.0, 0.0, 0.0]]);
     sandbox.npy("zero.npy", &[&[0.0, 0.0]]);
+    sandbox.write("none.jsonl", "");
+    sandbox.write("ef.jsonl", "{\"ef\":5000}\n");
+    sandbox.write("recall.jsonl", "{\"recall\":2}\n");
+    sandbox.write("both.jsonl", "{\"ef\":10,\"exact\":true}\n");
     let deep = format!("{}{{}}{}", "{\"$not\":".repeat(17), "}".repeat(17));
     let wide = format!("{{\"$or\":[{}]}}", vec!["{\"key\":\"a\"}"; 257].join(","));
     let ids = format!("{{\"key\":{{\"$in\":[{}]}}}}", vec!["\"a\""; 10_001].join(","));
@@ -165,6 +169,23 @@ fn bad_flags_are_typed_errors() {
         (&["list", "--limit", "0"], "limit"),
         (&["list", "--cursor", "zz"], "cursor"),
         (&["list", "--state", "gone"], "state"),
+        (&["search", "--vector-file", "q.npy", "--ef", "0"], "ef: must be 1 to 4096"),
+        (&["search", "--vector-file", "q.npy", "--ef", "5000"], "ef: must be 1 to 4096"),
+        (&["search", "--vector-file", "q.npy", "--recall", "0"], "recall: must be above 0 and below 1"),
+        (&["search", "--vector-file", "q.npy", "--recall", "1.5"], "recall: must be above 0 and below 1"),
+        (&["search", "--vector-file", "q.npy", "--recall", "-0.5"], "recall"),
+        (&["search", "--vector-file", "q.npy", "--recall", "nan"], "recall"),
+        (&["search", "--queries", "none.jsonl", "--ef", "0"], "ef"),
+        (&["eval", "--queries", "none.jsonl", "--vectors", "q.npy", "--recall", "1"], "recall"),
+        (&["search", "--queries", "ef.jsonl", "--vectors", "q.npy"], "line 1: ef"),
+        (&["search", "--queries", "recall.jsonl", "--vectors", "q.npy"], "line 1: recall"),
+        (&["eval", "--queries", "both.jsonl", "--vectors", "q.npy"], "line 1: line: must have one of ef"),
+        (&["maintain", "--threads", "0"], "threads: must be 1 to 1024"),
+        (&["maintain", "--threads", "18446744073709551615"], "threads"),
+        (&["maintain", "--budget", "abc"], "--budget"),
+        (&["maintain", "--budget", "-1s"], "--budget"),
+        (&["maintain", "--namespace", "*"], "namespace"),
+        (&["reindex", "--namespace", "*"], "namespace"),
         (&["import", "fill.jsonl", "--batch", "0"], "batch"),
         (&["supersede", "a", "--with", "b", "--mode", "eaten"], "--mode"),
         (&["undo", "not-a-run"], "run"),
@@ -180,9 +201,20 @@ fn bad_flags_are_typed_errors() {
     assert_eq!(before, sandbox.run(&["export", "-", "--all-states"]).out);
     let noon = sandbox.plain(&["--db", "m.oub", "--json", "--now", "noon", "add", "x"], b"");
     assert!(noon.error().1.starts_with("--now: must be RFC 3339"), "{noon:?}");
-    for arguments in
-        [&["search", "-k", "-1", "x"][..], &["frobnicate"], &["get"], &["add", "x", "--importance", "y"]]
-    {
+    let usage: &[&[&str]] = &[
+        &["search", "-k", "-1", "x"],
+        &["search", "--vector-file", "q.npy", "--ef", "10", "--exact"],
+        &["search", "--vector-file", "q.npy", "--ef", "10", "--recall", "0.9"],
+        &["search", "--vector-file", "q.npy", "--ef", "-1"],
+        &["eval", "--queries", "none.jsonl", "--vectors", "q.npy", "--recall", "0.9", "--exact"],
+        &["maintain", "nosuch"],
+        &["maintain", "index", "expire"],
+        &["maintain", "--max-rows", "-1"],
+        &["frobnicate"],
+        &["get"],
+        &["add", "x", "--importance", "y"],
+    ];
+    for arguments in usage {
         let answer = sandbox.run(arguments);
         assert_eq!((answer.code, answer.error().0.as_str()), (2, "Usage"), "{arguments:?}");
     }
@@ -201,7 +233,15 @@ fn what_is_no_database_is_left_alone() {
     }
     for name in ["folder", "text", "empty", "cut4", "cut4k", "cuthalf"] {
         let before = std::fs::read(sandbox.path(name)).ok();
-        for command in [&["get", "a"][..], &["add", "x"], &["stats"], &["import", "fill.jsonl"], &["check"]] {
+        for command in [
+            &["get", "a"][..],
+            &["add", "x"],
+            &["stats"],
+            &["import", "fill.jsonl"],
+            &["check"],
+            &["maintain"],
+            &["reindex"],
+        ] {
             let answer = sandbox.plain(&[&["--db", name, "--json"], command].concat(), b"");
             let (kind, message) = answer.error();
             assert_eq!(answer.code, 1, "{name} {command:?}: {message}");

@@ -2,7 +2,8 @@
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
-    CompactReport, Decision, Explanation, Forgotten, Got, Memory, Namespace, Outcome, SearchPlan, Version,
+    CompactReport, Decision, Effort, Explanation, Forgotten, Got, MaintainReport, Memory, Namespace, Outcome,
+    PassReport, SearchPlan, Version,
 };
 use serde_json::{Value, json};
 
@@ -55,11 +56,45 @@ pub(crate) fn got_text(namespace: &Namespace, got: &Got, vector: bool) -> String
 pub(crate) fn plan(plan: &SearchPlan) -> Value {
     json!({
         "partitions": plan.partitions,
+        "regime": plan.regime,
+        "walked": plan.walked,
+        "ef": plan.ef,
         "scanned": plan.scanned,
         "ranked": plan.ranked,
-        "regime": plan.regime,
+        "filter": plan.filter,
+        "tested": plan.tested,
         "pending": plan.pending,
     })
+}
+
+/// How much of an index a search looks at, as query lines say it.
+pub(crate) fn effort(effort: Effort) -> Value {
+    match effort {
+        // As it was typed, not as the nearest number of 64 bits.
+        Effort::Recall(recall) => json!({ "recall": recall.to_string().parse::<f64>().ok() }),
+        Effort::Ef(ef) => json!({ "ef": ef }),
+        Effort::Exact => json!({ "exact": true }),
+    }
+}
+
+/// What a maintenance run came to.
+pub(crate) fn maintenance(report: &MaintainReport) -> Value {
+    let pass = |pass: &PassReport| {
+        json!({
+            "pass": pass.pass.as_str(),
+            "planned": pass.planned,
+            "scanned": pass.scanned,
+            "changed": pass.changed,
+            // Neither pass removes a memory, and each begins with what the rows themselves say is left.
+            "tombstoned": 0,
+            "skipped": pass.skipped,
+            "left": pass.left,
+            "resumed": false,
+            "ms": pass.ms,
+            "report": pass.report,
+        })
+    };
+    json!({ "run": report.run, "passes": report.passes.iter().map(pass).collect::<Vec<_>>() })
 }
 
 /// One version of a memory.

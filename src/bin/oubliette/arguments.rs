@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use oubliette::Pass;
 
 /// An embedded memory database for AI agents that forgets on purpose.
 #[derive(Debug, Parser)]
@@ -89,6 +90,10 @@ pub(crate) enum Command {
     Unpin(NameOptions),
     /// Forget at once
     Forget(ForgetOptions),
+    /// Run maintenance passes: index, repair; both with none named
+    Maintain(MaintainOptions),
+    /// Drop the vector indexes and build them anew from the memories
+    Reindex,
     /// Take an import back
     Undo(UndoOptions),
     /// Whole namespaces
@@ -290,6 +295,21 @@ pub(crate) enum Mode {
     Text,
 }
 
+/// How much of a large partition is looked at.
+#[derive(Debug, Default, Args)]
+#[group(multiple = false)]
+pub(crate) struct EffortOptions {
+    /// Walk the graph with a list of this length, 1 to 4096
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) ef: Option<usize>,
+    /// Walk it so far that this share of the nearest is found, above 0 and below 1 [default: 0.99]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub(crate) recall: Option<f32>,
+    /// By exact scan, past the graph
+    #[arg(long)]
+    pub(crate) exact: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SearchOptions {
     /// What to look for
@@ -308,16 +328,15 @@ pub(crate) struct SearchOptions {
     /// Only memories that match, a condition in the Mongo manner
     #[arg(long, value_name = "JSON")]
     pub(crate) filter: Option<String>,
-    /// By exact scan; every search of this version is
-    #[arg(long)]
-    pub(crate) exact: bool,
+    #[command(flatten)]
+    pub(crate) effort: EffortOptions,
     /// Show how it was answered
     #[arg(long)]
     pub(crate) explain: bool,
     /// At most so many tokens of text, a token for 4 bytes
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<usize>,
-    /// Many queries, a JSON line each: {"query"?, "namespace"?, "filter"?}
+    /// Many queries, a JSON line each: {"query"?, "namespace"?, "filter"?, "agent"?, "k"?, "ef"?, "recall"?, "exact"?}
     #[arg(long, value_name = "Q.jsonl", conflicts_with = "text")]
     pub(crate) queries: Option<PathBuf>,
     /// Vectors of the queries, by row
@@ -423,6 +442,34 @@ pub(crate) struct ForgetOptions {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct MaintainOptions {
+    /// Passes, in the order in which they are to run: index, repair [default: both]
+    #[arg(value_name = "PASS", value_parser = pass)]
+    pub(crate) passes: Vec<Pass>,
+    /// Only say what there is to do
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Stop after so much time, such as 5s; the next run goes on
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) budget: Option<String>,
+    /// Stop after so many rows
+    #[arg(long, value_name = "N")]
+    pub(crate) max_rows: Option<u64>,
+    /// Threads, 1 to 1024 [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Write the report to a file as well
+    #[arg(long, value_name = "F.json")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// A pass by its name.
+fn pass(name: &str) -> Result<Pass, String> {
+    let known = Pass::ALL.map(Pass::as_str).join(", ");
+    name.parse().map_err(|_| format!("this version has no such pass, only {known}"))
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct UndoOptions {
     /// The run of an import
     pub(crate) run: String,
@@ -441,14 +488,14 @@ pub(crate) enum NamespaceCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsOptions {
-    /// Recount every row as well
+    /// Recount every row and look at every index as a whole as well
     #[arg(long)]
     pub(crate) deep: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckOptions {
-    /// Compute fingerprints and codes again from texts and vectors
+    /// Compute fingerprints and codes again from texts and vectors, and follow every graph
     #[arg(long)]
     pub(crate) deep: bool,
     /// Lines of an earlier export of which nothing must be left in the file
@@ -469,6 +516,8 @@ pub(crate) struct EvalOptions {
     pub(crate) k: usize,
     #[command(flatten)]
     pub(crate) scope: ScopeOptions,
+    #[command(flatten)]
+    pub(crate) effort: EffortOptions,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ use std::time::Instant;
 use oubliette::{Filter, MemoryId, Namespace, PageRequest, Query, Result, Scope, Snapshot};
 use serde_json::json;
 
+use crate::answers;
 use crate::arguments::EvalOptions;
 use crate::output::{Done, Output};
 use crate::place::{Access, Place};
@@ -118,13 +119,16 @@ pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
 
 /// `eval`.
 pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
-    let defaults = Query { k: options.k, scope: options.scope.scope()?, ..Query::default() };
+    let effort = options.effort.effort();
+    let defaults = Query { k: options.k, scope: options.scope.scope()?, effort, ..Query::default() };
+    defaults.check()?;
     let defaults = (place.namespace()?, defaults);
     let mut queries = Queries::open(&options.queries, Some(&options.vectors))?;
     let database = place.open(Access::Read)?;
     let snapshot = database.snapshot()?;
     let mut exact: HashMap<String, Exact> = HashMap::new();
     let (mut recall, mut took, mut exact_took) = (0.0, Vec::new(), Vec::new());
+    let (mut walked, mut scanned, mut ef) = (0_u64, 0_u64, 0_u64);
     let progress = Progress::new(output, None);
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
         let same = format!("{namespace:?} {:?} {:?}", query.scope, query.filter);
@@ -142,6 +146,8 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
         let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id).collect();
         let (share, exact_us) = exact.recall(query.vector.as_deref().unwrap_or_default(), query.k, &ids);
         recall += share;
+        (walked, scanned) = (walked + found.plan.walked, scanned + found.plan.scanned);
+        ef = ef.max(found.plan.ef);
         exact_took.push(exact_us);
         progress.set(took.len() as u64);
     }
@@ -149,9 +155,9 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
     took.sort_unstable();
     exact_took.sort_unstable();
     let vectors = database.stats(Some(&defaults.0))?.vectors;
-    let recall = (!took.is_empty()).then(|| recall / took.len() as f64);
+    let mean = |sum: f64| (!took.is_empty()).then(|| sum / took.len() as f64);
     output.document(&json!({
-        "recall_at_k": recall,
+        "recall_at_k": mean(recall),
         "k": options.k,
         "queries": took.len(),
         "p50_us": percentile(&took, 50),
@@ -160,5 +166,12 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
         "exact_p50_us": percentile(&exact_took, 50),
         "live": vectors.live,
         "dead": vectors.dead,
+        "tail": vectors.tail,
+        "in_graph": vectors.in_graph,
+        "regime": vectors.regime,
+        "effort": answers::effort(effort),
+        "ef": ef,
+        "walked": mean(walked as f64),
+        "scanned": mean(scanned as f64),
     }))
 }

@@ -15,6 +15,7 @@ mod place;
 mod progress;
 mod read;
 mod search;
+mod upkeep;
 mod write;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -88,6 +89,8 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Pin(options) => write::pin(&options.name, true, place, output),
         Command::Unpin(options) => write::pin(&options.name, false, place, output),
         Command::Forget(options) => forget::run(&options, place, output),
+        Command::Maintain(options) => upkeep::maintain(&options, place, output),
+        Command::Reindex => upkeep::reindex(place, output),
         Command::Undo(options) => forget::undo(&options.run, place, output),
         Command::Namespace { command: NamespaceCommand::List } => maintain::namespaces(place, output),
         Command::Namespace { command: NamespaceCommand::Drop { name } } => forget::drop(&name, place, output),

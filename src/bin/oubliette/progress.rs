@@ -1,6 +1,7 @@
 //! A bar with count, rate and time left, for what takes more than a second, on a terminal only.
 
 use std::io::IsTerminal;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,6 +10,9 @@ use crate::output::Output;
 
 /// What takes less shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often work that tells nothing of itself is looked at.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// The progress of one command.
 pub(crate) struct Progress {
@@ -41,6 +45,26 @@ impl Progress {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         bar.set_position(done);
+    }
+
+    /// Does a piece of work that tells nothing of itself, and asks `look` from time to time how much is done.
+    pub(crate) fn during<T>(&self, look: impl Fn() -> Option<u64> + Send, work: impl FnOnce() -> T) -> T {
+        if self.bar.is_none() {
+            return work();
+        }
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // Ends when the other half of the channel is dropped.
+                while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                    if let Some(done) = look() {
+                        self.set(done);
+                    }
+                }
+            });
+            let _end = end;
+            work()
+        })
     }
 
     /// Seconds since the beginning.

@@ -111,13 +111,16 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
 pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open_best()?;
+    // It loads every index, and so the warnings of all of them are among those of the other statistics.
+    let indexes = deep.then(|| database.index_stats(namespace.as_ref())).transpose()?;
     let stats = database.stats(namespace.as_ref())?;
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
-    if deep && let Value::Object(members) = &mut document {
+    if let (Some(indexes), Value::Object(members)) = (indexes, &mut document) {
         let report = database.check(&CheckOptions::default())?;
         let recount =
             json!({ "rows": report.checked, "findings": report.findings.len() as u64 + report.more });
         members.insert("recount".to_owned(), recount);
+        members.insert("indexes".to_owned(), serde_json::to_value(indexes).unwrap_or_default());
     }
     output.document(&document)
 }

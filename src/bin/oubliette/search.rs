@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use oubliette::exchange::{LineReader, NpyReader};
-use oubliette::{Database, Error, Filter, MemoryId, Namespace, Query, Result, Scope, Snapshot};
+use oubliette::{Database, Effort, Error, Filter, MemoryId, Namespace, Query, Result, Scope, Snapshot};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::answers;
-use crate::arguments::{Mode, SearchOptions};
+use crate::arguments::{EffortOptions, Mode, SearchOptions};
 use crate::fields;
 use crate::output::{self, Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place};
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
-        ..Query::default()
+        effort: options.effort.effort(),
     };
     let namespace = place.namespace()?;
     let snapshot = place.open(Access::Read)?.snapshot()?;
@@ -88,6 +88,36 @@ struct QueryLine {
     filter: Option<Value>,
     agent: Option<String>,
     k: Option<usize>,
+    ef: Option<usize>,
+    recall: Option<f32>,
+    exact: Option<bool>,
+}
+
+impl EffortOptions {
+    /// What was typed; the parser lets only one of them through.
+    pub(crate) fn effort(&self) -> Effort {
+        match (self.ef, self.recall) {
+            _ if self.exact => Effort::Exact,
+            (Some(ef), _) => Effort::Ef(ef),
+            (None, Some(recall)) => Effort::Recall(recall),
+            (None, None) => Effort::default(),
+        }
+    }
+}
+
+impl QueryLine {
+    /// What the line says, else what holds for all lines.
+    fn effort(&self, default: Effort) -> Result<Effort> {
+        match (self.ef, self.recall, self.exact) {
+            (None, None, None) => Ok(default),
+            (None, None, Some(false)) if default == Effort::Exact => Ok(Effort::default()),
+            (None, None, Some(false)) => Ok(default),
+            (None, None, Some(true)) => Ok(Effort::Exact),
+            (Some(ef), None, None | Some(false)) => Ok(Effort::Ef(ef)),
+            (None, Some(recall), None | Some(false)) => Ok(Effort::Recall(recall)),
+            _ => Err(Error::invalid("line", "must have one of ef, recall and exact at most", "more of them")),
+        }
+    }
 }
 
 /// Reads queries, with their vectors by row.
@@ -132,6 +162,7 @@ fn read_line(text: &[u8], defaults: &(Namespace, Query)) -> Result<(Namespace, Q
         Error::invalid("line", format!("must be a query: {why}"), String::from_utf8_lossy(text))
     })?;
     let (namespace, mut query) = defaults.clone();
+    query.effort = line.effort(query.effort)?;
     query.text = line.query;
     query.k = line.k.unwrap_or(query.k);
     if let Some(filter) = &line.filter {
@@ -149,8 +180,10 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
+        effort: options.effort.effort(),
         ..Query::default()
     };
+    defaults.check()?;
     let defaults = (place.namespace()?, defaults);
     let mut queries = Queries::open(queries, options.vectors.as_deref())?;
     let database: Database = place.open(Access::Read)?;
