@@ -174,6 +174,8 @@ codes! {
     GraphNode = "graph_node";
     /// A link to the node itself, twice to another, or to none of its level.
     GraphLink = "graph_link";
+    /// A node whose level is not that of its memory.
+    GraphLevel = "graph_level";
     /// Size or entry of a graph contradict its nodes, or a graph without its head.
     GraphHead = "graph_head";
     /// A live node that no search comes to.

@@ -37,6 +37,13 @@ pub(crate) fn claim(
             slot
         }
     };
+    // A head or a list of free slots that is damaged or gone must not cost another memory its vector.
+    let (block, at) = place(slot, slots_per_block(vector.dim()));
+    let before = tx.slot_block_mut(index, block, vector.dim())?.meta(at);
+    if before.is_some_and(|meta| !meta.is_vacant() || meta.is_dead()) {
+        let why = format!("slot {slot} is to be given out and is in use");
+        return Err(Error::corrupted("slot_head", &crate::store::keys::index(index), why));
+    }
     head.used += 1;
     tx.put_slot_head(index, &head)?;
     fill(tx, index, slot, commit, id, times, vector)?;

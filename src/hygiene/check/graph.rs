@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::Result;
+use crate::hnsw::level_of;
 use crate::hygiene::check::{Check, address, seen};
 use crate::hygiene::report::Code;
+use crate::model::MemoryId;
 use crate::record::{At, GraphBlockRef, GraphNodeRef, NODES_PER_BLOCK, SlotMeta, decode_meta};
 use crate::store::control::GraphHead;
 use crate::store::keys::{self, Parts};
@@ -74,6 +76,17 @@ impl Check<'_> {
             Ok(ControlFlow::Continue(()))
         });
         seen(heads).map(|_| ())
+    }
+
+    /// With `deep` the node of a memory has the level that follows from the id, so that whoever builds the graph again
+    /// comes to the same one.
+    pub(super) fn level_of_node(&mut self, key: &[u8], index: IndexId, slot: u32, id: MemoryId) {
+        let found = self.meshes.get(&index).and_then(|mesh| mesh.level(slot));
+        let wanted = usize::from(level_of(id.as_bytes()));
+        if let Some(level) = found.filter(|level| self.deep && *level != wanted) {
+            let what = format!("the node of slot {slot} has level {level}, by its memory it is {wanted}");
+            self.find(Code::GraphLevel, Table::Slot, key, what);
+        }
     }
 
     /// A slot of an index with a graph whose memory is gone.

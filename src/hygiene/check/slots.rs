@@ -97,6 +97,7 @@ impl Check<'_> {
             let tally = self.slots.entry(index).or_default();
             if !meta.is_vacant() {
                 tally.used += 1;
+                self.level_of_node(key, index, slot, meta.id);
                 self.used_slot(key, (index, slot, dim), &meta, code)?;
                 continue;
             }

@@ -242,6 +242,8 @@ fn graph() -> Vec<(Code, Fault)> {
         links(Code::GraphLink, &[(0, &[3, 77]), (1, &[3]), (3, &[0, 1])]),
         case(Code::GraphLink, |tx| put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![3]])),
         links(Code::GraphReach, &[(0, &[3]), (1, &[3]), (3, &[0])]),
+        case(Code::GraphLevel, |tx| put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[])),
+        case(Code::GraphLevel, |tx| put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![], vec![]])),
         links(Code::GraphNode, &[(0, &[3]), (1, &[3]), (2, &[0]), (3, &[0, 1])]),
         links(Code::GraphNode, &[(0, &[3]), (1, &[3]), (3, &[0, 1]), (9, &[0])]),
         links(Code::GraphNode, &[(0, &[1]), (1, &[0])]),

@@ -23,8 +23,8 @@ pub(super) const SHARED: IndexId = IndexId { ns: NS, part: PartId(0), space: SPA
 pub(super) const DIM: usize = 24;
 pub(super) const RUN: RunId = RunId::from_bytes([0xaa; 16]);
 pub(super) const NOW: Time = Time::from_millis(1_800_000_000_000);
-/// A memory with everything: key, tag, category, entity, run, statistics, vector.
-pub(super) const A: MemoryId = MemoryId::from_bytes([1; 16]);
+/// A memory with everything: key, tag, category, entity, run, statistics, vector. Its node has level 1.
+pub(super) const A: MemoryId = MemoryId::from_bytes([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 21]);
 /// A memory of an agent, linked to A and made from it.
 pub(super) const B: MemoryId = MemoryId::from_bytes([2; 16]);
 /// Superseded by D.
