@@ -259,7 +259,9 @@ impl Error {
             ErrorKind::Locked => "wait for the other process, or open with a waiting time",
             ErrorKind::NotADatabase => "check the path; the file was not touched",
             ErrorKind::Format => "use the build that wrote the file",
-            ErrorKind::Corrupted => "run `check`, then restore a backup or export what can be read",
+            ErrorKind::Corrupted => {
+                "run `check`; `reindex` heals indexes, for the rest restore a backup or export what can be read"
+            }
             ErrorKind::Policy => "correct the document; the stored policy is unchanged",
             ErrorKind::Io => "look at the path, its permissions and the free space",
             ErrorKind::Retry => "call again",

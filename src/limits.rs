@@ -78,6 +78,8 @@ pub const GRAPH_M0: usize = 32;
 pub const GRAPH_LEVEL_MAX: usize = 15;
 /// Nearest nodes among which a new node of the vector graph chooses its links (`efConstruction` of the same).
 pub const GRAPH_EF_CONSTRUCTION: usize = 200;
+/// Threads of a maintenance pass.
+pub const THREADS_MAX: usize = 1_024;
 /// Share of the nearest that a search finds unless it is told otherwise.
 pub const RECALL_TARGET: f32 = 0.99;
 /// Longest list of a walk through the vector graph (`ef` of the same).

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::hnsw::Crew;
 use crate::index::upkeep::{self, Counts, Need, Regimes, Torn};
 use crate::index::{Edit, Written};
+use crate::limits::THREADS_MAX;
 use crate::model::{Namespace, RuleId, RunId};
 use crate::store::{IndexId, NsId, Rows};
 
@@ -316,17 +317,18 @@ impl Database {
     /// # let db = Database::open(folder.path().join("m.oub"))?;
     /// let report = db.maintain(&Pass::ALL, &MaintainOptions::live())?;
     /// assert!(report.passes.iter().all(|pass| pass.left == 0));
-    /// # Ok::<(), oubliette::Error>(())
-    /// # .map_err(|why| Box::<dyn std::error::Error>::from(why))
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`; `Conflict` when rows change faster than a pass can work on them.
     pub fn maintain(&self, passes: &[Pass], options: &MaintainOptions) -> Result<MaintainReport> {
-        if options.threads == Some(0) {
-            return Err(Error::invalid("threads", "must be at least 1", 0));
+        if let Some(threads) = options.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
+            return Err(Error::invalid("threads", format!("must be 1 to {THREADS_MAX}"), threads));
         }
-        self.inner.check_open()?;
+        if !options.dry_run {
+            self.inner.check_open()?;
+        }
         let _one = self.inner.upkeep.lock();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let mut pace = Pace::of(options);

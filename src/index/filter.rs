@@ -51,10 +51,10 @@ pub(crate) fn nearest_matching(
     let tries = used / LOOKUP_COST / 2;
     let walks = search.walks();
     let wanted = if walks { search.ef_max() as f64 * TRIES_PER_ENTRY } else { ask.k as f64 };
-    if wanted / share <= tries as f64 {
-        if let Some(found) = tests.near(&search, tries)? {
-            return Ok(Found { tested: tests.tested(), ..found });
-        }
+    if wanted / share <= tries as f64
+        && let Some(found) = tests.near(&search, tries)?
+    {
+        return Ok(Found { tested: tests.tested(), ..found });
     }
     let among = tests.all(&search, target)?;
     let found = search.by_candidates(Walked::default(), Some(&among))?;

@@ -318,15 +318,13 @@ impl<'p> Search<'p> {
         let scanned =
             self.scan(None, &mut |first, codes, visible| promises.push_chunk(first, codes, visible))?;
         let mut ranker = self.ranker();
-        let mut tested = 0;
-        for candidate in promises.finish() {
+        for (tested, candidate) in (0..).zip(promises.finish()) {
             if ranker.is_done_at(candidate.upper) {
                 break;
             }
             if tested == tries {
                 return Ok(None);
             }
-            tested += 1;
             ranker.score(candidate.slot, Some(&mut *accept))?;
         }
         let regime = if walked.ef > 0 { "graph" } else { "codes" };

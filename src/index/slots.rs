@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::model::{MemoryId, Times};
 use crate::record::{ALIVE, SlotMeta, slots_per_block, vectors_per_block};
+use crate::store::control::GraphHead;
 use crate::store::{IndexId, Read, Rows, WriteTx};
 use crate::vector::{UnitVector, encode};
 
@@ -121,12 +122,35 @@ pub(crate) fn refill(
     times: &Times,
     vector: &UnitVector,
 ) -> Result<u32> {
-    if tx.graph_head(index)?.is_some() && tx.is_linked(index, slot)? {
-        release(tx, index, vector.dim(), commit, slot)?;
-        return claim(tx, index, commit, id, times, vector);
+    if node(tx, index, slot)? == Node::None {
+        fill(tx, index, slot, commit, id, times, vector)?;
+        return Ok(slot);
     }
-    fill(tx, index, slot, commit, id, times, vector)?;
-    Ok(slot)
+    release(tx, index, vector.dim(), commit, slot)?;
+    claim(tx, index, commit, id, times, vector)
+}
+
+/// What a slot is to the graph of its index.
+#[derive(PartialEq)]
+enum Node {
+    /// Nothing: no link leads to it.
+    None,
+    /// A node of the graph with this head.
+    Of(GraphHead),
+    /// It may be one: rows of the graph are damaged, and nothing walks through it until it is built anew.
+    Unknown,
+}
+
+/// Damage to a graph must not keep a memory from being forgotten.
+fn node(tx: &WriteTx<'_>, index: IndexId, slot: u32) -> Result<Node> {
+    let found = tx.graph_head(index).and_then(|head| match head {
+        Some(head) if tx.is_linked(index, slot)? => Ok(Node::Of(head)),
+        _ => Ok(Node::None),
+    });
+    match found {
+        Err(Error::Corrupted { .. }) => Ok(Node::Unknown),
+        other => other,
+    }
 }
 
 /// Takes the slot from a memory that is gone. Its vector is zeros from this commit on. If it is a node of the graph,
@@ -144,26 +168,26 @@ pub(crate) fn release(
     if codes.meta(at).is_none_or(SlotMeta::is_vacant) {
         return Err(missing(index, slot));
     }
-    let graph = tx.graph_head(index)?;
-    let is_node = graph.is_some() && tx.is_linked(index, slot)?;
+    let node = node(tx, index, slot)?;
     let codes = tx.slot_block_mut(index, block, dim)?;
-    if is_node {
-        codes.bury(at, commit);
-    } else {
+    if node == Node::None {
         codes.erase(at);
+    } else {
+        codes.bury(at, commit);
     }
     let (block, at) = place(slot, vectors_per_block(dim));
     tx.vector_block_mut(index, block, dim)?.erase(at);
     let mut head = tx.slot_head(index)?;
     head.used = head.used.saturating_sub(1);
     tx.put_slot_head(index, &head)?;
-    match graph.filter(|_| is_node) {
-        Some(mut graph) => {
+    match node {
+        Node::None => tx.put_free_slot(index, commit, slot),
+        Node::Of(mut graph) => {
             graph.dead += 1;
             tx.put_graph_head(index, &graph)?;
             tx.put_dead_slot(index, commit, slot)
         }
-        None => tx.put_free_slot(index, commit, slot),
+        Node::Unknown => tx.put_dead_slot(index, commit, slot),
     }
 }
 

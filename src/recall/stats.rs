@@ -170,7 +170,7 @@ pub struct IndexStats {
     /// Memory that its image takes, in bytes.
     pub memory_bytes: u64,
     /// Recall for 10 results by length of the list, as it was measured last.
-    pub recall: BTreeMap<u16, f32>,
+    pub recall: BTreeMap<u16, f64>,
 }
 
 /// Bytes of the file.
@@ -252,7 +252,7 @@ pub(crate) fn index_stats(published: &Published, namespace: Option<&Namespace>) 
                 in_graph: u64::from(counts.in_graph),
                 unreachable: unreachable as u64,
                 memory_bytes: view.bytes() as u64,
-                recall: measured.iter().map(|point| (point.ef, f32::from(point.recall) / 1e4)).collect(),
+                recall: measured.iter().map(|point| (point.ef, f64::from(point.recall) / 1e4)).collect(),
             });
         }
     }
