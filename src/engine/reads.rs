@@ -253,7 +253,8 @@ macro_rules! reads {
 }
 
 reads! {
-    /// The memories nearest to a query, exactly: the same answer as a full scan of the f32 vectors.
+    /// The memories nearest to a query, each scored on its f32 vector. Small partitions are scanned as a whole; in large
+    /// ones a walk through a graph finds as much as the effort of the query asks for.
     ///
     /// # Errors
     /// - `NoEmbedder` for a query of text alone;

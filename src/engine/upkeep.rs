@@ -211,13 +211,19 @@ impl Worker<'_> {
         Ok(done)
     }
 
-    /// Takes step after step until there is none, or the run is over. Gives the rows that they changed.
+    /// Takes step after step until there is none, the run is over, or `most` rows were changed: those that were waiting
+    /// when the pass began, for a writer as fast as the pass would keep it here for ever. Gives the rows that were
+    /// changed, and whether the run goes on.
     fn steps(
         &mut self,
+        most: u64,
         mut step: impl FnMut(&mut Self, usize) -> Result<Option<Edit>>,
     ) -> Result<(u64, bool)> {
         let (mut changed, mut stale) = (0, 0);
         while !self.pace.is_over() {
+            if changed >= most {
+                return Ok((changed, true));
+            }
             let commit = self.inner().current.read().commit();
             // What was worked on for less time has changed less often.
             let rows = (self.pace.rows(commit) >> stale).max(1);
@@ -242,15 +248,15 @@ impl Worker<'_> {
         let (index, before) = (self.index, self.counts()?);
         match regimes.need(before) {
             Need::Drop => {
-                let (_, _) =
-                    self.steps(|worker, _| upkeep::unlink_all(&worker.inner().current.read(), index))?;
+                let (_, _) = self
+                    .steps(u64::MAX, |worker, _| upkeep::unlink_all(&worker.inner().current.read(), index))?;
                 report.changed += u64::from(before.in_graph);
                 note(report, "dropped", 1);
                 return Ok(());
             }
-            Need::Link(_) => {
+            Need::Link(waiting) => {
                 note(report, "built", u64::from(!before.has_graph));
-                let (changed, whole) = self.steps(|worker, rows| {
+                let (changed, whole) = self.steps(u64::from(waiting), |worker, rows| {
                     upkeep::link(&worker.inner().current.read(), index, rows, &mut worker.crew)
                 })?;
                 report.changed += changed;
@@ -267,7 +273,8 @@ impl Worker<'_> {
     /// The pass `repair` on one index.
     fn repair(&mut self, report: &mut PassReport) -> Result<()> {
         let (index, mut torn) = (self.index, Torn::default());
-        let (changed, whole) = self.steps(|worker, rows| {
+        let dead = u64::from(self.counts()?.dead);
+        let (changed, whole) = self.steps(dead, |worker, rows| {
             let before = torn.len();
             let step =
                 upkeep::repair(&worker.inner().current.read(), index, rows, &mut torn, &mut worker.crew);
@@ -285,14 +292,14 @@ impl Worker<'_> {
     fn finish(&mut self, repaired: bool, report: &mut PassReport) -> Result<()> {
         let index = self.index;
         let mut rounds = 0;
-        self.steps(|worker, _| {
+        self.steps(u64::MAX, |worker, _| {
             let step = upkeep::reconnect(&worker.inner().current.read(), index, &mut worker.crew)?;
             rounds += u64::from(step.is_some());
             Ok(step)
         })?;
         note(report, "reconnected", rounds);
         let mut measured = false;
-        self.steps(|worker, _| {
+        self.steps(u64::MAX, |worker, _| {
             if measured {
                 return Ok(None);
             }
@@ -366,6 +373,10 @@ impl Database {
             (Pass::Index, Need::Nothing) => 0,
         };
         for (index, counts, fits) in self.indexes(options.namespace.as_ref())? {
+            let Some(counts) = counts else {
+                report.skipped += 1;
+                continue;
+            };
             report.scanned += u64::from(counts.live);
             report.planned += work(counts);
             note(&mut report, "partitions", 1);
@@ -397,8 +408,9 @@ impl Database {
         Ok((report, pace))
     }
 
-    /// The indexes of a namespace or of all, with their counts, and whether their images fit into memory.
-    fn indexes(&self, namespace: Option<&Namespace>) -> Result<Vec<(IndexId, Counts, bool)>> {
+    /// The indexes of a namespace or of all, with their counts, none where the head of the graph is damaged, and
+    /// whether their images fit into memory.
+    fn indexes(&self, namespace: Option<&Namespace>) -> Result<Vec<(IndexId, Option<Counts>, bool)>> {
         self.read(|published, _| {
             let rows = published.snapshot();
             let mut all = Vec::new();
@@ -408,7 +420,11 @@ impl Database {
                     continue;
                 }
                 for (index, head) in rows.slot_heads(Some(NsId(row.number)))? {
-                    let counts = Counts::of(&head, rows.graph_head(index)?.as_ref());
+                    let counts = match rows.graph_head(index) {
+                        Ok(graph) => Some(Counts::of(&head, graph.as_ref())),
+                        Err(Error::Corrupted { .. }) => None,
+                        Err(other) => return Err(other),
+                    };
                     let fits = published.has_room_for(&head, published.dim(index.space)?);
                     all.push((index, counts, fits));
                 }

@@ -36,7 +36,7 @@ pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, view: &View) -> Re
     })?;
     graph.set_entry(head.entry);
     check_graph(&graph, &head).map_err(|why| disagree(index, why))?;
-    Ok(Some(Linked::new(Arc::new(graph), head.recall.into())))
+    Ok(Some(Linked::new(Arc::new(graph), head.recall.into(), head.calibrated_at)))
 }
 
 /// What a walk relies on: an entry, and links that lead to nodes of their level.

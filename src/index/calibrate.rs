@@ -1,16 +1,17 @@
 //! How long the list of a walk has to be for a share of the nearest: measured on the index itself.
 //!
-//! A sample of nodes is looked for as if they were not there, with lists of growing length, and what is found is
-//! compared with a scan of all codes. So the queries are spread like the rows, and none finds itself. What the f32
-//! ranking afterwards adds or loses is below what the sample can tell.
+//! A sample of nodes is looked for with lists of growing length, and what is found is compared with a scan of all codes.
+//! Every other node is looked for as if it were not there, so that it does not find itself; in place of the others stands a
+//! point two thirds of the way to another row: questions do not lie where the rows do, and are harder to find the
+//! neighbours of. What the f32 ranking afterwards adds or loses is below what the sample can tell.
 
 use std::sync::Arc;
 
-use crate::hnsw::{Near, Points, Scratch, Verdict};
-use crate::index::view::View;
+use crate::hnsw::{Near, Points, Probe, Scratch, Verdict};
+use crate::index::view::{Linked, View};
 use crate::limits::EF_MAX;
 use crate::store::control::RecallPoint;
-use crate::vector::dot_i8_many;
+use crate::vector::{dot_i8_many, unit_scale};
 
 /// Lengths of lists that are tried.
 const LADDER: [u16; 13] = [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024];
@@ -24,13 +25,17 @@ const SCANNED_MAX: usize = 1 << 27;
 const SAMPLE_MIN: usize = 32;
 /// Recall past which longer lists are not tried.
 const ENOUGH: u16 = 9_995;
+/// Growth past which a list does not grow.
+const GROWTH_MAX: f64 = 4.0;
 /// Parts of a recall of 1.
 const WHOLE: f32 = 10_000.0;
 /// Length of the list before anything was measured.
 const UNMEASURED: usize = 128;
 
 /// Length of the list of a walk for `k` results with a recall of at least `recall`, by what was measured for 10.
-pub(crate) fn ef_for(measured: &[RecallPoint], recall: f32, k: usize) -> usize {
+/// An index that has grown since by some part has its list grow by the same.
+pub(crate) fn ef_for(linked: &Linked, live: u32, recall: f32, k: usize) -> usize {
+    let measured = &linked.recall;
     // Half of what may be missed is kept back for the error of the sample.
     let wanted = (recall + (1.0 - recall) / 2.0) * WHOLE;
     let enough = measured.iter().find(|point| f32::from(point.recall) >= wanted);
@@ -39,7 +44,9 @@ pub(crate) fn ef_for(measured: &[RecallPoint], recall: f32, k: usize) -> usize {
         (None, Some(last)) => 2 * usize::from(last.ef),
         (None, None) => UNMEASURED,
     };
-    (ef * k.max(K) / K).clamp(k, EF_MAX.max(k))
+    let grown = (f64::from(live) / f64::from(linked.measured_on.max(1))).clamp(1.0, GROWTH_MAX);
+    let ef = (ef * k.max(K)) as f64 / K as f64 * grown;
+    (ef as usize).clamp(k, EF_MAX.max(k))
 }
 
 /// Measures the recall of walks through the graph of a view; empty where there is nothing to measure.
@@ -54,16 +61,19 @@ pub(crate) fn measure(view: &View) -> Arc<[RecallPoint]> {
     }
     let most = (SCANNED_MAX / view.len().max(1) as usize).clamp(SAMPLE_MIN, SAMPLE);
     let sample: Vec<u32> = all.iter().copied().step_by(all.len().div_ceil(most)).collect();
-    let floors: Vec<Near> = sample.iter().map(|slot| floor(view, *slot)).collect();
+    let questions: Vec<Question> = sample
+        .iter()
+        .enumerate()
+        .map(|(at, slot)| {
+            let other = sample.get((at + sample.len() / 2) % sample.len()).unwrap_or(slot);
+            Question::new(view, *slot, (at % 2 == 1).then_some(*other))
+        })
+        .collect();
     let mut scratch = Scratch::default();
     let mut points = Vec::new();
     for ef in LADDER {
-        let mut hits = 0;
-        for (&slot, floor) in sample.iter().zip(&floors) {
-            let accept = |found: u32| Verdict::from(alive(found));
-            graph.search_without(view, slot, usize::from(ef), &mut scratch, accept);
-            hits += scratch.found().iter().take(K).filter(|near| near.score() >= floor.score()).count();
-        }
+        let hits: usize =
+            questions.iter().map(|question| question.hits(view, usize::from(ef), &mut scratch)).sum();
         let recall = (hits as f32 / (sample.len() * K) as f32 * WHOLE) as u16;
         points.push(RecallPoint { ef, recall });
         if recall >= ENOUGH {
@@ -73,27 +83,67 @@ pub(crate) fn measure(view: &View) -> Arc<[RecallPoint]> {
     points.into()
 }
 
-/// The tenth of the nearest other nodes of a slot, by a scan of all codes.
-fn floor(view: &View, slot: u32) -> Near {
-    let probe = view.probe(slot);
-    let Some(linked) = view.linked() else { return Near::new(f32::NEG_INFINITY, slot) };
-    let mut best: Vec<Near> = Vec::with_capacity(2 * K);
-    let mut dots = Vec::new();
-    for (first, codes, scales) in view.rows() {
-        dots.clear();
-        dots.resize(scales.len(), 0);
-        dot_i8_many(probe.code, codes, &mut dots);
-        for (other, (&dot, &scale)) in (first..).zip(dots.iter().zip(scales)) {
-            let near = Near::new(dot as f32 * (probe.scale * scale), other);
-            if best.len() == K && best.last().is_some_and(|last| near < *last) {
-                continue;
-            }
-            if other != slot && view.id(other).is_some() && linked.graph.contains(other) {
-                let at = best.partition_point(|better| *better > near);
-                best.insert(at, near);
-                best.truncate(K);
-            }
+/// What is looked for, and how near the tenth of the nearest is.
+struct Question {
+    /// None: the node itself, as if it were not there.
+    code: Option<Vec<i8>>,
+    slot: u32,
+    floor: f32,
+}
+
+impl Question {
+    /// Looks for a node, or for a point between it and another one.
+    fn new(view: &View, slot: u32, other: Option<u32>) -> Self {
+        let code = other.map(|other| {
+            let pairs = view.code(slot).iter().zip(view.code(other));
+            pairs.map(|(a, b)| ((2 * i16::from(*a) + i16::from(*b)) / 3) as i8).collect::<Vec<i8>>()
+        });
+        let mut question = Question { code: code.filter(|code| unit_scale(code) > 0.0), slot, floor: 0.0 };
+        question.floor = question.tenth(view);
+        question
+    }
+
+    fn probe<'q>(&'q self, view: &'q View) -> Probe<'q> {
+        match &self.code {
+            Some(code) => Probe { code, scale: unit_scale(code) },
+            None => view.probe(self.slot),
         }
     }
-    best.last().copied().unwrap_or(Near::new(f32::NEG_INFINITY, slot))
+
+    /// How many of the ten nearest a walk finds, by distance.
+    fn hits(&self, view: &View, ef: usize, scratch: &mut Scratch) -> usize {
+        let Some(linked) = view.linked() else { return 0 };
+        let accept = |found: u32| Verdict::from(view.id(found).is_some());
+        match &self.code {
+            Some(_) => linked.graph.search(view, self.probe(view), ef, scratch, accept),
+            None => linked.graph.search_without(view, self.slot, ef, scratch, accept),
+        }
+        scratch.found().iter().take(K).filter(|near| near.score() >= self.floor).count()
+    }
+
+    /// The score of the tenth of the nearest nodes, by a scan of all codes.
+    fn tenth(&self, view: &View) -> f32 {
+        let Some(linked) = view.linked() else { return f32::NEG_INFINITY };
+        let probe = self.probe(view);
+        let mut best: Vec<Near> = Vec::with_capacity(2 * K);
+        let mut dots = Vec::new();
+        for (first, codes, scales) in view.rows() {
+            dots.clear();
+            dots.resize(scales.len(), 0);
+            dot_i8_many(probe.code, codes, &mut dots);
+            for (other, (&dot, &scale)) in (first..).zip(dots.iter().zip(scales)) {
+                let near = Near::new(dot as f32 * (probe.scale * scale), other);
+                if best.len() == K && best.last().is_some_and(|last| near < *last) {
+                    continue;
+                }
+                let counts = self.code.is_some() || other != self.slot;
+                if counts && view.id(other).is_some() && linked.graph.contains(other) {
+                    let at = best.partition_point(|better| *better > near);
+                    best.insert(at, near);
+                    best.truncate(K);
+                }
+            }
+        }
+        best.last().map_or(f32::NEG_INFINITY, |last| last.score())
+    }
 }

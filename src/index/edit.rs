@@ -96,7 +96,7 @@ impl Edit {
             head.calibrated_at = *rows;
         }
         tx.put_graph_head(self.index, &head)?;
-        Ok(Written::Done(Some(Linked::new(Arc::clone(graph), head.recall.into()))))
+        Ok(Written::Done(Some(Linked::new(Arc::clone(graph), head.recall.into(), head.calibrated_at))))
     }
 
     /// Whether every slot that became a node still holds what it held.

@@ -239,8 +239,14 @@ impl<L: Locks> PublishedIn<L> {
         if let Some(view) = self.loaded(index) {
             return Ok(view);
         }
+        let dim = self.dim(index.space)?;
+        let expected = View::bytes_of(self.snapshot.slot_head(index)?.len as usize, dim);
+        if expected <= self.budget.bytes_max {
+            // Room is made first: while it is loaded it takes memory as well.
+            self.kept_bytes.write(|kept| self.evict(kept, expected));
+        }
         // Loaded outside every lock: two readers may do it at the same time, and the first one's stays.
-        let view = Arc::new(View::load(&self.snapshot, index, self.dim(index.space)?)?);
+        let view = Arc::new(View::load(&self.snapshot, index, dim)?);
         self.budget.touch(&view);
         if view.bytes() > self.budget.bytes_max {
             return Ok(view);

@@ -224,18 +224,18 @@ impl<'p> Search<'p> {
     }
 
     /// Length of the list of a walk.
-    pub(super) fn ef(&self, linked: &Linked) -> usize {
+    fn ef(&self, linked: &Linked, live: u32) -> usize {
         match self.ask.effort {
             Effort::Ef(ef) => ef.max(self.ask.k),
-            Effort::Recall(recall) => ef_for(&linked.recall, recall, self.ask.k),
+            Effort::Recall(recall) => ef_for(linked, live, recall, self.ask.k),
             Effort::Exact => self.ask.k,
         }
     }
 
     /// The longest list of the walks of this search.
     pub(super) fn ef_max(&self) -> usize {
-        let graphs = self.sources.iter().filter_map(|source| self.graph_of(source));
-        graphs.map(|(_, linked)| self.ef(linked)).max().unwrap_or(0)
+        let graphs = self.sources.iter().filter_map(|source| Some((self.graph_of(source)?.1, source.used)));
+        graphs.map(|(linked, live)| self.ef(linked, live)).max().unwrap_or(0)
     }
 
     /// Walks every graph. `judge` is asked of slots that a live read sees.
@@ -257,7 +257,7 @@ impl<'p> Search<'p> {
         walked: &mut Walked,
     ) -> Result<()> {
         let probe = Probe { code: self.code.code(), scale: self.code.unit_scale() };
-        let (ef, now) = (self.ef(linked), self.ask.now);
+        let (ef, now) = (self.ef(linked, source.used), self.ask.now);
         let mut failed = None;
         SCRATCH.with_borrow_mut(|scratch| {
             linked.graph.search(view, probe, ef, scratch, |slot| {

@@ -206,14 +206,16 @@ pub(crate) struct Linked {
     pub(crate) graph: Arc<Graph>,
     /// Recall by the length of the list of a walk, ascending; empty before it was measured.
     pub(crate) recall: Arc<[RecallPoint]>,
+    /// Rows of the index when that was measured.
+    pub(crate) measured_on: u32,
     bytes: usize,
 }
 
 impl Linked {
     /// A graph with its measured recall.
-    pub(crate) fn new(graph: Arc<Graph>, recall: Arc<[RecallPoint]>) -> Self {
+    pub(crate) fn new(graph: Arc<Graph>, recall: Arc<[RecallPoint]>, measured_on: u32) -> Self {
         let bytes = graph.bytes();
-        Linked { graph, recall, bytes }
+        Linked { graph, recall, measured_on, bytes }
     }
 }
 
@@ -302,7 +304,7 @@ impl View {
 
     /// Bytes of the view of an index of so many slots, with a graph.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
-        slots.next_multiple_of(CHUNK_SLOTS) * (dim + Chunk::META_BYTES + Graph::SLOT_BYTES)
+        slots * (dim + Chunk::META_BYTES + Graph::SLOT_BYTES)
     }
 
     fn weigh(&mut self) {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::Published;
 use crate::index::upkeep::Counts;
 use crate::model::{Kind, MemoryId, Namespace, Time};
@@ -15,7 +15,7 @@ use crate::policy::Stats as StatsPolicy;
 use crate::recall::{Reader, SHARED};
 use crate::store::control::{CounterRow, CounterSort, NamespaceRow, TOTAL};
 use crate::store::keys::{self, Parts};
-use crate::store::{NsId, PartId, Read, Rows, Table, Walk};
+use crate::store::{IndexId, NsId, PartId, Read, Rows, Table, Walk};
 use crate::text::Secret;
 use crate::vector::instruction_set;
 
@@ -233,7 +233,9 @@ pub(crate) fn index_stats(published: &Published, namespace: Option<&Namespace>) 
             if !published.has_room_for(&head, published.dim(index.space)?) {
                 continue;
             }
-            let (view, graph) = (published.view(index)?, rows.graph_head(index)?);
+            let view = published.view(index)?;
+            // A head that can't be read is a fault of the view.
+            let graph = rows.graph_head(index).unwrap_or_default();
             let counts = Counts::of(&head, graph.as_ref());
             let alive = |slot: u32| view.id(slot).is_some();
             let unreachable = view.linked().map_or(0, |linked| linked.graph.unreachable(alive).len());
@@ -412,9 +414,15 @@ impl Stats {
     }
 
     fn add_vectors(&mut self, published: &Published, ns: NsId) -> Result<()> {
-        let graphs: BTreeMap<_, _> = published.snapshot().graph_heads(Some(ns))?.into_iter().collect();
         for (index, head) in published.snapshot().slot_heads(Some(ns))? {
-            let counts = Counts::of(&head, graphs.get(&index));
+            let graph = match published.snapshot().graph_head(index) {
+                Err(Error::Corrupted { why, .. }) => {
+                    self.warn_of_graph(published, index, &why)?;
+                    None
+                }
+                other => other?,
+            };
+            let counts = Counts::of(&head, graph.as_ref());
             let [live, dead, tail, in_graph] =
                 [counts.live, counts.dead, counts.tail, counts.in_graph].map(u64::from);
             self.vectors.live += live;
@@ -436,13 +444,19 @@ impl Stats {
         let loaded = published.all_loaded().into_iter().filter(|(index, _)| index.ns == ns);
         for (index, view) in loaded {
             if let Some(why) = view.fault() {
-                let part = partition_name(published, ns, index.part)?;
-                self.health.index_warnings.push(format!(
-                    "the graph of partition {part} is damaged and not used; `reindex` heals it: {why}"
-                ));
+                self.warn_of_graph(published, index, why)?;
             }
         }
         self.health.index_warnings.sort();
+        self.health.index_warnings.dedup();
+        Ok(())
+    }
+
+    fn warn_of_graph(&mut self, published: &Published, index: IndexId, why: &str) -> Result<()> {
+        let part = partition_name(published, index.ns, index.part)?;
+        let what =
+            format!("the graph of partition {part} is damaged and not used; `reindex` heals it: {why}");
+        self.health.index_warnings.push(what);
         Ok(())
     }
 }

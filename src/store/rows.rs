@@ -144,11 +144,6 @@ pub(crate) trait Rows: Read {
         self.meta(Table::GraphHead, &keys::index(index))
     }
 
-    /// The indexes of a namespace, or of all, that have a graph.
-    fn graph_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, GraphHead)>> {
-        self.heads(Table::GraphHead, ns)
-    }
-
     /// One row for each index of a namespace, or of all.
     fn heads<T: DeserializeOwned>(&self, table: Table, ns: Option<NsId>) -> Result<Vec<(IndexId, T)>> {
         let mut all = Vec::new();
