@@ -4,8 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use super::search::Scratch;
 
-/// Items that a worker takes at a time.
-const SHARE: usize = 8;
+/// Parts into which work is cut, so that no worker waits for long for the last one.
+const SHARES: usize = 128;
+/// Items of the largest part.
+const SHARE_MAX: usize = 64;
 
 /// Workers, each with its own scratch memory.
 #[derive(Debug)]
@@ -32,18 +34,19 @@ impl Crew {
         work: impl Fn(usize, &mut Scratch) -> T + Sync,
     ) -> Vec<T> {
         let mut results: Vec<T> = std::iter::repeat_with(T::default).take(items).collect();
-        let shares = Mutex::new((0..).step_by(SHARE).zip(results.chunks_mut(SHARE)));
+        let share = (items / SHARES).clamp(1, SHARE_MAX);
+        let shares = Mutex::new((0..).step_by(share).zip(results.chunks_mut(share)));
         let run = |scratch: &mut Scratch| {
             loop {
-                let share = shares.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((first, places)) = share else { return };
+                let next = shares.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((first, places)) = next else { return };
                 for (item, place) in (first..).zip(places) {
                     *place = work(item, scratch);
                 }
             }
         };
         if let Some((own, others)) = self.scratches.split_first_mut() {
-            let hands = items.div_ceil(SHARE).saturating_sub(1);
+            let hands = items.div_ceil(share).saturating_sub(1);
             std::thread::scope(|scope| {
                 for scratch in others.iter_mut().take(hands) {
                     scope.spawn(|| run(scratch));

@@ -82,10 +82,7 @@ impl Graph {
         score_each(points, probe, &peers, |near| near_peers.push(near));
         let mut lists = vec![Vec::new(); usize::from(level) + 1];
         let top = self.entry().and_then(|entry| self.level(entry));
-        let mut starts: Vec<Near> = Vec::new();
-        if let Some(start) = self.start(points, probe) {
-            starts.push(self.descend(points, probe, start, usize::from(level), scratch));
-        }
+        let mut starts = self.approach(points, probe, usize::from(level), scratch);
         for (level, list) in (0..=level).zip(&mut lists).rev() {
             let mut candidates: Vec<Near> = Vec::new();
             if top.is_some_and(|top| level <= top) {

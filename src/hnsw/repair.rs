@@ -136,11 +136,10 @@ impl Graph {
         scratch: &mut Scratch,
     ) -> Vec<Near> {
         let probe = points.probe(slot);
-        let Some(start) = self.start(points, probe) else { return Vec::new() };
-        let start = self.descend(points, probe, start, level, scratch);
+        let starts = self.approach(points, probe, level, scratch);
         let bounds = (GRAPH_EF_CONSTRUCTION, level);
         let accept = |found: u32| (found != slot && alive(found)).into();
-        self.search_level(points, probe, &[start], bounds, scratch, accept);
+        self.search_level(points, probe, &starts, bounds, scratch, accept);
         scratch.found().to_vec()
     }
 

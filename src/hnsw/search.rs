@@ -5,6 +5,9 @@ use super::near::{Near, Points, Probe, score_each};
 use crate::limits::GRAPH_M0;
 use crate::vector::prefetch;
 
+/// Nodes of the level above at which a walk begins.
+const STARTS: usize = 16;
+
 /// What becomes of a node that a walk has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -161,9 +164,27 @@ impl Graph {
     ) {
         scratch.sorted.clear();
         scratch.scored = 0;
-        let Some(start) = self.start(points, probe) else { return };
-        let start = self.descend(points, probe, start, 0, scratch);
-        self.search_level(points, probe, &[start], (ef, 0), scratch, accept);
+        let starts = self.approach(points, probe, 0, scratch);
+        self.search_level(points, probe, &starts, (ef, 0), scratch, accept);
+    }
+
+    /// Where a walk on a level begins: at the nearest nodes of the level above it. One alone, found greedily, lies on
+    /// the wrong side of a gap between two regions often enough to cost recall that no length of a list brings back.
+    pub(super) fn approach<P: Points + ?Sized>(
+        &self,
+        points: &P,
+        probe: Probe<'_>,
+        level: usize,
+        scratch: &mut Scratch,
+    ) -> Vec<Near> {
+        let Some(start) = self.start(points, probe) else { return Vec::new() };
+        let start = self.descend(points, probe, start, level + 1, scratch);
+        if self.entry().and_then(|entry| self.level(entry)).is_none_or(|top| usize::from(top) <= level) {
+            return vec![start];
+        }
+        let bounds = (STARTS, level + 1);
+        self.search_level(points, probe, &[start], bounds, scratch, |_| Verdict::Take);
+        scratch.sorted.clone()
     }
 
     /// As [`Graph::search`] for the code of a node, as if that node were not there. It must not be the entry.

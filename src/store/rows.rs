@@ -136,24 +136,19 @@ pub(crate) trait Rows: Read {
 
     /// The indexes of a namespace, or of all, with their slot heads.
     fn slot_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, SlotHead)>> {
-        self.heads(Table::SlotHead, ns)
+        let mut all = Vec::new();
+        let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
+        self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
+            let index = index_of(&mut Parts(key)).ok_or_else(|| bad_key(Table::SlotHead, key))?;
+            all.push((index, meta_of(Table::SlotHead, key, bytes)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
     }
 
     /// The graph of an index as a whole; none where it has none.
     fn graph_head(&self, index: IndexId) -> Result<Option<GraphHead>> {
         self.meta(Table::GraphHead, &keys::index(index))
-    }
-
-    /// One row for each index of a namespace, or of all.
-    fn heads<T: DeserializeOwned>(&self, table: Table, ns: Option<NsId>) -> Result<Vec<(IndexId, T)>> {
-        let mut all = Vec::new();
-        let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
-        self.walk(table, &walk, &mut |key, bytes| {
-            let index = index_of(&mut Parts(key)).ok_or_else(|| bad_key(table, key))?;
-            all.push((index, meta_of(table, key, bytes)?));
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
     }
 
     /// The blocks of links of a walk, decoded by `visit` itself.

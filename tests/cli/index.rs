@@ -294,7 +294,8 @@ fn a_damaged_graph_is_found_gone_round_and_healed() {
     let skipped = &sandbox.document(&["maintain", "index"])["passes"][0];
     assert_eq!(skipped["changed"], 0, "{skipped}");
     // Damage to an index keeps nobody from forgetting.
-    forget(&sandbox, 0..30);
+    write_keys(&sandbox, 0..30);
+    assert_eq!(sandbox.document(&["forget", "--keys", "keys", "--yes"])["forgotten"], 30);
     assert_eq!(sandbox.document(&["reindex"])["vectors"], 270);
     assert_eq!(sandbox.document(&["stats", "--deep"])["health"]["index_warnings"], json!([]));
     let vectors = sandbox.document(&["stats"])["vectors"].clone();
