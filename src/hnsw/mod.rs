@@ -8,7 +8,7 @@
 //!
 //! Invariants:
 //! - a node has at most [`GRAPH_M0`](crate::limits::GRAPH_M0) links on the bottom level and
-//!   [`GRAPH_M`](crate::limits::GRAPH_M) on each other one, all to nodes of the graph on that level, none to itself,
+//!   [`GRAPH_M`] on each other one, all to nodes of the graph on that level, none to itself,
 //!   none twice;
 //! - the level of a node is a function of its id ([`level_of`]);
 //! - the result of every function is decided by its arguments: not by the number of threads, not by time or chance;

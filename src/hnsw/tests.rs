@@ -255,7 +255,7 @@ fn dead_nodes_are_walked_through_and_never_found() {
     let cloud = Cloud::new(6, 2_000, 24, 20, 0.5);
     let mut graph = Graph::new();
     insert(&mut graph, &cloud, 0..2_000, 256, 2);
-    let alive = |slot: u32| slot % 10 != 0;
+    let alive = |slot: u32| !slot.is_multiple_of(10);
     let mut scratch = Scratch::default();
     graph.search(&cloud, cloud.probe(10), 100, &mut scratch, |slot| alive(slot).into());
     assert_eq!(scratch.found().len(), 100);
