@@ -628,13 +628,18 @@ impl Database {
         })
     }
 
-    /// Writes a compact copy to `target`, which must not exist.
+    /// Writes a compact copy to `target`, which must not exist. Of what was forgotten before the call it has no byte; a
+    /// handle that only reads copies codes that wait for `repair` as well.
     ///
     /// # Errors
     /// `Conflict` when there is something by that name; `Io`.
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<CompactReport> {
         if self.inner.is_closed() {
             return Err(Error::Closed);
+        }
+        if self.inner.check_open().is_ok() {
+            let _one = self.inner.upkeep.lock();
+            self.repair_all()?;
         }
         Ok(self.inner.store.backup(target.as_ref(), &random_secret()?)?.into())
     }
