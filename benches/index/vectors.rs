@@ -46,23 +46,38 @@ fn real(folder: &Path) -> Vec<Vec<f32>> {
     rows
 }
 
-/// Vectors around centres, one after the other without end.
+/// Rows of a cluster, on average.
+const CROWD: usize = 50;
+
+/// Vectors around centres, one after the other without end. Centres come with the rows, so that a set of any size looks
+/// the same from near.
 pub struct Clusters {
+    dim: usize,
     centers: Vec<Vec<f32>>,
+    /// Centre of each row.
+    rows: Vec<u32>,
     rng: Rng,
 }
 
 impl Clusters {
-    pub fn new(dim: usize, centers: usize, seed: u64) -> Self {
-        let mut rng = Rng(seed);
-        let origin = vec![0.0; dim];
-        let centers = (0..centers).map(|_| near(&origin, 1.0, &mut rng)).collect();
-        Clusters { centers, rng }
+    pub fn new(dim: usize, seed: u64) -> Self {
+        Clusters { dim, centers: Vec::new(), rows: Vec::new(), rng: Rng(seed) }
     }
 
     pub fn next(&mut self) -> Vec<f32> {
+        if self.rows.len().is_multiple_of(CROWD) {
+            let origin = vec![0.0; self.dim];
+            self.centers.push(near(&origin, 1.0, &mut self.rng));
+        }
         let at = self.rng.next() as usize % self.centers.len();
+        self.rows.push(at as u32);
         near(&self.centers[at], 0.8, &mut self.rng)
+    }
+
+    /// A vector where a row could be.
+    pub fn question(&mut self) -> Vec<f32> {
+        let at = self.rows[self.rng.next() as usize % self.rows.len()];
+        near(&self.centers[at as usize], 0.8, &mut self.rng)
     }
 }
 
