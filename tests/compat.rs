@@ -1,7 +1,8 @@
 //! Files of every format that was ever released: they open, they are whole, and they say what they said.
 //!
-//! `tests/fixtures/format-1.oub` was written once, by the ignored test at the end, and is never written again under
-//! this number; `format-1.jsonl` is its export. A file of an older format is read as it is where it is opened for
+//! `tests/fixtures/format-1.oub` was written once and is never written again under this number; `format-1.jsonl` is its
+//! export. So is `format-2.oub`, which has the graph of a partition in it; the last test writes a file like it each time
+//! it runs, and with `OUBLIETTE_GOLDEN` set that one, for a new format number. A file of an older format is read as it is where it is opened for
 //! reading only, and brought to the newest where it is opened for writing.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
@@ -12,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oubliette::exchange::{write_memory, write_tombstone};
 use oubliette::policy::Syntax;
 use oubliette::{
-    CheckOptions, Database, Draft, Entity, Error, Expiry, Forget, Got, IdSource, Kind, Link, ManualClock,
-    Namespace, PageRequest, Patch, Query, Scope, Significance, State, SupersedeMode, Tier, Time,
-    WriteOptions,
+    CheckOptions, Database, Draft, Entity, Error, Expiry, Forget, Got, IdSource, Kind, Link, MaintainOptions,
+    ManualClock, Namespace, PageRequest, Pass, Patch, Query, Scope, Significance, State, SupersedeMode, Tier,
+    Time, WriteOptions,
 };
 use redb::ReadableDatabase;
 
@@ -179,14 +180,46 @@ fn rich(to: oubliette::MemoryId) -> Draft {
 }
 
 #[test]
-#[ignore = "writes the golden file of the format; only for a new format number"]
-fn write_the_golden_file() {
-    let path = fixture("format-2.oub");
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let _ = std::fs::remove_file(&path);
+fn a_file_of_format_2_opens_with_its_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.oub");
+    std::fs::copy(fixture("format-2.oub"), &path).unwrap();
+    let db = open(&path).unwrap();
+    golden(&db);
+    assert_eq!(export(&db), std::fs::read_to_string(fixture("format-2.jsonl")).unwrap());
+    let report = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+    assert!(report.passes.iter().all(|pass| pass.left == 0), "{report:?}");
+    assert_eq!(db.stats(None).unwrap().vectors.dead, 0);
+    clean(&db);
+}
+
+/// What the golden file of the newest format holds: a graph with a dead node and a tail, and answers from it.
+fn golden(db: &Database) {
+    clean(db);
+    let vectors = db.stats(None).unwrap().vectors;
+    assert!(vectors.in_graph >= 8 && vectors.dead == 1 && vectors.tail >= 1, "{vectors:?}");
+    let found = db.search(&Namespace::default(), &Query::vector(vector(3)).k(1)).unwrap();
+    assert_eq!(found.plan.regime, "graph");
+    assert!(found.hits[0].score > 0.999, "{found:?}");
+}
+
+#[test]
+fn the_golden_file_can_be_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.oub");
+    let lines = write_golden_file(&path);
+    if std::env::var_os("OUBLIETTE_GOLDEN").is_some() {
+        std::fs::copy(&path, fixture("format-2.oub")).unwrap();
+        std::fs::write(fixture("format-2.jsonl"), &lines).unwrap();
+    }
+    assert_eq!(lines, std::fs::read_to_string(fixture("format-2.jsonl")).unwrap());
+}
+
+/// Writes a file with most of what a file can have, and gives its export.
+fn write_golden_file(path: &Path) -> String {
     let clock = ManualClock::at("2026-03-01T08:00:00Z".parse().unwrap());
     let builder = Database::builder().clock(clock.clone()).ids(Numbered::default()).secret([9; 32]);
-    let db = builder.open(&path).unwrap();
+    let db = builder.open(path).unwrap();
     let (ns, other) = (Namespace::default(), "other".parse::<Namespace>().unwrap());
     for at in 0..12 {
         let draft =
@@ -208,16 +241,20 @@ fn write_the_golden_file() {
     db.add_all(&ns, vec![Draft::new("imported").key("i1").vector(vector(70)), Draft::new("imported")], &how)
         .unwrap();
     db.finish_run(&ns, run).unwrap();
-    db.set_policy("ttl.working = \"2h\"", Syntax::Toml).unwrap();
-    db.forget(&ns, Forget::names(["k10"])).unwrap();
+    let policy = "ttl.working = \"2h\"\nindex.exact_max = 4\nindex.exact_min = 1\nindex.tail_min = 100";
+    db.set_policy(policy, Syntax::Toml).unwrap();
     db.add(&other, Draft::new("of another tenant").key("k1").vector(vector(80))).unwrap();
     let gone = "gone".parse().unwrap();
     db.add(&gone, Draft::new("of a tenant that is gone")).unwrap();
     db.drop_namespace(&gone).unwrap();
+    db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
     db.compact().unwrap();
+    db.forget(&ns, Forget::names(["k10"])).unwrap();
+    db.add(&ns, Draft::new("beside the graph").key("late").vector(vector(81))).unwrap();
     db.close().unwrap();
-    let db = open(&path).unwrap();
-    clean(&db);
-    std::fs::write(fixture("format-2.jsonl"), export(&db)).unwrap();
+    let db = open(path).unwrap();
+    golden(&db);
+    let lines = export(&db);
     db.close().unwrap();
+    lines
 }

@@ -13,6 +13,8 @@ use crate::store::PartId;
 /// A transaction under way: what it does is visible to itself at once, to others when it commits.
 pub struct Batch<'b, 's, 'a, 't> {
     pub(super) session: &'b mut Session<'s, 'a, 't>,
+    /// Rows that it may have given a vector.
+    pub(super) rows: usize,
 }
 
 impl Batch<'_, '_, '_, '_> {
@@ -30,6 +32,7 @@ impl Batch<'_, '_, '_, '_> {
     /// As there.
     pub fn add_with(&mut self, namespace: &Namespace, draft: Draft, how: &WriteOptions) -> Result<Outcome> {
         let prepared = prepare(draft)?;
+        self.rows += 1;
         self.session.desk(namespace, how.run, how.no_dedup)?.add(&prepared)
     }
 
@@ -38,6 +41,7 @@ impl Batch<'_, '_, '_, '_> {
     /// # Errors
     /// As there.
     pub fn update(&mut self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
+        self.rows += 1;
         self.session.known_desk(namespace)?.update(name, patch)
     }
 

@@ -456,7 +456,12 @@ impl Database {
     /// # Errors
     /// Those of `unit`; nothing of it is written then.
     pub fn batch<R>(&self, mut unit: impl FnMut(&mut Batch<'_, '_, '_, '_>) -> Result<R>) -> Result<R> {
-        self.inner.run_alone(|session| unit(&mut Batch { session }))
+        let (value, rows) = self.inner.run_alone(|session| {
+            let mut batch = Batch { session, rows: 0 };
+            Ok((unit(&mut batch)?, batch.rows))
+        })?;
+        self.relieve(rows);
+        Ok(value)
     }
 
     /// Changes a memory by id or key (MODEL-21). New text revises it: a new row supersedes the old one.

@@ -248,10 +248,12 @@ impl Worker<'_> {
         let (index, before) = (self.index, self.counts()?);
         match regimes.need(before) {
             Need::Drop => {
-                let (_, _) = self
+                let (_, whole) = self
                     .steps(u64::MAX, |worker, _| upkeep::unlink_all(&worker.inner().current.read(), index))?;
-                report.changed += u64::from(before.in_graph);
-                note(report, "dropped", 1);
+                if whole {
+                    report.changed += u64::from(before.in_graph);
+                    note(report, "dropped", 1);
+                }
                 return Ok(());
             }
             Need::Link(waiting) => {
@@ -275,12 +277,9 @@ impl Worker<'_> {
         let (index, mut torn) = (self.index, Torn::default());
         let dead = u64::from(self.counts()?.dead);
         let (changed, whole) = self.steps(dead, |worker, rows| {
-            let before = torn.len();
-            let step =
-                upkeep::repair(&worker.inner().current.read(), index, rows, &mut torn, &mut worker.crew);
-            note(report, "mended", before.saturating_sub(torn.len()) as u64);
-            step
+            upkeep::repair(&worker.inner().current.read(), index, rows, &mut torn, &mut worker.crew)
         })?;
+        note(report, "mended", torn.mended());
         report.changed += changed;
         if whole && self.counts()?.has_graph {
             self.finish(changed > 0, report)?;

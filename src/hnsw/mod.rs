@@ -19,6 +19,7 @@
 mod crew;
 mod graph;
 mod insert;
+mod met;
 mod near;
 mod reach;
 mod repair;

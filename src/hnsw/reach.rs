@@ -2,37 +2,20 @@
 
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
+use super::met::Met;
 use super::near::Points;
 use super::search::Scratch;
 use super::select::select;
 use crate::limits::GRAPH_M;
 
-/// Slots, one bit each.
-#[derive(Debug)]
-struct Met(Vec<u64>);
-
-impl Met {
-    fn none(slots: u32) -> Self {
-        Met(vec![0; (slots as usize).div_ceil(64)])
-    }
-
-    fn contains(&self, slot: u32) -> bool {
-        self.0.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
-    }
-
-    /// Whether the slot is met for the first time.
-    fn meet(&mut self, slot: u32) -> bool {
-        let Some(word) = self.0.get_mut(slot as usize / 64) else { return false };
-        let before = *word;
-        *word |= 1 << (slot % 64);
-        *word != before
-    }
-}
-
 impl Graph {
     /// The nodes that are alive and to which no path leads from the entry, ascending.
     pub fn unreachable(&self, alive: impl Fn(u32) -> bool) -> Vec<u32> {
-        let met = self.reached();
+        self.beyond(&self.reached(), alive)
+    }
+
+    /// The nodes that are alive and were not met.
+    fn beyond(&self, met: &Met, alive: impl Fn(u32) -> bool) -> Vec<u32> {
         self.nodes().filter(|slot| alive(*slot) && !met.contains(*slot)).collect()
     }
 
@@ -77,7 +60,7 @@ impl Graph {
         // link that is not given away in the next round, for the nodes with room come first.
         for _ in 0..ROUNDS_MAX {
             let mut met = self.reached();
-            let lost: Vec<u32> = self.nodes().filter(|slot| alive(*slot) && !met.contains(*slot)).collect();
+            let lost = self.beyond(&met, &alive);
             if lost.is_empty() {
                 break;
             }

@@ -1,6 +1,7 @@
 //! The walk: from the entry down the levels, then outwards on one of them.
 
 use super::graph::Graph;
+use super::met::Met;
 use super::near::{Near, Points, Probe, score_each};
 use crate::limits::GRAPH_M0;
 use crate::vector::prefetch;
@@ -28,7 +29,7 @@ impl From<bool> for Verdict {
 /// Memory that walks use again.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    visited: Visited,
+    visited: Met,
     pool: Pool,
     /// What a walk found, nearest first.
     sorted: Vec<Near>,
@@ -128,26 +129,6 @@ impl Pool {
         sorted.clear();
         let taken = self.nodes.iter().zip(&self.marks).filter(|(_, mark)| **mark & TAKEN != 0);
         sorted.extend(taken.map(|(near, _)| *near));
-    }
-}
-
-/// Slots that a walk has met, one bit each.
-#[derive(Debug, Default)]
-struct Visited(Vec<u64>);
-
-impl Visited {
-    fn begin(&mut self, slots: u32) {
-        self.0.clear();
-        self.0.resize((slots as usize).div_ceil(64), 0);
-    }
-
-    /// Whether the slot is met for the first time. No branch: whether a neighbour was met is anybody's guess.
-    #[inline]
-    fn meet(&mut self, slot: u32) -> bool {
-        let Some(word) = self.0.get_mut(slot as usize / 64) else { return false };
-        let is_new = *word >> (slot % 64) & 1 == 0;
-        *word |= 1 << (slot % 64);
-        is_new
     }
 }
 

@@ -35,5 +35,5 @@ pub(crate) use filter::{Sieve, nearest_matching};
 pub(crate) use names::{Answering, holder_of_key};
 pub(crate) use published::{Changes, Current, Published, ViewBudget};
 pub(crate) use rebuild::rebuild;
-pub(crate) use search::{Ask, Effort, Found, Target, nearest, rank_rows};
+pub(crate) use search::{Ask, Found, Target, nearest, rank_rows};
 pub(crate) use view::Linked;

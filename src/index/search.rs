@@ -12,7 +12,7 @@ use crate::index::filter::Accept;
 use crate::index::published::Published;
 use crate::index::rank::Ranker;
 use crate::index::view::{Chunk, Linked, View, read_block, worth_a_view};
-use crate::model::{Hit, MemoryId, Time};
+use crate::model::{Effort, Hit, MemoryId, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
 use crate::store::{IndexId, NsId, Rows, SpaceId, Table, Walk, keys};
@@ -41,19 +41,8 @@ pub(crate) struct Ask<'q> {
     pub(crate) k: usize,
     /// As a live read at this instant sees them.
     pub(crate) now: Time,
-    /// How sure.
+    /// How much of a large index to look at.
     pub(crate) effort: Effort,
-}
-
-/// How much of an index a search looks at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Effort {
-    /// All of it: the answer is that of a full scan.
-    Exact,
-    /// A walk through the graph, where there is one, with a list of this length.
-    Ef(usize),
-    /// A walk that finds this share of the nearest, as measured on the index itself.
-    Recall(f32),
 }
 
 /// The answer, best first, and how it came about.

@@ -10,7 +10,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::hnsw::Crew;
 use crate::index::view::View;
-use crate::model::{Hit, MemoryId, Time, Times};
+use crate::model::{Effort, Hit, MemoryId, Time, Times};
 use crate::record::SlotBlock;
 use crate::store::control::{Clock, SlotHead, SpaceRow};
 use crate::store::disk::Folder;

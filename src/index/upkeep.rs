@@ -195,6 +195,7 @@ pub(crate) fn repair(
         edit.freed = gone;
     } else {
         let batch = torn.0.split_off(torn.0.len().saturating_sub(most));
+        torn.1 += batch.len() as u64;
         let batch: Vec<u32> =
             batch.into_iter().filter(|slot| alive(*slot) && graph.contains(*slot)).collect();
         for batch in batch.chunks(BATCH) {
@@ -205,14 +206,14 @@ pub(crate) fn repair(
     Ok(Some(edit))
 }
 
-/// The nodes that are still to be mended in a round of [`repair`], the first ones last.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Torn(Vec<u32>);
+/// The nodes that are still to be mended in a round of [`repair`], the first ones last, and how many were taken on.
+#[derive(Debug, Default)]
+pub(crate) struct Torn(Vec<u32>, u64);
 
 impl Torn {
-    /// How many.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    /// Nodes that were given other links.
+    pub(crate) fn mended(&self) -> u64 {
+        self.1
     }
 }
 

@@ -1,9 +1,9 @@
 //! Search: query → partitions → exact ranking → hits.
 
 use crate::error::{Error, Result};
-use crate::index::{Ask, Effort as How, Found, Sieve, Target, nearest, nearest_matching, rank_rows};
+use crate::index::{Ask, Found, Sieve, Target, nearest, nearest_matching, rank_rows};
 use crate::model::Hit;
-use crate::model::{Effort, Filter, MemoryId, Query, SearchPlan, Vitals};
+use crate::model::{Filter, MemoryId, Query, SearchPlan, Vitals};
 use crate::recall::assemble::index_of;
 use crate::recall::matching::Matcher;
 use crate::recall::{Part, Reader};
@@ -50,12 +50,7 @@ impl Reader<'_> {
             Part::Every => (Target::Namespace(ns, space), TOTAL),
         };
         let pending = self.rows().counter(ns, counted, CounterSort::Pending as u8, "")?.rows;
-        let effort = match query.effort {
-            Effort::Recall(recall) => How::Recall(recall),
-            Effort::Ef(ef) => How::Ef(ef),
-            Effort::Exact => How::Exact,
-        };
-        let ask = Ask { query: &vector, k: query.k, now: self.now, effort };
+        let ask = Ask { query: &vector, k: query.k, now: self.now, effort: query.effort };
         let found = match &query.filter {
             None => nearest(self.published, target, ask)?,
             Some(filter) => self.search_filtered(ns, (part, target), filter, ask)?,

@@ -62,6 +62,20 @@ fn a_partition_gets_a_graph_when_it_grows_and_loses_it_when_it_shrinks() {
 }
 
 #[test]
+fn a_batch_pays_like_any_writer() {
+    let world = World::with(helped);
+    for part in 0..3 {
+        let add = |batch: &mut oubliette::Batch<'_, '_, '_, '_>| {
+            (part * 100..(part + 1) * 100).try_for_each(|at| batch.add(&world.ns, row(at)).map(drop))
+        };
+        world.db.batch(add).unwrap();
+        let vectors = world.vectors();
+        assert_eq!(vectors.regime, "graph");
+        assert!(vectors.tail <= TAIL_MAX as u64, "{vectors:?}");
+    }
+}
+
+#[test]
 fn writers_keep_the_tail_short_without_maintenance() {
     let world = World::with(helped);
     for at in 0..200 {

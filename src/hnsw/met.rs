@@ -1,0 +1,34 @@
+//! Slots that a walk has met, one bit each.
+
+/// A set of slots below a bound.
+#[derive(Debug, Default)]
+pub(super) struct Met(Vec<u64>);
+
+impl Met {
+    /// Of slots below `slots`, none met.
+    pub(super) fn none(slots: u32) -> Self {
+        let mut met = Met::default();
+        met.begin(slots);
+        met
+    }
+
+    /// Forgets all, for slots below `slots`.
+    pub(super) fn begin(&mut self, slots: u32) {
+        self.0.clear();
+        self.0.resize((slots as usize).div_ceil(64), 0);
+    }
+
+    /// Whether a slot was met.
+    pub(super) fn contains(&self, slot: u32) -> bool {
+        self.0.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    }
+
+    /// Whether the slot is met for the first time. No branch: whether a neighbour was met is anybody's guess.
+    #[inline]
+    pub(super) fn meet(&mut self, slot: u32) -> bool {
+        let Some(word) = self.0.get_mut(slot as usize / 64) else { return false };
+        let is_new = *word >> (slot % 64) & 1 == 0;
+        *word |= 1 << (slot % 64);
+        is_new
+    }
+}
