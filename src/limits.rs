@@ -4,7 +4,9 @@
 //! broken; nothing is ever truncated (MODEL-9). Units stand last in a name.
 
 /// Version of the file format that this build writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
+/// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one (DEDUP-37).
+pub const SIMHASH_BANDS: usize = 8;
 /// Oldest version that this build can migrate when it opens a file.
 pub const FORMAT_VERSION_OLDEST: u32 = 1;
 

@@ -381,7 +381,7 @@ fn dedup56_two_lines_with_one_key_are_two_writes_in_order() {
     let outcomes = world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
     assert_eq!(outcomes[0].decision, Decision::Stored);
     assert_eq!(revised(&outcomes[1]), outcomes[0].id);
-    assert_eq!((outcomes[2].decision, outcomes[2].id), (Decision::Unchanged, outcomes[1].id));
+    assert_eq!((outcomes[2].decision.clone(), outcomes[2].id), (Decision::Unchanged, outcomes[1].id));
     assert_eq!(world.row("k").text, "two");
 }
 

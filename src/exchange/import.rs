@@ -126,6 +126,14 @@ pub struct ImportReport {
     pub reinforced: u64,
     /// New content under old keys.
     pub revised: u64,
+    /// Messages that are events of their families and no memories of their own.
+    pub aggregated: u64,
+    /// Writes that a rule, or a later snapshot, made unnecessary.
+    pub ignored: u64,
+    /// Writes that a rule sent to another partition, whatever became of them there.
+    pub routed: u64,
+    /// Writes that a rule united with the memory of a key.
+    pub consolidated: u64,
     /// Tombstones of an export put back.
     pub tombstones: u64,
     /// Lines left out.
@@ -375,12 +383,16 @@ impl Running<'_> {
         for ((place, _), outcome) in rows.iter().zip(&outcomes) {
             let counted = match outcome {
                 None => &mut self.report.tombstones,
-                Some(outcome) => match outcome.decision {
+                Some(outcome) => match &outcome.decision {
                     Decision::Stored => &mut self.report.stored,
                     Decision::Unchanged => &mut self.report.unchanged,
                     Decision::Updated => &mut self.report.updated,
                     Decision::Reinforced => &mut self.report.reinforced,
                     Decision::Revised { .. } => &mut self.report.revised,
+                    Decision::Aggregated { .. } => &mut self.report.aggregated,
+                    Decision::Ignored => &mut self.report.ignored,
+                    Decision::Routed { .. } => &mut self.report.routed,
+                    Decision::Consolidated => &mut self.report.consolidated,
                 },
             };
             *counted += 1;

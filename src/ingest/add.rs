@@ -87,7 +87,7 @@ impl Desk<'_, '_, '_> {
                                 best = Some((rank, rule));
                             }
                         }
-                        Match::Near(why) => hints.push(Hint { id, why }),
+                        Match::Near(why) => hints.push(Hint::new(id, why)),
                         Match::Other => {}
                     }
                 }
@@ -278,6 +278,8 @@ impl Desk<'_, '_, '_> {
             partition: prepared.checked.partition().clone(),
             decision,
             rule,
+            policy_rule: None,
+            event: None,
             evidence,
             hints,
             policy_number: self.context.policy_number,

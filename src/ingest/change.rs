@@ -166,6 +166,8 @@ impl Desk<'_, '_, '_> {
             partition: self.partition_of(PartId(vitals.place.partition))?,
             decision,
             rule,
+            policy_rule: None,
+            event: None,
             evidence: Evidence::default(),
             hints: Vec::new(),
             policy_number: self.context.policy_number,

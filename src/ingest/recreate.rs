@@ -43,6 +43,8 @@ impl Desk<'_, '_, '_> {
             partition,
             decision: if known { Decision::Unchanged } else { Decision::Stored },
             rule: RuleId::IMPORT_ROW,
+            policy_rule: None,
+            event: None,
             evidence: Evidence::default(),
             hints: Vec::new(),
             policy_number: self.context.policy_number,

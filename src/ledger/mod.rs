@@ -17,6 +17,8 @@ mod holders;
 mod insert;
 mod inverse;
 mod journal;
+mod limbo;
+mod merge;
 mod settle;
 mod supersede;
 mod terms;
@@ -155,6 +157,28 @@ pub(crate) enum Change {
         /// What stands in its place.
         replaced_by: Option<MemoryId>,
     },
+    /// Members of a group of duplicates become one (DEDUP-18).
+    Merge(Box<Merge>),
+    /// Maintenance, or a later snapshot, removes a memory: a tombstone at once, the row waits in limbo until the undo
+    /// horizon (MODEL-29).
+    Retire {
+        /// The memory.
+        id: MemoryId,
+        /// Why.
+        reason: TombstoneReason,
+        /// What stands in its place.
+        replaced_by: Option<MemoryId>,
+    },
+    /// A memory comes back from limbo (MODEL-33).
+    Return {
+        /// The memory.
+        id: MemoryId,
+    },
+    /// A row of limbo is erased, at its horizon or because it is to be forgotten.
+    Purge {
+        /// The memory.
+        id: MemoryId,
+    },
     /// A memory proves useful (LIFE-18).
     Reinforce {
         /// The memory.
@@ -166,6 +190,29 @@ pub(crate) enum Change {
         /// Its new confidence; none: unchanged.
         confidence: Option<f32>,
     },
+}
+
+/// A group of duplicates, or a slice of one: what stays and what goes into it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Merge {
+    /// The member that stays.
+    pub(crate) canonical: MemoryId,
+    /// Those that go, in canonical order, with the versions that the plan saw. One that has changed since, is protected
+    /// or no longer current is left out.
+    pub(crate) losers: Vec<(MemoryId, u64)>,
+    /// Whether the canonical row takes the latest `happened_at`.
+    pub(crate) latest_happened_at: bool,
+}
+
+/// What a [`Merge`] did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Merged {
+    /// The rows that went.
+    pub(crate) removed: Vec<MemoryId>,
+    /// Reinforcement that they brought, by the rule: at least 1 each.
+    pub(crate) transferred: u64,
+    /// Rows that were left out.
+    pub(crate) skipped: u64,
 }
 
 /// A change with the rule that led to it and what that rests on.
@@ -210,8 +257,10 @@ pub(crate) struct Applied {
     pub(crate) erased: Vec<Erased>,
     /// Holders left on the row that a holder was detached from.
     pub(crate) holders_left: Option<u32>,
-    /// What restoring did.
+    /// What restoring, or returning from limbo, did.
     pub(crate) restored: Option<Restored>,
+    /// What merging did.
+    pub(crate) merged: Option<Merged>,
 }
 
 /// The one writer of truth within a transaction.
@@ -261,6 +310,12 @@ impl<'a, 't> Ledger<'a, 't> {
             Change::Remove { id, reason, replaced_by } => {
                 self.remove(context, id, (reason, replaced_by), why)
             }
+            Change::Merge(merge) => self.merge(context, *merge, why),
+            Change::Retire { id, reason, replaced_by } => {
+                self.retire(context, id, (reason, replaced_by), why)
+            }
+            Change::Return { id } => self.return_from_limbo(context, id, why),
+            Change::Purge { id } => self.purge(context, id, why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, (id, by), (expires_at, confidence), why)
             }

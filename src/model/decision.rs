@@ -1,6 +1,6 @@
 //! What became of a write, and why (DEDUP-57).
 
-use crate::model::id::MemoryId;
+use crate::model::id::{AggregateId, EventId, MemoryId};
 use crate::model::name::Partition;
 
 /// The rule that decided, by its name in the specification, such as `DEDUP-55.2`.
@@ -9,7 +9,7 @@ pub struct RuleId(pub &'static str);
 
 impl RuleId {
     /// Every rule that a journal row may name; the position is its code on disk, so the list only grows.
-    pub const ALL: [RuleId; 21] = [
+    pub const ALL: [RuleId; 35] = [
         RuleId::STORE,
         RuleId::KEY,
         RuleId::CONTENT,
@@ -31,6 +31,20 @@ impl RuleId {
         RuleId::INDEX,
         RuleId::REPAIR,
         RuleId::REINDEX,
+        RuleId::RULE,
+        RuleId::OPERATIONAL,
+        RuleId::TOKEN_KEY,
+        RuleId::MESSAGE_EXACT,
+        RuleId::MESSAGE_NEAR,
+        RuleId::VECTOR,
+        RuleId::CONSOLIDATE,
+        RuleId::SNAPSHOT,
+        RuleId::COLLAPSE,
+        RuleId::NEAR_DUPLICATES,
+        RuleId::VECTOR_DUPLICATES,
+        RuleId::PRUNE_SNAPSHOTS,
+        RuleId::REPAIR_SUPERSESSION,
+        RuleId::LIMBO,
     ];
     /// Nothing else decided: stored.
     pub const STORE: RuleId = RuleId("DEDUP-55.7");
@@ -74,6 +88,34 @@ impl RuleId {
     pub const REPAIR: RuleId = RuleId("pass.repair");
     /// An index was dropped and its codes written anew.
     pub const REINDEX: RuleId = RuleId("reindex");
+    /// A typed rule of the policy decided; the outcome names it.
+    pub const RULE: RuleId = RuleId("DEDUP-59");
+    /// An equal operational signature decided, by policy.
+    pub const OPERATIONAL: RuleId = RuleId("DEDUP-55.3");
+    /// An equal token key decided, by policy.
+    pub const TOKEN_KEY: RuleId = RuleId("DEDUP-55.4");
+    /// The exact key of a message decided.
+    pub const MESSAGE_EXACT: RuleId = RuleId("DEDUP-33");
+    /// The family of a message decided.
+    pub const MESSAGE_NEAR: RuleId = RuleId("DEDUP-36");
+    /// A vector at or above the threshold decided, by policy.
+    pub const VECTOR: RuleId = RuleId("DEDUP-55.6");
+    /// A rule of the policy consolidated the write with a stored memory.
+    pub const CONSOLIDATE: RuleId = RuleId("DEDUP-63");
+    /// At most one snapshot of a series in a period.
+    pub const SNAPSHOT: RuleId = RuleId("DEDUP-67");
+    /// Operational duplicates were collapsed: pass `collapse`.
+    pub const COLLAPSE: RuleId = RuleId("DEDUP-18");
+    /// Equal and nearly equal texts were merged: pass `near-duplicates`.
+    pub const NEAR_DUPLICATES: RuleId = RuleId("pass.near-duplicates");
+    /// A cluster of vectors was merged: pass `vector-duplicates`.
+    pub const VECTOR_DUPLICATES: RuleId = RuleId("DEDUP-46");
+    /// Earlier snapshots of a period went: pass `snapshots`.
+    pub const PRUNE_SNAPSHOTS: RuleId = RuleId("DEDUP-69");
+    /// A chain of superseders that leads nowhere was mended: pass `supersession`.
+    pub const REPAIR_SUPERSESSION: RuleId = RuleId("LIFE-9");
+    /// A row of limbo was erased at its horizon: pass `limbo`.
+    pub const LIMBO: RuleId = RuleId("MODEL-29");
 
     /// Its code on disk.
     pub fn code(self) -> u8 {
@@ -108,12 +150,23 @@ pub struct Evidence {
 pub struct Hint {
     /// The memory that is near.
     pub id: MemoryId,
-    /// Why it is near: `equal content`, `equal fingerprint` …
+    /// Why it is near: `equal content`, `equal fingerprint`, `near vector` …
     pub why: &'static str,
+    /// Similarity, where one was measured.
+    pub score: Option<f32>,
+    /// The guard that kept the two apart, where one did (DEDUP-54).
+    pub guard: Option<&'static str>,
+}
+
+impl Hint {
+    /// A hint without a measured similarity.
+    pub const fn new(id: MemoryId, why: &'static str) -> Self {
+        Hint { id, why, score: None, guard: None }
+    }
 }
 
 /// What became of a write (DEDUP-57).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decision {
     /// A memory of its own.
@@ -129,17 +182,47 @@ pub enum Decision {
         /// The memory that was superseded.
         old: MemoryId,
     },
+    /// One more member of a family of messages: an event, and no memory of its own (DEDUP-39).
+    Aggregated {
+        /// The family in numbers.
+        aggregate: AggregateId,
+        /// The message as it came.
+        event: EventId,
+    },
+    /// A rule, or a later snapshot of the same period, made it unnecessary: nothing is stored.
+    Ignored,
+    /// A rule sent it to another partition, where this became of it.
+    Routed {
+        /// Where.
+        partition: Partition,
+        /// What became of it there.
+        inner: Box<Decision>,
+    },
+    /// A rule united it with the memory of a key (DEDUP-63).
+    Consolidated,
 }
 
 impl Decision {
     /// Its name in JSON.
-    pub const fn as_str(self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Decision::Stored => "stored",
             Decision::Unchanged => "unchanged",
             Decision::Updated => "updated",
             Decision::Reinforced => "reinforced",
             Decision::Revised { .. } => "revised",
+            Decision::Aggregated { .. } => "aggregated",
+            Decision::Ignored => "ignored",
+            Decision::Routed { .. } => "routed",
+            Decision::Consolidated => "consolidated",
+        }
+    }
+
+    /// What became of the write where it went: of a routed one the inner decision, else itself.
+    pub fn settled(&self) -> &Decision {
+        match self {
+            Decision::Routed { inner, .. } => inner.settled(),
+            other => other,
         }
     }
 }
@@ -147,7 +230,8 @@ impl Decision {
 /// The answer to a write: decision, rule and evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The memory that holds the write now.
+    /// The memory that holds the write now. Of an ignored write without such a memory it is an id that no memory has
+    /// and under which the journal tells of it.
     pub id: MemoryId,
     /// The key that was written.
     pub key: Option<String>,
@@ -157,6 +241,10 @@ pub struct Outcome {
     pub decision: Decision,
     /// The rule that decided.
     pub rule: RuleId,
+    /// The typed rule of the policy that decided or sent it elsewhere, by its name, such as `R1`.
+    pub policy_rule: Option<String>,
+    /// The message as it came, where it was one of an author (DEDUP-39).
+    pub event: Option<EventId>,
     /// What the decision rests on.
     pub evidence: Evidence,
     /// Near hits that did not decide.

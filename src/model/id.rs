@@ -87,6 +87,17 @@ uuid_id!(
     "run"
 );
 
+uuid_id!(
+    /// Name of one message as it came (MODEL-25).
+    EventId,
+    "event"
+);
+uuid_id!(
+    /// Name of the numbers of a family of messages in one slice of time (MODEL-27).
+    AggregateId,
+    "aggregate"
+);
+
 /// Where ids come from. Inject one to make a run repeatable (MODEL-38).
 ///
 /// An id must never be returned twice by sources that write to the same file: the engine treats a repeated

@@ -31,7 +31,7 @@ pub(crate) use draft::{PINNED_TAG, check_content, check_patch};
 pub use field::{Attachment, Embed, Entity, Field, Fields, Link, Patch, Summary, TimeRange};
 pub use filter::{Filter, Needs, RowView, VitalsView};
 pub use history::{Actor, Delta, JournalRow, Tombstone, TombstoneReason};
-pub use id::{IdSource, MemoryId, RandomIds, RunId};
+pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
 pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, Vitals};
 pub use name::{Namespace, Partition, Scope, check_key, check_text};

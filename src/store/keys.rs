@@ -23,6 +23,12 @@
 //! by_time          ns | part | created(8) | id   pending         ns | part | id
 //! by_fingerprint   ns | part | tier | fp(16) | id
 //! due              ns | at(8) | id               counter         ns | part | sort | name
+//! limbo, event, aggregate, family  ns | id       limbo_time, event_time  ns | at(8) | id
+//! event_of         ns | owner(16) | id           journal_run     ns | run | seq(8)
+//! family_key       ns | part | key(32) | latest(8) | id
+//! family_band      ns | part | author(1) | channel(8) | band(1) | byte(1) | latest(8) | id
+//! series           ns | part | series NUL | at(8) | id
+//! pass             ns | name
 //! ```
 //! ns, part, block, slot, number and term take 4 bytes, space 2, sort and tier 1, ids 16.
 
@@ -266,6 +272,57 @@ pub(crate) fn due(ns: NsId, at: Time, id: MemoryId) -> Key {
 /// The first key of `due` that lies after `at`.
 pub(crate) fn due_after(ns: NsId, at: Time) -> Key {
     Key::new(12).u32(ns.0).u64(((at.as_millis() as u64) ^ (1 << 63)) + 1)
+}
+
+/// An id in the order of an instant: a row of limbo by its removal, an event by its time.
+pub(crate) fn by_instant(ns: NsId, at: Time, id: &[u8; 16]) -> Key {
+    Key::new(28).u32(ns.0).time(at).bytes(id)
+}
+
+/// Everything of a namespace from an instant on.
+pub(crate) fn from_instant(ns: NsId, at: Time) -> Key {
+    Key::new(12).u32(ns.0).time(at)
+}
+
+pub(crate) fn event_of(ns: NsId, owner: &[u8; 16], event: &[u8; 16]) -> Key {
+    Key::new(36).u32(ns.0).bytes(owner).bytes(event)
+}
+
+pub(crate) fn journal_run(ns: NsId, run: RunId, seq: u64) -> Key {
+    Key::new(28).u32(ns.0).bytes(run.as_bytes()).u64(seq)
+}
+
+/// The families with an exact key.
+pub(crate) fn family_key_prefix(ns: NsId, part: PartId, key: &[u8; 32]) -> Key {
+    Key::new(40).u32(ns.0).u32(part.0).bytes(key)
+}
+
+/// Where a family stands among those with its key or in its band: by its latest member.
+pub(crate) fn by_latest(prefix: Key, latest: Time, family: &[u8; 16]) -> Key {
+    prefix.time(latest).bytes(family)
+}
+
+/// The families of a channel that have one byte of the SimHash in common.
+pub(crate) fn family_band_prefix(
+    ns: NsId,
+    part: PartId,
+    author: u8,
+    channel: [u8; 8],
+    (band, byte): (u8, u8),
+) -> Key {
+    Key::new(43).u32(ns.0).u32(part.0).bytes(&[author]).bytes(&channel).bytes(&[band, byte])
+}
+
+pub(crate) fn series_prefix(ns: NsId, part: PartId, series: &str) -> Key {
+    Key::new(34 + series.len()).u32(ns.0).u32(part.0).text(series)
+}
+
+pub(crate) fn series(ns: NsId, part: PartId, series: &str, at: Time, id: MemoryId) -> Key {
+    series_prefix(ns, part, series).time(at).bytes(id.as_bytes())
+}
+
+pub(crate) fn pass(ns: NsId, name: &str) -> Key {
+    Key::new(4 + name.len()).u32(ns.0).bytes(name.as_bytes())
 }
 
 pub(crate) fn counter(ns: NsId, part: PartId, sort: u8, name: &str) -> Key {

@@ -98,6 +98,30 @@ tables! {
     Pending = "pending", 0;
     /// Counters.
     Counter = "counter", 26;
+    /// What maintenance removed, until its undo horizon (MODEL-29). Since format 3, as all that follow.
+    Limbo = "limbo", 28;
+    /// Rows of limbo by the instant of their removal.
+    LimboTime = "limbo_time", 0;
+    /// Messages as they came (MODEL-25).
+    Event = "event", 29;
+    /// Events by time.
+    EventTime = "event_time", 0;
+    /// Aggregate or memory → its events.
+    EventOf = "event_of", 0;
+    /// Families of repeated messages in numbers (MODEL-27).
+    Aggregate = "aggregate", 30;
+    /// A family of messages in one slice of time (DEDUP-33, DEDUP-36).
+    Family = "family", 31;
+    /// Exact key of a message → families.
+    FamilyKey = "family_key", 0;
+    /// Band of a SimHash → families (DEDUP-37).
+    FamilyBand = "family_band", 0;
+    /// Snapshots of a series by their time (DEDUP-66).
+    Series = "series", 0;
+    /// Run of maintenance → its journal rows.
+    JournalRun = "journal_run", 0;
+    /// Last run of each pass, and how far it is.
+    Pass = "pass", 32;
 }
 
 impl Table {
@@ -108,6 +132,18 @@ impl Table {
     pub(crate) const fn since(self) -> u32 {
         match self {
             Table::Graph | Table::GraphHead | Table::SlotDead => 2,
+            Table::Limbo
+            | Table::LimboTime
+            | Table::Event
+            | Table::EventTime
+            | Table::EventOf
+            | Table::Aggregate
+            | Table::Family
+            | Table::FamilyKey
+            | Table::FamilyBand
+            | Table::Series
+            | Table::JournalRun
+            | Table::Pass => 3,
             _ => 1,
         }
     }

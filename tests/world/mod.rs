@@ -286,7 +286,7 @@ pub(crate) fn holders(memory: &Memory) -> Vec<(Option<&str>, u32, u32, Vec<&str>
 
 /// The old row of a revision.
 pub(crate) fn revised(outcome: &Outcome) -> MemoryId {
-    match outcome.decision {
+    match outcome.decision.clone() {
         Decision::Revised { old } => old,
         other => panic!("{other:?}"),
     }

@@ -27,7 +27,7 @@ pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
         "partition": outcome.partition.to_string(),
         "policy": outcome.policy_number,
     });
-    if let (Decision::Revised { old }, Value::Object(members)) = (outcome.decision, &mut document) {
+    if let (Decision::Revised { old }, Value::Object(members)) = (&outcome.decision, &mut document) {
         members.insert("old".to_owned(), json!(old));
     }
     document

@@ -1,6 +1,7 @@
 //! Shape of a key, table by table, and whose it is.
 
-use crate::model::{Namespace, Partition, Tier};
+use crate::limits::SIMHASH_BANDS;
+use crate::model::{AuthorKind, Namespace, Partition, Tier};
 use crate::store::control::CounterSort;
 use crate::store::control::TOTAL;
 use crate::store::keys::Parts;
@@ -51,7 +52,16 @@ fn owned(table: Table, parts: &mut Parts<'_>) -> Option<Address> {
         return parts.0.is_empty().then_some(address);
     }
     let mut address = Address { ns: Some(NsId(parts.u32()?)), ..Address::default() };
-    let parted = [Table::PartitionName, Table::ByTime, Table::ByFingerprint, Table::Pending, Table::Counter];
+    let parted = [
+        Table::PartitionName,
+        Table::ByTime,
+        Table::ByFingerprint,
+        Table::Pending,
+        Table::Counter,
+        Table::FamilyKey,
+        Table::FamilyBand,
+        Table::Series,
+    ];
     if parted.contains(&table) {
         let part = PartId(parts.u32()?);
         address.part = Some(part).filter(|part| table != Table::Counter || *part != TOTAL);
@@ -73,8 +83,36 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
         Table::SlotFree | Table::SlotDead => {
             let _ = (parts.u64()?, parts.u32()?);
         }
-        Table::Run | Table::Vitals | Table::Memory | Table::Access | Table::Tombstone | Table::Pending => {
+        Table::Run
+        | Table::Vitals
+        | Table::Memory
+        | Table::Access
+        | Table::Tombstone
+        | Table::Pending
+        | Table::Limbo
+        | Table::Event
+        | Table::Aggregate
+        | Table::Family => {
             parts.id()?;
+        }
+        Table::EventOf => {
+            let _ = (parts.id()?, parts.id()?);
+        }
+        Table::FamilyKey => {
+            let _ = (parts.take::<32>()?, parts.u64()?, parts.id()?);
+        }
+        Table::FamilyBand => {
+            let [author] = parts.take::<1>()?;
+            AuthorKind::from_code(author)?;
+            let (_, [band, _]) = (parts.take::<8>()?, parts.take::<2>()?);
+            Some(band).filter(|band| usize::from(*band) < SIMHASH_BANDS)?;
+            let _ = (parts.u64()?, parts.id()?);
+        }
+        Table::Series => {
+            let _ = (parts.text()?, parts.u64()?, parts.id()?);
+        }
+        Table::Pass => {
+            Some(take_rest(parts)?).filter(|name| !name.is_empty())?;
         }
         Table::Holder => {
             let _ = (parts.id()?, parts.u32()?);
@@ -108,13 +146,13 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
         Table::Journal => {
             parts.u64()?;
         }
-        Table::JournalSubject => {
+        Table::JournalSubject | Table::JournalRun => {
             let _ = (parts.id()?, parts.u64()?);
         }
         Table::TombstoneHash => {
             let _ = (parts.take::<32>()?, parts.id()?);
         }
-        Table::ByTime | Table::Due => {
+        Table::ByTime | Table::Due | Table::LimboTime | Table::EventTime => {
             let _ = (parts.u64()?, parts.id()?);
         }
         Table::ByFingerprint => {
