@@ -489,7 +489,7 @@ fn draft(write: &Write) -> Draft {
 }
 
 fn told_by(outcome: &Outcome) -> Told {
-    match outcome.decision {
+    match outcome.decision.clone() {
         Decision::Stored => Told::Stored,
         Decision::Unchanged => Told::Unchanged(outcome.id),
         Decision::Updated => Told::Updated(outcome.id),
