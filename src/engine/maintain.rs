@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value};
+
 use crate::engine::database::Database;
 use crate::engine::pace::Pace;
 use crate::error::{Error, Result};
-use crate::hygiene::{self, DedupReport, ProfileCollapseReport};
+use crate::hygiene;
 use crate::limits::THREADS_MAX;
-use crate::model::{Namespace, RuleId, RunId};
+use crate::model::{Kind, Namespace, RuleId, RunId};
 use crate::policy::{Policy, Stage};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{NsId, Rows};
@@ -204,12 +206,11 @@ pub struct PassReport {
     pub budget_exhausted: bool,
     /// Time that it took, in milliseconds.
     pub ms: u64,
-    /// Details, by name.
-    pub report: BTreeMap<&'static str, u64>,
-    /// The groups that a merging pass found, with samples.
-    pub groups: Option<ProfileCollapseReport>,
-    /// The clusters that `vector-duplicates` found.
-    pub clusters: Option<DedupReport>,
+    /// Details, by name: those of a pass over memories read as its own type, [`ProfileCollapseReport`] or another. What
+    /// it tells of several namespaces is added up.
+    ///
+    /// [`ProfileCollapseReport`]: crate::ProfileCollapseReport
+    pub report: Map<String, Value>,
 }
 
 impl PassReport {
@@ -226,14 +227,13 @@ impl PassReport {
             resumed: false,
             budget_exhausted: false,
             ms: 0,
-            report: BTreeMap::new(),
-            groups: None,
-            clusters: None,
+            report: Map::new(),
         }
     }
 
     pub(super) fn note(&mut self, name: &'static str, count: u64) {
-        *self.report.entry(name).or_default() += count;
+        let before = self.report.get(name).and_then(Value::as_u64).unwrap_or(0);
+        self.report.insert(name.to_owned(), (before + count).into());
     }
 }
 
@@ -341,24 +341,22 @@ impl Database {
         let mut all: BTreeSet<Pass> =
             policy.sweeper.stages.iter().filter_map(|stage| Pass::of_stage(*stage)).collect();
         all.extend([Pass::Index, Pass::Repair]);
-        self.read(|published, _| {
-            let rows = published.snapshot();
-            for (_, ns) in self.tenants(namespace)? {
-                let of_kind = |kind: &str| {
-                    let counter = rows.counter(ns, TOTAL, CounterSort::Kind as u8, kind)?;
-                    Ok::<_, Error>(u64::try_from(counter.rows).unwrap_or(0))
-                };
-                if of_kind("snapshot")? > 0 && rows.pass(ns, Pass::Snapshots.as_str())?.is_none() {
-                    all.insert(Pass::Snapshots);
-                }
-                let kinds = policy.collapse.kinds.iter().map(|kind| of_kind(kind));
-                let visible = kinds.sum::<Result<u64>>()?;
-                if hygiene::collapse_is_due(&policy, visible) {
-                    all.insert(Pass::Collapse);
-                }
+        let published = self.inner.current.read();
+        let rows = published.snapshot();
+        for (_, ns) in self.tenants(namespace)? {
+            let of_kind = |kind: &str| {
+                let counter = rows.counter(ns, TOTAL, CounterSort::Kind as u8, kind)?;
+                Ok::<_, Error>(u64::try_from(counter.rows).unwrap_or(0))
+            };
+            if of_kind(&Kind::Snapshot.to_string())? > 0 && rows.pass(ns, Pass::Snapshots.as_str())?.is_none() {
+                all.insert(Pass::Snapshots);
             }
-            Ok(())
-        })?;
+            let kinds = policy.collapse.kinds.iter().map(|kind| of_kind(kind));
+            let visible = kinds.sum::<Result<u64>>()?;
+            if hygiene::collapse_is_due(&policy, visible) {
+                all.insert(Pass::Collapse);
+            }
+        }
         Ok(all.into_iter().collect())
     }
 

@@ -102,7 +102,7 @@ impl Database {
                     return Ok(Returned { finished: true, ..Returned::default() });
                 }
                 if row.state != RunState::Undoing
-                    && Time::from_millis(row.started_ms).plus(horizon) <= desk.context.now
+                    && Time::from_millis(row.started_ms).plus(horizon.into()) <= desk.context.now
                 {
                     return Err(Error::Conflict {
                         what: format!("undo {run}"),

@@ -3,11 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value, json};
+
 use crate::engine::database::Database;
 use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
-use crate::hygiene::{Cursor, Done, Field, Planned, Sight, Story, carry_out};
+use crate::hygiene::{self, Cursor, Done, Field, Planned, Sight, carry_out};
 use crate::ledger::{Change, Context, Entry};
 use crate::model::{Actor, MemoryId, Namespace, RunId, Time};
 use crate::policy::PolicyVersion;
@@ -35,6 +37,7 @@ pub struct MaintenancePlan {
     created_at: Time,
     expires_at: Time,
     max_ms: u64,
+    latest_happened_at: bool,
     planned: Planned,
     /// Rows of the whole plan, what the destruction budget cut off included.
     rows: u64,
@@ -92,7 +95,7 @@ impl MaintenancePlan {
 
     /// Adds it to the report of a pass over several namespaces.
     fn tell(&self, report: &mut PassReport, progress: &Progress, dry_run: bool) {
-        let Progress { done, counts, cursor } = progress;
+        let Progress { done, cursor, .. } = progress;
         report.planned += progress.planned;
         report.scanned += progress.scanned;
         report.changed += done.removed + done.superseded + done.mended;
@@ -102,34 +105,40 @@ impl MaintenancePlan {
         report.resumed |= self.resumed.is_some();
         report.budget_exhausted |= self.planned.plan.budget_exhausted;
         report.run = Some(self.run).filter(|_| !dry_run);
-        for (name, count) in counts {
-            report.note(name, *count);
+        let mut own = self.planned.report.clone();
+        for (name, count) in &progress.counts {
+            own.insert(name.clone(), json!(count));
         }
-        match &self.planned.story {
-            Story::None => {}
-            Story::Groups(found) => {
-                let mut found = (**found).clone();
-                found.dry_run = dry_run;
-                found.set_counts(counts);
-                found.totals.groups_collapsed = done.groups;
-                found.totals.duplicates_removed = done.removed;
-                found.totals.reinforcements_applied = done.transferred;
-                found.totals.run_id = report.run;
-                found.totals.budget_exhausted = report.budget_exhausted;
-                report.groups = Some(match report.groups.take() {
-                    Some(before) => before.with(found),
-                    None => found,
-                });
-            }
-            Story::Clusters(found) => {
-                let mut found = (**found).clone();
-                found.dry_run = dry_run;
-                report.clusters = Some(match report.clusters.take() {
-                    Some(before) => before.with(found),
-                    None => found,
-                });
+        let totals = self.pass.planner().map(hygiene::Pass::totals).into_iter().flatten();
+        for (name, count) in totals.zip([done.groups, done.removed, done.transferred]) {
+            own.extend(name.map(|name| (name.to_owned(), json!(count))));
+        }
+        // Where a report has these they are the same for every pass.
+        for (name, value) in [
+            ("dryRun", json!(dry_run)),
+            ("run_id", json!(report.run)),
+            ("budget_exhausted", json!(report.budget_exhausted)),
+        ] {
+            if own.contains_key(name) {
+                own.insert(name.to_owned(), value);
             }
         }
+        for (name, value) in own {
+            add_up(&mut report.report, name, value);
+        }
+    }
+}
+
+/// Adds a member of one namespace's report to those of the namespaces before it.
+fn add_up(report: &mut Map<String, Value>, name: String, value: Value) {
+    match (report.get_mut(&name), value) {
+        (Some(Value::Number(sum)), Value::Number(more)) => {
+            if let (Some(sum_u64), Some(more)) = (sum.as_u64(), more.as_u64()) {
+                *sum = sum_u64.saturating_add(more).into();
+            }
+        }
+        (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
+        (_, value) => drop(report.insert(name, value)),
     }
 }
 
@@ -137,20 +146,33 @@ impl MaintenancePlan {
 struct Progress {
     planned: u64,
     scanned: u64,
-    counts: Vec<(&'static str, u64)>,
+    counts: Vec<(String, u64)>,
     done: Done,
     cursor: Cursor,
 }
 
 /// The names under which a run that was cut off keeps what it did.
-const DONE: [&str; 7] = ["rows", "groups", "removed", "superseded", "mended", "transferred", "skipped"];
+const DONE: [&str; 7] = [
+    "done.rows",
+    "done.groups",
+    "done.removed",
+    "done.superseded",
+    "done.mended",
+    "done.transferred",
+    "done.skipped",
+];
+
+/// The numbers of a report.
+fn counts_of(report: &Map<String, Value>) -> Vec<(String, u64)> {
+    report.iter().filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect()
+}
 
 impl Progress {
     fn of(plan: &MaintenancePlan) -> Self {
         let mut progress = Progress {
             planned: plan.rows,
             scanned: plan.planned.scanned,
-            counts: plan.planned.counts.clone(),
+            counts: counts_of(&plan.planned.report),
             done: Done::default(),
             cursor: Cursor::default(),
         };
@@ -160,8 +182,8 @@ impl Progress {
         for (name, count) in &mut progress.counts {
             *count = kept(name).unwrap_or(*count);
         }
-        progress.planned = kept("planned").unwrap_or(progress.planned);
-        progress.scanned = kept("scanned").unwrap_or(progress.scanned);
+        progress.planned = kept("plan.rows").unwrap_or(progress.planned);
+        progress.scanned = kept("plan.scanned").unwrap_or(progress.scanned);
         let [rows, groups, removed, superseded, mended, transferred, skipped] =
             DONE.map(|name| kept(name).unwrap_or(0));
         progress.done = Done { rows, groups, removed, superseded, mended, transferred, skipped };
@@ -171,8 +193,8 @@ impl Progress {
     fn row(&self, plan: &MaintenancePlan, started_ms: i64, now: Time) -> PassRow {
         let Done { rows, groups, removed, superseded, mended, transferred, skipped } = self.done;
         let done = DONE.into_iter().zip([rows, groups, removed, superseded, mended, transferred, skipped]);
-        let all = self.counts.iter().copied().chain(done);
-        let all = all.chain([("planned", self.planned), ("scanned", self.scanned)]);
+        let done = done.chain([("plan.rows", self.planned), ("plan.scanned", self.scanned)]);
+        let done = done.map(|(name, count)| (name.to_owned(), count));
         let cut = self.cursor.cut(&plan.planned.plan);
         PassRow {
             run: *plan.run.as_bytes(),
@@ -182,7 +204,7 @@ impl Progress {
             open: !self.cursor.is_done(&plan.planned.plan),
             cut: cut.map(|id| *id.as_bytes()),
             budget_left: plan.destroy.saturating_sub(self.done.removed + self.done.superseded),
-            report: all.map(|(name, count)| (name.to_owned(), count)).collect(),
+            report: self.counts.iter().cloned().chain(done).collect(),
         }
     }
 }
@@ -290,8 +312,9 @@ impl Database {
             policy: version,
             base: in_force.hash,
             created_at: now,
-            expires_at: now.plus(policy.gc.plan_ttl),
+            expires_at: now.plus(policy.gc.plan_ttl.into()),
             max_ms: u64::from(policy.plan.max_ms),
+            latest_happened_at: policy.collapse.merge_latest_happened_at,
             planned,
             rows,
             destroy,
@@ -331,7 +354,7 @@ impl Database {
                 let (cursor, done) = carry_out(
                     session.ledger,
                     &context,
-                    (&plan.planned.plan, plan.pass.rule()),
+                    (&plan.planned.plan, plan.pass.rule(), plan.latest_happened_at),
                     (progress.cursor, counted),
                     rows,
                     &mut enough,

@@ -33,7 +33,7 @@ impl Cursor {
     /// The row that the rest of a group that was cut goes into.
     pub(crate) fn cut(self, plan: &Plan) -> Option<MemoryId> {
         match plan.actions.get(self.actions) {
-            Some(Action::Merge(group)) if self.rows > 0 => Some(group.canonical.0),
+            Some(Action::Merge(group)) if self.rows > 0 => Some(group.canonical),
             _ => None,
         }
     }
@@ -75,14 +75,14 @@ impl std::ops::AddAssign for Done {
 pub(crate) fn carry_out(
     ledger: &mut Ledger<'_, '_>,
     context: &Context,
-    (plan, rule): (&Plan, RuleId),
+    (plan, rule, latest_happened_at): (&Plan, RuleId, bool),
     (mut cursor, counted): (Cursor, Option<MemoryId>),
     rows: usize,
     enough: &mut dyn FnMut() -> bool,
 ) -> Result<(Cursor, Done)> {
     let mut all = Done::default();
     let mut left = rows.max(1);
-    let mut slice = Slice { ledger, context, rule };
+    let mut slice = Slice { ledger, context, rule, latest_happened_at };
     while let Some(action) = plan.actions.get(cursor.actions) {
         let most = left.min(action.rows() - cursor.rows);
         let (mut done, version) = match action {
@@ -91,7 +91,7 @@ pub(crate) fn carry_out(
         };
         // A group that was cut is one group.
         let again = match action {
-            Action::Merge(group) => cursor.version.is_some() || counted == Some(group.canonical.0),
+            Action::Merge(group) => cursor.version.is_some() || counted == Some(group.canonical),
             _ => cursor.rows > 0,
         };
         done.groups = u64::from(done.removed + done.superseded > 0 && !again);
@@ -115,6 +115,7 @@ struct Slice<'s, 'a, 't> {
     ledger: &'s mut Ledger<'a, 't>,
     context: &'s Context,
     rule: RuleId,
+    latest_happened_at: bool,
 }
 
 impl Slice<'_, '_, '_> {
@@ -124,11 +125,10 @@ impl Slice<'_, '_, '_> {
 
     fn merge(&mut self, group: &Group, cursor: Cursor, most: usize) -> Result<(Done, Option<u64>)> {
         let losers = group.losers.iter().skip(cursor.rows).take(most);
-        let (id, planned) = group.canonical;
         let merge = Merge {
-            canonical: (id, cursor.version.unwrap_or(planned)),
+            canonical: (group.canonical, cursor.version.unwrap_or(group.version)),
             losers: losers.map(|loser| (loser.id, loser.version)).collect(),
-            latest_happened_at: group.latest_happened_at,
+            latest_happened_at: self.latest_happened_at,
         };
         let evidence = Evidence { signature: Some(group.signature.clone()), ..Evidence::default() };
         let applied = self.apply(Change::Merge(Box::new(merge)), evidence)?;

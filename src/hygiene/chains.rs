@@ -65,7 +65,7 @@ pub(crate) fn plan<R: Rows>(
     let mut lost: Vec<(MemoryId, u64)> = Vec::new();
     let mut pages = Pages::new(field, PAGE_ROWS);
     loop {
-        let wanted = |vitals: &Vitals| vitals.times.superseded.is_some();
+        let wanted = |vitals: &Vitals| vitals.times.superseded.is_some() && vitals.times.removed_at.is_none();
         let page = match pages.turn(rows, stop, wanted)? {
             Page::Rows(page) => page,
             Page::End => break,
@@ -95,13 +95,14 @@ pub(crate) fn plan<R: Rows>(
         Action::Restore { id, .. } => (0, *id),
         Action::Repoint { id, .. } => (1, *id),
         Action::Merge(group) => (2, group.canonical),
-        Action::Retire { id, .. } => (3, *id),
+        Action::Supersede { by, .. } => (3, *by),
+        Action::Retire { id, .. } => (4, *id),
     });
     for action in &plan.actions {
         match action {
             Action::Restore { id, .. } => report.restored.push(*id),
             Action::Repoint { id, .. } => report.repointed.push(*id),
-            Action::Merge(_) | Action::Retire { .. } => {}
+            Action::Merge(_) | Action::Supersede { .. } | Action::Retire { .. } => {}
         }
     }
     Ok(Some((plan, report)))

@@ -117,7 +117,7 @@ impl<'p> Scan<'p> {
             policy,
             kinds: Kinds::new(&policy.collapse.kinds),
             operational: Operational::new(&policy.collapse),
-            guards: Guards::new(policy),
+            guards: Guards::new(&policy.guards, &policy.collapse),
             scanned: 0,
             shelves: BTreeMap::new(),
         }

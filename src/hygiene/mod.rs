@@ -12,22 +12,33 @@
 //! This room opens no file and reads no clock: it is handed a snapshot and an instant, counts its work and asks whether
 //! to stop, and gets the bytes of the file as a reader.
 
-pub(crate) mod chains;
+mod carry;
+mod chains;
 mod check;
-pub(crate) mod collapse;
+mod cluster;
+mod collapse;
 mod erased;
-pub(crate) mod near;
-pub(crate) mod plan;
+mod near;
+mod pass;
+mod plan;
 mod report;
-pub(crate) mod snapshots;
+mod snapshots;
+mod undo;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use carry::{Cursor, Done, carry_out};
 pub use chains::RepairSupersessionReport;
 pub(crate) use check::check;
+pub(crate) use collapse::is_due as collapse_is_due;
 pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
 pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
 pub use near::NearDuplicateReport;
+pub(crate) use pass::{
+    Collapse, NearDuplicates, Pass, Planned, Sight, Snapshots, Supersession, VectorDuplicates,
+};
+pub(crate) use plan::Field;
 pub use report::{CheckOptions, CheckReport, Finding};
 pub use snapshots::PruneHistoryReport;
+pub(crate) use undo::{Returned, undo_slice};

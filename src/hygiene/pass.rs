@@ -1,10 +1,11 @@
 //! The passes that change memories: each reads one state and answers with a plan (MODEL-34).
 
+use serde::Serialize;
+use serde_json::{Map, Value};
+
 use crate::error::Result;
-use crate::hygiene::cluster::{self, DedupReport};
-use crate::hygiene::collapse::{self, ProfileCollapseReport};
 use crate::hygiene::plan::{Field, Plan, Stop};
-use crate::hygiene::{chains, near, snapshots};
+use crate::hygiene::{chains, cluster, collapse, near, snapshots};
 use crate::index::Published;
 use crate::model::RuleId;
 use crate::policy::Policy;
@@ -20,18 +21,6 @@ pub(crate) struct Sight<'s> {
     pub(crate) policy: &'s Policy,
 }
 
-/// What a pass tells beside its counts.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Story {
-    /// Nothing.
-    #[default]
-    None,
-    /// Groups of duplicates, with samples.
-    Groups(Box<ProfileCollapseReport>),
-    /// Clusters of vectors.
-    Clusters(Box<DedupReport>),
-}
-
 /// What a pass would do.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Planned {
@@ -39,10 +28,18 @@ pub(crate) struct Planned {
     pub(crate) plan: Plan,
     /// Rows that it looked at.
     pub(crate) scanned: u64,
-    /// Counts of the plan, by name: the same in a dry run and in a live one.
-    pub(crate) counts: Vec<(&'static str, u64)>,
-    /// The rest of its report.
-    pub(crate) story: Story,
+    /// Its report, by the names of its type.
+    pub(crate) report: Map<String, Value>,
+}
+
+impl Planned {
+    fn new(plan: Plan, scanned: u64, report: &impl Serialize) -> Self {
+        let report = match serde_json::to_value(report) {
+            Ok(Value::Object(report)) => report,
+            other => unreachable!("a report is an object, not {other:?}"),
+        };
+        Planned { plan, scanned, report }
+    }
 }
 
 /// A maintenance pass over memories.
@@ -55,6 +52,9 @@ pub(crate) trait Pass: Sync {
     /// # Errors
     /// `Corrupted`; `Invalid` for options out of their bounds.
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>>;
+
+    /// Under which names its report tells what a live run did: groups, rows that went, reinforcement that moved.
+    fn totals(&self) -> [Option<&'static str>; 3];
 }
 
 /// Operational snapshots that differ only in their numbers become one (DEDUP-5 to DEDUP-24).
@@ -68,12 +68,11 @@ impl Pass for Collapse {
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
         let found = collapse::plan(rows, sight.field, sight.policy, stop)?;
-        Ok(found.map(|(plan, report)| Planned {
-            plan,
-            scanned: report.scanned_profiles,
-            counts: report.counts(),
-            story: Story::Groups(Box::new(report)),
-        }))
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned_profiles, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [Some("groupsCollapsed"), Some("duplicatesRemoved"), Some("reinforcementsApplied")]
     }
 }
 
@@ -87,7 +86,12 @@ impl Pass for NearDuplicates {
 
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
-        near::plan(rows, sight.field, sight.policy, stop)
+        let found = near::plan(rows, sight.field, sight.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [Some("groupsCollapsed"), Some("duplicatesRemoved"), Some("reinforcementsApplied")]
     }
 }
 
@@ -100,7 +104,12 @@ impl Pass for VectorDuplicates {
     }
 
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        cluster::plan(sight, stop)
+        let found = cluster::plan(sight.published, sight.field, sight.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.memories_seen, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [None; 3]
     }
 }
 
@@ -114,7 +123,12 @@ impl Pass for Snapshots {
 
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
-        snapshots::plan(rows, sight.field, sight.policy, stop)
+        let found = snapshots::plan(rows, sight.field, None, sight.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [None, Some("deleted"), None]
     }
 }
 
@@ -128,6 +142,11 @@ impl Pass for Supersession {
 
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
-        chains::plan(rows, sight.field, stop)
+        let found = chains::plan(rows, sight.field, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [None; 3]
     }
 }

@@ -85,6 +85,8 @@ pub(crate) struct Group {
     /// What they have in common, behind the prefix of the phase.
     pub(crate) signature: String,
     pub(crate) canonical: MemoryId,
+    /// The version of that row that the plan saw.
+    pub(crate) version: u64,
     /// Those that go, at least one, in canonical order.
     pub(crate) losers: Vec<Loser>,
     /// Members that are protected and stay beside the canonical one (DEDUP-17).
@@ -104,10 +106,17 @@ impl Group {
 }
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
     /// Members of a group of duplicates become one (DEDUP-18).
     Merge(Group),
+    /// Rows that say nearly the same are superseded by one of them (DEDUP-46).
+    Supersede {
+        /// The one that stands for them.
+        by: MemoryId,
+        /// At least one.
+        members: Vec<Similar>,
+    },
     /// A row goes to limbo.
     Retire {
         id: MemoryId,
@@ -139,10 +148,32 @@ impl Action {
     pub(crate) fn cost(&self) -> u64 {
         match self {
             Action::Merge(group) => group.losers.iter().filter(|loser| loser.visible).count() as u64,
+            Action::Supersede { members, .. } => members.iter().filter(|member| member.visible).count() as u64,
             Action::Retire { visible, .. } => u64::from(*visible),
             Action::Restore { .. } | Action::Repoint { .. } => 0,
         }
     }
+
+    /// Rows that it changes, but for the one that stays.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Action::Merge(group) => group.losers.len(),
+            Action::Supersede { members, .. } => members.len(),
+            Action::Retire { .. } | Action::Restore { .. } | Action::Repoint { .. } => 1,
+        }
+    }
+}
+
+/// A row that says nearly the same as another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Similar {
+    pub(crate) id: MemoryId,
+    /// The version that the plan saw.
+    pub(crate) version: u64,
+    /// Similarity to the one that stands for it.
+    pub(crate) score: f32,
+    /// As [`Loser::visible`].
+    pub(crate) visible: bool,
 }
 
 /// Two rows that a guard kept apart: told, not done (DEDUP-54).
@@ -154,7 +185,7 @@ pub(crate) struct KeptApart {
 }
 
 /// What a pass would do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     /// In the order in which they are carried out.
     pub(crate) actions: Vec<Action>,
@@ -170,6 +201,11 @@ impl Plan {
         self.actions.iter().map(Action::cost).sum()
     }
 
+    /// Rows that it changes.
+    pub(crate) fn rows(&self) -> u64 {
+        self.actions.iter().map(|action| action.rows() as u64).sum()
+    }
+
     /// Ends the plan before the first removal that goes past `budget`, if need be inside a group; says whether it had
     /// to (MODEL-35).
     pub(crate) fn cut(&mut self, budget: u64) -> bool {
@@ -182,18 +218,27 @@ impl Plan {
         };
         let Some(over) = self.actions.iter().map(fits).position(|fits| !fits) else { return false };
         let rest = self.actions.split_off(over);
-        if let Some(Action::Merge(mut group)) = rest.into_iter().next() {
-            let within = |loser: &Loser| {
-                let cost = u64::from(loser.visible);
-                let fits = cost <= left;
-                left -= cost.min(left);
-                fits
-            };
-            let kept = group.losers.iter().map(within).take_while(|fits| *fits).count();
-            group.losers.truncate(kept);
-            if kept > 0 {
-                self.actions.push(Action::Merge(group));
+        let mut within = |visible: bool| {
+            let fits = u64::from(visible) <= left;
+            left -= u64::from(visible).min(left);
+            fits
+        };
+        match rest.into_iter().next() {
+            Some(Action::Merge(mut group)) => {
+                let kept = group.losers.iter().take_while(|loser| within(loser.visible)).count();
+                group.losers.truncate(kept);
+                if kept > 0 {
+                    self.actions.push(Action::Merge(group));
+                }
             }
+            Some(Action::Supersede { by, mut members }) => {
+                let kept = members.iter().take_while(|member| within(member.visible)).count();
+                members.truncate(kept);
+                if kept > 0 {
+                    self.actions.push(Action::Supersede { by, members });
+                }
+            }
+            _ => {}
         }
         self.budget_exhausted = true;
         true
@@ -266,7 +311,15 @@ impl Groups {
         self.protected += u64::from(protected);
         if !losers.is_empty() {
             let signature = format!("{}{signature}", phase.prefix());
-            self.found.push(Group { phase, part, signature, canonical: canonical.rank.id, losers, protected });
+            self.found.push(Group {
+                phase,
+                part,
+                signature,
+                canonical: canonical.rank.id,
+                version: canonical.version,
+                losers,
+                protected,
+            });
         }
     }
 
