@@ -10,13 +10,13 @@ mod report;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
-use crate::hygiene::plan::{Action, Field, Group, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop};
+use crate::hygiene::plan::{Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop};
 use crate::model::{Kind, MemoryId, Vitals};
 use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
 use crate::store::keys;
 use crate::store::{PartId, Rows, Table};
-use crate::text::{Guards, Operational};
+use crate::text::Operational;
 
 pub use report::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
 pub(super) use report::samples;
@@ -105,7 +105,6 @@ struct Scan<'p> {
     policy: &'p Policy,
     kinds: Kinds,
     operational: Operational,
-    guards: Guards,
     scanned: u64,
     shelves: BTreeMap<PartId, Shelf>,
 }
@@ -117,7 +116,6 @@ impl<'p> Scan<'p> {
             policy,
             kinds: Kinds::new(&policy.collapse.kinds),
             operational: Operational::new(&policy.collapse),
-            guards: Guards::new(&policy.guards, &policy.collapse),
             scanned: 0,
             shelves: BTreeMap::new(),
         }
@@ -153,8 +151,21 @@ impl<'p> Scan<'p> {
             return Ok(Seen::Plain);
         };
         // Only the fuzzy phase asks.
-        let negations = if self.policy.collapse.fuzzy { self.guards.negations(text) } else { 0 };
+        let negations = if self.policy.collapse.fuzzy { self.negations(text) } else { 0 };
         Ok(Seen::Operational { signature: signature.into_string(), negations })
+    }
+
+    fn negations(&self, text: &str) -> usize {
+        let lower = text.to_lowercase();
+        let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|w| !w.is_empty());
+        words
+            .filter(|word| {
+                self.policy.guards.negation.iter().any(|n| match n.strip_prefix('*') {
+                    Some(end) => word.ends_with(end),
+                    None => word == n,
+                })
+            })
+            .count()
     }
 
     /// What is known before the groups are.
