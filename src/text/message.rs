@@ -193,8 +193,8 @@ fn size_bucket(bytes: u64) -> &'static str {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     match bytes {
-        ..KIB => "tiny",
-        ..MIB => "small",
+        _ if bytes < KIB => "tiny",
+        _ if bytes < MIB => "small",
         _ if bytes < 10 * MIB => "medium",
         _ => "large",
     }

@@ -2,8 +2,8 @@
 //!
 //! Normal forms and the keys made of them: the fingerprint `fp-1` ([`normal_form`]), the comparison that may
 //! absorb one text into another ([`same_but_spacing_and_case`]), the form `msg-1` of messages with the key of exact
-//! repeats ([`Messages`], [`dup_key`]) and the fingerprint `sh-1` of near ones ([`fingerprint`]), and keyed hashes of texts that are gone
-//! ([`Secret`]).
+//! repeats ([`Messages`], [`dup_key`]), the fingerprint `sh-1` of near ones ([`fingerprint`]), and keyed hashes of
+//! texts that are gone ([`Secret`]).
 //!
 //! Invariants: every function is pure, linear in its text, and has an answer for any string. A [`NormalForm`]
 //! that exists was made by [`normal_form`], so a fingerprint is never made up. A fingerprint finds candidates,
@@ -11,7 +11,6 @@
 //!
 //! This room knows no disk, no clock, no row and no random source: whoever makes a [`Secret`] brings the bytes.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the write ladder asks for it next"))]
 mod digit;
 mod hmac;
 #[cfg_attr(not(test), expect(dead_code, reason = "the write ladder asks for it next"))]
@@ -20,7 +19,6 @@ mod normal;
 #[cfg_attr(not(test), expect(dead_code, reason = "the write ladder asks for it next"))]
 mod simhash;
 mod spacing;
-#[cfg_attr(not(test), expect(dead_code, reason = "the write ladder asks for it next"))]
 mod url;
 
 #[expect(unused_imports, reason = "the write ladder asks for it next")]
