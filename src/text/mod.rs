@@ -17,10 +17,8 @@ mod hmac;
 mod normal;
 #[cfg_attr(not(test), expect(dead_code, reason = "the passes that call it are built on it next"))]
 mod operational;
-#[cfg_attr(not(test), expect(dead_code, reason = "the passes that call it are built on it next"))]
 mod scan;
 mod spacing;
-#[cfg_attr(not(test), expect(dead_code, reason = "the passes that call it are built on it next"))]
 mod words;
 
 #[expect(unused_imports, reason = "the passes that call it are built on it next")]
