@@ -16,7 +16,7 @@ use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
 use crate::store::keys;
 use crate::store::{PartId, Rows, Table};
-use crate::text::Operational;
+use crate::text::{Guards, Operational};
 
 pub use report::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
 pub(super) use report::samples;
@@ -105,6 +105,7 @@ struct Scan<'p> {
     policy: &'p Policy,
     kinds: Kinds,
     operational: Operational,
+    guards: Guards,
     scanned: u64,
     shelves: BTreeMap<PartId, Shelf>,
 }
@@ -116,6 +117,7 @@ impl<'p> Scan<'p> {
             policy,
             kinds: Kinds::new(&policy.collapse.kinds),
             operational: Operational::new(&policy.collapse),
+            guards: Guards::new(&policy.guards, &policy.collapse),
             scanned: 0,
             shelves: BTreeMap::new(),
         }
@@ -151,21 +153,8 @@ impl<'p> Scan<'p> {
             return Ok(Seen::Plain);
         };
         // Only the fuzzy phase asks.
-        let negations = if self.policy.collapse.fuzzy { self.negations(text) } else { 0 };
+        let negations = if self.policy.collapse.fuzzy { self.guards.negations(text) } else { 0 };
         Ok(Seen::Operational { signature: signature.into_string(), negations })
-    }
-
-    fn negations(&self, text: &str) -> usize {
-        let lower = text.to_lowercase();
-        let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|w| !w.is_empty());
-        words
-            .filter(|word| {
-                self.policy.guards.negation.iter().any(|n| match n.strip_prefix('*') {
-                    Some(end) => word.ends_with(end),
-                    None => word == n,
-                })
-            })
-            .count()
     }
 
     /// What is known before the groups are.
