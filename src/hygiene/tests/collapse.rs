@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::bed::{Bed, NOW, NS, field, go, id, profile};
+use super::bed::{Bed, NOW, NS, field, go, id, pin, profile};
 use crate::hygiene::collapse::{MergeTotals, ProfileCollapseReport, is_due, plan};
 use crate::hygiene::plan::{Action, Group, KeptApart, Loser, Plan};
 use crate::ledger::NewRow;
@@ -107,16 +107,17 @@ fn v48_v49_v217_protected_rows_stay() {
         change(&mut rows[1]);
         planned(rows, &Policy::default())
     };
-    let (plan, report) = with(3, |row| row.vitals.pinned = true);
+    let (plan, report) = with(3, pin);
     let [group] = groups(&plan)[..] else { panic!("V-48: {plan:?}") };
     assert_eq!((group.canonical, losers(group), group.protected), (id(1), vec![id(3)], 1), "V-48");
     assert_eq!((report.duplicates_found, report.protected_skipped), (1, 1));
     assert_eq!((report.samples[0].group_size, report.samples[0].reinforcement_transfer), (3, 1));
-    for lock in [
-        |row: &mut NewRow| row.vitals.admin_locked = true,
-        |row: &mut NewRow| row.vitals.system_locked = true,
-        |row: &mut NewRow| row.vitals.pinned = true,
-    ] {
+    let locks: [fn(&mut NewRow); 3] = [
+        |row| row.vitals.admin_locked = true,
+        |row| row.vitals.system_locked = true,
+        pin,
+    ];
+    for lock in locks {
         let (plan, report) = with(2, lock);
         assert_eq!((plan.actions.len(), report.duplicate_groups, report.duplicates_found), (0, 0, 0), "V-49");
         assert_eq!(report.protected_skipped, 1, "and is told");
@@ -149,7 +150,7 @@ fn v50_the_report_of_a_dry_run() {
     assert_eq!(
         samples,
         json!([{
-            "signature": "gateway status <num> app pending checked <datetime>", "groupSize": 3,
+            "signature": "gateway status <num> apps pending checked <datetime>", "groupSize": 3,
             "canonicalId": id(1), "canonicalSummary": OPERATIONAL[0], "duplicateIds": [id(2), id(3)],
             "duplicateSummaries": OPERATIONAL[1..], "reinforcementTransfer": 2,
         }])

@@ -52,7 +52,7 @@ fn only_byte_equal_rows_that_are_alike_are_one() {
         |row| row.content.metadata = json!({ "project": "a" }),
         |row| row.content.metadata = json!({ "colour": "red" }),
         |row| row.vitals.times.expires_at = Some(NOW),
-        |row| row.vitals.pinned = true,
+        |row| row.vitals.system_locked = true,
     ];
     for (at, change) in apart.into_iter().enumerate() {
         assert!(!is_one("likes tea", change), "case {at}");
@@ -124,7 +124,7 @@ fn a_group_has_its_report() {
     let mut rows: Vec<_> = (1..=5).map(|n| row(id(n), "likes tea")).collect();
     rows.extend((6..=8).map(|n| row(id(n), "likes coffee")));
     rows[1].vitals.reinforcement_count = 4;
-    rows[3].vitals.pinned = true;
+    rows[3].vitals.admin_locked = true;
     rows[7].content.metadata = json!({ "project": "b" });
     let bed = Bed::of(rows);
     let (plan, report) = planned(&bed, &Policy::default());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::bed::{Bed, NOW, field, go, id, row};
+use super::bed::{Bed, NOW, field, go, id, pin, row};
 use crate::hygiene::plan::{Action, Plan};
 use crate::hygiene::snapshots::{PruneHistoryReport, plan};
 use crate::ledger::{Change, NewRow};
@@ -102,7 +102,7 @@ fn the_last_periods_stay_and_protected_rows_do() {
     let mut rows: Vec<_> = (1..=4).map(|day| snapshot(day, &at(day, 9))).collect();
     rows.push(snapshot(5, &at(1, 8)));
     rows.push(snapshot(6, &at(4, 8)));
-    rows[1].vitals.pinned = true;
+    pin(&mut rows[1]);
     rows[5].vitals.admin_locked = true;
     let mut policy = Policy::default();
     policy.snapshot.keep_last = 2;
