@@ -17,6 +17,7 @@ mod database;
 mod queue;
 mod reads;
 mod runs;
+mod series;
 mod session;
 mod sync;
 mod upkeep;

@@ -182,11 +182,14 @@ impl<'s> Check<'s> {
             Table::JournalSubject => self.journal_subject(key, value),
             Table::Tombstone => self.tombstone(key, value),
             Table::TombstoneHash => self.tombstone_hash(key, value),
-            Table::Superseded | Table::ByTime | Table::ByFingerprint | Table::Due | Table::Pending => {
-                self.index_row(table, key, value)
-            }
+            Table::Superseded
+            | Table::ByTime
+            | Table::ByFingerprint
+            | Table::Due
+            | Table::Pending
+            | Table::Series => self.index_row(table, key, value),
             Table::Counter => self.counter(key, value),
-            Table::Limbo | Table::LimboTime | Table::Series | Table::JournalRun | Table::Pass => Ok(()),
+            Table::Limbo | Table::LimboTime | Table::JournalRun | Table::Pass => Ok(()),
             Table::Event
             | Table::EventTime
             | Table::EventOf

@@ -13,7 +13,7 @@ use crate::model::{MemoryId, TombstoneReason};
 /// | supersede | restore, with the exact earlier end of world time |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
-/// | restore, remove, detach, drop, derive | none |
+/// | restore, remove, detach, drop, derive, ignore | none |
 pub(crate) fn inverse(
     op: Op,
     subject: MemoryId,
@@ -31,6 +31,7 @@ pub(crate) fn inverse(
         | Op::Detach
         | Op::Reinforce
         | Op::DropNamespace
-        | Op::Derive => None,
+        | Op::Derive
+        | Op::Ignore => None,
     }
 }

@@ -23,6 +23,7 @@ mod kind;
 mod memory;
 mod name;
 mod query;
+mod series;
 mod time;
 
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
@@ -36,5 +37,6 @@ pub use kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
 pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, Vitals};
 pub use name::{Namespace, Partition, Scope, check_key, check_text};
 pub use query::{Effort, Forgotten, Hit, Page, PageRequest, Query, SearchPlan};
+pub(crate) use series::{series_place, snapshot_time};
 pub use time::{Span, Time};
 pub use visible::Times;

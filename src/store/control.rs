@@ -167,11 +167,13 @@ pub(crate) enum CounterSort {
     Pending = 13,
     /// Current rows beyond the first with an equal fingerprint, by partition and tier.
     Duplicates = 14,
+    /// Writes that a rule, or a later snapshot, made unnecessary (DEDUP-57). Of the namespace alone, and of no row.
+    Ignored = 15,
 }
 
 impl CounterSort {
     /// Every sort.
-    pub(crate) const ALL: [CounterSort; 14] = [
+    pub(crate) const ALL: [CounterSort; 15] = [
         CounterSort::Live,
         CounterSort::Kind,
         CounterSort::Tier,
@@ -186,6 +188,7 @@ impl CounterSort {
         CounterSort::Vectors,
         CounterSort::Pending,
         CounterSort::Duplicates,
+        CounterSort::Ignored,
     ];
 
     /// The sort with a code from disk.

@@ -439,6 +439,27 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
+    /// The current snapshots of a series from the instant `from` on, before `until`, by time and id.
+    fn series(
+        &self,
+        ns: NsId,
+        part: PartId,
+        series: &str,
+        (from, until): (Time, Option<Time>),
+    ) -> Result<Vec<(Time, MemoryId)>> {
+        let prefix = keys::series_prefix(ns, part, series);
+        let walk = Walk::prefix(&prefix).starting_at(&prefix.clone().time(from));
+        let walk = until.into_iter().fold(walk, |walk, until| walk.before(&prefix.clone().time(until)));
+        let mut all = Vec::new();
+        self.walk(Table::Series, &walk, &mut |key, _| {
+            let mut parts = Parts(key);
+            let place = parts.u64().and(parts.text()).and(parts.time().zip(parts.id()));
+            all.push(place.ok_or_else(|| bad_key(Table::Series, key))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
     /// The earliest instants that lie at or before `until`, at most `most`.
     fn due(&self, ns: NsId, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
         let mut all = Vec::new();
