@@ -189,7 +189,10 @@ impl<'s> Check<'s> {
             | Table::Pending
             | Table::Series => self.index_row(table, key, value),
             Table::Counter => self.counter(key, value),
-            Table::Limbo | Table::LimboTime | Table::JournalRun | Table::Pass => Ok(()),
+            Table::Limbo => self.limbo(key, value),
+            Table::LimboTime => self.limbo_time(key, value),
+            Table::JournalRun => self.journal_run(key, value),
+            Table::Pass => self.pass(key, value),
             Table::Event
             | Table::EventTime
             | Table::EventOf
