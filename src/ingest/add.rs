@@ -116,6 +116,9 @@ impl Desk<'_, '_, '_> {
                 let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
                 return self.absorb(prepared, rank.id, (rule, evidence), hints);
             }
+            if let Some((id, by)) = self.operational_step(prepared, part)? {
+                return self.absorb(prepared, id, by, hints);
+            }
         }
         let id = self.next_id();
         self.store(prepared, id, part, hints)

@@ -15,6 +15,7 @@ mod change;
 mod fields;
 mod forget;
 mod names;
+mod operational;
 mod recreate;
 mod rules;
 mod snapshot;

@@ -7,13 +7,13 @@ use regex::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::snapshot::Periods;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::Why;
 use crate::limits::REGEX_BYTES_MAX;
-use crate::model::{Decision, Evidence, Kind, MemoryId, Outcome, Partition, RuleId};
+use crate::model::{Decision, Evidence, Kind, MemoryId, Outcome, Partition, Periods, RuleId};
 use crate::policy::{Action, Condition, OnKey, Policy, Rule, RulePartition};
 use crate::store::{IndexId, PartId, Rows, SpaceId};
+use crate::text::{Operational, is_word, lowered};
 
 /// What the ladder looks up in a policy, made ready once for each policy that comes into force.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Rulebook {
     rules: Vec<Compiled>,
     /// Periods of snapshots, or why there are none.
     periods: Result<Periods, String>,
+    /// What operational reports look like.
+    pub(super) operational: Operational,
 }
 
 /// A rule that is active.
@@ -76,7 +78,9 @@ impl Rulebook {
         let snapshots = Partition::agent(&policy.snapshot.agent)?;
         Ok(Rulebook {
             rules: active.map(|rule| Compiled::new(rule, &snapshots)).collect::<Result<_>>()?,
-            periods: Periods::new(&policy.snapshot),
+            periods: Periods::new(&policy.snapshot.zone, policy.snapshot.period.as_ms())
+                .map_err(|why| why.to_string()),
+            operational: Operational::new(&policy.collapse),
         })
     }
 
@@ -85,7 +89,7 @@ impl Rulebook {
     /// # Errors
     /// `Policy` for a zone that this machine does not know.
     pub(crate) fn periods(&self) -> Result<&Periods> {
-        let refused = |why: &String| Error::Policy { place: "snapshot.zone".to_owned(), why: why.clone() };
+        let refused = |why: &String| Error::Policy { place: "snapshot".to_owned(), why: why.clone() };
         self.periods.as_ref().map_err(refused)
     }
 }
@@ -125,17 +129,17 @@ impl Compiled {
     }
 
     /// Whether the conditions hold that a draft itself answers; the cheap ones are asked first.
-    fn holds(&self, prepared: &Prepared, lowered: &OnceCell<String>) -> bool {
+    fn holds(&self, prepared: &Prepared, lower_case: &OnceCell<String>) -> bool {
         let draft = prepared.checked.draft();
         let kind = draft.fields.kind.clone().unwrap_or_default();
         let tags = draft.tags.as_deref().unwrap_or_default();
-        let lowered = || lowered.get_or_init(|| draft.text.to_lowercase());
+        let in_lower_case = || lower_case.get_or_init(|| lowered(&draft.text));
         (self.kinds.is_empty() || self.kinds.contains(&kind))
             && !self.not_kinds.contains(&kind)
             && (self.tags.is_empty() || self.tags.iter().any(|tag| tags.contains(tag)))
             && self.partition.as_ref().is_none_or(|partition| partition == prepared.checked.partition())
-            && (self.keyword.is_empty() || self.keyword.are_in(lowered()))
-            && (self.hedge.is_empty() || self.hedge.are_in(lowered()))
+            && (self.keyword.is_empty() || self.keyword.are_in(in_lower_case()))
+            && (self.hedge.is_empty() || self.hedge.are_in(in_lower_case()))
             && self.regex.as_ref().is_none_or(|regex| regex.is_match(&draft.text))
     }
 
@@ -184,11 +188,6 @@ fn word_set(text: &str) -> HashSet<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// A word character (DEDUP-2).
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || unicode_normalization::char::is_combining_mark(c)
-}
-
 /// Whether `word` occurs in `text` without a word character directly beside it.
 fn stands_alone(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, found)| {
@@ -209,7 +208,7 @@ impl<'d> Desk<'d, '_, '_> {
     /// Step 0: what the first rule says whose condition holds.
     pub(super) fn rule_step(&self, prepared: &Prepared) -> Result<Ruled<'d>> {
         let book = self.rules;
-        let lowered = OnceCell::new();
+        let lower_case = OnceCell::new();
         let instructed = *prepared.checked.partition() == Partition::Shared && !self.skip_instructions;
         for rule in book.rules.iter().filter(|rule| instructed || !rule.instruction) {
             // A key of the caller's own names another record than the key of the rule.
@@ -217,7 +216,7 @@ impl<'d> Desk<'d, '_, '_> {
             if matches!(&rule.action, Action::Consolidate(key) if other_key(key)) {
                 continue;
             }
-            if rule.holds(prepared, &lowered) && self.repeats(rule, prepared)? {
+            if rule.holds(prepared, &lower_case) && self.repeats(rule, prepared)? {
                 return Ok(rule.ruled(prepared));
             }
         }

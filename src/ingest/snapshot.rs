@@ -1,8 +1,5 @@
 //! Series of snapshots: at most one live in each period (DEDUP-66 to DEDUP-68).
 
-use jiff::Timestamp;
-use jiff::fmt::temporal::DateTimeParser;
-use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::error::Result;
@@ -12,44 +9,10 @@ use crate::model::{
     Decision, Draft, Evidence, MemoryId, Outcome, RuleId, Span, Time, TombstoneReason, series_place,
     snapshot_time,
 };
-use crate::policy;
 use crate::store::{PartId, Rows};
 
-/// No zone is further from UTC: what jiff can hold.
-const OFFSET_MAX: Span = Span::from_millis(26 * 3_600_000);
-
-/// The periods of which each has at most one snapshot: as long as `snapshot.period`, counted from midnight of
-/// 1970-01-01 by the clocks of `snapshot.zone`. A day of 23 or 25 hours is one period of a day.
-#[derive(Clone, Debug)]
-pub(crate) struct Periods {
-    zone: TimeZone,
-    length_ms: i64,
-}
-
-impl Periods {
-    /// # Errors
-    /// Why the zone is not one that this machine knows.
-    pub(super) fn new(policy: &policy::Snapshot) -> Result<Self, String> {
-        let zone = DateTimeParser::new().parse_time_zone(&policy.zone);
-        let zone =
-            zone.map_err(|why| format!("{:?} is no zone that this machine knows: {why}", policy.zone))?;
-        Ok(Periods { zone, length_ms: i64::try_from(policy.period.as_ms()).unwrap_or(i64::MAX).max(1) })
-    }
-
-    /// Number of the period in which an instant lies; those of other zones or lengths have other numbers.
-    pub(crate) fn number(&self, at: Time) -> i64 {
-        let offset = Timestamp::from_millisecond(at.as_millis()).map(|at| self.zone.to_offset(at).seconds());
-        let local = at.as_millis() + i64::from(offset.unwrap_or(0)) * 1_000;
-        local.div_euclid(self.length_ms)
-    }
-
-    /// Instants between which every instant of the period of `at` lies.
-    fn around(&self, at: Time) -> (Time, Time) {
-        let start = self.number(at).saturating_mul(self.length_ms);
-        let (start, end) = (start, start.saturating_add(self.length_ms));
-        (Time::from_millis(start).minus(OFFSET_MAX), Time::from_millis(end).plus(OFFSET_MAX))
-    }
-}
+/// How much longer than its length a period can be where clocks are set back, as they once were by a whole day.
+const SET_BACK_MAX: Span = Span::from_millis(26 * 3_600_000);
 
 impl Desk<'_, '_, '_> {
     /// A snapshot joins its series: the latest of a period stays, by time and then by id. Steps 2 to 6 are skipped.
@@ -107,10 +70,12 @@ impl Desk<'_, '_, '_> {
     /// The current snapshots of a series in the period of an instant, by time and id.
     fn of_period(&self, part: PartId, series: &str, at: Time) -> Result<Vec<(Time, MemoryId)>> {
         let periods = self.rules.periods()?;
-        let (from, until) = periods.around(at);
-        let tx = &*self.ledger.tx;
-        let mut all = tx.series(self.ns(), part, series, (from.max(first_readable()), Some(until)))?;
-        all.retain(|(other, _)| periods.number(*other) == periods.number(at));
+        let length = i64::try_from(self.policy.snapshot.period.as_ms()).unwrap_or(i64::MAX);
+        let (length, tx) = (Span::from_millis(length), &*self.ledger.tx);
+        let from = at.minus(length).minus(SET_BACK_MAX).max(first_readable());
+        let until = at.plus(length).plus(SET_BACK_MAX);
+        let mut all = tx.series(self.ns(), part, series, (from, Some(until)))?;
+        all.retain(|(other, _)| periods.of(*other) == periods.of(at));
         let mut current = Vec::with_capacity(all.len());
         for (other, id) in all {
             if tx.vitals(self.ns(), id)?.is_some_and(|vitals| vitals.times.is_current(self.now())) {

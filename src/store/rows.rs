@@ -262,6 +262,17 @@ pub(crate) trait Rows: Read {
         })
     }
 
+    /// The memories of a partition, the latest created first, until `visit` breaks off.
+    fn latest_by_time(
+        &self,
+        ns: NsId,
+        part: PartId,
+        visit: &mut dyn FnMut(MemoryId) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let walk = Walk::prefix(&keys::ns_part(ns, part)).reversed();
+        self.walk(Table::ByTime, &walk, &mut |key, _| visit(last_id(Table::ByTime, key)?))
+    }
+
     fn content(&self, ns: NsId, id: MemoryId) -> Result<Option<Content>> {
         self.row(Table::Memory, &keys::memory(ns, id), record::decode_content)
     }

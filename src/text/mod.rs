@@ -15,7 +15,6 @@ mod hmac;
 mod normal;
 #[cfg_attr(not(test), expect(dead_code, reason = "the passes that call it are built on it next"))]
 mod operational;
-#[cfg_attr(not(test), expect(dead_code, reason = "the passes that call it are built on it next"))]
 mod scan;
 mod spacing;
 #[cfg_attr(not(test), expect(dead_code, reason = "the passes that call it are built on it next"))]
@@ -24,10 +23,12 @@ mod words;
 pub use hmac::Secret;
 pub use normal::{NormalForm, normal_form};
 #[expect(unused_imports, reason = "the passes that call it are built on it next")]
-pub use operational::{OP_ID, Operational, Signature};
+pub use operational::OP_ID;
+pub use operational::{Operational, Signature};
 pub use spacing::same_but_spacing_and_case;
 #[expect(unused_imports, reason = "the passes that call it are built on it next")]
 pub use words::{Overlap, overlap};
+pub(crate) use words::{is_word, lowered};
 
 #[cfg(test)]
 mod tests;
