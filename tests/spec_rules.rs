@@ -70,9 +70,9 @@ fn v185_of_two_snapshots_of_a_day_the_later_stays() {
     assert_eq!((first.decision, second.decision), (Decision::Stored, Decision::Stored));
     assert_eq!(second.partition, agent("profile-mgr"));
     assert_eq!(series(&world, "profile"), ["12 facts"]);
-    let gone = world.db.explain(&world.ns, &first.id.to_string()).unwrap();
-    assert_eq!(gone.replaced_by, Some(second.id));
-    assert_eq!(gone.removed.unwrap().reason.as_str(), "snapshot_replaced");
+    let gone = world.db.tombstones(&world.ns, None, 10).unwrap().items;
+    let gone: Vec<_> = gone.iter().map(|row| (row.id, row.reason.as_str(), row.replaced_by)).collect();
+    assert_eq!(gone, [(first.id, "snapshot_replaced", Some(second.id))]);
     world.check();
 }
 
@@ -369,7 +369,7 @@ fn a_rule_may_ask_what_is_stored() {
     );
     let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     assert_eq!(add_with(&world, text("tea").vector(axis(0)), &apart).decision, Decision::Stored);
-    world.forget(&[&first.id.to_string()]);
+    world.forget_id(first.id);
     assert_eq!(world.add(text("tea").agent("mine").vector(axis(0))).decision, Decision::Stored);
 }
 
@@ -443,7 +443,7 @@ fn v251_a_repeated_report_is_absorbed_where_the_policy_says_so() {
     );
     assert_eq!(
         (second.rule, second.evidence.signature.as_deref()),
-        (RuleId::OPERATIONAL, Some("gateway status <num> app"))
+        (RuleId::OPERATIONAL, Some("gateway status <num> apps"))
     );
     let row = world.row(first.id);
     assert_eq!(row.text, "Gateway status: 4 apps");
@@ -491,7 +491,7 @@ fn an_equal_token_key_absorbs_where_the_policy_says_so() {
         (&second.decision, second.id, second.rule),
         (&Decision::Reinforced, first.id, RuleId::TOKEN_KEY)
     );
-    assert_eq!(second.evidence.signature.as_deref(), Some("tokens:app gateway online status"));
+    assert_eq!(second.evidence.signature.as_deref(), Some("tokens:apps gateway online status"));
 }
 
 #[test]
@@ -552,7 +552,7 @@ fn a_bad_rule_is_refused_where_it_stands() {
 fn v191_a_default_search_sees_no_snapshot_no_search_and_no_profile_fact() {
     let world = World::new();
     for at in 0..3 {
-        world.add(text(format!("memory {at}")).vector(axis(0)));
+        world.add(Draft::new(format!("memory {at}")).vector(axis(0)));
     }
     world.add(text("a snapshot").kind(Kind::Snapshot).vector(axis(0)));
     let fact = world.add(text("likes tea").tag("profile-fact").vector(axis(0)));
