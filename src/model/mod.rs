@@ -37,7 +37,7 @@ pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
 pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, Vitals};
 pub use name::{Namespace, Partition, Scope, check_key, check_text};
-pub(crate) use period::Periods;
+pub(crate) use period::{Period, Periods};
 pub use query::{Effort, Forgotten, Hit, Page, PageRequest, Query, SearchPlan};
 pub(crate) use series::{series_place, snapshot_time};
 pub use time::{Span, Time};
