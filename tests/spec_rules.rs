@@ -285,7 +285,7 @@ fn an_ignored_write_leaves_a_journal_row_and_a_count() {
     let before = world.db.stats(Some(&world.ns)).unwrap();
     let outcome = world.add(text("secret trace").tag("debug-transient").key("trace").supersedes("nothing"));
     assert_eq!((&outcome.decision, rule(&outcome)), (&Decision::Ignored, Some("R4")));
-    assert!(world.unknown("trace") && world.unknown(&outcome.id.to_string()));
+    assert!(world.unknown("trace") && world.unknown(outcome.id));
     let after = world.db.stats(Some(&world.ns)).unwrap();
     assert_eq!((after.ignored, after.holders, after.memories), (before.ignored + 1, 0, before.memories));
     let told = world.db.history(&world.ns, &outcome.id.to_string()).unwrap();

@@ -482,7 +482,7 @@ fn rules_route_ignore_and_consolidate_and_are_told() {
 fn instructions_are_printed_byte_for_byte() {
     let sandbox = Sandbox::new();
     sandbox.document(&["init"]);
-    let plain = sandbox.plain(&["policy", "instructions"], b"");
+    let plain = sandbox.plain(&["--db", "m.oub", "policy", "instructions"], b"");
     assert!(
         plain.out.starts_with("STORE:\n- decisions") && plain.out.ends_with("\"uses TypeScript\")"),
         "{}",
