@@ -237,7 +237,7 @@ fn write_golden_file(path: &Path) -> String {
     db.add(&ns, short.expiry(Expiry::After("1h".parse().unwrap()))).unwrap();
     db.reinforce(&ns, "k9", 3).unwrap();
     let run = db.start_import(&ns).unwrap();
-    let how = WriteOptions { run: Some(run), no_dedup: true };
+    let how = WriteOptions { run: Some(run), no_dedup: true, ..WriteOptions::default() };
     db.add_all(&ns, vec![Draft::new("imported").key("i1").vector(vector(70)), Draft::new("imported")], &how)
         .unwrap();
     db.finish_run(&ns, run).unwrap();

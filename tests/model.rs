@@ -276,7 +276,7 @@ impl Machine {
         let writes: Vec<Write> = picks.iter().map(|pick| pick.write(now, run)).collect();
         let drafts = writes.iter().map(draft).collect();
         let before = self.model(ns).clone();
-        match self.world.db.add_all(ns, drafts, &WriteOptions { run, no_dedup: false }) {
+        match self.world.db.add_all(ns, drafts, &WriteOptions { run, ..WriteOptions::default() }) {
             Ok(outcomes) => {
                 for (write, outcome) in writes.iter().zip(outcomes) {
                     let told = self.model(ns).write(write, outcome.id, now);

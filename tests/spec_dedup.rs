@@ -430,7 +430,7 @@ fn dedup58_rows_that_are_not_current_neither_absorb_nor_block() {
 #[test]
 fn dedup55_no_dedup_stores_equal_content_and_keys_still_decide() {
     let world = World::new();
-    let how = WriteOptions { run: None, no_dedup: true };
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     let all = world.db.add_all(&world.ns, vec![text("t"), text("t"), text("t").key("k")], &how).unwrap();
     assert!(all.iter().all(|outcome| outcome.decision == Decision::Stored));
     assert_eq!(world.duplicates(), 2);

@@ -369,7 +369,7 @@ fn v286_counters_follow_the_clock() {
 #[test]
 fn v287_what_is_due_is_settled_in_bounded_steps() {
     let world = World::at(100);
-    let how = WriteOptions { run: None, no_dedup: true };
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     for part in 0..5 {
         let drafts = (0..5_000).map(|at| text(&format!("{part} {at}")).expiry(Expiry::At(ms(200)))).collect();
         world.db.add_all(&world.ns, drafts, &how).unwrap();
@@ -421,7 +421,7 @@ fn model38_ties_end_with_the_ascending_id() {
 #[test]
 fn model42_duplicates_detected() {
     let world = World::at(10);
-    let how = WriteOptions { run: None, no_dedup: true };
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     let put = |draft: Draft| world.db.add_all(&world.ns, vec![draft], &how).unwrap()[0].id;
     let first = put(text("same"));
     let second = put(text("SAME"));

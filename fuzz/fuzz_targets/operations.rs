@@ -56,7 +56,7 @@ impl Story {
             4 => {
                 let run = self.runs.get(usize::from(how) % self.runs.len().max(1)).copied();
                 let drafts = (0..4).map(|at| draft(what.wrapping_add(at), how.wrapping_mul(at))).collect();
-                db.add_all(&ns, drafts, &WriteOptions { run, no_dedup: how & 1 == 0 }).map(drop)
+                db.add_all(&ns, drafts, &WriteOptions { run, no_dedup: how & 1 == 0, ..WriteOptions::default() }).map(drop)
             }
             5 => {
                 let text = (how & 1 == 0).then(|| format!("memory {}", how % 12));

@@ -1,6 +1,7 @@
 //! Several operations in one transaction.
 
 use crate::engine::database::{RestoreReport, WriteOptions};
+use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::ingest::{Desk, ForgetNames, prepare};
@@ -33,7 +34,19 @@ impl Batch<'_, '_, '_, '_> {
     pub fn add_with(&mut self, namespace: &Namespace, draft: Draft, how: &WriteOptions) -> Result<Outcome> {
         let prepared = prepare(draft)?;
         self.rows += 1;
-        self.session.desk(namespace, how.run, how.no_dedup)?.add(&prepared)
+        let mut desk = self.session.desk(namespace, how.run, how.no_dedup)?;
+        desk.skip_instructions = how.skip_instructions;
+        desk.add(&prepared)
+    }
+
+    /// As [`Database::push_snapshot`](crate::Database::push_snapshot).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push_snapshot(&mut self, namespace: &Namespace, draft: Draft, at: Time) -> Result<Outcome> {
+        let prepared = prepare(snapshot_draft(draft, at, &self.session.in_force.policy.snapshot.agent)?)?;
+        self.rows += 1;
+        self.session.desk(namespace, None, false)?.push_snapshot(&prepared)
     }
 
     /// As [`Database::update`](crate::Database::update).

@@ -1,10 +1,11 @@
 //! How a database is opened.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::database::{Database, Inner, Opening};
+use crate::engine::series::read_instructions;
 use crate::error::{Error, Result};
 use crate::limits::DIM_MAX;
 use crate::model::{Actor, IdSource, RandomIds, Span};
@@ -44,6 +45,7 @@ pub struct Builder {
     wait: Option<Span>,
     paranoid: bool,
     policy: Option<Policy>,
+    instructions: Option<PathBuf>,
     lease: Span,
     actor: Actor,
     disk: Arc<dyn Disk>,
@@ -65,6 +67,7 @@ impl Default for Builder {
             wait: None,
             paranoid: false,
             policy: None,
+            instructions: None,
             lease: Span::from_millis(60_000),
             actor: Actor::Caller,
             disk: Arc::new(Folder),
@@ -159,6 +162,13 @@ impl Builder {
         self
     }
 
+    /// A file whose text, trimmed, takes the place of the policy's instructions for this handle (DEDUP-65): UTF-8, at
+    /// most 1 MiB. An empty file gives empty instructions; where there is no file, the policy's stand.
+    pub fn instructions_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.instructions = Some(path.into());
+        self
+    }
+
     /// How long a [`Snapshot`](crate::Snapshot) may be held; 60 s by default. Past it the space that it pins is
     /// given back, and its reads fail with `SnapshotExpired`.
     pub fn lease(mut self, lease: Span) -> Self {
@@ -185,10 +195,12 @@ impl Builder {
     /// - `Locked` when another process has it open, after the waiting time;
     /// - `NotADatabase` for a folder, an empty file or a file of another sort, `Format` for another version;
     /// - `NotFound` when there is none and it is not to be made;
-    /// - `Invalid` when the options contradict each other or the file's dimensions;
+    /// - `Invalid` when the options contradict each other or the file's dimensions, and for a file of instructions that is
+    ///   too long or not UTF-8;
     /// - `Corrupted`, `Io`.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         self.check()?;
+        let instructions = self.instructions.as_deref().map(read_instructions).transpose()?.flatten();
         let secret = self.secret.map_or_else(random_secret, Ok)?;
         let options = Options {
             path: path.as_ref().to_owned(),
@@ -207,6 +219,7 @@ impl Builder {
             clock: self.clock,
             ids: self.ids,
             policy: self.policy,
+            instructions,
             lease: self.lease,
             actor: self.actor,
             read_only: self.read_only,

@@ -15,7 +15,7 @@ use crate::engine::reads::{Lease, Snapshot};
 use crate::engine::session::{InForce, Session, Turn, Work};
 use crate::error::{Error, Result};
 use crate::index::{Changes, Current, Published, ViewBudget};
-use crate::ingest::{ForgetNames, Prepared, prepare};
+use crate::ingest::{ForgetNames, Prepared, Rulebook, prepare};
 use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
 use crate::model::{
     Actor, Draft, Filter, Forgotten, IdSource, Memory, MemoryId, Namespace, Outcome, Patch, RunId, Scope,
@@ -62,6 +62,8 @@ pub(super) struct Inner {
     in_force: RwLock<Arc<InForce>>,
     /// A policy of this handle's own, which hides the stored one.
     own_policy: Option<Policy>,
+    /// The instructions in place of the policy's (DEDUP-65).
+    pub(super) own_instructions: Option<String>,
     read_only: bool,
     closed: AtomicBool,
     pub(super) leases: Mutex<Vec<Lease>>,
@@ -79,6 +81,7 @@ pub(super) struct Opening {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ids: Arc<dyn IdSource>,
     pub(super) policy: Option<Policy>,
+    pub(super) instructions: Option<String>,
     pub(super) lease: Span,
     pub(super) actor: Actor,
     pub(super) read_only: bool,
@@ -91,6 +94,8 @@ pub struct WriteOptions {
     pub run: Option<RunId>,
     /// Store byte-equal content as rows of their own. Keys still decide.
     pub no_dedup: bool,
+    /// Leave out the rules that belong to the instructions: of the defaults R3 to R5 (DEDUP-64).
+    pub skip_instructions: bool,
 }
 
 /// What to forget (MODEL-30, LIFE-26).
@@ -175,8 +180,18 @@ pub struct CompactReport {
 
 impl Inner {
     pub(super) fn open(opening: Opening) -> Result<Arc<Self>> {
-        let Opening { store, durability, budget_bytes, clock, ids, policy, lease, actor, read_only } =
-            opening;
+        let Opening {
+            store,
+            durability,
+            budget_bytes,
+            clock,
+            ids,
+            policy,
+            instructions,
+            lease,
+            actor,
+            read_only,
+        } = opening;
         let snapshot = store.snapshot()?;
         let identity =
             snapshot.identity()?.ok_or_else(|| Error::corrupted("meta", b"identity", "no identity row"))?;
@@ -196,6 +211,7 @@ impl Inner {
             lease,
             in_force: RwLock::new(Arc::new(in_force)),
             own_policy: policy,
+            own_instructions: instructions,
             read_only,
             closed: AtomicBool::new(false),
             leases: Mutex::new(Vec::new()),
@@ -280,8 +296,8 @@ fn in_force(rows: &impl Rows, row: &ClockRow, own: Option<&Policy>) -> Result<In
             Policy::parse(&text, Syntax::Toml)?
         }
     };
-    let hash = policy.hash().0;
-    Ok(InForce { policy, number: row.policy, hash })
+    let (hash, rules) = (policy.hash().0, Rulebook::new(&policy)?);
+    Ok(InForce { policy, rules, number: row.policy, hash })
 }
 
 impl Drop for Inner {
@@ -434,6 +450,7 @@ impl Database {
         let (namespace, how) = (namespace.clone(), *how);
         self.submit(weight, move |session| {
             let mut desk = session.desk(&namespace, how.run, how.no_dedup)?;
+            desk.skip_instructions = how.skip_instructions;
             prepared.iter().enumerate().map(|(at, draft)| desk.add(draft).map_err(place(at))).collect()
         })
     }

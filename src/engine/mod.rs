@@ -19,6 +19,7 @@ mod pace;
 mod queue;
 mod reads;
 mod runs;
+mod series;
 mod session;
 mod sweep;
 mod sync;

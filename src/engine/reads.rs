@@ -281,6 +281,12 @@ reads! {
     /// # Errors
     /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing.
     list(request: &PageRequest) -> Page<Memory>;
+    /// The visible snapshots of a series that were taken from one instant on and before another, by their time
+    /// (MODEL-4, DEDUP-68); those whose time can't be read are left out. With [`Scope::Any`] of all partitions.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    list_snapshots(scope: &Scope, series: &str, from: Option<Time>, until: Option<Time>) -> Vec<Memory>;
     /// A page of tombstones, by id.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use crate::engine::database::Inner;
 use crate::engine::queue::{Committer, failed_together};
 use crate::error::{Error, Result};
 use crate::index::Linked;
-use crate::ingest::{Desk, open_namespace};
+use crate::ingest::{Desk, Rulebook, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
@@ -20,6 +20,8 @@ const SETTLE_PER_UNIT: usize = 64;
 #[derive(Debug)]
 pub(super) struct InForce {
     pub(super) policy: Policy,
+    /// What the write ladder looks up in it.
+    pub(super) rules: Rulebook,
     pub(super) number: u64,
     pub(super) hash: [u8; 8],
 }
@@ -65,8 +67,10 @@ impl<'a, 't> Session<'_, 'a, 't> {
             context,
             namespace,
             policy: &self.in_force.policy,
+            rules: &self.in_force.rules,
             ids: self.ids,
             no_dedup,
+            skip_instructions: false,
         })
     }
 

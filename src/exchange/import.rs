@@ -87,6 +87,8 @@ pub struct Import {
     pub batch_rows: usize,
     /// Store byte-equal content as rows of their own. Keys still decide.
     pub no_dedup: bool,
+    /// Leave out the rules that belong to the instructions (DEDUP-64).
+    pub skip_instructions: bool,
     /// Leave bad lines out and go on, instead of giving up their batch and the rest.
     pub skip_bad: bool,
     /// How the file is written.
@@ -102,6 +104,7 @@ impl Default for Import {
             lenient: false,
             batch_rows: 1_000,
             no_dedup: false,
+            skip_instructions: false,
             skip_bad: false,
             format: Format::default(),
             tag: None,
@@ -415,7 +418,11 @@ impl Running<'_> {
         if drafts.is_empty() {
             return self.database.recreate(&self.namespace, kept);
         }
-        let how = WriteOptions { run: Some(run), no_dedup: self.import.no_dedup };
+        let how = WriteOptions {
+            run: Some(run),
+            no_dedup: self.import.no_dedup,
+            skip_instructions: self.import.skip_instructions,
+        };
         let outcomes = self.database.add_all(&self.namespace, drafts, &how)?;
         Ok(outcomes.into_iter().map(Some).collect())
     }

@@ -182,15 +182,17 @@ impl<'s> Check<'s> {
             Table::JournalSubject => self.journal_subject(key, value),
             Table::Tombstone => self.tombstone(key, value),
             Table::TombstoneHash => self.tombstone_hash(key, value),
-            Table::Superseded | Table::ByTime | Table::ByFingerprint | Table::Due | Table::Pending => {
-                self.index_row(table, key, value)
-            }
+            Table::Superseded
+            | Table::ByTime
+            | Table::ByFingerprint
+            | Table::Due
+            | Table::Pending
+            | Table::Series => self.index_row(table, key, value),
             Table::Counter => self.counter(key, value),
             Table::Limbo => self.limbo(key, value),
             Table::LimboTime => self.limbo_time(key, value),
             Table::JournalRun => self.journal_run(key, value),
             Table::Pass => self.pass(key, value),
-            Table::Series => Ok(()),
             Table::Event
             | Table::EventTime
             | Table::EventOf

@@ -1,9 +1,10 @@
-//! The ladder: what becomes of a draft (DEDUP-55, steps 1, 2 and 7).
+//! The ladder: what becomes of a draft (DEDUP-55).
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::ingest::fields::{RowParts, given, latest, tier_ttl};
+use crate::ingest::rules::Ruled;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise};
 use crate::model::order::{Rank, canonical};
@@ -18,6 +19,9 @@ use crate::text::same_but_spacing_and_case;
 /// Metadata keys that name whose memory it is (LIFE-28): rows that differ in one are never one.
 const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
 
+/// Series of a snapshot whose caller names none (MODEL-9).
+pub(super) const SERIES: &str = "profile";
+
 /// What a candidate row means for a write.
 enum Match {
     /// It stands for the write as well.
@@ -28,6 +32,15 @@ enum Match {
     Other,
 }
 
+/// What stands with the fingerprint of a draft.
+#[derive(Default)]
+pub(super) struct Equals {
+    /// The row that can stand for it, and by which rule.
+    pub(super) absorber: Option<(Rank, RuleId)>,
+    /// Rows that are near.
+    pub(super) hints: Vec<Hint>,
+}
+
 impl Desk<'_, '_, '_> {
     /// Decides what becomes of a draft, and does it.
     ///
@@ -35,16 +48,28 @@ impl Desk<'_, '_, '_> {
     /// `KeyInOtherPartition`, `NotFound` for a memory that it is to supersede, `Invalid` for a link to a memory
     /// that is not there, `Conflict` when `write.on_key = error`.
     pub(crate) fn add(&mut self, prepared: &Prepared) -> Result<Outcome> {
+        self.check_draft(prepared)?;
+        match self.rule_step(prepared)? {
+            Ruled::Ladder => self.ladder(prepared),
+            ruled => self.add_ruled(prepared, ruled),
+        }
+    }
+
+    /// Steps 1 to 7, in the partition of the draft.
+    pub(super) fn ladder(&mut self, prepared: &Prepared) -> Result<Outcome> {
         let part = self.open_partition(prepared.checked.partition())?;
-        self.check_links(prepared.checked.draft())?;
-        self.check_dim(prepared)?;
-        let mut outcome = match self.key_step(prepared, part)? {
+        let outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
             None => self.content_step(prepared, part)?,
         };
-        outcome.key = prepared.checked.key().map(str::to_owned);
         self.supersede_named(prepared.checked.draft(), outcome.id)?;
         Ok(outcome)
+    }
+
+    /// What is refused whatever becomes of the draft.
+    pub(super) fn check_draft(&self, prepared: &Prepared) -> Result<()> {
+        self.check_links(prepared.checked.draft())?;
+        self.check_dim(prepared)
     }
 
     /// A vector of another space is refused, whatever the ladder would make of the draft.
@@ -59,8 +84,17 @@ impl Desk<'_, '_, '_> {
     }
 
     /// Step 1: the caller's key (DEDUP-56).
-    fn key_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Option<Outcome>> {
+    pub(super) fn key_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Option<Outcome>> {
         let Some(key) = prepared.checked.key() else { return Ok(None) };
+        let Some((id, number)) = self.held_in(key, part)? else { return Ok(None) };
+        self.write_through_key(prepared, (id, number), self.policy.write.on_key).map(Some)
+    }
+
+    /// The current row of a partition that holds `key`, with the number of the holder.
+    ///
+    /// # Errors
+    /// `KeyInOtherPartition`.
+    pub(super) fn held_in(&self, key: &str, part: PartId) -> Result<Option<(MemoryId, u32)>> {
         let Some((id, number)) = self.current_holder(key)? else { return Ok(None) };
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let held = PartId(vitals.place.partition);
@@ -68,35 +102,48 @@ impl Desk<'_, '_, '_> {
             let partition = self.partition_of(held)?.to_string();
             return Err(Error::KeyInOtherPartition { key: key.to_owned(), partition });
         }
-        self.write_through_key(prepared, id, number).map(Some)
+        Ok(Some((id, number)))
     }
 
-    /// Steps 2 and 7: absorbed by byte-equal content, or stored.
+    /// Steps 2 to 4 and 7: absorbed by byte-equal content or as one more report of the same state, or stored.
     fn content_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Outcome> {
         let draft = prepared.checked.draft();
         let mut hints = Vec::new();
         if !self.no_dedup && !skips_content(draft) {
-            let tier = draft.fields.tier.unwrap_or_default();
-            if let Some(fingerprint) = prepared.normal.prefix() {
-                let mut best: Option<(Rank, RuleId)> = None;
-                for id in self.ledger.tx.by_fingerprint(self.ns(), part, tier, &fingerprint, usize::MAX)? {
-                    match self.compare(draft, id)? {
-                        Match::Absorbs(rule, rank) => {
-                            // Equal rows can stand side by side where dedup was off: the canonical one absorbs.
-                            if best.as_ref().is_none_or(|(other, _)| canonical(&rank, other).is_lt()) {
-                                best = Some((rank, rule));
-                            }
-                        }
-                        Match::Near(why) => hints.push(Hint::new(id, why)),
-                        Match::Other => {}
-                    }
-                }
-                if let Some((rank, rule)) = best {
-                    return self.absorb(prepared, rank.id, rule, hints);
-                }
+            let equal = self.equals(prepared, part)?;
+            hints = equal.hints;
+            if let Some((rank, rule)) = equal.absorber {
+                let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
+                return self.absorb(prepared, rank.id, (rule, evidence), hints);
+            }
+            if let Some((id, by)) = self.operational_step(prepared, part)? {
+                return self.absorb(prepared, id, by, hints);
             }
         }
-        self.store(prepared, part, hints)
+        let id = self.next_id();
+        self.store(prepared, id, part, hints)
+    }
+
+    /// The current rows of a partition with the fingerprint of a draft (DEDUP-4).
+    pub(super) fn equals(&self, prepared: &Prepared, part: PartId) -> Result<Equals> {
+        let draft = prepared.checked.draft();
+        let tier = draft.fields.tier.unwrap_or_default();
+        let mut equals = Equals::default();
+        let Some(fingerprint) = prepared.normal.prefix() else { return Ok(equals) };
+        for id in self.ledger.tx.by_fingerprint(self.ns(), part, tier, &fingerprint, usize::MAX)? {
+            match self.compare(draft, id)? {
+                Match::Absorbs(rule, rank) => {
+                    // Equal rows can stand side by side where dedup was off: the canonical one absorbs.
+                    let first = |(other, _): &(Rank, RuleId)| canonical(&rank, other).is_lt();
+                    if equals.absorber.as_ref().is_none_or(first) {
+                        equals.absorber = Some((rank, rule));
+                    }
+                }
+                Match::Near(why) => equals.hints.push(Hint::new(id, why)),
+                Match::Other => {}
+            }
+        }
+        Ok(equals)
     }
 
     fn compare(&self, draft: &Draft, id: MemoryId) -> Result<Match> {
@@ -125,11 +172,11 @@ impl Desk<'_, '_, '_> {
     }
 
     /// The row stands for this write as well: a holder more, and what the write brings that is more.
-    fn absorb(
+    pub(super) fn absorb(
         &mut self,
         prepared: &Prepared,
         id: MemoryId,
-        rule: RuleId,
+        (rule, evidence): (RuleId, Evidence),
         hints: Vec<Hint>,
     ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
@@ -143,7 +190,6 @@ impl Desk<'_, '_, '_> {
         if let (None, Some(vector)) = (vitals.place.slot, &prepared.vector) {
             raise.vector = Some((self.open_space(vector.dim())?, vector.clone()));
         }
-        let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
         let change = Change::Hold { id, holder: Box::new(holder), raise };
         self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
         Ok(self.outcome(prepared, id, (Decision::Reinforced, rule), evidence, hints))
@@ -154,12 +200,14 @@ impl Desk<'_, '_, '_> {
         let mut parts = self.parts_of(draft);
         parts.expire(draft.expiry.unwrap_or_default(), self.policy);
         let mut expires_at = latest(vitals.times.expires_at, parts.vitals.times.expires_at);
-        if let (Some(at), Some(ttl)) = (expires_at, tier_ttl(vitals.tier, self.policy)) {
+        let tier = vitals.tier.max(parts.vitals.tier);
+        if let (Some(at), Some(ttl)) = (expires_at, tier_ttl(tier, self.policy)) {
             expires_at = Some(at.max(self.now().plus(ttl)));
         }
         Raise {
             expires_at: Some(expires_at),
             significance: draft.fields.significance,
+            tier: Some(tier),
             importance: draft.fields.importance,
             confidence: self.grown(vitals),
             vector: None,
@@ -177,9 +225,14 @@ impl Desk<'_, '_, '_> {
     }
 
     /// Step 7: a memory of its own.
-    fn store(&mut self, prepared: &Prepared, part: PartId, hints: Vec<Hint>) -> Result<Outcome> {
+    pub(super) fn store(
+        &mut self,
+        prepared: &Prepared,
+        id: MemoryId,
+        part: PartId,
+        hints: Vec<Hint>,
+    ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
-        let id = self.next_id();
         let mut parts = self.parts_of(draft);
         parts.expire(draft.expiry.unwrap_or_default(), self.policy);
         parts.vitals.place.partition = part.0;
@@ -236,7 +289,7 @@ impl Desk<'_, '_, '_> {
             text: draft.text.clone(),
             metadata: Value::Object(Map::new()),
             scope_label: "global".to_owned(),
-            series: "profile".to_owned(),
+            series: SERIES.to_owned(),
             ..Content::default()
         };
         let mut parts = RowParts { vitals, content, access: Access::default() };
@@ -317,7 +370,7 @@ impl Desk<'_, '_, '_> {
 
     /// Supersedes what the draft names. What this very row stands for already, by an earlier run of the same
     /// import, is done.
-    fn supersede_named(&mut self, draft: &Draft, new: MemoryId) -> Result<()> {
+    pub(super) fn supersede_named(&mut self, draft: &Draft, new: MemoryId) -> Result<()> {
         let mode = draft.supersede_mode.unwrap_or_default();
         for name in &draft.supersedes {
             let (old, _) = self.find(name)?;
@@ -351,7 +404,7 @@ fn skips_content(draft: &Draft) -> bool {
     kind == Kind::Snapshot || (kind.is_message() && authored && draft.key.is_none())
 }
 
-fn same_kind_and_validity(draft: &Draft, vitals: &Vitals, content: &Content) -> bool {
+pub(super) fn same_kind_and_validity(draft: &Draft, vitals: &Vitals, content: &Content) -> bool {
     kind_of(vitals, content) == draft.fields.kind.clone().unwrap_or_default()
         && vitals.times.valid_from == draft.fields.valid_from.value().copied()
         && vitals.times.valid_to == draft.fields.valid_to.value().copied()
@@ -360,7 +413,12 @@ fn same_kind_and_validity(draft: &Draft, vitals: &Vitals, content: &Content) -> 
 fn same_metadata(draft: &Draft, content: &Content) -> bool {
     let none = Value::Object(Map::new());
     let new = draft.fields.metadata.as_ref().unwrap_or(&none);
-    let identity = |value: &Value, key: &str| value.get(key).cloned();
-    IDENTITY_KEYS.iter().all(|key| identity(new, key) == identity(&content.metadata, key))
-        && *new == content.metadata
+    // Equal as a whole, the keys of its identity are equal too.
+    *new == content.metadata
+}
+
+/// Whether a row is about the same one as a draft (LIFE-28).
+pub(super) fn same_identity(draft: &Draft, content: &Content) -> bool {
+    let new = draft.fields.metadata.as_ref();
+    IDENTITY_KEYS.iter().all(|key| new.and_then(|new| new.get(key)) == content.metadata.get(key))
 }

@@ -43,8 +43,8 @@ impl Desk<'_, '_, '_> {
     pub(super) fn write_through_key(
         &mut self,
         prepared: &Prepared,
-        id: MemoryId,
-        number: u32,
+        (id, number): (MemoryId, u32),
+        on_key: OnKey,
     ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
         let ns = self.ns();
@@ -53,7 +53,7 @@ impl Desk<'_, '_, '_> {
         let text = holder.text.as_ref().unwrap_or(&content.text);
         let same_text = *text == draft.text;
         if !same_text {
-            match self.policy.write.on_key {
+            match on_key {
                 OnKey::Revise => {}
                 OnKey::Error => {
                     return Err(Error::Conflict {
@@ -129,7 +129,7 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    fn holder(&self, id: MemoryId, number: u32) -> Result<Holder> {
+    pub(super) fn holder(&self, id: MemoryId, number: u32) -> Result<Holder> {
         let holder = self.ledger.tx.holder(self.ns(), id, number)?;
         holder.ok_or_else(|| {
             Error::corrupted("holder", id.as_bytes(), "a key names a holder that is not there")

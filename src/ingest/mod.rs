@@ -15,14 +15,19 @@ mod change;
 mod fields;
 mod forget;
 mod names;
+mod operational;
 mod recreate;
+mod rules;
+mod snapshot;
 mod undo;
 
 use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, Op, inverse};
-use crate::model::{CheckedDraft, Draft, IdSource, MemoryId, Namespace, RuleId, Time, TombstoneReason};
+use crate::model::{
+    CheckedDraft, Draft, IdSource, MemoryId, Namespace, Partition, RuleId, Time, TombstoneReason,
+};
 use crate::policy::Policy;
 use crate::store::NsId;
 use crate::text::{NormalForm, normal_form};
@@ -30,6 +35,7 @@ use crate::vector::UnitVector;
 
 pub(crate) use forget::ForgetNames;
 pub(crate) use names::open_namespace;
+pub(crate) use rules::Rulebook;
 
 /// A draft that has passed every check that needs no transaction.
 #[derive(Clone, Debug)]
@@ -51,6 +57,16 @@ pub(crate) fn prepare(draft: Draft) -> Result<Prepared> {
 }
 
 impl Prepared {
+    /// The same in another partition.
+    fn moved(&self, to: &Partition) -> Self {
+        Prepared { checked: self.checked.clone().moved(to.clone()), ..self.clone() }
+    }
+
+    /// The same under a key.
+    fn keyed(&self, key: &str) -> Self {
+        Prepared { checked: self.checked.clone().keyed(key), ..self.clone() }
+    }
+
     /// Bytes that it weighs in a group commit.
     pub(crate) fn weight(&self) -> usize {
         self.checked.draft().weight() + self.vector.as_ref().map_or(0, |vector| vector.dim() * 4)
@@ -64,8 +80,12 @@ pub(crate) struct Desk<'d, 'a, 't> {
     pub(crate) namespace: &'d Namespace,
     pub(crate) policy: &'d Policy,
     pub(crate) ids: &'d dyn IdSource,
+    /// The rules of the policy, made ready.
+    pub(crate) rules: &'d Rulebook,
     /// Store what is byte-equal to a stored row as a row of its own.
     pub(crate) no_dedup: bool,
+    /// Leave out the rules that belong to the instructions (DEDUP-64).
+    pub(crate) skip_instructions: bool,
 }
 
 impl Desk<'_, '_, '_> {

@@ -16,15 +16,24 @@ impl Counters {
     /// Adds to the counter of a partition and to that of its namespace.
     pub(crate) fn add(&mut self, ns: NsId, part: PartId, sort: Sort, name: &str, rows: i64, bytes: i64) {
         for part in [part, TOTAL] {
-            let names = self.deltas.entry((ns, part, sort)).or_default();
-            match names.get_mut(name) {
-                Some(delta) => {
-                    delta.rows += rows;
-                    delta.bytes += bytes;
-                }
-                None => {
-                    names.insert(name.to_owned(), CounterRow { rows, bytes });
-                }
+            self.add_one(ns, part, sort, name, rows, bytes);
+        }
+    }
+
+    /// Adds to a counter that only the namespace has.
+    pub(crate) fn add_total(&mut self, ns: NsId, sort: Sort, rows: i64) {
+        self.add_one(ns, TOTAL, sort, "", rows, 0);
+    }
+
+    fn add_one(&mut self, ns: NsId, part: PartId, sort: Sort, name: &str, rows: i64, bytes: i64) {
+        let names = self.deltas.entry((ns, part, sort)).or_default();
+        match names.get_mut(name) {
+            Some(delta) => {
+                delta.rows += rows;
+                delta.bytes += bytes;
+            }
+            None => {
+                names.insert(name.to_owned(), CounterRow { rows, bytes });
             }
         }
     }

@@ -9,7 +9,9 @@ use crate::error::Result;
 use crate::index::{Edit, Written, rebuild};
 use crate::ledger::journal::Op;
 use crate::ledger::{Context, Ledger, Why};
-use crate::model::{Content, Counted, Evidence, Kind, MemoryId, PINNED_TAG, RuleId, Time, Times, Vitals};
+use crate::model::{
+    Content, Counted, Evidence, Kind, MemoryId, PINNED_TAG, RuleId, Time, Times, Vitals, series_place,
+};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{IndexId, NsId, PartId, Rows};
 
@@ -26,10 +28,12 @@ pub(crate) enum IndexRow {
     Pending(PartId),
     /// The row that superseded it.
     Superseded(MemoryId),
+    /// By series and time, of a snapshot that is current.
+    Series(PartId, String, Time),
 }
 
-/// The index rows that a memory must have, and no other.
-pub(crate) fn index_rows(vitals: &Vitals) -> BTreeSet<IndexRow> {
+/// The index rows that a memory must have, and no other; without its content those that follow from its vitals.
+pub(crate) fn index_rows(vitals: &Vitals, content: Option<&Content>) -> BTreeSet<IndexRow> {
     let part = PartId(vitals.place.partition);
     let mut rows = BTreeSet::from([IndexRow::ByTime(part, vitals.created_at)]);
     if let Some(fingerprint) = vitals.place.fingerprint.filter(|_| absorbs(vitals)) {
@@ -48,6 +52,9 @@ pub(crate) fn index_rows(vitals: &Vitals) -> BTreeSet<IndexRow> {
     }
     if let Some(by) = vitals.times.superseded_by() {
         rows.insert(IndexRow::Superseded(by));
+    }
+    if let Some((series, at)) = content.and_then(|content| series_place(vitals, content)) {
+        rows.insert(IndexRow::Series(part, series.to_owned(), at));
     }
     rows
 }
@@ -135,8 +142,8 @@ impl Ledger<'_, '_> {
         before: Seen<'_>,
         after: Seen<'_>,
     ) -> Result<()> {
-        let old = before.map(|(vitals, _)| index_rows(vitals)).unwrap_or_default();
-        let new = after.map(|(vitals, _)| index_rows(vitals)).unwrap_or_default();
+        let old = before.map(|(vitals, content)| index_rows(vitals, Some(content))).unwrap_or_default();
+        let new = after.map(|(vitals, content)| index_rows(vitals, Some(content))).unwrap_or_default();
         for row in old.difference(&new) {
             self.take_index_row(ns, id, row)?;
         }
@@ -167,6 +174,7 @@ impl Ledger<'_, '_> {
             IndexRow::Due(at) => self.tx.put_due(ns, *at, id),
             IndexRow::Pending(part) => self.tx.put_pending(ns, *part, id),
             IndexRow::Superseded(by) => self.tx.put_superseded(ns, *by, id),
+            IndexRow::Series(part, series, at) => self.tx.put_series(ns, *part, series, *at, id),
         }
     }
 
@@ -183,6 +191,9 @@ impl Ledger<'_, '_> {
             IndexRow::Due(at) => self.tx.delete_due(ns, *at, id).map(|_| ()),
             IndexRow::Pending(part) => self.tx.delete_pending(ns, *part, id).map(|_| ()),
             IndexRow::Superseded(by) => self.tx.delete_superseded(ns, *by, id).map(|_| ()),
+            IndexRow::Series(part, series, at) => {
+                self.tx.delete_series(ns, *part, series, *at, id).map(|_| ())
+            }
         }
     }
 

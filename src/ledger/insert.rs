@@ -245,6 +245,10 @@ fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
         note("importance", vitals.importance.into(), importance.into());
         vitals.importance = importance;
     }
+    if let Some(tier) = raise.tier.filter(|tier| *tier > vitals.tier) {
+        note("tier", vitals.tier.as_str().into(), tier.as_str().into());
+        vitals.tier = tier;
+    }
     vitals.confidence = raise.confidence.or(vitals.confidence);
     vitals.last_reinforced_at = raise.last_reinforced_at.or(vitals.last_reinforced_at);
     deltas

@@ -14,7 +14,7 @@ use crate::model::{MemoryId, TombstoneReason};
 /// | supersede | restore, with the exact earlier end of world time |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
-/// | return, restore, remove, detach, drop, derive | none |
+/// | return, restore, remove, detach, drop, derive, ignore | none |
 pub(crate) fn inverse(
     op: Op,
     subject: MemoryId,
@@ -35,6 +35,7 @@ pub(crate) fn inverse(
         | Op::Detach
         | Op::Reinforce
         | Op::DropNamespace
-        | Op::Derive => None,
+        | Op::Derive
+        | Op::Ignore => None,
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::ledger::{Context, Ledger, Why};
 use crate::model::{Delta, JournalRow, MemoryId};
+use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, Rows};
 
 /// What was done, by the name that the journal keeps.
@@ -38,6 +39,8 @@ pub(crate) enum Op {
     DropNamespace,
     /// The graph of an index changed: derived rows alone.
     Derive,
+    /// A write was not stored: no row changed.
+    Ignore,
 }
 
 impl Op {
@@ -58,6 +61,7 @@ impl Op {
             Op::Recreate => "recreate",
             Op::DropNamespace => "drop_namespace",
             Op::Derive => "derive",
+            Op::Ignore => "ignore",
         }
     }
 }
@@ -89,6 +93,12 @@ impl Ledger<'_, '_> {
             policy_hash: context.policy_hash,
         };
         self.tx.put_journal(context.ns, &row)
+    }
+
+    /// Counts a write that is not stored, and tells of it under `id` (DEDUP-57).
+    pub(crate) fn ignore(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<()> {
+        self.counters.add_total(context.ns, Sort::Ignored, 1);
+        self.journal(context, Op::Ignore, Some((id, None)), Vec::new(), why)
     }
 
     /// Replaces the values that a subject, or one holder of it, brought into the journal by their HMAC.

@@ -25,8 +25,8 @@ mod terms;
 
 use crate::error::{Error, Result};
 use crate::model::{
-    Access, Actor, Content, Delta, Evidence, Holder, Memory, MemoryId, RuleId, RunId, SupersedeMode, Time,
-    TombstoneReason, Vitals,
+    Access, Actor, Content, Delta, Evidence, Holder, Memory, MemoryId, RuleId, RunId, SupersedeMode, Tier,
+    Time, TombstoneReason, Vitals,
 };
 use crate::store::control::Clock;
 use crate::store::{NsId, Rows, WriteTx, WriteTx as Tx};
@@ -65,6 +65,8 @@ pub(crate) struct Raise {
     pub(crate) expires_at: Option<Option<Time>>,
     /// The higher significance.
     pub(crate) significance: Option<crate::model::Significance>,
+    /// The more durable tier.
+    pub(crate) tier: Option<Tier>,
     /// The higher importance.
     pub(crate) importance: Option<f32>,
     /// Grown by the reinforcement (LIFE-16).

@@ -210,6 +210,19 @@ impl CheckedDraft {
         self.draft.key.as_deref()
     }
 
+    /// The same in another partition.
+    pub(crate) fn moved(mut self, partition: Partition) -> Self {
+        self.draft.agent = partition.agent_name().map(str::to_owned);
+        self.partition = partition;
+        self
+    }
+
+    /// The same under a key of the policy, which was checked there.
+    pub(crate) fn keyed(mut self, key: &str) -> Self {
+        self.draft.key = Some(key.to_owned());
+        self
+    }
+
     /// Takes the vector out, which its unit vector stands for from then on.
     pub(crate) fn take_vector(&mut self) -> Option<Vec<f32>> {
         self.draft.vector.take()

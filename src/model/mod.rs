@@ -39,6 +39,6 @@ pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, 
 pub use name::{Namespace, Partition, Scope, check_key, check_text};
 pub(crate) use period::{Period, Periods};
 pub use query::{Effort, Forgotten, Hit, Page, PageRequest, Query, SearchPlan};
-pub(crate) use series::snapshot_time;
+pub(crate) use series::{series_place, snapshot_time};
 pub use time::{Span, Time};
 pub use visible::Times;

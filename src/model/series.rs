@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::model::kind::Kind;
-use crate::model::memory::Memory;
+use crate::model::memory::{Content, Counted, Memory, Vitals};
 use crate::model::time::Time;
 
 /// Key of the metadata in which a snapshot says when it was taken.
@@ -11,7 +11,7 @@ const TIMESTAMP: &str = "timestamp";
 
 /// When a snapshot was taken: what its metadata says as `timestamp`, RFC 3339 or whole milliseconds since 1970, else
 /// the instant of its creation. None for a timestamp that can't be read: such a snapshot belongs to no period
-/// (DEDUP-69).
+/// (DEDUP-69). The first instant of year 1 counts as one that can't, since unread ones stand there in the index.
 pub(crate) fn snapshot_time(metadata: &Value, created_at: Time) -> Option<Time> {
     let at = match metadata.get(TIMESTAMP) {
         None | Some(Value::Null) => Some(created_at),
@@ -22,6 +22,16 @@ pub(crate) fn snapshot_time(metadata: &Value, created_at: Time) -> Option<Time> 
         }
     };
     at.filter(|at| *at > Time::MIN)
+}
+
+/// The place of a current snapshot in the index of series: series and time, the first instant of year 1 where its time
+/// can't be read. None for any other row.
+pub(crate) fn series_place<'c>(vitals: &Vitals, content: &'c Content) -> Option<(&'c str, Time)> {
+    let current = vitals.times.superseded.is_none()
+        && matches!(vitals.place.counted, Counted::Live | Counted::Ahead)
+        && vitals.kind_code == Kind::Snapshot.code();
+    let at = snapshot_time(&content.metadata, vitals.created_at).unwrap_or(Time::MIN);
+    current.then_some((content.series.as_str(), at))
 }
 
 impl Memory {

@@ -93,7 +93,7 @@ impl Reader<'_> {
     /// `NotFound`, `Corrupted`.
     pub(crate) fn history(&self, name: &str) -> Result<History> {
         let (Some(ns), Some(named)) = (self.ns, self.resolve(name)?) else {
-            return Err(self.not_found(name));
+            return self.ignored(name)?.ok_or_else(|| self.not_found(name));
         };
         let mut open = vec![match &named {
             Named::Row(id, ..) => *id,
@@ -118,6 +118,13 @@ impl Reader<'_> {
             .sort_unstable_by_key(|version| (version.recorded_at.or(version.ended_at), version.id));
         history.events.sort_unstable_by_key(|row| row.seq);
         Ok(history)
+    }
+
+    /// What the journal tells of a write that was not stored, under the id that was its answer.
+    fn ignored(&self, name: &str) -> Result<Option<History>> {
+        let (Some(ns), Ok(id)) = (self.ns, name.parse()) else { return Ok(None) };
+        let events = self.rows().journal_of(ns, id)?;
+        Ok((!events.is_empty()).then(|| History { versions: Vec::new(), events }))
     }
 
     fn version(&self, ns: NsId, id: MemoryId) -> Result<Option<Version>> {

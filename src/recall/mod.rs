@@ -16,6 +16,7 @@ mod list;
 mod matching;
 mod read;
 mod search;
+mod series;
 mod stats;
 
 #[cfg(test)]

@@ -96,6 +96,8 @@ pub struct Stats {
     pub pending: u64,
     /// Writes that the memories stand for.
     pub holders: u64,
+    /// Writes that a rule, or a later snapshot, made unnecessary, since the first (DEDUP-57).
+    pub ignored: u64,
     /// Bytes.
     pub bytes: BytesStats,
     /// Signs of trouble.
@@ -396,6 +398,7 @@ impl Stats {
                 CounterSort::Tombstones => self.memories.tombstoned += rows,
                 CounterSort::Holders => self.holders += rows,
                 CounterSort::Pending => self.pending += rows,
+                CounterSort::Ignored => self.ignored += rows,
                 CounterSort::Duplicates => self.health.duplicates_detected += rows,
                 CounterSort::Limbo => self.memories.limbo += rows,
             }

@@ -11,7 +11,7 @@ use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
 
 /// Every operation of the journal (MODEL-32); the position is its code on disk, so the list only grows.
-pub(crate) const OPS: [&str; 17] = [
+pub(crate) const OPS: [&str; 18] = [
     "insert",
     "hold",
     "revise",
@@ -29,6 +29,7 @@ pub(crate) const OPS: [&str; 17] = [
     "merge",
     "retire",
     "return",
+    "ignore",
 ];
 
 /// Writes `row` into `out`, replacing what is there.

@@ -228,11 +228,13 @@ pub(crate) enum CounterSort {
     Duplicates = 14,
     /// Rows that maintenance removed and that can still come back.
     Limbo = 15,
+    /// Writes that a rule, or a later snapshot, made unnecessary (DEDUP-57). Of the namespace alone, and of no row.
+    Ignored = 16,
 }
 
 impl CounterSort {
     /// Every sort.
-    pub(crate) const ALL: [CounterSort; 15] = [
+    pub(crate) const ALL: [CounterSort; 16] = [
         CounterSort::Live,
         CounterSort::Kind,
         CounterSort::Tier,
@@ -248,6 +250,7 @@ impl CounterSort {
         CounterSort::Pending,
         CounterSort::Duplicates,
         CounterSort::Limbo,
+        CounterSort::Ignored,
     ];
 
     /// The sort with a code from disk.

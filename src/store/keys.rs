@@ -113,7 +113,7 @@ impl Key {
         self.bytes(text.as_bytes()).bytes(&[0])
     }
 
-    fn time(self, time: Time) -> Self {
+    pub(super) fn time(self, time: Time) -> Self {
         self.u64((time.as_millis() as u64) ^ (1 << 63))
     }
 

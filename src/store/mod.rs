@@ -18,6 +18,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod tx;
+mod upgrade;
 mod write;
 
 pub(crate) use compact::CompactReport;

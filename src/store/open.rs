@@ -161,6 +161,9 @@ impl Store {
             for table in Table::ALL.iter().filter(|table| table.since() > format) {
                 tx.touch(*table)?;
             }
+            if format < Table::Series.since() {
+                tx.index_series()?;
+            }
             let identity = tx.identity()?.ok_or_else(|| {
                 Error::corrupted(
                     Table::Meta.name(),

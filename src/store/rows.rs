@@ -262,6 +262,17 @@ pub(crate) trait Rows: Read {
         })
     }
 
+    /// The memories of a partition, the latest created first, until `visit` breaks off.
+    fn latest_by_time(
+        &self,
+        ns: NsId,
+        part: PartId,
+        visit: &mut dyn FnMut(MemoryId) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let walk = Walk::prefix(&keys::ns_part(ns, part)).reversed();
+        self.walk(Table::ByTime, &walk, &mut |key, _| visit(last_id(Table::ByTime, key)?))
+    }
+
     fn content(&self, ns: NsId, id: MemoryId) -> Result<Option<Content>> {
         self.row(Table::Memory, &keys::memory(ns, id), record::decode_content)
     }
@@ -435,6 +446,27 @@ pub(crate) trait Rows: Read {
         self.walk(Table::ByFingerprint, &walk, &mut |key, _| {
             all.push(last_id(Table::ByFingerprint, key)?);
             Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
+    /// The current snapshots of a series from the instant `from` on, before `until`, by time and id.
+    fn series(
+        &self,
+        ns: NsId,
+        part: PartId,
+        series: &str,
+        (from, until): (Time, Option<Time>),
+    ) -> Result<Vec<(Time, MemoryId)>> {
+        let prefix = keys::series_prefix(ns, part, series);
+        let walk = Walk::prefix(&prefix).starting_at(&prefix.clone().time(from));
+        let walk = until.into_iter().fold(walk, |walk, until| walk.before(&prefix.clone().time(until)));
+        let mut all = Vec::new();
+        self.walk(Table::Series, &walk, &mut |key, _| {
+            let mut parts = Parts(key);
+            let place = parts.u64().and(parts.text()).and(parts.time().zip(parts.id()));
+            all.push(place.ok_or_else(|| bad_key(Table::Series, key))?);
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
     }

@@ -486,3 +486,73 @@ fn blocks_of_links_that_go_over_the_border_of_two_commits_are_whole() {
     // Slots, blocks, the head of the graph; identity, clock and space.
     assert_eq!(rows, 51_999 + blocks as u64 + 1 + 3);
 }
+
+/// A file of format 2 has no index of series: opening it for writing makes one, of current snapshots alone.
+#[test]
+fn dedup_66_an_older_file_gets_the_index_of_its_series() {
+    use crate::model::{Content, Counted, Kind, Place, Significance, Tier, Time, Times, Vitals};
+    let now = Time::from_millis(1_800_000_000_000);
+    let vitals = |kind: Kind, counted: Counted| Vitals {
+        kind_code: kind.code(),
+        tier: Tier::default(),
+        significance: Significance::default(),
+        importance: 0.5,
+        confidence: None,
+        reinforcement_count: 1,
+        pinned: false,
+        admin_locked: false,
+        system_locked: false,
+        deletes_source: false,
+        times: Times { recorded_at: now, ..Times::default() },
+        created_at: now,
+        updated_at: now,
+        happened_at: None,
+        last_reinforced_at: None,
+        version: 1,
+        content_bytes: 0,
+        place: Place {
+            partition: 4,
+            space: 0,
+            slot: None,
+            fingerprint: None,
+            counted,
+            next_holder: 0,
+            holders: 0,
+        },
+    };
+    let rows = [
+        (Kind::Snapshot, Counted::Live, serde_json::json!({})),
+        (Kind::Snapshot, Counted::Live, serde_json::json!({ "timestamp": 1_700_000_000_000_i64 })),
+        (Kind::Snapshot, Counted::Live, serde_json::json!({ "timestamp": "never" })),
+        (Kind::Snapshot, Counted::Expired, serde_json::json!({})),
+        (Kind::Profile, Counted::Live, serde_json::json!({})),
+    ];
+    let (_folder, store) = fresh();
+    let written = store.write(Durability::Fast, |tx| {
+        let row = control::NamespaceRow {
+            number: NS.0,
+            created_ms: 0,
+            next_part: 5,
+            horizon_known_ms: 0,
+            horizon_valid_ms: 0,
+            dropping: false,
+        };
+        tx.put_namespace("team", &row)?;
+        for (at, (kind, counted, metadata)) in (1..).zip(&rows) {
+            let id = MemoryId::from_bytes([at; 16]);
+            let content = Content {
+                metadata: metadata.clone(),
+                series: "profile".to_owned(),
+                scope_label: "global".to_owned(),
+                ..Content::default()
+            };
+            tx.put_vitals(NS, id, &vitals(kind.clone(), *counted))?;
+            tx.put_content(NS, id, &content)?;
+        }
+        tx.index_series()?;
+        tx.series(NS, PartId(4), "profile", (Time::MIN, None))
+    });
+    let id = |at| MemoryId::from_bytes([at; 16]);
+    let expected = [(Time::MIN, id(3)), (Time::from_millis(1_700_000_000_000), id(2)), (now, id(1))];
+    assert_eq!(written.unwrap().value, expected);
+}

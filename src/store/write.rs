@@ -299,6 +299,28 @@ impl WriteTx<'_> {
         self.delete(Table::Pending, &keys::pending(ns, part, id))
     }
 
+    pub(crate) fn put_series(
+        &mut self,
+        ns: NsId,
+        part: PartId,
+        series: &str,
+        at: Time,
+        id: MemoryId,
+    ) -> Result<()> {
+        self.put(Table::Series, &keys::series(ns, part, series, at, id), &[])
+    }
+
+    pub(crate) fn delete_series(
+        &mut self,
+        ns: NsId,
+        part: PartId,
+        series: &str,
+        at: Time,
+        id: MemoryId,
+    ) -> Result<bool> {
+        self.delete(Table::Series, &keys::series(ns, part, series, at, id))
+    }
+
     /// Puts a counter; one that stands at nothing is no row.
     pub(crate) fn put_counter(
         &mut self,

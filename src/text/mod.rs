@@ -34,6 +34,7 @@ pub use operational::{OP_ID, Operational, Signature};
 pub use simhash::{SIM_ID, bands, fingerprint, hamming, token_hash};
 pub use spacing::same_but_spacing_and_case;
 pub use words::{Overlap, overlap};
+pub(crate) use words::{is_word, lowered};
 
 #[cfg(test)]
 mod tests;

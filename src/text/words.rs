@@ -79,7 +79,7 @@ const ZEROS: [char; 67] = [
 ];
 
 /// Alphabetic, mark or number (DEDUP-2).
-pub(super) fn is_word(c: char) -> bool {
+pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 
@@ -112,7 +112,7 @@ pub(super) fn compatible(text: &str) -> Cow<'_, str> {
 }
 
 /// [`compatible`], in lower case: the text in which patterns are looked for (DEDUP-5, step 1).
-pub(super) fn lowered(text: &str) -> String {
+pub(crate) fn lowered(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { compatible(text).to_lowercase() }
 }
 

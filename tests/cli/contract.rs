@@ -440,3 +440,55 @@ fn the_demo_tells_its_story_the_same_each_time() {
     assert!(sandbox.path("kept.oub").exists());
     assert_eq!(sandbox.plain(&["--json", "demo", "--db", "kept.oub"], b"").error().0, "Conflict");
 }
+
+#[test]
+fn rules_route_ignore_and_consolidate_and_are_told() {
+    let sandbox = Sandbox::new();
+    let add = |arguments: &[&str]| sandbox.document(&[&["add"], arguments].concat());
+    let routed = add(&["rust hnsw", "--kind", "search_history", "--key", "q"]);
+    assert_eq!((&routed["decision"], &routed["inner"]), (&json!("routed"), &json!("stored")));
+    assert_eq!((&routed["rule"], &routed["partition"]), (&json!("R1"), &json!("perplexity")));
+    assert_eq!(add(&["rust hnsw", "--kind", "search_history", "--key", "q"])["inner"], "unchanged");
+    assert_eq!(add(&["likes tea", "--tag", "profile-fact"])["rule"], "R3");
+    let stays = add(&["likes milk", "--tag", "profile-fact", "--skip-instructions"]);
+    assert_eq!((&stays["decision"], &stays["partition"]), (&json!("stored"), &json!("shared")));
+
+    let strict = sandbox.write("strict.toml", "rules.strict = true");
+    let maybe = add(&["maybe uses Rust", "--policy", &strict]);
+    assert_eq!(
+        (&maybe["decision"], &maybe["rule"], &maybe["into"]),
+        (&json!("ignored"), &json!("R5"), &Value::Null)
+    );
+    assert_eq!(sandbox.document(&["stats"])["ignored"], 1);
+    let lang = sandbox.write(
+        "lang.toml",
+        r#"rules.typed = [{ id = "lang", match = { keyword = ["typescript"] }, action = { consolidate = "lang" } }]"#,
+    );
+    let lines =
+        b"{\"text\":\"TypeScript\"}\n{\"text\":\"TypeScript 5\"}\n{\"text\":\"x\",\"kind\":\"snapshot\"}\n";
+    let file = sandbox.write("lines.jsonl", lines);
+    let report = sandbox.document(&["import", &file, "--policy", &lang]);
+    assert_eq!(
+        (&report["stored"], &report["consolidated"], &report["routed"]),
+        (&json!(2), &json!(1), &json!(0))
+    );
+    let report = sandbox.document(&["import", &file]);
+    assert_eq!((&report["routed"], &report["ignored"]), (&json!(1), &json!(0)));
+    let got = sandbox.document(&["get", "lang"]);
+    assert_eq!(got["text"], "TypeScript 5");
+}
+
+#[test]
+fn instructions_are_printed_byte_for_byte() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["init"]);
+    let plain = sandbox.plain(&["--db", "m.oub", "policy", "instructions"], b"");
+    assert!(
+        plain.out.starts_with("STORE:\n- decisions") && plain.out.ends_with("\"uses TypeScript\")"),
+        "{}",
+        plain.out
+    );
+    assert_eq!(sandbox.document(&["policy", "instructions"])["instructions"], plain.out);
+    let spaces = sandbox.write("spaces", "  \n");
+    assert_eq!(sandbox.document(&["policy", "instructions", "--instructions", &spaces])["instructions"], "");
+}

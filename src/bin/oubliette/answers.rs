@@ -14,8 +14,9 @@ pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
         "id": outcome.id,
         "key": outcome.key,
         "decision": outcome.decision.as_str(),
-        "into": matches!(outcome.decision, Decision::Reinforced).then_some(outcome.id),
-        "rule": outcome.rule.0,
+        "into": into(outcome.decision.settled()).then_some(outcome.id),
+        "rule": outcome.policy_rule.as_deref().unwrap_or(outcome.rule.0),
+        "step": outcome.rule.0,
         "evidence": {
             "score": evidence.score,
             "signature": evidence.signature,
@@ -27,10 +28,19 @@ pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
         "partition": outcome.partition.to_string(),
         "policy": outcome.policy_number,
     });
-    if let (Decision::Revised { old }, Value::Object(members)) = (&outcome.decision, &mut document) {
+    let Value::Object(members) = &mut document else { return document };
+    if let Decision::Routed { inner, .. } = &outcome.decision {
+        members.insert("inner".to_owned(), json!(inner.as_str()));
+    }
+    if let Decision::Revised { old } = outcome.decision.settled() {
         members.insert("old".to_owned(), json!(old));
     }
     document
+}
+
+/// Whether a write went into a memory that was there.
+fn into(decision: &Decision) -> bool {
+    matches!(decision, Decision::Reinforced | Decision::Consolidated)
 }
 
 /// A memory as a line of an export, without its line feed.

@@ -35,6 +35,9 @@ pub(crate) struct Global {
     /// A policy in place of the stored one, for this call
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// A file in place of the policy's instructions for the host's language model
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) instructions: Option<PathBuf>,
     /// When a write counts as done [default: safe]
     #[arg(long, global = true)]
     pub(crate) durability: Option<DurabilityName>,
@@ -235,6 +238,9 @@ pub(crate) struct AddOptions {
     /// Store byte-equal content as a row of its own
     #[arg(long)]
     pub(crate) no_dedup: bool,
+    /// Leave out the rules that belong to the instructions
+    #[arg(long)]
+    pub(crate) skip_instructions: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -261,6 +267,9 @@ pub(crate) struct ImportOptions {
     /// Store byte-equal content as rows of their own
     #[arg(long)]
     pub(crate) no_dedup: bool,
+    /// Leave out the rules that belong to the instructions
+    #[arg(long)]
+    pub(crate) skip_instructions: bool,
     /// Rows of one batch, 1 to 100000
     #[arg(long, default_value_t = 1_000)]
     pub(crate) batch: usize,
@@ -558,6 +567,8 @@ pub(crate) struct BackupOptions {
 pub(crate) enum PolicyCommand {
     /// The policy in force, whole
     Show,
+    /// The instructions for the host's language model, byte for byte
+    Instructions,
     /// Store another one
     Set {
         /// TOML, or JSON in a file that ends in .json; a key that is not in it has its default

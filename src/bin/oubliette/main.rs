@@ -101,6 +101,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Backup(options) => maintain::backup(&options.file, place, output),
         Command::Compact => maintain::compact(place, output),
         Command::Policy { command: PolicyCommand::Show } => maintain::show_policy(place, output),
+        Command::Policy { command: PolicyCommand::Instructions } => maintain::instructions(place, output),
         Command::Policy { command: PolicyCommand::Set { file } } => {
             maintain::set_policy(&file, place, output)
         }

@@ -157,6 +157,16 @@ pub(crate) fn show_policy(place: &Place, output: Output) -> Done {
     output.document(&json!({ "number": version.number, "hash": version.hash.to_string(), "policy": entries }))
 }
 
+/// `policy instructions`.
+pub(crate) fn instructions(place: &Place, output: Output) -> Done {
+    let text = place.open(Access::Read)?.instructions();
+    if output.json {
+        output.document(&json!({ "instructions": text }))
+    } else {
+        output::bytes(text.as_bytes())
+    }
+}
+
 /// `policy set`.
 pub(crate) fn set_policy(file: &Path, place: &Place, output: Output) -> Done {
     let (text, syntax) = policy_text(file)?;

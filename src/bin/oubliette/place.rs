@@ -51,6 +51,7 @@ pub(crate) struct Place {
     namespace: Option<String>,
     now: Option<Time>,
     policy: Option<Policy>,
+    instructions: Option<PathBuf>,
     durability: Durability,
     read_only: bool,
     shared: bool,
@@ -76,6 +77,7 @@ impl Place {
             namespace: global.namespace.clone().or(config.namespace),
             now: global.now.as_deref().map(|now| named("--now", now.parse())).transpose()?,
             policy: global.policy.as_deref().map(read_policy).transpose()?,
+            instructions: global.instructions.clone(),
             durability,
             read_only: global.read_only,
             shared: global.shared || config.shared.unwrap_or(false),
@@ -111,6 +113,9 @@ impl Place {
         }
         if let Some(policy) = &self.policy {
             builder = builder.policy(policy.clone());
+        }
+        if let Some(file) = &self.instructions {
+            builder = builder.instructions_file(file);
         }
         if let Some(wait) = self.wait {
             builder = builder.wait(wait);

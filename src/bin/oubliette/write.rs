@@ -21,7 +21,8 @@ use crate::progress::Progress;
 
 /// `add`.
 pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
-    let how = WriteOptions { run: None, no_dedup: options.no_dedup };
+    let (no_dedup, skip_instructions) = (options.no_dedup, options.skip_instructions);
+    let how = WriteOptions { run: None, no_dedup, skip_instructions };
     let namespace = place.namespace()?;
     if options.text == "-" {
         return add_lines(&place.open(Access::Create)?, &namespace, &how);
@@ -129,6 +130,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
         lenient: options.lenient,
         batch_rows: options.batch,
         no_dedup: options.no_dedup,
+        skip_instructions: options.skip_instructions,
         skip_bad: options.skip_bad,
         format,
         tag,
@@ -186,11 +188,10 @@ fn report_json(report: &ImportReport, seconds: f64) -> Value {
         ("updated", report.updated),
         ("reinforced", report.reinforced),
         ("revised", report.revised),
-        // Decisions that no rule of this version makes.
-        ("aggregated", 0),
-        ("ignored", 0),
-        ("routed", 0),
-        ("consolidated", 0),
+        ("aggregated", report.aggregated),
+        ("ignored", report.ignored),
+        ("routed", report.routed),
+        ("consolidated", report.consolidated),
         ("tombstones", report.tombstones),
         ("bad", report.bad),
         ("warnings", report.warnings),

@@ -23,7 +23,8 @@ impl Check<'_> {
         }
         self.times_of(ns, id, key, &vitals)?;
         self.counted_of(key, &vitals);
-        for row in index_rows(&vitals) {
+        let content = seen(self.snapshot.content(ns, id))?;
+        for row in index_rows(&vitals, content.iter().flatten().next()) {
             let (table, row) = key_of(ns, id, &row);
             if !self.has(table, &row)? {
                 self.find(Code::IndexMissing, table, &row, format!("memory {id} is not found here"));
@@ -34,7 +35,7 @@ impl Check<'_> {
         }
         self.superseder_of(ns, id, key, &vitals)?;
         self.slot_of(ns, id, key, &vitals)?;
-        match seen(self.snapshot.content(ns, id))? {
+        match content {
             None => self.counts.blind.extend([ns]),
             Some(None) => {
                 self.counts.blind.extend([ns]);
@@ -148,10 +149,18 @@ impl Check<'_> {
     pub(super) fn index_row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.no_value(table, key, value);
         let Some((ns, id, row)) = index_row_of(table, key) else { return Ok(()) };
+        let content = match &row {
+            IndexRow::Series(..) => match seen(self.snapshot.content(ns, id))?.flatten() {
+                // Damage, or vitals without content: said where the memory is walked.
+                None if self.has_row(ns, id)? => return Ok(()),
+                content => content,
+            },
+            _ => None,
+        };
         match self.vitals_of(ns, id)? {
             None => {}
             Some(None) => self.find(Code::IndexExtra, table, key, format!("no memory {id}")),
-            Some(Some(vitals)) if !index_rows(&vitals).contains(&row) => {
+            Some(Some(vitals)) if !index_rows(&vitals, content.as_ref()).contains(&row) => {
                 self.find(Code::IndexExtra, table, key, format!("memory {id} does not stand here"));
             }
             Some(Some(_)) => {
@@ -180,6 +189,7 @@ fn key_of(ns: NsId, id: MemoryId, row: &IndexRow) -> (Table, Key) {
         IndexRow::Due(at) => (Table::Due, keys::due(ns, *at, id)),
         IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
         IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
+        IndexRow::Series(part, series, at) => (Table::Series, keys::series(ns, *part, series, *at, id)),
     }
 }
 
@@ -195,6 +205,10 @@ fn index_row_of(table: Table, key: &[u8]) -> Option<(NsId, MemoryId, IndexRow)> 
         }
         Table::Due => IndexRow::Due(parts.time()?),
         Table::Pending => IndexRow::Pending(PartId(parts.u32()?)),
+        Table::Series => {
+            let part = PartId(parts.u32()?);
+            IndexRow::Series(part, parts.text()?.to_owned(), parts.time()?)
+        }
         _ => IndexRow::Superseded(parts.id()?),
     };
     Some((ns, parts.id()?, row))

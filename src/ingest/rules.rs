@@ -1,0 +1,334 @@
+//! Step 0 of the ladder: the typed rules of the policy (DEDUP-59, DEDUP-62 to DEDUP-64).
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::error::{Error, Result};
+use crate::index::slots;
+use crate::ingest::{Desk, Prepared};
+use crate::ledger::Why;
+use crate::limits::REGEX_BYTES_MAX;
+use crate::model::{Decision, Evidence, Kind, MemoryId, Outcome, Partition, Periods, RuleId};
+use crate::policy::{Action, Condition, OnKey, Policy, Rule, RulePartition};
+use crate::store::{IndexId, PartId, Rows, SpaceId};
+use crate::text::{Operational, is_word, lowered};
+
+/// What the ladder looks up in a policy, made ready once for each policy that comes into force.
+#[derive(Debug)]
+pub(crate) struct Rulebook {
+    rules: Vec<Compiled>,
+    /// Periods of snapshots, or why there are none.
+    periods: Result<Periods, String>,
+    /// What operational reports look like.
+    pub(super) operational: Operational,
+}
+
+/// A rule that is active.
+#[derive(Debug)]
+struct Compiled {
+    id: String,
+    action: Action,
+    /// Where the action sends a draft.
+    target: Option<Partition>,
+    instruction: bool,
+    keyword: Words,
+    hedge: Words,
+    regex: Option<Regex>,
+    kinds: Vec<Kind>,
+    not_kinds: Vec<Kind>,
+    tags: Vec<String>,
+    partition: Option<Partition>,
+    exact_dup: bool,
+    near_dup: Option<f32>,
+}
+
+/// Words that are looked for in a lowercased text.
+#[derive(Debug, Default)]
+struct Words {
+    plain: HashSet<String>,
+    /// Those that hold other characters than word characters.
+    odd: Vec<String>,
+}
+
+/// What step 0 says.
+#[derive(Debug)]
+pub(super) enum Ruled<'r> {
+    /// No rule, or one that leaves it to the ladder.
+    Ladder,
+    /// Not stored.
+    Ignore(&'r str),
+    /// It goes elsewhere.
+    Route(&'r str, &'r Partition),
+    /// It is one with the memory of a key.
+    Consolidate(&'r str, &'r str),
+    /// It is a snapshot of a series, of this partition.
+    Snapshot(&'r str, &'r Partition),
+}
+
+impl Rulebook {
+    /// # Errors
+    /// `Policy`, with the rule, for a policy that was not validated.
+    pub(crate) fn new(policy: &Policy) -> Result<Self> {
+        let active = policy.rules.typed.iter().filter(|rule| {
+            let by_itself = matches!(rule.action, Action::Ladder(_));
+            !by_itself && (policy.rules.strict || !rule.strict)
+        });
+        let snapshots = Partition::agent(&policy.snapshot.agent)?;
+        Ok(Rulebook {
+            rules: active.map(|rule| Compiled::new(rule, &snapshots)).collect::<Result<_>>()?,
+            periods: Periods::new(&policy.snapshot.zone, policy.snapshot.period.as_ms())
+                .map_err(|why| why.to_string()),
+            operational: Operational::new(&policy.collapse),
+        })
+    }
+
+    /// The periods of snapshots.
+    ///
+    /// # Errors
+    /// `Policy` for a zone that this machine does not know.
+    pub(crate) fn periods(&self) -> Result<&Periods> {
+        let refused = |why: &String| Error::Policy { place: "snapshot".to_owned(), why: why.clone() };
+        self.periods.as_ref().map_err(refused)
+    }
+}
+
+impl Compiled {
+    fn new(rule: &Rule, snapshots: &Partition) -> Result<Self> {
+        let Condition { keyword, regex, kind, not_kind, tag, partition, hedge, exact_dup, near_dup } =
+            &rule.condition;
+        let kinds = |names: &[String]| names.iter().map(|name| name.parse()).collect::<Result<_>>();
+        let target = match &rule.action {
+            Action::Route(to) => Some(partition_of(to)?),
+            Action::Snapshot => Some(snapshots.clone()),
+            _ => None,
+        };
+        let regex = regex.as_deref().map(|pattern| {
+            let built = RegexBuilder::new(pattern).size_limit(REGEX_BYTES_MAX).build();
+            built.map_err(|why| Error::Policy {
+                place: "rules.typed".to_owned(),
+                why: format!("rule {:?}: {why}", rule.id),
+            })
+        });
+        Ok(Compiled {
+            id: rule.id.clone(),
+            action: rule.action.clone(),
+            target,
+            instruction: rule.instruction,
+            keyword: Words::new(keyword),
+            hedge: Words::new(hedge),
+            regex: regex.transpose()?,
+            kinds: kinds(kind)?,
+            not_kinds: kinds(not_kind)?,
+            tags: tag.clone(),
+            partition: partition.as_ref().map(partition_of).transpose()?,
+            exact_dup: *exact_dup,
+            near_dup: near_dup.map(|cosine| cosine as f32),
+        })
+    }
+
+    /// Whether the conditions hold that a draft itself answers; the cheap ones are asked first.
+    fn holds(&self, prepared: &Prepared, lower_case: &OnceCell<String>) -> bool {
+        let draft = prepared.checked.draft();
+        let kind = draft.fields.kind.clone().unwrap_or_default();
+        let tags = draft.tags.as_deref().unwrap_or_default();
+        let in_lower_case = || lower_case.get_or_init(|| lowered(&draft.text));
+        (self.kinds.is_empty() || self.kinds.contains(&kind))
+            && !self.not_kinds.contains(&kind)
+            && (self.tags.is_empty() || self.tags.iter().any(|tag| tags.contains(tag)))
+            && self.partition.as_ref().is_none_or(|partition| partition == prepared.checked.partition())
+            && (self.keyword.is_empty() || self.keyword.are_in(in_lower_case()))
+            && (self.hedge.is_empty() || self.hedge.are_in(in_lower_case()))
+            && self.regex.as_ref().is_none_or(|regex| regex.is_match(&draft.text))
+    }
+
+    fn ruled(&self, prepared: &Prepared) -> Ruled<'_> {
+        let to = self.target.as_ref();
+        match (&self.action, to) {
+            (Action::Ignore, _) => Ruled::Ignore(&self.id),
+            // An agent that the caller named stays (MODEL-6).
+            (Action::Route(_), Some(to)) if *prepared.checked.partition() == Partition::Shared => {
+                Ruled::Route(&self.id, to)
+            }
+            (Action::Snapshot, Some(to)) => Ruled::Snapshot(&self.id, to),
+            (Action::Consolidate(key), _) => Ruled::Consolidate(&self.id, key),
+            _ => Ruled::Ladder,
+        }
+    }
+}
+
+impl Words {
+    fn new(words: &[String]) -> Self {
+        let (plain, odd) = words.iter().cloned().partition::<Vec<_>, _>(|word| word.chars().all(is_word));
+        Words { plain: plain.into_iter().collect(), odd }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.odd.is_empty()
+    }
+
+    /// Whether one of them stands in a lowercased text, alone.
+    fn are_in(&self, lowered: &str) -> bool {
+        let plain =
+            !self.plain.is_empty() && lowered.split(|c| !is_word(c)).any(|word| self.plain.contains(word));
+        plain || self.odd.iter().any(|word| stands_alone(lowered, word))
+    }
+}
+
+/// What became of a draft where a rule sent it.
+fn routed(outcome: Outcome) -> Outcome {
+    let (partition, inner) = (outcome.partition.clone(), Box::new(outcome.decision));
+    Outcome { decision: Decision::Routed { partition, inner }, ..outcome }
+}
+
+/// The words of a text as consolidating compares them: lowercase, without punctuation at their edges (DEDUP-63).
+fn word_set(text: &str) -> HashSet<String> {
+    let words = text.split_whitespace().map(|word| word.trim_matches(|c| !is_word(c)).to_lowercase());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// Whether `word` occurs in `text` without a word character directly beside it.
+fn stands_alone(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, found)| {
+        let (before, rest) = text.split_at(at);
+        let after = rest.strip_prefix(found).unwrap_or_default();
+        !before.ends_with(is_word) && !after.starts_with(is_word)
+    })
+}
+
+fn partition_of(partition: &RulePartition) -> Result<Partition> {
+    match partition {
+        RulePartition::Shared => Ok(Partition::Shared),
+        RulePartition::Agent(name) => Partition::agent(name),
+    }
+}
+
+impl<'d> Desk<'d, '_, '_> {
+    /// Step 0: what the first rule says whose condition holds.
+    pub(super) fn rule_step(&self, prepared: &Prepared) -> Result<Ruled<'d>> {
+        let book = self.rules;
+        let lower_case = OnceCell::new();
+        let instructed = *prepared.checked.partition() == Partition::Shared && !self.skip_instructions;
+        for rule in book.rules.iter().filter(|rule| instructed || !rule.instruction) {
+            // A key of the caller's own names another record than the key of the rule.
+            let other_key = |key: &String| prepared.checked.key().is_some_and(|own| own != key);
+            if matches!(&rule.action, Action::Consolidate(key) if other_key(key)) {
+                continue;
+            }
+            if rule.holds(prepared, &lower_case) && self.repeats(rule, prepared)? {
+                return Ok(rule.ruled(prepared));
+            }
+        }
+        Ok(Ruled::Ladder)
+    }
+
+    /// Whether the conditions hold that stored memories answer, those of the partition that the caller wrote to.
+    fn repeats(&self, rule: &Compiled, prepared: &Prepared) -> Result<bool> {
+        if !rule.exact_dup && rule.near_dup.is_none() {
+            return Ok(true);
+        }
+        let part = match prepared.checked.partition().agent_name() {
+            None => Some(PartId(0)),
+            Some(agent) => self.known_part(agent)?,
+        };
+        let Some(part) = part.filter(|_| !self.no_dedup) else { return Ok(false) };
+        // What stands for the draft's key already is the draft itself, written again.
+        let own = prepared.checked.key().map(|key| self.current_holder(key)).transpose()?.flatten();
+        let own = own.map(|(id, _)| id);
+        if rule.exact_dup
+            && self.equals(prepared, part)?.absorber.is_none_or(|(rank, _)| Some(rank.id) == own)
+        {
+            return Ok(false);
+        }
+        let Some(least) = rule.near_dup else { return Ok(true) };
+        Ok(self.nearest_cosine(prepared, part, own)?.is_some_and(|cosine| cosine >= least))
+    }
+
+    /// The highest cosine of a draft to a current row of a partition, `except` left out: every vector of it is compared,
+    /// as the transaction sees them. None without a vector, or without a row to compare with.
+    fn nearest_cosine(
+        &self,
+        prepared: &Prepared,
+        part: PartId,
+        except: Option<MemoryId>,
+    ) -> Result<Option<f32>> {
+        let Some(vector) = &prepared.vector else { return Ok(None) };
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let index = IndexId { ns, part, space: SpaceId(self.ledger.clock.space) };
+        slots::nearest_cosine(tx, index, vector, |id| {
+            let current = tx.vitals(ns, id)?.is_some_and(|row| row.times.is_current(self.now()));
+            Ok(current && Some(id) != except)
+        })
+    }
+
+    /// Carries out what a rule says.
+    pub(super) fn add_ruled(&mut self, prepared: &Prepared, ruled: Ruled<'_>) -> Result<Outcome> {
+        let (rule, mut outcome) = match ruled {
+            Ruled::Ladder => return self.ladder(prepared),
+            Ruled::Ignore(rule) => (rule, self.ignore(prepared, rule)?),
+            Ruled::Route(rule, to) => (rule, routed(self.ladder(&prepared.moved(to))?)),
+            Ruled::Snapshot(rule, to) if *prepared.checked.partition() == Partition::Shared => {
+                (rule, routed(self.snapshot_step(&prepared.moved(to))?))
+            }
+            Ruled::Snapshot(rule, _) => (rule, self.snapshot_step(prepared)?),
+            Ruled::Consolidate(rule, key) => (rule, self.consolidate(prepared, key)?),
+        };
+        outcome.policy_rule = Some(rule.to_owned());
+        Ok(outcome)
+    }
+
+    /// A snapshot by its own door: of the rules only those that ignore are asked.
+    pub(crate) fn push_snapshot(&mut self, prepared: &Prepared) -> Result<Outcome> {
+        self.check_draft(prepared)?;
+        match self.rule_step(prepared)? {
+            ruled @ Ruled::Ignore(_) => self.add_ruled(prepared, ruled),
+            _ => self.snapshot_step(prepared),
+        }
+    }
+
+    /// A draft becomes one with the memory of a rule's key: the specific wins over the general (DEDUP-63). Where neither
+    /// has all words of the other, a changed fact updates its memory as a plain key does (DEDUP-56).
+    fn consolidate(&mut self, prepared: &Prepared, key: &str) -> Result<Outcome> {
+        let keyed = prepared.keyed(key);
+        let part = self.open_partition(prepared.checked.partition())?;
+        let Some((id, number)) = self.held_in(key, part)? else { return self.ladder(&keyed) };
+        let (_, content) = self.ledger.load(self.ns(), id)?;
+        let old = self.holder(id, number)?.text.unwrap_or(content.text);
+        let draft = prepared.checked.draft();
+        if old == draft.text {
+            return self.ladder(&keyed);
+        }
+        let (before, after) = (word_set(&old), word_set(&draft.text));
+        let (wider, narrower) = (before.is_subset(&after), after.is_subset(&before));
+        let (now, signature) = match (wider, narrower) {
+            (false, true) => {
+                let change = self.use_of(id, 1)?;
+                self.apply(RuleId::CONSOLIDATE, change)?;
+                (id, "fewer words")
+            }
+            (true, false) => (self.write_through_key(&keyed, (id, number), OnKey::Revise)?.id, "more words"),
+            _ => {
+                let on_key = self.policy.write.on_key;
+                (self.write_through_key(&keyed, (id, number), on_key)?.id, "other words")
+            }
+        };
+        if signature != "fewer words" {
+            self.supersede_named(draft, now)?;
+        }
+        let evidence =
+            Evidence { signature: Some(signature.to_owned()), members: vec![id], ..Evidence::default() };
+        let decided = (Decision::Consolidated, RuleId::CONSOLIDATE);
+        Ok(self.outcome(&keyed, now, decided, evidence, Vec::new()))
+    }
+
+    /// A rule says that a draft is not to be stored: a journal row under a new id, and a count, are all that is written.
+    pub(super) fn ignore(&mut self, prepared: &Prepared, rule: &str) -> Result<Outcome> {
+        let id = self.next_id();
+        let evidence = Evidence { signature: Some(format!("rule {rule}")), ..Evidence::default() };
+        let why = Why { rule: RuleId::RULE, evidence: evidence.clone() };
+        self.ledger.ignore(&self.context, id, why)?;
+        let decided = (Decision::Ignored, RuleId::RULE);
+        Ok(self.outcome(prepared, id, decided, evidence, Vec::new()))
+    }
+}

@@ -1,0 +1,127 @@
+//! Series of snapshots: at most one live in each period (DEDUP-66 to DEDUP-68).
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::ingest::{Desk, Prepared};
+use crate::ledger::{Change, Why};
+use crate::model::{
+    Decision, Draft, Evidence, MemoryId, Outcome, RuleId, Span, Time, TombstoneReason, series_place,
+    snapshot_time,
+};
+use crate::store::{PartId, Rows};
+
+/// How much longer than its length a period can be where clocks are set back, as they once were by a whole day.
+const SET_BACK_MAX: Span = Span::from_millis(26 * 3_600_000);
+
+impl Desk<'_, '_, '_> {
+    /// A snapshot joins its series: the latest of a period stays, by time and then by id. Steps 2 to 6 are skipped.
+    /// What is not the latest is ignored, and the answer names the one that stays.
+    ///
+    /// A snapshot whose time can't be read belongs to no period: it is stored, and replaces nothing (DEDUP-69).
+    pub(super) fn snapshot_step(&mut self, prepared: &Prepared) -> Result<Outcome> {
+        let part = self.open_partition(prepared.checked.partition())?;
+        let draft = prepared.checked.draft();
+        let held = prepared.checked.key().map(|key| self.held_in(key, part)).transpose()?.flatten();
+        let held = held.map(|(id, _)| id);
+        let id = self.next_id();
+        let mut others = match self.time_of(draft) {
+            Some(at) if !self.is_again(held, draft)? => {
+                let mut others = self.of_period(part, series_of(draft), at)?;
+                others.retain(|(_, other)| Some(*other) != held);
+                if let Some((_, newer)) = others.last().filter(|latest| **latest > (at, id)) {
+                    return self.late(prepared, *newer);
+                }
+                others
+            }
+            _ => Vec::new(),
+        };
+        let outcome = match self.key_step(prepared, part)? {
+            None => self.store(prepared, id, part, Vec::new())?,
+            Some(outcome) => {
+                // What the row kept of its own may have put it elsewhere.
+                if outcome.decision != Decision::Unchanged {
+                    self.settle_period(outcome.id)?;
+                }
+                others.clear();
+                outcome
+            }
+        };
+        for (_, older) in others {
+            self.replace_snapshot(older, outcome.id)?;
+        }
+        self.supersede_named(draft, outcome.id)?;
+        Ok(outcome)
+    }
+
+    /// When the snapshot was taken that a draft tells of.
+    fn time_of(&self, draft: &Draft) -> Option<Time> {
+        let created_at = draft.fields.created_at.unwrap_or(self.now());
+        snapshot_time(draft.fields.metadata.as_ref().unwrap_or(&Value::Null), created_at)
+    }
+
+    /// Whether a draft says again what the memory of its key says.
+    fn is_again(&self, held: Option<MemoryId>, draft: &Draft) -> Result<bool> {
+        let Some(id) = held else { return Ok(false) };
+        let (_, content) = self.ledger.load(self.ns(), id)?;
+        Ok(content.text == draft.text)
+    }
+
+    /// The current snapshots of a series in the period of an instant, by time and id.
+    fn of_period(&self, part: PartId, series: &str, at: Time) -> Result<Vec<(Time, MemoryId)>> {
+        let periods = self.rules.periods()?;
+        let length = i64::try_from(self.policy.snapshot.period.as_ms()).unwrap_or(i64::MAX);
+        let (length, tx) = (Span::from_millis(length), &*self.ledger.tx);
+        let from = at.minus(length).minus(SET_BACK_MAX).max(first_readable());
+        let until = at.plus(length).plus(SET_BACK_MAX);
+        let mut all = tx.series(self.ns(), part, series, (from, Some(until)))?;
+        all.retain(|(other, _)| periods.of(*other) == periods.of(at));
+        let mut current = Vec::with_capacity(all.len());
+        for (other, id) in all {
+            if tx.vitals(self.ns(), id)?.is_some_and(|vitals| vitals.times.is_current(self.now())) {
+                current.push((other, id));
+            }
+        }
+        Ok(current)
+    }
+
+    /// Of the snapshots in the period of one the latest stays.
+    fn settle_period(&mut self, id: MemoryId) -> Result<()> {
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let Some((series, at)) = series_place(&vitals, &content).filter(|(_, at)| *at > Time::MIN) else {
+            return Ok(());
+        };
+        let mut all = self.of_period(PartId(vitals.place.partition), series, at)?;
+        let Some((_, latest)) = all.pop() else { return Ok(()) };
+        for (_, older) in all {
+            self.replace_snapshot(older, latest)?;
+        }
+        Ok(())
+    }
+
+    /// An earlier snapshot of the period goes to limbo; one that is protected stays (MODEL-13).
+    fn replace_snapshot(&mut self, older: MemoryId, by: MemoryId) -> Result<()> {
+        if self.ledger.tx.vitals(self.ns(), older)?.is_none_or(|vitals| vitals.is_protected()) {
+            return Ok(());
+        }
+        let reason = TombstoneReason::SnapshotReplaced;
+        self.apply(RuleId::SNAPSHOT, Change::Retire { id: older, reason, replaced_by: Some(by) }).map(|_| ())
+    }
+
+    /// A late arrival: the later one stays, and its journal tells of this one.
+    fn late(&mut self, prepared: &Prepared, newer: MemoryId) -> Result<Outcome> {
+        let evidence = Evidence { members: vec![newer], ..Evidence::default() };
+        let why = Why { rule: RuleId::SNAPSHOT, evidence: evidence.clone() };
+        self.ledger.ignore(&self.context, newer, why)?;
+        Ok(self.outcome(prepared, newer, (Decision::Ignored, RuleId::SNAPSHOT), evidence, Vec::new()))
+    }
+}
+
+/// The first instant that a snapshot can say: what can't be read stands before it.
+fn first_readable() -> Time {
+    Time::MIN.plus(Span::from_millis(1))
+}
+
+fn series_of(draft: &Draft) -> &str {
+    draft.fields.series.as_deref().unwrap_or(crate::ingest::add::SERIES)
+}
