@@ -162,8 +162,8 @@ impl Guards {
         Figures { numbers: numbers.join("\n"), dates: dates.join("\n") }
     }
 
-    /// How many words deny (DEDUP-51). Here a word may have inner apostrophes; one that does not deny as a whole (`nobody's`)
-    /// counts by its parts.
+    /// How many words deny. Here a word may have inner apostrophes; one that does not deny as a whole
+    /// (`nobody's`) counts by its parts.
     pub fn negations(&self, text: &str) -> usize {
         let text = lowered(text);
         let chunks = text.split(|c| !is_word(c) && !APOSTROPHES.contains(&c));

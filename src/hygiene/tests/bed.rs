@@ -69,6 +69,7 @@ impl Bed {
                 run: None,
                 policy_number: 1,
                 policy_hash: [0; 8],
+                keeps_limbo: true,
             };
             ledger.clock.next_ns = 2;
             ledger.clock.policy = 1;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::bed::id;
-use crate::hygiene::plan::{Action, Group, Loser, Phase, Plan};
+use crate::hygiene::plan::{Action, Group, Loser, Phase, Plan, Similar};
 use crate::model::{MemoryId, TombstoneReason};
 use crate::store::PartId;
 
@@ -13,7 +13,13 @@ fn loser(visible: bool) -> Loser {
 
 fn group(losers: Vec<Loser>) -> Action {
     let (phase, part) = (Phase::Exact, PartId(0));
-    Action::Merge(Group { phase, part, signature: String::new(), canonical: id(1), losers, protected: 0 })
+    let signature = String::new();
+    Action::Merge(Group { phase, part, signature, canonical: id(1), version: 1, losers, protected: 0 })
+}
+
+fn cluster(visible: Vec<bool>) -> Action {
+    let member = |visible| Similar { id: id(9), version: 1, score: 0.99, visible };
+    Action::Supersede { by: id(1), members: visible.into_iter().map(member).collect() }
 }
 
 fn plan(actions: Vec<Action>) -> Plan {
@@ -24,6 +30,7 @@ fn plan(actions: Vec<Action>) -> Plan {
 fn removals(plan: &Plan) -> Vec<(MemoryId, bool)> {
     let of = |action: &Action| match action {
         Action::Merge(group) => group.losers.iter().map(|loser| (loser.id, loser.visible)).collect(),
+        Action::Supersede { members, .. } => members.iter().map(|row| (row.id, row.visible)).collect(),
         Action::Retire { id, visible, .. } => vec![(*id, *visible)],
         Action::Restore { .. } | Action::Repoint { .. } => Vec::new(),
     };
@@ -64,7 +71,8 @@ fn any_plan() -> impl Strategy<Value = Plan> {
     let merge = prop::collection::vec(any::<bool>(), 1..6)
         .prop_map(|losers| group(losers.into_iter().map(loser).collect()));
     let other = Just(Action::Restore { id: id(0), version: 1 });
-    prop::collection::vec(prop_oneof![retire, merge, other], 0..12).prop_map(|actions| {
+    let supersede = prop::collection::vec(any::<bool>(), 1..6).prop_map(cluster);
+    prop::collection::vec(prop_oneof![retire, merge, supersede, other], 0..12).prop_map(|actions| {
         let mut plan = plan(actions);
         // Each removal gets a name of its own.
         let mut n = 0_u8;
@@ -74,6 +82,12 @@ fn any_plan() -> impl Strategy<Value = Plan> {
                     for loser in &mut group.losers {
                         n += 1;
                         loser.id = id(n);
+                    }
+                }
+                Action::Supersede { members, .. } => {
+                    for member in members {
+                        n += 1;
+                        member.id = id(n);
                     }
                 }
                 Action::Retire { id: of, .. } => {
@@ -103,7 +117,11 @@ proptest! {
         } else {
             prop_assert_eq!(&plan, &whole);
         }
-        let empty = |action: &Action| matches!(action, Action::Merge(group) if group.losers.is_empty());
+        let empty = |action: &Action| match action {
+            Action::Merge(group) => group.losers.is_empty(),
+            Action::Supersede { members, .. } => members.is_empty(),
+            _ => false,
+        };
         prop_assert!(!plan.actions.iter().any(empty));
     }
 }

@@ -47,7 +47,7 @@ fn pairs(found: &[usize], truth: &[&str]) -> (f64, f64, f64) {
 fn measure(lines: &[Value], fuzzy: bool) -> (f64, f64) {
     let id = |at: usize| MemoryId::from_bytes((at as u128 + 1).to_be_bytes());
     let rows = lines.iter().enumerate().map(|(at, line)| {
-        let mut row = row(id(at), &format!("{} status", line["content"].as_str().unwrap()));
+        let mut row = row(id(at), &format!("{} status", line["line"].as_str().unwrap()));
         row.vitals.kind_code = Kind::Profile.code();
         row
     });
