@@ -434,7 +434,9 @@ impl Database {
         let (namespace, how) = (namespace.clone(), *how);
         self.submit(weight, move |session| {
             let mut desk = session.desk(&namespace, how.run, how.no_dedup)?;
-            prepared.iter().enumerate().map(|(at, draft)| desk.add(draft).map_err(place(at))).collect()
+            let mut near = desk.neighbours(&prepared)?.into_iter();
+            let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
+            prepared.iter().enumerate().map(|(at, draft)| one(draft).map_err(place(at))).collect()
         })
     }
 

@@ -1,4 +1,4 @@
-//! The ladder: what becomes of a draft (DEDUP-55, steps 1, 2 and 7).
+//! The ladder: what becomes of a draft (DEDUP-55, steps 1, 2 and 7; step 6 is [`near`](super::near)).
 
 use serde_json::{Map, Value};
 
@@ -92,9 +92,13 @@ impl Desk<'_, '_, '_> {
                     }
                 }
                 if let Some((rank, rule)) = best {
-                    return self.absorb(prepared, rank.id, rule, hints);
+                    let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
+                    return self.absorb(prepared, rank.id, (rule, evidence), hints);
                 }
             }
+        }
+        if let Some((id, evidence)) = self.vector_step(prepared, part, &mut hints)? {
+            return self.absorb(prepared, id, (RuleId::VECTOR, evidence), hints);
         }
         self.store(prepared, part, hints)
     }
@@ -129,7 +133,7 @@ impl Desk<'_, '_, '_> {
         &mut self,
         prepared: &Prepared,
         id: MemoryId,
-        rule: RuleId,
+        (rule, evidence): (RuleId, Evidence),
         hints: Vec<Hint>,
     ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
@@ -143,7 +147,6 @@ impl Desk<'_, '_, '_> {
         if let (None, Some(vector)) = (vitals.place.slot, &prepared.vector) {
             raise.vector = Some((self.open_space(vector.dim())?, vector.clone()));
         }
-        let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
         let change = Change::Hold { id, holder: Box::new(holder), raise };
         self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
         Ok(self.outcome(prepared, id, (Decision::Reinforced, rule), evidence, hints))
@@ -154,12 +157,14 @@ impl Desk<'_, '_, '_> {
         let mut parts = self.parts_of(draft);
         parts.expire(draft.expiry.unwrap_or_default(), self.policy);
         let mut expires_at = latest(vitals.times.expires_at, parts.vitals.times.expires_at);
-        if let (Some(at), Some(ttl)) = (expires_at, tier_ttl(vitals.tier, self.policy)) {
+        let tier = vitals.tier.max(parts.vitals.tier);
+        if let (Some(at), Some(ttl)) = (expires_at, tier_ttl(tier, self.policy)) {
             expires_at = Some(at.max(self.now().plus(ttl)));
         }
         Raise {
             expires_at: Some(expires_at),
             significance: draft.fields.significance,
+            tier: Some(tier),
             importance: draft.fields.importance,
             confidence: self.grown(vitals),
             vector: None,
@@ -197,8 +202,10 @@ impl Desk<'_, '_, '_> {
             sources: draft.sources.clone().unwrap_or_default(),
         };
         self.check_sources(&row.sources)?;
-        self.apply(RuleId::STORE, Change::Insert(Box::new(row)))?;
-        Ok(self.outcome(prepared, id, (Decision::Stored, RuleId::STORE), Evidence::default(), hints))
+        let evidence = kept_apart(&hints);
+        let change = Change::Insert(Box::new(row));
+        self.apply_entry(Entry { change, rule: RuleId::STORE, evidence: evidence.clone() })?;
+        Ok(self.outcome(prepared, id, (Decision::Stored, RuleId::STORE), evidence, hints))
     }
 
     /// The row that a draft makes when nothing absorbs it.
@@ -345,13 +352,13 @@ impl Desk<'_, '_, '_> {
 }
 
 /// Messages with an author and no key are the message rules' (DEDUP-55); snapshots are a series (DEDUP-66).
-fn skips_content(draft: &Draft) -> bool {
+pub(super) fn skips_content(draft: &Draft) -> bool {
     let kind = draft.fields.kind.clone().unwrap_or_default();
     let authored = draft.fields.author_kind.value().is_some();
     kind == Kind::Snapshot || (kind.is_message() && authored && draft.key.is_none())
 }
 
-fn same_kind_and_validity(draft: &Draft, vitals: &Vitals, content: &Content) -> bool {
+pub(super) fn same_kind_and_validity(draft: &Draft, vitals: &Vitals, content: &Content) -> bool {
     kind_of(vitals, content) == draft.fields.kind.clone().unwrap_or_default()
         && vitals.times.valid_from == draft.fields.valid_from.value().copied()
         && vitals.times.valid_to == draft.fields.valid_to.value().copied()
@@ -359,8 +366,22 @@ fn same_kind_and_validity(draft: &Draft, vitals: &Vitals, content: &Content) -> 
 
 fn same_metadata(draft: &Draft, content: &Content) -> bool {
     let none = Value::Object(Map::new());
-    let new = draft.fields.metadata.as_ref().unwrap_or(&none);
-    let identity = |value: &Value, key: &str| value.get(key).cloned();
-    IDENTITY_KEYS.iter().all(|key| identity(new, key) == identity(&content.metadata, key))
-        && *new == content.metadata
+    *draft.fields.metadata.as_ref().unwrap_or(&none) == content.metadata
+}
+
+/// Whether both are memories of the same user, agent, run and project (LIFE-28).
+pub(super) fn same_identity(draft: &Draft, content: &Content) -> bool {
+    let new = draft.fields.metadata.as_ref();
+    IDENTITY_KEYS.iter().all(|key| new.and_then(|new| new.get(key)) == content.metadata.get(key))
+}
+
+/// The evidence of a row that a guard keeps apart from one that its vector reaches (DEDUP-54).
+fn kept_apart(hints: &[Hint]) -> Evidence {
+    let guarded = hints.iter().find_map(|hint| hint.guard.map(|guard| (hint, guard)));
+    guarded.map_or_else(Evidence::default, |(hint, guard)| Evidence {
+        score: hint.score,
+        signature: Some(format!("guard {guard}")),
+        members: vec![hint.id],
+        transferred: None,
+    })
 }

@@ -39,6 +39,7 @@ impl Ledger<'_, '_> {
         vitals.place.slot = match &vector {
             Some(vector) => {
                 let index = Self::index_of(ns, &vitals);
+                self.staged.push(index, id, vector);
                 Some(slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?)
             }
             None => None,
@@ -65,6 +66,7 @@ impl Ledger<'_, '_> {
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
         if let Some(vector) = &vector {
             let index = Self::index_of(ns, &vitals);
+            self.staged.push(index, id, vector);
             let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?;
             vitals.place.slot = Some(slot);
         }
@@ -181,6 +183,7 @@ impl Ledger<'_, '_> {
     fn set_vector(&mut self, ns: NsId, id: MemoryId, vitals: &mut Vitals, vector: &UnitVector) -> Result<()> {
         let index = Self::index_of(ns, vitals);
         let commit = self.clock.commit;
+        self.staged.push(index, id, vector);
         vitals.place.slot = Some(match vitals.place.slot {
             Some(slot) => slots::refill(self.tx, index, slot, commit, id, &vitals.times, vector)?,
             None => slots::claim(self.tx, index, commit, id, &vitals.times, vector)?,
@@ -224,6 +227,10 @@ fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
         let shown = |at: Option<Time>| at.map(|at| at.to_string()).into();
         note("expires_at", shown(vitals.times.expires_at), shown(expires_at));
         vitals.times.expires_at = expires_at;
+    }
+    if let Some(tier) = raise.tier.filter(|tier| *tier > vitals.tier) {
+        note("tier", vitals.tier.as_str().into(), tier.as_str().into());
+        vitals.tier = tier;
     }
     if let Some(significance) = raise.significance.filter(|s| *s > vitals.significance) {
         note("significance", vitals.significance.as_str().into(), significance.as_str().into());

@@ -24,6 +24,7 @@ mod supersede;
 mod terms;
 
 use crate::error::{Error, Result};
+use crate::index::Staged;
 use crate::model::{
     Access, Actor, Content, Delta, Evidence, Holder, Memory, MemoryId, RuleId, RunId, SupersedeMode, Time,
     TombstoneReason, Vitals,
@@ -63,6 +64,8 @@ pub(crate) struct NewRow {
 pub(crate) struct Raise {
     /// The later expiry; none in the inner option is never.
     pub(crate) expires_at: Option<Option<Time>>,
+    /// The more durable tier.
+    pub(crate) tier: Option<crate::model::Tier>,
     /// The higher significance.
     pub(crate) significance: Option<crate::model::Significance>,
     /// The higher importance.
@@ -269,6 +272,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) secret: &'a Secret,
+    /// The vectors that it has written so far.
+    pub(crate) staged: Staged,
 }
 
 impl<'a, 't> Ledger<'a, 't> {
@@ -278,7 +283,7 @@ impl<'a, 't> Ledger<'a, 't> {
         let mut clock = tx.clock()?;
         clock.commit += 1;
         clock.at_ms = clock.at_ms.max(now.as_millis());
-        Ok(Ledger { tx, clock, counters: Counters::default(), secret })
+        Ok(Ledger { tx, clock, counters: Counters::default(), secret, staged: Staged::default() })
     }
 
     /// Transaction time.
