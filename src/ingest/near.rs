@@ -15,7 +15,7 @@ use crate::ledger::Ledger;
 use crate::model::{Evidence, Hint, Hit, MemoryId, Outcome, Vitals};
 use crate::policy::VectorMatch;
 use crate::store::{IndexId, PartId, Rows, SpaceId, kind_of};
-use crate::text::Guards;
+use crate::text::{Guard, Guards};
 use crate::vector::{TopK, UnitVector, dot_f32};
 
 /// Hints by vector that a write gets at most.
@@ -233,8 +233,7 @@ impl Desk<'_, '_, '_> {
         let draft = prepared.checked.draft();
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
         let guards = self.guards.get_or_init(|| Guards::new(&self.policy.guards, &self.policy.collapse));
-        let (new, old) = (guards.profile(&draft.text), guards.profile(&content.text));
-        let guard = guards.first_failing(&new, &old).map(|guard| guard.as_str());
+        let guard = guards.first_failing(&draft.text, &content.text).map(Guard::as_str);
         let kind = kind_of(&vitals, &content).to_string();
         let exempt = self.policy.dedup.exempt_kinds.iter().any(|exempt| *exempt == kind);
         let alike = guard.is_none()
