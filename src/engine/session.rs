@@ -95,6 +95,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             run,
             policy_number: self.in_force.number,
             policy_hash: self.in_force.hash,
+            keeps_limbo: self.in_force.policy.undo.horizon.as_ms() > 0,
         }
     }
 }

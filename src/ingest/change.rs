@@ -145,6 +145,12 @@ impl Desk<'_, '_, '_> {
         self.check_link_targets(patch.links.as_deref().unwrap_or_default())?;
         let (id, number) = self.find(name)?;
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        if vitals.times.removed_at.is_some() {
+            return Err(Error::Conflict {
+                what: format!("update {name}"),
+                why: "maintenance removed it; `restore` or `undo` brings it back".to_owned(),
+            });
+        }
         if vitals.times.superseded.is_some() {
             return Err(Error::Conflict {
                 what: format!("update {name}"),

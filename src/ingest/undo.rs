@@ -32,7 +32,7 @@ impl Desk<'_, '_, '_> {
             return Ok(UndoStep { finished: true, ..UndoStep::default() });
         }
         let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
-        let done = self.take_holders(&doomed, RuleId::UNDO_IMPORT, TombstoneReason::Undone)?;
+        let done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
         let finished = self.ledger.tx.holders_of_run(ns, run, 1)?.is_empty();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;

@@ -84,16 +84,24 @@ impl Ledger<'_, '_> {
         self.unlink_all(ns, id)?;
         self.rederive(ns, id, Some((&vitals, &content)), None)?;
         self.tx.delete_memory(ns, id)?;
+        let mut deleted_at = context.now;
+        match vitals.times.removed_at {
+            // It has its tombstone already, which tells since when it is gone.
+            Some(removed_at) => {
+                self.tx.delete_limbo(ns, id, removed_at)?;
+                deleted_at = removed_at;
+            }
+            None => self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0),
+        }
         let tombstone = self.tombstone_of(context, &erased, &holders, &content.text, (reason, replaced_by));
-        self.tx.put_tombstone(ns, &tombstone)?;
-        self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
+        self.tx.put_tombstone(ns, &Tombstone { deleted_at, ..tombstone })?;
         self.redact(ns, id, None)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })
     }
 
     /// The memories that have to do with one that goes.
-    fn kin(&self, ns: NsId, id: MemoryId) -> Result<Erased> {
+    pub(super) fn kin(&self, ns: NsId, id: MemoryId) -> Result<Erased> {
         let mut predecessors = Vec::new();
         for old in self.tx.superseded_by(ns, id)? {
             if let Some(Supersession { mode, .. }) = self.tx.vitals(ns, old)?.and_then(|v| v.times.superseded)
@@ -105,7 +113,7 @@ impl Ledger<'_, '_> {
         Ok(Erased { id, predecessors, derived: made.into_iter().map(|(summary, _)| summary).collect() })
     }
 
-    fn tombstone_of(
+    pub(super) fn tombstone_of(
         &self,
         context: &Context,
         erased: &Erased,

@@ -198,8 +198,8 @@ pub(crate) enum Change {
 /// A group of duplicates, or a slice of one: what stays and what goes into it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Merge {
-    /// The member that stays.
-    pub(crate) canonical: MemoryId,
+    /// The member that stays, with the version that the plan saw: if it has changed since, nothing is merged.
+    pub(crate) canonical: (MemoryId, u64),
     /// Those that go, in canonical order, with the versions that the plan saw. One that has changed since, is protected
     /// or no longer current is left out.
     pub(crate) losers: Vec<(MemoryId, u64)>,
@@ -216,6 +216,8 @@ pub(crate) struct Merged {
     pub(crate) transferred: u64,
     /// Rows that were left out.
     pub(crate) skipped: u64,
+    /// Version of the row that stays, for the next slice of the same group; 0 where nothing was merged.
+    pub(crate) version: u64,
 }
 
 /// A change with the rule that led to it and what that rests on.
@@ -251,6 +253,8 @@ pub(crate) struct Context {
     pub(crate) policy_number: u64,
     /// Hash of the policy in force.
     pub(crate) policy_hash: [u8; 8],
+    /// Whether what maintenance removes waits in limbo; otherwise it is erased at once (MODEL-29).
+    pub(crate) keeps_limbo: bool,
 }
 
 /// What applying a change did, for the answer to the caller.

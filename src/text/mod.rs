@@ -3,7 +3,9 @@
 //! Normal forms and the keys made of them: the fingerprint `fp-1` ([`normal_form`]), the comparison that may
 //! absorb one text into another ([`same_but_spacing_and_case`]), and keyed hashes of texts that are gone
 //! ([`Secret`]). What operational reports look like without their figures: signatures `op-1` and token keys
-//! ([`Operational`]). Whether two texts that are near may still mean different things ([`Guards`]).
+//! ([`Operational`]). Messages: the form `msg-1` with the key of exact repeats ([`Messages`], [`dup_key`]), the
+//! fingerprint `sh-1` of near ones ([`fingerprint`]). Whether two texts that are near may still mean different things
+//! ([`Guards`]).
 //!
 //! Invariants: every function is pure, linear in its text, and has an answer for any string. A [`NormalForm`]
 //! that exists was made by [`normal_form`], so a fingerprint is never made up. A fingerprint finds candidates,
@@ -11,24 +13,26 @@
 //!
 //! This room knows no disk, no clock, no row and no random source: whoever makes a [`Secret`] brings the bytes.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the passes that call it are built on it next"))]
+mod digit;
 mod guard;
 mod hmac;
+mod message;
 mod normal;
-#[cfg_attr(not(test), expect(dead_code, reason = "the passes that call it are built on it next"))]
 mod operational;
 mod scan;
+mod simhash;
 mod spacing;
+mod url;
 mod words;
 
-#[expect(unused_imports, reason = "the passes that call it are built on it next")]
+pub use digit::digits_masked;
 pub use guard::{Guard, Guards, Profile};
 pub use hmac::Secret;
+pub use message::{MSG_ID, Messages, attachment_signature, dup_key};
 pub use normal::{NormalForm, normal_form};
-#[expect(unused_imports, reason = "the passes that call it are built on it next")]
 pub use operational::{OP_ID, Operational, Signature};
+pub use simhash::{SIM_ID, bands, fingerprint, hamming, token_hash};
 pub use spacing::same_but_spacing_and_case;
-#[expect(unused_imports, reason = "the passes that call it are built on it next")]
 pub use words::{Overlap, overlap};
 
 #[cfg(test)]

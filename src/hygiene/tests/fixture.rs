@@ -89,6 +89,7 @@ impl Fixture {
                 run: Some(RUN),
                 policy_number: 1,
                 policy_hash: [0; 8],
+                keeps_limbo: true,
             };
             ledger.clock.next_ns = 2;
             ledger.clock.next_space = 2;
