@@ -23,7 +23,7 @@ pub use engine::{
     ManualClock, Pass, PassReport, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use hygiene::{
+pub use hygiene::{DedupAction, DedupReport, 
     CheckOptions, CheckReport, ErasedProbe, Finding, MergeTotals, NearDuplicateReport,
     ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairSupersessionReport,
 };

@@ -32,6 +32,11 @@ impl Threshold {
         (score >= self.least).then_some(score as f32)
     }
 
+    /// The score of a pair of unit vectors with this cosine.
+    pub(crate) fn score_of(&self, cosine: f32) -> f32 {
+        of_cosine(self.metric, f64::from(cosine)) as f32
+    }
+
     /// A cosine that no pair at the threshold falls below.
     pub(crate) fn least_cosine(&self) -> f32 {
         (to_cosine(self.metric, self.least) - COSINE_ERROR).max(-1.0) as f32

@@ -101,15 +101,8 @@ fn write(mut file: Target, path: Option<&Path>, document: &Value) -> Result<()> 
 fn show(passes: &[PassReport]) -> Done {
     let names = ["pass", "planned", "scanned", "changed", "removed", "skipped", "left", "ms", "report"];
     let row = |pass: &PassReport| {
-        let counts = [
-            pass.planned,
-            pass.scanned,
-            pass.changed,
-            pass.tombstoned,
-            pass.skipped,
-            pass.left,
-            pass.ms,
-        ];
+        let counts =
+            [pass.planned, pass.scanned, pass.changed, pass.tombstoned, pass.skipped, pass.left, pass.ms];
         let details = pass.report.iter().filter(|(_, value)| value.is_number());
         let details = details.map(|(name, count)| format!("{name} {count}"));
         let mut cells = vec![pass.pass.as_str().to_owned()];
