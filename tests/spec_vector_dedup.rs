@@ -105,8 +105,12 @@ fn what_differs_in_kind_validity_or_identity_is_never_absorbed() {
     let first = world.add(near("the gateway answers late", 0.0));
     let say = "the gateway responds late";
     for draft in [
-        near(say, 1.0).kind(Kind::Decision),
-        near(say, 2.0).valid_from(world.ago("1d")),
+        near(say, 1.0).kind(Kind::Skill),
+        {
+            let mut dated = near(say, 2.0);
+            dated.fields.valid_from = Some(world.ago("1d")).into();
+            dated
+        },
         near(say, 3.0).metadata(json!({"user_id": "ann"})),
     ] {
         let stored = world.add(draft);
@@ -187,6 +191,12 @@ fn v104_an_end_represents_the_middle_alone_or_by_a_chain_all() {
     assert_eq!(chain.row(c).vitals.times.superseded_by(), Some(a));
 }
 
+fn importance(importance: f32) -> Patch {
+    let mut patch = Patch::default();
+    patch.fields.importance = Some(importance);
+    patch
+}
+
 #[test]
 fn equal_scores_are_ordered_by_newest_update_newest_creation_smallest_id() {
     let world = World::new();
@@ -195,8 +205,8 @@ fn equal_scores_are_ordered_by_newest_update_newest_creation_smallest_id() {
     let new = world.add(near("the gateway responds late", 5.0)).id;
     assert_eq!(run(&world, &MaintainOptions::default()).1.actions[0].representative_id, new);
     world.advance("1h");
-    world.db.update(&world.ns, &old.to_string(), Patch::new().importance(0.4)).unwrap();
-    world.db.update(&world.ns, &old.to_string(), Patch::new().importance(0.5)).unwrap();
+    world.db.update(&world.ns, &old.to_string(), importance(0.4)).unwrap();
+    world.db.update(&world.ns, &old.to_string(), importance(0.5)).unwrap();
     assert_eq!(run(&world, &MaintainOptions::default()).1.actions[0].representative_id, old);
 }
 
@@ -207,7 +217,7 @@ fn protected_exempt_guarded_and_distant_rows_stay() {
     world.db.pin(&world.ns, &b.to_string(), true).unwrap();
     world.add(near("the port is 80", 90.0));
     world.add(near("the port is 443", 91.0));
-    world.add(near("we decided late", 0.5).kind(Kind::Decision));
+    world.add(near("we decided late", 0.5).kind(Kind::Skill));
     let (_, report) = run(&world, &MaintainOptions::default());
     assert_eq!((report.memories_seen, report.clusters_found, report.tombstoned), (6, 0, 0));
     assert!(report.actions.is_empty());

@@ -31,4 +31,3 @@ pub use database::{CompactReport, Database, Forget, Kept, RestoreReport, WriteOp
 pub use maintain::{MaintainOptions, MaintainReport, Pass, PassReport};
 pub use reads::Snapshot;
 pub use runs::Undone;
-

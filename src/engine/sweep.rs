@@ -397,9 +397,9 @@ impl Database {
             let mut erased = 0;
             while erased < due && !options.dry_run && !sweep.pace.is_over() {
                 let rows = sweep.pace.rows(self.inner.current.read().commit());
-                let gone = self.inner.run_alone(|session| {
-                    purge(session, (&namespace, ns), sweep.run, until, rows)
-                })?;
+                let gone = self
+                    .inner
+                    .run_alone(|session| purge(session, (&namespace, ns), sweep.run, until, rows))?;
                 sweep.pace.spend(gone, self.inner.current.read().commit());
                 erased += gone;
                 if gone == 0 {
@@ -439,9 +439,8 @@ fn purge(
 impl MaintenancePlan {
     /// The context of a slice, if the plan may still be carried out.
     fn open(&self, session: &mut Session<'_, '_, '_>) -> Result<Context> {
-        let refuse = |why: &str| {
-            Err(Error::Conflict { what: format!("plan {}", self.id), why: why.to_owned() })
-        };
+        let refuse =
+            |why: &str| Err(Error::Conflict { what: format!("plan {}", self.id), why: why.to_owned() });
         if session.in_force.hash != self.base {
             return refuse("policy_changed: another policy is in force than it was made under");
         }
@@ -459,12 +458,7 @@ impl MaintenancePlan {
     }
 
     /// Writes how far the run is, in the transaction of the slice.
-    fn close(
-        &self,
-        session: &mut Session<'_, '_, '_>,
-        context: &Context,
-        progress: &Progress,
-    ) -> Result<()> {
+    fn close(&self, session: &mut Session<'_, '_, '_>, context: &Context, progress: &Progress) -> Result<()> {
         let tx = &mut *session.ledger.tx;
         let now = context.now.as_millis();
         let run = tx.run(self.ns, self.run)?;

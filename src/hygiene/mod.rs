@@ -24,9 +24,9 @@ mod plan;
 mod report;
 mod score;
 mod snapshots;
-mod undo;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 pub(crate) use carry::{Cursor, Done, carry_out};
 pub use chains::RepairSupersessionReport;

@@ -117,7 +117,9 @@ mod tests {
     #[test]
     fn v129_to_v131_recency_in_both_forms() {
         let half_life = with("retention.form = 'half_life'");
-        for (days, exp, half) in [(7.0, 0.367_879, 0.5), (14.0, 0.135_335, 0.25), (30.0, 0.013_764, 0.051_271)] {
+        for (days, exp, half) in
+            [(7.0, 0.367_879, 0.5), (14.0, 0.135_335, 0.25), (30.0, 0.013_764, 0.051_271)]
+        {
             let row = worth(Tier::Episodic, 0.5, 0.0, days);
             near(row.recency(&Policy::default()), exp);
             near(row.recency(&half_life), half);
@@ -148,7 +150,11 @@ mod tests {
             let row = worth(Tier::Semantic, 0.5, 0.0, 0.0);
             let row = Worth { confidence: Some(confidence), rest: 7.0 * weeks, ..row };
             near(row.confidence(&policy), expected);
-            assert_eq!(Worth { tier: Tier::Working, ..row }.confidence(&policy), 1.0, "short-term rows have none");
+            assert_eq!(
+                Worth { tier: Tier::Working, ..row }.confidence(&policy),
+                1.0,
+                "short-term rows have none"
+            );
         }
     }
 }
