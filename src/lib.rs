@@ -25,8 +25,9 @@ pub use engine::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use hygiene::{
-    CheckOptions, CheckReport, ErasedProbe, Finding, MergeTotals, NearDuplicateReport,
-    ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairSupersessionReport,
+    CheckOptions, CheckReport, DedupAction, DedupReport, ErasedProbe, Finding, MergeTotals,
+    NearDuplicateReport, ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport,
+    RepairSupersessionReport,
 };
 pub use model::{
     Access, Actor, AggregateId, Attachment, AuthorKind, Content, Decision, Delta, Draft, Effort, Embed,

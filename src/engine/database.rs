@@ -451,7 +451,9 @@ impl Database {
         self.submit(weight, move |session| {
             let mut desk = session.desk(&namespace, how.run, how.no_dedup)?;
             desk.skip_instructions = how.skip_instructions;
-            prepared.iter().enumerate().map(|(at, draft)| desk.add(draft).map_err(place(at))).collect()
+            let mut near = desk.neighbours(&prepared)?.into_iter();
+            let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
+            prepared.iter().enumerate().map(|(at, draft)| one(draft).map_err(place(at))).collect()
         })
     }
 

@@ -1,12 +1,13 @@
 //! A commit from the inside: the ledger of its transaction, and everything that units are decided with.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::database::Inner;
 use crate::engine::queue::{Committer, failed_together};
 use crate::error::{Error, Result};
-use crate::index::Linked;
+use crate::index::{Linked, Published};
 use crate::ingest::{Desk, Rulebook, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
@@ -35,6 +36,8 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) in_force: &'s InForce,
     pub(super) ids: &'s dyn IdSource,
     pub(super) actor: Actor,
+    /// The state that the transaction began with.
+    pub(super) published: &'s Published,
     /// Namespaces whose rows are gone with this commit.
     pub(super) dropped: Vec<NsId>,
     /// Graphs that this commit replaces; none where it drops one.
@@ -71,6 +74,9 @@ impl<'a, 't> Session<'_, 'a, 't> {
             ids: self.ids,
             no_dedup,
             skip_instructions: false,
+            published: self.published,
+            near: None,
+            guards: OnceCell::new(),
         })
     }
 
@@ -110,11 +116,14 @@ impl Inner {
         let mut turn = Turn::default();
         let written = self.store.write(self.durability, |tx| {
             let mut ledger = Ledger::open(tx, &self.secret, self.clock.now())?;
+            // Only the leader commits and publishes: nothing lies between this state and the transaction.
+            let published = self.current.read();
             let mut session = Session {
                 ledger: &mut ledger,
                 in_force: &in_force,
                 ids: self.ids.as_ref(),
                 actor: self.actor,
+                published: &published,
                 dropped: Vec::new(),
                 linked: BTreeMap::new(),
                 reset: BTreeSet::new(),

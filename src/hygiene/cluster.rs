@@ -1,12 +1,453 @@
-//! Placeholder until the clusters are merged.
-use crate::error::Result;
-use crate::hygiene::plan::{Field, Plan, Stop};
-use crate::index::Published;
-use crate::policy::Policy;
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+//! Which rows say nearly the same by their vectors? The pass `vector-duplicates` (DEDUP-42 to DEDUP-47).
+//!
+//! For each row the nearest of its index are searched, for a block of rows at once. Pairs at the threshold, of equal kind
+//! and past the guards are edges; clusters are made of them, each with the row that is worth the most as its
+//! representative. Kept in memory: an entry of fixed width for each row with a vector, and at most `dedup.neighbours` edges
+//! a row. Texts are read for pairs at the threshold only.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::hygiene::plan::{Action, Field, KeptApart, Page, Pages, Plan, Similar, Stop};
+use crate::hygiene::score::Worth;
+use crate::index::{Published, near_many};
+use crate::ingest::Threshold;
+use crate::model::{Kind, MemoryId, Tier, Time, Vitals};
+use crate::policy::{Linkage, Metric, Policy};
+use crate::store::{IndexId, PartId, Rows, Snapshot, SpaceId, kind_of};
+use crate::text::{Guards, Profile};
+use crate::vector::{UnitVector, dot_f32};
+
+/// Rows whose neighbours are searched together.
+const ANCHORS_PER_BLOCK: usize = 1_024;
+/// Rows of a page.
+const PAGE: usize = 4_096;
+/// Neighbours of a row where `dedup.neighbours` is 0 (DEDUP-42).
+const NEIGHBOURS_DEFAULT: usize = 20;
+/// Texts that are kept as the guards see them.
+const PROFILES_MAX: usize = 4_096;
+
+/// Report of the pass `vector-duplicates` (DEDUP-47).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DedupReport {
+    /// Namespaces with enough current rows for a cluster.
+    pub namespaces: u64,
+    /// Current rows of them with a vector, of the tiers asked for.
     pub memories_seen: u64,
+    /// Clusters in which something can go.
+    pub clusters_found: u64,
+    /// Rows that another one represents; in a dry run those that would be.
+    pub tombstoned: u64,
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// The clusters, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<DedupAction>,
 }
-pub(crate) fn plan(_: &Published, _: &Field, _: &Policy, _: Stop<'_>) -> Result<Option<(Plan, DedupReport)>> {
-    Ok(Some(Default::default()))
+
+/// One cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DedupAction {
+    /// The row that stays.
+    pub representative_id: MemoryId,
+    /// The rows that it represents.
+    pub tombstoned_ids: Vec<MemoryId>,
+    /// Members, those that stay as well.
+    pub size: u64,
+}
+
+/// What makes rows one (DEDUP-42).
+#[derive(Clone, Debug)]
+pub(crate) struct ClusterOptions {
+    pub(crate) metric: Metric,
+    /// 0 is the default of the metric, a negative one is off.
+    pub(crate) similarity: f64,
+    /// 0 and 1 count as 2.
+    pub(crate) min_cluster_size: u32,
+    /// Only rows of these; empty: all.
+    pub(crate) tiers: BTreeSet<Tier>,
+    /// Neighbours that are searched for each row; 0 counts as 20.
+    pub(crate) neighbours_per_anchor: u32,
+    pub(crate) linkage: Linkage,
+}
+
+impl ClusterOptions {
+    /// As the policy has them, for all tiers.
+    pub(crate) fn of(policy: &Policy) -> Self {
+        ClusterOptions {
+            metric: policy.dedup.metric,
+            similarity: policy.dedup.similarity,
+            min_cluster_size: policy.dedup.min_cluster_size,
+            tiers: BTreeSet::new(),
+            neighbours_per_anchor: policy.dedup.neighbours,
+            linkage: policy.dedup.linkage,
+        }
+    }
+
+    fn size_min(&self) -> usize {
+        self.min_cluster_size.max(2) as usize
+    }
+
+    fn neighbours(&self) -> usize {
+        match self.neighbours_per_anchor as usize {
+            0 => NEIGHBOURS_DEFAULT,
+            neighbours => neighbours,
+        }
+    }
+}
+
+/// Plans the clusters of a field as the policy has them. None when `stop` ended it.
+///
+/// # Errors
+/// Damage.
+pub(crate) fn plan(
+    published: &Published,
+    field: &Field,
+    policy: &Policy,
+    stop: Stop<'_>,
+) -> Result<Option<(Plan, DedupReport)>> {
+    plan_with(published, field, policy, &ClusterOptions::of(policy), stop)
+}
+
+/// The same with options of a call.
+///
+/// # Errors
+/// `Invalid` for a similarity of NaN or more than 1; damage.
+pub(crate) fn plan_with(
+    published: &Published,
+    field: &Field,
+    policy: &Policy,
+    options: &ClusterOptions,
+    stop: Stop<'_>,
+) -> Result<Option<(Plan, DedupReport)>> {
+    let mut report = DedupReport { dry_run: true, ..DedupReport::default() };
+    let Some(threshold) = Threshold::new(options.metric, options.similarity)? else {
+        return Ok(Some((Plan::default(), report)));
+    };
+    let mut search = Search {
+        published,
+        field,
+        policy,
+        options,
+        threshold,
+        guards: Guards::new(&policy.guards, &policy.collapse),
+        texts: HashMap::new(),
+        plan: Plan::default(),
+        report: &mut report,
+    };
+    let Some(indexes) = search.rows(stop)? else { return Ok(None) };
+    for (index, rows) in indexes {
+        let Some(edges) = search.edges(index, &rows, stop)? else { return Ok(None) };
+        search.cluster(index, &rows, &edges)?;
+    }
+    let mut plan = search.plan;
+    plan.actions.sort_by_key(|action| match action {
+        Action::Supersede { by, .. } => *by,
+        other => unreachable!("a cluster supersedes, it does not {other:?}"),
+    });
+    report.actions.sort_by_key(|action| action.representative_id);
+    Ok(Some((plan, report)))
+}
+
+/// What is kept of a row.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    id: MemoryId,
+    slot: u32,
+    kind_code: u8,
+    version: u64,
+    updated_at: Time,
+    created_at: Time,
+    protected: bool,
+    visible: bool,
+}
+
+/// Two rows that say nearly the same, by their positions, the smaller first.
+type Edges = BTreeMap<(u32, u32), f32>;
+
+/// The text of a row as the guards see it, and its kind.
+struct Said {
+    profile: Profile,
+    kind: Kind,
+}
+
+/// A plan under way.
+struct Search<'s> {
+    published: &'s Published,
+    field: &'s Field,
+    policy: &'s Policy,
+    options: &'s ClusterOptions,
+    threshold: Threshold,
+    guards: Guards,
+    texts: HashMap<MemoryId, Rc<Said>>,
+    plan: Plan,
+    report: &'s mut DedupReport,
+}
+
+impl<'s> Search<'s> {
+    fn snapshot(&self) -> &'s Snapshot {
+        self.published.snapshot()
+    }
+
+    /// The current rows with a vector, by index, in the order of their ids.
+    fn rows(&mut self, stop: Stop<'_>) -> Result<Option<BTreeMap<IndexId, Vec<Row>>>> {
+        let mut indexes: BTreeMap<IndexId, Vec<Row>> = BTreeMap::new();
+        let mut pages = Pages::new(self.field, PAGE);
+        let (mut current, mut seen) = (0, 0);
+        loop {
+            let page = match pages.turn(self.snapshot(), stop, |row| row.times.is_current(self.field.now))? {
+                Page::Rows(page) => page,
+                Page::End => break,
+                Page::Stopped => return Ok(None),
+            };
+            current += page.len();
+            for (id, vitals) in page {
+                let Some(slot) = vitals.place.slot.filter(|_| self.takes(vitals.tier)) else { continue };
+                seen += 1;
+                if !self.is_exempt(&vitals) {
+                    let (part, space) = (PartId(vitals.place.partition), SpaceId(vitals.place.space));
+                    let index = IndexId { ns: self.field.ns, part, space };
+                    indexes.entry(index).or_default().push(self.row(id, slot, &vitals));
+                }
+            }
+        }
+        if current < self.options.size_min() {
+            return Ok(Some(BTreeMap::new()));
+        }
+        (self.report.namespaces, self.report.memories_seen) = (1, seen);
+        Ok(Some(indexes))
+    }
+
+    fn takes(&self, tier: Tier) -> bool {
+        self.options.tiers.is_empty() || self.options.tiers.contains(&tier)
+    }
+
+    fn row(&self, id: MemoryId, slot: u32, vitals: &Vitals) -> Row {
+        Row {
+            id,
+            slot,
+            kind_code: vitals.kind_code,
+            version: vitals.version,
+            updated_at: vitals.updated_at,
+            created_at: vitals.created_at,
+            protected: vitals.is_protected(),
+            visible: vitals.times.visible_live(self.field.now, self.field.committed),
+        }
+    }
+
+    /// Whether a kind that has no name of its own is never deduplicated; custom ones are asked with their text.
+    fn is_exempt(&self, vitals: &Vitals) -> bool {
+        Kind::from_code(vitals.kind_code, None).is_some_and(|kind| self.exempts(&kind))
+    }
+
+    fn exempts(&self, kind: &Kind) -> bool {
+        let name = kind.to_string();
+        self.policy.dedup.exempt_kinds.contains(&name)
+    }
+
+    /// The pairs of an index that are one.
+    fn edges(&mut self, index: IndexId, rows: &[Row], stop: Stop<'_>) -> Result<Option<Edges>> {
+        let at: HashMap<MemoryId, u32> = rows.iter().map(|row| row.id).zip(0..).collect();
+        let dim = self.published.dim(index.space)?;
+        let (least, most) = (self.threshold.least_cosine(), self.options.neighbours() + 1);
+        let mut edges = Edges::new();
+        let mut compared = BTreeSet::new();
+        for (block, first) in rows.chunks(ANCHORS_PER_BLOCK).zip((0..).step_by(ANCHORS_PER_BLOCK)) {
+            if stop(block.len() as u64) {
+                return Ok(None);
+            }
+            let vectors: Vec<UnitVector> =
+                block.iter().map(|row| self.vector(index, dim, row.slot)).collect::<Result<_>>()?;
+            let asked: Vec<&UnitVector> = vectors.iter().collect();
+            let found = near_many(self.published, index, &asked, least, most, self.field.now)?;
+            compared.clear();
+            for ((anchor, row), hits) in (first..).zip(block).zip(found) {
+                let others = hits.iter().filter(|hit| hit.id != row.id).take(self.options.neighbours());
+                for hit in others {
+                    let Some(other) = at.get(&hit.id).copied() else { continue };
+                    let pair = (anchor.min(other), anchor.max(other));
+                    let Some(score) = self.threshold.reached_by(hit.score) else { continue };
+                    if edges.contains_key(&pair) || !compared.insert(pair) {
+                        continue;
+                    }
+                    let (Some(a), Some(b)) = (rows.get(pair.0 as usize), rows.get(pair.1 as usize)) else {
+                        continue;
+                    };
+                    if stop(1) {
+                        return Ok(None);
+                    }
+                    if self.are_one(a, b)? {
+                        edges.insert(pair, score);
+                    }
+                }
+            }
+        }
+        self.plan.hints.sort_unstable_by_key(|hint| (hint.id, hint.near));
+        self.plan.hints.dedup();
+        Ok(Some(edges))
+    }
+
+    fn vector(&self, index: IndexId, dim: usize, slot: u32) -> Result<UnitVector> {
+        let mut values = Vec::with_capacity(dim);
+        let there = self.snapshot().vector(index, dim, slot, &mut values)?;
+        UnitVector::from_stored(values).filter(|_| there).ok_or_else(|| {
+            let key = crate::store::keys::index(index);
+            Error::corrupted("vector", &key, format!("slot {slot} of a memory has no vector"))
+        })
+    }
+
+    /// Whether a pair at the threshold is of one kind and passes the guards; where a guard fails it is told (DEDUP-54).
+    fn are_one(&mut self, a: &Row, b: &Row) -> Result<bool> {
+        if a.kind_code != b.kind_code {
+            return Ok(false);
+        }
+        let (one, other) = (self.said(a.id)?, self.said(b.id)?);
+        if one.kind != other.kind || self.exempts(&one.kind) {
+            return Ok(false);
+        }
+        let passes = one.profile.failing(&other.profile, &self.guards).is_none();
+        if !passes {
+            self.plan.hints.push(KeptApart { id: b.id, near: a.id });
+        }
+        Ok(passes)
+    }
+
+    fn said(&mut self, id: MemoryId) -> Result<Rc<Said>> {
+        if let Some(said) = self.texts.get(&id) {
+            return Ok(Rc::clone(said));
+        }
+        if self.texts.len() >= PROFILES_MAX {
+            self.texts.clear();
+        }
+        let (vitals, content) = match (self.vitals(id)?, self.snapshot().content(self.field.ns, id)?) {
+            (vitals, Some(content)) => (vitals, content),
+            _ => return Err(Error::corrupted("memory", id.as_bytes(), "vitals without content")),
+        };
+        let profile = self.guards.profile(&content.text);
+        let said = Rc::new(Said { profile, kind: kind_of(&vitals, &content) });
+        self.texts.insert(id, Rc::clone(&said));
+        Ok(said)
+    }
+
+    fn vitals(&self, id: MemoryId) -> Result<Vitals> {
+        let found = self.snapshot().vitals(self.field.ns, id)?;
+        found.ok_or_else(|| Error::corrupted("vitals", id.as_bytes(), "a row of the walk is gone"))
+    }
+
+    /// Makes the clusters of an index of its edges.
+    fn cluster(&mut self, index: IndexId, rows: &[Row], edges: &Edges) -> Result<()> {
+        let order = self.order(rows, edges)?;
+        let clusters = match self.options.linkage {
+            Linkage::Representative => by_representative(&order, edges, self.options.size_min()),
+            Linkage::Chain => by_chain(&order, edges, self.options.size_min()),
+        };
+        for cluster in clusters {
+            self.supersede(index, rows, edges, &cluster)?;
+        }
+        Ok(())
+    }
+
+    /// The rows that have an edge, those that are worth the most first (DEDUP-45).
+    fn order(&self, rows: &[Row], edges: &Edges) -> Result<Vec<u32>> {
+        let linked: BTreeSet<u32> = edges.keys().flat_map(|(a, b)| [*a, *b]).collect();
+        let mut order = Vec::with_capacity(linked.len());
+        for at in linked {
+            let Some(row) = rows.get(at as usize) else { continue };
+            let access = self.snapshot().access(self.field.ns, row.id)?;
+            let score = Worth::of(&self.vitals(row.id)?, &access, self.field.now).score(self.policy);
+            order.push((score, *row, at));
+        }
+        order.sort_by(|(a_score, a, _), (b_score, b, _)| {
+            let newest = b.updated_at.cmp(&a.updated_at).then(b.created_at.cmp(&a.created_at));
+            b_score.total_cmp(a_score).then(newest).then(a.id.cmp(&b.id))
+        });
+        Ok(order.into_iter().map(|(_, _, at)| at).collect())
+    }
+
+    /// Members but the first are superseded by it; protected ones stay (DEDUP-46).
+    fn supersede(&mut self, index: IndexId, rows: &[Row], edges: &Edges, cluster: &[u32]) -> Result<()> {
+        let mut members = cluster.iter().filter_map(|at| Some((*at, rows.get(*at as usize)?)));
+        let Some((first, representative)) = members.next() else { return Ok(()) };
+        let mut similar = Vec::with_capacity(cluster.len());
+        for (at, row) in members.filter(|(_, row)| !row.protected) {
+            let score = match edges.get(&(first.min(at), first.max(at))) {
+                Some(score) => *score,
+                None => self.score_between(index, representative, row)?,
+            };
+            similar.push(Similar { id: row.id, version: row.version, score, visible: row.visible });
+        }
+        if similar.is_empty() {
+            return Ok(());
+        }
+        self.report.clusters_found += 1;
+        self.report.tombstoned += similar.len() as u64;
+        self.report.actions.push(DedupAction {
+            representative_id: representative.id,
+            tombstoned_ids: similar.iter().map(|member| member.id).collect(),
+            size: cluster.len() as u64,
+        });
+        self.plan.actions.push(Action::Supersede { by: representative.id, members: similar });
+        Ok(())
+    }
+
+    /// The score of two members of a chain that are no neighbours.
+    fn score_between(&self, index: IndexId, a: &Row, b: &Row) -> Result<f32> {
+        let dim = self.published.dim(index.space)?;
+        let (a, b) = (self.vector(index, dim, a.slot)?, self.vector(index, dim, b.slot)?);
+        Ok(self.threshold.score_of(dot_f32(a.as_slice(), b.as_slice())))
+    }
+}
+
+/// Each row that no other has taken takes its neighbours that none has taken, in the order of their worth (DEDUP-45).
+fn by_representative(order: &[u32], edges: &Edges, size_min: usize) -> Vec<Vec<u32>> {
+    let rank: HashMap<u32, usize> = order.iter().copied().zip(0..).collect();
+    let mut near: HashMap<u32, Vec<u32>> = HashMap::with_capacity(order.len());
+    for (a, b) in edges.keys() {
+        near.entry(*a).or_default().push(*b);
+        near.entry(*b).or_default().push(*a);
+    }
+    let mut taken: BTreeSet<u32> = BTreeSet::new();
+    let mut clusters = Vec::new();
+    for at in order {
+        if taken.contains(at) {
+            continue;
+        }
+        let neighbours = near.get(at).into_iter().flatten().copied();
+        let mut members: Vec<u32> = neighbours.filter(|other| !taken.contains(other)).collect();
+        if members.len() + 1 < size_min {
+            continue;
+        }
+        members.sort_unstable_by_key(|other| rank.get(other));
+        members.insert(0, *at);
+        taken.extend(&members);
+        clusters.push(members);
+    }
+    clusters
+}
+
+/// Rows that edges lead to from one another are one cluster, in the order of their worth (DEDUP-44).
+fn by_chain(order: &[u32], edges: &Edges, size_min: usize) -> Vec<Vec<u32>> {
+    let mut parent: HashMap<u32, u32> = order.iter().map(|at| (*at, *at)).collect();
+    for (a, b) in edges.keys() {
+        let (a, b) = (root(&mut parent, *a), root(&mut parent, *b));
+        parent.insert(a.max(b), a.min(b));
+    }
+    let mut of_root: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for at in order {
+        of_root.entry(root(&mut parent, *at)).or_default().push(*at);
+    }
+    of_root.into_values().filter(|members| members.len() >= size_min).collect()
+}
+
+/// The smallest known member of a chain; paths are halved on the way.
+fn root(parent: &mut HashMap<u32, u32>, mut at: u32) -> u32 {
+    while let Some(above) = parent.get(&at).copied().filter(|above| *above != at) {
+        let next = parent.get(&above).copied().unwrap_or(above);
+        parent.insert(at, next);
+        at = next;
+    }
+    at
 }

@@ -22,6 +22,7 @@ mod near;
 mod pass;
 mod plan;
 mod report;
+mod score;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ mod undo;
 pub(crate) use carry::{Cursor, Done, carry_out};
 pub use chains::RepairSupersessionReport;
 pub(crate) use check::check;
+pub use cluster::{DedupAction, DedupReport};
 pub(crate) use collapse::is_due as collapse_is_due;
 pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
 pub use erased::ErasedProbe;

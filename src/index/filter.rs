@@ -84,11 +84,11 @@ impl Tests<'_> {
     /// The share of rows that match, by a sample that is spread over all slots; never 0.
     fn sample(&mut self, search: &Search<'_>) -> Result<f64> {
         let (mut tried, mut matching) = (0, 0);
-        for source in &search.sources {
+        for source in search.sources.iter() {
             let Some(view) = &source.view else { continue };
             let step = (view.len() / SAMPLE as u32).max(1);
             for slot in (step / 2..view.len()).step_by(step as usize) {
-                if let Some(id) = view.id(slot).filter(|_| view.sees(slot, search.ask.now)) {
+                if let Some(id) = view.id(slot).filter(|_| view.sees(slot, search.window)) {
                     tried += 1;
                     matching += u64::from(self.matches(id)?);
                 }

@@ -11,7 +11,7 @@ use crate::index::calibrate::ef_for;
 use crate::index::filter::Accept;
 use crate::index::published::Published;
 use crate::index::rank::Ranker;
-use crate::index::view::{Chunk, Linked, View, read_block, worth_a_view};
+use crate::index::view::{Chunk, Linked, View, Window, read_block, worth_a_view};
 use crate::model::{Effort, Hit, MemoryId, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
@@ -74,7 +74,7 @@ pub(super) struct Source {
     pub(super) base: u32,
     pub(super) index: IndexId,
     pub(super) used: u32,
-    len: u32,
+    pub(super) len: u32,
     /// None: its blocks are read from the table.
     pub(super) view: Option<Arc<View>>,
 }
@@ -122,7 +122,7 @@ pub(crate) fn rank_rows(
     })
 }
 
-fn check_dim(published: &Published, target: Target, query: &UnitVector) -> Result<usize> {
+pub(super) fn check_dim(published: &Published, target: Target, query: &UnitVector) -> Result<usize> {
     let dim = published.dim(match target {
         Target::Index(index) => index.space,
         Target::Namespace(_, space) => space,
@@ -189,16 +189,29 @@ pub(super) struct Walked {
 pub(super) struct Search<'p> {
     published: &'p Published,
     dim: usize,
-    pub(super) sources: Vec<Source>,
+    /// Shared by searches for other vectors in the same place.
+    pub(super) sources: Arc<[Source]>,
     pub(super) ask: Ask<'p>,
-    code: QueryCode,
+    pub(super) window: Window,
+    pub(super) code: QueryCode,
 }
 
 impl<'p> Search<'p> {
     pub(super) fn open(published: &'p Published, target: Target, ask: Ask<'p>) -> Result<Self> {
         let dim = check_dim(published, target, ask.query)?;
-        let sources = sources(published, target, dim)?;
-        Ok(Search { published, dim, sources, ask, code: QueryCode::new(ask.query) })
+        let sources = sources(published, target, dim)?.into();
+        Ok(Search::over(published, sources, ask, Window::live(ask.now)))
+    }
+
+    /// A search of given indexes, which have the dimensions of its query.
+    pub(super) fn over(
+        published: &'p Published,
+        sources: Arc<[Source]>,
+        ask: Ask<'p>,
+        window: Window,
+    ) -> Self {
+        let code = QueryCode::new(ask.query);
+        Search { published, dim: ask.query.dim(), sources, ask, window, code }
     }
 
     /// The graph of a source, if this search walks it.
@@ -230,7 +243,7 @@ impl<'p> Search<'p> {
     /// Walks every graph. `judge` is asked of slots that a live read sees.
     pub(super) fn walk_all(&self, judge: Judge<'_>) -> Result<Walked> {
         let mut walked = Walked::default();
-        for source in &self.sources {
+        for source in self.sources.iter() {
             if let Some((view, linked)) = self.graph_of(source).filter(|_| !walked.stopped) {
                 self.walk(source, (view, linked), judge, &mut walked)?;
             }
@@ -246,11 +259,11 @@ impl<'p> Search<'p> {
         walked: &mut Walked,
     ) -> Result<()> {
         let probe = Probe { code: self.code.code(), scale: self.code.unit_scale() };
-        let (ef, now) = (self.ef(linked, source.used), self.ask.now);
+        let (ef, window) = (self.ef(linked, source.used), self.window);
         let mut failed = None;
         SCRATCH.with_borrow_mut(|scratch| {
             linked.graph.search(view, probe, ef, scratch, |slot| {
-                if !view.sees(slot, now) {
+                if !view.sees(slot, window) {
                     return Verdict::Pass;
                 }
                 let verdict = judge(source, slot).unwrap_or_else(|why| {
@@ -273,14 +286,23 @@ impl<'p> Search<'p> {
     /// Ranks what walks have found, and what the scan of everything else finds: of the slots in `among` alone, by
     /// source, where it is given.
     pub(super) fn by_candidates(&self, walked: Walked, among: Option<&[Vec<u64>]>) -> Result<Found> {
-        let k = self.ask.k;
-        let mut candidates = Candidates::new(&self.code, k);
+        let mut candidates = Candidates::new(&self.code, self.ask.k);
         let scanned =
             self.scan(among, &mut |first, codes, visible| candidates.push_chunk(first, codes, visible))?;
-        let mut candidates = candidates.finish();
+        self.rank(candidates.finish(), scanned, walked, f32::NEG_INFINITY)
+    }
+
+    /// Ranks candidates, of a scan of so many slots and of walks, until no other can be among the best or score `least`.
+    pub(super) fn rank(
+        &self,
+        mut candidates: Vec<Candidate>,
+        scanned: u64,
+        walked: Walked,
+        least: f32,
+    ) -> Result<Found> {
         let mut ranker = self.ranker();
         let count = candidates.len();
-        let crowded = count > CANDIDATES_PER_HIT_MAX * k
+        let crowded = count > CANDIDATES_PER_HIT_MAX * self.ask.k
             && count as u64 * SLOTS_PER_CANDIDATE_MAX as u64 >= scanned
             && walked.candidates.is_empty();
         if crowded {
@@ -288,7 +310,7 @@ impl<'p> Search<'p> {
         } else {
             candidates.extend(&walked.candidates);
             for candidate in Ranking::from(candidates) {
-                if ranker.is_done_at(candidate.upper) {
+                if candidate.upper < least || ranker.is_done_at(candidate.upper) {
                     break;
                 }
                 ranker.score(candidate.slot, None)?;
@@ -331,7 +353,7 @@ impl<'p> Search<'p> {
 
     /// Gives `visit` every chunk that has a visible slot which no walk can find, or with `among` one of those, and
     /// says how many such slots there are.
-    fn scan(&self, among: Option<&[Vec<u64>]>, visit: VisitChunk<'_>) -> Result<u64> {
+    pub(super) fn scan(&self, among: Option<&[Vec<u64>]>, visit: VisitChunk<'_>) -> Result<u64> {
         let mut scanned = 0;
         let mut at = 0;
         for run in self.sources.chunk_by(|a, b| a.view.is_none() && b.view.is_none()) {
@@ -362,8 +384,8 @@ impl<'p> Search<'p> {
     fn scan_chunk(&self, first: u32, chunk: &Chunk, mask: Option<&[u64]>, visit: VisitChunk<'_>) -> u64 {
         let visible = match mask {
             Some(mask) if mask.iter().all(|word| *word == 0) => return 0,
-            Some(mask) => chunk.visible(self.ask.now).within(mask),
-            None => chunk.visible(self.ask.now),
+            Some(mask) => chunk.visible(self.window).within(mask),
+            None => chunk.visible(self.window),
         };
         let count = visible.count(chunk.len());
         if count > 0 {

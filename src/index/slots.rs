@@ -6,7 +6,7 @@ use crate::model::{MemoryId, Times};
 use crate::record::{ALIVE, SlotMeta, slots_per_block, vectors_per_block};
 use crate::store::control::GraphHead;
 use crate::store::{IndexId, Read, Rows, WriteTx};
-use crate::vector::{UnitVector, dot_f32, encode};
+use crate::vector::{UnitVector, encode};
 
 /// Block and position of a slot in tables with `per` slots a block.
 pub(super) fn place(slot: u32, per: usize) -> (u32, usize) {
@@ -90,33 +90,6 @@ pub(crate) fn vector_at(
     let (block, at) = place(slot, vectors_per_block(dim));
     let found = tx.vector_block(index, block, dim)?;
     Ok(found.and_then(|block| block.get(at).map(<[f32]>::to_vec)).and_then(UnitVector::from_stored))
-}
-
-/// The highest cosine of `vector` to a row of an index that `counts`, as the transaction sees it: each vector is
-/// compared. None where no row counts.
-pub(crate) fn nearest_cosine(
-    tx: &WriteTx<'_>,
-    index: IndexId,
-    vector: &UnitVector,
-    mut counts: impl FnMut(MemoryId) -> Result<bool>,
-) -> Result<Option<f32>> {
-    let dim = vector.dim();
-    let per = slots_per_block(dim);
-    let mut best: Option<f32> = None;
-    for block in 0..tx.slot_head(index)?.len.div_ceil(per as u32) {
-        let Some(codes) = tx.slot_block(index, block, dim)? else { continue };
-        for at in 0..codes.len() {
-            let Some(meta) = codes.meta(at).filter(|meta| !meta.is_vacant() && !meta.is_dead()) else {
-                continue;
-            };
-            let Some(stored) = vector_at(tx, index, dim, block * per as u32 + at as u32)? else { continue };
-            let cosine = dot_f32(vector.as_slice(), stored.as_slice());
-            if best.is_none_or(|best| cosine > best) && counts(meta.id)? {
-                best = Some(cosine);
-            }
-        }
-    }
-    Ok(best)
 }
 
 /// Writes the instants of a memory beside its code.

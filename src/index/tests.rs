@@ -470,6 +470,8 @@ fn dropping_and_compacting_lose_their_views() {
     assert!(published.loaded(index(0)).is_some(), "an old state keeps what it had");
 }
 
+mod near;
+
 /// Links everything, in slices of so many rows.
 fn link_all(world: &mut World, published: &mut Published, at: IndexId, rows: usize) {
     let mut crew = Crew::new(2);

@@ -16,6 +16,33 @@ use crate::vector::{Codes, unit_scale};
 /// Slots of a chunk: those of one word of a bitmap. Blocks of the table reach over the borders of chunks.
 const CHUNK_SLOTS: usize = u64::BITS as usize;
 
+/// Which instants a slot must hold to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    /// It begins no later.
+    latest: i64,
+    /// It ends after this.
+    now: i64,
+}
+
+impl Window {
+    /// What a live read at `now` sees.
+    pub(super) fn live(now: Time) -> Self {
+        Window { latest: now.as_millis(), now: now.as_millis() }
+    }
+
+    /// What is current at `now`: seen now, or not valid yet (MODEL-14).
+    pub(super) fn current(now: Time) -> Self {
+        Window { latest: i64::MAX, now: now.as_millis() }
+    }
+
+    /// Whether it holds a slot that is seen from `from` to `until`; a vacant one is never seen.
+    #[inline]
+    fn holds(self, from: i64, until: i64) -> bool {
+        from <= self.latest && self.now < until && from < until
+    }
+}
+
 /// Which slots of a chunk are visible at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Visible {
@@ -147,10 +174,9 @@ impl Chunk {
         Codes::new(dim, &self.codes, &self.scales, &self.residuals)
     }
 
-    /// Which slots a live read at `now` sees.
-    pub(super) fn visible(&self, now: Time) -> Visible {
-        let now = now.as_millis();
-        if self.all_from <= now && now < self.all_until {
+    /// Which slots lie in a window.
+    pub(super) fn visible(&self, window: Window) -> Visible {
+        if window.holds(self.all_from, self.all_until) {
             return Visible::All;
         }
         let pairs = self.from.chunks(64).zip(self.until.chunks(64));
@@ -159,7 +185,7 @@ impl Chunk {
                 .map(|(from, until)| {
                     let bits = from.iter().zip(until).enumerate();
                     bits.fold(0_u64, |word, (bit, (from, until))| {
-                        word | (u64::from(*from <= now && now < *until) << bit)
+                        word | (u64::from(window.holds(*from, *until)) << bit)
                     })
                 })
                 .collect(),
@@ -172,12 +198,11 @@ impl Chunk {
         bits.fold(0, |word, (bit, id)| word | (u64::from(*id != SlotMeta::VACANT.id) << bit))
     }
 
-    /// Whether a live read at `now` sees a slot.
+    /// Whether a slot lies in a window.
     #[inline]
-    fn sees(&self, at: usize, now: Time) -> bool {
-        let now = now.as_millis();
-        (self.all_from <= now && now < self.all_until)
-            || matches!((self.from.get(at), self.until.get(at)), (Some(from), Some(until)) if (*from..*until).contains(&now))
+    fn sees(&self, at: usize, window: Window) -> bool {
+        window.holds(self.all_from, self.all_until)
+            || matches!((self.from.get(at), self.until.get(at)), (Some(from), Some(until)) if window.holds(*from, *until))
     }
 
     fn bytes(&self) -> usize {
@@ -427,11 +452,11 @@ impl View {
         self.chunks.get(chunk)?.id(at)
     }
 
-    /// Whether a live read at `now` sees a slot.
+    /// Whether a slot lies in a window.
     #[inline]
-    pub(super) fn sees(&self, slot: u32, now: Time) -> bool {
+    pub(super) fn sees(&self, slot: u32, window: Window) -> bool {
         let (chunk, at) = place(slot as usize);
-        self.chunks.get(chunk).is_some_and(|chunk| chunk.sees(at, now))
+        self.chunks.get(chunk).is_some_and(|chunk| chunk.sees(at, window))
     }
 
     /// Norm of the rounding residual of the code of a slot.

@@ -1,4 +1,4 @@
-//! The ladder: what becomes of a draft (DEDUP-55).
+//! The ladder: what becomes of a draft (DEDUP-55; step 6 is [`near`](super::near)).
 
 use serde_json::{Map, Value};
 
@@ -119,6 +119,9 @@ impl Desk<'_, '_, '_> {
             if let Some((id, by)) = self.operational_step(prepared, part)? {
                 return self.absorb(prepared, id, by, hints);
             }
+        }
+        if let Some((id, evidence)) = self.vector_step(prepared, part, &mut hints)? {
+            return self.absorb(prepared, id, (RuleId::VECTOR, evidence), hints);
         }
         let id = self.next_id();
         self.store(prepared, id, part, hints)
@@ -250,8 +253,10 @@ impl Desk<'_, '_, '_> {
             sources: draft.sources.clone().unwrap_or_default(),
         };
         self.check_sources(&row.sources)?;
-        self.apply(RuleId::STORE, Change::Insert(Box::new(row)))?;
-        Ok(self.outcome(prepared, id, (Decision::Stored, RuleId::STORE), Evidence::default(), hints))
+        let evidence = kept_apart(&hints);
+        let change = Change::Insert(Box::new(row));
+        self.apply_entry(Entry { change, rule: RuleId::STORE, evidence: evidence.clone() })?;
+        Ok(self.outcome(prepared, id, (Decision::Stored, RuleId::STORE), evidence, hints))
     }
 
     /// The row that a draft makes when nothing absorbs it.
@@ -398,7 +403,7 @@ impl Desk<'_, '_, '_> {
 }
 
 /// Messages with an author and no key are the message rules' (DEDUP-55); snapshots are a series (DEDUP-66).
-fn skips_content(draft: &Draft) -> bool {
+pub(super) fn skips_content(draft: &Draft) -> bool {
     let kind = draft.fields.kind.clone().unwrap_or_default();
     let authored = draft.fields.author_kind.value().is_some();
     kind == Kind::Snapshot || (kind.is_message() && authored && draft.key.is_none())
@@ -421,4 +426,15 @@ fn same_metadata(draft: &Draft, content: &Content) -> bool {
 pub(super) fn same_identity(draft: &Draft, content: &Content) -> bool {
     let new = draft.fields.metadata.as_ref();
     IDENTITY_KEYS.iter().all(|key| new.and_then(|new| new.get(key)) == content.metadata.get(key))
+}
+
+/// The evidence of a row that a guard keeps apart from one that its vector reaches (DEDUP-54).
+fn kept_apart(hints: &[Hint]) -> Evidence {
+    let guarded = hints.iter().find_map(|hint| hint.guard.map(|guard| (hint, guard)));
+    guarded.map_or_else(Evidence::default, |(hint, guard)| Evidence {
+        score: hint.score,
+        signature: Some(format!("guard {guard}")),
+        members: vec![hint.id],
+        transferred: None,
+    })
 }

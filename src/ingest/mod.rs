@@ -15,27 +15,33 @@ mod change;
 mod fields;
 mod forget;
 mod names;
+mod near;
 mod operational;
 mod recreate;
 mod rules;
+mod similarity;
 mod snapshot;
 mod undo;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use crate::error::Result;
+use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, Op, inverse};
 use crate::model::{
     CheckedDraft, Draft, IdSource, MemoryId, Namespace, Partition, RuleId, Time, TombstoneReason,
 };
 use crate::policy::Policy;
 use crate::store::NsId;
-use crate::text::{NormalForm, normal_form};
+use crate::text::{Guards, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
 pub(crate) use forget::ForgetNames;
 pub(crate) use names::open_namespace;
 pub(crate) use rules::Rulebook;
+pub(crate) use near::Near;
+pub(crate) use similarity::Threshold;
 
 /// A draft that has passed every check that needs no transaction.
 #[derive(Clone, Debug)]
@@ -86,6 +92,12 @@ pub(crate) struct Desk<'d, 'a, 't> {
     pub(crate) no_dedup: bool,
     /// Leave out the rules that belong to the instructions (DEDUP-64).
     pub(crate) skip_instructions: bool,
+    /// The state that the transaction began with.
+    pub(crate) published: &'d Published,
+    /// What was near to the draft at hand in that state, where it was looked for ahead of time.
+    pub(crate) near: Option<Near>,
+    /// Made when the first pair of texts is compared.
+    pub(crate) guards: OnceCell<Guards>,
 }
 
 impl Desk<'_, '_, '_> {

@@ -6,13 +6,12 @@ use std::collections::HashSet;
 use regex::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
-use crate::index::slots;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::Why;
 use crate::limits::REGEX_BYTES_MAX;
-use crate::model::{Decision, Evidence, Kind, MemoryId, Outcome, Partition, Periods, RuleId};
+use crate::model::{Decision, Evidence, Kind, Outcome, Partition, Periods, RuleId};
 use crate::policy::{Action, Condition, OnKey, Policy, Rule, RulePartition};
-use crate::store::{IndexId, PartId, Rows, SpaceId};
+use crate::store::PartId;
 use crate::text::{Operational, is_word, lowered};
 
 /// What the ladder looks up in a policy, made ready once for each policy that comes into force.
@@ -243,23 +242,6 @@ impl<'d> Desk<'d, '_, '_> {
         }
         let Some(least) = rule.near_dup else { return Ok(true) };
         Ok(self.nearest_cosine(prepared, part, own)?.is_some_and(|cosine| cosine >= least))
-    }
-
-    /// The highest cosine of a draft to a current row of a partition, `except` left out: every vector of it is compared,
-    /// as the transaction sees them. None without a vector, or without a row to compare with.
-    fn nearest_cosine(
-        &self,
-        prepared: &Prepared,
-        part: PartId,
-        except: Option<MemoryId>,
-    ) -> Result<Option<f32>> {
-        let Some(vector) = &prepared.vector else { return Ok(None) };
-        let (ns, tx) = (self.ns(), &*self.ledger.tx);
-        let index = IndexId { ns, part, space: SpaceId(self.ledger.clock.space) };
-        slots::nearest_cosine(tx, index, vector, |id| {
-            let current = tx.vitals(ns, id)?.is_some_and(|row| row.times.is_current(self.now()));
-            Ok(current && Some(id) != except)
-        })
     }
 
     /// Carries out what a rule says.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::index::{Edit, Written, rebuild};
+use crate::index::{Edit, Written, rebuild, slots};
 use crate::ledger::journal::Op;
 use crate::ledger::{Context, Ledger, Why};
 use crate::model::{
@@ -197,6 +197,27 @@ impl Ledger<'_, '_> {
         }
     }
 
+    /// What the vectors of this transaction are to whoever looks for neighbours: a row that ends is found no more, one
+    /// that comes back is found again.
+    fn stage(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        before: Option<&Vitals>,
+        vitals: &Vitals,
+    ) -> Result<()> {
+        let index = Self::index_of(context.ns, vitals);
+        if !vitals.times.is_current(context.now) {
+            self.staged.end(index, id);
+        } else if let (Some(before), Some(slot)) = (before, vitals.place.slot)
+            && !before.times.is_current(context.now)
+            && let Some(vector) = slots::vector_at(self.tx, index, self.dim_of(vitals)?, slot)?
+        {
+            self.staged.push(index, id, &vector);
+        }
+        Ok(())
+    }
+
     /// Writes vitals and content of a row with all that follows from them. `before` is the row as it stands.
     pub(crate) fn store_row(
         &mut self,
@@ -210,6 +231,7 @@ impl Ledger<'_, '_> {
         vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
         vitals.place.counted = Counted::at(&vitals.times, context.now);
         self.rederive(context.ns, id, before, Some((&vitals, content)))?;
+        self.stage(context, id, before.map(|(before, _)| before), &vitals)?;
         self.tx.put_vitals(context.ns, id, &vitals)?;
         if before.is_none_or(|(_, old)| old != content) {
             self.tx.put_content(context.ns, id, content)?;

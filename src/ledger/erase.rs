@@ -71,7 +71,9 @@ impl Ledger<'_, '_> {
         let erased = self.kin(ns, id)?;
         if let Some(slot) = vitals.place.slot {
             let dim = self.dim_of(&vitals)?;
-            slots::release(self.tx, Self::index_of(ns, &vitals), dim, self.clock.commit, slot)?;
+            let index = Self::index_of(ns, &vitals);
+            self.staged.end(index, id);
+            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
         }
         for holder in &holders {
             self.tx.delete_holder(ns, id, holder)?;

@@ -40,6 +40,7 @@ impl Ledger<'_, '_> {
         vitals.place.slot = match &vector {
             Some(vector) => {
                 let index = Self::index_of(ns, &vitals);
+                self.staged.push(index, id, vector);
                 Some(slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?)
             }
             None => None,
@@ -67,6 +68,7 @@ impl Ledger<'_, '_> {
         let removed_at = vitals.times.removed_at;
         if let Some(vector) = vector.as_ref().filter(|_| removed_at.is_none()) {
             let index = Self::index_of(ns, &vitals);
+            self.staged.push(index, id, vector);
             let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?;
             vitals.place.slot = Some(slot);
         }
@@ -193,6 +195,7 @@ impl Ledger<'_, '_> {
     fn set_vector(&mut self, ns: NsId, id: MemoryId, vitals: &mut Vitals, vector: &UnitVector) -> Result<()> {
         let index = Self::index_of(ns, vitals);
         let commit = self.clock.commit;
+        self.staged.push(index, id, vector);
         vitals.place.slot = Some(match vitals.place.slot {
             Some(slot) => slots::refill(self.tx, index, slot, commit, id, &vitals.times, vector)?,
             None => slots::claim(self.tx, index, commit, id, &vitals.times, vector)?,
@@ -237,6 +240,10 @@ fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
         note("expires_at", shown(vitals.times.expires_at), shown(expires_at));
         vitals.times.expires_at = expires_at;
     }
+    if let Some(tier) = raise.tier.filter(|tier| *tier > vitals.tier) {
+        note("tier", vitals.tier.as_str().into(), tier.as_str().into());
+        vitals.tier = tier;
+    }
     if let Some(significance) = raise.significance.filter(|s| *s > vitals.significance) {
         note("significance", vitals.significance.as_str().into(), significance.as_str().into());
         vitals.significance = significance;
@@ -244,10 +251,6 @@ fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
     if let Some(importance) = raise.importance.filter(|i| *i > vitals.importance) {
         note("importance", vitals.importance.into(), importance.into());
         vitals.importance = importance;
-    }
-    if let Some(tier) = raise.tier.filter(|tier| *tier > vitals.tier) {
-        note("tier", vitals.tier.as_str().into(), tier.as_str().into());
-        vitals.tier = tier;
     }
     vitals.confidence = raise.confidence.or(vitals.confidence);
     vitals.last_reinforced_at = raise.last_reinforced_at.or(vitals.last_reinforced_at);

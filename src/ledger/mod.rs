@@ -24,6 +24,7 @@ mod supersede;
 mod terms;
 
 use crate::error::{Error, Result};
+use crate::index::Staged;
 use crate::model::{
     Access, Actor, Content, Delta, Evidence, Holder, Memory, MemoryId, RuleId, RunId, SupersedeMode, Tier,
     Time, TombstoneReason, Vitals,
@@ -275,6 +276,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) secret: &'a Secret,
+    /// The vectors that it has written so far.
+    pub(crate) staged: Staged,
 }
 
 impl<'a, 't> Ledger<'a, 't> {
@@ -284,7 +287,7 @@ impl<'a, 't> Ledger<'a, 't> {
         let mut clock = tx.clock()?;
         clock.commit += 1;
         clock.at_ms = clock.at_ms.max(now.as_millis());
-        Ok(Ledger { tx, clock, counters: Counters::default(), secret })
+        Ok(Ledger { tx, clock, counters: Counters::default(), secret, staged: Staged::default() })
     }
 
     /// Transaction time.

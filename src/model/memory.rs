@@ -133,6 +133,14 @@ impl Vitals {
         self.pinned || self.admin_locked || self.system_locked
     }
 
+    /// Last time that anyone touched the row with these statistics (MODEL-10).
+    pub fn last_accessed(&self, access: &Access) -> Time {
+        [access.last_retrieved, access.last_included_at, self.last_reinforced_at]
+            .into_iter()
+            .flatten()
+            .fold(self.created_at, Time::max)
+    }
+
     /// What the canonical order looks at.
     pub fn rank(&self, id: MemoryId) -> Rank {
         Rank {
@@ -313,14 +321,18 @@ impl Memory {
 
     /// Last time that anyone touched it (MODEL-10).
     pub fn last_accessed(&self) -> Time {
-        [self.access.last_retrieved, self.access.last_included_at, self.vitals.last_reinforced_at]
-            .into_iter()
-            .flatten()
-            .fold(self.vitals.created_at, Time::max)
+        self.vitals.last_accessed(&self.access)
     }
 
     /// How often it was used (MODEL-10).
     pub fn access_count(&self) -> u64 {
-        self.access.retrieval_count.max(self.access.included_count_total)
+        self.access.count()
+    }
+}
+
+impl Access {
+    /// How often the row was used (MODEL-10).
+    pub fn count(&self) -> u64 {
+        self.retrieval_count.max(self.included_count_total)
     }
 }

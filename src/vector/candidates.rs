@@ -53,6 +53,8 @@ pub struct Candidates<'q> {
     query: &'q QueryCode,
     /// The k highest lower bounds so far. An upper bound below all of them is out.
     lowers: TopK<()>,
+    /// An upper bound below this is out as well.
+    least: f32,
     kept: Vec<Candidate>,
     /// Length of `kept` at which those that have fallen behind are dropped.
     prune_len: usize,
@@ -65,7 +67,16 @@ impl<'q> Candidates<'q> {
     ///
     /// When `k` is not in 1 to [`K_MAX`](crate::limits::K_MAX): the bound is the caller's to check.
     pub fn new(query: &'q QueryCode, k: usize) -> Self {
-        Candidates { query, lowers: TopK::new(k), kept: Vec::new(), prune_len: PRUNE_LEN_MIN }
+        Candidates::at_least(query, k, f32::NEG_INFINITY)
+    }
+
+    /// A collector of the slots among them that may score `least` or more.
+    ///
+    /// # Panics
+    ///
+    /// As [`Candidates::new`].
+    pub fn at_least(query: &'q QueryCode, k: usize, least: f32) -> Self {
+        Candidates { query, lowers: TopK::new(k), least, kept: Vec::new(), prune_len: PRUNE_LEN_MIN }
     }
 
     /// Looks at a chunk whose first slot is `first_slot`. Only those of its slots are kept whose bit in `visible` is
@@ -93,9 +104,9 @@ impl<'q> Candidates<'q> {
         }
     }
 
-    /// The k-th highest lower bound so far.
+    /// The k-th highest lower bound so far, and no less than the least score.
     fn floor(&self) -> f32 {
-        self.lowers.threshold().unwrap_or(f32::NEG_INFINITY)
+        self.lowers.threshold().map_or(self.least, |lower| lower.max(self.least))
     }
 
     fn prune(&mut self) {

@@ -1,0 +1,97 @@
+//! What finding duplicates costs: each figure a ratio to a floor that is measured in the same run.
+//!
+//! `cargo bench --bench dedup` takes all of them; names as arguments take some: `vector`.
+
+#![allow(
+    missing_docs,
+    dead_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a bench prints and may panic; the sample is shared"
+)]
+
+#[path = "../figures/sample.rs"]
+mod sample;
+
+use std::time::{Duration, Instant};
+
+use oubliette::policy::{Policy, Syntax};
+use oubliette::{Database, Draft, Durability, Effort, Namespace, Query, WriteOptions};
+use sample::{Rng, Sample};
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with("--")).collect();
+    // `cargo test --benches` only wants to see that it starts.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    println!("| figure | ours | floor | ratio | bound |\n|---|---|---|---|---|");
+    let all: [(&str, fn()); 1] = [("vector", vector)];
+    for (name, take) in all {
+        if wanted.is_empty() || wanted.iter().any(|want| want == name) {
+            take();
+        }
+    }
+}
+
+fn row(figure: &str, ours: String, floor: String, ratio: f64, bound: &str) {
+    println!("| {figure} | {ours} | {floor} | {ratio:.2} | {bound} |");
+}
+
+fn p50(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn time<R>(run: impl FnOnce() -> R) -> (R, Duration) {
+    let start = Instant::now();
+    let value = run();
+    (value, start.elapsed())
+}
+
+/// A store of the first 10,000 rows of a sample without a graph, whose vector step is as named.
+fn store(folder: &tempfile::TempDir, drafts: &[Draft], vector_match: &str) -> Database {
+    let off = "index.exact_max = 1000000000\nwrite.vector_match = ";
+    let policy = Policy::parse(&format!("{off}'{vector_match}'"), Syntax::Toml).unwrap();
+    let path = folder.path().join(vector_match);
+    let db = Database::builder().durability(Durability::Batch).policy(policy).open(path).unwrap();
+    drafts.chunks(1_000).for_each(|part| drop(add(&db, part)));
+    db
+}
+
+fn add(db: &Database, drafts: &[Draft]) -> Duration {
+    time(|| db.add_all(&Namespace::default(), drafts.to_vec(), &WriteOptions::default()).unwrap()).1
+}
+
+/// The vector step of a batch, as what the same batches take longer with it than without, against as many exact searches.
+fn vector() {
+    const BATCH: usize = 1_000;
+    let sample = Sample::new(10_000 + 5 * BATCH, 12);
+    let drafts = sample.drafts();
+    let (stored, new) = drafts.split_at(10_000);
+    let folder = tempfile::tempdir().unwrap();
+    let (with, without) = (store(&folder, stored, "hint"), store(&folder, stored, "off"));
+    let ns = Namespace::default();
+    let mut rng = Rng(13);
+    let (mut steps, mut searches) = (Vec::new(), Vec::new());
+    for batch in new.chunks(BATCH) {
+        for at in 0..200 {
+            let query = sample::near(&sample.vectors[at * 37], 0.05, &mut rng);
+            let asked = Query::vector(query).effort(Effort::Exact);
+            searches.push(time(|| std::hint::black_box(with.search(&ns, &asked).unwrap())).1);
+        }
+        let (with, without) = (add(&with, batch), add(&without, batch));
+        steps.push(with.saturating_sub(without));
+    }
+    let (step, search) = (p50(steps), p50(searches));
+    let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    let floor = search * BATCH as u32;
+    row(
+        "vector step of a batch of 1,000 into 10,000 × 384 against as many exact searches (median of 5)",
+        ms(step),
+        ms(floor),
+        step.as_secs_f64() / floor.as_secs_f64(),
+        "≤ 0.5",
+    );
+}

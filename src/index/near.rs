@@ -1,0 +1,82 @@
+//! The neighbours of many vectors at once: what a batch of writes and the pass over duplicates ask for.
+//!
+//! A chunk of codes is read from memory once and compared with every vector of a block while it lies in the cache nearest to
+//! the processor; only what can score `least` is ranked on its f32 values. Where there is a graph it is walked for each
+//! vector, and the tail is scanned for all of them together.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::hnsw::Verdict;
+use crate::index::published::Published;
+use crate::index::search::{Ask, Search, Source, Target, check_dim};
+use crate::index::view::Window;
+use crate::model::{Effort, Hit, Time};
+use crate::store::{IndexId, Rows};
+use crate::vector::{Candidates, UnitVector};
+
+/// Vectors whose candidates are collected together: their codes stay in the second cache.
+const QUERIES_PER_BLOCK: usize = 1_024;
+
+/// Slots from which on an index gets a view: below that its blocks are read about as fast.
+const VIEW_SLOTS_MIN: u32 = 128;
+
+/// For each of `queries` the `most` memories of an index that are nearest to it among those that score at least `least`,
+/// best first, equal ones by id. Only rows that are current at `now`: seen by a live read, or not valid yet.
+///
+/// No row of an index without a graph is missed; one with a graph is walked as any search of it.
+///
+/// # Errors
+/// `Invalid` for a query of another dimension than the space has; `Corrupted`.
+pub(crate) fn near_many(
+    published: &Published,
+    index: IndexId,
+    queries: &[&UnitVector],
+    least: f32,
+    most: usize,
+    now: Time,
+) -> Result<Vec<Vec<Hit>>> {
+    let mut found = Vec::with_capacity(queries.len());
+    let Some(first) = queries.first() else { return Ok(found) };
+    let dim = check_dim(published, Target::Index(index), first)?;
+    let source = source(published, index, dim)?;
+    if source.used == 0 {
+        found.resize_with(queries.len(), Vec::new);
+        return Ok(found);
+    }
+    let sources: Arc<[Source]> = [source].into();
+    for block in queries.chunks(QUERIES_PER_BLOCK) {
+        let mut searches = Vec::with_capacity(block.len());
+        for query in block {
+            check_dim(published, Target::Index(index), query)?;
+            let ask = Ask { query, k: most, now, effort: Effort::default() };
+            searches.push(Search::over(published, Arc::clone(&sources), ask, Window::current(now)));
+        }
+        let mut candidates: Vec<_> =
+            searches.iter().map(|search| Candidates::at_least(&search.code, most, least)).collect();
+        let Some(scan) = searches.first() else { continue };
+        let scanned = scan.scan(None, &mut |first, codes, visible| {
+            candidates.iter_mut().for_each(|of_one| of_one.push_chunk(first, codes, visible));
+        })?;
+        let candidates: Vec<_> = candidates.into_iter().map(Candidates::finish).collect();
+        for (search, candidates) in searches.iter().zip(candidates) {
+            let walked = search.walk_all(&mut |_, _| Ok(Verdict::Take))?;
+            let mut hits = search.rank(candidates, scanned, walked, least)?.hits;
+            hits.retain(|hit| hit.score >= least);
+            found.push(hits);
+        }
+    }
+    Ok(found)
+}
+
+/// An index as searches take it.
+fn source(published: &Published, index: IndexId, dim: usize) -> Result<Source> {
+    let head = published.snapshot().slot_head(index)?;
+    let view = match published.loaded(index) {
+        None if head.used >= VIEW_SLOTS_MIN && published.has_room_for(&head, dim) => {
+            Some(published.view(index)?)
+        }
+        loaded => loaded,
+    };
+    Ok(Source { base: 0, index, used: head.used, len: head.len, view })
+}

@@ -1,0 +1,83 @@
+//! The vectors that a transaction has written so far: what the published state can't know yet.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::model::MemoryId;
+use crate::store::IndexId;
+use crate::vector::{Candidates, Codes, QueryCode, UnitVector, encode};
+
+/// Codes of the vectors that a transaction has written, by index. A row that is current no more, or has another vector
+/// since, is never found.
+#[derive(Debug, Default)]
+pub(crate) struct Staged {
+    indexes: BTreeMap<IndexId, Side>,
+    /// Index and position of each memory.
+    places: HashMap<(IndexId, MemoryId), usize>,
+}
+
+/// The codes of one index side by side.
+#[derive(Debug, Default)]
+struct Side {
+    ids: Vec<MemoryId>,
+    codes: Vec<i8>,
+    scales: Vec<f32>,
+    residuals: Vec<f32>,
+    /// A bit for each that can be found.
+    visible: Vec<u64>,
+}
+
+impl Staged {
+    /// A memory has this vector from now on.
+    pub(crate) fn push(&mut self, index: IndexId, id: MemoryId, vector: &UnitVector) {
+        self.end(index, id);
+        let side = self.indexes.entry(index).or_default();
+        let (at, start) = (side.ids.len(), side.codes.len());
+        side.codes.resize(start + vector.dim(), 0);
+        let (_, code) = side.codes.split_at_mut(start);
+        let params = encode(vector, code);
+        side.ids.push(id);
+        side.scales.push(params.scale);
+        side.residuals.push(params.residual);
+        if at.is_multiple_of(64) {
+            side.visible.push(0);
+        }
+        if let Some(word) = side.visible.last_mut() {
+            *word |= 1 << (at % 64);
+        }
+        self.places.insert((index, id), at);
+    }
+
+    /// A memory is current no more.
+    pub(crate) fn end(&mut self, index: IndexId, id: MemoryId) {
+        let Some(at) = self.places.remove(&(index, id)) else { return };
+        let side = self.indexes.get_mut(&index);
+        if let Some(word) = side.and_then(|side| side.visible.get_mut(at / 64)) {
+            *word &= !(1 << (at % 64));
+        }
+    }
+
+    /// Whether a vector of the memory was written.
+    pub(crate) fn has(&self, index: IndexId, id: MemoryId) -> bool {
+        self.places.contains_key(&(index, id))
+    }
+
+    /// The memories that may be among the `most` nearest to `query` and score at least `least`, each with a bound that its
+    /// score does not pass; the most promising first.
+    pub(crate) fn near(
+        &self,
+        index: IndexId,
+        query: &UnitVector,
+        least: f32,
+        most: usize,
+    ) -> Vec<(MemoryId, f32)> {
+        let Some(side) = self.indexes.get(&index) else { return Vec::new() };
+        let code = QueryCode::new(query);
+        let mut candidates = Candidates::at_least(&code, most, least);
+        let codes = Codes::new(query.dim(), &side.codes, &side.scales, &side.residuals);
+        candidates.push_chunk(0, codes, Some(&side.visible));
+        let mut candidates = candidates.finish();
+        candidates.sort_unstable();
+        let id = |slot: u32| side.ids.get(slot as usize).copied();
+        candidates.iter().filter_map(|near| Some((id(near.slot)?, near.upper))).collect()
+    }
+}

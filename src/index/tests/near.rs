@@ -1,0 +1,140 @@
+//! Neighbours of many vectors at once are those of a full scan, one by one.
+
+use super::*;
+
+impl World {
+    /// The definition of the neighbours of one.
+    fn current_scan(&self, at: IndexId, query: &UnitVector, least: f32, most: usize, now: i64) -> Vec<Hit> {
+        let now = Time::from_millis(now);
+        let mut top = TopK::new(most);
+        for ((index, _), (id, vector, times)) in &self.rows {
+            let score = dot_f32(query.as_slice(), vector.as_slice());
+            if *index == at && times.is_current(now) && times.from() < times.until() && score >= least {
+                top.push(score, *id);
+            }
+        }
+        top.into_sorted().into_iter().map(|best| Hit { id: best.id, score: best.score }).collect()
+    }
+
+    fn queries(&mut self, center: &UnitVector, count: usize) -> Vec<UnitVector> {
+        (0..count).map(|at| self.vector((at % 2 == 0).then_some(center))).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_neighbours_of_many_are_those_of_a_full_scan_each(
+        seed in any::<u64>(),
+        dim in prop::sample::select(vec![2_usize, 64, 384]),
+        budget in prop::sample::select(vec![1_usize, usize::MAX]),
+        least in prop::sample::select(vec![-1.0_f32, 0.0, 0.5, 0.999]),
+        most in prop::sample::select(vec![1_usize, 5, 400]),
+    ) {
+        let mut world = World::new(dim, seed);
+        let center = world.vector(None);
+        for round in 0..3 {
+            let mut rows = Vec::new();
+            for at in 0..20 + world.pick(160) {
+                let vector = match world.pick(3) {
+                    0 => center.clone(),
+                    1 => world.vector(Some(&center)),
+                    _ => world.vector(None),
+                };
+                let from = Some(world.pick(100) as i64).filter(|from| from % 4 == 0);
+                let until = Some(world.pick(100) as i64).filter(|until| until % 3 == 0);
+                rows.push((index(world.pick(2) as u32), id(round * 1_000 + at as u32), vector, times(from, until)));
+            }
+            world.add(rows);
+            let gone: Vec<_> = world.rows.keys().copied().step_by(7).collect();
+            world.release(&gone);
+        }
+        let published = world.first(budget);
+        let queries = world.queries(&center, 9);
+        let asked: Vec<_> = queries.iter().collect();
+        for now in [-5, 0, 30, 99, 1_000] {
+            for part in 0..3 {
+                let at = Time::from_millis(now);
+                let found = near_many(&published, index(part), &asked, least, most, at).unwrap();
+                prop_assert_eq!(found.len(), queries.len());
+                for (query, hits) in queries.iter().zip(found) {
+                    prop_assert_eq!(hits, world.current_scan(index(part), query, least, most, now), "at {}", now);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbours_in_a_graph_are_walked_to_and_its_tail_is_scanned() {
+    let mut world = World::new(64, 11);
+    let center = world.vector(None);
+    let fill = |world: &mut World, from: u32, to: u32| {
+        let rows: Vec<_> =
+            (from..to).map(|at| (index(0), id(at), world.vector(None), times(None, None))).collect();
+        world.add(rows);
+    };
+    fill(&mut world, 0, 2_000);
+    let mut published = world.first(usize::MAX);
+    link_all(&mut world, &mut published, index(0), 500);
+    fill(&mut world, 2_000, 2_100);
+    let tail: Vec<_> =
+        (3_000..3_004).map(|at| (index(0), id(at), world.vector(Some(&center)), times(None, None))).collect();
+    world.add(tail);
+    published = world.next(&published);
+    assert!(published.view(index(0)).unwrap().linked().is_some());
+    let queries = world.queries(&center, 100);
+    let asked: Vec<_> = queries.iter().collect();
+    let found = near_many(&published, index(0), &asked, 0.3, 5, Time::from_millis(9)).unwrap();
+    let mut right = 0;
+    let mut all = 0;
+    for (query, hits) in queries.iter().zip(found) {
+        let expected = world.current_scan(index(0), query, 0.3, 5, 9);
+        right += expected.iter().filter(|hit| hits.contains(hit)).count();
+        all += expected.len();
+        assert!(hits.iter().all(|hit| hit.score >= 0.3));
+    }
+    assert!(all > 250 && right as f64 >= 0.97 * all as f64, "{right} of {all}");
+}
+
+#[test]
+fn neighbours_of_a_vector_of_another_dimension_are_refused() {
+    let mut world = World::new(64, 5);
+    let vector = world.vector(None);
+    world.add(vec![(index(0), id(1), vector.clone(), times(None, None))]);
+    let published = world.first(usize::MAX);
+    let other = UnitVector::new("vector", &[1.0; 3]).unwrap();
+    let refused = near_many(&published, index(0), &[&vector, &other], 0.5, 5, Time::from_millis(9));
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+    assert!(near_many(&published, index(0), &[], 0.5, 5, Time::from_millis(9)).unwrap().is_empty());
+}
+
+#[test]
+fn staged_vectors_are_found_until_they_end() {
+    let mut world = World::new(384, 21);
+    let center = world.vector(None);
+    let mut staged = Staged::default();
+    let mut kept = Vec::new();
+    for number in 0..200 {
+        let vector = world.vector(Some(&center));
+        staged.push(index(0), id(number), &world.vector(None));
+        staged.push(index(0), id(number), &vector);
+        staged.push(index(1), id(number), &vector);
+        if number % 3 == 0 {
+            staged.end(index(0), id(number));
+        } else {
+            kept.push(id(number));
+        }
+    }
+    let ids = |least, most| {
+        let near = staged.near(index(0), &center, least, most);
+        assert!(near.is_sorted_by(|a, b| a.1 >= b.1), "the most promising first");
+        near.into_iter().map(|(id, _)| id).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(ids(0.9, 1_000), kept.iter().copied().collect());
+    assert!(ids(0.9, 3).len() >= 3);
+    assert_eq!(ids(1.5, 3), BTreeSet::new());
+    assert!(staged.near(index(2), &center, -1.0, 10).is_empty());
+    assert!(staged.has(index(0), id(1)) && !staged.has(index(0), id(3)) && staged.has(index(1), id(3)));
+}

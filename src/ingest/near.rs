@@ -1,0 +1,250 @@
+//! Step 6 of the ladder: is there a memory whose vector says the same (DEDUP-55)?
+//!
+//! Rows that stood before the transaction are looked for in the published state, for all drafts of a unit at once; what the
+//! transaction has written itself lies beside it ([`Staged`](crate::index::Staged)). What is found is then looked at
+//! again as the transaction sees it.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::index::{near_many, slots};
+use crate::ingest::add::{same_identity, same_kind_and_validity, skips_content};
+use crate::ingest::similarity::Threshold;
+use crate::ingest::{Desk, Prepared};
+use crate::ledger::Ledger;
+use crate::model::{Evidence, Hint, Hit, MemoryId, Outcome, Vitals};
+use crate::policy::VectorMatch;
+use crate::store::{IndexId, PartId, Rows, SpaceId, kind_of};
+use crate::text::{Guard, Guards};
+use crate::vector::{TopK, UnitVector, dot_f32};
+
+/// Hints by vector that a write gets at most.
+const HINTS_MAX: usize = 5;
+/// Neighbours that are looked at where `dedup.neighbours` is 0 (DEDUP-42).
+const NEIGHBOURS_DEFAULT: usize = 20;
+
+/// What was near to a draft in one partition before its transaction began.
+#[derive(Clone, Debug)]
+pub(crate) struct Near {
+    part: PartId,
+    hits: Vec<Hit>,
+}
+
+/// How far to look, and for how many.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    least: f32,
+    most: usize,
+}
+
+impl Reach {
+    /// The nearest of all, however far, and the next.
+    const NEAREST: Reach = Reach { least: -1.0, most: 2 };
+}
+
+impl Desk<'_, '_, '_> {
+    /// What is near to each of these drafts before the transaction, where step 6 is likely to ask: one scan serves all.
+    pub(crate) fn neighbours(&self, all: &[Prepared]) -> Result<Vec<Option<Near>>> {
+        let mut near: Vec<Option<Near>> = all.iter().map(|_| None).collect();
+        if all.len() < 2 {
+            return Ok(near);
+        }
+        let mut by_part: BTreeMap<PartId, Vec<(usize, &UnitVector)>> = BTreeMap::new();
+        for (at, prepared) in all.iter().enumerate() {
+            let Some(vector) = self.sought(prepared)? else { continue };
+            let part = match prepared.checked.partition().agent_name() {
+                None => Some(PartId(0)),
+                Some(agent) => self.known_part(agent)?,
+            };
+            if let Some(part) = part
+                && !self.is_known(prepared, part)?
+            {
+                by_part.entry(part).or_default().push((at, vector));
+            }
+        }
+        for (part, asked) in by_part {
+            let vectors: Vec<&UnitVector> = asked.iter().map(|(_, vector)| *vector).collect();
+            let found = self.published_near(part, &vectors, self.reach()?)?;
+            for ((at, _), hits) in asked.iter().zip(found) {
+                near.get_mut(*at)
+                    .into_iter()
+                    .for_each(|place| *place = Some(Near { part, hits: hits.clone() }));
+            }
+        }
+        Ok(near)
+    }
+
+    /// As [`Desk::add`], with what [`Desk::neighbours`] has found for the draft.
+    pub(crate) fn add_beside(&mut self, prepared: &Prepared, near: Option<Near>) -> Result<Outcome> {
+        self.near = near;
+        self.add(prepared)
+    }
+
+    /// The vector of a draft that step 6 looks for; none where the step has nothing to do.
+    fn sought<'p>(&self, prepared: &'p Prepared) -> Result<Option<&'p UnitVector>> {
+        let off = self.policy.write.vector_match == VectorMatch::Off;
+        if off || self.no_dedup || skips_content(prepared.checked.draft()) {
+            return Ok(None);
+        }
+        let Some(space) = self.ledger.tx.space(SpaceId(self.ledger.clock.space))? else { return Ok(None) };
+        Ok(prepared.vector.as_ref().filter(|vector| vector.dim() == space.dim as usize))
+    }
+
+    /// Whether an earlier step is likely to decide: its key is held, or its fingerprint is there.
+    fn is_known(&self, prepared: &Prepared, part: PartId) -> Result<bool> {
+        if let Some(key) = prepared.checked.key()
+            && self.current_holder(key)?.is_some()
+        {
+            return Ok(true);
+        }
+        let Some(fingerprint) = prepared.normal.prefix() else { return Ok(false) };
+        let tier = prepared.checked.draft().fields.tier.unwrap_or_default();
+        Ok(!self.ledger.tx.by_fingerprint(self.ns(), part, tier, &fingerprint, 1)?.is_empty())
+    }
+
+    fn threshold(&self) -> Result<Option<Threshold>> {
+        Threshold::new(self.policy.dedup.metric, self.policy.dedup.similarity)
+    }
+
+    fn reach(&self) -> Result<Reach> {
+        let hint = self.policy.write.hint_cosine as f32;
+        let least = self.threshold()?.map_or(hint, |threshold| hint.min(threshold.least_cosine()));
+        let absorbs = self.policy.write.vector_match == VectorMatch::Reinforce;
+        let most = match self.policy.dedup.neighbours as usize {
+            _ if !absorbs => HINTS_MAX,
+            0 => NEIGHBOURS_DEFAULT,
+            neighbours => neighbours.max(HINTS_MAX),
+        };
+        Ok(Reach { least, most })
+    }
+
+    fn index(&self, part: PartId) -> IndexId {
+        IndexId { ns: self.ns(), part, space: SpaceId(self.ledger.clock.space) }
+    }
+
+    /// What is near in the state before the transaction.
+    fn published_near(&self, part: PartId, vectors: &[&UnitVector], reach: Reach) -> Result<Vec<Vec<Hit>>> {
+        let index = self.index(part);
+        if self.published.snapshot().space(index.space)?.is_none() {
+            return Ok(vectors.iter().map(|_| Vec::new()).collect());
+        }
+        near_many(self.published, index, vectors, reach.least, reach.most, self.now())
+    }
+
+    /// The current rows that are nearest to a draft, best first, equal ones by id: as the transaction sees them.
+    fn near(&self, vector: &UnitVector, part: PartId, reach: Reach) -> Result<Vec<Hit>> {
+        let ahead = self.near.as_ref().filter(|near| near.part == part && reach.most > Reach::NEAREST.most);
+        let before = match ahead {
+            Some(near) => near.hits.clone(),
+            None => self.published_near(part, &[vector], reach)?.pop().unwrap_or_default(),
+        };
+        let index = self.index(part);
+        let mut top = TopK::new(reach.most);
+        for hit in before {
+            if !self.ledger.staged.has(index, hit.id) && self.current(hit.id, part)?.is_some() {
+                top.push(hit.score, hit.id);
+            }
+        }
+        for (id, upper) in self.ledger.staged.near(index, vector, reach.least, reach.most) {
+            if top.threshold().is_some_and(|worst| upper < worst) {
+                break;
+            }
+            if let Some(score) = self.staged_score(id, part, vector)?.filter(|score| *score >= reach.least) {
+                top.push(score, id);
+            }
+        }
+        let best = top.into_sorted().into_iter();
+        Ok(best.map(|scored| Hit { id: scored.id, score: scored.score }).collect())
+    }
+
+    /// The vitals of a row of a partition that is current in the transaction.
+    fn current(&self, id: MemoryId, part: PartId) -> Result<Option<Vitals>> {
+        let found = self.ledger.tx.vitals(self.ns(), id)?;
+        Ok(found.filter(|row| row.times.is_current(self.now()) && row.place.partition == part.0))
+    }
+
+    /// The score of a row that the transaction has written.
+    fn staged_score(&self, id: MemoryId, part: PartId, vector: &UnitVector) -> Result<Option<f32>> {
+        let Some(vitals) = self.current(id, part)? else { return Ok(None) };
+        let Some(slot) = vitals.place.slot else { return Ok(None) };
+        let index = Ledger::index_of(self.ns(), &vitals);
+        let stored = slots::vector_at(self.ledger.tx, index, vector.dim(), slot)?;
+        Ok(stored.map(|stored| dot_f32(vector.as_slice(), stored.as_slice())))
+    }
+
+    /// The highest cosine of a draft to a current row of a partition, `except` left out; none without a vector on either
+    /// side.
+    pub(super) fn nearest_cosine(
+        &self,
+        prepared: &Prepared,
+        part: PartId,
+        except: Option<MemoryId>,
+    ) -> Result<Option<f32>> {
+        let Some(vector) = &prepared.vector else { return Ok(None) };
+        let best = |hits: Vec<Hit>| hits.into_iter().find(|hit| Some(hit.id) != except).map(|hit| hit.score);
+        // What was looked for ahead holds the nearest, if it holds any.
+        let ahead = self.near.as_ref().is_some_and(|near| near.part == part);
+        let known = if ahead { best(self.near(vector, part, self.reach()?)?) } else { None };
+        match known {
+            Some(score) => Ok(Some(score)),
+            None => Ok(best(self.near(vector, part, Reach::NEAREST)?)),
+        }
+    }
+
+    /// Step 6: the row that absorbs a draft by its vector, with the evidence; what is near and does not decide becomes a
+    /// hint.
+    pub(super) fn vector_step(
+        &self,
+        prepared: &Prepared,
+        part: PartId,
+        hints: &mut Vec<Hint>,
+    ) -> Result<Option<(MemoryId, Evidence)>> {
+        let Some(vector) = self.sought(prepared)? else { return Ok(None) };
+        let (threshold, reach) = (self.threshold()?, self.reach()?);
+        let hint_cosine = self.policy.write.hint_cosine as f32;
+        let mut absorbing = None;
+        let mut by_vector = 0;
+        for Hit { id, score } in self.near(vector, part, reach)? {
+            let reached = threshold.and_then(|threshold| threshold.reached_by(score));
+            let (alike, guard) = match reached {
+                Some(_) => self.compare_near(prepared, id)?,
+                None => (false, None),
+            };
+            // Equal bytes that step 2 has left apart stay apart.
+            let known = hints.iter_mut().find(|hint| hint.id == id);
+            if let Some(score) = reached.filter(|_| alike && known.is_none() && absorbing.is_none()) {
+                let signature = Some("vector".to_owned());
+                absorbing = Some((id, Evidence { score: Some(score), signature, ..Evidence::default() }));
+                continue;
+            }
+            if reached.is_none() && score < hint_cosine {
+                continue;
+            }
+            match known {
+                Some(hint) => (hint.score, hint.guard) = (Some(score), guard),
+                None if by_vector < HINTS_MAX => {
+                    by_vector += 1;
+                    hints.push(Hint { id, why: "near vector", score: Some(score), guard });
+                }
+                None => {}
+            }
+        }
+        Ok(absorbing)
+    }
+
+    /// Whether a row at the threshold may absorb a draft, and the guard that keeps the two apart.
+    fn compare_near(&self, prepared: &Prepared, id: MemoryId) -> Result<(bool, Option<&'static str>)> {
+        let draft = prepared.checked.draft();
+        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let guards = self.guards.get_or_init(|| Guards::new(&self.policy.guards, &self.policy.collapse));
+        let guard = guards.first_failing(&draft.text, &content.text).map(Guard::as_str);
+        let kind = kind_of(&vitals, &content).to_string();
+        let exempt = self.policy.dedup.exempt_kinds.iter().any(|exempt| *exempt == kind);
+        let alike = guard.is_none()
+            && self.policy.write.vector_match == VectorMatch::Reinforce
+            && !exempt
+            && same_kind_and_validity(draft, &vitals, &content)
+            && same_identity(draft, &content);
+        Ok((alike, guard))
+    }
+}
