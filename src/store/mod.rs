@@ -23,7 +23,7 @@ mod write;
 pub(crate) use compact::CompactReport;
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
 pub(crate) use open::{Options, Store, Written};
-pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, kind_of};
+pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, bad_key, kind_of};
 pub(crate) use tables::Table;
 pub(crate) use tx::{Read, Snapshot, Walk, WriteTx};
 

@@ -164,7 +164,7 @@ impl Guards {
 
     /// How many words deny. Here a word may have inner apostrophes; one that does not deny as a whole
     /// (`nobody's`) counts by its parts.
-    fn negations(&self, text: &str) -> usize {
+    pub fn negations(&self, text: &str) -> usize {
         let text = lowered(text);
         let chunks = text.split(|c| !is_word(c) && !APOSTROPHES.contains(&c));
         chunks.map(|chunk| self.negations_of_chunk(chunk.trim_matches(APOSTROPHES))).sum()
