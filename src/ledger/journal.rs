@@ -32,6 +32,10 @@ pub(crate) enum Op {
     DropNamespace,
     /// The graph of an index changed: derived rows alone.
     Derive,
+    /// A message came.
+    Event,
+    /// Messages of an import were taken back.
+    Withdraw,
 }
 
 impl Op {
@@ -49,6 +53,8 @@ impl Op {
             Op::Recreate => "recreate",
             Op::DropNamespace => "drop_namespace",
             Op::Derive => "derive",
+            Op::Event => "event",
+            Op::Withdraw => "withdraw",
         }
     }
 }

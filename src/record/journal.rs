@@ -11,7 +11,7 @@ use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
 
 /// Every operation of the journal (MODEL-32); the position is its code on disk, so the list only grows.
-pub(crate) const OPS: [&str; 14] = [
+pub(crate) const OPS: [&str; 16] = [
     "insert",
     "hold",
     "revise",
@@ -26,6 +26,8 @@ pub(crate) const OPS: [&str; 14] = [
     "recreate",
     "drop_namespace",
     "derive",
+    "event",
+    "withdraw",
 ];
 
 /// Writes `row` into `out`, replacing what is there.

@@ -167,11 +167,15 @@ pub(crate) enum CounterSort {
     Pending = 13,
     /// Current rows beyond the first with an equal fingerprint, by partition and tier.
     Duplicates = 14,
+    /// Messages as they came.
+    Events = 15,
+    /// Families of repeated messages.
+    Aggregates = 16,
 }
 
 impl CounterSort {
     /// Every sort.
-    pub(crate) const ALL: [CounterSort; 14] = [
+    pub(crate) const ALL: [CounterSort; 16] = [
         CounterSort::Live,
         CounterSort::Kind,
         CounterSort::Tier,
@@ -186,6 +190,8 @@ impl CounterSort {
         CounterSort::Vectors,
         CounterSort::Pending,
         CounterSort::Duplicates,
+        CounterSort::Events,
+        CounterSort::Aggregates,
     ];
 
     /// The sort with a code from disk.

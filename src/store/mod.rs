@@ -12,6 +12,7 @@ mod compact;
 pub(crate) mod control;
 pub(crate) mod disk;
 pub(crate) mod keys;
+mod messages;
 mod open;
 mod rows;
 mod tables;
@@ -22,6 +23,7 @@ mod write;
 
 pub(crate) use compact::CompactReport;
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
+pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
 pub(crate) use open::{Options, Store, Written};
 pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, kind_of};
 pub(crate) use tables::Table;
