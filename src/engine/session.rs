@@ -20,6 +20,8 @@ const SETTLE_PER_UNIT: usize = 64;
 #[derive(Debug)]
 pub(super) struct InForce {
     pub(super) policy: Policy,
+    /// How it reads messages: its patterns, compiled.
+    pub(super) messages: Messages,
     pub(super) number: u64,
     pub(super) hash: [u8; 8],
 }
@@ -65,6 +67,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             context,
             namespace,
             policy: &self.in_force.policy,
+            messages: &self.in_force.messages,
             ids: self.ids,
             no_dedup,
         })
@@ -89,6 +92,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             run,
             policy_number: self.in_force.number,
             policy_hash: self.in_force.hash,
+            keeps_limbo: self.in_force.policy.undo.horizon.as_ms() > 0,
         }
     }
 }

@@ -186,7 +186,11 @@ impl<'s> Check<'s> {
                 self.index_row(table, key, value)
             }
             Table::Counter => self.counter(key, value),
-            Table::Limbo | Table::LimboTime | Table::Series | Table::JournalRun | Table::Pass => Ok(()),
+            Table::Limbo => self.limbo(key, value),
+            Table::LimboTime => self.limbo_time(key, value),
+            Table::JournalRun => self.journal_run(key, value),
+            Table::Pass => self.pass(key, value),
+            Table::Series => Ok(()),
             Table::Event
             | Table::EventTime
             | Table::EventOf

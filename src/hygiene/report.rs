@@ -194,6 +194,10 @@ codes! {
     JournalSeq = "journal_seq";
     /// A journal row and the list of its subject disagree.
     JournalSubject = "journal_subject";
+    /// The list of what a run can take back names another journal row.
+    JournalRun = "journal_run";
+    /// A row in limbo without its tombstone, its vitals or its place in time, or the other way round.
+    Limbo = "limbo";
     /// The journal tells a value of an erased memory.
     JournalPlain = "journal_plain";
     /// A counter that is not what the rows count up to.

@@ -32,7 +32,8 @@ impl Answering {
     /// The higher rank answers.
     fn rank(&self, now: Time) -> (bool, Time, Time, MemoryId) {
         let times = &self.vitals.times;
-        let last = times.superseded.map_or(times.recorded_at, |superseded| superseded.at);
+        let ended = times.removed_at.max(times.superseded.map(|superseded| superseded.at));
+        let last = ended.unwrap_or(times.recorded_at);
         (times.is_current(now), last, times.recorded_at, self.id)
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::ingest::fields::{RowParts, given, latest, tier_ttl};
+use crate::ingest::message::{Message, Met};
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise};
 use crate::model::order::{Rank, canonical};
@@ -38,10 +39,14 @@ impl Desk<'_, '_, '_> {
         let part = self.open_partition(prepared.checked.partition())?;
         self.check_links(prepared.checked.draft())?;
         self.check_dim(prepared)?;
+        let message = self.message_of(prepared.checked.draft());
         let mut outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
-            None => self.content_step(prepared, part)?,
+            None => self.keyless_steps(prepared, part, message.as_ref())?,
         };
+        if let Some(message) = &message {
+            self.note_message(prepared, part, message, &mut outcome)?;
+        }
         outcome.key = prepared.checked.key().map(str::to_owned);
         self.supersede_named(prepared.checked.draft(), outcome.id)?;
         Ok(outcome)
@@ -69,6 +74,23 @@ impl Desk<'_, '_, '_> {
             return Err(Error::KeyInOtherPartition { key: key.to_owned(), partition });
         }
         self.write_through_key(prepared, id, number).map(Some)
+    }
+
+    /// Step 5 for the messages of authors, which skip the others; steps 2 and 7.
+    fn keyless_steps(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        message: Option<&Message>,
+    ) -> Result<Outcome> {
+        let hints = match message.map(|message| self.family_step(prepared, part, message)).transpose()? {
+            Some(Met::Joined(outcome)) => return Ok(*outcome),
+            Some(Met::Apart(hints)) => hints,
+            None => Vec::new(),
+        };
+        let mut outcome = self.content_step(prepared, part)?;
+        outcome.hints.extend(hints);
+        Ok(outcome)
     }
 
     /// Steps 2 and 7: absorbed by byte-equal content, or stored.

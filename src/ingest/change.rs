@@ -119,7 +119,7 @@ impl Desk<'_, '_, '_> {
     }
 
     /// The unit vector of a row.
-    fn vector_of(&self, id: MemoryId, vitals: &Vitals) -> Result<Option<UnitVector>> {
+    pub(super) fn vector_of(&self, id: MemoryId, vitals: &Vitals) -> Result<Option<UnitVector>> {
         let Some(slot) = vitals.place.slot else { return Ok(None) };
         let index = crate::ledger::Ledger::index_of(self.ns(), vitals);
         let dim = self.ledger.dim_of(vitals)?;
@@ -145,6 +145,12 @@ impl Desk<'_, '_, '_> {
         self.check_link_targets(patch.links.as_deref().unwrap_or_default())?;
         let (id, number) = self.find(name)?;
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        if vitals.times.removed_at.is_some() {
+            return Err(Error::Conflict {
+                what: format!("update {name}"),
+                why: "maintenance removed it; `restore` or `undo` brings it back".to_owned(),
+            });
+        }
         if vitals.times.superseded.is_some() {
             return Err(Error::Conflict {
                 what: format!("update {name}"),

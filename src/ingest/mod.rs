@@ -14,6 +14,7 @@ mod add;
 mod change;
 mod fields;
 mod forget;
+mod message;
 mod names;
 mod recreate;
 mod undo;
@@ -25,7 +26,7 @@ use crate::ledger::{Applied, Change, Context, Entry, Ledger, Op, inverse};
 use crate::model::{CheckedDraft, Draft, IdSource, MemoryId, Namespace, RuleId, Time, TombstoneReason};
 use crate::policy::Policy;
 use crate::store::NsId;
-use crate::text::{NormalForm, normal_form};
+use crate::text::{Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
 pub(crate) use forget::ForgetNames;
@@ -63,6 +64,8 @@ pub(crate) struct Desk<'d, 'a, 't> {
     pub(crate) context: Context,
     pub(crate) namespace: &'d Namespace,
     pub(crate) policy: &'d Policy,
+    /// How the policy reads messages.
+    pub(crate) messages: &'d Messages,
     pub(crate) ids: &'d dyn IdSource,
     /// Store what is byte-equal to a stored row as a row of its own.
     pub(crate) no_dedup: bool,

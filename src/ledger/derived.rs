@@ -35,6 +35,11 @@ pub(crate) fn index_rows(vitals: &Vitals) -> BTreeSet<IndexRow> {
     if let Some(fingerprint) = vitals.place.fingerprint.filter(|_| absorbs(vitals)) {
         rows.insert(IndexRow::ByFingerprint(part, vitals.tier, fingerprint));
     }
+    if vitals.times.removed_at.is_some() {
+        // In limbo it is only found by name, in listings that ask for it, and by what stands in its place.
+        rows.extend(vitals.times.superseded_by().map(IndexRow::Superseded));
+        return rows;
+    }
     if let Some(at) = next_due(&vitals.times, vitals.place.counted) {
         rows.insert(IndexRow::Due(at));
     }
@@ -73,8 +78,10 @@ pub(crate) fn next_due(times: &Times, counted: Counted) -> Option<Time> {
 pub(crate) fn counted_in(vitals: &Vitals, content: &Content) -> Vec<(Sort, String, i64)> {
     let bytes = i64::from(vitals.content_bytes);
     let mut all = vec![(Sort::Holders, String::new(), 0)];
-    let has_vector = if vitals.place.slot.is_some() { Sort::Vectors } else { Sort::Pending };
-    all.push((has_vector, String::new(), 0));
+    if vitals.times.removed_at.is_none() {
+        let has_vector = if vitals.place.slot.is_some() { Sort::Vectors } else { Sort::Pending };
+        all.push((has_vector, String::new(), 0));
+    }
     match vitals.place.counted {
         Counted::Live => {
             let kind = crate::store::kind_of(vitals, content);
@@ -88,6 +95,7 @@ pub(crate) fn counted_in(vitals: &Vitals, content: &Content) -> Vec<(Sort, Strin
         Counted::Past => all.push((Sort::Past, String::new(), bytes)),
         Counted::Expired => all.push((Sort::Expired, String::new(), bytes)),
         Counted::Superseded => all.push((Sort::Superseded, String::new(), bytes)),
+        Counted::Limbo => all.push((Sort::Limbo, String::new(), bytes)),
     }
     all
 }

@@ -68,7 +68,10 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (vitals, content) = self.load(ns, id)?;
         let holders = self.tx.holders(ns, id)?;
-        let erased = self.kin(ns, id)?;
+        let mut erased = self.kin(ns, id)?;
+        if is_asked_for(reason) {
+            erased.derived.append(&mut self.erase_messages(context, id)?);
+        }
         if let Some(slot) = vitals.place.slot {
             let dim = self.dim_of(&vitals)?;
             slots::release(self.tx, Self::index_of(ns, &vitals), dim, self.clock.commit, slot)?;
@@ -82,16 +85,24 @@ impl Ledger<'_, '_> {
         self.unlink_all(ns, id)?;
         self.rederive(ns, id, Some((&vitals, &content)), None)?;
         self.tx.delete_memory(ns, id)?;
+        let mut deleted_at = context.now;
+        match vitals.times.removed_at {
+            // It has its tombstone already, which tells since when it is gone.
+            Some(removed_at) => {
+                self.tx.delete_limbo(ns, id, removed_at)?;
+                deleted_at = removed_at;
+            }
+            None => self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0),
+        }
         let tombstone = self.tombstone_of(context, &erased, &holders, &content.text, (reason, replaced_by));
-        self.tx.put_tombstone(ns, &tombstone)?;
-        self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
+        self.tx.put_tombstone(ns, &Tombstone { deleted_at, ..tombstone })?;
         self.redact(ns, id, None)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })
     }
 
     /// The memories that have to do with one that goes.
-    fn kin(&self, ns: NsId, id: MemoryId) -> Result<Erased> {
+    pub(super) fn kin(&self, ns: NsId, id: MemoryId) -> Result<Erased> {
         let mut predecessors = Vec::new();
         for old in self.tx.superseded_by(ns, id)? {
             if let Some(Supersession { mode, .. }) = self.tx.vitals(ns, old)?.and_then(|v| v.times.superseded)
@@ -103,7 +114,7 @@ impl Ledger<'_, '_> {
         Ok(Erased { id, predecessors, derived: made.into_iter().map(|(summary, _)| summary).collect() })
     }
 
-    fn tombstone_of(
+    pub(super) fn tombstone_of(
         &self,
         context: &Context,
         erased: &Erased,
@@ -174,4 +185,16 @@ impl Ledger<'_, '_> {
     pub(crate) fn hash_content(&self, text: &str) -> [u8; 32] {
         self.secret.of_content(text)
     }
+}
+
+/// Whether somebody asked for the removal: then what the messages behind the memory said goes as well (MODEL-30).
+/// What maintenance removes leaves them to their own retention (MODEL-26).
+const fn is_asked_for(reason: TombstoneReason) -> bool {
+    matches!(
+        reason,
+        TombstoneReason::Forget
+            | TombstoneReason::ForgetByTag
+            | TombstoneReason::Undone
+            | TombstoneReason::NamespaceDropped
+    )
 }

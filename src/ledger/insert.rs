@@ -5,6 +5,7 @@ use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why};
 use crate::model::{Content, Delta, Holder, Memory, MemoryId, Time, Vitals};
+use crate::store::control::LimboRow;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
 
@@ -63,17 +64,28 @@ impl Ledger<'_, '_> {
         }
         let Memory { mut vitals, content, access, holders, vector, sources, .. } = memory;
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
-        if let Some(vector) = &vector {
+        let removed_at = vitals.times.removed_at;
+        if let Some(vector) = vector.as_ref().filter(|_| removed_at.is_none()) {
             let index = Self::index_of(ns, &vitals);
             let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?;
             vitals.place.slot = Some(slot);
         }
         vitals.place.holders = u32::try_from(holders.len()).unwrap_or(u32::MAX);
         vitals.place.next_holder = holders.iter().map(|holder| holder.number + 1).max().unwrap_or(0);
-        for holder in &holders {
-            self.put_holder(ns, id, holder)?;
+        if let Some(at) = removed_at {
+            // What it goes back to when it returns; what had moved from it stays where it is.
+            let vector = vector.map(|vector| vector.as_slice().to_vec()).unwrap_or_default();
+            let sources = sources.iter().map(|source| *source.as_bytes()).collect();
+            self.tx.put_limbo(ns, id, at, &LimboRow { vector, sources, ..LimboRow::default() })?;
+            for holder in &holders {
+                self.tx.put_holder(ns, id, holder)?;
+            }
+        } else {
+            for holder in &holders {
+                self.put_holder(ns, id, holder)?;
+            }
+            self.join_sources(ns, id, &sources)?;
         }
-        self.join_sources(ns, id, &sources)?;
         self.store_row(context, id, None, vitals, &content)?;
         self.tx.put_access(ns, id, &access)?;
         self.journal(context, Op::Recreate, Some((id, None)), Vec::new(), why)?;

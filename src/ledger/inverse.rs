@@ -10,10 +10,12 @@ use crate::model::{MemoryId, TombstoneReason};
 /// | change | inverse |
 /// |---|---|
 /// | insert, hold, recreate | detach of the holder that came; the row goes with its last |
+/// | merge, retire | return of each row from limbo |
 /// | supersede | restore, with the exact earlier end of world time |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
-/// | restore, remove, detach, drop, derive | none |
+/// | return, restore, remove, detach, drop, derive | none |
+/// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(
     op: Op,
     subject: MemoryId,
@@ -25,12 +27,17 @@ pub(crate) fn inverse(
             Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason: Some(reason) })
         }
         Op::Supersede => Some(Change::Restore { id: subject }),
+        Op::Retire => Some(Change::Return { id: subject }),
         Op::Update
+        | Op::Merge
+        | Op::Return
         | Op::Restore
         | Op::Remove
         | Op::Detach
         | Op::Reinforce
         | Op::DropNamespace
-        | Op::Derive => None,
+        | Op::Derive
+        | Op::Event
+        | Op::Withdraw => None,
     }
 }

@@ -24,6 +24,12 @@ pub(crate) enum Op {
     Remove,
     /// A holder is gone, others remain.
     Detach,
+    /// Duplicates were merged into it.
+    Merge,
+    /// Maintenance removed it: it waits in limbo.
+    Retire,
+    /// It came back from limbo.
+    Return,
     /// It proved useful.
     Reinforce,
     /// It was put back from an export.
@@ -49,6 +55,9 @@ impl Op {
             Op::Restore => "restore",
             Op::Remove => "remove",
             Op::Detach => "detach",
+            Op::Merge => "merge",
+            Op::Retire => "retire",
+            Op::Return => "return",
             Op::Reinforce => "reinforce",
             Op::Recreate => "recreate",
             Op::DropNamespace => "drop_namespace",
@@ -106,7 +115,7 @@ impl Ledger<'_, '_> {
                 row.evidence.signature = value.as_str().map(str::to_owned);
             }
             if changed {
-                self.tx.put_journal(ns, &row)?;
+                self.tx.rewrite_journal(ns, &row)?;
             }
         }
         Ok(())

@@ -1,30 +1,250 @@
-//! Limbo: what maintenance removed waits here until its undo horizon (MODEL-29).
+//! Limbo: what maintenance removed is gone from every index and can come back until its undo horizon (MODEL-29).
+//!
+//! Vitals, content and holders of such a row stay where they stood, with the instant of the removal, so that its id
+//! and keys answer with what became of it, and forgetting finds it. Its slot is free, its junction rows and derived
+//! rows are gone, its tombstone is there; what could not be found again otherwise stands in the row of the table `limbo`.
 
-use crate::error::Result;
-use crate::ledger::{Applied, Context, Ledger, Why};
-use crate::model::{MemoryId, TombstoneReason};
+use crate::error::{Error, Result};
+use crate::index::slots;
+use crate::ledger::erase::Erased;
+use crate::ledger::journal::Op;
+use crate::ledger::{Applied, Context, Ledger, Restored, Why};
+use crate::model::{
+    Content, Holder, Link, MemoryId, RunId, SupersedeMode, Supersession, TombstoneReason, Vitals,
+};
+use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow};
+use crate::store::{Junction, JunctionRow, NsId, PartId, Rows};
+use crate::vector::UnitVector;
+
+/// Why a row is set aside, and what went from it to where.
+#[derive(Clone, Copy)]
+pub(super) struct Aside {
+    pub(super) reason: TombstoneReason,
+    pub(super) replaced_by: Option<MemoryId>,
+    pub(super) transferred: u32,
+}
 
 impl Ledger<'_, '_> {
     pub(super) fn retire(
         &mut self,
-        _context: &Context,
-        _id: MemoryId,
-        (_reason, _replaced_by): (TombstoneReason, Option<MemoryId>),
-        _why: Why,
+        context: &Context,
+        id: MemoryId,
+        (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
+        why: Why,
     ) -> Result<Applied> {
-        unimplemented!()
+        let row = self.load(context.ns, id)?;
+        if row.0.times.removed_at.is_some() {
+            return Err(Error::Conflict { what: format!("remove {id}"), why: "it is in limbo".to_owned() });
+        }
+        let aside = Aside { reason, replaced_by, transferred: 0 };
+        let mut why = why;
+        why.evidence.members.extend(replaced_by);
+        let erased = self.set_aside(context, id, row, aside, &why)?;
+        // Where nothing waits in limbo the removal is the erasure, which has a journal row of its own.
+        if erased.is_empty() {
+            self.journal(context, Op::Retire, Some((id, None)), Vec::new(), why)?;
+        }
+        Ok(Applied { erased, ..Applied::default() })
     }
 
-    pub(super) fn return_from_limbo(
+    /// Takes a row out of every index and leaves its tombstone; erases it at once where the policy keeps no limbo.
+    pub(super) fn set_aside(
         &mut self,
-        _context: &Context,
-        _id: MemoryId,
-        _why: Why,
-    ) -> Result<Applied> {
-        unimplemented!()
+        context: &Context,
+        id: MemoryId,
+        (before, content): (Vitals, Content),
+        aside: Aside,
+        why: &Why,
+    ) -> Result<Vec<Erased>> {
+        let ns = context.ns;
+        if !context.keeps_limbo {
+            let gone = (aside.reason, aside.replaced_by);
+            return Ok(self.remove(context, id, gone, why.clone())?.erased);
+        }
+        let holders = self.tx.holders(ns, id)?;
+        let erased = self.kin(ns, id)?;
+        let mut row = LimboRow {
+            run: context.run.map(|run| *run.as_bytes()),
+            replaced: aside.replaced_by.is_some() && before.times.superseded.is_none(),
+            transferred: aside.transferred,
+            ..LimboRow::default()
+        };
+        let mut vitals = before.clone();
+        if let Some(slot) = vitals.place.slot.take() {
+            let (index, dim) = (Self::index_of(ns, &before), self.dim_of(&before)?);
+            let vector = slots::vector_at(self.tx, index, dim, slot)?;
+            row.vector = vector.map(|vector| vector.as_slice().to_vec()).unwrap_or_default();
+            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
+        }
+        for joined in self.tx.junctions(ns, id)? {
+            if let (Junction::Source, Ok(source)) = (joined.sort, joined.target.as_slice().try_into()) {
+                row.sources.push(source);
+            }
+            self.unjoin(ns, id, &joined)?;
+        }
+        row.links = self.lead_on(ns, id, aside.replaced_by)?;
+        vitals.times.removed_at = Some(context.now);
+        if let Some(by) = aside.replaced_by.filter(|_| row.replaced) {
+            let mode = SupersedeMode::Duplicate;
+            vitals.times.superseded = Some(Supersession { at: context.now, by, mode });
+        }
+        vitals.version += 1;
+        self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
+        let gone = (aside.reason, aside.replaced_by);
+        let tombstone = self.tombstone_of(context, &erased, &holders, &content.text, gone);
+        self.tx.put_tombstone(ns, &tombstone)?;
+        self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", 1, 0);
+        self.tx.put_limbo(ns, id, context.now, &row)?;
+        Ok(Vec::new())
     }
 
-    pub(super) fn purge(&mut self, _context: &Context, _id: MemoryId, _why: Why) -> Result<Applied> {
-        unimplemented!()
+    /// Links of others to a row that goes lead to what stands in its place, or end (MODEL-24).
+    fn lead_on(&mut self, ns: NsId, gone: MemoryId, on: Option<MemoryId>) -> Result<Vec<LimboLink>> {
+        let mut all = Vec::new();
+        for (from, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
+            for mut holder in self.tx.holders(ns, from)? {
+                let link = Link { to: gone, relation: relation.clone() };
+                if !holder.links.contains(&link) {
+                    continue;
+                }
+                holder.links.retain(|other| *other != link);
+                let next = on.filter(|on| *on != from).map(|to| Link { to, relation: relation.clone() });
+                let next = next.filter(|next| !holder.links.contains(next));
+                all.push(LimboLink {
+                    from: *from.as_bytes(),
+                    number: holder.number,
+                    relation: relation.clone(),
+                    led_on: next.is_some(),
+                });
+                holder.links.extend(next);
+                holder.links.sort_unstable();
+                self.put_holder(ns, from, &holder)?;
+            }
+            let row = JunctionRow { sort: Junction::Link, target: gone.as_bytes().to_vec(), role: relation };
+            self.tx.delete_junction(ns, from, &row)?;
+        }
+        Ok(all)
+    }
+
+    pub(super) fn return_from_limbo(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
+        let ns = context.ns;
+        let (before, content) = self.load(ns, id)?;
+        let (Some(removed_at), Some(row)) = (before.times.removed_at, self.tx.limbo(ns, id)?) else {
+            return Err(Error::Conflict {
+                what: format!("return {id}"),
+                why: "it is not in limbo".to_owned(),
+            });
+        };
+        let mut applied = Applied::default();
+        let mut vitals = before.clone();
+        if let Some(superseded) = before.times.superseded.filter(|_| row.replaced) {
+            self.take_transfer(context, superseded.by, row.transferred)?;
+            applied.erased = self.give_back(context, superseded.by, id, &why)?;
+            let keys_taken = self.reclaim_keys(context, id, superseded.by)?;
+            applied.restored = Some(Restored { keys_taken });
+            vitals.times.superseded = None;
+        }
+        vitals.times.removed_at = None;
+        vitals.version += 1;
+        if let Some(vector) = UnitVector::from_stored(row.vector.clone()) {
+            let index = Self::index_of(ns, &vitals);
+            let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &vector)?;
+            vitals.place.slot = Some(slot);
+        }
+        for mut holder in self.tx.holders(ns, id)? {
+            self.drop_dead_links(ns, &mut holder)?;
+            self.put_holder(ns, id, &holder)?;
+        }
+        let sources: Vec<_> = row.sources.iter().copied().map(MemoryId::from_bytes).collect();
+        self.join_sources(ns, id, &sources)?;
+        let superseder = before.times.superseded_by().filter(|_| row.replaced);
+        self.lead_back(ns, id, superseder, &row.links)?;
+        if let Some(tombstone) = self.tx.tombstone(ns, id)? {
+            self.tx.delete_tombstone(ns, &tombstone)?;
+            self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", -1, 0);
+        }
+        self.tx.delete_limbo(ns, id, removed_at)?;
+        self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
+        let mut why = why;
+        why.evidence.members.extend(superseder);
+        self.journal(context, Op::Return, Some((id, None)), Vec::new(), why)?;
+        Ok(applied)
+    }
+
+    /// Takes reinforcement that a row had received back from it, and from whatever it has gone into since.
+    fn take_transfer(&mut self, context: &Context, from: MemoryId, transferred: u32) -> Result<()> {
+        let mut at = Some(from);
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(id) = at.filter(|id| transferred > 0 && seen.insert(*id)) {
+            let Some(before) = self.tx.vitals(context.ns, id)? else { return Ok(()) };
+            let (_, content) = self.load(context.ns, id)?;
+            let mut vitals = before.clone();
+            vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(transferred).max(1);
+            vitals.version += 1;
+            // Only what was merged again has handed the count on.
+            at = before.times.superseded_by().filter(|_| before.times.removed_at.is_some());
+            self.place_row(context, id, (&before, &content), vitals, &content)?;
+        }
+        Ok(())
+    }
+
+    /// A link must have both its ends (MODEL-23): one may have gone while the row was away.
+    fn drop_dead_links(&self, ns: NsId, holder: &mut Holder) -> Result<()> {
+        let mut kept = Vec::with_capacity(holder.links.len());
+        for link in holder.links.drain(..) {
+            if self.tx.vitals(ns, link.to)?.is_some_and(|row| row.times.removed_at.is_none()) {
+                kept.push(link);
+            }
+        }
+        holder.links = kept;
+        Ok(())
+    }
+
+    /// Links that had led to a row lead to it again, where what brought them is still there.
+    fn lead_back(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        meanwhile: Option<MemoryId>,
+        links: &[LimboLink],
+    ) -> Result<()> {
+        for LimboLink { from, number, relation, led_on } in links {
+            let from = MemoryId::from_bytes(*from);
+            let Some(mut holder) = self.tx.holder(ns, from, *number)? else { continue };
+            if *led_on {
+                holder.links.retain(|link| Some(link.to) != meanwhile || link.relation != *relation);
+            }
+            let link = Link { to: id, relation: relation.clone() };
+            if !holder.links.contains(&link) {
+                holder.links.push(link);
+                holder.links.sort_unstable();
+            }
+            let away = self.tx.vitals(ns, from)?.is_none_or(|row| row.times.removed_at.is_some());
+            if away {
+                // It is in limbo itself: its links are written when it comes back.
+                self.tx.put_holder(ns, from, &holder)?;
+            } else {
+                self.replace_holder(ns, from, &holder)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Erases a row of limbo whose horizon is over; its tombstone stays as it is.
+    pub(super) fn purge(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
+        let Some(tombstone) = self.tx.tombstone(context.ns, id)? else {
+            return Err(Error::Conflict {
+                what: format!("erase {id}"),
+                why: "it is not in limbo".to_owned(),
+            });
+        };
+        self.remove(context, id, (tombstone.reason, tombstone.replaced_by), why)
+    }
+}
+
+impl LimboRow {
+    /// The run that removed the row.
+    pub(crate) fn run(&self) -> Option<RunId> {
+        self.run.map(RunId::from_bytes)
     }
 }

@@ -1,10 +1,119 @@
-//! Merging: members of a group of duplicates become one (DEDUP-18).
+//! Merging: members of a group of duplicates become one (DEDUP-17, DEDUP-18).
+
+use serde_json::json;
 
 use crate::error::Result;
-use crate::ledger::{Applied, Context, Ledger, Merge, Why};
+use crate::ledger::insert::unite;
+use crate::ledger::journal::Op;
+use crate::ledger::limbo::Aside;
+use crate::ledger::{Applied, Context, Ledger, Merge, Merged, Why};
+use crate::model::{Content, Delta, Holder, MemoryId, Time, TombstoneReason, Vitals};
+use crate::store::Rows;
+
+/// The row that stays, as it is becoming.
+struct Canonical {
+    id: MemoryId,
+    vitals: Vitals,
+    content: Content,
+}
 
 impl Ledger<'_, '_> {
-    pub(super) fn merge(&mut self, _context: &Context, _merge: Merge, _why: Why) -> Result<Applied> {
-        unimplemented!()
+    pub(super) fn merge(&mut self, context: &Context, merge: Merge, why: Why) -> Result<Applied> {
+        let ns = context.ns;
+        let (id, version) = merge.canonical;
+        let mut merged = Merged::default();
+        let before = self.tx.vitals(ns, id)?;
+        let fits = |row: &Vitals| row.version == version && row.times.is_current(context.now);
+        let Some(before) = before.filter(fits) else {
+            merged.skipped = merge.losers.len() as u64;
+            return Ok(Applied { merged: Some(merged), ..Applied::default() });
+        };
+        let (_, old) = self.load(ns, id)?;
+        let mut canonical = Canonical { id, vitals: before.clone(), content: old.clone() };
+        let mut why = why;
+        let mut deltas = Vec::new();
+        let mut erased = Vec::new();
+        for (loser, version) in merge.losers {
+            let row = self.tx.vitals(ns, loser)?.filter(|row| {
+                row.version == version && row.times.is_current(context.now) && !row.is_protected()
+            });
+            let Some(row) = row else {
+                merged.skipped += 1;
+                continue;
+            };
+            let (_, content) = self.load(ns, loser)?;
+            self.take_in(context, &mut canonical, loser, (&row, &content), merge.latest_happened_at)?;
+            // A count that came as nothing is one observation (DEDUP-17).
+            let count = row.reinforcement_count.max(1);
+            let sum = canonical.vitals.reinforcement_count.saturating_add(count);
+            let transferred = sum - canonical.vitals.reinforcement_count;
+            canonical.vitals.reinforcement_count = sum;
+            merged.transferred += u64::from(count);
+            merged.removed.push(loser);
+            why.evidence.members.push(loser);
+            let shown = json!({ "id": loser, "reinforcement_count": count, "happened_at": row.happened_at });
+            deltas.push(Delta { field: "merged".to_owned(), before: shown, after: json!(null) });
+            let reason = TombstoneReason::Collapsed;
+            let aside = Aside { reason, replaced_by: Some(id), transferred };
+            erased.append(&mut self.set_aside(context, loser, (row, content), aside, &why)?);
+        }
+        if !merged.removed.is_empty() {
+            let Canonical { mut vitals, content, .. } = canonical;
+            deltas.push(Delta {
+                field: "reinforcement_count".to_owned(),
+                before: json!(before.reinforcement_count),
+                after: json!(vitals.reinforcement_count),
+            });
+            why.evidence.transferred = u32::try_from(merged.transferred).ok();
+            vitals.version += 1;
+            merged.version = vitals.version;
+            // Links of its own, and to it, may have changed while its losers went.
+            self.place_row(context, id, (&before, &old), vitals, &content)?;
+            self.journal(context, Op::Merge, Some((id, None)), deltas, why)?;
+        }
+        Ok(Applied { erased, merged: Some(merged), ..Applied::default() })
     }
+
+    /// What a loser brings to the row that stays: holders with their shares, tags, links, the longest life, the most
+    /// durable tier (DEDUP-18, MODEL-24).
+    fn take_in(
+        &mut self,
+        context: &Context,
+        canonical: &mut Canonical,
+        loser: MemoryId,
+        (row, content): (&Vitals, &Content),
+        latest_happened_at: bool,
+    ) -> Result<()> {
+        let (ns, id) = (context.ns, canonical.id);
+        for holder in self.tx.holders(ns, loser)? {
+            if self.is_taken(ns, &holder, (loser, id), context.now)? {
+                continue;
+            }
+            unite(&mut canonical.content.tags, &holder.tags);
+            let number = canonical.vitals.place.next_holder;
+            let mut moved = Holder { number, from: Some(loser), ..holder };
+            moved.text = moved.own_text(&content.text, &canonical.content.text);
+            // A memory is not linked to itself (MODEL-24).
+            moved.links.retain(|link| link.to != id && link.to != loser);
+            self.put_holder(ns, id, &moved)?;
+            canonical.vitals.place.next_holder += 1;
+            canonical.vitals.place.holders += 1;
+        }
+        let kept = &mut canonical.vitals;
+        kept.times.expires_at = later_end(kept.times.expires_at, row.times.expires_at);
+        kept.tier = kept.tier.max(row.tier);
+        kept.last_reinforced_at = kept.last_reinforced_at.max(row.last_reinforced_at);
+        if latest_happened_at {
+            kept.happened_at = kept.happened_at.max(row.happened_at);
+        }
+        if canonical.content.resource.is_none() {
+            canonical.content.resource.clone_from(&content.resource);
+        }
+        Ok(())
+    }
+}
+
+/// The later of two ends, of which none is the latest.
+pub(super) fn later_end(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    Some(a?.max(b?))
 }

@@ -19,6 +19,7 @@ mod inverse;
 mod journal;
 mod limbo;
 mod merge;
+mod message;
 mod settle;
 mod supersede;
 mod terms;
@@ -29,7 +30,7 @@ use crate::model::{
     TombstoneReason, Vitals,
 };
 use crate::store::control::Clock;
-use crate::store::{NsId, Rows, WriteTx, WriteTx as Tx};
+use crate::store::{Id, NsId, Rows, WriteTx, WriteTx as Tx};
 use crate::text::Secret;
 use crate::vector::UnitVector;
 
@@ -37,6 +38,7 @@ pub(crate) use counters::Counters;
 pub(crate) use erase::Erased;
 pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;
+pub(crate) use message::{Recorded, statistics};
 pub(crate) use supersede::Restored;
 
 /// A row that is to be: everything but what the ledger works out itself.
@@ -179,6 +181,13 @@ pub(crate) enum Change {
         /// The memory.
         id: MemoryId,
     },
+    /// A message came: its event, and its family and the numbers of that as they are to be (DEDUP-39).
+    Record(Box<Recorded>),
+    /// Messages of an import are taken back (MODEL-33).
+    Withdraw {
+        /// Their events.
+        events: Vec<Id>,
+    },
     /// A memory proves useful (LIFE-18).
     Reinforce {
         /// The memory.
@@ -195,8 +204,8 @@ pub(crate) enum Change {
 /// A group of duplicates, or a slice of one: what stays and what goes into it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Merge {
-    /// The member that stays.
-    pub(crate) canonical: MemoryId,
+    /// The member that stays, with the version that the plan saw: if it has changed since, nothing is merged.
+    pub(crate) canonical: (MemoryId, u64),
     /// Those that go, in canonical order, with the versions that the plan saw. One that has changed since, is protected
     /// or no longer current is left out.
     pub(crate) losers: Vec<(MemoryId, u64)>,
@@ -213,6 +222,8 @@ pub(crate) struct Merged {
     pub(crate) transferred: u64,
     /// Rows that were left out.
     pub(crate) skipped: u64,
+    /// Version of the row that stays, for the next slice of the same group; 0 where nothing was merged.
+    pub(crate) version: u64,
 }
 
 /// A change with the rule that led to it and what that rests on.
@@ -248,6 +259,8 @@ pub(crate) struct Context {
     pub(crate) policy_number: u64,
     /// Hash of the policy in force.
     pub(crate) policy_hash: [u8; 8],
+    /// Whether what maintenance removes waits in limbo; otherwise it is erased at once (MODEL-29).
+    pub(crate) keeps_limbo: bool,
 }
 
 /// What applying a change did, for the answer to the caller.
@@ -259,6 +272,8 @@ pub(crate) struct Applied {
     pub(crate) holders_left: Option<u32>,
     /// What restoring, or returning from limbo, did.
     pub(crate) restored: Option<Restored>,
+    /// Messages without a memory of their own that were taken back.
+    pub(crate) withdrawn: u64,
     /// What merging did.
     pub(crate) merged: Option<Merged>,
 }
@@ -316,6 +331,8 @@ impl<'a, 't> Ledger<'a, 't> {
             }
             Change::Return { id } => self.return_from_limbo(context, id, why),
             Change::Purge { id } => self.purge(context, id, why),
+            Change::Record(recorded) => self.record(context, *recorded, why),
+            Change::Withdraw { events } => self.withdraw(context, &events, why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, (id, by), (expires_at, confidence), why)
             }

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
+use crate::ledger::merge::later_end;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
 use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
@@ -30,6 +31,9 @@ impl Ledger<'_, '_> {
             |why: &str| Error::Conflict { what: format!("supersede {old} with {new}"), why: why.to_owned() };
         if old == new {
             return Err(refuse("a memory does not supersede itself"));
+        }
+        if before.times.removed_at.is_some() {
+            return Err(refuse("maintenance removed it"));
         }
         if before.times.superseded.is_some() {
             return Err(refuse("it is superseded already"));
@@ -86,6 +90,7 @@ impl Ledger<'_, '_> {
         moves: Moves,
     ) -> Result<()> {
         let ns = context.ns;
+        let replaced = self.load(ns, old)?;
         let (before, old_content) = self.load(ns, new)?;
         let (mut vitals, mut content) = (before.clone(), old_content.clone());
         if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {
@@ -106,12 +111,20 @@ impl Ledger<'_, '_> {
                 unite(&mut content.tags, &holder.tags);
                 let number = vitals.place.next_holder;
                 let mut moved = Holder { number, share: 0, from: Some(old), ..holder };
+                if mode == SupersedeMode::Duplicate {
+                    moved.text = moved.own_text(&replaced.1.text, &content.text);
+                }
                 // A memory is not linked to itself (MODEL-24).
                 moved.links.retain(|link| link.to != new);
                 self.put_holder(ns, new, &moved)?;
                 vitals.place.next_holder += 1;
                 vitals.place.holders += 1;
             }
+        }
+        if mode == SupersedeMode::Duplicate {
+            // It stands for both, and for as long as the longer of the two (DEDUP-46).
+            vitals.times.expires_at = later_end(vitals.times.expires_at, replaced.0.times.expires_at);
+            vitals.tier = vitals.tier.max(replaced.0.tier);
         }
         if vitals != before {
             vitals.version += 1;
@@ -122,7 +135,7 @@ impl Ledger<'_, '_> {
 
     /// Whether the key of a holder of `old` belongs to a current row other than `old` and `new`: a row past its
     /// world time keeps no key against others, and can still be superseded.
-    fn is_taken(
+    pub(super) fn is_taken(
         &self,
         ns: NsId,
         holder: &Holder,
@@ -141,6 +154,9 @@ impl Ledger<'_, '_> {
     pub(super) fn restore(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
         let ns = context.ns;
         let (before, content) = self.load(ns, id)?;
+        if before.times.removed_at.is_some() {
+            return self.return_from_limbo(context, id, why);
+        }
         let Some(superseded) = before.times.superseded else {
             return Err(Error::Conflict {
                 what: format!("restore {id}"),
@@ -164,7 +180,7 @@ impl Ledger<'_, '_> {
 
     /// Takes the holders that came from `old` off the row that superseded it, where that row still is. If they were
     /// its last, no write stands behind it any more, and it goes (MODEL-8).
-    fn give_back(
+    pub(super) fn give_back(
         &mut self,
         context: &Context,
         new: MemoryId,
@@ -193,13 +209,61 @@ impl Ledger<'_, '_> {
         let mut content = old_content.clone();
         content.tags = self.tags_of(ns, new)?;
         vitals.version += 1;
+        // What was merged again has handed its holders on.
+        let next = vitals.times.superseded_by().filter(|_| vitals.times.removed_at.is_some());
         self.place_row(context, new, (&before, &old_content), vitals, &content)?;
+        if let Some(next) = next {
+            self.take_copies(context, next, new, moved)?;
+        }
         Ok(Vec::new())
+    }
+
+    /// Takes holders that went on from `from`, as `moved`, off the row that they went to, and off those after it.
+    fn take_copies(
+        &mut self,
+        context: &Context,
+        mut at: MemoryId,
+        mut from: MemoryId,
+        mut moved: Vec<Holder>,
+    ) -> Result<()> {
+        let ns = context.ns;
+        while !moved.is_empty() && self.tx.vitals(ns, at)?.is_some() {
+            let (before, old_content) = self.load(ns, at)?;
+            let mut all = self.tx.holders(ns, at)?;
+            let mut copies = Vec::new();
+            for holder in &moved {
+                let same = |other: &Holder| {
+                    other.from == Some(from)
+                        && (&other.key, &other.tags, other.run, other.count)
+                            == (&holder.key, &holder.tags, holder.run, holder.count)
+                };
+                if let Some(found) = all.iter().position(same) {
+                    copies.push(all.swap_remove(found));
+                }
+            }
+            let (mut vitals, mut content) = (before.clone(), old_content.clone());
+            for holder in &copies {
+                self.take_holder(ns, at, holder)?;
+                vitals.place.holders -= 1;
+            }
+            content.tags = self.tags_of(ns, at)?;
+            vitals.version += 1;
+            let next = vitals.times.superseded_by().filter(|_| vitals.times.removed_at.is_some());
+            self.place_row(context, at, (&before, &old_content), vitals, &content)?;
+            let Some(next) = next else { break };
+            (from, at, moved) = (at, next, copies);
+        }
+        Ok(())
     }
 
     /// A restored row has its keys again, except those that another current row than `superseder` holds: it gives
     /// them up and names them.
-    fn reclaim_keys(&mut self, context: &Context, id: MemoryId, superseder: MemoryId) -> Result<Vec<String>> {
+    pub(super) fn reclaim_keys(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        superseder: MemoryId,
+    ) -> Result<Vec<String>> {
         let ns = context.ns;
         let mut taken = Vec::new();
         for holder in self.tx.holders(ns, id)? {

@@ -143,3 +143,16 @@ pub struct JournalRow {
     /// Hash of the effective policy.
     pub policy_hash: [u8; 8],
 }
+
+impl JournalRow {
+    /// The memories whose story it is part of: its subject, and the rows that were merged into it.
+    pub fn found_by(&self) -> impl Iterator<Item = &MemoryId> {
+        let members = self.evidence.members.iter().filter(|_| self.op == "merge");
+        self.subject.iter().chain(members)
+    }
+
+    /// Whether `undo` of its run looks at it: what the engine's own maintenance did to memories.
+    pub fn can_be_undone(&self) -> bool {
+        self.actor == Actor::Sweeper && matches!(self.op, "merge" | "retire" | "supersede")
+    }
+}

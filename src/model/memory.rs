@@ -94,18 +94,22 @@ pub enum Counted {
     Expired,
     /// Superseded and no longer visible.
     Superseded,
+    /// Removed by maintenance, kept for undo.
+    Limbo,
 }
 
 impl Counted {
     /// Every member; the position is its code on disk.
-    pub const ALL: [Counted; 5] =
-        [Counted::Live, Counted::Ahead, Counted::Past, Counted::Expired, Counted::Superseded];
+    pub const ALL: [Counted; 6] =
+        [Counted::Live, Counted::Ahead, Counted::Past, Counted::Expired, Counted::Superseded, Counted::Limbo];
 
     /// How a row with `times` stands at `now`, a committed instant. A row that was replaced at an instant
     /// ahead is superseded yet visible until then: it counts as live, and as ahead before that. So a row never comes
     /// back to what it once counted as, and the next instant that is due lies always in the future.
     pub fn at(times: &Times, now: Time) -> Counted {
-        if times.visible_live(now, Time::MAX) {
+        if times.removed_at.is_some() {
+            Counted::Limbo
+        } else if times.visible_live(now, Time::MAX) {
             Counted::Live
         } else if times.superseded.is_some() {
             if now < times.from() && times.from() < times.until() {
@@ -250,6 +254,13 @@ pub struct Holder {
 }
 
 impl Holder {
+    /// What its key has to answer with after a move from a row with the text `old` to one with the text `new`; none
+    /// where that is the text of the row, or where no key asks.
+    pub(crate) fn own_text(&self, old: &str, new: &str) -> Option<String> {
+        let text = self.text.as_deref().unwrap_or(old);
+        (self.key.is_some() && text != new).then(|| text.to_owned())
+    }
+
     /// Whether a keyless write with these tags and this run is one more of the same (MODEL-8).
     pub fn takes_keyless(&self, tags: &[String], run: Option<RunId>) -> bool {
         self.key.is_none() && self.from.is_none() && self.run == run && self.tags == tags

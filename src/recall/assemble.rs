@@ -65,6 +65,25 @@ impl Reader<'_> {
         Ok(joined)
     }
 
+    /// What a row in limbo was joined to and will be when it comes back.
+    fn joined_before(&self, ns: NsId, id: MemoryId, holders: &[Holder]) -> Result<Joined> {
+        let mut joined = Joined::default();
+        for holder in holders {
+            joined.categories.extend_from_slice(&holder.categories);
+            joined.entities.extend_from_slice(&holder.entities);
+            joined.links.extend_from_slice(&holder.links);
+        }
+        joined.categories.sort_unstable();
+        joined.categories.dedup();
+        joined.entities.sort_unstable();
+        joined.entities.dedup();
+        joined.links.sort_unstable();
+        joined.links.dedup();
+        let limbo = self.rows().limbo(ns, id)?.unwrap_or_default();
+        joined.sources = limbo.sources.into_iter().map(MemoryId::from_bytes).collect();
+        Ok(joined)
+    }
+
     fn term(&self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<String> {
         let term = row.target.as_slice().try_into().map(u32::from_be_bytes).ok();
         let name = term.map(|term| self.rows().term_name(ns, row.sort, term)).transpose()?.flatten();
@@ -82,7 +101,11 @@ impl Reader<'_> {
     ) -> Result<Memory> {
         let content = self.content(ns, id)?;
         let holders = self.rows().holders(ns, id)?;
-        let Joined { categories, entities, links, sources } = self.joined(ns, id)?;
+        let joined = match vitals.times.removed_at {
+            None => self.joined(ns, id)?,
+            Some(_) => self.joined_before(ns, id, &holders)?,
+        };
+        let Joined { categories, entities, links, sources } = joined;
         let vector = if with_vector { self.vector(ns, id, &vitals)? } else { None };
         Ok(Memory {
             id,
@@ -105,6 +128,10 @@ impl Reader<'_> {
     }
 
     fn vector(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<Vec<f32>>> {
+        if vitals.times.removed_at.is_some() {
+            let limbo = self.rows().limbo(ns, id)?.unwrap_or_default();
+            return Ok(Some(limbo.vector).filter(|vector| !vector.is_empty()));
+        }
         let Some(slot) = vitals.place.slot else { return Ok(None) };
         let mut values = Vec::new();
         let dim = self.published.dim(SpaceId(vitals.place.space))?;

@@ -20,12 +20,12 @@ impl Reader<'_> {
     /// lists what a live read sees.
     ///
     /// # Errors
-    /// `Invalid` for a request out of bounds, a cursor of another listing, or the states `limbo` and `tombstoned`,
-    /// whose content is not here; `Corrupted`.
+    /// `Invalid` for a request out of bounds, a cursor of another listing, or the state `tombstoned`, whose content is
+    /// not here; `Corrupted`.
     pub(crate) fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
         request.check()?;
-        if !request.any_state && matches!(request.state, State::Limbo | State::Tombstoned) {
-            let why = "must be live, superseded or expired";
+        if !request.any_state && request.state == State::Tombstoned {
+            let why = "must be live, superseded, expired or limbo";
             return Err(Error::invalid("state", why, request.state.as_str()));
         }
         let Some(ns) = self.ns else { return Ok(nothing()) };

@@ -121,7 +121,7 @@ pub struct MemoryCounts {
     pub superseded: u64,
     /// Expired, not yet purged.
     pub expired: u64,
-    /// Removed by maintenance, kept for undo. No pass of this version keeps any.
+    /// Removed by maintenance, kept for undo.
     pub limbo: u64,
     /// Only a tombstone is left.
     pub tombstoned: u64,
@@ -397,6 +397,7 @@ impl Stats {
                 CounterSort::Holders => self.holders += rows,
                 CounterSort::Pending => self.pending += rows,
                 CounterSort::Duplicates => self.health.duplicates_detected += rows,
+                CounterSort::Limbo => self.memories.limbo += rows,
             }
             let by_state = matches!(
                 sort,
@@ -405,6 +406,7 @@ impl Stats {
                     | CounterSort::Expired
                     | CounterSort::Ahead
                     | CounterSort::Past
+                    | CounterSort::Limbo
             );
             if by_state {
                 self.bytes.live += u64::try_from(value.bytes).unwrap_or(0);

@@ -11,7 +11,7 @@ use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
 
 /// Every operation of the journal (MODEL-32); the position is its code on disk, so the list only grows.
-pub(crate) const OPS: [&str; 16] = [
+pub(crate) const OPS: [&str; 19] = [
     "insert",
     "hold",
     "revise",
@@ -26,6 +26,9 @@ pub(crate) const OPS: [&str; 16] = [
     "recreate",
     "drop_namespace",
     "derive",
+    "merge",
+    "retire",
+    "return",
     "event",
     "withdraw",
 ];

@@ -212,6 +212,7 @@ fn counted_code(counted: Counted) -> u8 {
         Counted::Past => 2,
         Counted::Expired => 3,
         Counted::Superseded => 4,
+        Counted::Limbo => 5,
     }
 }
 

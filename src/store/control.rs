@@ -91,6 +91,58 @@ pub(crate) struct RunRow {
     pub(crate) state: RunState,
 }
 
+/// What a row that maintenance removed needs to come back (MODEL-29); vitals, content and holders wait where they
+/// stood.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LimboRow {
+    /// The run that removed it.
+    pub(crate) run: Option<[u8; 16]>,
+    /// Whether what stands in its place superseded it by this removal.
+    pub(crate) replaced: bool,
+    /// Reinforcement that moved to what stands in its place.
+    pub(crate) transferred: u32,
+    /// Its unit vector; empty where it had none.
+    pub(crate) vector: Vec<f32>,
+    /// What it was made from.
+    pub(crate) sources: Vec<[u8; 16]>,
+    /// Links of others to it.
+    pub(crate) links: Vec<LimboLink>,
+}
+
+/// A link to a row in limbo: which holder of which memory brought it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LimboLink {
+    /// The memory.
+    pub(crate) from: [u8; 16],
+    /// Number of its holder.
+    pub(crate) number: u32,
+    /// The relation.
+    pub(crate) relation: String,
+    /// Whether the link leads to what stands in its place meanwhile.
+    pub(crate) led_on: bool,
+}
+
+/// How far a pass over a namespace is, or how its last run ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PassRow {
+    /// The run.
+    pub(crate) run: [u8; 16],
+    /// Transaction time of its first slice.
+    pub(crate) started_ms: i64,
+    /// Transaction time of its last slice.
+    pub(crate) ended_ms: i64,
+    /// Hash of the policy that it was planned under.
+    pub(crate) policy_hash: [u8; 8],
+    /// It was cut off: the next call goes on with it.
+    pub(crate) open: bool,
+    /// The canonical row of a group that a slice has cut.
+    pub(crate) cut: Option<[u8; 16]>,
+    /// Rows that it may still remove.
+    pub(crate) budget_left: u64,
+    /// Its report so far, by name.
+    pub(crate) report: Vec<(String, u64)>,
+}
+
 /// How many slots an index has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SlotHead {
@@ -167,15 +219,17 @@ pub(crate) enum CounterSort {
     Pending = 13,
     /// Current rows beyond the first with an equal fingerprint, by partition and tier.
     Duplicates = 14,
+    /// Rows that maintenance removed and that can still come back.
+    Limbo = 15,
     /// Messages as they came.
-    Events = 15,
+    Events = 16,
     /// Families of repeated messages.
-    Aggregates = 16,
+    Aggregates = 17,
 }
 
 impl CounterSort {
     /// Every sort.
-    pub(crate) const ALL: [CounterSort; 16] = [
+    pub(crate) const ALL: [CounterSort; 17] = [
         CounterSort::Live,
         CounterSort::Kind,
         CounterSort::Tier,
@@ -190,6 +244,7 @@ impl CounterSort {
         CounterSort::Vectors,
         CounterSort::Pending,
         CounterSort::Duplicates,
+        CounterSort::Limbo,
         CounterSort::Events,
         CounterSort::Aggregates,
     ];

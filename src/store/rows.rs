@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
 use crate::store::control::{
-    Clock, CounterRow, GraphHead, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow,
+    Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SlotHead, SpaceRow,
 };
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
 use crate::store::tables::Table;
@@ -448,6 +448,57 @@ pub(crate) trait Rows: Read {
             parts.u32();
             all.push(parts.time().zip(parts.id()).ok_or_else(|| bad_key(Table::Due, key))?);
             Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
+    /// What a row in limbo needs to come back.
+    fn limbo(&self, ns: NsId, id: MemoryId) -> Result<Option<LimboRow>> {
+        self.meta(Table::Limbo, &keys::memory(ns, id))
+    }
+
+    /// The rows of limbo that were removed before `until`, the longest removed first, at most `most`.
+    fn limbo_before(&self, ns: NsId, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
+        let walk = Walk::prefix(&keys::ns(ns)).before(&keys::from_instant(ns, until));
+        let mut all = Vec::new();
+        self.walk(Table::LimboTime, &walk, &mut |key, _| {
+            if all.len() == most {
+                return Ok(ControlFlow::Break(()));
+            }
+            let mut parts = Parts(key);
+            parts.u32();
+            all.push(parts.time().zip(parts.id()).ok_or_else(|| bad_key(Table::LimboTime, key))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// Numbers of the journal rows of a run of maintenance, the last first, at most `most`.
+    fn journal_of_run(&self, ns: NsId, run: RunId, most: usize) -> Result<Vec<u64>> {
+        let mut all = Vec::new();
+        self.walk(Table::JournalRun, &Walk::prefix(&keys::run(ns, run)).reversed(), &mut |key, _| {
+            let mut parts = Parts(key);
+            let (_, _) = (parts.u32(), parts.id());
+            all.push(parts.u64().ok_or_else(|| bad_key(Table::JournalRun, key))?);
+            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
+    /// The last run of a pass over a namespace.
+    fn pass(&self, ns: NsId, name: &str) -> Result<Option<PassRow>> {
+        self.meta(Table::Pass, &keys::pass(ns, name))
+    }
+
+    /// The last run of every pass over a namespace, by name.
+    fn passes(&self, ns: NsId) -> Result<Vec<(String, PassRow)>> {
+        let mut all = Vec::new();
+        self.walk(Table::Pass, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
+            let mut parts = Parts(key);
+            parts.u32();
+            let name = parts.rest().ok_or_else(|| bad_key(Table::Pass, key))?;
+            all.push((name.to_owned(), meta_of(Table::Pass, key, bytes)?));
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
     }

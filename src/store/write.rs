@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::model::{Access, Content, Holder, JournalRow, MemoryId, RunId, Tier, Time, Tombstone, Vitals};
 use crate::record::{self, GraphNode};
 use crate::store::control::{
-    Clock, CounterRow, GraphHead, Identity, NamespaceRow, RunRow, SlotHead, SpaceRow,
+    Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SlotHead, SpaceRow,
 };
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, SpaceId};
 use crate::store::rows::{CLOCK, IDENTITY, JunctionRow, Rows};
@@ -192,12 +192,49 @@ impl WriteTx<'_> {
         self.delete(Table::Superseded, &keys::superseded(ns, new, old))
     }
 
+    /// Puts a journal row, found by its subject, and by its run where the engine's own maintenance wrote it.
     pub(crate) fn put_journal(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
-        self.put_row(Table::Journal, &keys::journal(ns, row.seq), row, record::encode_journal)?;
-        match row.subject {
-            Some(id) => self.put(Table::JournalSubject, &keys::journal_subject(ns, id, row.seq), &[]),
+        self.rewrite_journal(ns, row)?;
+        for id in row.found_by() {
+            self.put(Table::JournalSubject, &keys::journal_subject(ns, *id, row.seq), &[])?;
+        }
+        match row.run.filter(|_| row.can_be_undone()) {
+            Some(run) => self.put(Table::JournalRun, &keys::journal_run(ns, run, row.seq), &[]),
             None => Ok(()),
         }
+    }
+
+    /// Puts another text of a journal row in its place.
+    pub(crate) fn rewrite_journal(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
+        self.put_row(Table::Journal, &keys::journal(ns, row.seq), row, record::encode_journal)
+    }
+
+    /// Takes a journal row off the list of what its run can take back.
+    pub(crate) fn delete_journal_run(&mut self, ns: NsId, run: RunId, seq: u64) -> Result<bool> {
+        self.delete(Table::JournalRun, &keys::journal_run(ns, run, seq))
+    }
+
+    pub(crate) fn put_limbo(&mut self, ns: NsId, id: MemoryId, at: Time, row: &LimboRow) -> Result<()> {
+        self.put_meta(Table::Limbo, &keys::memory(ns, id), row)?;
+        self.put(Table::LimboTime, &keys::by_instant(ns, at, id.as_bytes()), &[])
+    }
+
+    pub(crate) fn delete_limbo(&mut self, ns: NsId, id: MemoryId, at: Time) -> Result<()> {
+        self.delete(Table::Limbo, &keys::memory(ns, id))?;
+        self.delete(Table::LimboTime, &keys::by_instant(ns, at, id.as_bytes())).map(|_| ())
+    }
+
+    pub(crate) fn put_pass(&mut self, ns: NsId, name: &str, row: &PassRow) -> Result<()> {
+        self.put_meta(Table::Pass, &keys::pass(ns, name), row)
+    }
+
+    /// Takes a tombstone away, with its rows by the HMAC of its keys and content.
+    pub(crate) fn delete_tombstone(&mut self, ns: NsId, tombstone: &Tombstone) -> Result<()> {
+        let id = tombstone.id;
+        for hash in tombstone.key_hashes.iter().chain([&tombstone.content_hash]) {
+            self.delete(Table::TombstoneHash, &keys::tombstone_hash(ns, hash, id))?;
+        }
+        self.delete(Table::Tombstone, &keys::memory(ns, id)).map(|_| ())
     }
 
     /// Puts a tombstone with its rows by the HMAC of its keys and content.

@@ -46,7 +46,9 @@ impl Check<'_> {
             let what = format!("{} where the shares are {shares}", vitals.reinforcement_count);
             self.find(Code::Reinforcement, Table::Vitals, key, what);
         }
-        self.junctions_of(ns, id, &holders)
+        // In limbo nothing is joined: the rows come back with it.
+        let joined = if vitals.times.removed_at.is_some() { &[] } else { holders.as_slice() };
+        self.junctions_of(ns, id, joined)
     }
 
     /// The junctions of a memory are the union of what its holders bring, and its sources.

@@ -29,6 +29,9 @@ impl Check<'_> {
                 self.find(Code::IndexMissing, table, &row, format!("memory {id} is not found here"));
             }
         }
+        if vitals.times.removed_at.is_some() != self.has(Table::Limbo, &keys::memory(ns, id))? {
+            self.find(Code::Limbo, Table::Vitals, key, format!("removed at {:?}", vitals.times.removed_at));
+        }
         self.superseder_of(ns, id, key, &vitals)?;
         self.slot_of(ns, id, key, &vitals)?;
         match seen(self.snapshot.content(ns, id))? {
