@@ -12,6 +12,7 @@ use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
 use crate::store::{IndexId, NsId, Rows};
+use crate::text::Messages;
 
 /// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
 const SETTLE_PER_UNIT: usize = 64;
