@@ -40,7 +40,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Alphabetic, mark or number (DEDUP-2).
-fn is_word(c: char) -> bool {
+pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 

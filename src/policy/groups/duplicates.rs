@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::group;
 use crate::limits::FIELD_BYTES_MAX;
 use crate::limits::K_MAX;
+use crate::model::AuthorKind;
 use crate::policy::Rule;
 use crate::policy::Span;
 use crate::policy::bounds;
@@ -84,8 +85,8 @@ group! {
         key_scope: KeyScope = KeyScope::Channel, any;
         /// How long after the latest member a human's repeat still counts as one (DEDUP-33).
         exact_window: Span = Span::seconds(3_600), lasting;
-        /// Whether the description of an embed is part of its signature (DEDUP-31).
-        embed_desc: bool = false, any;
+        /// Whether the description of an embed is part of its signature; only `false`, for descriptions are not stored (DEDUP-31).
+        embed_desc: bool = false, no_descriptions;
     }
 }
 
@@ -128,14 +129,11 @@ fn message_patterns(patterns: &Vec<MessagePattern>) -> Checked {
     Ok(())
 }
 
-/// Who wrote a message (MODEL-9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuthorKind {
-    /// A person.
-    Human,
-    /// A program.
-    Bot,
+fn no_descriptions(wanted: &bool) -> Checked {
+    match wanted {
+        true => Err("must be false: descriptions of embeds are not stored".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// Where equal messages meet.

@@ -1,0 +1,225 @@
+//! The fingerprint `sh-1` of near repeats (DEDUP-34 to DEDUP-38).
+//!
+//! Texts of nearly one set of tokens have fingerprints that differ in few bits (SimHash: M. Charikar, "Similarity
+//! estimation techniques from rounding algorithms", STOC 2002). On short texts a distance of at most 6 means nearly
+//! the same set: one changed word of four moves about ten bits (DEDUP-38).
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::collections::HashMap;
+
+use super::digit::digits_masked;
+use super::digit::is_digit;
+use super::message::Messages;
+use super::message::major_type;
+use super::spacing::is_word;
+use super::url::host_and_path;
+use super::url::urls;
+use crate::model::Attachment;
+use crate::model::AuthorKind;
+use crate::model::Embed;
+
+/// Id of the normalizer of near repeats (DEDUP-1).
+pub const SIM_ID: &str = "sh-1";
+
+/// Words that tell nothing of a message (DEDUP-34).
+const STOPWORDS: [&str; 7] = ["the", "and", "or", "to", "of", "in", "a"];
+
+/// Han, kana and Hangul, whose words have no spaces between them: blocks of Unicode 17.
+const CJK: [(char, char); 17] = [
+    // Hangul Jamo.
+    ('\u{1100}', '\u{11FF}'),
+    // CJK Radicals Supplement, Kangxi Radicals.
+    ('\u{2E80}', '\u{2FDF}'),
+    // The iteration mark and zero of Han.
+    ('\u{3005}', '\u{3007}'),
+    // Hangzhou numerals.
+    ('\u{3021}', '\u{3029}'),
+    ('\u{3038}', '\u{303B}'),
+    // Hiragana, Katakana.
+    ('\u{3040}', '\u{30FF}'),
+    // Hangul Compatibility Jamo.
+    ('\u{3130}', '\u{318F}'),
+    // Katakana Phonetic Extensions.
+    ('\u{31F0}', '\u{31FF}'),
+    // CJK Unified Ideographs Extension A.
+    ('\u{3400}', '\u{4DBF}'),
+    // CJK Unified Ideographs.
+    ('\u{4E00}', '\u{9FFF}'),
+    // Hangul Jamo Extended-A.
+    ('\u{A960}', '\u{A97F}'),
+    // Hangul Syllables, Hangul Jamo Extended-B.
+    ('\u{AC00}', '\u{D7FF}'),
+    // CJK Compatibility Ideographs.
+    ('\u{F900}', '\u{FAFF}'),
+    // Halfwidth Katakana and Hangul, which NFKC turns into the others.
+    ('\u{FF66}', '\u{FFDC}'),
+    // Kana Extended-B, Kana Supplement, Kana Extended-A, Small Kana Extension.
+    ('\u{1AFF0}', '\u{1B16F}'),
+    // CJK Unified Ideographs Extensions B to F and I, Compatibility Ideographs Supplement.
+    ('\u{20000}', '\u{2FA1F}'),
+    // CJK Unified Ideographs Extensions G, H and J.
+    ('\u{30000}', '\u{3347F}'),
+];
+
+impl Messages {
+    /// The tokens of a message, sorted, each once (DEDUP-34): its words without its addresses, at most
+    /// `sim.max_tokens` of them, the most frequent; and its small signature, which is host and path of each address
+    /// and of the first embed, the hash of that embed's title, and the types of the attachments.
+    ///
+    /// `normalized` is from [`Messages::normalize`]; author and channel decide how the title is normalized.
+    pub fn tokens(
+        &self,
+        normalized: &str,
+        author: Option<AuthorKind>,
+        channel: Option<&str>,
+        attachments: &[Attachment],
+        embeds: &[Embed],
+    ) -> Vec<String> {
+        let mut signature = BTreeSet::new();
+        let mut text = String::with_capacity(normalized.len());
+        let mut from = 0;
+        for range in urls(normalized) {
+            text.push_str(normalized.get(from..range.start).unwrap_or_default());
+            text.push(' ');
+            from = range.end;
+            signature.extend(normalized.get(range).and_then(host_and_path).map(|place| format!("u:{place}")));
+        }
+        text.push_str(normalized.get(from..).unwrap_or_default());
+        if let Some(primary) = embeds.first() {
+            let address = self.address(primary);
+            let place = host_and_path(&address).unwrap_or_else(|| digits_masked(&address));
+            signature.insert(format!("u:{place}"));
+            signature.extend(self.title_hash(primary, author, channel).map(|hash| format!("t:{hash}")));
+        }
+        signature.extend(attachments.iter().map(|attachment| format!("k:{}", major_type(attachment))));
+        signature.extend(most_frequent(&text.to_lowercase(), self.max_tokens));
+        signature.into_iter().collect()
+    }
+
+    /// Whether two messages whose fingerprints are near belong together (DEDUP-36): their sets of tokens have a
+    /// Jaccard similarity of at least `sim.verify_jaccard`, or their normalized texts differ only in digits.
+    ///
+    /// Each message is its tokens, as [`Messages::tokens`] gives them, and its normalized text.
+    pub fn same_family_text(&self, a: (&[String], &str), b: (&[String], &str)) -> bool {
+        jaccard(a.0, b.0) >= self.verify_jaccard || digits_masked(a.1) == digits_masked(b.1)
+    }
+}
+
+/// FNV-1a of 64 bits over the token's UTF-8, and the finalizer of MurmurHash3, so that every bit of a token moves every
+/// bit of its hash (DEDUP-35).
+pub fn token_hash(token: &str) -> u64 {
+    const OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01B3;
+    let mut x = token.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    x ^= x >> 33;
+    x = x.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    x ^= x >> 33;
+    x = x.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+    x ^ (x >> 33)
+}
+
+/// The SimHash of a set of tokens: each bit is 1 if more of their hashes have it than not (DEDUP-35). Without tokens
+/// there is none, which never matches.
+pub fn fingerprint(tokens: &[String]) -> Option<u64> {
+    let mut votes = [0_i64; 64];
+    for hash in tokens.iter().map(|token| token_hash(token)) {
+        for (bit, vote) in votes.iter_mut().enumerate() {
+            *vote += if hash >> bit & 1 == 1 { 1 } else { -1 };
+        }
+    }
+    let bits = votes.iter().enumerate().filter(|(_, vote)| **vote > 0);
+    (!tokens.is_empty()).then(|| bits.fold(0, |print, (bit, _)| print | 1 << bit))
+}
+
+/// How many bits two fingerprints differ in, 0 to 64.
+pub fn hamming(a: u64, b: u64) -> u32 {
+    (a ^ b).count_ones()
+}
+
+/// The eight bands of a fingerprint, by which near ones are found. Two fingerprints at a distance of at most 7 have a
+/// band in common at the same place, since 7 bits can not change 8 bands (DEDUP-37).
+pub fn bands(fingerprint: u64) -> [u8; 8] {
+    fingerprint.to_le_bytes()
+}
+
+/// The tokens of a lowercased text, of which the `most` most frequent stay; of equally frequent ones the first by bytes.
+fn most_frequent(text: &str, most: usize) -> Vec<String> {
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    let mut count = |token: &str| match counts.get_mut(token) {
+        Some(seen) => *seen += 1,
+        None => drop(counts.insert(token.to_owned(), 1)),
+    };
+    for run in text.split(|c: char| !is_word(c)).filter(|run| !run.is_empty()) {
+        parts(run, &mut count);
+    }
+    let mut tokens: Vec<_> = counts.into_iter().collect();
+    if tokens.len() > most {
+        tokens.select_nth_unstable_by(most, |(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
+        tokens.truncate(most);
+    }
+    tokens.into_iter().map(|(token, _)| token).collect()
+}
+
+/// The tokens of a run of word characters: bigrams of its parts in Han, kana and Hangul, its other parts as they are.
+fn parts(run: &str, token: &mut impl FnMut(&str)) {
+    let mut rest = run;
+    while let Some(first) = rest.chars().next() {
+        let cjk = is_cjk(first);
+        // A mark belongs to the character before it.
+        let changes = |c: char| is_cjk(c) != cjk && !is_mark(c);
+        let (part, after) =
+            rest.split_at_checked(rest.find(changes).unwrap_or(rest.len())).unwrap_or((rest, ""));
+        rest = after;
+        if cjk {
+            bigrams(part, token);
+        } else if part.chars().all(is_digit) {
+            token("#");
+        } else if part.chars().nth(1).is_some() && !STOPWORDS.contains(&part) {
+            token(part);
+        }
+    }
+}
+
+/// Each two neighbours; a single character is its own token.
+fn bigrams(part: &str, token: &mut impl FnMut(&str)) {
+    let starts = part.char_indices().filter(|(_, c)| !is_mark(*c)).map(|(at, _)| at);
+    let mut ends = starts.clone().skip(2).chain(std::iter::once(part.len()));
+    let pairs = starts.clone().count().saturating_sub(1).max(1);
+    for start in starts.take(pairs) {
+        token(part.get(start..ends.next().unwrap_or(part.len())).unwrap_or_default());
+    }
+}
+
+fn is_cjk(c: char) -> bool {
+    CJK.iter().any(|(first, last)| (*first..=*last).contains(&c))
+}
+
+fn is_mark(c: char) -> bool {
+    unicode_normalization::char::is_combining_mark(c)
+}
+
+/// The share of tokens that two sorted sets have in common, 0 to 1; 0 if there are none.
+fn jaccard(a: &[String], b: &[String]) -> f64 {
+    let (mut shared, mut all) = (0_u32, 0_u32);
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    loop {
+        let order = match (a.peek(), b.peek()) {
+            (Some(x), Some(y)) => x.cmp(y),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (None, None) => break,
+        };
+        all += 1;
+        shared += u32::from(order.is_eq());
+        if order.is_le() {
+            a.next();
+        }
+        if order.is_ge() {
+            b.next();
+        }
+    }
+    f64::from(shared) / f64::from(all.max(1))
+}
