@@ -25,8 +25,8 @@ pub use engine::{
 pub use error::{Error, ErrorKind, Result};
 pub use hygiene::{CheckOptions, CheckReport, ErasedProbe, Finding};
 pub use model::{
-    Access, Actor, AggregateId, Attachment, AuthorKind, Content, Decision, Delta, Draft, Effort, Embed,
-    Entity, EventId, Evidence, Expiry, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource,
+    Access, Actor, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Content, Decision, Delta, Draft, Effort, Embed,
+    Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, FamilyFingerprint, Expiry, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource,
     JournalRow, Kind, Link, Memory, MemoryId, Namespace, Outcome, Page, PageRequest, Partition, Patch, Query,
     RandomIds, RuleId, RunId, Scope, SearchPlan, Significance, Span, State, Summary, SupersedeMode,
     Supersession, Tier, Time, TimeRange, Tombstone, TombstoneReason, Vitals,

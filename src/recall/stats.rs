@@ -96,6 +96,10 @@ pub struct Stats {
     pub pending: u64,
     /// Writes that the memories stand for.
     pub holders: u64,
+    /// Messages as they came.
+    pub events: u64,
+    /// Families of repeated messages, one a slice of time.
+    pub aggregates: u64,
     /// Bytes.
     pub bytes: BytesStats,
     /// Signs of trouble.
@@ -398,6 +402,8 @@ impl Stats {
                 CounterSort::Pending => self.pending += rows,
                 CounterSort::Duplicates => self.health.duplicates_detected += rows,
                 CounterSort::Limbo => self.memories.limbo += rows,
+                CounterSort::Events => self.events += rows,
+                CounterSort::Aggregates => self.aggregates += rows,
             }
             let by_state = matches!(
                 sort,

@@ -14,7 +14,8 @@ pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
         "id": outcome.id,
         "key": outcome.key,
         "decision": outcome.decision.as_str(),
-        "into": matches!(outcome.decision, Decision::Reinforced).then_some(outcome.id),
+        "into": matches!(outcome.decision.settled(), Decision::Reinforced | Decision::Aggregated { .. })
+            .then_some(outcome.id),
         "rule": outcome.rule.0,
         "evidence": {
             "score": evidence.score,
@@ -29,6 +30,14 @@ pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
     });
     if let (Decision::Revised { old }, Value::Object(members)) = (&outcome.decision, &mut document) {
         members.insert("old".to_owned(), json!(old));
+    }
+    if let Value::Object(members) = &mut document {
+        if let Decision::Aggregated { aggregate, .. } = outcome.decision.settled() {
+            members.insert("aggregate".to_owned(), json!(aggregate));
+        }
+        if let Some(event) = outcome.event {
+            members.insert("event".to_owned(), json!(event));
+        }
     }
     document
 }
@@ -124,6 +133,7 @@ pub(crate) fn explanation(story: &Explanation) -> Value {
         "merged_from": story.merged_from,
         "replaces": story.replaces,
         "replaced_by": story.replaced_by,
+        "family": story.family,
         "removed": story.removed.map(|removed| json!({
             "at": removed.at,
             "reason": removed.reason.as_str(),
