@@ -14,10 +14,13 @@ mod batch;
 mod builder;
 mod clock;
 mod database;
+mod maintain;
+mod pace;
 mod queue;
 mod reads;
 mod runs;
 mod session;
+mod sweep;
 mod sync;
 mod upkeep;
 
@@ -25,6 +28,7 @@ pub use batch::Batch;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use database::{CompactReport, Database, Forget, Kept, RestoreReport, WriteOptions};
+pub use maintain::{MaintainOptions, MaintainReport, Pass, PassReport};
 pub use reads::Snapshot;
 pub use runs::Undone;
-pub use upkeep::{MaintainOptions, MaintainReport, Pass, PassReport};
+

@@ -2,7 +2,9 @@
 
 use crate::engine::database::{Database, ONE};
 use crate::error::{Error, Result};
-use crate::model::{MemoryId, Namespace, RunId};
+use crate::hygiene::{Returned, undo_slice};
+use crate::ledger::Context;
+use crate::model::{Actor, MemoryId, Namespace, RunId, Time};
 use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
 
@@ -35,7 +37,7 @@ impl Database {
             let run = RunId::from_bytes(session.ids.next(session.ledger.now()));
             let desk = session.desk(&namespace, None, false)?;
             let started_ms = desk.context.now.as_millis();
-            let row = RunRow { what: "import".to_owned(), started_ms, state: RunState::Open };
+            let row = RunRow { what: RunRow::IMPORT.to_owned(), started_ms, state: RunState::Open };
             desk.ledger.tx.put_run(desk.context.ns, run, &row)?;
             Ok(run)
         })
@@ -55,12 +57,17 @@ impl Database {
         })
     }
 
-    /// Takes an import back: the writes that it brought go, what it superseded is live again (MODEL-33). It works in
-    /// slices; one that was cut off goes on with the next call, and undoing twice does nothing.
+    /// Takes a run back (MODEL-33). Of an import, the writes that it brought go, and what it superseded is live again; of
+    /// maintenance, what it removed returns from limbo with holders, links and vector, what it superseded is live again,
+    /// and reinforcement that it moved goes back. It works in slices; one that was cut off goes on with the next call,
+    /// and undoing twice does nothing.
     ///
     /// # Errors
-    /// `NotFound` for a run that was never started.
+    /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`.
     pub fn undo(&self, namespace: &Namespace, run: RunId) -> Result<Undone> {
+        if self.run_is_maintenance(namespace, run)? {
+            return self.undo_maintenance(namespace, run);
+        }
         let mut undone = Undone::default();
         loop {
             let namespace = namespace.clone();
@@ -68,6 +75,55 @@ impl Database {
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
+            if step.finished {
+                return Ok(undone);
+            }
+        }
+    }
+
+    fn run_is_maintenance(&self, namespace: &Namespace, run: RunId) -> Result<bool> {
+        let Some((_, ns)) = self.tenants(Some(namespace))?.pop() else { return Ok(false) };
+        let row = self.inner.current.read().snapshot().run(ns, run)?;
+        Ok(row.is_some_and(|row| row.what == RunRow::MAINTAIN))
+    }
+
+    fn undo_maintenance(&self, namespace: &Namespace, run: RunId) -> Result<Undone> {
+        // What a pass is still removing must not come back at the same time.
+        let _one = self.inner.upkeep.lock();
+        let mut undone = Undone::default();
+        loop {
+            let step = self.inner.run_alone(|session| {
+                let horizon = session.in_force.policy.undo.horizon;
+                let desk = session.known_desk(namespace)?;
+                let ns = desk.context.ns;
+                let row = desk.ledger.tx.run(ns, run)?;
+                let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
+                if row.state == RunState::Undone {
+                    return Ok(Returned { finished: true, ..Returned::default() });
+                }
+                if row.state != RunState::Undoing
+                    && Time::from_millis(row.started_ms).plus(horizon.into()) <= desk.context.now
+                {
+                    return Err(Error::Conflict {
+                        what: format!("undo {run}"),
+                        why: "its horizon (undo.horizon) is over".to_owned(),
+                    });
+                }
+                let context = Context { actor: Actor::Caller, run: None, ..desk.context.clone() };
+                let step = undo_slice(desk.ledger, &context, run)?;
+                let state = if step.finished { RunState::Undone } else { RunState::Undoing };
+                desk.ledger.tx.put_run(ns, run, &RunRow { state, ..row })?;
+                for (pass, mut last) in desk.ledger.tx.passes(ns)? {
+                    // What is taken back is not gone on with.
+                    if last.open && last.run == *run.as_bytes() {
+                        last.open = false;
+                        desk.ledger.tx.put_pass(ns, &pass, &last)?;
+                    }
+                }
+                Ok(step)
+            })?;
+            undone.restored += step.restored;
+            undone.lost.extend(step.lost);
             if step.finished {
                 return Ok(undone);
             }

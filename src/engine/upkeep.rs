@@ -1,26 +1,19 @@
-//! Maintenance of the indexes: the passes `index` and `repair`, and the help of writers who are past a bound.
+//! The passes `index` and `repair`, and the help of writers who are past a bound.
 //!
 //! A pass works in slices. Each is worked out on the published state, beside readers and writers, and written in one
 //! short commit. While others write, slices are small, so that nobody waits for one for long; alone they grow.
 
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use crate::engine::database::{Database, Inner};
+use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
+use crate::engine::pace::Pace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::hnsw::Crew;
 use crate::index::upkeep::{self, Counts, Need, Regimes, Torn};
 use crate::index::{Edit, Written};
-use crate::limits::THREADS_MAX;
 use crate::model::{Namespace, RuleId, RunId};
 use crate::store::{IndexId, NsId, Rows};
 
-/// Rows of the first slice.
-const SLICE_ROWS: usize = 64;
-/// Rows of a slice while others write.
-const SLICE_ROWS_MIN: usize = 16;
-/// Rows of the largest slice.
-const SLICE_ROWS_MAX: usize = 8_192;
 /// Slices of one index that may find it changed, one after the other.
 const STALE_MAX: usize = 16;
 /// Rows that a writer links at least when it helps: so it is one write in so many that waits.
@@ -29,103 +22,6 @@ const HELP_ROWS: usize = 128;
 const HELP_PER_ROW: usize = 4;
 /// Rows of a write that is helped by all cores.
 const HELP_BY_ALL: usize = 1_024;
-
-/// A maintenance pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pass {
-    /// Builds the graphs of large partitions, links what lies beside them, drops those of partitions that became small.
-    Index,
-    /// Unlinks the nodes of memories that are gone, erases their codes and frees their slots.
-    Repair,
-}
-
-impl Pass {
-    /// Every pass, in the order in which they run.
-    pub const ALL: [Pass; 2] = [Pass::Index, Pass::Repair];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Pass::Index => "index",
-            Pass::Repair => "repair",
-        }
-    }
-
-    const fn rule(self) -> RuleId {
-        match self {
-            Pass::Index => RuleId::INDEX,
-            Pass::Repair => RuleId::REPAIR,
-        }
-    }
-}
-
-impl std::str::FromStr for Pass {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let names = Pass::ALL.map(Pass::as_str).join(", ");
-        let found = Pass::ALL.into_iter().find(|pass| pass.as_str() == name);
-        found.ok_or_else(|| Error::invalid("pass", format!("must be one of {names}"), name))
-    }
-}
-
-/// How maintenance runs.
-#[derive(Clone, Debug)]
-pub struct MaintainOptions {
-    /// Only say what there is to do; the default.
-    pub dry_run: bool,
-    /// Stop after so much time; what is left the next call goes on with.
-    pub budget: Option<Duration>,
-    /// Stop after so many rows.
-    pub max_rows: Option<u64>,
-    /// Threads that work on one slice; as many as there are cores by default. The result is the same.
-    pub threads: Option<usize>,
-    /// Only this namespace.
-    pub namespace: Option<Namespace>,
-}
-
-impl Default for MaintainOptions {
-    fn default() -> Self {
-        MaintainOptions { dry_run: true, budget: None, max_rows: None, threads: None, namespace: None }
-    }
-}
-
-impl MaintainOptions {
-    /// A run that does the work.
-    pub fn live() -> Self {
-        MaintainOptions { dry_run: false, ..MaintainOptions::default() }
-    }
-}
-
-/// What one pass came to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PassReport {
-    /// Which.
-    pub pass: Pass,
-    /// Rows that there were to work on when it began.
-    pub planned: u64,
-    /// Rows with a vector that it looked after.
-    pub scanned: u64,
-    /// Rows that it worked on.
-    pub changed: u64,
-    /// Partitions that it could not work on: damaged, or larger than the memory budget.
-    pub skipped: u64,
-    /// Rows that were left when it stopped.
-    pub left: u64,
-    /// Time that it took, in milliseconds.
-    pub ms: u64,
-    /// Details, by name.
-    pub report: BTreeMap<&'static str, u64>,
-}
-
-/// What a maintenance run came to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MaintainReport {
-    /// The run that its journal rows name; none of a dry run.
-    pub run: Option<RunId>,
-    /// Its passes, in the order in which they ran.
-    pub passes: Vec<PassReport>,
-}
 
 impl Regimes {
     fn of(inner: &Inner) -> Self {
@@ -143,45 +39,6 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// How far a run may go, and how large its slices are.
-struct Pace {
-    until: Option<Instant>,
-    rows_left: u64,
-    slice: usize,
-    /// Number of our own last commit.
-    commit: u64,
-}
-
-impl Pace {
-    fn of(options: &MaintainOptions) -> Self {
-        Pace {
-            until: options.budget.and_then(|budget| Instant::now().checked_add(budget)),
-            rows_left: options.max_rows.unwrap_or(u64::MAX),
-            slice: SLICE_ROWS,
-            commit: 0,
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.rows_left == 0 || self.until.is_some_and(|until| Instant::now() >= until)
-    }
-
-    /// Rows of the next slice, on a state of this commit.
-    fn rows(&mut self, commit: u64) -> usize {
-        self.slice = match self.commit {
-            0 => self.slice,
-            own if own == commit => (self.slice * 2).min(SLICE_ROWS_MAX),
-            _ => SLICE_ROWS_MIN,
-        };
-        self.slice.min(usize::try_from(self.rows_left).unwrap_or(usize::MAX))
-    }
-
-    fn spend(&mut self, rows: u64, commit: u64) {
-        self.rows_left = self.rows_left.saturating_sub(rows);
-        self.commit = commit;
-    }
-}
-
 /// One pass over one index.
 struct Worker<'d> {
     database: &'d Database,
@@ -189,7 +46,7 @@ struct Worker<'d> {
     rule: RuleId,
     run: RunId,
     crew: Crew,
-    pace: Pace,
+    pace: &'d mut Pace,
 }
 
 impl Worker<'_> {
@@ -252,12 +109,12 @@ impl Worker<'_> {
                     .steps(u64::MAX, |worker, _| upkeep::unlink_all(&worker.inner().current.read(), index))?;
                 if whole {
                     report.changed += u64::from(before.in_graph);
-                    note(report, "dropped", 1);
+                    report.note("dropped", 1);
                 }
                 return Ok(());
             }
             Need::Link(waiting) => {
-                note(report, "built", u64::from(!before.has_graph));
+                report.note("built", u64::from(!before.has_graph));
                 let (changed, whole) = self.steps(u64::from(waiting), |worker, rows| {
                     upkeep::link(&worker.inner().current.read(), index, rows, &mut worker.crew)
                 })?;
@@ -279,7 +136,7 @@ impl Worker<'_> {
         let (changed, whole) = self.steps(dead, |worker, rows| {
             upkeep::repair(&worker.inner().current.read(), index, rows, &mut torn, &mut worker.crew)
         })?;
-        note(report, "mended", torn.mended());
+        report.note("mended", torn.mended());
         report.changed += changed;
         if whole && self.counts()?.has_graph {
             self.finish(changed > 0, report)?;
@@ -296,7 +153,7 @@ impl Worker<'_> {
             rounds += u64::from(step.is_some());
             Ok(step)
         })?;
-        note(report, "reconnected", rounds);
+        report.note("reconnected", rounds);
         let mut measured = false;
         self.steps(u64::MAX, |worker, _| {
             if measured {
@@ -309,67 +166,21 @@ impl Worker<'_> {
     }
 }
 
-fn note(report: &mut PassReport, name: &'static str, count: u64) {
-    *report.report.entry(name).or_default() += count;
-}
-
 impl Database {
-    /// Runs maintenance passes, or with [`MaintainOptions::dry_run`] says what they would do. A run can be stopped at
-    /// any point, by a crash as well: what is left to do follows from the rows themselves.
-    ///
-    /// ```
-    /// use oubliette::{Database, MaintainOptions, Pass};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let report = db.maintain(&Pass::ALL, &MaintainOptions::live())?;
-    /// assert!(report.passes.iter().all(|pass| pass.left == 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`; `Conflict` when rows change faster than a pass can work on them.
-    pub fn maintain(&self, passes: &[Pass], options: &MaintainOptions) -> Result<MaintainReport> {
-        if let Some(threads) = options.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
-            return Err(Error::invalid("threads", format!("must be 1 to {THREADS_MAX}"), threads));
-        }
-        if !options.dry_run {
-            self.inner.check_open()?;
-        }
-        let _one = self.inner.upkeep.lock();
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-        let mut pace = Pace::of(options);
-        let mut reports = Vec::new();
-        for &pass in passes {
-            let report;
-            (report, pace) = self.run_pass(pass, options, run, pace)?;
-            reports.push(report);
-        }
-        Ok(MaintainReport { run: (!options.dry_run).then_some(run), passes: reports })
-    }
-
-    fn run_pass(
+    /// The passes `index` and `repair`.
+    pub(super) fn keep_up(
         &self,
         pass: Pass,
         options: &MaintainOptions,
-        run: RunId,
-        mut pace: Pace,
-    ) -> Result<(PassReport, Pace)> {
-        let (begun, regimes) = (Instant::now(), Regimes::of(&self.inner));
-        let mut report = PassReport {
-            pass,
-            planned: 0,
-            scanned: 0,
-            changed: 0,
-            skipped: 0,
-            left: 0,
-            ms: 0,
-            report: BTreeMap::new(),
-        };
+        sweep: &mut Sweep,
+        report: &mut PassReport,
+    ) -> Result<()> {
+        let regimes = Regimes::of(&self.inner);
         let work = |counts: Counts| match (pass, regimes.need(counts)) {
             (Pass::Repair, _) => u64::from(counts.dead),
-            (Pass::Index, Need::Link(rows)) => u64::from(rows),
-            (Pass::Index, Need::Drop) => u64::from(counts.in_graph),
-            (Pass::Index, Need::Nothing) => 0,
+            (_, Need::Link(rows)) => u64::from(rows),
+            (_, Need::Drop) => u64::from(counts.in_graph),
+            (_, Need::Nothing) => 0,
         };
         for (index, counts, fits) in self.indexes(options.namespace.as_ref())? {
             let Some(counts) = counts else {
@@ -378,20 +189,21 @@ impl Database {
             };
             report.scanned += u64::from(counts.live);
             report.planned += work(counts);
-            note(&mut report, "partitions", 1);
+            report.note("partitions", 1);
             if work(counts) > 0 && !fits {
                 (report.skipped, report.left) = (report.skipped + 1, report.left + work(counts));
                 continue;
             }
+            let pace = &mut sweep.pace;
             if options.dry_run || !(counts.has_graph || work(counts) > 0) || pace.is_over() {
                 report.left += work(counts);
                 continue;
             }
             let crew = Crew::new(options.threads.unwrap_or_else(cores));
-            let mut worker = Worker { database: self, index, rule: pass.rule(), run, crew, pace };
+            let mut worker = Worker { database: self, index, rule: pass.rule(), run: sweep.run, crew, pace };
             let done = match pass {
-                Pass::Index => worker.link(&regimes, &mut report),
-                Pass::Repair => worker.repair(&mut report),
+                Pass::Repair => worker.repair(report),
+                _ => worker.link(&regimes, report),
             };
             match done {
                 Err(why) if why.kind() == ErrorKind::Corrupted => {
@@ -401,10 +213,8 @@ impl Database {
                 other => other?,
             }
             report.left += work(worker.counts()?);
-            pace = worker.pace;
         }
-        report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok((report, pace))
+        Ok(())
     }
 
     /// The indexes of a namespace or of all, with their counts, none where the head of the graph is damaged, and
@@ -451,9 +261,7 @@ impl Database {
         if !self.inner.current.read().snapshot().has_dead_slots()? {
             return Ok(());
         }
-        let options = MaintainOptions::live();
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-        self.run_pass(Pass::Repair, &options, run, Pace::of(&options)).map(|_| ())
+        self.run_alone_pass(Pass::Repair, &MaintainOptions::live())
     }
 
     /// Drops the indexes of a namespace, or of all, and builds them anew from the memories and their vectors: codes,
@@ -476,8 +284,15 @@ impl Database {
             })?);
         }
         let options = MaintainOptions { namespace: namespace.cloned(), ..MaintainOptions::live() };
-        self.run_pass(Pass::Index, &options, run, Pace::of(&options))?;
+        self.run_alone_pass(Pass::Index, &options)?;
         Ok(rows)
+    }
+
+    /// One pass as a run of its own; its caller holds the lock.
+    fn run_alone_pass(&self, pass: Pass, options: &MaintainOptions) -> Result<()> {
+        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let mut sweep = Sweep::new(run, options);
+        self.run_pass(pass, options, &mut sweep).map(|_| ())
     }
 
     /// Helps with the indexes that are past their bounds, after a write of so many rows. The write itself stands

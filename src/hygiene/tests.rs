@@ -2,9 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+mod bed;
+mod chains;
+mod collapse;
+mod cut;
 mod damage;
 mod erasure;
 mod fixture;
+mod near;
+mod quality_collapse;
+mod snapshots;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -242,7 +242,7 @@ pub(super) fn tier_ttl(tier: crate::model::Tier, policy: &Policy) -> Option<crat
         crate::model::Tier::Episodic => policy.ttl.episodic,
         crate::model::Tier::Semantic | crate::model::Tier::Procedural => return None,
     };
-    Some(crate::model::Span::from_millis(i64::try_from(ttl.as_ms()).unwrap_or(i64::MAX)))
+    Some(ttl.into())
 }
 
 /// The expiry that lasts longer; none is never (DEDUP-55).

@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::policy::Span as PolicySpan;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, Rows};
-use crate::text::{MSG_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form};
+use crate::text::{Guard, Guards, MSG_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form};
 
 /// A message as its family sees it.
 pub(super) struct Message {
@@ -114,14 +114,22 @@ impl Desk<'_, '_, '_> {
             },
             (None, AuthorKind::Human) => {
                 let near = self.near(message, part)?;
-                let hint = near.map(|found| Hint {
-                    score: found.evidence().score,
-                    ..Hint::new(found.first(), "near message")
-                });
+                let hint = near.map(|found| self.hint_of(message, &found)).transpose()?;
                 return Ok(Met::Apart(hint.into_iter().collect()));
             }
         };
         Ok(Met::Joined(Box::new(joined)))
+    }
+
+    /// What is told of a person's near repeat; with other numbers it is no repeat, and the guard is named (DEDUP-49).
+    fn hint_of(&self, message: &Message, found: &Found) -> Result<Hint> {
+        let event = self.ledger.tx.event(self.ns(), &found.slice)?;
+        let first = event.and_then(|event| event.normalized).unwrap_or_default();
+        let guards = Guards::new(&self.policy.guards, &self.policy.collapse);
+        let passes = guards.check(Guard::Digits, &first, &message.normalized);
+        let guard = Some(Guard::Digits.as_str()).filter(|_| !passes);
+        let score = found.evidence().score;
+        Ok(Hint { score, guard, ..Hint::new(found.first(), "near message") })
     }
 
     /// Writes the event of a message that has a memory, and begins a family where there is none for it. The same write

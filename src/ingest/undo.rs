@@ -4,10 +4,10 @@ use crate::error::{Error, Result};
 use crate::ingest::Desk;
 use crate::ledger::Change;
 use crate::model::{Forgotten, RuleId, RunId, TombstoneReason};
-use crate::store::{MessageRows, Rows};
 use crate::store::control::RunState;
+use crate::store::{MessageRows, Rows};
 
-/// Holders that one slice takes away.
+/// Messages or holders that one slice takes away.
 const SLICE: usize = 1_000;
 
 /// What one slice of an undo did.
@@ -36,10 +36,10 @@ impl Desk<'_, '_, '_> {
         let events = self.ledger.tx.events_of(ns, run.as_bytes(), None, SLICE)?;
         if events.is_empty() {
             let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
-            done = self.take_holders(&doomed, RuleId::UNDO_IMPORT, TombstoneReason::Undone)?;
+            done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
         } else {
             // Messages first: one that has a memory leaves its family, and goes with its holder afterwards.
-            let applied = self.apply(RuleId::UNDO_IMPORT, Change::Withdraw { events })?;
+            let applied = self.apply(RuleId::UNDO, Change::Withdraw { events })?;
             done.forgotten = applied.withdrawn;
             done.note(&applied);
         }

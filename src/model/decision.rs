@@ -23,7 +23,7 @@ impl RuleId {
         RuleId::FORGET_KEY,
         RuleId::FORGET_TAG,
         RuleId::FORGET_FILTER,
-        RuleId::UNDO_IMPORT,
+        RuleId::UNDO,
         RuleId::REINFORCE,
         RuleId::DROP_NAMESPACE,
         RuleId::LINK,
@@ -72,8 +72,8 @@ impl RuleId {
     pub const FORGET_TAG: RuleId = RuleId("LIFE-26");
     /// Forgotten by filter.
     pub const FORGET_FILTER: RuleId = RuleId("MODEL-30.filter");
-    /// Import taken back.
-    pub const UNDO_IMPORT: RuleId = RuleId("MODEL-33");
+    /// A run taken back.
+    pub const UNDO: RuleId = RuleId("MODEL-33");
     /// Reinforced on request.
     pub const REINFORCE: RuleId = RuleId("LIFE-18");
     /// Namespace dropped.

@@ -23,7 +23,9 @@ mod id;
 mod kind;
 mod memory;
 mod name;
+mod period;
 mod query;
+mod series;
 mod time;
 
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
@@ -37,6 +39,8 @@ pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
 pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, Vitals};
 pub use name::{Namespace, Partition, Scope, check_key, check_text};
+pub(crate) use period::{Period, Periods};
 pub use query::{Effort, Forgotten, Hit, Page, PageRequest, Query, SearchPlan};
+pub(crate) use series::snapshot_time;
 pub use time::{Span, Time};
 pub use visible::Times;

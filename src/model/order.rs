@@ -28,6 +28,16 @@ pub fn canonical(a: &Rank, b: &Rank) -> Ordering {
         .then(a.id.cmp(&b.id))
 }
 
+/// The order of `collapse.canonical = "reinforcement_first"` (DEDUP-16): reinforcement, significance, newest, then the
+/// smaller id.
+pub fn reinforcement_first(a: &Rank, b: &Rank) -> Ordering {
+    b.reinforcement_count
+        .cmp(&a.reinforcement_count)
+        .then(b.significance.cmp(&a.significance))
+        .then(b.created_at.cmp(&a.created_at))
+        .then(a.id.cmp(&b.id))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,5 +56,18 @@ mod tests {
         assert!(first(rank(Routine, 5, 10, 2), rank(Routine, 2, 1, 1)), "V-42");
         assert!(first(rank(Routine, 2, 10, 2), rank(Routine, 2, 20, 1)), "V-43");
         assert!(first(rank(Routine, 2, 10, 1), rank(Routine, 2, 10, 2)), "V-44");
+    }
+
+    #[test]
+    fn reinforcement_can_come_first_and_then_the_newest_stands() {
+        // DEDUP-16.
+        use Significance::{Core, Important, Routine};
+        let first = |a: Rank, b: Rank| {
+            reinforcement_first(&a, &b) == Ordering::Less && reinforcement_first(&b, &a) == Ordering::Greater
+        };
+        assert!(first(rank(Routine, 9, 1, 2), rank(Core, 1, 99, 1)));
+        assert!(first(rank(Core, 9, 1, 2), rank(Important, 9, 99, 1)));
+        assert!(first(rank(Core, 9, 20, 2), rank(Core, 9, 10, 1)));
+        assert!(first(rank(Core, 9, 20, 1), rank(Core, 9, 20, 2)));
     }
 }

@@ -139,3 +139,9 @@ impl de::Visitor<'_> for SpanVisitor {
         }
     }
 }
+
+impl From<Span> for crate::model::Span {
+    fn from(span: Span) -> Self {
+        crate::model::Span::from_millis(i64::try_from(span.as_ms()).unwrap_or(i64::MAX))
+    }
+}

@@ -170,6 +170,7 @@ impl World {
                 run: None,
                 policy_number: 0,
                 policy_hash: [0; 8],
+                keeps_limbo: true,
             };
             for (rule, change) in changes {
                 ledger.apply(&context, Entry { change, rule, evidence: Evidence::default() })?;

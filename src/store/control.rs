@@ -143,6 +143,13 @@ pub(crate) struct PassRow {
     pub(crate) report: Vec<(String, u64)>,
 }
 
+impl RunRow {
+    /// What an import does.
+    pub(crate) const IMPORT: &'static str = "import";
+    /// What maintenance does.
+    pub(crate) const MAINTAIN: &'static str = "maintain";
+}
+
 /// How many slots an index has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SlotHead {

@@ -25,7 +25,7 @@ pub(crate) use compact::CompactReport;
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
 pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
 pub(crate) use open::{Options, Store, Written};
-pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, kind_of, last_id};
+pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, bad_key, kind_of, last_id};
 pub(crate) use tables::Table;
 pub(crate) use tx::{Read, Snapshot, Walk, WriteTx};
 

@@ -14,7 +14,7 @@ use super::digit::digits_masked;
 use super::digit::is_digit;
 use super::message::Messages;
 use super::message::major_type;
-use super::spacing::is_word;
+use super::words::is_word;
 use super::url::host_and_path;
 use super::url::urls;
 use crate::model::Attachment;

@@ -1,6 +1,6 @@
 //! The comparison behind `write.normalized_match = absorb` (DEDUP-4).
 
-use unicode_normalization::char::is_combining_mark;
+use super::words::{is_word, looks_like_name};
 
 /// Whether two texts differ only in runs of white space and in the letter case of words that are no names.
 ///
@@ -39,18 +39,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Alphabetic, mark or number (DEDUP-2).
-pub(super) fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || is_combining_mark(c)
-}
-
 fn same_but_case(a: &str, b: &str, stopwords: &[&str]) -> bool {
     let (lower_a, lower_b) = (a.to_lowercase(), b.to_lowercase());
     let ordinary = |word: &str, lower: &str| !looks_like_name(word) || stopwords.contains(&lower);
     lower_a == lower_b && ordinary(a, &lower_a) && ordinary(b, &lower_b)
-}
-
-fn looks_like_name(word: &str) -> bool {
-    word.starts_with(char::is_uppercase)
-        || (word.contains(char::is_alphabetic) && word.contains(char::is_numeric))
 }

@@ -94,11 +94,12 @@ pub(crate) fn maintenance(report: &MaintainReport) -> Value {
             "planned": pass.planned,
             "scanned": pass.scanned,
             "changed": pass.changed,
-            // Neither pass removes a memory, and each begins with what the rows themselves say is left.
-            "tombstoned": 0,
+            "tombstoned": pass.tombstoned,
             "skipped": pass.skipped,
             "left": pass.left,
-            "resumed": false,
+            "run": pass.run,
+            "resumed": pass.resumed,
+            "budget_exhausted": pass.budget_exhausted,
             "ms": pass.ms,
             "report": pass.report,
         })

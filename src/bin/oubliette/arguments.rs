@@ -478,7 +478,8 @@ pub(crate) struct ForgetOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct MaintainOptions {
-    /// Passes, in the order in which they are to run: index, repair [default: both]
+    /// Passes, in the order in which they are to run: snapshots, collapse, near-duplicates, vector-duplicates,
+    /// supersession, limbo, index, repair [default: the sweeper's stages that the policy enables, then index and repair]
     #[arg(value_name = "PASS", value_parser = pass)]
     pub(crate) passes: Vec<Pass>,
     /// Only say what there is to do
@@ -487,9 +488,18 @@ pub(crate) struct MaintainOptions {
     /// Stop after so much time, such as 5s; the next run goes on
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
-    /// Stop after so many rows
+    /// Stop after so many rows; the next run goes on
     #[arg(long, value_name = "N")]
     pub(crate) max_rows: Option<u64>,
+    /// Visible memories of a namespace that this run may remove, in place of the policy's budget.*
+    #[arg(long, value_name = "N")]
+    pub(crate) destroy_max: Option<u64>,
+    /// Let collapse join near texts as well (collapse.fuzzy)
+    #[arg(long)]
+    pub(crate) fuzzy: bool,
+    /// Sample groups in the report, 0 to 10000 [default: collapse.max_samples]
+    #[arg(long, value_name = "N")]
+    pub(crate) samples: Option<u32>,
     /// Threads, 1 to 1024 [default: one for each core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,

@@ -2,7 +2,7 @@
 
 use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::{
-    Aggregate, CheckOptions, Event, EventQuery, EventsOf, Filter, Memory, PageRequest, State,
+    Aggregate, CheckOptions, Event, EventQuery, EventsOf, Filter, Got, Memory, PageRequest, State,
 };
 use serde_json::{Value, json};
 
@@ -71,7 +71,10 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
     let database = place.open(Access::Read)?;
     let of = match (&options.aggregate, &options.memory, &options.event) {
         (Some(id), _, _) => EventsOf::Aggregate(id.parse()?),
-        (_, Some(name), _) => EventsOf::Memory(database.get(&namespace, name, false)?.id()),
+        (_, Some(name), _) => EventsOf::Memory(match database.get(&namespace, name, false)? {
+            Got::Memory(memory) => memory.id,
+            Got::Tombstone(tombstone) => tombstone.id,
+        }),
         (_, _, Some(id)) => EventsOf::Event(id.parse()?),
         _ => EventsOf::All,
     };
@@ -104,8 +107,7 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
 /// `aggregates`.
 pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
-    let page =
-        place.open(Access::Read)?.aggregates(&namespace, options.cursor.as_deref(), options.limit)?;
+    let page = place.open(Access::Read)?.aggregates(&namespace, options.cursor.as_deref(), options.limit)?;
     if output.json {
         return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
     }

@@ -16,22 +16,18 @@ use crate::progress::Progress;
 
 /// Most threads that can be asked for.
 const THREADS_MAX: usize = 1_024;
+/// Duplicates of a group that the table shows.
+const SHOWN_DUPLICATES: usize = 3;
 
 /// `maintain`: of the namespace that was named, or of the whole file.
 pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output) -> Done {
     let asked = library_options(options, place)?;
-    let passes = if options.passes.is_empty() { Pass::ALL.to_vec() } else { options.passes.clone() };
     let file = options.report.as_deref().map(Target::create).transpose()?;
     let database = place.open(Access::Write)?;
-    let plan = oubliette::MaintainOptions { dry_run: true, ..asked.clone() };
-    let planned = database.maintain(&passes, &plan)?.passes.iter().map(|pass| pass.planned).sum();
-    let progress = Progress::new(output, Some(planned));
-    let before = linked(&database, &asked).unwrap_or_default();
-    let look = || {
-        let now = linked(&database, &asked)?;
-        Some((now.0.saturating_sub(before.0) + before.1.saturating_sub(now.1)).min(planned))
-    };
-    let report = progress.during(look, || database.maintain(&passes, &asked))?;
+    let progress = Progress::new(output, None);
+    let before = moved(&database, &asked).unwrap_or_default();
+    let look = || Some(moved(&database, &asked)?.saturating_sub(before));
+    let report = progress.during(look, || database.maintain(&options.passes, &asked))?;
     drop(progress);
     database.close()?;
     let document = answers::maintenance(&report);
@@ -42,10 +38,25 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
         return output.document(&document);
     }
     show(&report.passes)?;
-    if report.passes.iter().any(|pass| pass.skipped > 0) {
-        output.remark(
-            "partitions were left out: they are damaged, which check tells, or larger than the memory budget",
-        );
+    for pass in &report.passes {
+        show_samples(pass)?;
+        if matches!(pass.pass, Pass::Index | Pass::Repair) && pass.skipped > 0 {
+            output.remark(
+                "partitions were left out: they are damaged, which check tells, or larger than the memory budget",
+            );
+        }
+        if pass.budget_exhausted {
+            output.remark(&format!(
+                "{} was cut by the destruction budget; run it again, or allow more with --destroy-max",
+                pass.pass.as_str()
+            ));
+        }
+    }
+    match report.run {
+        Some(run) if report.passes.iter().any(|pass| pass.run.is_some() && pass.changed > 0) => {
+            output.remark(&format!("undo {run} takes this run back"));
+        }
+        _ => {}
     }
     Ok(())
 }
@@ -64,13 +75,17 @@ fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette
         max_rows: options.max_rows,
         threads: options.threads,
         namespace: place.named_namespace()?,
+        destroy_max: options.destroy_max,
+        fuzzy: options.fuzzy.then_some(true),
+        max_samples: options.samples,
     })
 }
 
-/// Nodes that are alive, and nodes that are dead.
-fn linked(database: &Database, options: &oubliette::MaintainOptions) -> Option<(u64, u64)> {
-    let vectors = database.stats(options.namespace.as_ref()).ok()?.vectors;
-    Some((vectors.in_graph, vectors.dead))
+/// A number that grows by one with most of the rows that a pass changes: nodes that were linked, and rows that are no
+/// longer live.
+fn moved(database: &Database, options: &oubliette::MaintainOptions) -> Option<u64> {
+    let stats = database.stats(options.namespace.as_ref()).ok()?;
+    Some(stats.vectors.in_graph + stats.memories.limbo + stats.memories.superseded)
 }
 
 fn write(mut file: Target, path: Option<&Path>, document: &Value) -> Result<()> {
@@ -84,16 +99,40 @@ fn write(mut file: Target, path: Option<&Path>, document: &Value) -> Result<()> 
 
 /// Passes as a table.
 fn show(passes: &[PassReport]) -> Done {
-    let names = ["pass", "planned", "scanned", "changed", "skipped", "left", "ms", "report"];
+    let names = ["pass", "planned", "scanned", "changed", "removed", "skipped", "left", "ms", "report"];
     let row = |pass: &PassReport| {
-        let counts = [pass.planned, pass.scanned, pass.changed, pass.skipped, pass.left, pass.ms];
-        let details = pass.report.iter().map(|(name, count)| format!("{name} {count}"));
+        let counts =
+            [pass.planned, pass.scanned, pass.changed, pass.tombstoned, pass.skipped, pass.left, pass.ms];
+        let details = pass.report.iter().filter(|(_, value)| value.is_number());
+        let details = details.map(|(name, count)| format!("{name} {count}"));
         let mut cells = vec![pass.pass.as_str().to_owned()];
         cells.extend(counts.iter().map(ToString::to_string));
         cells.push(details.collect::<Vec<_>>().join(", "));
         cells
     };
     output::table(&names, passes.iter().map(row))
+}
+
+/// The groups that a pass merges, or would: what stays, what goes into it, by what they are the same.
+fn show_samples(pass: &PassReport) -> Done {
+    let Some(Value::Array(samples)) = pass.report.get("samples") else { return Ok(()) };
+    if samples.is_empty() {
+        return Ok(());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |sample: &Value| {
+        let gone: Vec<String> = sample["duplicateSummaries"]
+            .as_array()
+            .map(|all| all.iter().take(SHOWN_DUPLICATES).map(text).collect())
+            .unwrap_or_default();
+        vec![
+            sample["groupSize"].to_string(),
+            text(&sample["canonicalSummary"]),
+            gone.join("\n"),
+            text(&sample["signature"]),
+        ]
+    };
+    output::table(&["rows", "stays", "goes into it", "the same by"], samples.iter().map(row))
 }
 
 /// `reindex`: of the namespace that was named, or of the whole file.

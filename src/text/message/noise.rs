@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::limits::REGEX_BYTES_MAX;
 use crate::policy::MessagePattern;
 use crate::text::digit::is_digit;
-use crate::text::spacing::is_word;
+use crate::text::words::is_word;
 
 /// Least length of a run of digits that is an id.
 const ID_DIGITS_MIN: usize = 15;

@@ -1,0 +1,62 @@
+//! How far a run of maintenance may go, and how large its slices are.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::maintain::MaintainOptions;
+
+/// Rows of the first slice.
+const SLICE_ROWS: usize = 64;
+/// Rows of a slice while others write.
+const SLICE_ROWS_MIN: usize = 16;
+/// Rows of the largest slice.
+const SLICE_ROWS_MAX: usize = 8_192;
+
+/// What is left of a run's budget, and the size of its next slice: one while others write is short, so that nobody
+/// waits for one for long; alone they grow.
+pub(super) struct Pace {
+    until: Option<Instant>,
+    rows_left: u64,
+    slice: usize,
+    /// Number of our own last commit.
+    commit: u64,
+}
+
+impl Pace {
+    pub(super) fn of(options: &MaintainOptions) -> Self {
+        Pace {
+            until: options.budget.and_then(|budget| Instant::now().checked_add(budget)),
+            rows_left: options.max_rows.unwrap_or(u64::MAX),
+            slice: SLICE_ROWS,
+            commit: 0,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.rows_left == 0 || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Rows of the next slice, on a state of this commit.
+    pub(super) fn rows(&mut self, commit: u64) -> usize {
+        self.slice = match self.commit {
+            0 => self.slice,
+            own if own == commit => (self.slice * 2).min(SLICE_ROWS_MAX),
+            _ => SLICE_ROWS_MIN,
+        };
+        self.slice.min(usize::try_from(self.rows_left).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn spend(&mut self, rows: u64, commit: u64) {
+        self.rows_left = self.rows_left.saturating_sub(rows);
+        self.commit = commit;
+    }
+
+    /// Whether others have written since our own last commit.
+    pub(super) fn is_shared(&self, commit: u64) -> bool {
+        self.commit != 0 && self.commit != commit
+    }
+
+    /// Until when a slice that begins now may work; it is cut where the time of its policy is over.
+    pub(super) fn slice_ends(&self, at_most: Duration) -> Option<Instant> {
+        Instant::now().checked_add(at_most)
+    }
+}

@@ -1,0 +1,480 @@
+//! Passes over memories: a plan on the published state, carried out in short transactions that each look again at what
+//! the plan assumed (MODEL-34).
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::database::Database;
+use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
+use crate::engine::session::Session;
+use crate::error::{Error, Result};
+use crate::hygiene::{self, Cursor, Done, Field, Planned, Sight, carry_out};
+use crate::ledger::{Change, Context, Entry};
+use crate::model::{Actor, MemoryId, Namespace, RunId, Time};
+use crate::policy::PolicyVersion;
+use crate::store::control::{CounterSort, PassRow, RunRow, RunState, TOTAL};
+use crate::store::{NsId, Rows};
+
+/// Instants that came without a write, applied at the head of each slice.
+const SETTLE_PER_SLICE: usize = 64;
+/// Part of a slice's time that it may work while others write.
+const SHARED_SLICE: u32 = 4;
+
+/// What a pass would do to a namespace, planned on one state (MODEL-34). [`Database::carry_out`] does it: each row is
+/// left alone that has changed since.
+#[derive(Clone, Debug)]
+pub struct MaintenancePlan {
+    id: RunId,
+    run: RunId,
+    pass: Pass,
+    namespace: Namespace,
+    ns: NsId,
+    /// The document in effect, with the overrides of the call.
+    policy: PolicyVersion,
+    /// Hash of the stored document that these are laid over.
+    base: [u8; 8],
+    created_at: Time,
+    expires_at: Time,
+    max_ms: u64,
+    latest_happened_at: bool,
+    planned: Planned,
+    /// Rows of the whole plan, what the destruction budget cut off included.
+    rows: u64,
+    destroy: u64,
+    resumed: Option<PassRow>,
+}
+
+impl MaintenancePlan {
+    /// Its id.
+    pub fn id(&self) -> RunId {
+        self.id
+    }
+
+    /// The run that its changes will belong to.
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// The pass that made it.
+    pub fn pass(&self) -> Pass {
+        self.pass
+    }
+
+    /// The namespace that it is about.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// Number and hash of the policy that it was made under, with the overrides of the call.
+    pub fn policy(&self) -> PolicyVersion {
+        self.policy
+    }
+
+    /// When it was made.
+    pub fn created_at(&self) -> Time {
+        self.created_at
+    }
+
+    /// From when on it is no longer carried out.
+    pub fn expires_at(&self) -> Time {
+        self.expires_at
+    }
+
+    /// Rows that it is about.
+    pub fn planned(&self) -> u64 {
+        self.rows
+    }
+
+    /// Its report, as a dry run shows it.
+    pub fn report(&self) -> PassReport {
+        let mut report = PassReport::new(self.pass);
+        self.tell(&mut report, &Progress::of(self), true);
+        report
+    }
+
+    /// Adds it to the report of a pass over several namespaces.
+    fn tell(&self, report: &mut PassReport, progress: &Progress, dry_run: bool) {
+        let Progress { done, cursor, .. } = progress;
+        report.planned += progress.planned;
+        report.scanned += progress.scanned;
+        report.changed += done.removed + done.superseded + done.mended;
+        report.tombstoned += done.removed;
+        report.skipped += done.skipped;
+        report.left += cursor.left(&self.planned.plan);
+        report.resumed |= self.resumed.is_some();
+        report.budget_exhausted |= self.planned.plan.budget_exhausted;
+        report.run = Some(self.run).filter(|_| !dry_run);
+        let mut own = self.planned.report.clone();
+        for (name, count) in &progress.counts {
+            own.insert(name.clone(), json!(count));
+        }
+        let totals = self.pass.planner().map(hygiene::Pass::totals).into_iter().flatten();
+        for (name, count) in totals.zip([done.groups, done.removed, done.transferred]) {
+            own.extend(name.map(|name| (name.to_owned(), json!(count))));
+        }
+        // Where a report has these they are the same for every pass.
+        for (name, value) in [
+            ("dryRun", json!(dry_run)),
+            ("run_id", json!(report.run)),
+            ("budget_exhausted", json!(report.budget_exhausted)),
+        ] {
+            if own.contains_key(name) {
+                own.insert(name.to_owned(), value);
+            }
+        }
+        for (name, value) in own {
+            add_up(&mut report.report, name, value);
+        }
+    }
+}
+
+/// Adds a member of one namespace's report to those of the namespaces before it.
+fn add_up(report: &mut Map<String, Value>, name: String, value: Value) {
+    match (report.get_mut(&name), value) {
+        (Some(Value::Number(sum)), Value::Number(more)) => {
+            if let (Some(sum_u64), Some(more)) = (sum.as_u64(), more.as_u64()) {
+                *sum = sum_u64.saturating_add(more).into();
+            }
+        }
+        (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
+        (_, value) => drop(report.insert(name, value)),
+    }
+}
+
+/// How far a plan is carried out, earlier calls of the same run included.
+struct Progress {
+    planned: u64,
+    scanned: u64,
+    counts: Vec<(String, u64)>,
+    done: Done,
+    cursor: Cursor,
+}
+
+/// The names under which a run that was cut off keeps what it did.
+const DONE: [&str; 7] = [
+    "done.rows",
+    "done.groups",
+    "done.removed",
+    "done.superseded",
+    "done.mended",
+    "done.transferred",
+    "done.skipped",
+];
+
+/// The numbers of a report.
+fn counts_of(report: &Map<String, Value>) -> Vec<(String, u64)> {
+    report.iter().filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect()
+}
+
+impl Progress {
+    fn of(plan: &MaintenancePlan) -> Self {
+        let mut progress = Progress {
+            planned: plan.rows,
+            scanned: plan.planned.scanned,
+            counts: counts_of(&plan.planned.report),
+            done: Done::default(),
+            cursor: Cursor::default(),
+        };
+        let Some(row) = &plan.resumed else { return progress };
+        // What the run found when it began is what it tells in the end.
+        let kept = |name: &str| row.report.iter().find(|(at, _)| at == name).map(|(_, count)| *count);
+        for (name, count) in &mut progress.counts {
+            *count = kept(name).unwrap_or(*count);
+        }
+        progress.planned = kept("plan.rows").unwrap_or(progress.planned);
+        progress.scanned = kept("plan.scanned").unwrap_or(progress.scanned);
+        let [rows, groups, removed, superseded, mended, transferred, skipped] =
+            DONE.map(|name| kept(name).unwrap_or(0));
+        progress.done = Done { rows, groups, removed, superseded, mended, transferred, skipped };
+        progress
+    }
+
+    fn row(&self, plan: &MaintenancePlan, started_ms: i64, now: Time) -> PassRow {
+        let Done { rows, groups, removed, superseded, mended, transferred, skipped } = self.done;
+        let done = DONE.into_iter().zip([rows, groups, removed, superseded, mended, transferred, skipped]);
+        let done = done.chain([("plan.rows", self.planned), ("plan.scanned", self.scanned)]);
+        let done = done.map(|(name, count)| (name.to_owned(), count));
+        let cut = self.cursor.cut(&plan.planned.plan);
+        PassRow {
+            run: *plan.run.as_bytes(),
+            started_ms,
+            ended_ms: now.as_millis(),
+            policy_hash: plan.policy.hash.0,
+            open: !self.cursor.is_done(&plan.planned.plan),
+            cut: cut.map(|id| *id.as_bytes()),
+            budget_left: plan.destroy.saturating_sub(self.done.removed + self.done.superseded),
+            report: self.counts.iter().cloned().chain(done).collect(),
+        }
+    }
+}
+
+impl Database {
+    /// Plans a pass over one namespace and changes nothing.
+    ///
+    /// # Errors
+    /// `Invalid` for a pass without a plan (`limbo`, `index`, `repair`) and for options out of bounds; `NotFound` for a
+    /// namespace that no write has made; `Corrupted`.
+    pub fn plan(
+        &self,
+        pass: Pass,
+        namespace: &Namespace,
+        options: &MaintainOptions,
+    ) -> Result<MaintenancePlan> {
+        options.check()?;
+        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let mut sweep = Sweep::new(run, options);
+        let Some((name, ns)) = self.tenants(Some(namespace))?.pop() else {
+            return Err(Error::NotFound { what: "namespace", name: namespace.to_string() });
+        };
+        let plan = self.plan_in(pass, (name, ns), options, &mut sweep)?;
+        plan.ok_or_else(|| Error::Conflict {
+            what: format!("plan {}", pass.as_str()),
+            why: "its time was over before it was made".to_owned(),
+        })
+    }
+
+    /// Carries a plan out. A row that has changed since, or is protected now, is left alone and counted as skipped.
+    ///
+    /// # Errors
+    /// `Conflict` with `policy_changed` when another policy is in force than it was made under, and with `plan_expired`
+    /// when it is older than a day: nothing is written. Else as [`Database::maintain`].
+    pub fn carry_out(&self, plan: &MaintenancePlan, options: &MaintainOptions) -> Result<PassReport> {
+        options.check()?;
+        self.inner.check_open()?;
+        let _one = self.inner.upkeep.lock();
+        let (begun, mut report) = (Instant::now(), PassReport::new(plan.pass));
+        let mut sweep = Sweep::new(plan.run, options);
+        self.execute(plan, &mut sweep, &mut report)?;
+        report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(report)
+    }
+
+    /// One pass over the memories of a namespace, or of all, one by one (MODEL-3).
+    pub(super) fn sweep_memories(
+        &self,
+        pass: Pass,
+        options: &MaintainOptions,
+        sweep: &mut Sweep,
+        report: &mut PassReport,
+    ) -> Result<()> {
+        for tenant in self.tenants(options.namespace.as_ref())? {
+            if sweep.pace.is_over() {
+                break;
+            }
+            let Some(plan) = self.plan_in(pass, tenant, options, sweep)? else { break };
+            if options.dry_run {
+                plan.tell(report, &Progress::of(&plan), true);
+            } else {
+                self.execute(&plan, sweep, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_in(
+        &self,
+        pass: Pass,
+        (namespace, ns): (Namespace, NsId),
+        options: &MaintainOptions,
+        sweep: &mut Sweep,
+    ) -> Result<Option<MaintenancePlan>> {
+        let Some(planner) = pass.planner() else {
+            let with: Vec<&str> =
+                Pass::ALL.iter().filter(|pass| pass.planner().is_some()).map(|pass| pass.as_str()).collect();
+            return Err(Error::invalid("pass", format!("must be one of {}", with.join(", ")), pass.as_str()));
+        };
+        let in_force = self.inner.in_force();
+        let policy = options.effective(&in_force.policy);
+        let version = PolicyVersion { number: in_force.number, hash: policy.hash() };
+        let published = self.inner.current.read();
+        let committed = published.committed_at();
+        let now = self.inner.clock.now().max(committed);
+        let field = Field { ns, parts: None, now, committed };
+        let sight = Sight { published: &published, field: &field, policy: &policy };
+        let pace = &sweep.pace;
+        let Some(mut planned) = planner.plan(sight, &mut |_| pace.is_over())? else { return Ok(None) };
+        let open = published.snapshot().pass(ns, pass.as_str())?;
+        let resumed = open.filter(|row| row.open && row.policy_hash == version.hash.0 && !options.dry_run);
+        let destroy = match sweep.destroy.get(&ns) {
+            Some(left) => *left,
+            None => self.may_destroy(ns, options, &policy)?,
+        };
+        let destroy = resumed.as_ref().map_or(destroy, |row| destroy.min(row.budget_left));
+        let rows = planned.plan.rows();
+        planned.plan.cut(destroy);
+        Ok(Some(MaintenancePlan {
+            id: RunId::from_bytes(self.inner.ids.next(now)),
+            run: resumed.as_ref().map_or(sweep.run, |row| RunId::from_bytes(row.run)),
+            pass,
+            namespace,
+            ns,
+            policy: version,
+            base: in_force.hash,
+            created_at: now,
+            expires_at: now.plus(policy.gc.plan_ttl.into()),
+            max_ms: u64::from(policy.plan.max_ms),
+            latest_happened_at: policy.collapse.merge_latest_happened_at,
+            planned,
+            rows,
+            destroy,
+            resumed,
+        }))
+    }
+
+    /// Visible rows of a namespace that one sweep may remove or supersede (MODEL-35).
+    fn may_destroy(
+        &self,
+        ns: NsId,
+        options: &MaintainOptions,
+        policy: &crate::policy::Policy,
+    ) -> Result<u64> {
+        if let Some(most) = options.destroy_max {
+            return Ok(most);
+        }
+        let published = self.inner.current.read();
+        let live = published.snapshot().counter(ns, TOTAL, CounterSort::Live as u8, "")?;
+        let share = policy.budget.share * live.rows.max(0) as f64;
+        Ok(policy.budget.floor.max(share.floor() as u64))
+    }
+
+    /// Carries a plan out as far as the run may go.
+    fn execute(&self, plan: &MaintenancePlan, sweep: &mut Sweep, report: &mut PassReport) -> Result<()> {
+        let mut progress = Progress::of(plan);
+        let before = progress.done;
+        let mut counted = plan.resumed.as_ref().and_then(|row| row.cut).map(MemoryId::from_bytes);
+        loop {
+            let commit = self.inner.current.read().commit();
+            let part = if sweep.pace.is_shared(commit) { SHARED_SLICE } else { 1 };
+            let ends = sweep.pace.slice_ends(Duration::from_millis(plan.max_ms) / part);
+            let rows = sweep.pace.rows(commit);
+            progress = self.inner.run_alone(|session| {
+                let context = plan.open(session)?;
+                let mut enough = || ends.is_some_and(|end| Instant::now() >= end);
+                let (cursor, done) = carry_out(
+                    session.ledger,
+                    &context,
+                    (&plan.planned.plan, plan.pass.rule(), plan.latest_happened_at),
+                    (progress.cursor, counted),
+                    rows,
+                    &mut enough,
+                )?;
+                let mut next = Progress { cursor, counts: progress.counts.clone(), ..progress };
+                next.done += done;
+                plan.close(session, &context, &next)?;
+                Ok(next)
+            })?;
+            counted = None;
+            let commit = self.inner.current.read().commit();
+            sweep.pace.spend(progress.done.rows - before.rows, commit);
+            if progress.cursor.is_done(&plan.planned.plan) || sweep.pace.is_over() {
+                break;
+            }
+        }
+        let gone = progress.done.removed + progress.done.superseded - before.removed - before.superseded;
+        sweep.destroy.insert(plan.ns, plan.destroy.saturating_sub(gone));
+        plan.tell(report, &progress, false);
+        Ok(())
+    }
+
+    /// The pass `limbo`: erases what no undo can ask for any more.
+    pub(super) fn empty_limbo(
+        &self,
+        options: &MaintainOptions,
+        sweep: &mut Sweep,
+        report: &mut PassReport,
+    ) -> Result<()> {
+        let horizon = self.inner.in_force().policy.undo.horizon.as_ms();
+        let horizon = i64::try_from(horizon).unwrap_or(i64::MAX);
+        for (namespace, ns) in self.tenants(options.namespace.as_ref())? {
+            let published = self.inner.current.read();
+            let now = self.inner.clock.now().max(published.committed_at());
+            // An instant that lies exactly at the horizon is past it.
+            let until = Time::from_millis(now.as_millis().saturating_sub(horizon).saturating_add(1));
+            let due = published.snapshot().limbo_before(ns, until, usize::MAX)?.len() as u64;
+            report.planned += due;
+            report.scanned += due;
+            let mut erased = 0;
+            while erased < due && !options.dry_run && !sweep.pace.is_over() {
+                let rows = sweep.pace.rows(self.inner.current.read().commit());
+                let gone = self.inner.run_alone(|session| {
+                    purge(session, (&namespace, ns), sweep.run, until, rows)
+                })?;
+                sweep.pace.spend(gone, self.inner.current.read().commit());
+                erased += gone;
+                if gone == 0 {
+                    break;
+                }
+            }
+            report.changed += erased;
+            report.left += due.saturating_sub(erased);
+        }
+        report.run = Some(sweep.run).filter(|_| !options.dry_run);
+        Ok(())
+    }
+}
+
+/// Erases the rows of limbo that were removed before `until`, at most `most`, and raises the purge horizon (MODEL-18).
+fn purge(
+    session: &mut Session<'_, '_, '_>,
+    (namespace, ns): (&Namespace, NsId),
+    run: RunId,
+    until: Time,
+    most: usize,
+) -> Result<u64> {
+    let context = Context { actor: Actor::Sweeper, ..session.context(ns, Some(run)) };
+    let due = session.ledger.tx.limbo_before(ns, until, most)?;
+    for (_, id) in &due {
+        let entry = Entry::new(Pass::Limbo.rule(), Change::Purge { id: *id });
+        session.ledger.apply(&context, entry)?;
+    }
+    let row = session.ledger.tx.namespace(namespace.as_str())?;
+    if let (Some((last, _)), Some(mut row)) = (due.last(), row) {
+        row.horizon_known_ms = row.horizon_known_ms.max(last.as_millis());
+        session.ledger.tx.put_namespace(namespace.as_str(), &row)?;
+    }
+    Ok(due.len() as u64)
+}
+
+impl MaintenancePlan {
+    /// The context of a slice, if the plan may still be carried out.
+    fn open(&self, session: &mut Session<'_, '_, '_>) -> Result<Context> {
+        let refuse = |why: &str| {
+            Err(Error::Conflict { what: format!("plan {}", self.id), why: why.to_owned() })
+        };
+        if session.in_force.hash != self.base {
+            return refuse("policy_changed: another policy is in force than it was made under");
+        }
+        let context = session.context(self.ns, Some(self.run));
+        if context.now >= self.expires_at {
+            return refuse("plan_expired: it was made too long ago");
+        }
+        let there = session.ledger.tx.namespace(self.namespace.as_str())?;
+        if there.is_none_or(|row| NsId(row.number) != self.ns) {
+            return refuse("its namespace was dropped");
+        }
+        let context = Context { actor: Actor::Sweeper, policy_hash: self.policy.hash.0, ..context };
+        session.ledger.settle(&context, SETTLE_PER_SLICE)?;
+        Ok(context)
+    }
+
+    /// Writes how far the run is, in the transaction of the slice.
+    fn close(
+        &self,
+        session: &mut Session<'_, '_, '_>,
+        context: &Context,
+        progress: &Progress,
+    ) -> Result<()> {
+        let tx = &mut *session.ledger.tx;
+        let now = context.now.as_millis();
+        let run = tx.run(self.ns, self.run)?;
+        let started_ms = run.as_ref().map_or(now, |run| run.started_ms);
+        let row = progress.row(self, started_ms, context.now);
+        let state = if row.open { RunState::Open } else { RunState::Done };
+        // A run that is being taken back stays one.
+        if run.as_ref().is_none_or(|run| matches!(run.state, RunState::Open | RunState::Done)) {
+            tx.put_run(self.ns, self.run, &RunRow { what: RunRow::MAINTAIN.to_owned(), started_ms, state })?;
+        }
+        tx.put_pass(self.ns, self.pass.as_str(), &row)
+    }
+}

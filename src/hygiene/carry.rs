@@ -1,0 +1,225 @@
+//! Carrying a plan out, a slice at a time, inside a write transaction: each action only on rows that are as the plan
+//! saw them (MODEL-34).
+
+use crate::error::Result;
+use crate::hygiene::plan::{Action, Group, Plan};
+use crate::ledger::{Change, Context, Entry, Ledger, Merge, Moves};
+use crate::model::{Evidence, MemoryId, RuleId, SupersedeMode, Time, Vitals};
+use crate::store::Rows;
+
+/// How far a plan is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    /// Actions that are done.
+    actions: usize,
+    /// Rows of the next one that are done.
+    rows: usize,
+    /// Version that the last slice left on the row that the rest of a group goes into.
+    version: Option<u64>,
+}
+
+impl Cursor {
+    /// Whether nothing of the plan is left.
+    pub(crate) fn is_done(self, plan: &Plan) -> bool {
+        self.actions >= plan.actions.len()
+    }
+
+    /// Rows that are left.
+    pub(crate) fn left(self, plan: &Plan) -> u64 {
+        let all = plan.actions.iter().skip(self.actions).map(|action| action.rows() as u64).sum::<u64>();
+        all - self.rows as u64
+    }
+
+    /// The row that the rest of a group that was cut goes into.
+    pub(crate) fn cut(self, plan: &Plan) -> Option<MemoryId> {
+        match plan.actions.get(self.actions) {
+            Some(Action::Merge(group)) if self.rows > 0 => Some(group.canonical),
+            _ => None,
+        }
+    }
+}
+
+/// What a slice, or a whole run, did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// Rows of the plan that were looked at.
+    pub(crate) rows: u64,
+    /// Groups of which a row was removed, each counted once.
+    pub(crate) groups: u64,
+    /// Rows that went to limbo, or were erased where there is none.
+    pub(crate) removed: u64,
+    /// Rows that stay and were superseded.
+    pub(crate) superseded: u64,
+    /// Rows that are live again, or point elsewhere.
+    pub(crate) mended: u64,
+    /// Reinforcement that moved.
+    pub(crate) transferred: u64,
+    /// Rows that were no longer as the plan saw them.
+    pub(crate) skipped: u64,
+}
+
+impl std::ops::AddAssign for Done {
+    fn add_assign(&mut self, more: Done) {
+        self.rows += more.rows;
+        self.groups += more.groups;
+        self.removed += more.removed;
+        self.superseded += more.superseded;
+        self.mended += more.mended;
+        self.transferred += more.transferred;
+        self.skipped += more.skipped;
+    }
+}
+
+/// Carries out the next actions of a plan, at most `rows` rows of them, and asks `enough` after each step whether the
+/// slice is long enough. `counted` is the canonical row of a group of which an earlier slice or run removed a row.
+pub(crate) fn carry_out(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    (plan, rule, latest_happened_at): (&Plan, RuleId, bool),
+    (mut cursor, counted): (Cursor, Option<MemoryId>),
+    rows: usize,
+    enough: &mut dyn FnMut() -> bool,
+) -> Result<(Cursor, Done)> {
+    let mut all = Done::default();
+    let mut left = rows.max(1);
+    let mut slice = Slice { ledger, context, rule, latest_happened_at };
+    while let Some(action) = plan.actions.get(cursor.actions) {
+        let most = left.min(action.rows() - cursor.rows);
+        let (mut done, version) = match action {
+            Action::Merge(group) => slice.merge(group, cursor, most)?,
+            other => (slice.one(other, cursor.rows, most)?, None),
+        };
+        // A group that was cut is one group.
+        let again = match action {
+            Action::Merge(group) => cursor.version.is_some() || counted == Some(group.canonical),
+            _ => cursor.rows > 0,
+        };
+        done.groups = u64::from(done.removed + done.superseded > 0 && !again);
+        done.rows = most as u64;
+        cursor.rows += most;
+        cursor.version = version.or(cursor.version);
+        if cursor.rows >= action.rows() {
+            cursor = Cursor { actions: cursor.actions + 1, ..Cursor::default() };
+        }
+        all += done;
+        left -= most;
+        if left == 0 || enough() {
+            break;
+        }
+    }
+    Ok((cursor, all))
+}
+
+/// One transaction's part of a plan.
+struct Slice<'s, 'a, 't> {
+    ledger: &'s mut Ledger<'a, 't>,
+    context: &'s Context,
+    rule: RuleId,
+    latest_happened_at: bool,
+}
+
+impl Slice<'_, '_, '_> {
+    fn apply(&mut self, change: Change, evidence: Evidence) -> Result<crate::ledger::Applied> {
+        self.ledger.apply(self.context, Entry { change, rule: self.rule, evidence })
+    }
+
+    fn merge(&mut self, group: &Group, cursor: Cursor, most: usize) -> Result<(Done, Option<u64>)> {
+        let losers = group.losers.iter().skip(cursor.rows).take(most);
+        let merge = Merge {
+            canonical: (group.canonical, cursor.version.unwrap_or(group.version)),
+            losers: losers.map(|loser| (loser.id, loser.version)).collect(),
+            latest_happened_at: self.latest_happened_at,
+        };
+        let evidence = Evidence { signature: Some(group.signature.clone()), ..Evidence::default() };
+        let applied = self.apply(Change::Merge(Box::new(merge)), evidence)?;
+        let merged = applied.merged.unwrap_or_default();
+        let done = Done {
+            removed: merged.removed.len() as u64,
+            transferred: merged.transferred,
+            skipped: merged.skipped,
+            ..Done::default()
+        };
+        Ok((done, Some(merged.version).filter(|version| *version > 0)))
+    }
+
+    fn one(&mut self, action: &Action, from: usize, most: usize) -> Result<Done> {
+        let mut done = Done::default();
+        match action {
+            Action::Merge(_) => {}
+            Action::Supersede { by, members, .. } => {
+                for member in members.iter().skip(from).take(most) {
+                    let evidence = Evidence { score: Some(member.score), ..Evidence::default() };
+                    if self.supersede((member.id, member.version), *by, evidence)? {
+                        done.superseded += 1;
+                    } else {
+                        done.skipped += 1;
+                    }
+                }
+            }
+            Action::Retire { id, version, reason, replaced_by, .. } => {
+                if self.is_as_planned(*id, *version)? {
+                    let change = Change::Retire { id: *id, reason: *reason, replaced_by: *replaced_by };
+                    self.apply(change, Evidence::default())?;
+                    done.removed += 1;
+                } else {
+                    done.skipped += 1;
+                }
+            }
+            Action::Restore { id, version } => {
+                if self.vitals(*id)?.is_some_and(|row| row.version == *version) {
+                    self.apply(Change::Restore { id: *id }, Evidence::default())?;
+                    done.mended += 1;
+                } else {
+                    done.skipped += 1;
+                }
+            }
+            Action::Repoint { id, version, to } => {
+                let row = self.vitals(*id)?.filter(|row| row.version == *version);
+                match row.and_then(|row| row.times.superseded) {
+                    Some(superseded) => {
+                        self.apply(Change::Restore { id: *id }, Evidence::default())?;
+                        let (old, new, mode, at) = (*id, *to, superseded.mode, superseded.at);
+                        let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
+                        self.apply(change, Evidence::default())?;
+                        done.mended += 1;
+                    }
+                    None => done.skipped += 1,
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn supersede(
+        &mut self,
+        (old, version): (MemoryId, u64),
+        new: MemoryId,
+        evidence: Evidence,
+    ) -> Result<bool> {
+        // The one that stays may have changed in what does not matter here, as by the members before.
+        let stays = self.vitals(new)?.is_some_and(|row| row.times.is_current(self.now()));
+        if !stays || !self.is_as_planned(old, version)? {
+            return Ok(false);
+        }
+        let (mode, at) = (SupersedeMode::Duplicate, self.now());
+        let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
+        self.apply(change, evidence)?;
+        Ok(true)
+    }
+
+    fn now(&self) -> Time {
+        self.context.now
+    }
+
+    fn vitals(&self, id: MemoryId) -> Result<Option<Vitals>> {
+        self.ledger.tx.vitals(self.context.ns, id)
+    }
+
+    /// Whether a row is current, open to automatic actors, and has the version that the plan saw.
+    fn is_as_planned(&self, id: MemoryId, version: u64) -> Result<bool> {
+        let fits = |row: &Vitals| {
+            row.version == version && row.times.is_current(self.now()) && !row.is_protected()
+        };
+        Ok(self.vitals(id)?.is_some_and(|row| fits(&row)))
+    }
+}

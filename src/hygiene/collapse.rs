@@ -1,0 +1,288 @@
+//! Which operational reports say the same but for their numbers and dates? The pass `collapse` (DEDUP-5 to DEDUP-24).
+//!
+//! One walk over the vitals in id order, a page at a time, and one look at the text of each row of the kinds. Kept in
+//! memory: a fixed-width entry for each operational row, each signature once, and for the fuzzy phase the tokens of the
+//! rows that nothing consumed. Texts are read again only for the samples of the report.
+
+mod fuzzy;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::error::{Error, Result};
+use crate::hygiene::plan::{Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop};
+use crate::model::{Kind, MemoryId, Vitals};
+use crate::policy::Policy;
+use crate::record::{At, decode_content, decode_text};
+use crate::store::keys;
+use crate::store::{PartId, Rows, Table};
+use crate::text::Operational;
+
+pub use report::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
+pub(super) use report::samples;
+
+/// Rows of a page at least (DEDUP-20).
+const PAGE_ROWS_MIN: u32 = 50;
+
+/// Plans the collapse of the operational rows of a field (DEDUP-11 to DEDUP-17). `policy.collapse` holds the options
+/// of DEDUP-20 as well: `fuzzy`, `max_samples`, `batch`. None when `stop` ended it.
+///
+/// # Errors
+/// Damage.
+pub(crate) fn plan<R: Rows>(
+    rows: &R,
+    field: &Field,
+    policy: &Policy,
+    stop: Stop<'_>,
+) -> Result<Option<(Plan, ProfileCollapseReport)>> {
+    let mut scan = Scan::new(field, policy);
+    let mut pages = Pages::new(field, policy.collapse.batch.max(PAGE_ROWS_MIN) as usize);
+    loop {
+        let wanted = |vitals: &Vitals| {
+            scan.kinds.may_be(vitals.kind_code) && vitals.times.is_current(field.now)
+        };
+        match pages.turn(rows, stop, wanted)? {
+            Page::Rows(page) => {
+                for (id, vitals) in page {
+                    scan.look(rows, id, &vitals)?;
+                }
+            }
+            Page::End => break,
+            Page::Stopped => return Ok(None),
+        }
+    }
+    let mut report = scan.report();
+    let mut groups = Groups::new(policy.collapse.canonical);
+    let mut hints = Vec::new();
+    for (part, shelf) in &scan.shelves {
+        let Some(apart) = shelf.group(*part, &scan, &mut groups, stop) else { return Ok(None) };
+        hints.extend(apart);
+    }
+    report.protected_skipped = groups.protected;
+    let found = groups.into_sorted();
+    report.count(&found);
+    report.samples = report::samples(rows, field.ns, &found, policy.collapse.max_samples as usize)?;
+    let plan = Plan { actions: found.into_iter().map(Action::Merge).collect(), hints, budget_exhausted: false };
+    Ok(Some((plan, report)))
+}
+
+/// Whether the visible rows of the collapse kinds are so many that the pass runs on demand (DEDUP-23).
+pub(crate) fn is_due(policy: &Policy, visible: u64) -> bool {
+    policy.collapse.threshold > 0 && visible > policy.collapse.threshold
+}
+
+/// The kinds that are scanned.
+struct Kinds {
+    codes: BTreeSet<u8>,
+    /// Names of the custom ones.
+    customs: BTreeSet<String>,
+}
+
+impl Kinds {
+    fn new(names: &[String]) -> Self {
+        let kinds: Vec<Kind> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        let codes = kinds.iter().map(Kind::code).collect();
+        let custom = |kind| if let Kind::Custom(name) = kind { Some(name) } else { None };
+        Kinds { codes, customs: kinds.into_iter().filter_map(custom).collect() }
+    }
+
+    /// As far as the hot part of a row tells.
+    fn may_be(&self, code: u8) -> bool {
+        self.codes.contains(&code)
+    }
+}
+
+/// What a row turned out to be.
+enum Seen {
+    OtherKind,
+    Plain,
+    Operational { signature: String, negations: usize },
+}
+
+/// The walk over the rows.
+struct Scan<'p> {
+    field: &'p Field,
+    policy: &'p Policy,
+    kinds: Kinds,
+    operational: Operational,
+    scanned: u64,
+    shelves: BTreeMap<PartId, Shelf>,
+}
+
+impl<'p> Scan<'p> {
+    fn new(field: &'p Field, policy: &'p Policy) -> Self {
+        Scan {
+            field,
+            policy,
+            kinds: Kinds::new(&policy.collapse.kinds),
+            operational: Operational::new(&policy.collapse),
+            scanned: 0,
+            shelves: BTreeMap::new(),
+        }
+    }
+
+    fn look<R: Rows>(&mut self, rows: &R, id: MemoryId, vitals: &Vitals) -> Result<()> {
+        let seen = rows.row(Table::Memory, &keys::memory(self.field.ns, id), |at, bytes| {
+            self.judge(at, bytes, vitals.kind_code)
+        })?;
+        let Some(seen) = seen else {
+            return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
+        };
+        self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
+        if let Seen::Operational { signature, negations } = seen {
+            let shelf = self.shelves.entry(PartId(vitals.place.partition)).or_default();
+            let next = shelf.signatures.len();
+            let signature = *shelf.signatures.entry(signature).or_insert(next);
+            shelf.rows.push(Row { member: Member::of(id, vitals, self.field), signature, negations });
+        }
+        Ok(())
+    }
+
+    fn judge(&self, at: At<'_>, bytes: &[u8], kind: u8) -> Result<Seen> {
+        if kind == Kind::CUSTOM_CODE {
+            let name = decode_content(at, bytes)?.custom_kind;
+            if !name.is_some_and(|name| self.kinds.customs.contains(&name)) {
+                return Ok(Seen::OtherKind);
+            }
+        }
+        let text = decode_text(at, bytes)?;
+        let signature = self.operational.signature(text);
+        let Some(signature) = signature.filter(|found| self.operational.is_operational(text, found)) else {
+            return Ok(Seen::Plain);
+        };
+        // Only the fuzzy phase asks.
+        let negations = if self.policy.collapse.fuzzy { self.negations(text) } else { 0 };
+        Ok(Seen::Operational { signature: signature.into_string(), negations })
+    }
+
+    fn negations(&self, text: &str) -> usize {
+        let lower = text.to_lowercase();
+        let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|w| !w.is_empty());
+        words
+            .filter(|word| {
+                self.policy.guards.negation.iter().any(|n| match n.strip_prefix('*') {
+                    Some(end) => word.ends_with(end),
+                    None => word == n,
+                })
+            })
+            .count()
+    }
+
+    /// What is known before the groups are.
+    fn report(&self) -> ProfileCollapseReport {
+        let sum = |of: fn(&Shelf) -> usize| self.shelves.values().map(|shelf| of(shelf) as u64).sum();
+        ProfileCollapseReport {
+            dry_run: true,
+            scanned_profiles: self.scanned,
+            operational_profiles: sum(|shelf| shelf.rows.len()),
+            unique_signatures: sum(|shelf| shelf.signatures.len()),
+            ..ProfileCollapseReport::default()
+        }
+    }
+}
+
+/// An operational row.
+struct Row {
+    member: Member,
+    /// Position of its signature among those of the partition.
+    signature: usize,
+    negations: usize,
+}
+
+/// The operational rows of one partition.
+#[derive(Default)]
+struct Shelf {
+    signatures: HashMap<String, usize>,
+    rows: Vec<Row>,
+}
+
+impl Shelf {
+    /// The three phases; what an earlier one consumed takes no part in a later one. The pairs that a guard kept apart;
+    /// none when `stop` ended it.
+    fn group(
+        &self,
+        part: PartId,
+        scan: &Scan<'_>,
+        groups: &mut Groups,
+        stop: Stop<'_>,
+    ) -> Option<Vec<KeptApart>> {
+        let alone = self.exact(part, groups);
+        let loose = Shelf::token(part, &alone, scan, groups);
+        if scan.policy.collapse.fuzzy { fuzzy_phase(part, loose, scan, groups, stop) } else { Some(Vec::new()) }
+    }
+
+    /// Equal signatures (DEDUP-11). The rows whose signature is theirs alone.
+    fn exact<'s>(&'s self, part: PartId, groups: &mut Groups) -> Vec<(&'s Row, &'s str)> {
+        let mut by_signature: Vec<Vec<&Row>> = Vec::new();
+        by_signature.resize_with(self.signatures.len(), Vec::new);
+        for row in &self.rows {
+            if let Some(members) = by_signature.get_mut(row.signature) {
+                members.push(row);
+            }
+        }
+        let mut alone = Vec::new();
+        for (signature, at) in &self.signatures {
+            let members = by_signature.get(*at).map(Vec::as_slice).unwrap_or_default();
+            match members {
+                [row] => alone.push((*row, signature.as_str())),
+                _ => groups.add(Phase::Exact, part, signature, members.iter().map(|row| &row.member).collect()),
+            }
+        }
+        alone
+    }
+
+    /// Equal token keys (DEDUP-12). The rows that are left.
+    fn token<'s>(
+        part: PartId,
+        alone: &[(&'s Row, &'s str)],
+        scan: &Scan<'_>,
+        groups: &mut Groups,
+    ) -> Vec<(&'s Row, &'s str)> {
+        let mut by_key: HashMap<String, Vec<(&Row, &str)>> = HashMap::new();
+        let mut loose = Vec::new();
+        for item in alone {
+            match scan.operational.token_key(item.1, scan.policy.collapse.min_token_key as usize) {
+                Some(key) => by_key.entry(key).or_default().push(*item),
+                None => loose.push(*item),
+            }
+        }
+        for (key, members) in by_key {
+            match members.as_slice() {
+                [item] => loose.push(*item),
+                _ => groups.add(Phase::Token, part, &key, members.iter().map(|(row, _)| &row.member).collect()),
+            }
+        }
+        loose
+    }
+}
+
+/// Token sets near that of the first member of a cluster (DEDUP-14).
+fn fuzzy_phase(
+    part: PartId,
+    mut loose: Vec<(&Row, &str)>,
+    scan: &Scan<'_>,
+    groups: &mut Groups,
+    stop: Stop<'_>,
+) -> Option<Vec<KeptApart>> {
+    loose.sort_unstable_by_key(|(row, _)| (row.member.rank.created_at, row.member.rank.id));
+    let bounds = fuzzy::Bounds {
+        min_shared: scan.policy.collapse.min_shared as usize,
+        jaccard: scan.policy.collapse.jaccard,
+    };
+    let tokens = loose.iter().map(|(_, signature)| scan.operational.tokens(signature));
+    let (items, kept): (Vec<_>, Vec<_>) = tokens
+        .zip(&loose)
+        .filter(|(tokens, _)| tokens.len() >= bounds.min_shared)
+        .map(|(tokens, (row, signature))| (fuzzy::Item { tokens, negations: row.negations }, (*row, *signature)))
+        .unzip();
+    let found = fuzzy::cluster(items, bounds, stop)?;
+    for members in found.clusters.iter().filter(|members| members.len() >= 2) {
+        let rows: Vec<_> = members.iter().filter_map(|at| kept.get(*at)).collect();
+        let Some((_, first)) = rows.first() else { continue };
+        let signature = scan.operational.tokens(first).join(" ");
+        groups.add(Phase::Fuzzy, part, &signature, rows.iter().map(|(row, _)| &row.member).collect());
+    }
+    let id = |at: usize| kept.get(at).map(|(row, _)| row.member.rank.id);
+    let apart = found.apart.into_iter().filter_map(|(at, near)| Some(KeptApart { id: id(at)?, near: id(near)? }));
+    Some(apart.collect())
+}

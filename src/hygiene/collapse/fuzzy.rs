@@ -1,0 +1,158 @@
+//! The fuzzy phase (DEDUP-14): each item joins the cluster whose first member is nearest to it by tokens.
+//!
+//! An index over rare tokens makes it linear in the common case. Two sets that reach Jaccard `j` share at least
+//! `ceil(j · n)` tokens for the size `n` of either. So if tokens are ordered, rare ones first, the first
+//! `n - ceil(j · n) + 1` of the one and of the other have a token in common (prefix filtering; Bayardo, Ma and
+//! Srikant, "Scaling up all pairs similarity search", 2007): only these are looked up and put down. What the index finds
+//! is compared exactly.
+
+use std::collections::HashMap;
+
+use crate::hygiene::plan::Stop;
+
+/// When two token sets are near.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Tokens that they share at least.
+    pub(super) min_shared: usize,
+    /// Jaccard similarity that they reach.
+    pub(super) jaccard: f64,
+}
+
+impl Bounds {
+    /// Tokens that a set of `len` shares at least with any other that is near. A hair is taken off, so that an error in
+    /// the last bit of the product never asks for one too many.
+    fn shared_at_least(self, len: usize) -> usize {
+        let by_jaccard = (self.jaccard * len as f64 - 1e-9).ceil().max(1.0) as usize;
+        by_jaccard.max(self.min_shared)
+    }
+
+    /// Tokens of a set of `len` that stand in the index.
+    fn prefix(self, len: usize) -> usize {
+        (len + 1).saturating_sub(self.shared_at_least(len))
+    }
+}
+
+/// What is clustered, in order of creation.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// Each once.
+    pub(super) tokens: Vec<String>,
+    /// Words that deny (DEDUP-51).
+    pub(super) negations: usize,
+}
+
+/// The clusters, and what the guard of negation kept out of one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Clusters {
+    /// Positions of their members, the first first.
+    pub(super) clusters: Vec<Vec<usize>>,
+    /// An item with the first member of the cluster that it would have joined.
+    pub(super) apart: Vec<(usize, usize)>,
+}
+
+/// A cluster that an item could join.
+#[derive(Clone, Copy, Debug)]
+struct Near {
+    jaccard: f64,
+    cluster: usize,
+}
+
+impl Near {
+    /// More alike, or as much and older.
+    fn beats(self, other: Option<Near>) -> bool {
+        other.is_none_or(|other| {
+            self.jaccard > other.jaccard || (self.jaccard == other.jaccard && self.cluster < other.cluster)
+        })
+    }
+}
+
+/// Items in the order of their creation to clusters in the order of their first members. None when `stop` ended it.
+pub(super) fn cluster(items: Vec<Item>, bounds: Bounds, stop: Stop<'_>) -> Option<Clusters> {
+    let (sets, distinct) = rarest_first(&items);
+    let mut found = Clusters::default();
+    // For each token the clusters whose first member has it in its prefix.
+    let mut postings: Vec<Vec<usize>> = Vec::new();
+    postings.resize_with(distinct, Vec::new);
+    // For each cluster the last item that was compared with it.
+    let mut compared: Vec<usize> = Vec::new();
+    for (at, (set, item)) in sets.iter().zip(&items).enumerate() {
+        let prefix = set.get(..bounds.prefix(set.len()).min(set.len())).unwrap_or_default();
+        let (mut best, mut refused, mut work) = (None, None, 1);
+        for cluster in prefix.iter().filter_map(|token| postings.get(*token)).flatten().copied() {
+            let first = found.clusters.get(cluster).and_then(|members| members.first()).copied();
+            let first = first.and_then(|first| sets.get(first).zip(items.get(first)));
+            let (Some((other, first)), Some(last)) = (first, compared.get_mut(cluster)) else { continue };
+            if std::mem::replace(last, at) == at {
+                continue;
+            }
+            work += 1;
+            let Some(jaccard) = nearness(set, other, bounds) else { continue };
+            let near = Near { jaccard, cluster };
+            let kind = if first.negations == item.negations { &mut best } else { &mut refused };
+            if near.beats(*kind) {
+                *kind = Some(near);
+            }
+        }
+        if stop(work) {
+            return None;
+        }
+        if let Some(near) = refused.filter(|near: &Near| near.beats(best))
+            && let Some(first) = found.clusters.get(near.cluster).and_then(|members| members.first())
+        {
+            found.apart.push((at, *first));
+        }
+        if let Some(members) = best.and_then(|near: Near| found.clusters.get_mut(near.cluster)) {
+            members.push(at);
+            continue;
+        }
+        for token in prefix {
+            if let Some(list) = postings.get_mut(*token) {
+                list.push(found.clusters.len());
+            }
+        }
+        found.clusters.push(vec![at]);
+        compared.push(at);
+    }
+    Some(found)
+}
+
+/// Jaccard similarity of two sets in the same order, if they are near.
+fn nearness(a: &[usize], b: &[usize], bounds: Bounds) -> Option<f64> {
+    if a.len().min(b.len()) < bounds.shared_at_least(a.len().max(b.len())) {
+        return None;
+    }
+    let (mut left, mut right, mut shared) = (a, b, 0_usize);
+    while let (Some((x, rest_of_left)), Some((y, rest_of_right))) = (left.split_first(), right.split_first()) {
+        match x.cmp(y) {
+            std::cmp::Ordering::Less => left = rest_of_left,
+            std::cmp::Ordering::Greater => right = rest_of_right,
+            std::cmp::Ordering::Equal => {
+                (left, right, shared) = (rest_of_left, rest_of_right, shared + 1);
+            }
+        }
+    }
+    let jaccard = shared as f64 / (a.len() + b.len() - shared).max(1) as f64;
+    (shared >= bounds.min_shared && jaccard >= bounds.jaccard).then_some(jaccard)
+}
+
+/// Each item's tokens as numbers, those that few items have first, and how many tokens there are.
+fn rarest_first(items: &[Item]) -> (Vec<Vec<usize>>, usize) {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for token in items.iter().flat_map(|item| &item.tokens) {
+        *counts.entry(token).or_default() += 1;
+    }
+    let mut order: Vec<(usize, &str)> = counts.into_iter().map(|(token, count)| (count, token)).collect();
+    order.sort_unstable();
+    let numbers: HashMap<&str, usize> = order.iter().enumerate().map(|(at, (_, token))| (*token, at)).collect();
+    let numbered = |item: &Item| {
+        let mut set: Vec<usize> =
+            item.tokens.iter().filter_map(|token| numbers.get(token.as_str())).copied().collect();
+        set.sort_unstable();
+        set
+    };
+    (items.iter().map(numbered).collect(), order.len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Which rows say the same? The pass `near-duplicates`: what the write ladder would have made one row had it looked.
+//!
+//! Rows of equal content come to stand side by side where duplicates were let in (`--no-dedup`), and where a policy came
+//! later. In a partition and tier, rows with equal raw text, kind, validity and metadata are one (DEDUP-55, step 2); with
+//! `write.normalized_match = absorb` spacing and the case of words that are no names may differ (DEDUP-4). Snapshots
+//! are a series and messages with an author and no key belong to families: neither is looked at here.
+//!
+//! One walk over the index of fingerprints; only rows that share one are read. Kept in memory: the distinct texts of one
+//! fingerprint and a fixed-width entry for each row of a group.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::hygiene::collapse::{MergeTotals, ProfileCollapseGroupSample, samples};
+use crate::hygiene::plan::{Action, Field, Groups, Member, Phase, Plan, Stop};
+use crate::model::{Content, Kind, MemoryId, Time, Vitals};
+use crate::policy::{NormalizedMatch, Policy};
+use crate::store::keys::{self, Parts};
+use crate::store::{PartId, Rows, Table, Walk, bad_key, kind_of};
+use crate::text::same_but_spacing_and_case;
+
+/// Report of the pass `near-duplicates`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NearDuplicateReport {
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// Current rows that share a fingerprint with another and were compared.
+    pub scanned: u64,
+    /// Groups in which something can go.
+    pub duplicate_groups: u64,
+    /// Rows that can go.
+    pub duplicates_found: u64,
+    /// What a live run did.
+    #[serde(flatten)]
+    pub totals: MergeTotals,
+    /// The first groups by canonical id, at most `collapse.max_samples`.
+    pub samples: Vec<ProfileCollapseGroupSample>,
+    /// Members of groups that stayed because they are protected.
+    pub protected_skipped: u64,
+}
+
+/// Plans the merging of equal rows of a field. None when `stop` ended it.
+///
+/// # Errors
+/// Damage.
+pub(crate) fn plan<R: Rows>(
+    rows: &R,
+    field: &Field,
+    policy: &Policy,
+    stop: Stop<'_>,
+) -> Result<Option<(Plan, NearDuplicateReport)>> {
+    let mut search = Search::new(rows, field, policy);
+    let (mut run, mut stopped) = (Run::default(), false);
+    rows.walk(Table::ByFingerprint, &Walk::prefix(&keys::ns(field.ns)), &mut |key, _| {
+        if stop(1) {
+            stopped = true;
+            return Ok(ControlFlow::Break(()));
+        }
+        let (head, id) = key.split_last_chunk::<16>().ok_or_else(|| bad_key(Table::ByFingerprint, key))?;
+        if run.head != head {
+            search.compare(&run)?;
+            run.head = head.to_vec();
+            run.ids.clear();
+        }
+        run.ids.push(MemoryId::from_bytes(*id));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if stopped {
+        return Ok(None);
+    }
+    search.compare(&run)?;
+    let Search { groups, scanned, .. } = search;
+    let protected_skipped = groups.protected;
+    let found = groups.into_sorted();
+    let report = NearDuplicateReport {
+        dry_run: true,
+        scanned,
+        duplicate_groups: found.len() as u64,
+        duplicates_found: found.iter().map(|group| group.losers.len() as u64).sum(),
+        totals: MergeTotals::default(),
+        samples: samples(rows, field.ns, &found, policy.collapse.max_samples as usize)?,
+        protected_skipped,
+    };
+    let actions = found.into_iter().map(Action::Merge).collect();
+    Ok(Some((Plan { actions, ..Plan::default() }, report)))
+}
+
+/// The rows that share partition, tier and fingerprint.
+#[derive(Default)]
+struct Run {
+    /// What their keys begin with.
+    head: Vec<u8>,
+    ids: Vec<MemoryId>,
+}
+
+/// What must be equal besides the text before one row stands for another (DEDUP-55, step 2). The metadata hold the keys
+/// that name whose memory it is (LIFE-28).
+#[derive(PartialEq, Eq, Hash)]
+struct Likeness {
+    kind: Kind,
+    valid_from: Option<Time>,
+    valid_to: Option<Time>,
+    metadata: Value,
+}
+
+/// Rows that are one.
+struct Class {
+    text: String,
+    members: Vec<Member>,
+}
+
+/// The rows of a run that are alike but for their text.
+#[derive(Default)]
+struct Classes {
+    all: Vec<Class>,
+    by_text: HashMap<String, usize>,
+}
+
+impl Classes {
+    /// Where a text belongs.
+    fn of(&mut self, text: String, same: impl Fn(&str, &str) -> bool) -> Option<&mut Class> {
+        let known = self.by_text.get(&text).copied();
+        let at = known.or_else(|| self.all.iter().position(|class| same(&class.text, &text)));
+        let at = at.unwrap_or_else(|| {
+            self.all.push(Class { text: text.clone(), members: Vec::new() });
+            self.all.len() - 1
+        });
+        if known.is_none() {
+            self.by_text.insert(text, at);
+        }
+        self.all.get_mut(at)
+    }
+}
+
+struct Search<'s, R> {
+    rows: &'s R,
+    field: &'s Field,
+    /// Whether spacing and case may differ, and then the words that are no names.
+    loose: bool,
+    stopwords: Vec<&'s str>,
+    groups: Groups,
+    scanned: u64,
+}
+
+impl<'s, R: Rows> Search<'s, R> {
+    fn new(rows: &'s R, field: &'s Field, policy: &'s Policy) -> Self {
+        Search {
+            rows,
+            field,
+            loose: policy.write.normalized_match == NormalizedMatch::Absorb,
+            stopwords: policy.collapse.stopwords.iter().map(String::as_str).collect(),
+            groups: Groups::new(policy.collapse.canonical),
+            scanned: 0,
+        }
+    }
+
+    fn compare(&mut self, run: &Run) -> Result<()> {
+        if run.ids.len() < 2 {
+            return Ok(());
+        }
+        let mut parts = Parts(&run.head);
+        let (Some(_), Some(part), Some([_]), Some(fingerprint)) =
+            (parts.u32(), parts.u32().map(PartId), parts.take::<1>(), parts.take::<16>())
+        else {
+            return Err(bad_key(Table::ByFingerprint, &run.head));
+        };
+        if !self.field.takes(part) {
+            return Ok(());
+        }
+        let mut alike: HashMap<Likeness, Classes> = HashMap::new();
+        for id in &run.ids {
+            let Some(vitals) = self.rows.vitals(self.field.ns, *id)? else { continue };
+            if !vitals.times.is_current(self.field.now) {
+                continue;
+            }
+            let Some(content) = self.rows.content(self.field.ns, *id)? else {
+                return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
+            };
+            if self.is_left_out(*id, &vitals, &content)? {
+                continue;
+            }
+            self.scanned += 1;
+            let likeness = Likeness {
+                kind: kind_of(&vitals, &content),
+                valid_from: vitals.times.valid_from,
+                valid_to: vitals.times.valid_to,
+                metadata: content.metadata,
+            };
+            let same = |a: &str, b: &str| self.loose && same_but_spacing_and_case(a, b, &self.stopwords);
+            if let Some(class) = alike.entry(likeness).or_default().of(content.text, same) {
+                class.members.push(Member::of(*id, &vitals, self.field));
+            }
+        }
+        let signature: String = fingerprint.iter().map(|byte| format!("{byte:02x}")).collect();
+        let all = alike.into_values().flat_map(|classes| classes.all);
+        for class in all.filter(|class| class.members.len() >= 2) {
+            self.groups.add(Phase::Content, part, &signature, class.members.iter().collect());
+        }
+        Ok(())
+    }
+
+    /// What step 2 of the ladder does not look at (DEDUP-55).
+    fn is_left_out(&self, id: MemoryId, vitals: &Vitals, content: &Content) -> Result<bool> {
+        let kind = kind_of(vitals, content);
+        if kind == Kind::Snapshot {
+            return Ok(true);
+        }
+        if !kind.is_message() || content.author_kind.is_none() {
+            return Ok(false);
+        }
+        Ok(self.rows.holders(self.field.ns, id)?.iter().all(|holder| holder.key.is_none()))
+    }
+}

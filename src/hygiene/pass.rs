@@ -1,0 +1,152 @@
+//! The passes that change memories: each reads one state and answers with a plan (MODEL-34).
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::error::Result;
+use crate::hygiene::plan::{Field, Plan, Stop};
+use crate::hygiene::{chains, cluster, collapse, near, snapshots};
+use crate::index::Published;
+use crate::model::RuleId;
+use crate::policy::Policy;
+
+/// What a pass looks at.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight<'s> {
+    /// The state that it is planned on.
+    pub(crate) published: &'s Published,
+    /// Namespace, partitions and instant.
+    pub(crate) field: &'s Field,
+    /// The policy in effect, with the overrides of the call.
+    pub(crate) policy: &'s Policy,
+}
+
+/// What a pass would do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Planned {
+    /// The actions.
+    pub(crate) plan: Plan,
+    /// Rows that it looked at.
+    pub(crate) scanned: u64,
+    /// Its report, by the names of its type.
+    pub(crate) report: Map<String, Value>,
+}
+
+impl Planned {
+    fn new(plan: Plan, scanned: u64, report: &impl Serialize) -> Self {
+        let report = match serde_json::to_value(report) {
+            Ok(Value::Object(report)) => report,
+            other => unreachable!("a report is an object, not {other:?}"),
+        };
+        Planned { plan, scanned, report }
+    }
+}
+
+/// A maintenance pass over memories.
+pub(crate) trait Pass: Sync {
+    /// The rule that its journal rows name.
+    fn rule(&self) -> RuleId;
+
+    /// What it would do; none when `stop` ended it. It changes nothing.
+    ///
+    /// # Errors
+    /// `Corrupted`; `Invalid` for options out of their bounds.
+    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>>;
+
+    /// Under which names its report tells what a live run did: groups, rows that went, reinforcement that moved.
+    fn totals(&self) -> [Option<&'static str>; 3];
+}
+
+/// Operational snapshots that differ only in their numbers become one (DEDUP-5 to DEDUP-24).
+pub(crate) struct Collapse;
+
+impl Pass for Collapse {
+    fn rule(&self) -> RuleId {
+        RuleId::COLLAPSE
+    }
+
+    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let rows = &**sight.published.snapshot();
+        let found = collapse::plan(rows, sight.field, sight.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned_profiles, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [Some("groupsCollapsed"), Some("duplicatesRemoved"), Some("reinforcementsApplied")]
+    }
+}
+
+/// Texts that the write path would have absorbed, and near-equal messages of bots, become one.
+pub(crate) struct NearDuplicates;
+
+impl Pass for NearDuplicates {
+    fn rule(&self) -> RuleId {
+        RuleId::NEAR_DUPLICATES
+    }
+
+    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let rows = &**sight.published.snapshot();
+        let found = near::plan(rows, sight.field, sight.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [Some("groupsCollapsed"), Some("duplicatesRemoved"), Some("reinforcementsApplied")]
+    }
+}
+
+/// Near-equal vectors are represented by one of them (DEDUP-42 to DEDUP-48).
+pub(crate) struct VectorDuplicates;
+
+impl Pass for VectorDuplicates {
+    fn rule(&self) -> RuleId {
+        RuleId::VECTOR_DUPLICATES
+    }
+
+    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let found = cluster::plan(sight.published, sight.field, sight.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.memories_seen, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [None; 3]
+    }
+}
+
+/// Histories of snapshots are reduced to one a period (DEDUP-69).
+pub(crate) struct Snapshots;
+
+impl Pass for Snapshots {
+    fn rule(&self) -> RuleId {
+        RuleId::PRUNE_SNAPSHOTS
+    }
+
+    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let rows = &**sight.published.snapshot();
+        let found = snapshots::plan(rows, sight.field, None, sight.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [None, Some("deleted"), None]
+    }
+}
+
+/// Superseded rows whose chain leads nowhere are live again (LIFE-9).
+pub(crate) struct Supersession;
+
+impl Pass for Supersession {
+    fn rule(&self) -> RuleId {
+        RuleId::REPAIR_SUPERSESSION
+    }
+
+    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let rows = &**sight.published.snapshot();
+        let found = chains::plan(rows, sight.field, stop)?;
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+    }
+
+    fn totals(&self) -> [Option<&'static str>; 3] {
+        [None; 3]
+    }
+}

@@ -1,0 +1,392 @@
+//! The common form of what a pass would do (MODEL-34): a list of actions in a deterministic order, made from one
+//! snapshot and carried out later in slices, each action only on rows that have not changed since.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+use crate::model::order::{Rank, canonical, reinforcement_first};
+use crate::model::{MemoryId, Time, TombstoneReason, Vitals};
+use crate::policy::Canonical;
+use crate::record::{At, decode_vitals};
+use crate::store::keys::{self, Key, Parts};
+use crate::store::{NsId, PartId, Rows, Table, Walk, bad_key};
+
+/// What a planner calls now and then with the work done since it last asked, one unit a row read or a comparison
+/// made; when it answers true the planner gives up and there is no plan. The engine turns units into time.
+pub(crate) type Stop<'s> = &'s mut dyn FnMut(u64) -> bool;
+
+/// What a pass looks at: a namespace or some of its partitions, at an instant.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) ns: NsId,
+    /// None: all.
+    pub(crate) parts: Option<BTreeSet<PartId>>,
+    /// The instant at which rows are current or not (MODEL-14).
+    pub(crate) now: Time,
+    /// The last committed transaction time: what was committed counts as reached (MODEL-16).
+    pub(crate) committed: Time,
+}
+
+impl Field {
+    /// Whether a partition is one of those.
+    pub(super) fn takes(&self, part: PartId) -> bool {
+        self.parts.as_ref().is_none_or(|parts| parts.contains(&part))
+    }
+}
+
+/// What made the members of a group one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Phase {
+    /// The same operational signature (DEDUP-11).
+    Exact,
+    /// The same token key (DEDUP-12).
+    Token,
+    /// Token sets near that of the first (DEDUP-14).
+    Fuzzy,
+    /// The same text, as the write ladder would have absorbed it (DEDUP-55, step 2).
+    Content,
+    /// Messages of one SimHash family (DEDUP-36).
+    Family,
+}
+
+impl Phase {
+    /// What stands before the signature in reports and journal (DEDUP-22).
+    pub(crate) const fn prefix(self) -> &'static str {
+        match self {
+            Phase::Exact => "",
+            Phase::Token => "tokens:",
+            Phase::Fuzzy => "fuzzy:",
+            Phase::Content => "content:",
+            Phase::Family => "family:",
+        }
+    }
+}
+
+/// A member of a group that is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Loser {
+    pub(crate) id: MemoryId,
+    /// The version that the plan saw; one that has changed since is skipped (DEDUP-19).
+    pub(crate) version: u64,
+    /// What it transfers, at least 1 (DEDUP-17).
+    pub(crate) count: u32,
+    pub(crate) happened_at: Option<Time>,
+    /// Whether a live read saw it when the plan was made: only such rows count as destroyed (MODEL-35).
+    pub(crate) visible: bool,
+}
+
+/// Duplicates of one partition: what stays and what goes into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) phase: Phase,
+    pub(crate) part: PartId,
+    /// What they have in common, behind the prefix of the phase.
+    pub(crate) signature: String,
+    pub(crate) canonical: MemoryId,
+    /// The version of that row that the plan saw.
+    pub(crate) version: u64,
+    /// Those that go, at least one, in canonical order.
+    pub(crate) losers: Vec<Loser>,
+    /// Members that are protected and stay beside the canonical one (DEDUP-17).
+    pub(crate) protected: u32,
+}
+
+impl Group {
+    /// Members, those that stay as well.
+    pub(crate) fn size(&self) -> u64 {
+        1 + self.losers.len() as u64 + u64::from(self.protected)
+    }
+
+    /// Reinforcement that the losers bring.
+    pub(crate) fn transfer(&self) -> u64 {
+        self.losers.iter().map(|loser| u64::from(loser.count)).sum()
+    }
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Action {
+    /// Members of a group of duplicates become one (DEDUP-18).
+    Merge(Group),
+    /// Rows that say nearly the same are superseded by one of them (DEDUP-46).
+    Supersede {
+        /// The one that stands for them.
+        by: MemoryId,
+        /// At least one.
+        members: Vec<Similar>,
+    },
+    /// A row goes to limbo.
+    Retire {
+        id: MemoryId,
+        /// The version that the plan saw.
+        version: u64,
+        /// As [`Loser::visible`].
+        visible: bool,
+        reason: TombstoneReason,
+        /// What stands in its place.
+        replaced_by: Option<MemoryId>,
+    },
+    /// A superseded row becomes live again (LIFE-9).
+    Restore {
+        id: MemoryId,
+        /// The version that the plan saw.
+        version: u64,
+    },
+    /// A superseded row of a cycle points to the one that was restored (LIFE-9).
+    Repoint {
+        id: MemoryId,
+        /// The version that the plan saw.
+        version: u64,
+        to: MemoryId,
+    },
+}
+
+impl Action {
+    /// Visible rows that it removes.
+    pub(crate) fn cost(&self) -> u64 {
+        match self {
+            Action::Merge(group) => group.losers.iter().filter(|loser| loser.visible).count() as u64,
+            Action::Supersede { members, .. } => members.iter().filter(|member| member.visible).count() as u64,
+            Action::Retire { visible, .. } => u64::from(*visible),
+            Action::Restore { .. } | Action::Repoint { .. } => 0,
+        }
+    }
+
+    /// Rows that it changes, but for the one that stays.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Action::Merge(group) => group.losers.len(),
+            Action::Supersede { members, .. } => members.len(),
+            Action::Retire { .. } | Action::Restore { .. } | Action::Repoint { .. } => 1,
+        }
+    }
+}
+
+/// A row that says nearly the same as another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Similar {
+    pub(crate) id: MemoryId,
+    /// The version that the plan saw.
+    pub(crate) version: u64,
+    /// Similarity to the one that stands for it.
+    pub(crate) score: f32,
+    /// As [`Loser::visible`].
+    pub(crate) visible: bool,
+}
+
+/// Two rows that a guard kept apart: told, not done (DEDUP-54).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeptApart {
+    pub(crate) id: MemoryId,
+    /// The row into which it would have gone.
+    pub(crate) near: MemoryId,
+}
+
+/// What a pass would do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Plan {
+    /// In the order in which they are carried out.
+    pub(crate) actions: Vec<Action>,
+    /// Pairs that a guard kept apart.
+    pub(crate) hints: Vec<KeptApart>,
+    /// Whether it was cut.
+    pub(crate) budget_exhausted: bool,
+}
+
+impl Plan {
+    /// Visible rows that it removes (MODEL-35).
+    pub(crate) fn cost(&self) -> u64 {
+        self.actions.iter().map(Action::cost).sum()
+    }
+
+    /// Rows that it changes.
+    pub(crate) fn rows(&self) -> u64 {
+        self.actions.iter().map(|action| action.rows() as u64).sum()
+    }
+
+    /// Ends the plan before the first removal that goes past `budget`, if need be inside a group; says whether it had
+    /// to (MODEL-35).
+    pub(crate) fn cut(&mut self, budget: u64) -> bool {
+        let mut left = budget;
+        let fits = |action: &Action| {
+            let cost = action.cost();
+            let fits = cost <= left;
+            left -= cost.min(left) * u64::from(fits);
+            fits
+        };
+        let Some(over) = self.actions.iter().map(fits).position(|fits| !fits) else { return false };
+        let rest = self.actions.split_off(over);
+        let mut within = |visible: bool| {
+            let fits = u64::from(visible) <= left;
+            left -= u64::from(visible).min(left);
+            fits
+        };
+        match rest.into_iter().next() {
+            Some(Action::Merge(mut group)) => {
+                let kept = group.losers.iter().take_while(|loser| within(loser.visible)).count();
+                group.losers.truncate(kept);
+                if kept > 0 {
+                    self.actions.push(Action::Merge(group));
+                }
+            }
+            Some(Action::Supersede { by, mut members }) => {
+                let kept = members.iter().take_while(|member| within(member.visible)).count();
+                members.truncate(kept);
+                if kept > 0 {
+                    self.actions.push(Action::Supersede { by, members });
+                }
+            }
+            _ => {}
+        }
+        self.budget_exhausted = true;
+        true
+    }
+}
+
+/// What grouping keeps of a row.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) rank: Rank,
+    version: u64,
+    happened_at: Option<Time>,
+    protected: bool,
+    visible: bool,
+}
+
+impl Member {
+    pub(super) fn of(id: MemoryId, vitals: &Vitals, field: &Field) -> Self {
+        Member {
+            rank: vitals.rank(id),
+            version: vitals.version,
+            happened_at: vitals.happened_at,
+            protected: vitals.is_protected(),
+            visible: vitals.times.visible_live(field.now, field.committed),
+        }
+    }
+
+    fn loser(&self) -> Loser {
+        Loser {
+            id: self.rank.id,
+            version: self.version,
+            count: self.rank.reinforcement_count.max(1),
+            happened_at: self.happened_at,
+            visible: self.visible,
+        }
+    }
+}
+
+/// Groups as they are found.
+pub(super) struct Groups {
+    order: fn(&Rank, &Rank) -> Ordering,
+    found: Vec<Group>,
+    /// Protected members that are not canonical, of groups without a removable member too.
+    pub(super) protected: u64,
+}
+
+impl Groups {
+    pub(super) fn new(order: Canonical) -> Self {
+        let order = match order {
+            Canonical::SignificanceFirst => canonical,
+            Canonical::ReinforcementFirst => reinforcement_first,
+        };
+        Groups { order, found: Vec::new(), protected: 0 }
+    }
+
+    /// Two rows and more that are the same: a group, unless all that could go is protected (DEDUP-17).
+    pub(super) fn add(&mut self, phase: Phase, part: PartId, signature: &str, mut members: Vec<&Member>) {
+        members.sort_unstable_by(|a, b| (self.order)(&a.rank, &b.rank));
+        let mut members = members.into_iter();
+        let Some(canonical) = members.next() else { return };
+        let mut losers = Vec::with_capacity(members.len());
+        let mut protected = 0;
+        for member in members {
+            if member.protected {
+                protected += 1;
+            } else {
+                losers.push(member.loser());
+            }
+        }
+        self.protected += u64::from(protected);
+        if !losers.is_empty() {
+            let signature = format!("{}{signature}", phase.prefix());
+            self.found.push(Group {
+                phase,
+                part,
+                signature,
+                canonical: canonical.rank.id,
+                version: canonical.version,
+                losers,
+                protected,
+            });
+        }
+    }
+
+    /// All of them, by phase, then by canonical id (DEDUP-22).
+    pub(super) fn into_sorted(mut self) -> Vec<Group> {
+        self.found.sort_unstable_by_key(|group| (group.phase, group.canonical));
+        self.found
+    }
+}
+
+/// The rows of a namespace in the order of their ids, a page at a time.
+pub(super) struct Pages<'f> {
+    field: &'f Field,
+    /// Rows of a page that are looked for.
+    page: usize,
+    after: Option<Key>,
+}
+
+impl<'f> Pages<'f> {
+    pub(super) fn new(field: &'f Field, page: usize) -> Self {
+        Pages { field, page, after: None }
+    }
+
+    /// The next rows of the partitions of the field that `wanted` takes.
+    ///
+    /// # Errors
+    /// Damage.
+    pub(super) fn turn<R: Rows>(
+        &mut self,
+        rows: &R,
+        stop: Stop<'_>,
+        wanted: impl Fn(&Vitals) -> bool,
+    ) -> Result<Page> {
+        let mut walk = Walk::prefix(&keys::ns(self.field.ns));
+        if let Some(after) = &self.after {
+            walk = walk.after(after);
+        }
+        let (mut page, mut stopped, mut last) = (Vec::new(), false, None);
+        rows.walk(Table::Vitals, &walk, &mut |key, bytes| {
+            if stop(1) {
+                stopped = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            let mut parts = Parts(key);
+            let (_, id) = (parts.u32(), parts.id().ok_or_else(|| bad_key(Table::Vitals, key))?);
+            last = Some(id);
+            let vitals = decode_vitals(At::new(Table::Vitals.name(), key), bytes)?;
+            if self.field.takes(PartId(vitals.place.partition)) && wanted(&vitals) {
+                page.push((id, vitals));
+            }
+            Ok(if page.len() < self.page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        self.after = last.map(|id| keys::memory(self.field.ns, id));
+        Ok(match (stopped, page.is_empty()) {
+            (true, _) => Page::Stopped,
+            (false, true) => Page::End,
+            (false, false) => Page::Rows(page),
+        })
+    }
+}
+
+/// What a call for the next page gives.
+pub(super) enum Page {
+    /// At least one row.
+    Rows(Vec<(MemoryId, Vitals)>),
+    /// There are no more.
+    End,
+    /// The planner is to give up.
+    Stopped,
+}

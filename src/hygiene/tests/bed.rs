@@ -1,0 +1,157 @@
+//! A store of a few rows for the planners.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::error::Result;
+use crate::hygiene::plan::Field;
+use crate::ledger::{Change, Context, Entry, Ledger, Moves, NewRow};
+use crate::model::{
+    Access, Actor, Content, Counted, Holder, Kind, MemoryId, Place, RuleId, Significance, SupersedeMode,
+    Tier, Time, Times, TombstoneReason, Vitals,
+};
+use crate::store::control::NamespaceRow;
+use crate::store::disk::Folder;
+use crate::store::{Durability, NsId, Options, Snapshot, Store, WriteTx};
+use crate::text::{Secret, normal_form};
+
+pub(super) const NS: NsId = NsId(1);
+pub(super) const NOW: Time = Time::from_millis(1_800_000_000_000);
+
+pub(super) struct Bed {
+    pub(super) store: Store,
+    _folder: tempfile::TempDir,
+}
+
+impl Bed {
+    /// A store with these rows.
+    pub(super) fn of(rows: Vec<NewRow>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options {
+            path: folder.path().join("plan.db"),
+            cache_bytes: 1 << 22,
+            shared: false,
+            read_only: false,
+            create: true,
+            paranoid: false,
+            secret: [7; 32],
+        };
+        let bed = Bed { store: Store::open(Arc::new(Folder), options).unwrap(), _folder: folder };
+        bed.write(|tx| {
+            let row = NamespaceRow {
+                number: NS.0,
+                created_ms: 0,
+                next_part: 1,
+                horizon_known_ms: i64::MIN,
+                horizon_valid_ms: i64::MIN,
+                dropping: false,
+            };
+            tx.put_namespace("team", &row)?;
+            tx.put_policy(1, "")
+        });
+        bed.apply(rows.into_iter().map(|row| Change::Insert(Box::new(row))));
+        bed
+    }
+
+    pub(super) fn write(&self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) {
+        self.store.write(Durability::Batch, unit).unwrap();
+    }
+
+    pub(super) fn apply(&self, changes: impl IntoIterator<Item = Change>) {
+        self.write(|tx| {
+            let secret = Secret::from_bytes([7; 32]);
+            let mut ledger = Ledger::open(tx, &secret, NOW)?;
+            let context = Context {
+                ns: NS,
+                now: NOW,
+                actor: Actor::Caller,
+                run: None,
+                policy_number: 1,
+                policy_hash: [0; 8],
+            };
+            ledger.clock.next_ns = 2;
+            ledger.clock.policy = 1;
+            for change in changes {
+                ledger.apply(&context, Entry::new(RuleId::STORE, change))?;
+            }
+            ledger.finish().map(|_| ())
+        });
+    }
+
+    pub(super) fn supersede(&self, old: u8, new: u8, mode: SupersedeMode) {
+        let (old, new) = (id(old), id(new));
+        self.apply([Change::Supersede { old, new, mode, at: NOW, moves: Moves::All }]);
+    }
+
+    pub(super) fn remove(&self, gone: u8, reason: TombstoneReason, replaced_by: Option<u8>) {
+        self.apply([Change::Remove { id: id(gone), reason, replaced_by: replaced_by.map(id) }]);
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.store.snapshot().unwrap()
+    }
+}
+
+/// All partitions, at the instant of the rows.
+pub(super) fn field() -> Field {
+    Field { ns: NS, parts: None, now: NOW, committed: NOW }
+}
+
+/// An answer to every question whether to stop.
+pub(super) fn go(_: u64) -> bool {
+    false
+}
+
+pub(super) fn id(n: u8) -> MemoryId {
+    MemoryId::from_bytes([n; 16])
+}
+
+/// A row of kind profile, created at `n` ms.
+pub(super) fn profile(n: u8, text: &str) -> NewRow {
+    let mut row = row(id(n), text);
+    row.vitals.kind_code = Kind::Profile.code();
+    row.vitals.created_at = Time::from_millis(i64::from(n));
+    row
+}
+
+/// A row of kind knowledge.
+pub(super) fn row(id: MemoryId, text: &str) -> NewRow {
+    let vitals = Vitals {
+        kind_code: Kind::default().code(),
+        tier: Tier::default(),
+        significance: Significance::default(),
+        importance: 0.5,
+        confidence: None,
+        reinforcement_count: 1,
+        pinned: false,
+        admin_locked: false,
+        system_locked: false,
+        deletes_source: false,
+        times: Times { recorded_at: NOW, ..Times::default() },
+        created_at: NOW,
+        updated_at: NOW,
+        happened_at: None,
+        last_reinforced_at: None,
+        version: 1,
+        content_bytes: text.len() as u32,
+        place: Place {
+            partition: 0,
+            space: 0,
+            slot: None,
+            fingerprint: normal_form(text).prefix(),
+            counted: Counted::Live,
+            next_holder: 0,
+            holders: 0,
+        },
+    };
+    let content = Content {
+        text: text.to_owned(),
+        metadata: json!({}),
+        scope_label: "global".to_owned(),
+        series: "profile".to_owned(),
+        ..Content::default()
+    };
+    let holder = Holder { count: 1, share: 1, ..Holder::default() };
+    NewRow { id, vitals, content, access: Access::default(), holder, vector: None, sources: Vec::new() }
+}

@@ -1,0 +1,108 @@
+//! Taking a run of maintenance back, a slice at a time (MODEL-33).
+
+use crate::error::Result;
+use crate::ledger::{Change, Context, Entry, Ledger, Op};
+use crate::model::{JournalRow, MemoryId, RuleId, RunId, SupersedeMode};
+use crate::store::Rows;
+
+/// Journal rows that one slice takes back.
+const SLICE: usize = 64;
+
+/// What one slice of an undo did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Returned {
+    /// Rows that are live again.
+    pub(crate) restored: u64,
+    /// What could not be taken back, with the reason.
+    pub(crate) lost: Vec<String>,
+    /// Whether nothing of the run is left.
+    pub(crate) finished: bool,
+}
+
+/// Takes back what the last journal rows of a run tell. Rows that were taken back go off the list of the run, which is
+/// how the next slice, or the next call, knows where to go on.
+pub(crate) fn undo_slice(ledger: &mut Ledger<'_, '_>, context: &Context, run: RunId) -> Result<Returned> {
+    let ns = context.ns;
+    let mut all = Returned::default();
+    for seq in ledger.tx.journal_of_run(ns, run, SLICE)? {
+        if let Some(row) = ledger.tx.journal_row(ns, seq)? {
+            take_back(ledger, context, run, &row, &mut all)?;
+        }
+        ledger.tx.delete_journal_run(ns, run, seq)?;
+    }
+    all.finished = ledger.tx.journal_of_run(ns, run, 1)?.is_empty();
+    Ok(all)
+}
+
+fn take_back(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    run: RunId,
+    row: &JournalRow,
+    all: &mut Returned,
+) -> Result<()> {
+    let Some(subject) = row.subject else { return Ok(()) };
+    if row.op == Op::Merge.as_str() {
+        // The last that went comes back first.
+        for id in row.evidence.members.iter().rev() {
+            bring_back(ledger, context, run, *id, all)?;
+        }
+    } else if row.op == Op::Retire.as_str() {
+        bring_back(ledger, context, run, subject, all)?;
+    } else if row.op == Op::Supersede.as_str() {
+        let by = row.evidence.members.first().copied();
+        restore(ledger, context, (subject, by), all)?;
+    }
+    Ok(())
+}
+
+/// A row returns from limbo, if this run removed it and it is still there.
+fn bring_back(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    run: RunId,
+    id: MemoryId,
+    all: &mut Returned,
+) -> Result<()> {
+    match ledger.tx.limbo(context.ns, id)? {
+        Some(limbo) if limbo.run() == Some(run) => {
+            let restored = ledger.apply(context, Entry::new(RuleId::UNDO, Change::Return { id }))?.restored;
+            all.restored += 1;
+            for key in restored.into_iter().flat_map(|restored| restored.keys_taken) {
+                all.lost.push(format!("key {key} of {id}: another memory has it"));
+            }
+        }
+        Some(_) => all.lost.push(format!("{id}: another run removed it since")),
+        None if ledger.tx.vitals(context.ns, id)?.is_some() => {
+            all.lost.push(format!("{id}: it came back before"));
+        }
+        None => all.lost.push(format!("{id}: it was erased")),
+    }
+    Ok(())
+}
+
+/// A row is live again that the run had superseded, if it still is by the same row.
+fn restore(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    (id, by): (MemoryId, Option<MemoryId>),
+    all: &mut Returned,
+) -> Result<()> {
+    let Some(vitals) = ledger.tx.vitals(context.ns, id)? else {
+        all.lost.push(format!("{id}: it was erased"));
+        return Ok(());
+    };
+    let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
+    match superseded.filter(|s| s.mode == SupersedeMode::Duplicate && Some(s.by) == by) {
+        Some(_) => {
+            let change = Change::Restore { id };
+            let restored = ledger.apply(context, Entry::new(RuleId::UNDO, change))?.restored;
+            all.restored += 1;
+            for key in restored.into_iter().flat_map(|restored| restored.keys_taken) {
+                all.lost.push(format!("key {key} of {id}: another memory has it"));
+            }
+        }
+        None => all.lost.push(format!("{id}: it has changed since")),
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Where a snapshot stands in its series (DEDUP-66, DEDUP-68).
+
+use serde_json::Value;
+
+use crate::model::kind::Kind;
+use crate::model::memory::Memory;
+use crate::model::time::Time;
+
+/// Key of the metadata in which a snapshot says when it was taken.
+const TIMESTAMP: &str = "timestamp";
+
+/// When a snapshot was taken: what its metadata says as `timestamp`, RFC 3339 or whole milliseconds since 1970, else
+/// the instant of its creation. None for a timestamp that can't be read: such a snapshot belongs to no period
+/// (DEDUP-69).
+pub(crate) fn snapshot_time(metadata: &Value, created_at: Time) -> Option<Time> {
+    let at = match metadata.get(TIMESTAMP) {
+        None | Some(Value::Null) => Some(created_at),
+        Some(Value::String(text)) => text.parse().ok(),
+        Some(number) => {
+            let millis = number.as_i64();
+            millis.filter(|millis| Time::from_millis(*millis).as_millis() == *millis).map(Time::from_millis)
+        }
+    };
+    at.filter(|at| *at > Time::MIN)
+}
+
+impl Memory {
+    /// When a snapshot was taken: `timestamp` of its metadata where that is there, else its creation (DEDUP-68). None
+    /// for a timestamp that can't be read, and for a memory of another kind.
+    pub fn snapshot_time(&self) -> Option<Time> {
+        let taken = snapshot_time(&self.content.metadata, self.vitals.created_at);
+        taken.filter(|_| self.kind() == Kind::Snapshot)
+    }
+}

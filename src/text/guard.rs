@@ -1,0 +1,311 @@
+//! The guards that keep texts of different meaning apart (DEDUP-49 to DEDUP-53).
+
+use std::collections::HashMap;
+
+use super::scan::{Piece, Pieces};
+use super::words::{WordSet, compatible, is_word, looks_like_name, lowered, overlap, words};
+use crate::policy;
+
+/// Characters that stand for an apostrophe inside a word; NFKC keeps them apart.
+const APOSTROPHES: [char; 3] = ['\'', '\u{2019}', '\u{2BC}'];
+/// Bytes of `YYYY-MM-DD`.
+const DATE_BYTES: usize = 10;
+
+/// One guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Guard {
+    /// The multisets of numbers with their units are equal, and so are those of ids.
+    Digits,
+    /// The sets of dates and times are equal.
+    Dates,
+    /// The counts of denying words are equal.
+    Negation,
+    /// The names of each text occur in the other.
+    Names,
+    /// No word of one text has its opposite in the other.
+    Opposites,
+}
+
+impl Guard {
+    /// All guards in the order of their rules.
+    pub const ALL: [Guard; 5] =
+        [Guard::Digits, Guard::Dates, Guard::Negation, Guard::Names, Guard::Opposites];
+
+    /// Its name in journals and hints.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Guard::Digits => "digits",
+            Guard::Dates => "dates",
+            Guard::Negation => "negation",
+            Guard::Names => "names",
+            Guard::Opposites => "opposites",
+        }
+    }
+
+    /// The rule that defines it.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Guard::Digits => "DEDUP-49",
+            Guard::Dates => "DEDUP-50",
+            Guard::Negation => "DEDUP-51",
+            Guard::Names => "DEDUP-52",
+            Guard::Opposites => "DEDUP-53",
+        }
+    }
+}
+
+/// The guards, compiled from a policy. Each is symmetric, and none fails on two equal texts.
+#[derive(Debug, Clone)]
+pub struct Guards {
+    negation: WordSet,
+    negation_endings: Vec<String>,
+    /// For each word the pairs that it belongs to, and which side of the pair it is, 1 or 2.
+    opposites: HashMap<String, Vec<(usize, u8)>>,
+    caseless_jaccard: f64,
+    stopwords: WordSet,
+    units: WordSet,
+}
+
+/// What the guards see of one text, so that a text that is compared with many is read once.
+///
+/// Profiles are compared only if the same guards made them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    figures: Figures,
+    negations: usize,
+    vocabulary: Vocabulary,
+    opposites: Vec<(usize, u8)>,
+}
+
+/// Numbers and ids, each time that they occur, and dates, each once; sorted, one a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Figures {
+    numbers: String,
+    dates: String,
+}
+
+/// Lowercase words, sorted, each once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Vocabulary {
+    words: Vec<String>,
+    names: Vec<String>,
+    /// Whether more than half of the letters have no case.
+    caseless: bool,
+}
+
+impl Guards {
+    /// With the lists of a policy: denying words and opposites of one part, stopwords and units of the other.
+    pub fn new(guards: &policy::Guards, collapse: &policy::Collapse) -> Self {
+        let (endings, negation): (Vec<_>, Vec<_>) =
+            guards.negation.iter().partition(|word| word.starts_with('*'));
+        let mut opposites: HashMap<String, Vec<(usize, u8)>> = HashMap::new();
+        for (pair, [one, other]) in guards.opposites.iter().enumerate() {
+            opposites.entry(lowered(one)).or_default().push((pair, 1));
+            opposites.entry(lowered(other)).or_default().push((pair, 2));
+        }
+        Guards {
+            negation: WordSet::new(negation),
+            negation_endings: endings.iter().filter_map(|word| word.strip_prefix('*')).map(lowered).collect(),
+            opposites,
+            caseless_jaccard: guards.caseless_jaccard,
+            stopwords: WordSet::new(&collapse.stopwords),
+            units: WordSet::new(&collapse.units),
+        }
+    }
+
+    /// Whether a pair of texts passes one guard.
+    pub fn check(&self, guard: Guard, a: &str, b: &str) -> bool {
+        match guard {
+            Guard::Digits => self.figures(a).numbers == self.figures(b).numbers,
+            Guard::Dates => self.figures(a).dates == self.figures(b).dates,
+            Guard::Negation => self.negations(a) == self.negations(b),
+            Guard::Names => self.names_agree(&self.vocabulary(a), &self.vocabulary(b)),
+            Guard::Opposites => {
+                let sides = |text| self.opposites(&self.vocabulary(text).words);
+                !opposed(&sides(a), &sides(b))
+            }
+        }
+    }
+
+    /// The first guard, in the order of the rules, that a pair of texts fails.
+    pub fn first_failing(&self, a: &str, b: &str) -> Option<Guard> {
+        self.profile(a).failing(&self.profile(b), self)
+    }
+
+    /// What the guards see of a text.
+    pub fn profile(&self, text: &str) -> Profile {
+        let vocabulary = self.vocabulary(text);
+        Profile {
+            figures: self.figures(text),
+            negations: self.negations(text),
+            opposites: self.opposites(&vocabulary.words),
+            vocabulary,
+        }
+    }
+
+    /// The numbers and datetimes of a text as op-1 finds them (DEDUP-6). Ids count with the numbers: they are no
+    /// figures to `op-1`, but a text about another id is another fact.
+    fn figures(&self, text: &str) -> Figures {
+        let normal = lowered(text);
+        let (mut numbers, mut dates) = (Vec::new(), Vec::new());
+        for piece in Pieces::new(&normal, &self.units) {
+            match piece {
+                Piece::Text(_) => {}
+                Piece::Id(id) => numbers.push(id.to_owned()),
+                Piece::Number { number, unit } => numbers.push(ungrouped(number) + unit),
+                Piece::Datetime(datetime) => dates.push(one_form(datetime)),
+            }
+        }
+        numbers.sort_unstable();
+        dates.sort_unstable();
+        dates.dedup();
+        Figures { numbers: numbers.join("\n"), dates: dates.join("\n") }
+    }
+
+    /// How many words deny. Here a word may have inner apostrophes; one that does not deny as a whole (`nobody's`)
+    /// counts by its parts.
+    fn negations(&self, text: &str) -> usize {
+        let text = lowered(text);
+        let chunks = text.split(|c| !is_word(c) && !APOSTROPHES.contains(&c));
+        chunks.map(|chunk| self.negations_of_chunk(chunk.trim_matches(APOSTROPHES))).sum()
+    }
+
+    fn negations_of_chunk(&self, chunk: &str) -> usize {
+        if !chunk.contains(APOSTROPHES) {
+            return usize::from(self.denies(chunk));
+        }
+        let chunk = chunk.replace(APOSTROPHES, "'");
+        match self.denies(&chunk) {
+            true => 1,
+            false => chunk.split('\'').filter(|part| self.denies(part)).count(),
+        }
+    }
+
+    fn denies(&self, word: &str) -> bool {
+        !word.is_empty()
+            && (self.negation.contains(word) || self.negation_endings.iter().any(|end| word.ends_with(end)))
+    }
+
+    fn vocabulary(&self, text: &str) -> Vocabulary {
+        let text = compatible(text);
+        let (mut all, mut names) = (Vec::new(), Vec::new());
+        for word in words(&text) {
+            let lower = word.to_lowercase();
+            if looks_like_name(word) && !self.stopwords.contains(&lower) {
+                names.push(lower.clone());
+            }
+            all.push(lower);
+        }
+        for set in [&mut all, &mut names] {
+            set.sort_unstable();
+            set.dedup();
+        }
+        Vocabulary { words: all, names, caseless: is_mostly_caseless(&text) }
+    }
+
+    /// Whether names agree. Where one of the texts is mostly caseless its names can not be told, and the sets of all
+    /// words are compared: words as between spaces and punctuation, so that in a script without spaces a clause is one
+    /// word, and a change in it tells the texts apart.
+    fn names_agree(&self, a: &Vocabulary, b: &Vocabulary) -> bool {
+        if a.caseless || b.caseless {
+            return overlap(&a.words, &b.words).jaccard >= self.caseless_jaccard;
+        }
+        let known =
+            |names: &[String], words: &[String]| names.iter().all(|name| words.binary_search(name).is_ok());
+        known(&a.names, &b.words) && known(&b.names, &a.words)
+    }
+
+    /// The sides that a text takes, as pair and bits, sorted by pair.
+    fn opposites(&self, words: &[String]) -> Vec<(usize, u8)> {
+        let mut taken: Vec<(usize, u8)> =
+            words.iter().filter_map(|word| self.opposites.get(word)).flatten().copied().collect();
+        taken.sort_unstable();
+        taken.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 |= next.1;
+            }
+            same
+        });
+        taken
+    }
+}
+
+impl Profile {
+    /// The first guard, in the order of the rules, that the pair fails; `guards` made both profiles.
+    pub fn failing(&self, other: &Profile, guards: &Guards) -> Option<Guard> {
+        Guard::ALL.into_iter().find(|guard| !self.passes(*guard, other, guards))
+    }
+
+    /// Whether the pair passes one guard; `guards` made both profiles.
+    pub fn passes(&self, guard: Guard, other: &Profile, guards: &Guards) -> bool {
+        match guard {
+            Guard::Digits => self.figures.numbers == other.figures.numbers,
+            Guard::Dates => self.figures.dates == other.figures.dates,
+            Guard::Negation => self.negations == other.negations,
+            Guard::Names => guards.names_agree(&self.vocabulary, &other.vocabulary),
+            Guard::Opposites => !opposed(&self.opposites, &other.opposites),
+        }
+    }
+}
+
+/// Whether one text takes a side of a pair and the other its opposite. Texts that both take both sides are not opposed,
+/// since no text is opposed to itself.
+fn opposed(a: &[(usize, u8)], b: &[(usize, u8)]) -> bool {
+    a.iter().any(|&(pair, one)| {
+        let other = b.binary_search_by_key(&pair, |side| side.0).ok().and_then(|at| b.get(at));
+        other.is_some_and(|&(_, other)| one != other)
+    })
+}
+
+/// More than half of the letters are neither lowercase nor uppercase.
+fn is_mostly_caseless(text: &str) -> bool {
+    if text.is_ascii() {
+        return false;
+    }
+    let (mut cased, mut caseless) = (0_usize, 0_usize);
+    for c in text.chars().filter(|c| c.is_alphabetic()) {
+        match c.is_lowercase() || c.is_uppercase() {
+            true => cased += 1,
+            false => caseless += 1,
+        }
+    }
+    caseless > cased
+}
+
+/// The number without the commas between groups of three digits: `1,234.5` is 1234.5, `1,5` stays.
+fn ungrouped(number: &str) -> String {
+    let whole_end = number.find(['.', '%']).unwrap_or(number.len());
+    let (whole, rest) = number.split_at_checked(whole_end).unwrap_or((number, ""));
+    let mut groups = whole.split(',').map(str::len);
+    let grouped = groups.next().is_some_and(|first| first <= 3) && groups.all(|len| len == 3);
+    if grouped { whole.replace(',', "") + rest } else { number.to_owned() }
+}
+
+/// A datetime with a space before the clock time, two digits for the hour, a dot before the fraction, and an offset with a
+/// colon directly behind; `z` is the offset zero. Nothing is added: `14:30` and `14:30:00` differ.
+fn one_form(datetime: &str) -> String {
+    let (date, time) = datetime.split_at_checked(DATE_BYTES).unwrap_or((datetime, ""));
+    let mut form = date.to_owned();
+    let Some(time) = time.get(1..) else { return form };
+    let clock_end = time.find(['z', '+', '-', ' ']).unwrap_or(time.len());
+    let (clock, zone) = time.split_at_checked(clock_end).unwrap_or((time, ""));
+    form.push_str(if clock.find(':') == Some(1) { " 0" } else { " " });
+    form.push_str(&clock.replace(',', "."));
+    match zone.trim_start() {
+        "z" => form.push_str("+00:00"),
+        zone => {
+            let digits = zone.replace(':', "");
+            let (hours, minutes) = digits.split_at_checked(3).unwrap_or((&digits, ""));
+            form.push_str(hours);
+            if !minutes.is_empty() {
+                form.push(':');
+            }
+            form.push_str(minutes);
+        }
+    }
+    form
+}
+
+#[cfg(test)]
+mod tests;
