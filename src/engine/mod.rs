@@ -31,4 +31,5 @@ pub use database::{CompactReport, Database, Forget, Kept, RestoreReport, WriteOp
 pub use maintain::{MaintainOptions, MaintainReport, Pass, PassReport};
 pub use reads::Snapshot;
 pub use runs::Undone;
+pub use sweep::MaintenancePlan;
 

@@ -143,8 +143,8 @@ impl Guards {
         }
     }
 
-    /// The numbers and datetimes of a text as op-1 finds them (DEDUP-6). Ids count with the numbers: they are no
-    /// figures to `op-1`, but a text about another id is another fact.
+    /// The numbers and datetimes of a text as op-1 finds them (DEDUP-6). Ids count with the numbers: they are
+    /// no figures to `op-1`, but a text about another id is another fact.
     fn figures(&self, text: &str) -> Figures {
         let normal = lowered(text);
         let (mut numbers, mut dates) = (Vec::new(), Vec::new());
@@ -162,8 +162,8 @@ impl Guards {
         Figures { numbers: numbers.join("\n"), dates: dates.join("\n") }
     }
 
-    /// How many words deny. Here a word may have inner apostrophes; one that does not deny as a whole (`nobody's`)
-    /// counts by its parts.
+    /// How many words deny. Here a word may have inner apostrophes; one that does not deny as a whole
+    /// (`nobody's`) counts by its parts.
     fn negations(&self, text: &str) -> usize {
         let text = lowered(text);
         let chunks = text.split(|c| !is_word(c) && !APOSTROPHES.contains(&c));
@@ -203,9 +203,9 @@ impl Guards {
         Vocabulary { words: all, names, caseless: is_mostly_caseless(&text) }
     }
 
-    /// Whether names agree. Where one of the texts is mostly caseless its names can not be told, and the sets of all
-    /// words are compared: words as between spaces and punctuation, so that in a script without spaces a clause is one
-    /// word, and a change in it tells the texts apart.
+    /// Whether names agree. Where one of the texts is mostly caseless its names can not be told, and the sets
+    /// of all words are compared: words as between spaces and punctuation, so that in a script without spaces
+    /// a clause is one word, and a change in it tells the texts apart.
     fn names_agree(&self, a: &Vocabulary, b: &Vocabulary) -> bool {
         if a.caseless || b.caseless {
             return overlap(&a.words, &b.words).jaccard >= self.caseless_jaccard;
@@ -249,8 +249,8 @@ impl Profile {
     }
 }
 
-/// Whether one text takes a side of a pair and the other its opposite. Texts that both take both sides are not opposed,
-/// since no text is opposed to itself.
+/// Whether one text takes a side of a pair and the other its opposite. Texts that both take both sides are
+/// not opposed, since no text is opposed to itself.
 fn opposed(a: &[(usize, u8)], b: &[(usize, u8)]) -> bool {
     a.iter().any(|&(pair, one)| {
         let other = b.binary_search_by_key(&pair, |side| side.0).ok().and_then(|at| b.get(at));
@@ -282,8 +282,9 @@ fn ungrouped(number: &str) -> String {
     if grouped { whole.replace(',', "") + rest } else { number.to_owned() }
 }
 
-/// A datetime with a space before the clock time, two digits for the hour, a dot before the fraction, and an offset with a
-/// colon directly behind; `z` is the offset zero. Nothing is added: `14:30` and `14:30:00` differ.
+/// A datetime with a space before the clock time, two digits for the hour, a dot before the fraction, and an
+/// offset with a colon directly behind; `z` is the offset zero. Nothing is added: `14:30` and `14:30:00`
+/// differ.
 fn one_form(datetime: &str) -> String {
     let (date, time) = datetime.split_at_checked(DATE_BYTES).unwrap_or((datetime, ""));
     let mut form = date.to_owned();

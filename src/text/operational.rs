@@ -81,15 +81,16 @@ impl Operational {
         (!signature.text.is_empty()).then_some(signature)
     }
 
-    /// Whether a keyword is a whole word of the text, in NFKC and lower case as in the signature (DEDUP-9, DEDUP-10).
+    /// Whether a keyword is a whole word of the text, in NFKC and lower case as in the signature (DEDUP-9,
+    /// DEDUP-10).
     ///
     /// Words are compared unstemmed, for the keywords have their plurals.
     pub fn has_keyword(&self, text: &str) -> bool {
         words(&lowered(text)).any(|word| self.keywords.contains(word))
     }
 
-    /// Whether a text with this signature is operational, as far as the text tells: the kind is the caller's to check
-    /// (DEDUP-9).
+    /// Whether a text with this signature is operational, as far as the text tells: the kind is the caller's
+    /// to check (DEDUP-9).
     pub fn is_operational(&self, text: &str, signature: &Signature) -> bool {
         signature.is_ephemeral() && self.has_keyword(text)
     }

@@ -4,8 +4,9 @@
 //! pattern begins only where a run of letters and digits begins, so at each run the patterns are tried in the
 //! order of the rule, and a pattern of several runs ends before a run where an earlier pattern begins.
 //!
-//! Each run is looked at a bounded number of times. Two patterns can fail only after an unbounded way, the tail of
-//! a run id and a chain of units; where they failed is kept, since from inside that way they would fail again.
+//! Each run is looked at a bounded number of times. Two patterns can fail only after an unbounded way, the
+//! tail of a run id and a chain of units; where they failed is kept, since from inside that way they would
+//! fail again.
 
 use std::ops::Range;
 
@@ -298,8 +299,8 @@ impl<'a> Pieces<'a> {
         self.past(at, |class| matches!(class, Class::Letter | Class::Mark))
     }
 
-    /// The end of the letters and digits from `at` on. Marks belong to the letter before them, so that `x̄12` is one
-    /// word as `p99` is; behind a digit they end the run, so that a digit in a keycap is a number.
+    /// The end of the letters and digits from `at` on. Marks belong to the letter before them, so that `x̄12`
+    /// is one word as `p99` is; behind a digit they end the run, so that a digit in a keycap is a number.
     fn run_end(&self, mut at: usize) -> usize {
         loop {
             let end = self.digits_end(self.letters_end(at));

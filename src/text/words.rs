@@ -88,15 +88,15 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
-/// Whether a word begins with an uppercase letter, or mixes letters and digits: it names something unless it is
-/// a stopword (DEDUP-52).
+/// Whether a word begins with an uppercase letter, or mixes letters and digits: it names something unless it
+/// is a stopword (DEDUP-52).
 pub(super) fn looks_like_name(word: &str) -> bool {
     word.starts_with(char::is_uppercase)
         || (word.contains(char::is_alphabetic) && word.contains(char::is_numeric))
 }
 
-/// The text in Unicode's form NFKC, with the decimal digits of any script written as those of ASCII, so that a
-/// number has one form (DEDUP-2).
+/// The text in Unicode's form NFKC, with the decimal digits of any script written as those of ASCII, so that
+/// a number has one form (DEDUP-2).
 pub(super) fn compatible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);

@@ -235,7 +235,9 @@ proptest! {
     }
 
     #[test]
-    fn order_and_spacing_do_not_matter_to_guards(mut words in prop::collection::vec("[a-zA-Z]{1,6}|[0-9]{1,5}", 1..8)) {
+    fn order_and_spacing_do_not_matter_to_guards(
+        mut words in prop::collection::vec("[a-zA-Z]{1,6}|[0-9]{1,5}", 1..8),
+    ) {
         let guards = guards();
         let text = words.join(" ");
         words.reverse();

@@ -237,7 +237,8 @@ proptest! {
         let operational = operational();
         if let Some(signature) = operational.signature(&text) {
             prop_assert!(!signature.as_str().is_empty());
-            prop_assert!(!signature.as_str().contains("  ") && signature.as_str().trim() == signature.as_str());
+            prop_assert!(!signature.as_str().contains("  "));
+            prop_assert_eq!(signature.as_str().trim(), signature.as_str());
             let ephemeral = [NUMBER, DATETIME].iter().any(|mark| signature.as_str().contains(mark));
             prop_assert_eq!(signature.is_ephemeral(), ephemeral);
             let tokens = operational.tokens(signature.as_str());

@@ -5,8 +5,8 @@ use super::*;
 use crate::policy::Collapse;
 use crate::text::words::lowered;
 
-/// The rule word by word: one pattern after the other in the whole text, each standing alone. Underscores are no
-/// letters, but the expressions take them for such, so the texts of this test have none.
+/// The rule word by word: one pattern after the other in the whole text, each standing alone. Underscores are
+/// no letters, but the expressions take them for such, so the texts of this test have none.
 struct Oracle(Vec<(Regex, &'static str)>);
 
 impl Oracle {
@@ -27,7 +27,12 @@ impl Oracle {
         Oracle(vec![
             (
                 alone(
-                    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ t][0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)?(?: ?(?:z|[+-][0-9]{2}:?[0-9]{2}))?)?",
+                    &[
+                        r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
+                        r"(?:[ t][0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)?",
+                        r"(?: ?(?:z|[+-][0-9]{2}:?[0-9]{2}))?)?",
+                    ]
+                    .concat(),
                 ),
                 "«D»",
             ),
@@ -105,7 +110,8 @@ fn patterns_stand_alone_and_take_turns() {
 
 #[test]
 fn long_ways_that_fail_are_walked_once() {
-    // Each of these makes a scanner quadratic that forgets where a pattern failed: a test of a minute, not of a clock.
+    // Each of these makes a scanner quadratic that forgets where a pattern failed: a test of a minute, not of
+    // a clock.
     let n = 200_000;
     for (unit, tail) in [
         ("1h1.", "1x"),

@@ -1,0 +1,428 @@
+//! Passes over memories, from plan to undo: collapse, destruction budget, limbo, plans that grow old, runs that are cut
+//! off (DEDUP-11 to DEDUP-24, MODEL-29, MODEL-33 to MODEL-35).
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod world;
+
+use std::time::Duration;
+
+use oubliette::policy::Syntax;
+use oubliette::{
+    Draft, ErrorKind, Expiry, Forget, Got, Kind, Link, MaintainOptions, MaintainReport, MemoryId, Pass,
+    PassReport, ProfileCollapseReport, Scope, Significance, State, TombstoneReason,
+};
+use world::{World, axis, holders, ms, text};
+
+fn profile(words: &str) -> Draft {
+    let mut draft = text(words);
+    draft.fields.kind = Some(Kind::Profile);
+    draft
+}
+
+fn counted(words: &str, significance: Significance, count: u64) -> Draft {
+    let mut draft = profile(words);
+    draft.fields.significance = Some(significance);
+    draft.fields.reinforcement_count = Some(count);
+    draft
+}
+
+fn run(world: &World, pass: Pass, options: &MaintainOptions) -> PassReport {
+    let mut report: MaintainReport = world.db.maintain(&[pass], options).unwrap();
+    report.passes.swap_remove(0)
+}
+
+fn live(world: &World, pass: Pass) -> PassReport {
+    run(world, pass, &MaintainOptions::live())
+}
+
+fn collapse(report: &PassReport) -> ProfileCollapseReport {
+    serde_json::from_value(report.report.clone().into()).unwrap()
+}
+
+/// The three reports of V-50 and a line that is none.
+fn gateway(world: &World) -> [MemoryId; 4] {
+    [
+        profile("Gateway status: 4 apps pending, checked 2026-02-25 10:00"),
+        profile("Gateway status: 7 apps pending, checked 2026-02-25 10:05"),
+        profile("Gateway status: 3 apps pending, checked 2026-02-25 10:10"),
+        profile("Ann prefers tea"),
+    ]
+    .map(|draft| world.add(draft).id)
+}
+
+#[test]
+fn v50_a_dry_run_tells_the_documents_report_and_changes_nothing() {
+    let world = World::new();
+    gateway(&world);
+    let before = world.db.stats(None).unwrap();
+    let report = collapse(&run(&world, Pass::Collapse, &MaintainOptions::default()));
+    assert!(report.dry_run && report.totals.run_id.is_none());
+    let plan = [
+        report.scanned_profiles,
+        report.operational_profiles,
+        report.unique_signatures,
+        report.duplicate_groups,
+        report.duplicates_found,
+        report.exact_duplicate_groups,
+        report.token_duplicate_groups,
+        report.fuzzy_duplicate_groups,
+    ];
+    assert_eq!(plan, [4, 3, 1, 1, 2, 1, 0, 0]);
+    let totals = &report.totals;
+    assert_eq!([totals.groups_collapsed, totals.duplicates_removed, totals.reinforcements_applied], [0; 3]);
+    assert_eq!(report.samples[0].signature, "gateway status <num> app pending checked <datetime>");
+    assert_eq!(world.db.stats(None).unwrap().memories, before.memories);
+}
+
+#[test]
+fn v51_a_live_run_collapses_once() {
+    let world = World::new();
+    let [first, second, third, tea] = gateway(&world);
+    let done = live(&world, Pass::Collapse);
+    let report = collapse(&done);
+    assert_eq!((report.totals.groups_collapsed, report.totals.duplicates_removed), (1, 2));
+    assert_eq!((report.totals.reinforcements_applied, done.tombstoned), (2, 2));
+    assert_eq!((report.duplicate_groups, report.duplicates_found), (1, 2), "the plan, as in the dry run");
+    assert_eq!(world.row(first).vitals.reinforcement_count, 3);
+    assert_eq!(world.live(), [first, tea]);
+    for id in [second, third] {
+        let row = world.row(id);
+        assert_eq!((row.state, row.vitals.times.superseded_by()), (State::Limbo, Some(first)));
+    }
+    assert_eq!(world.list_in(Scope::Shared, State::Limbo).len(), 2);
+    let again = collapse(&live(&world, Pass::Collapse));
+    assert_eq!((again.duplicate_groups, again.totals.duplicates_removed), (0, 0));
+}
+
+#[test]
+fn v45_v46_v47_reinforcement_moves_and_saturates() {
+    let world = World::new();
+    let stays = world.add(counted("status 1", Significance::Important, 2)).id;
+    for count in [3, 1, 1, 0] {
+        world.add(counted(&format!("status {}", 10 + count), Significance::Routine, count.max(1)));
+        world.advance("1s");
+    }
+    // Equal texts of the two rows with one observation would have been one at the door.
+    let removed = collapse(&live(&world, Pass::Collapse)).totals;
+    let applied = world.row(stays).vitals.reinforcement_count - 2;
+    assert_eq!(removed.reinforcements_applied, u64::from(applied), "V-45");
+    let core = world.add(counted("queue 5 core", Significance::Core, 5)).id;
+    world.add(counted("queue 6 core", Significance::Routine, 3));
+    world.add(counted("queue 7 core", Significance::Routine, 2));
+    let totals = collapse(&live(&world, Pass::Collapse)).totals;
+    assert_eq!((totals.duplicates_removed, totals.reinforcements_applied), (2, 5), "V-46");
+    assert_eq!(world.row(core).vitals.reinforcement_count, 10);
+    let full = world.add(counted("uptime 1 full", Significance::Core, u64::from(u32::MAX))).id;
+    world.add(profile("uptime 2 full"));
+    live(&world, Pass::Collapse);
+    assert_eq!(world.row(full).vitals.reinforcement_count, u32::MAX, "V-47");
+}
+
+#[test]
+fn v48_v217_protected_rows_stay_and_shielded_ones_do_not() {
+    let world = World::new();
+    let stays = world.add(counted("alert 1 x", Significance::Core, 1)).id;
+    let mut pinned = profile("alert 2 x");
+    pinned.fields.pinned = Some(true);
+    let pinned = world.add(pinned).id;
+    let mut shielded = profile("alert 3 x");
+    shielded.fields.protected_until = Some(world.ahead("30d")).into();
+    let shielded = world.add(shielded).id;
+    let report = collapse(&live(&world, Pass::Collapse));
+    assert_eq!((report.totals.duplicates_removed, report.protected_skipped), (1, 1));
+    assert_eq!(world.live(), [stays, pinned], "V-217: {shielded} is gone");
+    assert_eq!(world.row(pinned).vitals.reinforcement_count, 1);
+}
+
+#[test]
+fn v54_v56_the_longest_life_and_all_links_stay() {
+    let world = World::at(10);
+    let near = world.add(text("near")).id;
+    let mut canonical = counted("metric 1", Significance::Core, 1).expiry(Expiry::At(ms(100)));
+    canonical = canonical.category("c0").entity("e1", "mentioned");
+    let stays = world.add(canonical).id;
+    let mut loser = profile("metric 2").key("second").category("c1").entity("e1", "subject").tag("t");
+    loser.links = Some(vec![Link { to: near, relation: "about".to_owned() }]);
+    let gone = world.add(loser).id;
+    let mut points = text("points at what goes");
+    points.links = Some(vec![Link { to: gone, relation: "see".to_owned() }]);
+    let points = world.add(points).id;
+    live(&world, Pass::Collapse);
+    let row = world.row(stays);
+    assert_eq!(row.vitals.times.expires_at, None, "V-54");
+    assert_eq!(row.categories, ["c0", "c1"], "V-56");
+    let roles: Vec<_> = row.entities.iter().map(|entity| entity.role.as_str()).collect();
+    assert_eq!(roles, ["mentioned", "subject"]);
+    assert_eq!(row.links, [Link { to: near, relation: "about".to_owned() }]);
+    assert_eq!(row.content.tags, ["t"]);
+    assert_eq!(world.row(points).links, [Link { to: stays, relation: "see".to_owned() }]);
+    let answer = world.row("second");
+    assert_eq!((answer.id, answer.text.as_str()), (stays, "metric 2"), "a key answers with its own text");
+}
+
+#[test]
+fn v184_the_destruction_budget_cuts_the_plan() {
+    let world = World::new();
+    let drafts = (0..1_200).map(|n| profile(&format!("service s{} count {n}", letters(n % 600)))).collect();
+    world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    let first = live(&world, Pass::Collapse);
+    assert_eq!((first.planned, first.tombstoned, first.budget_exhausted), (600, 500, true));
+    let second = live(&world, Pass::Collapse);
+    assert_eq!((second.planned, second.tombstoned, second.budget_exhausted), (100, 100, false));
+    let world = World::new();
+    let drafts = (0..1_200).map(|n| profile(&format!("service s{} count {n}", letters(n % 300)))).collect();
+    world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    let first = collapse(&live(&world, Pass::Collapse)).totals;
+    assert_eq!(
+        (first.groups_collapsed, first.duplicates_removed),
+        (167, 500),
+        "the cut falls inside a group"
+    );
+    let second = live(&world, Pass::Collapse);
+    assert_eq!((second.planned, second.tombstoned), (400, 400));
+    let raised = MaintainOptions { destroy_max: Some(0), ..MaintainOptions::live() };
+    world.add(profile("service s count 1"));
+    world.add(profile("service s count 2"));
+    assert_eq!(run(&world, Pass::Collapse, &raised).tombstoned, 0);
+}
+
+/// A number in letters: digits would be the same to the signature.
+fn letters(number: usize) -> String {
+    let letter = |at: usize| char::from(b'a' + u8::try_from(at % 26).unwrap());
+    [letter(number), letter(number / 26), letter(number / 676), 'q'].iter().collect()
+}
+
+#[test]
+fn v238_an_undo_brings_rows_back_with_counts_and_links() {
+    let world = World::new();
+    let near = world.add(text("near")).id;
+    let stays = world.add(counted("status 1", Significance::Important, 2).vector(axis(0))).id;
+    let ids: Vec<MemoryId> = [3, 1, 1, 1]
+        .iter()
+        .enumerate()
+        .map(|(n, count)| {
+            let words = format!("status {}", n + 2);
+            let mut draft = counted(&words, Significance::Routine, *count).key(format!("k{n}"));
+            draft.links = Some(vec![Link { to: near, relation: format!("r{n}") }]);
+            world.add(draft.vector(axis(n % 4)).tag(format!("t{n}"))).id
+        })
+        .collect();
+    let before: Vec<_> = ids.iter().map(|id| world.row(*id)).collect();
+    let canonical = world.row(stays);
+    let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    assert_eq!(world.row(stays).vitals.reinforcement_count, 8);
+    assert_eq!(world.find(axis(1), 10), [stays], "what went takes no slot of a result");
+    world.advance("6d");
+    let undone = world.db.undo(&world.ns, report.run.unwrap()).unwrap();
+    assert_eq!((undone.restored, undone.lost), (4, vec![]));
+    let after = world.row(stays);
+    assert_eq!(after.vitals.reinforcement_count, 2);
+    assert_eq!((&after.links, holders(&after)), (&canonical.links, holders(&canonical)));
+    for was in &before {
+        let row = world.row(was.id);
+        assert_eq!((row.state, &row.links, &row.keys), (State::Live, &was.links, &was.keys));
+        assert_eq!(row.vitals.reinforcement_count, was.vitals.reinforcement_count);
+        assert_eq!(holders(&row), holders(was));
+        assert_eq!(world.row(&was.keys[0]).id, was.id);
+    }
+    assert_eq!(world.find(axis(1), 10).len(), 5, "vectors are back");
+    assert_eq!(world.db.undo(&world.ns, report.run.unwrap()).unwrap().restored, 0, "twice is a no-op");
+    let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    world.advance("8d");
+    let late = world.db.undo(&world.ns, report.run.unwrap()).unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::Conflict, "{late}");
+}
+
+#[test]
+fn limbo_is_erased_at_its_horizon_and_forgetting_does_not_wait_for_it() {
+    let world = World::new();
+    let [first, second, third, _] = gateway(&world);
+    live(&world, Pass::Collapse);
+    world.advance("6d");
+    assert_eq!(live(&world, Pass::Limbo).changed, 0);
+    let forgotten = world.db.forget(&world.ns, Forget::names([third.to_string()])).unwrap();
+    assert_eq!((forgotten.forgotten, forgotten.tombstones), (1, vec![third]));
+    assert_eq!(world.tombstone(third).reason, TombstoneReason::Forget);
+    world.advance("1d");
+    assert_eq!(run(&world, Pass::Limbo, &MaintainOptions::default()).planned, 1);
+    assert_eq!(live(&world, Pass::Limbo).changed, 1);
+    let tombstone = world.tombstone(second);
+    assert_eq!((tombstone.reason, tombstone.replaced_by), (TombstoneReason::Collapsed, Some(first)));
+    assert_eq!(world.db.stats(None).unwrap().memories.limbo, 0);
+    assert!(
+        !world.db.stats(None).unwrap().purge_horizon.is_empty(),
+        "reads of before it are bounded (MODEL-18)"
+    );
+    assert_eq!(world.row(first).vitals.reinforcement_count, 3, "what moved stays");
+}
+
+#[test]
+fn v175_forgetting_what_stands_for_others_erases_them_too() {
+    let world = World::new();
+    let [first, second, third, tea] = gateway(&world);
+    live(&world, Pass::Collapse);
+    let forgotten = world.forget_id(first);
+    assert_eq!(forgotten.tombstones.len(), 3);
+    assert!([first, second, third].iter().all(|id| matches!(world.get(id).unwrap(), Got::Tombstone(_))));
+    assert_eq!(world.live(), [tea]);
+}
+
+#[test]
+fn a_key_forgotten_while_its_row_is_in_limbo_does_not_come_back() {
+    let world = World::new();
+    let stays = world.add(counted("status 1", Significance::Core, 1).key("a")).id;
+    let gone = world.add(profile("status 2").key("b")).id;
+    let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    assert_eq!(world.row("b").id, stays);
+    let forgotten = world.forget(&["b"]);
+    assert_eq!((forgotten.forgotten, forgotten.detached), (0, 1));
+    assert!(matches!(world.get(gone).unwrap(), Got::Tombstone(_)), "its last holder was that of the key");
+    let undone = world.db.undo(&world.ns, report.run.unwrap()).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (0, 1));
+    assert_eq!(world.row(stays).keys, ["a"]);
+}
+
+#[test]
+fn a_row_can_be_restored_by_itself() {
+    let world = World::new();
+    let [first, second, _, _] = gateway(&world);
+    live(&world, Pass::Collapse);
+    assert_eq!(world.db.restore(&world.ns, &second.to_string()).unwrap().id, second);
+    assert_eq!(world.row(second).state, State::Live);
+    assert_eq!(world.row(first).vitals.reinforcement_count, 2);
+    assert_eq!(world.db.update(&world.ns, &second.to_string(), Default::default()).unwrap().id, second);
+}
+
+#[test]
+fn what_was_merged_twice_comes_back_from_the_first_run() {
+    let world = World::new();
+    let low = world.add(counted("status 1", Significance::Noteworthy, 4).key("low")).id;
+    let gone = world.add(profile("status 2").key("gone")).id;
+    let first = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    let top = world.add(counted("status 3", Significance::Core, 1).key("top")).id;
+    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    assert_eq!(world.row(top).keys, ["gone", "low", "top"]);
+    assert_eq!(world.row(top).vitals.reinforcement_count, 6);
+    let undone = world.db.undo(&world.ns, first.run.unwrap()).unwrap();
+    assert_eq!((undone.restored, undone.lost), (1, vec![]));
+    assert_eq!(world.row(gone).state, State::Live);
+    assert_eq!(world.row("gone").id, gone);
+    assert_eq!(
+        (world.row(top).keys, world.row(top).vitals.reinforcement_count),
+        (vec!["low".into(), "top".into()], 5)
+    );
+    assert_eq!(world.row(low).state, State::Limbo);
+}
+
+#[test]
+fn v290_a_plan_of_another_policy_is_refused() {
+    let world = World::new();
+    gateway(&world);
+    let plan = world.db.plan(Pass::Collapse, &world.ns, &MaintainOptions::default()).unwrap();
+    assert_eq!((plan.planned(), plan.report().planned), (2, 2));
+    world.db.set_policy("collapse.max_samples = 3", Syntax::Toml).unwrap();
+    let why = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
+    assert!(why.kind() == ErrorKind::Conflict && why.to_string().contains("policy_changed"), "{why}");
+    assert_eq!(world.live().len(), 4, "nothing was written");
+    let plan = world.db.plan(Pass::Collapse, &world.ns, &MaintainOptions::default()).unwrap();
+    world.advance("25h");
+    let why = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
+    assert!(why.to_string().contains("plan_expired"), "{why}");
+}
+
+#[test]
+fn rows_that_changed_since_the_plan_are_left_alone() {
+    let world = World::new();
+    let [first, second, third, _] = gateway(&world);
+    let plan = world.db.plan(Pass::Collapse, &world.ns, &MaintainOptions::default()).unwrap();
+    world.db.pin(&world.ns, &second.to_string(), true).unwrap();
+    let report = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap();
+    assert_eq!((report.tombstoned, report.skipped), (1, 1));
+    assert_eq!(world.row(second).state, State::Live);
+    let totals = collapse(&report).totals;
+    assert_eq!((totals.groups_collapsed, totals.reinforcements_applied), (1, 1), "DEDUP-19");
+    assert_eq!(world.row(first).vitals.reinforcement_count, 2);
+    assert_eq!(world.row(third).state, State::Limbo);
+    // Its canonical row has changed: the group is another.
+    let world = World::new();
+    let [first, ..] = gateway(&world);
+    let plan = world.db.plan(Pass::Collapse, &world.ns, &MaintainOptions::default()).unwrap();
+    world.db.reinforce(&world.ns, &first.to_string(), 1).unwrap();
+    let report = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap();
+    assert_eq!((report.tombstoned, report.skipped), (0, 2));
+}
+
+#[test]
+fn a_run_that_stops_early_goes_on_and_tells_the_same_totals() {
+    let build = || {
+        let world = World::new();
+        let drafts = (0..400).map(|n| profile(&format!("service s{} count {n}", letters(n % 40)))).collect();
+        world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+        world
+    };
+    let whole = build();
+    let expected = live(&whole, Pass::Collapse);
+    let world = build();
+    let part = MaintainOptions { max_rows: Some(67), ..MaintainOptions::live() };
+    let mut reports = Vec::new();
+    for _ in 0..10 {
+        let report = run(&world, Pass::Collapse, &part);
+        let left = report.left;
+        reports.push(report);
+        if left == 0 {
+            break;
+        }
+        assert!(world.db.stats(None).unwrap().memories.limbo > 0);
+    }
+    assert_eq!(reports.len(), 6, "360 rows in runs of 67");
+    let last = reports.last().unwrap();
+    assert!(last.resumed && !reports[0].resumed);
+    let mut totals = collapse(last);
+    let mut wanted = collapse(&expected);
+    // Samples are of what was left to do, and every world draws its own runs.
+    (totals.samples, wanted.samples) = (vec![], vec![]);
+    assert_eq!(totals.totals.run_id, collapse(&reports[0]).totals.run_id, "one run");
+    totals.totals.run_id = wanted.totals.run_id;
+    assert_eq!(totals, wanted);
+    assert_eq!((last.planned, last.tombstoned), (expected.planned, expected.tombstoned));
+    let stays = |world: &World| {
+        let rows = world.list_in(Scope::Any, State::Live);
+        rows.iter().map(|row| (row.text.clone(), row.vitals.reinforcement_count)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        stays(&world),
+        stays(&whole),
+        "what is left does not depend on where slices are cut (MODEL-34)"
+    );
+    let undone = world.db.undo(&world.ns, collapse(last).totals.run_id.unwrap()).unwrap();
+    assert_eq!(undone.restored, 360, "and one undo takes all of it back");
+}
+
+#[test]
+fn without_a_horizon_nothing_waits() {
+    let world = World::new();
+    world.db.set_policy("undo.horizon = 0", Syntax::Toml).unwrap();
+    let [first, second, _, _] = gateway(&world);
+    let report = collapse(&live(&world, Pass::Collapse));
+    assert_eq!(report.totals.duplicates_removed, 2, "the counts are the same (DEDUP-21)");
+    assert_eq!(world.tombstone(second).replaced_by, Some(first));
+    assert_eq!(world.db.stats(None).unwrap().memories.limbo, 0);
+}
+
+#[test]
+fn bad_options_are_refused() {
+    let world = World::new();
+    let refused = |options: MaintainOptions| world.db.maintain(&[Pass::Collapse], &options).unwrap_err();
+    let samples = refused(MaintainOptions { max_samples: Some(10_001), ..MaintainOptions::default() });
+    assert!(samples.to_string().contains("max_samples"), "{samples}");
+    let none = world.db.plan(Pass::Index, &world.ns, &MaintainOptions::default()).unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::Invalid);
+    let nowhere = world.db.plan(Pass::Collapse, &"nowhere".parse().unwrap(), &MaintainOptions::default());
+    assert_eq!(nowhere.unwrap_err().kind(), ErrorKind::NotFound);
+    let unknown = world.db.undo(&world.ns, "0198c0de-0000-7000-8000-000000000001".parse().unwrap());
+    assert!(matches!(unknown.unwrap_err().kind(), ErrorKind::NotFound));
+    let over = MaintainOptions { budget: Some(Duration::ZERO), ..MaintainOptions::live() };
+    gateway(&world);
+    assert_eq!(run(&world, Pass::Collapse, &over).tombstoned, 0);
+}
