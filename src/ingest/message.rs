@@ -100,7 +100,12 @@ impl Desk<'_, '_, '_> {
     }
 
     /// Step 5: a message without a key joins its family, or stands alone (DEDUP-39).
-    pub(super) fn family_step(&mut self, prepared: &Prepared, part: PartId, message: &Message) -> Result<Met> {
+    pub(super) fn family_step(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        message: &Message,
+    ) -> Result<Met> {
         if self.no_dedup || prepared.checked.key().is_some() {
             return Ok(Met::Apart(Vec::new()));
         }
@@ -149,7 +154,8 @@ impl Desk<'_, '_, '_> {
         };
         let id = *self.next_id().as_bytes();
         let memory = outcome.id;
-        let row = EventRow { memory: Some(*memory.as_bytes()), decision, ..self.event_of(prepared, part, message) };
+        let row =
+            EventRow { memory: Some(*memory.as_bytes()), decision, ..self.event_of(prepared, part, message) };
         // One with a key adds no member to a family that is there; it may begin one (DEDUP-39).
         let may_be_there = self.no_dedup || prepared.checked.key().is_some();
         let begins = decision == EventRow::STORED && !(may_be_there && self.has_family(message, part)?);
@@ -315,7 +321,9 @@ impl Desk<'_, '_, '_> {
         let bounds = (bound(self.policy.agg.max_examples), bound(self.policy.agg.max_authors));
         let lost = |table, id: &Id| Error::corrupted(table, id, "a family names what is not there");
         let (aggregate, mut numbers) = match found.row.aggregate {
-            Some(aggregate) => (aggregate, tx.aggregate(ns, &aggregate)?.ok_or_else(|| lost("aggregate", &aggregate))?),
+            Some(aggregate) => {
+                (aggregate, tx.aggregate(ns, &aggregate)?.ok_or_else(|| lost("aggregate", &aggregate))?)
+            }
             None => {
                 let first = tx.event(ns, &found.slice)?.ok_or_else(|| lost("event", &found.slice))?;
                 let mut numbers = AggregateRow {
@@ -362,7 +370,11 @@ impl Desk<'_, '_, '_> {
         self.apply_entry(Entry { change: used, rule, evidence: evidence.clone() })?;
         let family = Some((found.slice, family));
         let recorded = Recorded { event: id, row, family, aggregate: Some(aggregate), expires_at: None };
-        self.apply_entry(Entry { change: Change::Record(Box::new(recorded)), rule, evidence: evidence.clone() })?;
+        self.apply_entry(Entry {
+            change: Change::Record(Box::new(recorded)),
+            rule,
+            evidence: evidence.clone(),
+        })?;
         let mut outcome = self.outcome(prepared, first, (Decision::Reinforced, rule), evidence, Vec::new());
         outcome.event = Some(EventId::from_bytes(id));
         Ok(outcome)
@@ -378,8 +390,7 @@ impl Desk<'_, '_, '_> {
     ) -> Result<Outcome> {
         let (rule, evidence, first) = (found.rule(), found.evidence(), found.first());
         let id = *self.next_id().as_bytes();
-        let event =
-            EventRow { decision: EventRow::AGGREGATED, ..self.event_of(prepared, part, message) };
+        let event = EventRow { decision: EventRow::AGGREGATED, ..self.event_of(prepared, part, message) };
         let (row, (aggregate, mut numbers), family) = self.count(message, &found, (&id, event))?;
         let standing = numbers.memory.map_or(first, MemoryId::from_bytes);
         let (vitals, _) = self.ledger.load(self.ns(), standing)?;
@@ -396,7 +407,11 @@ impl Desk<'_, '_, '_> {
         let memory = MemoryId::from_bytes(numbers.memory.unwrap_or_default());
         let (family, numbers) = (Some((found.slice, family)), Some((aggregate, numbers)));
         let recorded = Recorded { event: id, row, family, aggregate: numbers, expires_at };
-        self.apply_entry(Entry { change: Change::Record(Box::new(recorded)), rule, evidence: evidence.clone() })?;
+        self.apply_entry(Entry {
+            change: Change::Record(Box::new(recorded)),
+            rule,
+            evidence: evidence.clone(),
+        })?;
         // What a caller protects stays as it is (MODEL-13).
         if begins && !vitals.is_protected() {
             let (mode, at) = (SupersedeMode::Aggregate, self.now());

@@ -53,7 +53,8 @@ impl AggregateRow {
     /// Shows the beginning of a text, if it is a new one and there is room.
     fn show(&mut self, text: Option<&str>) {
         let text = text.map(snippet).filter(|text| !text.is_empty());
-        if let Some(text) = text.filter(|text| self.snippets.len() < SNIPPETS_MAX && !self.snippets.contains(text))
+        if let Some(text) =
+            text.filter(|text| self.snippets.len() < SNIPPETS_MAX && !self.snippets.contains(text))
         {
             self.snippets.push(text);
         }
@@ -108,7 +109,10 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         if self.tx.event(ns, &event)?.is_some() {
             let id = MemoryId::from_bytes(event);
-            return Err(Error::Conflict { what: format!("id {id}"), why: "ids are never used again".to_owned() });
+            return Err(Error::Conflict {
+                what: format!("id {id}"),
+                why: "ids are never used again".to_owned(),
+            });
         }
         let part = PartId(row.part);
         self.counters.add(ns, part, Sort::Events, "", 1, 0);
@@ -176,7 +180,9 @@ impl Ledger<'_, '_> {
             self.counters.add(ns, PartId(row.part), Sort::Events, "", -1, 0);
             self.tx.delete_family(ns, id)?;
             touched.extend(row.aggregate);
-            if row.decision == EventRow::AGGREGATED || (row.decision == EventRow::REINFORCED && row.aggregate.is_some()) {
+            if row.decision == EventRow::AGGREGATED
+                || (row.decision == EventRow::REINFORCED && row.aggregate.is_some())
+            {
                 applied.withdrawn += 1;
             }
             // A holder takes what it brought along itself; the repeat of a person brought no holder.
@@ -341,7 +347,8 @@ fn recounted(old: &AggregateRow, members: &BTreeMap<Id, EventRow>) -> AggregateR
     let mut row = old.clone();
     row.dup_count = members.len() as u64;
     let by_time = |(id, row): (&Id, &EventRow)| (row.ts, *id);
-    if let (Some(first), Some(last)) = (members.iter().map(by_time).min(), members.iter().map(by_time).max()) {
+    if let (Some(first), Some(last)) = (members.iter().map(by_time).min(), members.iter().map(by_time).max())
+    {
         ((row.first_ts, row.first_event), (row.last_ts, row.last_event)) = (first, last);
     }
     let seen: BTreeSet<_> = members.values().filter_map(|row| row.author_id.as_ref()).collect();

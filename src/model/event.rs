@@ -183,7 +183,13 @@ pub struct EventQuery {
 
 impl Default for EventQuery {
     fn default() -> Self {
-        EventQuery { of: EventsOf::All, from: None, to: None, limit: PageRequest::default().limit, cursor: None }
+        EventQuery {
+            of: EventsOf::All,
+            from: None,
+            to: None,
+            limit: PageRequest::default().limit,
+            cursor: None,
+        }
     }
 }
 

@@ -41,7 +41,8 @@ impl Reader<'_> {
         };
         let mut walk = Walk::prefix(&prefix);
         if table == Table::EventTime {
-            walk = query.from.into_iter().fold(walk, |walk, at| walk.starting_at(&keys::from_instant(ns, at)));
+            walk =
+                query.from.into_iter().fold(walk, |walk, at| walk.starting_at(&keys::from_instant(ns, at)));
             walk = query.to.into_iter().fold(walk, |walk, at| walk.before(&keys::from_instant(ns, at)));
         }
         if let Some(cursor) = &query.cursor {

@@ -73,8 +73,19 @@ impl EventRow {
 
     /// Takes away everything that tells what was said, and who said it where (MODEL-30).
     pub(crate) fn erase(&mut self) {
-        let EventRow { part, ts, author, normalizer, aggregate, memory, run, decision, .. } = std::mem::take(self);
-        *self = EventRow { part, ts, author, normalizer, aggregate, memory, run, decision, ..EventRow::default() };
+        let EventRow { part, ts, author, normalizer, aggregate, memory, run, decision, .. } =
+            std::mem::take(self);
+        *self = EventRow {
+            part,
+            ts,
+            author,
+            normalizer,
+            aggregate,
+            memory,
+            run,
+            decision,
+            ..EventRow::default()
+        };
     }
 }
 
