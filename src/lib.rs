@@ -20,10 +20,14 @@ mod vector;
 
 pub use engine::{
     Batch, Builder, Clock, CompactReport, Database, Forget, Kept, MaintainOptions, MaintainReport,
-    MaintenancePlan, ManualClock, Pass, PassReport, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
+    MaintenancePlan, ManualClock, Pass, PassReport, RestoreReport, Snapshot, SystemClock, Undone,
+    WriteOptions,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use hygiene::{CheckOptions, CheckReport, ErasedProbe, Finding, MergeTotals, NearDuplicateReport, ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairSupersessionReport};
+pub use hygiene::{
+    CheckOptions, CheckReport, ErasedProbe, Finding, MergeTotals, NearDuplicateReport,
+    ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairSupersessionReport,
+};
 pub use model::{
     Access, Actor, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Content, Decision, Delta, Draft, Effort, Embed,
     Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, FamilyFingerprint, Expiry, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource,

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    Draft, ErrorKind, Expiry, Forget, Got, Kind, Link, MaintainOptions, MaintainReport, MemoryId, Pass,
-    PassReport, ProfileCollapseReport, Scope, Significance, State, TombstoneReason,
+    Draft, Entity, ErrorKind, Expiry, Forget, Got, Kind, Link, MaintainOptions, MaintainReport, MemoryId,
+    Pass, PassReport, ProfileCollapseReport, Scope, Significance, State, TombstoneReason,
 };
 use world::{World, axis, holders, ms, text};
 
@@ -20,7 +20,7 @@ fn profile(words: &str) -> Draft {
     draft
 }
 
-fn counted(words: &str, significance: Significance, count: u64) -> Draft {
+fn counted(words: &str, significance: Significance, count: i64) -> Draft {
     let mut draft = profile(words);
     draft.fields.significance = Some(significance);
     draft.fields.reinforcement_count = Some(count);
@@ -71,7 +71,7 @@ fn v50_a_dry_run_tells_the_documents_report_and_changes_nothing() {
     assert_eq!(plan, [4, 3, 1, 1, 2, 1, 0, 0]);
     let totals = &report.totals;
     assert_eq!([totals.groups_collapsed, totals.duplicates_removed, totals.reinforcements_applied], [0; 3]);
-    assert_eq!(report.samples[0].signature, "gateway status <num> app pending checked <datetime>");
+    assert_eq!(report.samples[0].signature, "gateway status <num> apps pending checked <datetime>");
     assert_eq!(world.db.stats(None).unwrap().memories, before.memories);
 }
 
@@ -113,7 +113,7 @@ fn v45_v46_v47_reinforcement_moves_and_saturates() {
     let totals = collapse(&live(&world, Pass::Collapse)).totals;
     assert_eq!((totals.duplicates_removed, totals.reinforcements_applied), (2, 5), "V-46");
     assert_eq!(world.row(core).vitals.reinforcement_count, 10);
-    let full = world.add(counted("uptime 1 full", Significance::Core, u64::from(u32::MAX))).id;
+    let full = world.add(counted("uptime 1 full", Significance::Core, i64::from(u32::MAX))).id;
     world.add(profile("uptime 2 full"));
     live(&world, Pass::Collapse);
     assert_eq!(world.row(full).vitals.reinforcement_count, u32::MAX, "V-47");
@@ -135,14 +135,22 @@ fn v48_v217_protected_rows_stay_and_shielded_ones_do_not() {
     assert_eq!(world.row(pinned).vitals.reinforcement_count, 1);
 }
 
+type Joined = (Option<Vec<String>>, Option<Vec<Entity>>);
+
+fn joined(category: &str, role: &str) -> Joined {
+    let entity = Entity { name: "e1".to_owned(), role: role.to_owned() };
+    (Some(vec![category.to_owned()]), Some(vec![entity]))
+}
+
 #[test]
 fn v54_v56_the_longest_life_and_all_links_stay() {
     let world = World::at(10);
     let near = world.add(text("near")).id;
     let mut canonical = counted("metric 1", Significance::Core, 1).expiry(Expiry::At(ms(100)));
-    canonical = canonical.category("c0").entity("e1", "mentioned");
+    (canonical.categories, canonical.entities) = joined("c0", "mentioned");
     let stays = world.add(canonical).id;
-    let mut loser = profile("metric 2").key("second").category("c1").entity("e1", "subject").tag("t");
+    let mut loser = profile("metric 2").key("second").tag("t");
+    (loser.categories, loser.entities) = joined("c1", "subject");
     loser.links = Some(vec![Link { to: near, relation: "about".to_owned() }]);
     let gone = world.add(loser).id;
     let mut points = text("points at what goes");
@@ -416,6 +424,7 @@ fn bad_options_are_refused() {
     let refused = |options: MaintainOptions| world.db.maintain(&[Pass::Collapse], &options).unwrap_err();
     let samples = refused(MaintainOptions { max_samples: Some(10_001), ..MaintainOptions::default() });
     assert!(samples.to_string().contains("max_samples"), "{samples}");
+    gateway(&world);
     let none = world.db.plan(Pass::Index, &world.ns, &MaintainOptions::default()).unwrap_err();
     assert_eq!(none.kind(), ErrorKind::Invalid);
     let nowhere = world.db.plan(Pass::Collapse, &"nowhere".parse().unwrap(), &MaintainOptions::default());
@@ -423,6 +432,5 @@ fn bad_options_are_refused() {
     let unknown = world.db.undo(&world.ns, "0198c0de-0000-7000-8000-000000000001".parse().unwrap());
     assert!(matches!(unknown.unwrap_err().kind(), ErrorKind::NotFound));
     let over = MaintainOptions { budget: Some(Duration::ZERO), ..MaintainOptions::live() };
-    gateway(&world);
     assert_eq!(run(&world, Pass::Collapse, &over).tombstoned, 0);
 }

@@ -348,7 +348,8 @@ impl Database {
                 let counter = rows.counter(ns, TOTAL, CounterSort::Kind as u8, kind)?;
                 Ok::<_, Error>(u64::try_from(counter.rows).unwrap_or(0))
             };
-            if of_kind(&Kind::Snapshot.to_string())? > 0 && rows.pass(ns, Pass::Snapshots.as_str())?.is_none() {
+            if of_kind(&Kind::Snapshot.to_string())? > 0 && rows.pass(ns, Pass::Snapshots.as_str())?.is_none()
+            {
                 all.insert(Pass::Snapshots);
             }
             let kinds = policy.collapse.kinds.iter().map(|kind| of_kind(kind));

@@ -32,4 +32,3 @@ pub use maintain::{MaintainOptions, MaintainReport, Pass, PassReport};
 pub use reads::Snapshot;
 pub use runs::Undone;
 pub use sweep::MaintenancePlan;
-

@@ -148,6 +148,8 @@ struct Progress {
     scanned: u64,
     counts: Vec<(String, u64)>,
     done: Done,
+    /// What earlier calls of the same run had done.
+    before: Done,
     cursor: Cursor,
 }
 
@@ -174,6 +176,7 @@ impl Progress {
             scanned: plan.planned.scanned,
             counts: counts_of(&plan.planned.report),
             done: Done::default(),
+            before: Done::default(),
             cursor: Cursor::default(),
         };
         let Some(row) = &plan.resumed else { return progress };
@@ -187,7 +190,13 @@ impl Progress {
         let [rows, groups, removed, superseded, mended, transferred, skipped] =
             DONE.map(|name| kept(name).unwrap_or(0));
         progress.done = Done { rows, groups, removed, superseded, mended, transferred, skipped };
+        progress.before = progress.done;
         progress
+    }
+
+    /// Rows that this call has removed or superseded.
+    fn destroyed(&self) -> u64 {
+        self.done.removed + self.done.superseded - self.before.removed - self.before.superseded
     }
 
     fn row(&self, plan: &MaintenancePlan, started_ms: i64, now: Time) -> PassRow {
@@ -203,7 +212,7 @@ impl Progress {
             policy_hash: plan.policy.hash.0,
             open: !self.cursor.is_done(&plan.planned.plan),
             cut: cut.map(|id| *id.as_bytes()),
-            budget_left: plan.destroy.saturating_sub(self.done.removed + self.done.superseded),
+            budget_left: plan.destroy.saturating_sub(self.destroyed()),
             report: self.counts.iter().cloned().chain(done).collect(),
         }
     }
@@ -341,7 +350,7 @@ impl Database {
     /// Carries a plan out as far as the run may go.
     fn execute(&self, plan: &MaintenancePlan, sweep: &mut Sweep, report: &mut PassReport) -> Result<()> {
         let mut progress = Progress::of(plan);
-        let before = progress.done;
+        let mut spent = progress.done.rows;
         let mut counted = plan.resumed.as_ref().and_then(|row| row.cut).map(MemoryId::from_bytes);
         loop {
             let commit = self.inner.current.read().commit();
@@ -366,13 +375,13 @@ impl Database {
             })?;
             counted = None;
             let commit = self.inner.current.read().commit();
-            sweep.pace.spend(progress.done.rows - before.rows, commit);
+            sweep.pace.spend(progress.done.rows - spent, commit);
+            spent = progress.done.rows;
             if progress.cursor.is_done(&plan.planned.plan) || sweep.pace.is_over() {
                 break;
             }
         }
-        let gone = progress.done.removed + progress.done.superseded - before.removed - before.superseded;
-        sweep.destroy.insert(plan.ns, plan.destroy.saturating_sub(gone));
+        sweep.destroy.insert(plan.ns, plan.destroy.saturating_sub(progress.destroyed()));
         plan.tell(report, &progress, false);
         Ok(())
     }
@@ -397,9 +406,9 @@ impl Database {
             let mut erased = 0;
             while erased < due && !options.dry_run && !sweep.pace.is_over() {
                 let rows = sweep.pace.rows(self.inner.current.read().commit());
-                let gone = self.inner.run_alone(|session| {
-                    purge(session, (&namespace, ns), sweep.run, until, rows)
-                })?;
+                let gone = self
+                    .inner
+                    .run_alone(|session| purge(session, (&namespace, ns), sweep.run, until, rows))?;
                 sweep.pace.spend(gone, self.inner.current.read().commit());
                 erased += gone;
                 if gone == 0 {
@@ -439,9 +448,8 @@ fn purge(
 impl MaintenancePlan {
     /// The context of a slice, if the plan may still be carried out.
     fn open(&self, session: &mut Session<'_, '_, '_>) -> Result<Context> {
-        let refuse = |why: &str| {
-            Err(Error::Conflict { what: format!("plan {}", self.id), why: why.to_owned() })
-        };
+        let refuse =
+            |why: &str| Err(Error::Conflict { what: format!("plan {}", self.id), why: why.to_owned() });
         if session.in_force.hash != self.base {
             return refuse("policy_changed: another policy is in force than it was made under");
         }
@@ -459,12 +467,7 @@ impl MaintenancePlan {
     }
 
     /// Writes how far the run is, in the transaction of the slice.
-    fn close(
-        &self,
-        session: &mut Session<'_, '_, '_>,
-        context: &Context,
-        progress: &Progress,
-    ) -> Result<()> {
+    fn close(&self, session: &mut Session<'_, '_, '_>, context: &Context, progress: &Progress) -> Result<()> {
         let tx = &mut *session.ledger.tx;
         let now = context.now.as_millis();
         let run = tx.run(self.ns, self.run)?;

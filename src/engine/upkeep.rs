@@ -3,7 +3,6 @@
 //! A pass works in slices. Each is worked out on the published state, beside readers and writers, and written in one
 //! short commit. While others write, slices are small, so that nobody waits for one for long; alone they grow.
 
-
 use crate::engine::database::{Database, Inner};
 use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
 use crate::engine::pace::Pace;

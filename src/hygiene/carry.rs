@@ -217,9 +217,8 @@ impl Slice<'_, '_, '_> {
 
     /// Whether a row is current, open to automatic actors, and has the version that the plan saw.
     fn is_as_planned(&self, id: MemoryId, version: u64) -> Result<bool> {
-        let fits = |row: &Vitals| {
-            row.version == version && row.times.is_current(self.now()) && !row.is_protected()
-        };
+        let fits =
+            |row: &Vitals| row.version == version && row.times.is_current(self.now()) && !row.is_protected();
         Ok(self.vitals(id)?.is_some_and(|row| fits(&row)))
     }
 }

@@ -16,10 +16,10 @@ use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
 use crate::store::keys;
 use crate::store::{PartId, Rows, Table};
-use crate::text::Operational;
+use crate::text::{Guards, Operational};
 
-pub use report::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
 pub(super) use report::samples;
+pub use report::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
 
 /// Rows of a page at least (DEDUP-20).
 const PAGE_ROWS_MIN: u32 = 50;
@@ -38,9 +38,8 @@ pub(crate) fn plan<R: Rows>(
     let mut scan = Scan::new(field, policy);
     let mut pages = Pages::new(field, policy.collapse.batch.max(PAGE_ROWS_MIN) as usize);
     loop {
-        let wanted = |vitals: &Vitals| {
-            scan.kinds.may_be(vitals.kind_code) && vitals.times.is_current(field.now)
-        };
+        let wanted =
+            |vitals: &Vitals| scan.kinds.may_be(vitals.kind_code) && vitals.times.is_current(field.now);
         match pages.turn(rows, stop, wanted)? {
             Page::Rows(page) => {
                 for (id, vitals) in page {
@@ -62,7 +61,8 @@ pub(crate) fn plan<R: Rows>(
     let found = groups.into_sorted();
     report.count(&found);
     report.samples = report::samples(rows, field.ns, &found, policy.collapse.max_samples as usize)?;
-    let plan = Plan { actions: found.into_iter().map(Action::Merge).collect(), hints, budget_exhausted: false };
+    let plan =
+        Plan { actions: found.into_iter().map(Action::Merge).collect(), hints, budget_exhausted: false };
     Ok(Some((plan, report)))
 }
 
@@ -105,6 +105,7 @@ struct Scan<'p> {
     policy: &'p Policy,
     kinds: Kinds,
     operational: Operational,
+    guards: Guards,
     scanned: u64,
     shelves: BTreeMap<PartId, Shelf>,
 }
@@ -116,6 +117,7 @@ impl<'p> Scan<'p> {
             policy,
             kinds: Kinds::new(&policy.collapse.kinds),
             operational: Operational::new(&policy.collapse),
+            guards: Guards::new(&policy.guards, &policy.collapse),
             scanned: 0,
             shelves: BTreeMap::new(),
         }
@@ -151,21 +153,8 @@ impl<'p> Scan<'p> {
             return Ok(Seen::Plain);
         };
         // Only the fuzzy phase asks.
-        let negations = if self.policy.collapse.fuzzy { self.negations(text) } else { 0 };
+        let negations = if self.policy.collapse.fuzzy { self.guards.negations(text) } else { 0 };
         Ok(Seen::Operational { signature: signature.into_string(), negations })
-    }
-
-    fn negations(&self, text: &str) -> usize {
-        let lower = text.to_lowercase();
-        let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|w| !w.is_empty());
-        words
-            .filter(|word| {
-                self.policy.guards.negation.iter().any(|n| match n.strip_prefix('*') {
-                    Some(end) => word.ends_with(end),
-                    None => word == n,
-                })
-            })
-            .count()
     }
 
     /// What is known before the groups are.
@@ -208,7 +197,11 @@ impl Shelf {
     ) -> Option<Vec<KeptApart>> {
         let alone = self.exact(part, groups);
         let loose = Shelf::token(part, &alone, scan, groups);
-        if scan.policy.collapse.fuzzy { fuzzy_phase(part, loose, scan, groups, stop) } else { Some(Vec::new()) }
+        if scan.policy.collapse.fuzzy {
+            fuzzy_phase(part, loose, scan, groups, stop)
+        } else {
+            Some(Vec::new())
+        }
     }
 
     /// Equal signatures (DEDUP-11). The rows whose signature is theirs alone.
@@ -225,7 +218,9 @@ impl Shelf {
             let members = by_signature.get(*at).map(Vec::as_slice).unwrap_or_default();
             match members {
                 [row] => alone.push((*row, signature.as_str())),
-                _ => groups.add(Phase::Exact, part, signature, members.iter().map(|row| &row.member).collect()),
+                _ => {
+                    groups.add(Phase::Exact, part, signature, members.iter().map(|row| &row.member).collect())
+                }
             }
         }
         alone
@@ -249,7 +244,9 @@ impl Shelf {
         for (key, members) in by_key {
             match members.as_slice() {
                 [item] => loose.push(*item),
-                _ => groups.add(Phase::Token, part, &key, members.iter().map(|(row, _)| &row.member).collect()),
+                _ => {
+                    groups.add(Phase::Token, part, &key, members.iter().map(|(row, _)| &row.member).collect())
+                }
             }
         }
         loose
@@ -273,7 +270,9 @@ fn fuzzy_phase(
     let (items, kept): (Vec<_>, Vec<_>) = tokens
         .zip(&loose)
         .filter(|(tokens, _)| tokens.len() >= bounds.min_shared)
-        .map(|(tokens, (row, signature))| (fuzzy::Item { tokens, negations: row.negations }, (*row, *signature)))
+        .map(|(tokens, (row, signature))| {
+            (fuzzy::Item { tokens, negations: row.negations }, (*row, *signature))
+        })
         .unzip();
     let found = fuzzy::cluster(items, bounds, stop)?;
     for members in found.clusters.iter().filter(|members| members.len() >= 2) {
@@ -283,6 +282,7 @@ fn fuzzy_phase(
         groups.add(Phase::Fuzzy, part, &signature, rows.iter().map(|(row, _)| &row.member).collect());
     }
     let id = |at: usize| kept.get(at).map(|(row, _)| row.member.rank.id);
-    let apart = found.apart.into_iter().filter_map(|(at, near)| Some(KeptApart { id: id(at)?, near: id(near)? }));
+    let apart =
+        found.apart.into_iter().filter_map(|(at, near)| Some(KeptApart { id: id(at)?, near: id(near)? }));
     Some(apart.collect())
 }

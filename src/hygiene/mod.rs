@@ -23,9 +23,9 @@ mod pass;
 mod plan;
 mod report;
 mod snapshots;
-mod undo;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 pub(crate) use carry::{Cursor, Done, carry_out};
 pub use chains::RepairSupersessionReport;

@@ -148,7 +148,9 @@ impl Action {
     pub(crate) fn cost(&self) -> u64 {
         match self {
             Action::Merge(group) => group.losers.iter().filter(|loser| loser.visible).count() as u64,
-            Action::Supersede { members, .. } => members.iter().filter(|member| member.visible).count() as u64,
+            Action::Supersede { members, .. } => {
+                members.iter().filter(|member| member.visible).count() as u64
+            }
             Action::Retire { visible, .. } => u64::from(*visible),
             Action::Restore { .. } | Action::Repoint { .. } => 0,
         }

@@ -162,9 +162,9 @@ impl Guards {
         Figures { numbers: numbers.join("\n"), dates: dates.join("\n") }
     }
 
-    /// How many words deny. Here a word may have inner apostrophes; one that does not deny as a whole
-    /// (`nobody's`) counts by its parts.
-    fn negations(&self, text: &str) -> usize {
+    /// How many words deny (DEDUP-51). Here a word may have inner apostrophes; one that does not deny as a whole (`nobody's`)
+    /// counts by its parts.
+    pub fn negations(&self, text: &str) -> usize {
         let text = lowered(text);
         let chunks = text.split(|c| !is_word(c) && !APOSTROPHES.contains(&c));
         chunks.map(|chunk| self.negations_of_chunk(chunk.trim_matches(APOSTROPHES))).sum()

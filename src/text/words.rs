@@ -117,7 +117,7 @@ pub(super) fn lowered(text: &str) -> String {
 }
 
 /// The ASCII digit of the value of a decimal digit of another script.
-fn decimal(c: char) -> Option<char> {
+pub(super) fn decimal(c: char) -> Option<char> {
     let [first, ..] = ZEROS;
     if c < first {
         return None;

@@ -2,8 +2,8 @@
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    Draft, Entity, Expiry, Filter, Forget, Kind, MaintainOptions, Namespace, Pass, Patch, Result, Scope,
-    SupersedeMode, Tier, WriteOptions,
+    Draft, Entity, Expiry, Filter, Forget, Kind, Link, MaintainOptions, Namespace, Pass, Patch, Result,
+    Scope, SupersedeMode, Tier, WriteOptions,
 };
 
 use super::world::{COPY, DIM, World};
@@ -147,6 +147,35 @@ fn worn_crowd(w: &mut World) -> Result<()> {
     add_crowd(w, CROWD..CROWD + 4)?;
     let vectors = w.db().stats(None)?.vectors;
     assert_eq!((vectors.dead, vectors.tail), (CROWD as u64 / 4, 4));
+    Ok(())
+}
+
+/// Operational reports and what hangs on them: keys, tags, links to them and from them, vectors. No slice is cut by
+/// the time that it takes.
+fn reports(w: &mut World) -> Result<()> {
+    w.open()?;
+    w.db().set_policy("plan.max_ms = 60_000", Syntax::Toml)?;
+    let around = w.db().add(&ns(), row(1))?.id;
+    let mut reports = Vec::new();
+    for at in 0..5 {
+        let mut draft =
+            Draft::new(format!("gateway health: {at} agents")).kind(Kind::Profile).tag(format!("t{at}"));
+        draft.links = Some(vec![Link { to: around, relation: "about".to_owned() }]);
+        draft = if at == 3 { draft } else { draft.key(format!("r{at}")).vector(vector(70 + at)) };
+        reports.push(w.db().add(&ns(), draft)?.id);
+    }
+    let mut sees = row(2);
+    sees.links = Some(vec![Link { to: reports[4], relation: "sees".to_owned() }]);
+    w.db().add(&ns(), sees)?;
+    let twins = (0..2).map(|at| Draft::new("the same twice").key(format!("twin{at}"))).collect();
+    w.db().add_all(&ns(), twins, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).map(drop)
+}
+
+/// A pass whose run can be taken back.
+fn sweep(w: &mut World, pass: Pass) -> Result<()> {
+    let report = w.db().maintain(&[pass], &MaintainOptions::live())?;
+    assert!(report.passes.iter().all(|pass| pass.left == 0), "{report:?}");
+    w.run = report.run;
     Ok(())
 }
 
@@ -303,6 +332,29 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "undo",
         before: imported,
         steps: &[OPEN, step(|w| w.db().undo(&ns(), w.run.unwrap()).map(drop))],
+    },
+    Scenario {
+        name: "collapse_and_undo",
+        before: reports,
+        steps: &[
+            OPEN,
+            step(|w| sweep(w, Pass::Collapse)),
+            step(|w| w.db().undo(&ns(), w.run.unwrap()).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "near_duplicates_and_limbo",
+        before: reports,
+        steps: &[
+            OPEN,
+            step(|w| sweep(w, Pass::NearDuplicates)),
+            step(|w| w.db().forget(&ns(), Forget::names(["twin1"])).map(drop)),
+            step(|w| sweep(w, Pass::Collapse)),
+            step(|w| {
+                w.clock.set("2026-03-10T14:00:00Z".parse()?);
+                sweep(w, Pass::Limbo)
+            }),
+        ],
     },
     Scenario {
         name: "batch",

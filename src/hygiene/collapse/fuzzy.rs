@@ -123,7 +123,8 @@ fn nearness(a: &[usize], b: &[usize], bounds: Bounds) -> Option<f64> {
         return None;
     }
     let (mut left, mut right, mut shared) = (a, b, 0_usize);
-    while let (Some((x, rest_of_left)), Some((y, rest_of_right))) = (left.split_first(), right.split_first()) {
+    while let (Some((x, rest_of_left)), Some((y, rest_of_right))) = (left.split_first(), right.split_first())
+    {
         match x.cmp(y) {
             std::cmp::Ordering::Less => left = rest_of_left,
             std::cmp::Ordering::Greater => right = rest_of_right,
@@ -144,7 +145,8 @@ fn rarest_first(items: &[Item]) -> (Vec<Vec<usize>>, usize) {
     }
     let mut order: Vec<(usize, &str)> = counts.into_iter().map(|(token, count)| (count, token)).collect();
     order.sort_unstable();
-    let numbers: HashMap<&str, usize> = order.iter().enumerate().map(|(at, (_, token))| (*token, at)).collect();
+    let numbers: HashMap<&str, usize> =
+        order.iter().enumerate().map(|(at, (_, token))| (*token, at)).collect();
     let numbered = |item: &Item| {
         let mut set: Vec<usize> =
             item.tokens.iter().filter_map(|token| numbers.get(token.as_str())).copied().collect();

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::hygiene::plan::Field;
 use crate::ledger::{Change, Context, Entry, Ledger, Moves, NewRow};
 use crate::model::{
-    Access, Actor, Content, Counted, Holder, Kind, MemoryId, Place, RuleId, Significance, SupersedeMode,
-    Tier, Time, Times, TombstoneReason, Vitals,
+    Access, Actor, Content, Counted, Holder, Kind, MemoryId, PINNED_TAG, Place, RuleId, Significance,
+    SupersedeMode, Tier, Time, Times, TombstoneReason, Vitals,
 };
 use crate::store::control::NamespaceRow;
 use crate::store::disk::Folder;
@@ -113,6 +113,13 @@ pub(super) fn profile(n: u8, text: &str) -> NewRow {
     row.vitals.kind_code = Kind::Profile.code();
     row.vitals.created_at = Time::from_millis(i64::from(n));
     row
+}
+
+/// Pinned, as a caller does it: by tag.
+pub(super) fn pin(row: &mut NewRow) {
+    row.vitals.pinned = true;
+    row.holder.tags = vec![PINNED_TAG.to_owned()];
+    row.content.tags = row.holder.tags.clone();
 }
 
 /// A row of kind knowledge.

@@ -1,0 +1,134 @@
+//! A superseded row that nothing stands for any more is live again (LIFE-9).
+
+use super::bed::{Bed, NOW, NS, field, go, id, row};
+use crate::hygiene::chains::{RepairSupersessionReport, plan};
+use crate::hygiene::plan::Action;
+use crate::model::{MemoryId, Significance, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
+use crate::store::{Rows, Table, keys};
+
+const MODE: SupersedeMode = SupersedeMode::Correction;
+
+fn bed(rows: u8) -> Bed {
+    Bed::of((1..=rows).map(|n| row(id(n), &format!("text {n}"))).collect())
+}
+
+fn repaired(bed: &Bed) -> RepairSupersessionReport {
+    let (plan, report) = plan(&bed.snapshot(), &field(), &mut go).unwrap().unwrap();
+    let told: usize = report.restored.len() + report.repointed.len();
+    assert_eq!(plan.actions.len(), told);
+    assert_eq!(plan.cost(), 0, "a repair removes nothing");
+    report
+}
+
+/// Writes into the file what no call of the ledger writes.
+fn point(bed: &Bed, from: u8, to: u8, change: impl Fn(&mut Vitals)) {
+    bed.write(|tx| {
+        let mut vitals = Rows::vitals(tx, NS, id(from))?.unwrap();
+        if let Some(by) = vitals.times.superseded_by() {
+            tx.delete_superseded(NS, by, id(from))?;
+        }
+        vitals.times.superseded = Some(Supersession { at: NOW, by: id(to), mode: MODE });
+        change(&mut vitals);
+        tx.put_vitals(NS, id(from), &vitals)?;
+        tx.put_superseded(NS, id(to), id(from))
+    });
+}
+
+fn ids(all: &[u8]) -> Vec<MemoryId> {
+    all.iter().map(|n| id(*n)).collect()
+}
+
+#[test]
+fn v172_a_missing_end_restores_and_a_purged_one_does_not() {
+    let bed = bed(3);
+    bed.supersede(1, 2, MODE);
+    assert_eq!(repaired(&bed).restored, [], "2 stands for it");
+    let purged = self::bed(2);
+    purged.supersede(1, 2, MODE);
+    purged.remove(2, TombstoneReason::Expired, None);
+    assert_eq!(repaired(&purged).restored, []);
+    bed.write(|tx| tx.delete(Table::Vitals, &keys::memory(NS, id(2))).map(|_| ()));
+    let report = repaired(&bed);
+    assert_eq!((report.restored, report.scanned, report.dry_run), (ids(&[1]), 1, true));
+}
+
+#[test]
+fn only_the_last_row_of_a_chain_is_restored() {
+    let bed = bed(4);
+    bed.supersede(1, 2, MODE);
+    bed.supersede(2, 4, MODE);
+    bed.supersede(3, 4, MODE);
+    bed.write(|tx| tx.delete(Table::Vitals, &keys::memory(NS, id(4))).map(|_| ()));
+    assert_eq!(repaired(&bed).restored, ids(&[2, 3]), "1 has 2 again, and old facts stay where they are");
+}
+
+#[test]
+fn v173_a_circle_is_opened_at_its_canonical_row() {
+    let bed = bed(2);
+    point(&bed, 1, 2, |_| ());
+    point(&bed, 2, 1, |vitals| vitals.significance = Significance::Core);
+    let report = repaired(&bed);
+    assert_eq!((report.restored, report.repointed, report.cycles), (ids(&[2]), ids(&[]), 1), "1 points to 2");
+}
+
+#[test]
+fn the_others_of_a_circle_point_to_the_canonical_row() {
+    let bed = bed(6);
+    point(&bed, 1, 2, |vitals| vitals.created_at = Time::from_millis(1));
+    point(&bed, 2, 3, |_| ());
+    point(&bed, 3, 4, |_| ());
+    point(&bed, 4, 1, |_| ());
+    point(&bed, 5, 2, |_| ());
+    point(&bed, 6, 6, |_| ());
+    let report = repaired(&bed);
+    assert_eq!(report.restored, ids(&[1, 6]), "5 leads to the circle and is not of it");
+    assert_eq!((report.repointed, report.cycles), (ids(&[2, 3]), 2), "4 points to 1 already");
+    let (plan, _) = plan(&bed.snapshot(), &field(), &mut go).unwrap().unwrap();
+    assert_eq!(plan.actions[0], Action::Restore { id: id(1), version: 1 });
+    assert_eq!(plan.actions[2], Action::Repoint { id: id(2), version: 1, to: id(1) });
+}
+
+#[test]
+fn v174_a_forgotten_tag_restores_and_a_forgotten_row_does_not() {
+    for (reason, restored) in [
+        (TombstoneReason::Forget, ids(&[])),
+        (TombstoneReason::ForgetByTag, ids(&[1])),
+        (TombstoneReason::Undone, ids(&[1])),
+        (TombstoneReason::CapEvicted, ids(&[])),
+        (TombstoneReason::Pruned, ids(&[])),
+    ] {
+        let bed = bed(2);
+        bed.supersede(1, 2, MODE);
+        bed.remove(2, reason, None);
+        assert_eq!(repaired(&bed).restored, restored, "{reason:?}");
+    }
+}
+
+#[test]
+fn a_tombstone_leads_on_to_what_stands_in_its_place() {
+    let merged = || {
+        let bed = bed(3);
+        bed.supersede(1, 2, MODE);
+        bed.remove(2, TombstoneReason::Collapsed, Some(3));
+        bed
+    };
+    let bed = merged();
+    assert_eq!(repaired(&bed).restored, []);
+    bed.remove(3, TombstoneReason::ForgetByTag, None);
+    assert_eq!(repaired(&bed).restored, ids(&[1]));
+    let circle = merged();
+    point(&circle, 3, 1, |_| ());
+    let report = repaired(&circle);
+    assert_eq!((report.restored, report.cycles), (ids(&[1]), 1), "a circle through a tombstone is one");
+}
+
+#[test]
+fn a_row_in_limbo_was_meant_to_go() {
+    let bed = bed(2);
+    bed.supersede(1, 2, MODE);
+    bed.write(|tx| {
+        tx.delete(Table::Vitals, &keys::memory(NS, id(2)))?;
+        tx.put(Table::Limbo, &keys::memory(NS, id(2)), b"it")
+    });
+    assert_eq!(repaired(&bed).restored, []);
+}
