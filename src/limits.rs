@@ -7,6 +7,10 @@
 pub const FORMAT_VERSION: u32 = 3;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one (DEDUP-37).
 pub const SIMHASH_BANDS: usize = 8;
+/// Texts that an aggregate shows of its members (MODEL-27).
+pub const SNIPPETS_MAX: usize = 3;
+/// Bytes of each of them.
+pub const SNIPPET_BYTES: usize = 200;
 /// Oldest version that this build can migrate when it opens a file.
 pub const FORMAT_VERSION_OLDEST: u32 = 1;
 

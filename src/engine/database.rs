@@ -24,7 +24,7 @@ use crate::model::{
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
 use crate::store::{Durability, IndexId, Rows, SpaceId, Store, Written};
-use crate::text::Secret;
+use crate::text::{Messages, Secret};
 
 /// An open database: cheap to clone, safe to share between threads, blocking.
 ///
@@ -297,7 +297,8 @@ fn in_force(rows: &impl Rows, row: &ClockRow, own: Option<&Policy>) -> Result<In
         }
     };
     let (hash, rules) = (policy.hash().0, Rulebook::new(&policy)?);
-    Ok(InForce { policy, rules, number: row.policy, hash })
+    let messages = Messages::new(&policy.msg, &policy.sim)?;
+    Ok(InForce { policy, rules, messages, number: row.policy, hash })
 }
 
 impl Drop for Inner {

@@ -10,7 +10,8 @@ use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
 use crate::index::Published;
 use crate::limits::PAGE_MAX;
 use crate::model::{
-    Filter, Memory, MemoryId, Namespace, Page, PageRequest, Query, Scope, Span, Time, Tombstone,
+    Aggregate, AggregateId, Event, EventQuery, Filter, Memory, MemoryId, Namespace, Page, PageRequest, Query,
+    Scope, Span, Time, Tombstone,
 };
 use crate::recall::{
     Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
@@ -292,6 +293,21 @@ reads! {
     /// # Errors
     /// `Invalid`, as for `list`.
     tombstones(cursor: Option<&str>, limit: usize) -> Page<Tombstone>;
+    /// A page of messages as they came: one, those of an aggregate or a memory, or those of a time (MODEL-25).
+    ///
+    /// # Errors
+    /// `Invalid`, as for `list`.
+    events(query: &EventQuery) -> Page<Event>;
+    /// A page of families of repeated messages in numbers, by id (MODEL-27).
+    ///
+    /// # Errors
+    /// `Invalid`, as for `list`.
+    aggregates(cursor: Option<&str>, limit: usize) -> Page<Aggregate>;
+    /// A family of repeated messages in numbers.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    aggregate(id: AggregateId) -> Aggregate;
     /// The versions of a memory and what the journal tells of them, oldest first.
     ///
     /// # Errors

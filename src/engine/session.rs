@@ -13,6 +13,7 @@ use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
 use crate::store::{IndexId, NsId, Rows};
+use crate::text::Messages;
 
 /// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
 const SETTLE_PER_UNIT: usize = 64;
@@ -23,6 +24,8 @@ pub(super) struct InForce {
     pub(super) policy: Policy,
     /// What the write ladder looks up in it.
     pub(super) rules: Rulebook,
+    /// How it reads messages: its patterns, compiled.
+    pub(super) messages: Messages,
     pub(super) number: u64,
     pub(super) hash: [u8; 8],
 }
@@ -71,6 +74,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             namespace,
             policy: &self.in_force.policy,
             rules: &self.in_force.rules,
+            messages: &self.in_force.messages,
             ids: self.ids,
             no_dedup,
             skip_instructions: false,

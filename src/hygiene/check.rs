@@ -8,6 +8,7 @@
 
 mod address;
 mod counts;
+mod events;
 mod graph;
 mod holders;
 mod names;
@@ -35,7 +36,9 @@ use slots::Tally;
 /// What is no damage but keeps it from reading on: `Retry`, `Closed`.
 pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<CheckReport> {
     let mut check = Check::open(snapshot, options.deep)?;
-    for table in Table::ALL {
+    // Counters come last: what they must say is counted meanwhile.
+    let counted = Table::ALL.iter().filter(|table| **table != Table::Counter);
+    for table in counted.chain([&Table::Counter]) {
         let walked = snapshot.walk(*table, &Walk::all(), &mut |key, value| {
             check.row(*table, key, value)?;
             Ok(ControlFlow::Continue(()))
@@ -193,13 +196,12 @@ impl<'s> Check<'s> {
             Table::LimboTime => self.limbo_time(key, value),
             Table::JournalRun => self.journal_run(key, value),
             Table::Pass => self.pass(key, value),
-            Table::Event
-            | Table::EventTime
-            | Table::EventOf
-            | Table::Aggregate
-            | Table::Family
-            | Table::FamilyKey
-            | Table::FamilyBand => Ok(()),
+            Table::Event => self.event(key, value),
+            Table::Aggregate => self.aggregate(key, value),
+            Table::Family => self.family(key, value),
+            Table::EventTime | Table::EventOf | Table::FamilyKey | Table::FamilyBand => {
+                self.message_index(table, key, value)
+            }
         }
     }
 
@@ -229,7 +231,7 @@ impl<'s> Check<'s> {
     fn turn_blind(&mut self, table: Table, key: &[u8]) {
         let mut parts = crate::store::keys::Parts(key);
         match table {
-            Table::Vitals | Table::Memory | Table::Tombstone => {
+            Table::Vitals | Table::Memory | Table::Tombstone | Table::Event | Table::Aggregate => {
                 self.counts.blind.extend(parts.u32().map(NsId));
             }
             Table::Slot => {

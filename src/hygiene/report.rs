@@ -200,6 +200,12 @@ codes! {
     Limbo = "limbo";
     /// The journal tells a value of an erased memory.
     JournalPlain = "journal_plain";
+    /// A message or a family names a memory, an aggregate, a run or an event that is not there.
+    EventLink = "event_link";
+    /// Members of an aggregate miscounted.
+    AggregateCount = "aggregate_count";
+    /// Members of a family miscounted, or its instants out of order.
+    FamilyCount = "family_count";
     /// A counter that is not what the rows count up to.
     Counter = "counter";
     /// A counter row that stands at nothing.

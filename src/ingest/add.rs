@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::ingest::fields::{RowParts, given, latest, tier_ttl};
+use crate::ingest::message::{Message, Met};
 use crate::ingest::rules::Ruled;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise};
@@ -58,10 +59,14 @@ impl Desk<'_, '_, '_> {
     /// Steps 1 to 7, in the partition of the draft.
     pub(super) fn ladder(&mut self, prepared: &Prepared) -> Result<Outcome> {
         let part = self.open_partition(prepared.checked.partition())?;
-        let outcome = match self.key_step(prepared, part)? {
+        let message = self.message_of(prepared.checked.draft());
+        let mut outcome = match self.key_step(prepared, part)? {
             Some(outcome) => outcome,
-            None => self.content_step(prepared, part)?,
+            None => self.keyless_steps(prepared, part, message.as_ref())?,
         };
+        if let Some(message) = &message {
+            self.note_message(prepared, part, message, &mut outcome)?;
+        }
         self.supersede_named(prepared.checked.draft(), outcome.id)?;
         Ok(outcome)
     }
@@ -105,7 +110,24 @@ impl Desk<'_, '_, '_> {
         Ok(Some((id, number)))
     }
 
-    /// Steps 2 to 4 and 7: absorbed by byte-equal content or as one more report of the same state, or stored.
+    /// Step 5 for the messages of authors, which skip the others; all that come after the key.
+    fn keyless_steps(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        message: Option<&Message>,
+    ) -> Result<Outcome> {
+        let hints = match message.map(|message| self.family_step(prepared, part, message)).transpose()? {
+            Some(Met::Joined(outcome)) => return Ok(*outcome),
+            Some(Met::Apart(hints)) => hints,
+            None => Vec::new(),
+        };
+        let mut outcome = self.content_step(prepared, part)?;
+        outcome.hints.extend(hints);
+        Ok(outcome)
+    }
+
+    /// Steps 2 to 4, 6 and 7: absorbed by byte-equal content or as one more report of the same state, or stored.
     fn content_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Outcome> {
         let draft = prepared.checked.draft();
         let mut hints = Vec::new();

@@ -119,7 +119,7 @@ impl Desk<'_, '_, '_> {
     }
 
     /// The unit vector of a row.
-    fn vector_of(&self, id: MemoryId, vitals: &Vitals) -> Result<Option<UnitVector>> {
+    pub(super) fn vector_of(&self, id: MemoryId, vitals: &Vitals) -> Result<Option<UnitVector>> {
         let Some(slot) = vitals.place.slot else { return Ok(None) };
         let index = crate::ledger::Ledger::index_of(self.ns(), vitals);
         let dim = self.ledger.dim_of(vitals)?;

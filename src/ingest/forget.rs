@@ -151,7 +151,7 @@ impl Desk<'_, '_, '_> {
 }
 
 impl Forgotten {
-    fn note(&mut self, applied: &Applied) {
+    pub(super) fn note(&mut self, applied: &Applied) {
         for erased in &applied.erased {
             self.tombstones.push(erased.id);
             self.derived.extend(&erased.derived);

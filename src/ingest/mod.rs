@@ -14,6 +14,7 @@ mod add;
 mod change;
 mod fields;
 mod forget;
+mod message;
 mod names;
 mod near;
 mod operational;
@@ -34,13 +35,13 @@ use crate::model::{
 };
 use crate::policy::Policy;
 use crate::store::NsId;
-use crate::text::{Guards, NormalForm, normal_form};
+use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
 pub(crate) use forget::ForgetNames;
 pub(crate) use names::open_namespace;
-pub(crate) use rules::Rulebook;
 pub(crate) use near::Near;
+pub(crate) use rules::Rulebook;
 pub(crate) use similarity::Threshold;
 
 /// A draft that has passed every check that needs no transaction.
@@ -85,6 +86,8 @@ pub(crate) struct Desk<'d, 'a, 't> {
     pub(crate) context: Context,
     pub(crate) namespace: &'d Namespace,
     pub(crate) policy: &'d Policy,
+    /// How the policy reads messages.
+    pub(crate) messages: &'d Messages,
     pub(crate) ids: &'d dyn IdSource,
     /// The rules of the policy, made ready.
     pub(crate) rules: &'d Rulebook,

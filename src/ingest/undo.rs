@@ -2,11 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::ingest::Desk;
+use crate::ledger::Change;
 use crate::model::{Forgotten, RuleId, RunId, TombstoneReason};
-use crate::store::Rows;
 use crate::store::control::RunState;
+use crate::store::{MessageRows, Rows};
 
-/// Holders that one slice takes away.
+/// Messages or holders that one slice takes away.
 const SLICE: usize = 1_000;
 
 /// What one slice of an undo did.
@@ -31,9 +32,20 @@ impl Desk<'_, '_, '_> {
         if row.state == RunState::Undone {
             return Ok(UndoStep { finished: true, ..UndoStep::default() });
         }
-        let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
-        let done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
-        let finished = self.ledger.tx.holders_of_run(ns, run, 1)?.is_empty();
+        let mut done = Forgotten::default();
+        let events = self.ledger.tx.events_of(ns, run.as_bytes(), None, SLICE)?;
+        if events.is_empty() {
+            let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
+            done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
+        } else {
+            // Messages first: one that has a memory leaves its family, and goes with its holder afterwards.
+            let applied = self.apply(RuleId::UNDO, Change::Withdraw { events })?;
+            done.forgotten = applied.withdrawn;
+            done.note(&applied);
+        }
+        let tx = &*self.ledger.tx;
+        let finished = tx.events_of(ns, run.as_bytes(), None, 1)?.is_empty()
+            && tx.holders_of_run(ns, run, 1)?.is_empty();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
         Ok(UndoStep { done, finished })

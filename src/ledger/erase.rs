@@ -68,7 +68,10 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (vitals, content) = self.load(ns, id)?;
         let holders = self.tx.holders(ns, id)?;
-        let erased = self.kin(ns, id)?;
+        let mut erased = self.kin(ns, id)?;
+        if is_asked_for(reason) {
+            erased.derived.append(&mut self.erase_messages(context, id)?);
+        }
         if let Some(slot) = vitals.place.slot {
             let dim = self.dim_of(&vitals)?;
             let index = Self::index_of(ns, &vitals);
@@ -184,4 +187,16 @@ impl Ledger<'_, '_> {
     pub(crate) fn hash_content(&self, text: &str) -> [u8; 32] {
         self.secret.of_content(text)
     }
+}
+
+/// Whether somebody asked for the removal: then what the messages behind the memory said goes as well (MODEL-30).
+/// What maintenance removes leaves them to their own retention (MODEL-26).
+const fn is_asked_for(reason: TombstoneReason) -> bool {
+    matches!(
+        reason,
+        TombstoneReason::Forget
+            | TombstoneReason::ForgetByTag
+            | TombstoneReason::Undone
+            | TombstoneReason::NamespaceDropped
+    )
 }

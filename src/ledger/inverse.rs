@@ -15,6 +15,7 @@ use crate::model::{MemoryId, TombstoneReason};
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
 /// | return, restore, remove, detach, drop, derive, ignore | none |
+/// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(
     op: Op,
     subject: MemoryId,
@@ -36,6 +37,8 @@ pub(crate) fn inverse(
         | Op::Reinforce
         | Op::DropNamespace
         | Op::Derive
-        | Op::Ignore => None,
+        | Op::Ignore
+        | Op::Event
+        | Op::Withdraw => None,
     }
 }

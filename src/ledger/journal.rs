@@ -41,6 +41,10 @@ pub(crate) enum Op {
     Derive,
     /// A write was not stored: no row changed.
     Ignore,
+    /// A message came.
+    Event,
+    /// Messages of an import were taken back.
+    Withdraw,
 }
 
 impl Op {
@@ -62,6 +66,8 @@ impl Op {
             Op::DropNamespace => "drop_namespace",
             Op::Derive => "derive",
             Op::Ignore => "ignore",
+            Op::Event => "event",
+            Op::Withdraw => "withdraw",
         }
     }
 }

@@ -19,6 +19,7 @@ mod inverse;
 mod journal;
 mod limbo;
 mod merge;
+mod message;
 mod settle;
 mod supersede;
 mod terms;
@@ -30,7 +31,7 @@ use crate::model::{
     Time, TombstoneReason, Vitals,
 };
 use crate::store::control::Clock;
-use crate::store::{NsId, Rows, WriteTx, WriteTx as Tx};
+use crate::store::{Id, NsId, Rows, WriteTx, WriteTx as Tx};
 use crate::text::Secret;
 use crate::vector::UnitVector;
 
@@ -38,6 +39,7 @@ pub(crate) use counters::Counters;
 pub(crate) use erase::Erased;
 pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;
+pub(crate) use message::{Recorded, statistics};
 pub(crate) use supersede::Restored;
 
 /// A row that is to be: everything but what the ledger works out itself.
@@ -182,6 +184,13 @@ pub(crate) enum Change {
         /// The memory.
         id: MemoryId,
     },
+    /// A message came: its event, and its family and the numbers of that as they are to be (DEDUP-39).
+    Record(Box<Recorded>),
+    /// Messages of an import are taken back (MODEL-33).
+    Withdraw {
+        /// Their events.
+        events: Vec<Id>,
+    },
     /// A memory proves useful (LIFE-18).
     Reinforce {
         /// The memory.
@@ -266,6 +275,8 @@ pub(crate) struct Applied {
     pub(crate) holders_left: Option<u32>,
     /// What restoring, or returning from limbo, did.
     pub(crate) restored: Option<Restored>,
+    /// Messages without a memory of their own that were taken back.
+    pub(crate) withdrawn: u64,
     /// What merging did.
     pub(crate) merged: Option<Merged>,
 }
@@ -325,6 +336,8 @@ impl<'a, 't> Ledger<'a, 't> {
             }
             Change::Return { id } => self.return_from_limbo(context, id, why),
             Change::Purge { id } => self.purge(context, id, why),
+            Change::Record(recorded) => self.record(context, *recorded, why),
+            Change::Withdraw { events } => self.withdraw(context, &events, why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, (id, by), (expires_at, confidence), why)
             }

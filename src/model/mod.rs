@@ -15,6 +15,7 @@ pub mod visible;
 
 mod decision;
 mod draft;
+mod event;
 mod field;
 mod filter;
 mod history;
@@ -30,6 +31,7 @@ mod time;
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
 pub use draft::{CheckedDraft, Draft, Expiry};
 pub(crate) use draft::{PINNED_TAG, check_content, check_patch};
+pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, EventsOf, FamilyFingerprint};
 pub use field::{Attachment, Embed, Entity, Field, Fields, Link, Patch, Summary, TimeRange};
 pub use filter::{Filter, Needs, RowView, VitalsView};
 pub use history::{Actor, Delta, JournalRow, Tombstone, TombstoneReason};

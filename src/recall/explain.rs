@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::model::{
-    Actor, JournalRow, MemoryId, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone, TombstoneReason,
-    Vitals,
+    Actor, Aggregate, JournalRow, MemoryId, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone,
+    TombstoneReason, Vitals,
 };
 use crate::recall::Reader;
 use crate::recall::read::Named;
@@ -81,6 +81,9 @@ pub struct Explanation {
     pub replaced_by: Option<MemoryId>,
     /// How it went; none while it is there.
     pub removed: Option<Removal>,
+    /// The family of repeated messages to which it belongs, as its first message or as the memory that stands for all
+    /// of them; none while there is no repeat.
+    pub family: Option<Aggregate>,
     /// Its journal rows, oldest first, as far as the journal is kept.
     pub events: Vec<JournalRow>,
 }
@@ -199,7 +202,17 @@ impl Reader<'_> {
         let created = Origin { at: Some(vitals.times.recorded_at), run, ..origin(&events) };
         let replaced_by = vitals.times.superseded_by();
         let state = vitals.times.state(self.now);
-        Ok(Explanation { id, state, created, merged_from, replaces, replaced_by, removed: None, events })
+        Ok(Explanation {
+            id,
+            state,
+            created,
+            merged_from,
+            replaces,
+            replaced_by,
+            removed: None,
+            family: self.family_of(ns, id)?,
+            events,
+        })
     }
 
     fn explain_gone(&self, ns: NsId, tombstone: Tombstone) -> Result<Explanation> {
@@ -215,6 +228,7 @@ impl Reader<'_> {
             replaces: Vec::new(),
             replaced_by: tombstone.replaced_by,
             removed: Some(removed),
+            family: self.family_of(ns, tombstone.id)?,
             events,
         })
     }

@@ -10,7 +10,7 @@ use crate::store::keys::{self, Key, Parts};
 use crate::store::{NsId, PartId, Read, Rows, Table, Walk};
 
 /// An empty last page.
-fn nothing<T>() -> Page<T> {
+pub(super) fn nothing<T>() -> Page<T> {
     Page { items: Vec::new(), next: None }
 }
 
@@ -138,12 +138,12 @@ const PLACE_BYTES: usize = 4 + 4 + 8 + 16;
 const TOMBSTONE_BYTES: usize = 4 + 16;
 
 /// A cursor is the key of the last row in hexadecimal.
-fn hex(key: &[u8]) -> String {
+pub(super) fn hex(key: &[u8]) -> String {
     key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The key in a cursor.
-fn position(cursor: &str, prefix: &[u8], bytes: usize) -> Result<Vec<u8>> {
+pub(super) fn position(cursor: &str, prefix: &[u8], bytes: usize) -> Result<Vec<u8>> {
     let bad = || Error::invalid("cursor", "must be the one that the page before gave", cursor);
     let digits = cursor.as_bytes();
     if digits.len() != 2 * bytes {

@@ -11,6 +11,7 @@
 //! reader, and what is worth recording the engine folds in later.
 
 mod assemble;
+mod events;
 mod explain;
 mod list;
 mod matching;

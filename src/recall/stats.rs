@@ -98,6 +98,10 @@ pub struct Stats {
     pub holders: u64,
     /// Writes that a rule, or a later snapshot, made unnecessary, since the first (DEDUP-57).
     pub ignored: u64,
+    /// Messages as they came.
+    pub events: u64,
+    /// Families of repeated messages, one a slice of time.
+    pub aggregates: u64,
     /// Bytes.
     pub bytes: BytesStats,
     /// Signs of trouble.
@@ -401,6 +405,8 @@ impl Stats {
                 CounterSort::Ignored => self.ignored += rows,
                 CounterSort::Duplicates => self.health.duplicates_detected += rows,
                 CounterSort::Limbo => self.memories.limbo += rows,
+                CounterSort::Events => self.events += rows,
+                CounterSort::Aggregates => self.aggregates += rows,
             }
             let by_state = matches!(
                 sort,

@@ -11,7 +11,7 @@ use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
 
 /// Every operation of the journal (MODEL-32); the position is its code on disk, so the list only grows.
-pub(crate) const OPS: [&str; 18] = [
+pub(crate) const OPS: [&str; 20] = [
     "insert",
     "hold",
     "revise",
@@ -30,6 +30,8 @@ pub(crate) const OPS: [&str; 18] = [
     "retire",
     "return",
     "ignore",
+    "event",
+    "withdraw",
 ];
 
 /// Writes `row` into `out`, replacing what is there.

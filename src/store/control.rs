@@ -230,11 +230,15 @@ pub(crate) enum CounterSort {
     Limbo = 15,
     /// Writes that a rule, or a later snapshot, made unnecessary (DEDUP-57). Of the namespace alone, and of no row.
     Ignored = 16,
+    /// Messages as they came.
+    Events = 17,
+    /// Families of repeated messages.
+    Aggregates = 18,
 }
 
 impl CounterSort {
     /// Every sort.
-    pub(crate) const ALL: [CounterSort; 16] = [
+    pub(crate) const ALL: [CounterSort; 18] = [
         CounterSort::Live,
         CounterSort::Kind,
         CounterSort::Tier,
@@ -251,6 +255,8 @@ impl CounterSort {
         CounterSort::Duplicates,
         CounterSort::Limbo,
         CounterSort::Ignored,
+        CounterSort::Events,
+        CounterSort::Aggregates,
     ];
 
     /// The sort with a code from disk.

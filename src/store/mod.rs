@@ -12,6 +12,7 @@ mod compact;
 pub(crate) mod control;
 pub(crate) mod disk;
 pub(crate) mod keys;
+mod messages;
 mod open;
 mod rows;
 mod tables;
@@ -23,8 +24,9 @@ mod write;
 
 pub(crate) use compact::CompactReport;
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
+pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
 pub(crate) use open::{Options, Store, Written};
-pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, bad_key, kind_of};
+pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, bad_key, kind_of, last_id};
 pub(crate) use tables::Table;
 pub(crate) use tx::{Read, Snapshot, Walk, WriteTx};
 

@@ -25,15 +25,14 @@ mod spacing;
 mod url;
 mod words;
 
-pub use digit::digits_masked;
 pub use guard::{Guard, Guards, Profile};
 pub use hmac::Secret;
 pub use message::{MSG_ID, Messages, attachment_signature, dup_key};
 pub use normal::{NormalForm, normal_form};
-pub use operational::{OP_ID, Operational, Signature};
-pub use simhash::{SIM_ID, bands, fingerprint, hamming, token_hash};
+pub use operational::{Operational, Signature};
+pub use simhash::{fingerprint, hamming};
 pub use spacing::same_but_spacing_and_case;
-pub use words::{Overlap, overlap};
+pub use words::overlap;
 pub(crate) use words::{is_word, lowered};
 
 #[cfg(test)]

@@ -35,6 +35,12 @@ pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
     if let Decision::Revised { old } = outcome.decision.settled() {
         members.insert("old".to_owned(), json!(old));
     }
+    if let Decision::Aggregated { aggregate, .. } = outcome.decision.settled() {
+        members.insert("aggregate".to_owned(), json!(aggregate));
+    }
+    if let Some(event) = outcome.event {
+        members.insert("event".to_owned(), json!(event));
+    }
     document
 }
 
@@ -135,6 +141,7 @@ pub(crate) fn explanation(story: &Explanation) -> Value {
         "merged_from": story.merged_from,
         "replaces": story.replaces,
         "replaced_by": story.replaced_by,
+        "family": story.family,
         "removed": story.removed.map(|removed| json!({
             "at": removed.at,
             "reason": removed.reason.as_str(),

@@ -79,6 +79,10 @@ pub(crate) enum Command {
     List(ListOptions),
     /// The versions of a memory and what was done to them
     History(NameOptions),
+    /// Page through messages as they came
+    Events(EventsOptions),
+    /// Page through families of repeated messages
+    Aggregates(PageOptions),
     /// The story of a memory by id, key or text: made by, merged from, superseded by, why it is gone
     Explain(NameOptions),
     /// Change fields or text of a memory
@@ -384,6 +388,37 @@ pub(crate) struct ListOptions {
     /// Items of a page, 1 to 10000
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PageOptions {
+    /// Where the page before ended
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+    /// Items of a page, 1 to 10000
+    #[arg(long, default_value_t = 100)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsOptions {
+    /// Those that an aggregate counts
+    #[arg(long, value_name = "ID", conflicts_with_all = ["memory", "event"])]
+    pub(crate) aggregate: Option<String>,
+    /// Those behind a memory, by id or key
+    #[arg(long, value_name = "ID|KEY", conflicts_with = "event")]
+    pub(crate) memory: Option<String>,
+    /// The one with this id
+    #[arg(long, value_name = "ID")]
+    pub(crate) event: Option<String>,
+    /// Written at this time or later
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Written before this time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 #[derive(Debug, Args)]

@@ -82,6 +82,8 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Get(options) => read::get(&options, place, output),
         Command::List(options) => read::list(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),
+        Command::Events(options) => read::events(&options, place, output),
+        Command::Aggregates(options) => read::aggregates(&options, place, output),
         Command::Explain(options) => read::explain(&options.name, place, output),
         Command::Update(options) => write::update(&options, place, output),
         Command::Supersede(options) => write::supersede(&options, place, output),

@@ -1,11 +1,13 @@
 //! Commands that read memories and what is told of them.
 
 use oubliette::exchange::{journal_json, write_tombstone};
-use oubliette::{CheckOptions, Filter, Memory, PageRequest, State};
+use oubliette::{
+    Aggregate, CheckOptions, Event, EventQuery, EventsOf, Filter, Got, Memory, PageRequest, State,
+};
 use serde_json::{Value, json};
 
 use crate::answers;
-use crate::arguments::{GetOptions, ListOptions};
+use crate::arguments::{EventsOptions, GetOptions, ListOptions, PageOptions};
 use crate::output::{self, Done, Output, plain, short};
 use crate::place::{Access, Place};
 
@@ -60,6 +62,67 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         ]
     };
     output::table(&["id", "keys", "kind", "tier", "state", "text"], page.items.iter().map(row))?;
+    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+}
+
+/// `events`.
+pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    let database = place.open(Access::Read)?;
+    let of = match (&options.aggregate, &options.memory, &options.event) {
+        (Some(id), _, _) => EventsOf::Aggregate(id.parse()?),
+        (_, Some(name), _) => EventsOf::Memory(match database.get(&namespace, name, false)? {
+            Got::Memory(memory) => memory.id,
+            Got::Tombstone(tombstone) => tombstone.id,
+        }),
+        (_, _, Some(id)) => EventsOf::Event(id.parse()?),
+        _ => EventsOf::All,
+    };
+    let query = EventQuery {
+        of,
+        from: options.from.as_deref().map(str::parse).transpose()?,
+        to: options.to.as_deref().map(str::parse).transpose()?,
+        limit: options.page.limit,
+        cursor: options.page.cursor.clone(),
+    };
+    let page = database.events(&namespace, &query)?;
+    if output.json {
+        return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
+    }
+    let row = |event: &Event| {
+        vec![
+            event.id.to_string(),
+            event.ts.to_string(),
+            event.channel.clone().unwrap_or_default(),
+            event.author_kind.to_string(),
+            event.aggregate_id.map(|id| id.to_string()).unwrap_or_default(),
+            event.payload.as_deref().map(|text| short(text, 60)).unwrap_or_default(),
+        ]
+    };
+    let heads = ["id", "ts", "channel", "author", "aggregate", "payload"];
+    output::table(&heads, page.items.iter().map(row))?;
+    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+}
+
+/// `aggregates`.
+pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    let page = place.open(Access::Read)?.aggregates(&namespace, options.cursor.as_deref(), options.limit)?;
+    if output.json {
+        return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
+    }
+    let row = |aggregate: &Aggregate| {
+        vec![
+            aggregate.id.to_string(),
+            aggregate.scope.clone().unwrap_or_default(),
+            aggregate.dup_count.to_string(),
+            aggregate.ts_first.to_string(),
+            aggregate.ts_last.to_string(),
+            aggregate.example_snippets.first().map(|text| short(text, 60)).unwrap_or_default(),
+        ]
+    };
+    let heads = ["id", "channel", "messages", "first", "last", "example"];
+    output::table(&heads, page.items.iter().map(row))?;
     page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
 }
 

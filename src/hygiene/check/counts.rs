@@ -30,7 +30,15 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, ns: NsId, part: PartId, sort: CounterSort, name: &str, rows: i64, bytes: i64) {
+    pub(super) fn add(
+        &mut self,
+        ns: NsId,
+        part: PartId,
+        sort: CounterSort,
+        name: &str,
+        rows: i64,
+        bytes: i64,
+    ) {
         let count = self.rows.entry((ns, part, sort as u8, name.to_owned())).or_default();
         count.rows = count.rows.saturating_add(rows);
         count.bytes = count.bytes.saturating_add(bytes);

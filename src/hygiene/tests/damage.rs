@@ -1,12 +1,14 @@
 //! One fault for each code.
 
 use super::fixture::{A, C, D, DIM, E, F, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, put_links};
+use super::fixture::{AGGREGATE, FIRST, REPEAT};
 use crate::error::Result;
 use crate::hygiene::report::Code;
 use crate::model::{Access, Content, Counted, Delta, Holder, SupersedeMode, Supersession, Time, Vitals};
 use crate::record::{ALIVE, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
 use crate::store::control::{CounterRow, GraphHead, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow};
+use crate::store::{AggregateRow, EventRow, FamilyRow, MessageRows};
 use crate::store::{
     IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, Table, WriteTx, keys,
 };
@@ -22,6 +24,7 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
     all.extend(graph());
     all.extend(dead());
     all.extend(past());
+    all.extend(messages());
     all
 }
 
@@ -374,6 +377,71 @@ fn past() -> Vec<(Code, Fault)> {
             let mut bytes = Vec::new();
             encode_meta(Table::Counter.tag(), &key, &CounterRow::default(), &mut bytes);
             tx.put(Table::Counter, &key, &bytes)
+        }),
+    ]
+}
+
+fn messages() -> Vec<(Code, Fault)> {
+    let event = |change: fn(&mut EventRow)| {
+        move |tx: &mut WriteTx<'_>| {
+            let mut row = tx.event(NS, &REPEAT)?.unwrap();
+            change(&mut row);
+            tx.put_event(NS, &REPEAT, &row)
+        }
+    };
+    let numbers = |change: fn(&mut AggregateRow)| {
+        move |tx: &mut WriteTx<'_>| {
+            let mut row = tx.aggregate(NS, &AGGREGATE)?.unwrap();
+            change(&mut row);
+            tx.put_aggregate(NS, &AGGREGATE, &row)
+        }
+    };
+    let family = |change: fn(&mut FamilyRow)| {
+        move |tx: &mut WriteTx<'_>| {
+            let mut row = tx.family(NS, &FIRST)?.unwrap();
+            change(&mut row);
+            tx.put_family(NS, &FIRST, &row)
+        }
+    };
+    let near = |tx: &WriteTx<'_>| -> Result<_> {
+        let row = tx.family(NS, &FIRST)?.unwrap();
+        Ok(row
+            .keys(NS, &FIRST)
+            .into_iter()
+            .filter(|(table, _)| *table == Table::FamilyBand)
+            .collect::<Vec<_>>())
+    };
+    vec![
+        case(Code::EventLink, event(|row| row.memory = Some(*NOBODY.as_bytes()))),
+        case(Code::EventLink, event(|row| row.run = Some([9; 16]))),
+        case(Code::EventLink, event(|row| row.aggregate = Some([9; 16]))),
+        case(Code::EventLink, numbers(|row| row.examples = vec![[9; 16]])),
+        case(Code::EventLink, family(|row| row.first_memory = *NOBODY.as_bytes())),
+        case(Code::ValueShape, event(|row| row.author = 7)),
+        case(Code::PartitionUnknown, event(|row| row.part = 9)),
+        case(Code::AggregateCount, numbers(|row| row.dup_count = 3)),
+        case(Code::AggregateCount, event(|row| row.aggregate = None)),
+        case(Code::FamilyCount, family(|row| row.count = 3)),
+        case(Code::FamilyCount, family(|row| row.first_ts = 3_000)),
+        case(Code::IndexMissing, |tx| {
+            take(tx, Table::EventTime, &keys::by_instant(NS, Time::from_millis(2_000), &REPEAT))
+        }),
+        case(Code::IndexMissing, |tx| take(tx, Table::EventOf, &keys::event_of(NS, D.as_bytes(), &REPEAT))),
+        case(Code::IndexMissing, move |tx| {
+            let band = near(tx)?.pop().unwrap();
+            take(tx, band.0, &band.1)
+        }),
+        case(Code::IndexExtra, |tx| {
+            tx.put(Table::EventTime, &keys::by_instant(NS, Time::from_millis(5), &REPEAT), &[])
+        }),
+        case(Code::IndexExtra, |tx| tx.put(Table::EventOf, &keys::event_of(NS, A.as_bytes(), &REPEAT), &[])),
+        case(Code::IndexExtra, |tx| {
+            let prefix = keys::family_key_prefix(NS, PartId(0), &[73; 32]);
+            tx.put(Table::FamilyKey, &keys::by_latest(prefix, Time::from_millis(5), &FIRST), &[])
+        }),
+        case(Code::Counter, |tx| {
+            let value = CounterRow { rows: 9, bytes: 0 };
+            tx.put_counter(NS, PartId(0), CounterSort::Events as u8, "", value)
         }),
     ]
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise};
+use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise, Recorded};
 use crate::model::{
-    Access, Actor, Content, Counted, Entity, Holder, Kind, Link, MemoryId, Place, RuleId, RunId,
+    Access, Actor, AuthorKind, Content, Counted, Entity, Holder, Kind, Link, MemoryId, Place, RuleId, RunId,
     Significance, SupersedeMode, Tier, Time, Times, TombstoneReason, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{GraphHead, NamespaceRow, RecallPoint, RunRow, RunState, SlotHead, SpaceRow};
 use crate::store::disk::Folder;
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
 use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, WriteTx};
 use crate::text::{Secret, normal_form};
 use crate::vector::{UnitVector, encode};
@@ -35,6 +36,11 @@ pub(super) const D: MemoryId = MemoryId::from_bytes([4; 16]);
 pub(super) const E: MemoryId = MemoryId::from_bytes([5; 16]);
 /// Says what A says.
 pub(super) const F: MemoryId = MemoryId::from_bytes([6; 16]);
+/// The event of a message that became D, and that of its repeat.
+pub(super) const FIRST: Id = [70; 16];
+pub(super) const REPEAT: Id = [71; 16];
+/// What counts the two.
+pub(super) const AGGREGATE: Id = [74; 16];
 /// Never was.
 pub(super) const NOBODY: MemoryId = MemoryId::from_bytes([99; 16]);
 pub(super) const ERASED_TEXT: &str = "Robin's pass phrase was correct horse battery staple";
@@ -182,9 +188,57 @@ fn changes() -> Vec<(RuleId, Change)> {
         RuleId::SUPERSEDE,
         Change::Supersede { old: C, new: D, mode, at, moves: crate::ledger::Moves::All },
     ));
+    all.extend(messages());
     let raise = Raise { significance: Some(Significance::Core), ..Raise::default() };
     all.push((RuleId::CONTENT, Change::Hold { id: E, holder: Box::new(holder(None)), raise }));
     all
+}
+
+/// D as the first message of a family, and a repeat of it.
+fn messages() -> Vec<(RuleId, Change)> {
+    let event = |ts, decision| EventRow {
+        ts,
+        author: AuthorKind::Human.code(),
+        channel: Some("hall".to_owned()),
+        payload: Some("The favourite colour is blue".to_owned()),
+        normalizer: "msg-1".to_owned(),
+        memory: Some(*D.as_bytes()),
+        run: Some(*RUN.as_bytes()),
+        aggregate: Some(AGGREGATE).filter(|_| decision == EventRow::REINFORCED),
+        decision,
+        ..EventRow::default()
+    };
+    let family = FamilyRow {
+        family: [72; 16],
+        author: AuthorKind::Human.code(),
+        channel: "hall".to_owned(),
+        first_ts: 1_000,
+        latest_ts: 1_000,
+        dup_key: [73; 32],
+        simhash: Some(0x0102_0304_0506_0708),
+        first_memory: *D.as_bytes(),
+        count: 1,
+        ..FamilyRow::default()
+    };
+    let numbers = AggregateRow {
+        family: [72; 16],
+        first_event: FIRST,
+        last_event: REPEAT,
+        first_ts: 1_000,
+        last_ts: 2_000,
+        dup_count: 2,
+        examples: vec![FIRST, REPEAT],
+        ..AggregateRow::default()
+    };
+    let repeated = FamilyRow { latest_ts: 2_000, aggregate: Some(AGGREGATE), count: 2, ..family.clone() };
+    let record = |event, row, family, aggregate| {
+        let recorded = Recorded { event, row, family: Some((FIRST, family)), aggregate, expires_at: None };
+        (RuleId::MESSAGE_EXACT, Change::Record(Box::new(recorded)))
+    };
+    vec![
+        record(FIRST, event(1_000, EventRow::STORED), family, None),
+        record(REPEAT, event(2_000, EventRow::REINFORCED), repeated, Some((AGGREGATE, numbers))),
+    ]
 }
 
 fn row(id: MemoryId, text: &str, holder: Holder, seed: Option<u32>) -> NewRow {

@@ -1,0 +1,496 @@
+//! Messages of authors: families of repeats, and what becomes of a member (DEDUP-32 to DEDUP-40).
+//!
+//! A family is found by the exact key of its first message, or by its SimHash. What follows depends on the author: a
+//! program's repeat is an event only, counted in an aggregate whose memory takes the place of the first message; a
+//! person's repeat reinforces the first message; a person's near repeat is stored, with a hint.
+//!
+//! A slice of a family takes members as long as the memory that stands for it is current (DEDUP-58).
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::ingest::fields::latest;
+use crate::ingest::{Desk, Prepared};
+use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
+use crate::limits::CONTENT_BYTES_MAX;
+use crate::model::{
+    Access, AggregateId, AuthorKind, Decision, Draft, EventId, Evidence, Hint, Holder, Kind, MemoryId,
+    Outcome, RuleId, SupersedeMode, Time, Vitals,
+};
+use crate::policy::Span as PolicySpan;
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, Rows};
+use crate::text::{Guard, Guards, MSG_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form};
+
+/// A message as its family sees it.
+pub(super) struct Message {
+    author: AuthorKind,
+    channel: Option<String>,
+    at: Time,
+    normalized: String,
+    attachment_sig: String,
+    embed_sig: String,
+    dup_key: [u8; 32],
+    tokens: Vec<String>,
+    simhash: Option<u64>,
+}
+
+/// A slice of a family to which a message belongs.
+struct Found {
+    slice: Id,
+    row: FamilyRow,
+    /// Distance of the SimHashes; none where the exact keys are equal.
+    distance: Option<u32>,
+}
+
+impl Found {
+    fn rule(&self) -> RuleId {
+        if self.distance.is_some() { RuleId::MESSAGE_NEAR } else { RuleId::MESSAGE_EXACT }
+    }
+
+    fn evidence(&self) -> Evidence {
+        let signature = if self.distance.is_some() { "simhash" } else { "dup_key" };
+        Evidence {
+            score: self.distance.map(|distance| 1.0 - distance as f32 / 64.0),
+            signature: Some(signature.to_owned()),
+            members: vec![self.first()],
+            transferred: None,
+        }
+    }
+
+    /// The memory that the first message became.
+    fn first(&self) -> MemoryId {
+        MemoryId::from_bytes(self.row.first_memory)
+    }
+}
+
+/// What step 5 made of a message.
+pub(super) enum Met {
+    /// It joined a family.
+    Joined(Box<Outcome>),
+    /// It stands alone; these are near.
+    Apart(Vec<Hint>),
+}
+
+impl Desk<'_, '_, '_> {
+    /// What families need to know of a message; none of a write that is no message of an author (DEDUP-32).
+    pub(super) fn message_of(&self, draft: &Draft) -> Option<Message> {
+        let author = draft.fields.author_kind.value().copied()?;
+        if !draft.fields.kind.clone().unwrap_or_default().is_message() {
+            return None;
+        }
+        let channel = draft.fields.channel.value().map(String::as_str);
+        let attachments = draft.fields.attachments.as_deref().unwrap_or_default();
+        let embeds = draft.fields.embeds.as_deref().unwrap_or_default();
+        let normalized = self.messages.normalize(&draft.text, Some(author), channel);
+        let attachment_sig = attachment_signature(attachments);
+        let embed_sig = self.messages.embed_signature(embeds, Some(author), channel);
+        let scope = self.messages.scope_key(channel);
+        let tokens = self.messages.tokens(&normalized, Some(author), channel, attachments, embeds);
+        Some(Message {
+            author,
+            at: draft.fields.created_at.unwrap_or(self.now()),
+            dup_key: dup_key(author, scope, &normalized, &attachment_sig, &embed_sig),
+            simhash: fingerprint(&tokens),
+            channel: channel.map(str::to_owned),
+            normalized,
+            attachment_sig,
+            embed_sig,
+            tokens,
+        })
+    }
+
+    /// Step 5: a message without a key joins its family, or stands alone (DEDUP-39).
+    pub(super) fn family_step(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        message: &Message,
+    ) -> Result<Met> {
+        if self.no_dedup || prepared.checked.key().is_some() {
+            return Ok(Met::Apart(Vec::new()));
+        }
+        let exact = self.exact(message, part)?;
+        let joined = match (exact, message.author) {
+            (Some(found), AuthorKind::Human) => self.repeat(prepared, part, message, found)?,
+            (Some(found), AuthorKind::Bot) => self.join(prepared, part, message, found)?,
+            (None, AuthorKind::Bot) => match self.near_family(message, part)? {
+                Some(found) => self.join(prepared, part, message, found)?,
+                None => return Ok(Met::Apart(Vec::new())),
+            },
+            (None, AuthorKind::Human) => {
+                let near = self.near_family(message, part)?;
+                let hint = near.map(|found| self.hint_of(message, &found)).transpose()?;
+                return Ok(Met::Apart(hint.into_iter().collect()));
+            }
+        };
+        Ok(Met::Joined(Box::new(joined)))
+    }
+
+    /// What is told of a person's near repeat; with other numbers it is no repeat, and the guard is named (DEDUP-49).
+    fn hint_of(&self, message: &Message, found: &Found) -> Result<Hint> {
+        let event = self.ledger.tx.event(self.ns(), &found.slice)?;
+        let first = event.and_then(|event| event.normalized).unwrap_or_default();
+        let guards = Guards::new(&self.policy.guards, &self.policy.collapse);
+        let passes = guards.check(Guard::Digits, &first, &message.normalized);
+        let guard = Some(Guard::Digits.as_str()).filter(|_| !passes);
+        let score = found.evidence().score;
+        Ok(Hint { score, guard, ..Hint::new(found.first(), "near message") })
+    }
+
+    /// Writes the event of a message that has a memory, and begins a family where there is none for it. The same write
+    /// again, or a change of fields, is no new message.
+    pub(super) fn note_message(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        message: &Message,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let decision = match outcome.decision {
+            _ if outcome.event.is_some() => return Ok(()),
+            Decision::Stored | Decision::Revised { .. } => EventRow::STORED,
+            Decision::Reinforced => EventRow::REINFORCED,
+            _ => return Ok(()),
+        };
+        let id = *self.next_id().as_bytes();
+        let memory = outcome.id;
+        let row =
+            EventRow { memory: Some(*memory.as_bytes()), decision, ..self.event_of(prepared, part, message) };
+        // One with a key adds no member to a family that is there; it may begin one (DEDUP-39).
+        let may_be_there = self.no_dedup || prepared.checked.key().is_some();
+        let begins = decision == EventRow::STORED && !(may_be_there && self.has_family(message, part)?);
+        let family = if begins { Some((id, self.begin(message, part, memory)?)) } else { None };
+        let recorded = Recorded { event: id, row, family, aggregate: None, expires_at: None };
+        self.apply(outcome.rule, Change::Record(Box::new(recorded)))?;
+        outcome.event = Some(EventId::from_bytes(id));
+        Ok(())
+    }
+
+    fn has_family(&self, message: &Message, part: PartId) -> Result<bool> {
+        if self.exact(message, part)?.is_some() {
+            return Ok(true);
+        }
+        Ok(message.author == AuthorKind::Bot && self.near_family(message, part)?.is_some())
+    }
+
+    /// The first slice of a family, or the next one of a family with the same exact key (DEDUP-33).
+    fn begin(&self, message: &Message, part: PartId, memory: MemoryId) -> Result<FamilyRow> {
+        let before = self.ledger.tx.last_family_of_key(self.ns(), part, &message.dup_key)?;
+        let before = before.filter(|row| row.author == message.author.code());
+        Ok(FamilyRow {
+            family: before.map_or_else(|| *self.next_id().as_bytes(), |row| row.family),
+            part: part.0,
+            author: message.author.code(),
+            channel: message.channel.clone().unwrap_or_default(),
+            first_ts: message.at.as_millis(),
+            latest_ts: message.at.as_millis(),
+            dup_key: message.dup_key,
+            simhash: message.simhash,
+            tokens: message.tokens.clone(),
+            first_memory: *memory.as_bytes(),
+            aggregate: None,
+            count: 1,
+        })
+    }
+
+    /// The event of a message, not yet linked to anything.
+    fn event_of(&self, prepared: &Prepared, part: PartId, message: &Message) -> EventRow {
+        let draft = prepared.checked.draft();
+        let fields = &draft.fields;
+        EventRow {
+            part: part.0,
+            ts: message.at.as_millis(),
+            author: message.author.code(),
+            author_id: fields.author_id.value().cloned(),
+            channel: message.channel.clone(),
+            thread: fields.thread.value().cloned(),
+            session: fields.session.value().cloned(),
+            payload: Some(draft.text.clone()),
+            normalizer: MSG_ID.to_owned(),
+            normalized: Some(message.normalized.clone()),
+            attachment_sig: Some(message.attachment_sig.clone()),
+            embed_sig: Some(message.embed_sig.clone()),
+            dup_key: Some(message.dup_key),
+            simhash: message.simhash,
+            aggregate: None,
+            memory: None,
+            run: self.context.run.map(|run| *run.as_bytes()),
+            decision: EventRow::STORED,
+        }
+    }
+
+    /// The slice with the exact key of a message: of a bot in the same slice of time, of a person in the window after
+    /// its latest member (DEDUP-33). Of several the oldest.
+    fn exact(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
+        let tx = &*self.ledger.tx;
+        let slice = self.slice_of(message.at);
+        let window = span(self.policy.msg.exact_window);
+        let is_bot = message.author == AuthorKind::Bot;
+        let range = if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
+        let all = tx.families_of_key(self.ns(), part, &message.dup_key, range)?;
+        let mut best: Option<Found> = None;
+        for (id, row) in all {
+            let first = Time::from_millis(row.first_ts);
+            let fits = if is_bot { first >= slice.from } else { first <= message.at.plus(window) };
+            let older = best.as_ref().is_none_or(|best| (row.first_ts, id) < (best.row.first_ts, best.slice));
+            if fits && older && row.author == message.author.code() && self.takes_members(&row)? {
+                best = Some(Found { slice: id, row, distance: None });
+            }
+        }
+        Ok(best)
+    }
+
+    /// The slice whose first message is near enough: the nearest, of several the oldest (DEDUP-36).
+    fn near_family(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
+        let Some(hash) = message.simhash else { return Ok(None) };
+        let window = span(self.policy.sim.window);
+        let (is_bot, slice) = (message.author == AuthorKind::Bot, self.slice_of(message.at));
+        let mut from = message.at.minus(window);
+        if is_bot {
+            from = from.max(slice.from);
+        }
+        let channel = message.channel.as_deref().unwrap_or_default();
+        let who = (message.author.code(), channel, hash);
+        let range = (from, Some(slice.to).filter(|_| is_bot));
+        let mut all = Vec::new();
+        for (id, row) in self.ledger.tx.families_near(self.ns(), part, who, range)? {
+            let first = Time::from_millis(row.first_ts);
+            let in_time = first <= message.at.plus(window) && (!is_bot || first >= slice.from);
+            let distance = row.simhash.map(|other| hamming(hash, other));
+            if let Some(distance) = distance.filter(|distance| *distance <= self.policy.sim.max_hamming)
+                && in_time
+                && row.channel == channel
+            {
+                all.push(Found { slice: id, row, distance: Some(distance) });
+            }
+        }
+        all.sort_unstable_by_key(|found| (found.distance, found.row.first_ts, found.slice));
+        for found in all {
+            if self.is_verified(message, &found)? && self.takes_members(&found.row)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// At 64 bits unrelated short texts can be near: tokens or text must agree as well (DEDUP-36).
+    fn is_verified(&self, message: &Message, found: &Found) -> Result<bool> {
+        let first = self.ledger.tx.event(self.ns(), &found.slice)?.and_then(|event| event.normalized);
+        let Some(first) = first else { return Ok(false) };
+        let (mine, other) = ((&*message.tokens, &*message.normalized), (&*found.row.tokens, &*first));
+        Ok(self.messages.same_family_text(mine, other))
+    }
+
+    /// Whether the memory that stands for a slice is current: others absorb nothing (DEDUP-58).
+    fn takes_members(&self, row: &FamilyRow) -> Result<bool> {
+        let mut memory = row.first_memory;
+        if let Some(aggregate) = row.aggregate {
+            let numbers = self.ledger.tx.aggregate(self.ns(), &aggregate)?;
+            memory = numbers.and_then(|numbers| numbers.memory).unwrap_or(memory);
+        }
+        let vitals = self.ledger.tx.vitals(self.ns(), MemoryId::from_bytes(memory))?;
+        Ok(vitals.is_some_and(|vitals| vitals.times.is_current(self.now())))
+    }
+
+    /// The slice of time in which an instant lies, counted from midnight UTC (DEDUP-40).
+    fn slice_of(&self, at: Time) -> Slice {
+        const DAY: i64 = 86_400_000;
+        let length = span(self.policy.agg.slice).as_millis().max(1);
+        let whole_days = length % DAY == 0;
+        let base = if length < DAY { at.as_millis().div_euclid(DAY) * DAY } else { 0 };
+        let from = base + (at.as_millis() - base).div_euclid(length) * length;
+        let mut to = from.saturating_add(length);
+        if length < DAY {
+            // The last slice of a day ends with it.
+            to = to.min(base + DAY);
+        }
+        let from = Time::from_millis(from);
+        let name = if whole_days { from.day() } else { from.to_string() };
+        Slice { from, to: Time::from_millis(to), name }
+    }
+
+    /// One more member: a family of more than one has numbers. Gives the event as it is to be, and both.
+    fn count(
+        &self,
+        message: &Message,
+        found: &Found,
+        (id, mut event): (&Id, EventRow),
+    ) -> Result<(EventRow, (Id, AggregateRow), FamilyRow)> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let bound = |most: u32| usize::try_from(most).unwrap_or(usize::MAX);
+        let bounds = (bound(self.policy.agg.max_examples), bound(self.policy.agg.max_authors));
+        let lost = |table, id: &Id| Error::corrupted(table, id, "a family names what is not there");
+        let (aggregate, mut numbers) = match found.row.aggregate {
+            Some(aggregate) => {
+                (aggregate, tx.aggregate(ns, &aggregate)?.ok_or_else(|| lost("aggregate", &aggregate))?)
+            }
+            None => {
+                let first = tx.event(ns, &found.slice)?.ok_or_else(|| lost("event", &found.slice))?;
+                let mut numbers = AggregateRow {
+                    part: found.row.part,
+                    family: found.row.family,
+                    scope: message.channel.clone(),
+                    exact_hash: Some(found.row.dup_key),
+                    simhash: found.row.simhash,
+                    classification: "unclassified".to_owned(),
+                    ..AggregateRow::default()
+                };
+                numbers.take(tx, ns, (&found.slice, &first), bounds)?;
+                (*self.next_id().as_bytes(), numbers)
+            }
+        };
+        numbers.near |= found.distance.is_some();
+        event.aggregate = Some(aggregate);
+        numbers.take(tx, ns, (id, &event), bounds)?;
+        let mut family = found.row.clone();
+        family.aggregate = Some(aggregate);
+        family.count = numbers.dup_count;
+        family.first_ts = family.first_ts.min(event.ts);
+        family.latest_ts = family.latest_ts.max(event.ts);
+        Ok((event, (aggregate, numbers), family))
+    }
+
+    /// A person says the same again: the first message is reinforced, and the repeat is counted.
+    fn repeat(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        message: &Message,
+        found: Found,
+    ) -> Result<Outcome> {
+        let (rule, evidence, first) = (found.rule(), found.evidence(), found.first());
+        let id = *self.next_id().as_bytes();
+        let event = EventRow {
+            memory: Some(found.row.first_memory),
+            decision: EventRow::REINFORCED,
+            ..self.event_of(prepared, part, message)
+        };
+        let (row, aggregate, family) = self.count(message, &found, (&id, event))?;
+        let used = self.use_of(first, 1)?;
+        self.apply_entry(Entry { change: used, rule, evidence: evidence.clone() })?;
+        let family = Some((found.slice, family));
+        let recorded = Recorded { event: id, row, family, aggregate: Some(aggregate), expires_at: None };
+        self.apply_entry(Entry {
+            change: Change::Record(Box::new(recorded)),
+            rule,
+            evidence: evidence.clone(),
+        })?;
+        let mut outcome = self.outcome(prepared, first, (Decision::Reinforced, rule), evidence, Vec::new());
+        outcome.event = Some(EventId::from_bytes(id));
+        Ok(outcome)
+    }
+
+    /// A program says it again: an event, and the aggregate that stands for all of them.
+    fn join(
+        &mut self,
+        prepared: &Prepared,
+        part: PartId,
+        message: &Message,
+        found: Found,
+    ) -> Result<Outcome> {
+        let (rule, evidence, first) = (found.rule(), found.evidence(), found.first());
+        let id = *self.next_id().as_bytes();
+        let event = EventRow { decision: EventRow::AGGREGATED, ..self.event_of(prepared, part, message) };
+        let (row, (aggregate, mut numbers), family) = self.count(message, &found, (&id, event))?;
+        let standing = numbers.memory.map_or(first, MemoryId::from_bytes);
+        let (vitals, _) = self.ledger.load(self.ns(), standing)?;
+        let mut parts = self.parts_of(prepared.checked.draft());
+        parts.expire(prepared.checked.draft().expiry.unwrap_or_default(), self.policy);
+        let expires_at = latest(vitals.times.expires_at, parts.vitals.times.expires_at);
+        let begins = numbers.memory.is_none();
+        if begins {
+            let memory = self.next_id();
+            numbers.memory = Some(*memory.as_bytes());
+            numbers.slice = Some(self.slice_of(message.at).name);
+            self.put_aggregate_memory((&aggregate, &numbers), &found, expires_at, &evidence)?;
+        }
+        let memory = MemoryId::from_bytes(numbers.memory.unwrap_or_default());
+        let (family, numbers) = (Some((found.slice, family)), Some((aggregate, numbers)));
+        let recorded = Recorded { event: id, row, family, aggregate: numbers, expires_at };
+        self.apply_entry(Entry {
+            change: Change::Record(Box::new(recorded)),
+            rule,
+            evidence: evidence.clone(),
+        })?;
+        // What a caller protects stays as it is (MODEL-13).
+        if begins && !vitals.is_protected() {
+            let (mode, at) = (SupersedeMode::Aggregate, self.now());
+            let change = Change::Supersede { old: first, new: memory, mode, at, moves: Moves::None };
+            self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
+        }
+        let event = EventId::from_bytes(id);
+        let decision = Decision::Aggregated { aggregate: AggregateId::from_bytes(aggregate), event };
+        let mut outcome = self.outcome(prepared, memory, (decision, rule), evidence, Vec::new());
+        outcome.event = Some(event);
+        Ok(outcome)
+    }
+
+    /// The memory of an aggregate: the normal form of the first message, with the numbers as its metadata. It takes the
+    /// vector of the first message, where that has one, and waits for one otherwise.
+    fn put_aggregate_memory(
+        &mut self,
+        (aggregate, numbers): (&Id, &AggregateRow),
+        found: &Found,
+        expires_at: Option<Time>,
+        evidence: &Evidence,
+    ) -> Result<()> {
+        let ns = self.ns();
+        let (first, content) = self.ledger.load(ns, found.first())?;
+        let event = self.ledger.tx.event(ns, &found.slice)?;
+        let text = event.and_then(|event| event.normalized);
+        let text = text.filter(|text| !text.is_empty() && text.len() <= CONTENT_BYTES_MAX);
+        let text = text.unwrap_or_else(|| content.text.clone());
+        let mut parts = self.parts_of(&Draft::new(text).kind(Kind::Aggregate));
+        parts.vitals.place.fingerprint = normal_form(&parts.content.text).prefix();
+        parts.vitals.place.partition = first.place.partition;
+        parts.vitals = Vitals {
+            tier: first.tier,
+            significance: first.significance,
+            importance: first.importance,
+            confidence: first.confidence,
+            created_at: Time::from_millis(found.row.first_ts),
+            ..parts.vitals
+        };
+        parts.vitals.times.expires_at = expires_at;
+        parts.content.scope_label.clone_from(&content.scope_label);
+        parts.content.channel.clone_from(&content.channel);
+        parts.content.author_kind = content.author_kind;
+        parts.content.agent_id.clone_from(&content.agent_id);
+        let family = MemoryId::from_bytes(found.row.family);
+        parts.content.family_id = Some(family);
+        parts.content.aggregate_id = Some(MemoryId::from_bytes(*aggregate));
+        parts.content.metadata = Value::Object(statistics(aggregate, numbers));
+        let vector = self.vector_of(found.first(), &first)?;
+        if vector.is_some() {
+            parts.vitals.place.space = first.place.space;
+        }
+        let key = format!("agg:{family}:{}", numbers.slice.as_deref().unwrap_or_default());
+        let row = NewRow {
+            id: MemoryId::from_bytes(numbers.memory.unwrap_or_default()),
+            vitals: parts.vitals,
+            content: parts.content,
+            access: Access::default(),
+            holder: Holder { key: Some(key), count: 1, share: 1, ..Holder::default() },
+            vector,
+            sources: Vec::new(),
+        };
+        // It belongs to its members, not to the import of one of them: that takes its member back.
+        let context = Context { run: None, ..self.context.clone() };
+        let change = Change::Insert(Box::new(row));
+        let entry = Entry { change, rule: found.rule(), evidence: evidence.clone() };
+        self.ledger.apply(&context, entry).map(|_| ())
+    }
+}
+
+/// A slice of time, its end excluded.
+struct Slice {
+    from: Time,
+    to: Time,
+    /// The day, or the first instant where slices are no whole days.
+    name: String,
+}
+
+/// A length of the policy.
+fn span(length: PolicySpan) -> crate::model::Span {
+    crate::model::Span::from_millis(i64::try_from(length.as_ms()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,362 @@
+//! Messages: their events, their families and the numbers of these, written and taken back (DEDUP-39, MODEL-30).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+use crate::ledger::journal::Op;
+use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
+use crate::model::{AggregateId, MemoryId, Time, TombstoneReason};
+use crate::store::control::CounterSort as Sort;
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
+
+/// A message, and what it makes of its family.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Recorded {
+    /// Id of its event, never used before.
+    pub(crate) event: Id,
+    pub(crate) row: EventRow,
+    /// The slice of its family, with its id: that of its first event.
+    pub(crate) family: Option<(Id, FamilyRow)>,
+    /// The numbers of the slice. If they are new, its first event joins them.
+    pub(crate) aggregate: Option<(Id, AggregateRow)>,
+    /// End of life of the memory of the aggregate.
+    pub(crate) expires_at: Option<Time>,
+}
+
+/// The numbers of a family as its memory shows them: the metadata of a memory of the kind `aggregate`.
+pub(crate) fn statistics(id: &Id, row: &AggregateRow) -> Map<String, Value> {
+    let shown = |ts| Time::from_millis(ts).to_string();
+    let mut map = Map::new();
+    let mut put = |name: &str, value: Value| drop(map.insert(name.to_owned(), value));
+    put("family_id", json!(MemoryId::from_bytes(row.family)));
+    put("aggregate_id", json!(AggregateId::from_bytes(*id)));
+    put("dup_count", json!(row.dup_count));
+    put("ts_first", json!(shown(row.first_ts)));
+    put("ts_last", json!(shown(row.last_ts)));
+    put("time_span", json!(row.last_ts.abs_diff(row.first_ts)));
+    put("authors_seen", json!(row.authors.len()));
+    put("slice", json!(row.slice));
+    put("classification", json!(row.classification));
+    map
+}
+
+/// The beginning of a text, as an aggregate shows it.
+fn snippet(text: &str) -> String {
+    let end = (0..=SNIPPET_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or(0)).unwrap_or_default().to_owned()
+}
+
+impl AggregateRow {
+    /// Shows the beginning of a text, if it is a new one and there is room.
+    fn show(&mut self, text: Option<&str>) {
+        let text = text.map(snippet).filter(|text| !text.is_empty());
+        if let Some(text) =
+            text.filter(|text| self.snippets.len() < SNIPPETS_MAX && !self.snippets.contains(text))
+        {
+            self.snippets.push(text);
+        }
+    }
+
+    /// Counts one more member. One that comes late may be an earlier example than those that are there.
+    pub(crate) fn take(
+        &mut self,
+        rows: &impl MessageRows,
+        ns: NsId,
+        (id, event): (&Id, &EventRow),
+        (examples, authors): (usize, usize),
+    ) -> Result<()> {
+        self.dup_count = self.dup_count.saturating_add(1);
+        if let Some(author) = event.author_id.as_ref().filter(|author| !self.authors.contains(author))
+            && self.authors.len() < authors
+        {
+            self.authors.push(author.clone());
+        }
+        let late = self.dup_count > 1 && event.ts < self.last_ts;
+        if self.dup_count == 1 || event.ts < self.first_ts {
+            (self.first_ts, self.first_event) = (event.ts, *id);
+        }
+        if !late {
+            (self.last_ts, self.last_event) = (event.ts, *id);
+            if self.examples.len() < examples {
+                self.examples.push(*id);
+                self.show(event.payload.as_deref());
+            }
+            return Ok(());
+        }
+        let mut shown = vec![(event.ts, *id, event.payload.clone())];
+        for example in &self.examples {
+            if let Some(row) = rows.event(ns, example)? {
+                shown.push((row.ts, *example, row.payload));
+            }
+        }
+        shown.sort_unstable();
+        shown.truncate(examples);
+        self.examples = shown.iter().map(|(_, id, _)| *id).collect();
+        self.snippets.clear();
+        for (_, _, payload) in &shown {
+            self.show(payload.as_deref());
+        }
+        Ok(())
+    }
+}
+
+impl Ledger<'_, '_> {
+    pub(super) fn record(&mut self, context: &Context, recorded: Recorded, why: Why) -> Result<Applied> {
+        let Recorded { event, row, family, aggregate, expires_at } = recorded;
+        let ns = context.ns;
+        if self.tx.event(ns, &event)?.is_some() {
+            let id = MemoryId::from_bytes(event);
+            return Err(Error::Conflict {
+                what: format!("id {id}"),
+                why: "ids are never used again".to_owned(),
+            });
+        }
+        let part = PartId(row.part);
+        self.counters.add(ns, part, Sort::Events, "", 1, 0);
+        self.tx.put_event(ns, &event, &row)?;
+        let mut subject = row.memory;
+        if let Some((id, numbers)) = &aggregate {
+            if self.tx.aggregate(ns, id)?.is_none() {
+                self.counters.add(ns, part, Sort::Aggregates, "", 1, 0);
+                if let Some((first, _)) = &family
+                    && let Some(mut first_row) = self.tx.event(ns, first)?
+                {
+                    first_row.aggregate = Some(*id);
+                    self.tx.put_event(ns, first, &first_row)?;
+                }
+            }
+            self.tx.put_aggregate(ns, id, numbers)?;
+            self.refresh(context, id, numbers, Some(expires_at))?;
+            subject = subject.or(numbers.memory);
+        }
+        if let Some((id, family)) = &family {
+            self.tx.put_family(ns, id, family)?;
+        }
+        let subject = subject.map(|id| (MemoryId::from_bytes(id), None));
+        self.journal(context, Op::Event, subject, Vec::new(), why)?;
+        Ok(Applied::default())
+    }
+
+    /// Brings the memory of an aggregate, where it is there and has one, to its numbers.
+    fn refresh(
+        &mut self,
+        context: &Context,
+        id: &Id,
+        row: &AggregateRow,
+        expires_at: Option<Option<Time>>,
+    ) -> Result<()> {
+        let Some(memory) = row.memory.map(MemoryId::from_bytes) else { return Ok(()) };
+        if self.tx.vitals(context.ns, memory)?.is_none() {
+            return Ok(());
+        }
+        let (before, old) = self.load(context.ns, memory)?;
+        let (mut vitals, mut content) = (before.clone(), old.clone());
+        // What a caller has added stays.
+        match &mut content.metadata {
+            Value::Object(metadata) => metadata.extend(statistics(id, row)),
+            other => *other = Value::Object(statistics(id, row)),
+        }
+        vitals.times.expires_at = expires_at.unwrap_or(vitals.times.expires_at);
+        if vitals == before && content == old {
+            return Ok(());
+        }
+        vitals.version += 1;
+        vitals.updated_at = context.now;
+        self.place_row(context, memory, (&before, &old), vitals, &content).map(|_| ())
+    }
+
+    /// Takes messages back: events, their part in the numbers of a family, the reinforcement that they brought. Numbers
+    /// of fewer than two members go, with their memory; the first message is live again.
+    pub(super) fn withdraw(&mut self, context: &Context, events: &[Id], why: Why) -> Result<Applied> {
+        let ns = context.ns;
+        let mut applied = Applied::default();
+        let mut touched = BTreeSet::new();
+        for id in events {
+            let Some(row) = self.tx.event(ns, id)? else { continue };
+            self.tx.delete_event(ns, id, &row)?;
+            self.counters.add(ns, PartId(row.part), Sort::Events, "", -1, 0);
+            self.tx.delete_family(ns, id)?;
+            touched.extend(row.aggregate);
+            if row.decision == EventRow::AGGREGATED
+                || (row.decision == EventRow::REINFORCED && row.aggregate.is_some())
+            {
+                applied.withdrawn += 1;
+            }
+            // A holder takes what it brought along itself; the repeat of a person brought no holder.
+            let repeat = row.decision == EventRow::REINFORCED && row.aggregate.is_some();
+            if let Some(memory) = row.memory.map(MemoryId::from_bytes).filter(|_| repeat)
+                && self.tx.vitals(ns, memory)?.is_some()
+            {
+                self.reinforce(context, (memory, -1), (None, None), why.clone())?;
+            }
+        }
+        for aggregate in touched {
+            self.recount(context, &aggregate, &why, &mut applied)?;
+        }
+        self.journal(context, Op::Withdraw, None, Vec::new(), why)?;
+        Ok(applied)
+    }
+
+    /// Counts the members of an aggregate again. Examples and authors that are gone go; no others come.
+    fn recount(&mut self, context: &Context, id: &Id, why: &Why, applied: &mut Applied) -> Result<()> {
+        let ns = context.ns;
+        let Some(old) = self.tx.aggregate(ns, id)? else { return Ok(()) };
+        let left = self.members(ns, id)?;
+        let family = self.family_of(ns, &left)?;
+        if left.len() < 2 {
+            return self.dissolve(context, (id, &old), &left, why, applied);
+        }
+        let mut row = recounted(&old, &left);
+        if !left.contains_key(&old.first_event) && family.is_none() {
+            (row.exact_hash, row.simhash) = (None, None);
+        }
+        if let Some((slice, mut family)) = family {
+            family.count = row.dup_count;
+            (family.first_ts, family.latest_ts) = (row.first_ts, row.last_ts);
+            self.tx.put_family(ns, &slice, &family)?;
+        }
+        self.tx.put_aggregate(ns, id, &row)?;
+        self.refresh(context, id, &row, None)
+    }
+
+    /// The members of an aggregate by id.
+    fn members(&self, ns: NsId, aggregate: &Id) -> Result<BTreeMap<Id, EventRow>> {
+        let mut all = BTreeMap::new();
+        for id in self.tx.events_of(ns, aggregate, None, usize::MAX)? {
+            if let Some(row) = self.tx.event(ns, &id)? {
+                all.insert(id, row);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The slice of a family whose first event is one of these.
+    fn family_of(&self, ns: NsId, members: &BTreeMap<Id, EventRow>) -> Result<Option<(Id, FamilyRow)>> {
+        for (id, row) in members {
+            if row.decision == EventRow::STORED
+                && let Some(family) = self.tx.family(ns, id)?
+            {
+                return Ok(Some((*id, family)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// An aggregate of fewer than two members goes, with its memory; a first message that it had superseded is live
+    /// again, and stands alone.
+    fn dissolve(
+        &mut self,
+        context: &Context,
+        (id, old): (&Id, &AggregateRow),
+        left: &BTreeMap<Id, EventRow>,
+        why: &Why,
+        applied: &mut Applied,
+    ) -> Result<()> {
+        let ns = context.ns;
+        for (event, row) in left {
+            let mut row = row.clone();
+            row.aggregate = None;
+            let at = row.ts;
+            self.tx.put_event(ns, event, &row)?;
+            if let Some(mut family) = self.tx.family(ns, event)? {
+                family.aggregate = None;
+                family.count = 1;
+                (family.first_ts, family.latest_ts) = (at, at);
+                self.tx.put_family(ns, event, &family)?;
+            }
+        }
+        self.tx.delete_aggregate(ns, id)?;
+        self.counters.add(ns, PartId(old.part), Sort::Aggregates, "", -1, 0);
+        let Some(memory) = old.memory.map(MemoryId::from_bytes) else { return Ok(()) };
+        if self.tx.vitals(ns, memory)?.is_none() {
+            return Ok(());
+        }
+        for first in self.tx.superseded_by(ns, memory)? {
+            self.restore(context, first, why.clone())?;
+        }
+        let gone = (TombstoneReason::Undone, None);
+        applied.erased.append(&mut self.remove(context, memory, gone, why.clone())?.erased);
+        Ok(())
+    }
+
+    /// Erases what the messages behind a memory said, and everything by which they were recognised: of the messages
+    /// that became or reinforced it, and of all that it stands for as the memory of an aggregate (MODEL-30). Gives the
+    /// memories of aggregates that may still carry it.
+    pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
+        let ns = context.ns;
+        let mut doomed = self.tx.events_of(ns, memory.as_bytes(), None, usize::MAX)?;
+        let (mut touched, mut own) = (BTreeSet::new(), None);
+        if let Some(id) = self.aggregate_of_memory(ns, memory)? {
+            doomed.extend(self.tx.events_of(ns, &id, None, usize::MAX)?);
+            own = Some(id);
+            touched.insert(id);
+        }
+        for id in &doomed {
+            let Some(mut row) = self.tx.event(ns, id)? else { continue };
+            touched.extend(row.aggregate);
+            self.tx.delete_family(ns, id)?;
+            row.erase();
+            self.tx.put_event(ns, id, &row)?;
+        }
+        let mut derived = Vec::new();
+        for id in touched {
+            let Some(old) = self.tx.aggregate(ns, &id)? else { continue };
+            let members = self.members(ns, &id)?;
+            let mut row = recounted(&old, &members);
+            if self.family_of(ns, &members)?.is_none() {
+                (row.exact_hash, row.simhash) = (None, None);
+            }
+            if own == Some(id) {
+                (row.scope, row.signals) = (None, Vec::new());
+            }
+            self.tx.put_aggregate(ns, &id, &row)?;
+            let carrier = row.memory.map(MemoryId::from_bytes).filter(|carrier| *carrier != memory);
+            if let Some(carrier) = carrier
+                && self.tx.vitals(ns, carrier)?.is_some()
+            {
+                self.refresh(context, &id, &row, None)?;
+                derived.push(carrier);
+            }
+        }
+        Ok(derived)
+    }
+
+    /// The aggregate that a memory stands for. What the memory says of it a caller may have written.
+    fn aggregate_of_memory(&self, ns: NsId, memory: MemoryId) -> Result<Option<Id>> {
+        let named = self.tx.content(ns, memory)?.and_then(|content| content.aggregate_id);
+        let mut candidates: Vec<Id> = named.iter().map(|id| *id.as_bytes()).collect();
+        for first in self.tx.superseded_by(ns, memory)? {
+            for event in self.tx.events_of(ns, first.as_bytes(), None, 1)? {
+                candidates.extend(self.tx.event(ns, &event)?.and_then(|row| row.aggregate));
+            }
+        }
+        for id in candidates {
+            if self.tx.aggregate(ns, &id)?.is_some_and(|row| row.memory == Some(*memory.as_bytes())) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The numbers of the members that are left: nothing that an erased one said stays.
+fn recounted(old: &AggregateRow, members: &BTreeMap<Id, EventRow>) -> AggregateRow {
+    let mut row = old.clone();
+    row.dup_count = members.len() as u64;
+    let by_time = |(id, row): (&Id, &EventRow)| (row.ts, *id);
+    if let (Some(first), Some(last)) = (members.iter().map(by_time).min(), members.iter().map(by_time).max())
+    {
+        ((row.first_ts, row.first_event), (row.last_ts, row.last_event)) = (first, last);
+    }
+    let seen: BTreeSet<_> = members.values().filter_map(|row| row.author_id.as_ref()).collect();
+    row.authors.retain(|author| seen.contains(author));
+    row.examples.retain(|id| members.contains_key(id));
+    row.snippets.clear();
+    for id in &old.examples {
+        row.show(members.get(id).and_then(|event| event.payload.as_deref()));
+    }
+    row
+}

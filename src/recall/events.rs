@@ -1,0 +1,191 @@
+//! Listings of messages and of families in numbers (MODEL-25, MODEL-27).
+
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::model::{
+    Aggregate, AggregateId, AggregateType, AuthorKind, Event, EventDecision, EventId, EventQuery, EventsOf,
+    FamilyFingerprint, MemoryId, Page, PageRequest, RunId, Time,
+};
+use crate::recall::Reader;
+use crate::recall::list::{hex, nothing, position};
+use crate::store::keys::{self, Key};
+use crate::store::{AggregateRow, EventRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk};
+
+/// Bytes of a key of `event_time`: namespace, instant, id.
+const TIME_BYTES: usize = 4 + 8 + 16;
+/// Bytes of a key of `event_of`: namespace, owner, id.
+const OWNER_BYTES: usize = 4 + 16 + 16;
+/// Bytes of a key of `aggregate`: namespace, id.
+const AGGREGATE_BYTES: usize = 4 + 16;
+
+impl Reader<'_> {
+    /// # Errors
+    /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing; `Corrupted`.
+    pub(crate) fn events(&self, query: &EventQuery) -> Result<Page<Event>> {
+        query.check()?;
+        let Some(ns) = self.ns else { return Ok(nothing()) };
+        let (table, prefix, bytes) = match query.of {
+            EventsOf::All => (Table::EventTime, keys::ns(ns), TIME_BYTES),
+            EventsOf::Event(id) => {
+                let found = self.rows().event(ns, id.as_bytes())?.filter(|row| within(query, row));
+                let items = found.map(|row| self.event_shown(ns, id.as_bytes(), row)).transpose()?;
+                return Ok(Page { items: items.into_iter().collect(), next: None });
+            }
+            EventsOf::Aggregate(id) => (Table::EventOf, owner(ns, id.as_bytes()), OWNER_BYTES),
+            EventsOf::Memory(id) => {
+                let stands_for = self.aggregate_of_memory(ns, id)?;
+                let of = stands_for.unwrap_or(*id.as_bytes());
+                (Table::EventOf, owner(ns, &of), OWNER_BYTES)
+            }
+        };
+        let mut walk = Walk::prefix(&prefix);
+        if table == Table::EventTime {
+            walk =
+                query.from.into_iter().fold(walk, |walk, at| walk.starting_at(&keys::from_instant(ns, at)));
+            walk = query.to.into_iter().fold(walk, |walk, at| walk.before(&keys::from_instant(ns, at)));
+        }
+        if let Some(cursor) = &query.cursor {
+            walk = walk.after(&position(cursor, &prefix, bytes)?);
+        }
+        self.page(ns, query, table, &walk)
+    }
+
+    /// One row more than asked tells whether there is a next page.
+    fn page(&self, ns: NsId, query: &EventQuery, table: Table, walk: &Walk) -> Result<Page<Event>> {
+        let mut rows = Vec::new();
+        self.rows().walk(table, walk, &mut |key, _| {
+            let id = *crate::store::last_id(table, key)?.as_bytes();
+            let row = self.rows().event(ns, &id)?.ok_or_else(|| {
+                Error::corrupted(table.name(), key, "an index names an event that is not there")
+            })?;
+            if within(query, &row) {
+                rows.push((key.to_vec(), id, row));
+            }
+            Ok(if rows.len() > query.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        let more = rows.len() > query.limit;
+        rows.truncate(query.limit);
+        let next = rows.last().filter(|_| more).map(|(key, _, _)| hex(key));
+        let items = rows.into_iter().map(|(_, id, row)| self.event_shown(ns, &id, row));
+        Ok(Page { items: items.collect::<Result<_>>()?, next })
+    }
+
+    fn event_shown(&self, ns: NsId, id: &Id, row: EventRow) -> Result<Event> {
+        let key = keys::memory(ns, MemoryId::from_bytes(*id));
+        let bad = |why: &str| Error::corrupted(Table::Event.name(), &key, why);
+        Ok(Event {
+            id: EventId::from_bytes(*id),
+            ts: row.at(),
+            partition: self.partition(ns, PartId(row.part))?,
+            channel: row.channel,
+            thread: row.thread,
+            session: row.session,
+            author_kind: AuthorKind::from_code(row.author).ok_or_else(|| bad("no such author kind"))?,
+            author_id: row.author_id,
+            payload: row.payload,
+            normalized: row.normalized,
+            normalizer_id: row.normalizer,
+            attachment_sig: row.attachment_sig,
+            embed_sig: row.embed_sig,
+            dup_key: row.dup_key,
+            simhash: row.simhash,
+            aggregate_id: row.aggregate.map(AggregateId::from_bytes),
+            memory_id: row.memory.map(MemoryId::from_bytes),
+            run: row.run.map(RunId::from_bytes),
+            decision: match row.decision {
+                EventRow::STORED => EventDecision::Stored,
+                EventRow::REINFORCED => EventDecision::Reinforced,
+                EventRow::AGGREGATED => EventDecision::Aggregated,
+                _ => return Err(bad("no such decision")),
+            },
+        })
+    }
+
+    /// Families of repeated messages by id, which is the order in which they came.
+    ///
+    /// # Errors
+    /// `Invalid` when the limit is not 1 to 10,000 or the cursor is of another listing; `Corrupted`.
+    pub(crate) fn aggregates(&self, cursor: Option<&str>, limit: usize) -> Result<Page<Aggregate>> {
+        PageRequest { limit, ..PageRequest::default() }.check()?;
+        let Some(ns) = self.ns else { return Ok(nothing()) };
+        let prefix = keys::ns(ns);
+        let mut walk = Walk::prefix(&prefix);
+        if let Some(cursor) = cursor {
+            walk = walk.after(&position(cursor, &prefix, AGGREGATE_BYTES)?);
+        }
+        let mut ids = self.rows().last_ids(Table::Aggregate, &walk, limit + 1)?;
+        let more = ids.len() > limit;
+        ids.truncate(limit);
+        let next = ids.last().filter(|_| more).map(|id| hex(&owner(ns, id)));
+        let mut items = Vec::with_capacity(ids.len());
+        for id in ids {
+            items.extend(self.aggregate_shown(ns, &id)?);
+        }
+        Ok(Page { items, next })
+    }
+
+    /// # Errors
+    /// `NotFound`, `Corrupted`.
+    pub(crate) fn aggregate(&self, id: AggregateId) -> Result<Aggregate> {
+        let found = self.ns.map(|ns| self.aggregate_shown(ns, id.as_bytes())).transpose()?.flatten();
+        found.ok_or_else(|| Error::NotFound { what: "aggregate", name: id.to_string() })
+    }
+
+    fn aggregate_shown(&self, ns: NsId, id: &Id) -> Result<Option<Aggregate>> {
+        let Some(row) = self.rows().aggregate(ns, id)? else { return Ok(None) };
+        let AggregateRow { first_ts, last_ts, .. } = row;
+        Ok(Some(Aggregate {
+            id: AggregateId::from_bytes(*id),
+            aggregate_type: if row.near { AggregateType::Near } else { AggregateType::Exact },
+            partition: self.partition(ns, PartId(row.part))?,
+            scope: row.scope,
+            family_id: MemoryId::from_bytes(row.family),
+            slice: row.slice,
+            first_event_id: EventId::from_bytes(row.first_event),
+            last_event_id: EventId::from_bytes(row.last_event),
+            ts_first: Time::from_millis(first_ts),
+            ts_last: Time::from_millis(last_ts),
+            dup_count: row.dup_count,
+            time_span: last_ts.abs_diff(first_ts),
+            authors_seen: row.authors,
+            example_event_ids: row.examples.into_iter().map(EventId::from_bytes).collect(),
+            example_snippets: row.snippets,
+            normalized_fingerprint: FamilyFingerprint { exact_hash: row.exact_hash, simhash: row.simhash },
+            classification: row.classification,
+            recognition_signals: row.signals,
+            memory_id: row.memory.map(MemoryId::from_bytes),
+        }))
+    }
+
+    /// The numbers of the family to which a memory belongs: as the memory that stands for it, or as the first message,
+    /// or as what a person repeated.
+    pub(crate) fn family_of(&self, ns: NsId, id: MemoryId) -> Result<Option<Aggregate>> {
+        if let Some(aggregate) = self.aggregate_of_memory(ns, id)? {
+            return self.aggregate_shown(ns, &aggregate);
+        }
+        for event in self.rows().events_of(ns, id.as_bytes(), None, 1)? {
+            if let Some(aggregate) = self.rows().event(ns, &event)?.and_then(|row| row.aggregate) {
+                return self.aggregate_shown(ns, &aggregate);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The aggregate that a memory stands for. What the memory says of it a caller may have written.
+    fn aggregate_of_memory(&self, ns: NsId, id: MemoryId) -> Result<Option<Id>> {
+        let named = self.rows().content(ns, id)?.and_then(|content| content.aggregate_id);
+        let Some(aggregate) = named else { return Ok(None) };
+        let row = self.rows().aggregate(ns, aggregate.as_bytes())?;
+        Ok(row.filter(|row| row.memory == Some(*id.as_bytes())).map(|_| *aggregate.as_bytes()))
+    }
+}
+
+/// The prefix of what belongs to an owner, which is the key of an aggregate as well.
+fn owner(ns: NsId, id: &Id) -> Key {
+    keys::memory(ns, MemoryId::from_bytes(*id))
+}
+
+fn within(query: &EventQuery, row: &EventRow) -> bool {
+    query.from.is_none_or(|from| row.at() >= from) && query.to.is_none_or(|to| row.at() < to)
+}

@@ -1,0 +1,335 @@
+//! Messages, their families and the numbers of these: rows, typed reads, typed writes.
+//!
+//! The rows by which an event or a family is found follow from the row alone ([`EventRow::keys`],
+//! [`FamilyRow::keys`]), so a write replaces those of the row before, and `check` asks the same functions.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::Result;
+use crate::model::{MemoryId, Time};
+use crate::record;
+use crate::store::keys::{self, Key, NsId, PartId};
+use crate::store::rows::{Rows, bad_key, last_id};
+use crate::store::tables::Table;
+use crate::store::tx::{Read, Walk, WriteTx};
+
+/// The bytes of an id: of an event, an aggregate, a family or a memory.
+pub(crate) type Id = [u8; 16];
+
+/// A message as it came (MODEL-25). What was erased is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EventRow {
+    /// Number of its partition.
+    pub(crate) part: u32,
+    /// When it was written, in its author's world; milliseconds since 1970.
+    pub(crate) ts: i64,
+    /// Code of the author kind.
+    pub(crate) author: u8,
+    pub(crate) author_id: Option<String>,
+    pub(crate) channel: Option<String>,
+    pub(crate) thread: Option<String>,
+    pub(crate) session: Option<String>,
+    /// The raw text.
+    pub(crate) payload: Option<String>,
+    /// Id of the normalizer that made what follows (DEDUP-1).
+    pub(crate) normalizer: String,
+    pub(crate) normalized: Option<String>,
+    pub(crate) attachment_sig: Option<String>,
+    pub(crate) embed_sig: Option<String>,
+    pub(crate) dup_key: Option<[u8; 32]>,
+    pub(crate) simhash: Option<u64>,
+    pub(crate) aggregate: Option<Id>,
+    pub(crate) memory: Option<Id>,
+    /// The import that it came with.
+    pub(crate) run: Option<Id>,
+    /// What became of it, by [`EventRow::STORED`] …
+    pub(crate) decision: u8,
+}
+
+impl EventRow {
+    /// It became a memory.
+    pub(crate) const STORED: u8 = 0;
+    /// It reinforced one.
+    pub(crate) const REINFORCED: u8 = 1;
+    /// It is an event only.
+    pub(crate) const AGGREGATED: u8 = 2;
+
+    /// When it was written.
+    pub(crate) fn at(&self) -> Time {
+        Time::from_millis(self.ts)
+    }
+
+    /// The rows by which it is found: by time, by aggregate, by memory, by import.
+    pub(crate) fn keys(&self, ns: NsId, id: &Id) -> BTreeSet<(Table, Key)> {
+        let owners = [self.aggregate, self.memory, self.run].into_iter().flatten();
+        let by_owner = owners.map(|owner| (Table::EventOf, keys::event_of(ns, &owner, id)));
+        let by_time = (Table::EventTime, keys::by_instant(ns, self.at(), id));
+        by_owner.chain([by_time]).collect()
+    }
+
+    /// Takes away everything that tells what was said, and who said it where (MODEL-30).
+    pub(crate) fn erase(&mut self) {
+        let EventRow { part, ts, author, normalizer, aggregate, memory, run, decision, .. } =
+            std::mem::take(self);
+        *self = EventRow {
+            part,
+            ts,
+            author,
+            normalizer,
+            aggregate,
+            memory,
+            run,
+            decision,
+            ..EventRow::default()
+        };
+    }
+}
+
+/// A family of messages in one slice of time (DEDUP-33, DEDUP-36). Its id is that of its first event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FamilyRow {
+    /// The family, the same in every slice of one exact key.
+    pub(crate) family: Id,
+    /// Number of its partition.
+    pub(crate) part: u32,
+    /// Code of the author kind.
+    pub(crate) author: u8,
+    /// Channel; empty where there is none.
+    pub(crate) channel: String,
+    /// Milliseconds since 1970 of its earliest member.
+    pub(crate) first_ts: i64,
+    /// The same of its latest.
+    pub(crate) latest_ts: i64,
+    /// Exact key of the first event.
+    pub(crate) dup_key: [u8; 32],
+    /// SimHash of the first event.
+    pub(crate) simhash: Option<u64>,
+    /// Tokens of the first event.
+    pub(crate) tokens: Vec<String>,
+    /// The memory that the first event became.
+    pub(crate) first_memory: Id,
+    /// Its numbers, from the second member on.
+    pub(crate) aggregate: Option<Id>,
+    /// Members.
+    pub(crate) count: u64,
+}
+
+impl FamilyRow {
+    /// When its latest member was written.
+    pub(crate) fn latest(&self) -> Time {
+        Time::from_millis(self.latest_ts)
+    }
+
+    /// The rows by which it is found: by exact key, and by each band of its SimHash.
+    pub(crate) fn keys(&self, ns: NsId, id: &Id) -> BTreeSet<(Table, Key)> {
+        let part = PartId(self.part);
+        let exact = keys::family_key_prefix(ns, part, &self.dup_key);
+        let exact = (Table::FamilyKey, keys::by_latest(exact, self.latest(), id));
+        let near = self.simhash.into_iter().flat_map(|hash| {
+            let prefixes = band_prefixes(ns, part, self.author, &self.channel, hash);
+            prefixes.map(|prefix| (Table::FamilyBand, keys::by_latest(prefix, self.latest(), id)))
+        });
+        near.chain([exact]).collect()
+    }
+}
+
+/// A family of messages in numbers (MODEL-27).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AggregateRow {
+    /// Number of its partition.
+    pub(crate) part: u32,
+    pub(crate) family: Id,
+    /// Whether a member came by its SimHash alone.
+    pub(crate) near: bool,
+    /// Channel.
+    pub(crate) scope: Option<String>,
+    /// The slice of time of a bot's family, as its key names it.
+    pub(crate) slice: Option<String>,
+    pub(crate) first_event: Id,
+    pub(crate) last_event: Id,
+    pub(crate) first_ts: i64,
+    pub(crate) last_ts: i64,
+    pub(crate) dup_count: u64,
+    pub(crate) authors: Vec<String>,
+    pub(crate) examples: Vec<Id>,
+    pub(crate) snippets: Vec<String>,
+    pub(crate) exact_hash: Option<[u8; 32]>,
+    pub(crate) simhash: Option<u64>,
+    pub(crate) classification: String,
+    pub(crate) signals: Vec<String>,
+    pub(crate) memory: Option<Id>,
+}
+
+/// Where families lie that share a band with a SimHash.
+fn band_prefixes(
+    ns: NsId,
+    part: PartId,
+    author: u8,
+    channel: &str,
+    hash: u64,
+) -> impl Iterator<Item = Key> + use<> {
+    let digest: [u8; 32] = Sha256::digest(channel).into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    let bands = (0_u8..).zip(hash.to_le_bytes());
+    bands.map(move |band| keys::family_band_prefix(ns, part, author, [a, b, c, d, e, f, g, h], band))
+}
+
+/// Typed reads of messages.
+pub(crate) trait MessageRows: Rows {
+    fn event(&self, ns: NsId, id: &Id) -> Result<Option<EventRow>> {
+        self.meta(Table::Event, &keys::memory(ns, MemoryId::from_bytes(*id)))
+    }
+
+    fn family(&self, ns: NsId, id: &Id) -> Result<Option<FamilyRow>> {
+        self.meta(Table::Family, &keys::memory(ns, MemoryId::from_bytes(*id)))
+    }
+
+    fn aggregate(&self, ns: NsId, id: &Id) -> Result<Option<AggregateRow>> {
+        self.meta(Table::Aggregate, &keys::memory(ns, MemoryId::from_bytes(*id)))
+    }
+
+    /// At most `most` of the events of an aggregate, a memory or an import behind `after`, by id.
+    fn events_of(&self, ns: NsId, owner: &Id, after: Option<&Id>, most: usize) -> Result<Vec<Id>> {
+        let prefix = keys::memory(ns, MemoryId::from_bytes(*owner));
+        let walk = Walk::prefix(&prefix);
+        let walk = after.iter().fold(walk, |walk, id| walk.after(&keys::event_of(ns, owner, id)));
+        self.last_ids(Table::EventOf, &walk, most)
+    }
+
+    /// Ids at the end of the keys of a walk, at most `most`.
+    fn last_ids(&self, table: Table, walk: &Walk, most: usize) -> Result<Vec<Id>> {
+        let mut all = Vec::new();
+        if most == 0 {
+            return Ok(all);
+        }
+        self.walk(table, walk, &mut |key, _| {
+            all.push(*last_id(table, key)?.as_bytes());
+            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
+    /// The families with an exact key whose latest member is not before `from` and before `until`.
+    fn families_of_key(
+        &self,
+        ns: NsId,
+        part: PartId,
+        key: &[u8; 32],
+        (from, until): (Time, Option<Time>),
+    ) -> Result<Vec<(Id, FamilyRow)>> {
+        let prefix = keys::family_key_prefix(ns, part, key);
+        let ids = self.last_ids(Table::FamilyKey, &span(&prefix, from, until), usize::MAX)?;
+        self.families(ns, Table::FamilyKey, ids)
+    }
+
+    /// The family with an exact key whose latest member is the latest of all.
+    fn last_family_of_key(&self, ns: NsId, part: PartId, key: &[u8; 32]) -> Result<Option<FamilyRow>> {
+        let walk = Walk::prefix(&keys::family_key_prefix(ns, part, key)).reversed();
+        let ids = self.last_ids(Table::FamilyKey, &walk, 1)?;
+        Ok(self.families(ns, Table::FamilyKey, ids)?.pop().map(|(_, row)| row))
+    }
+
+    /// The families of a channel that share a band with a SimHash, in the same window.
+    fn families_near(
+        &self,
+        ns: NsId,
+        part: PartId,
+        (author, channel, hash): (u8, &str, u64),
+        (from, until): (Time, Option<Time>),
+    ) -> Result<Vec<(Id, FamilyRow)>> {
+        let mut ids = BTreeSet::new();
+        for prefix in band_prefixes(ns, part, author, channel, hash) {
+            ids.extend(self.last_ids(Table::FamilyBand, &span(&prefix, from, until), usize::MAX)?);
+        }
+        self.families(ns, Table::FamilyBand, ids)
+    }
+
+    /// The rows that an index names.
+    fn families(
+        &self,
+        ns: NsId,
+        table: Table,
+        ids: impl IntoIterator<Item = Id>,
+    ) -> Result<Vec<(Id, FamilyRow)>> {
+        let row = |id: Id| {
+            let found = self.family(ns, &id)?;
+            found.map(|row| (id, row)).ok_or_else(|| bad_key(table, &id))
+        };
+        ids.into_iter().map(row).collect()
+    }
+}
+
+impl<T: Read + ?Sized> MessageRows for T {}
+
+/// The rows behind a prefix whose latest member lies in a window.
+fn span(prefix: &Key, from: Time, until: Option<Time>) -> Walk {
+    let zero = [0; 16];
+    let at = |time| keys::by_latest(prefix.clone(), time, &zero);
+    let walk = Walk::prefix(prefix).starting_at(&at(from));
+    until.into_iter().fold(walk, |walk, until| walk.before(&at(until)))
+}
+
+impl WriteTx<'_> {
+    /// Puts a small row in place of `old` keys that it no longer has.
+    fn put_found<T: Serialize>(
+        &mut self,
+        (table, key): (Table, &[u8]),
+        row: &T,
+        (old, new): (BTreeSet<(Table, Key)>, BTreeSet<(Table, Key)>),
+    ) -> Result<()> {
+        for (table, key) in old.difference(&new) {
+            self.delete(*table, key)?;
+        }
+        for (table, key) in new.difference(&old) {
+            self.put(*table, key, &[])?;
+        }
+        let mut bytes = Vec::with_capacity(256);
+        record::encode_meta(table.tag(), key, row, &mut bytes);
+        self.put(table, key, &bytes)
+    }
+
+    /// Puts an event with the rows by which it is found.
+    pub(crate) fn put_event(&mut self, ns: NsId, id: &Id, row: &EventRow) -> Result<()> {
+        let old = self.event(ns, id)?.map(|row| row.keys(ns, id)).unwrap_or_default();
+        let key = keys::memory(ns, MemoryId::from_bytes(*id));
+        self.put_found((Table::Event, &key), row, (old, row.keys(ns, id)))
+    }
+
+    /// Takes an event away with the rows by which it is found.
+    pub(crate) fn delete_event(&mut self, ns: NsId, id: &Id, row: &EventRow) -> Result<()> {
+        for (table, key) in row.keys(ns, id) {
+            self.delete(table, &key)?;
+        }
+        self.delete(Table::Event, &keys::memory(ns, MemoryId::from_bytes(*id))).map(|_| ())
+    }
+
+    /// Puts a family with the rows by which it is found: they move with its latest member.
+    pub(crate) fn put_family(&mut self, ns: NsId, id: &Id, row: &FamilyRow) -> Result<()> {
+        let old = self.family(ns, id)?.map(|row| row.keys(ns, id)).unwrap_or_default();
+        let key = keys::memory(ns, MemoryId::from_bytes(*id));
+        self.put_found((Table::Family, &key), row, (old, row.keys(ns, id)))
+    }
+
+    /// Takes a family away with the rows by which it is found; false where there is none.
+    pub(crate) fn delete_family(&mut self, ns: NsId, id: &Id) -> Result<bool> {
+        let Some(row) = self.family(ns, id)? else { return Ok(false) };
+        for (table, key) in row.keys(ns, id) {
+            self.delete(table, &key)?;
+        }
+        self.delete(Table::Family, &keys::memory(ns, MemoryId::from_bytes(*id)))
+    }
+
+    pub(crate) fn put_aggregate(&mut self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<()> {
+        let key = keys::memory(ns, MemoryId::from_bytes(*id));
+        let none = BTreeSet::new;
+        self.put_found((Table::Aggregate, &key), row, (none(), none()))
+    }
+
+    pub(crate) fn delete_aggregate(&mut self, ns: NsId, id: &Id) -> Result<bool> {
+        self.delete(Table::Aggregate, &keys::memory(ns, MemoryId::from_bytes(*id)))
+    }
+}
