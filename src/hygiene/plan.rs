@@ -12,6 +12,7 @@ use crate::policy::Canonical;
 use crate::record::{At, decode_vitals};
 use crate::store::keys::{self, Key, Parts};
 use crate::store::{NsId, PartId, Rows, Table, Walk, bad_key};
+use crate::text::Guard;
 
 /// What a planner calls now and then with the work done since it last asked, one unit a row read or a comparison
 /// made; when it answers true the planner gives up and there is no plan. The engine turns units into time.
@@ -184,6 +185,8 @@ pub(crate) struct KeptApart {
     pub(crate) id: MemoryId,
     /// The row into which it would have gone.
     pub(crate) near: MemoryId,
+    /// The guard that failed.
+    pub(crate) guard: Guard,
 }
 
 /// What a pass would do.

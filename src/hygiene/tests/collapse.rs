@@ -9,6 +9,7 @@ use crate::ledger::NewRow;
 use crate::model::{MemoryId, Significance, SupersedeMode, Time};
 use crate::policy::{Canonical, Policy};
 use crate::store::{PartId, Table, keys};
+use crate::text::Guard;
 
 fn planned(rows: Vec<NewRow>, policy: &Policy) -> (Plan, ProfileCollapseReport) {
     plan(&Bed::of(rows).snapshot(), &field(), policy, &mut go).unwrap().unwrap()
@@ -227,7 +228,10 @@ fn the_fuzzy_phase_runs_when_it_is_asked_for_and_respects_negation() {
     assert_eq!(plan.hints, [], "at 7 of 10 tokens it is not near");
     let near = ["gateway queue alert provider latency 1", "gateway queue alert provider latency not 2"];
     let (plan, _) = planned(profiles(&near), &fuzzy());
-    assert_eq!((plan.actions.len(), plan.hints), (0, vec![KeptApart { id: id(2), near: id(1) }]));
+    assert_eq!(
+        (plan.actions.len(), plan.hints),
+        (0, vec![KeptApart { id: id(2), near: id(1), guard: Guard::Negation }])
+    );
 }
 
 #[test]
