@@ -104,7 +104,7 @@ impl Pass for Collapse {
     }
 }
 
-/// Texts that the write path would have absorbed, and near-equal messages of bots, become one.
+/// Rows of equal text, of which the write path would have made one, become one.
 pub(crate) struct NearDuplicates;
 
 impl Pass for NearDuplicates {

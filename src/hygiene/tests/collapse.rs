@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::bed::{Bed, NOW, NS, field, go, id, pin, profile};
-use crate::hygiene::collapse::{MergeTotals, ProfileCollapseReport, is_due, plan};
+use crate::hygiene::collapse::{ProfileCollapseReport, is_due, plan};
 use crate::hygiene::plan::{Action, Group, KeptApart, Loser, Plan};
 use crate::ledger::NewRow;
 use crate::model::{MemoryId, Significance, SupersedeMode, Time};
@@ -160,16 +160,6 @@ fn v50_the_report_of_a_dry_run() {
         serde_json::from_value::<ProfileCollapseReport>(serde_json::to_value(&report).unwrap()).unwrap(),
         report
     );
-}
-
-#[test]
-fn v51_a_live_run_counts_a_group_once_however_it_is_sliced() {
-    let mut totals = MergeTotals::default();
-    totals.add_slice(0, 0, 0);
-    totals.add_slice(0, 2, 5);
-    totals.add_slice(2, 1, 1);
-    let counts = (totals.groups_collapsed, totals.duplicates_removed, totals.reinforcements_applied);
-    assert_eq!(counts, (1, 3, 6));
 }
 
 #[test]
