@@ -545,3 +545,26 @@ fn v189_v190_histories_are_pruned_to_one_a_day() {
     let last = &world.db.stats(Some(&world.ns)).unwrap().passes["snapshots"];
     assert!(!last.open && last.report["deleted"] == 0);
 }
+
+#[test]
+fn messages_behind_a_merged_row_go_with_the_row_that_took_it_in() {
+    let world = World::new();
+    let message = |key: &str, tag: &str| {
+        let mut draft = text("the secret word is heron").kind(Kind::Message).key(key).tag(tag);
+        draft.fields.author_kind = Some(oubliette::AuthorKind::Human).into();
+        draft.fields.channel = Some("ops".to_owned()).into();
+        draft
+    };
+    let how = oubliette::WriteOptions { no_dedup: true, ..Default::default() };
+    let drafts = vec![message("a", "x"), message("b", "y")];
+    let ids: Vec<MemoryId> =
+        world.db.add_all(&world.ns, drafts, &how).unwrap().iter().map(|o| o.id).collect();
+    assert_eq!(live(&world, Pass::NearDuplicates).tombstoned, 1);
+    world.advance("8d");
+    assert_eq!(live(&world, Pass::Limbo).changed, 1);
+    world.check();
+    world.forget_id(ids[0]);
+    let events = world.db.events(&world.ns, &oubliette::EventQuery::default()).unwrap().items;
+    assert_eq!(events.len(), 2);
+    assert!(events.iter().all(|event| event.payload.is_none() && event.normalized.is_none()), "{events:?}");
+}

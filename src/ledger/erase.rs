@@ -71,6 +71,8 @@ impl Ledger<'_, '_> {
         let mut erased = self.kin(ns, id)?;
         if is_asked_for(reason) {
             erased.derived.append(&mut self.erase_messages(context, id)?);
+        } else if let Some(by) = replaced_by {
+            self.hand_on_messages(ns, id, by)?;
         }
         if let Some(slot) = vitals.place.slot {
             let dim = self.dim_of(&vitals)?;

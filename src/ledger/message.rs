@@ -324,6 +324,18 @@ impl Ledger<'_, '_> {
         Ok(derived)
     }
 
+    /// Messages behind a memory that maintenance erases belong to what stands in its place: forgetting that must find
+    /// them (MODEL-30).
+    pub(super) fn hand_on_messages(&mut self, ns: NsId, memory: MemoryId, to: MemoryId) -> Result<()> {
+        for id in self.tx.events_of(ns, memory.as_bytes(), None, usize::MAX)? {
+            if let Some(mut row) = self.tx.event(ns, &id)? {
+                row.memory = Some(*to.as_bytes());
+                self.tx.put_event(ns, &id, &row)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The aggregate that a memory stands for. What the memory says of it a caller may have written.
     fn aggregate_of_memory(&self, ns: NsId, memory: MemoryId) -> Result<Option<Id>> {
         let named = self.tx.content(ns, memory)?.and_then(|content| content.aggregate_id);
