@@ -11,8 +11,8 @@ use std::sync::Arc;
 use disk::{Image, SimDisk};
 use libfuzzer_sys::fuzz_target;
 use oubliette::{
-    CheckOptions, Database, Draft, Durability, ErrorKind, Expiry, Forget, ManualClock, Namespace, Patch,
-    Query, Result, RunId, Scope, SupersedeMode, Tier, WriteOptions,
+    AuthorKind, CheckOptions, Database, Draft, Durability, ErrorKind, Expiry, Forget, Kind, MaintainOptions,
+    ManualClock, Namespace, Pass, Patch, Query, Result, RunId, Scope, SupersedeMode, Tier, WriteOptions,
 };
 
 const FILE: &str = "/db/memory.oub";
@@ -40,8 +40,23 @@ fn draft(what: u8, how: u8) -> Draft {
     draft.key = (what & 8 == 0).then(|| key(what));
     draft.vector = (how & 16 == 0).then(|| vec![f32::from(how % 12) + 1.0, 2.0, f32::from(what % 4)]);
     draft.agent = (what & 32 != 0).then(|| "scout".to_owned());
+    if how & 128 != 0 {
+        // Operational reports, and snapshots of a series.
+        draft.text = format!("gateway status {}", how % 12);
+        draft = draft.kind(if what & 128 == 0 { Kind::Profile } else { Kind::Snapshot });
+    }
     let draft = if how & 32 != 0 { draft.tier(Tier::Working) } else { draft };
     if how & 64 != 0 { draft.expiry(Expiry::After("1h".parse().unwrap())) } else { draft }
+}
+
+/// A message of a program or a person; some have a key.
+fn message(what: u8, how: u8) -> Draft {
+    let mut draft = Draft::new(format!("build {} failed on main", how % 5)).kind(Kind::Message);
+    draft.key = (what & 8 == 0).then(|| key(what));
+    draft.fields.author_kind = Some(if how & 32 == 0 { AuthorKind::Bot } else { AuthorKind::Human }).into();
+    draft.fields.channel = Some(format!("c{}", what % 2)).into();
+    draft.vector = (how & 16 == 0).then(|| vec![f32::from(how % 5) + 1.0, 1.0, 2.0]);
+    draft
 }
 
 fn key(what: u8) -> String {
@@ -51,7 +66,7 @@ fn key(what: u8) -> String {
 impl Story {
     fn call(&mut self, call: u8, what: u8, how: u8) -> Result<()> {
         let (db, ns, name) = (&self.db, ns(what), key(what));
-        match call % 18 {
+        match call % 23 {
             0..=3 => db.add(&ns, draft(what, how)).map(drop),
             4 => {
                 let run = self.runs.get(usize::from(how) % self.runs.len().max(1)).copied();
@@ -95,6 +110,18 @@ impl Story {
             15 => db.search(&ns, &Query::vector([1.0, f32::from(how), 0.5]).scope(Scope::Any)).map(drop),
             16 if how % 4 == 0 => db.drop_namespace(&ns).map(drop),
             16 => db.compact().map(drop),
+            17 | 18 => {
+                let pass = Pass::ALL[usize::from(how) % Pass::ALL.len()];
+                let max_rows = (what & 16 != 0).then_some(2);
+                let report = db.maintain(&[pass], &MaintainOptions { max_rows, ..MaintainOptions::live() })?;
+                self.runs.extend(report.run);
+                Ok(())
+            }
+            19 | 20 => db.add(&ns, message(what, how)).map(drop),
+            21 => {
+                self.clock.advance("3d".parse()?);
+                db.stats(None).map(drop)
+            }
             _ => {
                 self.db.clone().close()?;
                 self.db = open(&self.disk, &self.clock);
