@@ -1,0 +1,50 @@
+//! A fact and the fact that replaces it are two, however near their texts are: the new one is never swallowed.
+
+use oubliette::policy::Syntax;
+use oubliette::{Decision, Draft, Kind, MaintainOptions, Pass, WriteOptions};
+
+use crate::world::World;
+use crate::{folder, lines};
+
+/// The passes that make one of several.
+const MERGING: [Pass; 3] = [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates];
+
+/// Policies: the default one, and one that absorbs all that a policy can let it absorb without vectors, of which these
+/// texts have none.
+const POLICIES: [&str; 2] =
+    ["", "[write]\nnormalized_match = 'absorb'\ntoken_match = true\nop_match = true'"];
+
+#[test]
+fn a_fact_that_replaces_another_is_never_swallowed() {
+    let Some(folder) = folder() else { return };
+    let facts = lines(folder.join("supersede_letta_dev.jsonl"));
+    assert!(facts.len() > 1_000);
+    for (policy, kind) in
+        POLICIES.into_iter().flat_map(|policy| [(policy, Kind::Knowledge), (policy, Kind::Profile)])
+    {
+        let world = World::new();
+        world.db.set_policy(policy, Syntax::Toml).unwrap();
+        for (at, fact) in facts.iter().enumerate() {
+            let agent = format!("pair-{at}");
+            let [old, new] = ["old", "new"].map(|side| fact[side].as_str().unwrap());
+            assert_ne!(old, new);
+            let drafts = [old, new].map(|text| Draft::new(text).kind(kind.clone()).agent(&*agent));
+            let written = world.db.add_all(&world.ns, drafts.into(), &WriteOptions::default()).unwrap();
+            for outcome in &written {
+                assert_eq!(outcome.decision, Decision::Stored, "{policy}: {old} / {new}");
+            }
+        }
+        let rows = world.live();
+        assert_eq!(rows.len(), 2 * facts.len());
+        for fuzzy in [false, true] {
+            let options = MaintainOptions {
+                destroy_max: Some(u64::MAX),
+                fuzzy: Some(fuzzy),
+                ..MaintainOptions::live()
+            };
+            let report = world.db.maintain(&MERGING, &options).unwrap();
+            assert!(report.passes.iter().all(|pass| pass.changed == 0), "{policy}: {report:?}");
+        }
+        assert_eq!(world.live(), rows);
+    }
+}
