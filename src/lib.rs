@@ -19,9 +19,9 @@ mod text;
 mod vector;
 
 pub use engine::{
-    Batch, Builder, Clock, CompactReport, Database, Forget, Kept, MaintainOptions, MaintainReport,
-    MaintenancePlan, ManualClock, Pass, PassReport, RestoreReport, Snapshot, SystemClock, Undone,
-    WriteOptions,
+    Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Forget, Kept, MaintainOptions,
+    MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions, RestoreReport,
+    Snapshot, SystemClock, Undone, WriteOptions, collapse_operational_profile_snapshots,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use hygiene::{
@@ -38,9 +38,9 @@ pub use model::{
     TimeRange, Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{
-    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, IndexStats, LocalStats,
-    MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats, VectorStats,
-    Version,
+    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, IndexStats, LastRun,
+    LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats,
+    VectorStats, Version,
 };
 pub use store::Durability;
 

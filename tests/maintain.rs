@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    Draft, Entity, ErrorKind, Expiry, Forget, Got, Kind, Link, MaintainOptions, MaintainReport, MemoryId,
-    Pass, PassReport, ProfileCollapseReport, Scope, Significance, State, TombstoneReason,
+    DedupJob, DedupOptions, Draft, Entity, ErrorKind, Expiry, Forget, Got, Kind, Link, MaintainOptions,
+    MaintainReport, MemoryId, Pass, PassReport, Patch, ProfileCollapseOptions, ProfileCollapseReport, Scope,
+    Significance, State, Tier, TombstoneReason, collapse_operational_profile_snapshots,
 };
 use world::{World, axis, holders, ms, text};
 
@@ -433,4 +434,107 @@ fn bad_options_are_refused() {
     assert!(matches!(unknown.unwrap_err().kind(), ErrorKind::NotFound));
     let over = MaintainOptions { budget: Some(Duration::ZERO), ..MaintainOptions::live() };
     assert_eq!(run(&world, Pass::Collapse, &over).tombstoned, 0);
+}
+
+#[test]
+fn v55_the_function_of_the_document_has_its_options() {
+    let world = World::new();
+    gateway(&world);
+    let options = ProfileCollapseOptions { batch_size: 10, max_sample_groups: 0, ..Default::default() };
+    let report = collapse_operational_profile_snapshots(&world.db, &options).unwrap();
+    assert_eq!((report.dry_run, report.duplicates_found, report.samples.len()), (true, 2, 0));
+    let refused = ProfileCollapseOptions { batch_size: 0, ..Default::default() };
+    let why = collapse_operational_profile_snapshots(&world.db, &refused).unwrap_err();
+    assert!(why.to_string().contains("batch_size"), "{why}");
+    let options = ProfileCollapseOptions { dry_run: false, ..Default::default() };
+    let report = collapse_operational_profile_snapshots(&world.db, &options).unwrap();
+    assert_eq!((report.dry_run, report.totals.duplicates_removed, report.samples.len()), (false, 2, 1));
+    let empty = World::new();
+    assert!(collapse_operational_profile_snapshots(&empty.db, &Default::default()).unwrap().dry_run);
+}
+
+#[test]
+fn v102_the_vector_pass_is_off_below_zero_and_refuses_what_is_no_similarity() {
+    let world = World::new();
+    world.add(text("the cat sat").vector([1.0, 0.0, 0.0, 0.0]));
+    world.add(text("the cat sat down").vector([0.999, 0.01, 0.0, 0.0]));
+    let dedup = |similarity| world.db.dedup(&DedupOptions { similarity, ..DedupOptions::default() });
+    let off = dedup(-1.0).unwrap();
+    assert_eq!((off.memories_seen, off.clusters_found), (0, 0));
+    assert!(dedup(f64::NAN).is_err() && dedup(1.5).is_err());
+    let tiers = vec![Tier::Working];
+    let other = world.db.dedup(&DedupOptions { tiers, ..DedupOptions::default() }).unwrap();
+    assert_eq!(other.clusters_found, 0);
+    let done = dedup(0.0).unwrap();
+    assert_eq!((done.clusters_found, done.tombstoned, done.actions[0].size), (1, 1, 2));
+    assert_eq!(world.live().len(), 1);
+    let job = DedupJob { interval: Duration::ZERO, options: DedupOptions::default() };
+    let (_stop, stopped) = std::sync::mpsc::channel();
+    job.run(&world.db, &stopped, |_| panic!("DEDUP-48: an interval of nothing runs nothing")).unwrap();
+}
+
+#[test]
+fn v263_v250_a_cluster_is_one_row_with_all_keys_until_it_is_restored() {
+    let world = World::new();
+    let first = world.add(text("the cat sat on the mat").key("a").vector([1.0, 0.0, 0.0, 0.0])).id;
+    let second = world.add(text("the cat sat on a mat").key("b").vector([0.999, 0.01, 0.0, 0.0])).id;
+    let report = world.db.maintain(&[Pass::VectorDuplicates], &MaintainOptions::live()).unwrap();
+    assert_eq!(report.passes[0].changed, 1);
+    assert_eq!(report.passes[1].pass, Pass::Supersession, "the repair follows (DEDUP-46)");
+    let [stays] = world.live()[..] else { panic!("one row") };
+    let gone = if stays == first { second } else { first };
+    let row = world.row(stays);
+    assert_eq!((row.keys, row.vitals.reinforcement_count), (vec!["a".into(), "b".into()], 1));
+    assert_eq!(world.row("a").text, "the cat sat on the mat", "a key answers with its own text (DEDUP-4)");
+    assert_eq!(world.row("b").text, "the cat sat on a mat");
+    assert_eq!(world.row(gone).state, State::Superseded);
+    let undone = world.db.undo(&world.ns, report.run.unwrap()).unwrap();
+    assert_eq!((undone.restored, undone.lost), (1, vec![]));
+    assert_eq!((world.row(first).keys, world.row(second).keys), (vec!["a".into()], vec!["b".into()]));
+}
+
+#[test]
+fn v189_v190_histories_are_pruned_to_one_a_day() {
+    let world = World::new();
+    let taken = |at: &str| {
+        let mut draft = text(&format!("profile as of {at}")).kind(Kind::Snapshot).agent("profile-mgr");
+        draft.fields.metadata = Some(serde_json::json!({ "timestamp": at }));
+        draft
+    };
+    let day = ["16:43:35", "17:42:17", "22:49:36", "23:05:49"];
+    // From before there were periods: as they stood, side by side.
+    let rows = day.map(|at| taken(&format!("2026-01-02T{at}Z")));
+    let mut ids: Vec<MemoryId> = Vec::new();
+    for (n, draft) in rows.into_iter().chain([taken("no time at all")]).enumerate() {
+        let mut draft = draft;
+        draft.fields.kind = Some(Kind::Knowledge);
+        let id = world.add(draft).id;
+        let mut patch = Patch::default();
+        patch.fields.kind = Some(Kind::Snapshot);
+        world.db.update(&world.ns, &id.to_string(), patch).unwrap();
+        assert_eq!(ids.len(), n);
+        ids.push(id);
+    }
+    let dry = world.db.prune_history(&world.ns, None, true).unwrap();
+    assert_eq!((dry.planned, dry.deleted, dry.skipped), (3, 0, 1));
+    assert_eq!(world.db.memory_stats(&world.ns).unwrap().health.last_prune, None);
+    let report = world.db.maintain(&[], &MaintainOptions::live()).unwrap();
+    assert!(
+        report.passes.iter().any(|pass| pass.pass == Pass::Snapshots && pass.tombstoned == 3),
+        "once, by itself"
+    );
+    assert_eq!(world.live(), [ids[3], ids[4]]);
+    assert!(world.db.memory_stats(&world.ns).unwrap().health.last_prune.is_some());
+    assert_eq!(
+        world.db.prune_history(&world.ns, Some("profile"), false).unwrap().deleted,
+        0,
+        "V-189: idempotent"
+    );
+    let again = world.db.maintain(&[], &MaintainOptions::live()).unwrap();
+    assert!(
+        again.passes.iter().all(|pass| pass.pass != Pass::Snapshots),
+        "the mark is in the store (DEDUP-69)"
+    );
+    let last = &world.db.stats(Some(&world.ns)).unwrap().passes["snapshots"];
+    assert!(!last.open && last.report["deleted"] == 0);
 }

@@ -76,7 +76,9 @@ fn store(folder: &tempfile::TempDir, drafts: &[Draft], vector_match: &str) -> Da
     let policy = Policy::parse(&format!("{off}'{vector_match}'"), Syntax::Toml).unwrap();
     let path = folder.path().join(vector_match);
     let db = Database::builder().durability(Durability::Batch).policy(policy).open(path).unwrap();
-    drafts.chunks(1_000).for_each(|part| drop(add(&db, part)));
+    for part in drafts.chunks(1_000) {
+        add(&db, part);
+    }
     db
 }
 

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use crate::engine::database::Database;
+use crate::engine::documents::DedupOptions;
 use crate::engine::pace::Pace;
 use crate::error::{Error, Result};
-use crate::hygiene;
+use crate::hygiene::{self, Asked};
 use crate::limits::THREADS_MAX;
 use crate::model::{Kind, Namespace, RuleId, RunId};
 use crate::policy::{Policy, Stage};
@@ -135,6 +136,12 @@ pub struct MaintainOptions {
     pub fuzzy: Option<bool>,
     /// Sample groups in a report, 0 to 10,000, in place of `collapse.max_samples` (DEDUP-20).
     pub max_samples: Option<u32>,
+    /// Rows of a page of the listing of `collapse`, at least 1, in place of `collapse.batch` (DEDUP-20).
+    pub batch_size: Option<u32>,
+    /// Only this series, in `snapshots`.
+    pub series: Option<String>,
+    /// How `vector-duplicates` runs, in place of the policy's `dedup.*`; of its other fields only the tiers count here.
+    pub dedup: Option<DedupOptions>,
 }
 
 impl Default for MaintainOptions {
@@ -148,6 +155,9 @@ impl Default for MaintainOptions {
             destroy_max: None,
             fuzzy: None,
             max_samples: None,
+            batch_size: None,
+            series: None,
+            dedup: None,
         }
     }
 }
@@ -165,7 +175,16 @@ impl MaintainOptions {
         if let Some(samples) = self.max_samples.filter(|samples| *samples > SAMPLES_MAX) {
             return Err(Error::invalid("max_samples", format!("must be at most {SAMPLES_MAX}"), samples));
         }
-        Ok(())
+        if self.batch_size == Some(0) {
+            return Err(Error::invalid("batch_size", "must be at least 1", 0));
+        }
+        self.dedup.as_ref().map_or(Ok(()), DedupOptions::check)
+    }
+
+    /// What a pass is asked that no policy says.
+    pub(super) fn asked(&self) -> Asked {
+        let tiers = self.dedup.iter().flat_map(|dedup| dedup.tiers.iter().copied()).collect();
+        Asked { series: self.series.clone(), tiers }
     }
 
     /// The policy with the overrides of the call.
@@ -173,6 +192,10 @@ impl MaintainOptions {
         let mut policy = policy.clone();
         policy.collapse.fuzzy = self.fuzzy.unwrap_or(policy.collapse.fuzzy);
         policy.collapse.max_samples = self.max_samples.unwrap_or(policy.collapse.max_samples);
+        policy.collapse.batch = self.batch_size.unwrap_or(policy.collapse.batch);
+        if let Some(dedup) = &self.dedup {
+            dedup.over(&mut policy);
+        }
         policy
     }
 }

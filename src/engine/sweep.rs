@@ -42,6 +42,8 @@ pub struct MaintenancePlan {
     /// Rows of the whole plan, what the destruction budget cut off included.
     rows: u64,
     destroy: u64,
+    /// Whether the next call may go on with it, having asked for the same.
+    goes_on: bool,
     resumed: Option<PassRow>,
 }
 
@@ -210,7 +212,7 @@ impl Progress {
             started_ms,
             ended_ms: now.as_millis(),
             policy_hash: plan.policy.hash.0,
-            open: !self.cursor.is_done(&plan.planned.plan),
+            open: plan.goes_on && !self.cursor.is_done(&plan.planned.plan),
             cut: cut.map(|id| *id.as_bytes()),
             budget_left: plan.destroy.saturating_sub(self.destroyed()),
             report: self.counts.iter().cloned().chain(done).collect(),
@@ -300,11 +302,13 @@ impl Database {
         let committed = published.committed_at();
         let now = self.inner.clock.now().max(committed);
         let field = Field { ns, parts: None, now, committed };
-        let sight = Sight { published: &published, field: &field, policy: &policy };
+        let asked = options.asked();
+        let sight = Sight { published: &published, field: &field, policy: &policy, asked: &asked };
         let pace = &sweep.pace;
         let Some(mut planned) = planner.plan(sight, &mut |_| pace.is_over())? else { return Ok(None) };
         let open = published.snapshot().pass(ns, pass.as_str())?;
         let resumed = open.filter(|row| row.open && row.policy_hash == version.hash.0 && !options.dry_run);
+        let resumed = resumed.filter(|_| asked.is_all());
         let destroy = match sweep.destroy.get(&ns) {
             Some(left) => *left,
             None => self.may_destroy(ns, options, &policy)?,
@@ -327,6 +331,7 @@ impl Database {
             planned,
             rows,
             destroy,
+            goes_on: asked.is_all(),
             resumed,
         }))
     }

@@ -99,7 +99,7 @@ impl ClusterOptions {
     }
 }
 
-/// Plans the clusters of a field as the policy has them. None when `stop` ended it.
+/// Plans the clusters of a field as the policy has them, of all tiers or of some. None when `stop` ended it.
 ///
 /// # Errors
 /// Damage.
@@ -107,9 +107,10 @@ pub(crate) fn plan(
     published: &Published,
     field: &Field,
     policy: &Policy,
+    tiers: BTreeSet<Tier>,
     stop: Stop<'_>,
 ) -> Result<Option<(Plan, DedupReport)>> {
-    plan_with(published, field, policy, &ClusterOptions::of(policy), stop)
+    plan_with(published, field, policy, &ClusterOptions { tiers, ..ClusterOptions::of(policy) }, stop)
 }
 
 /// The same with options of a call.

@@ -38,7 +38,7 @@ pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
 pub use near::NearDuplicateReport;
 pub(crate) use pass::{
-    Collapse, NearDuplicates, Pass, Planned, Sight, Snapshots, Supersession, VectorDuplicates,
+    Asked, Collapse, NearDuplicates, Pass, Planned, Sight, Snapshots, Supersession, VectorDuplicates,
 };
 pub(crate) use plan::Field;
 pub use report::{CheckOptions, CheckReport, Finding};

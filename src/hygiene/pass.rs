@@ -1,5 +1,7 @@
 //! The passes that change memories: each reads one state and answers with a plan (MODEL-34).
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -7,8 +9,24 @@ use crate::error::Result;
 use crate::hygiene::plan::{Field, Plan, Stop};
 use crate::hygiene::{chains, cluster, collapse, near, snapshots};
 use crate::index::Published;
-use crate::model::RuleId;
+use crate::model::{RuleId, Tier};
 use crate::policy::Policy;
+
+/// What a call asks that no policy says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// Only this series of snapshots.
+    pub(crate) series: Option<String>,
+    /// Only rows of these tiers; empty: all.
+    pub(crate) tiers: BTreeSet<Tier>,
+}
+
+impl Asked {
+    /// Whether nothing is left out.
+    pub(crate) fn is_all(&self) -> bool {
+        self.series.is_none() && self.tiers.is_empty()
+    }
+}
 
 /// What a pass looks at.
 #[derive(Clone, Copy)]
@@ -19,6 +37,8 @@ pub(crate) struct Sight<'s> {
     pub(crate) field: &'s Field,
     /// The policy in effect, with the overrides of the call.
     pub(crate) policy: &'s Policy,
+    /// What of it.
+    pub(crate) asked: &'s Asked,
 }
 
 /// What a pass would do.
@@ -104,7 +124,8 @@ impl Pass for VectorDuplicates {
     }
 
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let found = cluster::plan(sight.published, sight.field, sight.policy, stop)?;
+        let found =
+            cluster::plan(sight.published, sight.field, sight.policy, sight.asked.tiers.clone(), stop)?;
         Ok(found.map(|(plan, report)| Planned::new(plan, report.memories_seen, &report)))
     }
 
@@ -123,7 +144,7 @@ impl Pass for Snapshots {
 
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
-        let found = snapshots::plan(rows, sight.field, None, sight.policy, stop)?;
+        let found = snapshots::plan(rows, sight.field, sight.asked.series.as_deref(), sight.policy, stop)?;
         Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
     }
 

@@ -239,7 +239,7 @@ impl Desk<'_, '_, '_> {
         let guards = self.guards.get_or_init(|| Guards::new(&self.policy.guards, &self.policy.collapse));
         let guard = guards.first_failing(&draft.text, &content.text).map(Guard::as_str);
         let kind = kind_of(&vitals, &content).to_string();
-        let exempt = self.policy.dedup.exempt_kinds.iter().any(|exempt| *exempt == kind);
+        let exempt = self.policy.dedup.exempt_kinds.contains(&kind);
         let alike = guard.is_none()
             && self.policy.write.vector_match == VectorMatch::Reinforce
             && !exempt

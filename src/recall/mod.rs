@@ -35,7 +35,8 @@ pub use read::Got;
 pub use search::SearchResult;
 pub use stats::{AgentStats, PurgeHorizon, Stats, VectorStats};
 pub use stats::{
-    BytesStats, DateRange, HealthStats, IndexStats, LocalStats, MemoryCounts, MemoryHealth, MemoryStats,
+    BytesStats, DateRange, HealthStats, IndexStats, LastRun, LocalStats, MemoryCounts, MemoryHealth,
+    MemoryStats,
 };
 pub(crate) use stats::{StatsContext, index_stats, memory_stats, stats};
 

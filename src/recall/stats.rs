@@ -10,10 +10,10 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::index::Published;
 use crate::index::upkeep::Counts;
-use crate::model::{Kind, MemoryId, Namespace, Time};
+use crate::model::{Kind, MemoryId, Namespace, RunId, Time};
 use crate::policy::Stats as StatsPolicy;
 use crate::recall::{Reader, SHARED};
-use crate::store::control::{CounterRow, CounterSort, NamespaceRow, TOTAL};
+use crate::store::control::{CounterRow, CounterSort, NamespaceRow, PassRow, TOTAL};
 use crate::store::keys::{self, Parts};
 use crate::store::{IndexId, NsId, PartId, Read, Rows, Table, Walk};
 use crate::text::Secret;
@@ -102,6 +102,8 @@ pub struct Stats {
     pub events: u64,
     /// Families of repeated messages, one a slice of time.
     pub aggregates: u64,
+    /// The last run of each pass, by its name; of all namespaces as `namespace/pass`.
+    pub passes: BTreeMap<String, LastRun>,
     /// Bytes.
     pub bytes: BytesStats,
     /// Signs of trouble.
@@ -178,6 +180,39 @@ pub struct IndexStats {
     /// Recall for 10 results by length of the list, as it was measured last.
     pub recall: BTreeMap<u16, f64>,
 }
+
+/// The last run of a maintenance pass over a namespace (MODEL-45).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LastRun {
+    /// The run, for `undo`.
+    pub run: RunId,
+    /// When it began.
+    pub started_at: Time,
+    /// When its last slice was written.
+    pub ended_at: Time,
+    /// Whether it was cut off: the next call goes on with it.
+    pub open: bool,
+    /// Visible rows that it might still have removed (MODEL-35).
+    pub budget_left: u64,
+    /// The numbers of its report.
+    pub report: BTreeMap<String, u64>,
+}
+
+impl From<PassRow> for LastRun {
+    fn from(row: PassRow) -> Self {
+        LastRun {
+            run: RunId::from_bytes(row.run),
+            started_at: Time::from_millis(row.started_ms),
+            ended_at: Time::from_millis(row.ended_ms),
+            open: row.open,
+            budget_left: row.budget_left,
+            report: row.report.into_iter().collect(),
+        }
+    }
+}
+
+/// The pass whose end is told as the last pruning of snapshots.
+const PRUNE: &str = "snapshots";
 
 /// Bytes of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -302,6 +337,8 @@ pub(crate) fn memory_stats(
             _ => {}
         }
     }
+    let pruned = published.snapshot().pass(ns, PRUNE)?.filter(|row| !row.open);
+    stats.health.last_prune = pruned.map(|row| Time::from_millis(row.ended_ms).to_string());
     let shared = Walk::prefix(&keys::ns_part(ns, SHARED));
     stats.local.date_range.oldest = reader.first_seen(ns, &shared)?;
     stats.local.date_range.newest = reader.first_seen(ns, &shared.reversed())?;
@@ -355,6 +392,7 @@ pub(crate) fn stats(
         let prefix = if namespace.is_none() { format!("{name}/") } else { String::new() };
         let ns = NsId(row.number);
         stats.add_counters(published, ns, &name, &prefix)?;
+        stats.add_passes(published, ns, &prefix)?;
         stats.add_vectors(published, ns)?;
         let due = rows.due(ns, context.now.max(published.committed_at()), DUE_COUNTED_MAX)?;
         stats.pending_due += due.len() as u64;
@@ -420,6 +458,17 @@ impl Stats {
             if by_state {
                 self.bytes.live += u64::try_from(value.bytes).unwrap_or(0);
             }
+        }
+        Ok(())
+    }
+
+    fn add_passes(&mut self, published: &Published, ns: NsId, prefix: &str) -> Result<()> {
+        for (name, row) in published.snapshot().passes(ns)? {
+            if name == PRUNE && !row.open {
+                let ended = Some(Time::from_millis(row.ended_ms).to_string());
+                self.health.last_prune = ended.max(self.health.last_prune.take());
+            }
+            self.passes.insert(format!("{prefix}{name}"), row.into());
         }
         Ok(())
     }

@@ -506,6 +506,12 @@ pub(crate) struct MaintainOptions {
     /// Let collapse join near texts as well (collapse.fuzzy)
     #[arg(long)]
     pub(crate) fuzzy: bool,
+    /// Rows of a page of collapse's listing [default: collapse.batch]
+    #[arg(long, value_name = "N")]
+    pub(crate) batch_size: Option<u32>,
+    /// Only this series of snapshots
+    #[arg(long, value_name = "SERIES")]
+    pub(crate) series: Option<String>,
     /// Sample groups in the report, 0 to 10000 [default: collapse.max_samples]
     #[arg(long, value_name = "N")]
     pub(crate) samples: Option<u32>,

@@ -78,6 +78,9 @@ fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette
         destroy_max: options.destroy_max,
         fuzzy: options.fuzzy.then_some(true),
         max_samples: options.samples,
+        batch_size: options.batch_size,
+        series: options.series.clone(),
+        dedup: None,
     })
 }
 

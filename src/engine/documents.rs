@@ -1,0 +1,209 @@
+//! Maintenance by the names that the documents behind the rules use.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use crate::engine::database::Database;
+use crate::engine::maintain::{MaintainOptions, MaintainReport, Pass};
+use crate::error::{Error, Result};
+use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
+use crate::ingest::Threshold;
+use crate::model::{Namespace, Tier};
+use crate::policy::{Linkage, Metric, Policy};
+
+/// Options of [`collapse_operational_profile_snapshots`] (DEDUP-20).
+#[derive(Clone, Debug)]
+pub struct ProfileCollapseOptions {
+    /// Only say what would be done; the default.
+    pub dry_run: bool,
+    /// Whether paraphrases of the same report are looked for as well (DEDUP-14); off by default.
+    pub enable_fuzzy: bool,
+    /// Sample groups of the report, 0 to 10,000; 20 by default.
+    pub max_sample_groups: u32,
+    /// Rows of a page of the listing, at least 1; below 50 counts as 50. 500 by default.
+    pub batch_size: u32,
+    /// Only this namespace; all by default, one by one.
+    pub namespace: Option<Namespace>,
+}
+
+impl Default for ProfileCollapseOptions {
+    fn default() -> Self {
+        let (max_sample_groups, batch_size) = (20, 500);
+        ProfileCollapseOptions {
+            dry_run: true,
+            enable_fuzzy: false,
+            max_sample_groups,
+            batch_size,
+            namespace: None,
+        }
+    }
+}
+
+/// Makes one of operational reports that differ in numbers and dates alone: the pass `collapse` (DEDUP-20).
+///
+/// ```
+/// use oubliette::{Database, ProfileCollapseOptions, collapse_operational_profile_snapshots};
+/// # let folder = tempfile::tempdir()?;
+/// # let db = Database::open(folder.path().join("m.oub"))?;
+/// let report = collapse_operational_profile_snapshots(&db, &ProfileCollapseOptions::default())?;
+/// assert!(report.dry_run && report.duplicate_groups == 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// `Invalid` for an option out of its bounds; else as [`Database::maintain`].
+pub fn collapse_operational_profile_snapshots(
+    store: &Database,
+    options: &ProfileCollapseOptions,
+) -> Result<ProfileCollapseReport> {
+    let asked = MaintainOptions {
+        dry_run: options.dry_run,
+        fuzzy: Some(options.enable_fuzzy),
+        max_samples: Some(options.max_sample_groups),
+        batch_size: Some(options.batch_size),
+        namespace: options.namespace.clone(),
+        ..MaintainOptions::default()
+    };
+    let mut report: ProfileCollapseReport = report_of(store.maintain(&[Pass::Collapse], &asked)?)?;
+    report.dry_run = options.dry_run;
+    report.samples.truncate(options.max_sample_groups as usize);
+    Ok(report)
+}
+
+/// The report of the first pass as its own type; that of a database without a namespace has zeros.
+fn report_of<T: DeserializeOwned + Default>(mut done: MaintainReport) -> Result<T> {
+    let report = done.passes.swap_remove(0).report;
+    if report.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_value(report.into())
+        .map_err(|why| Error::Conflict { what: "the report of a pass".to_owned(), why: why.to_string() })
+}
+
+/// Options of [`Database::dedup`] (DEDUP-42).
+#[derive(Clone, Debug)]
+pub struct DedupOptions {
+    /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one turns the pass off.
+    pub similarity: f64,
+    /// Least members of a cluster; 0 and 1 count as 2.
+    pub min_cluster_size: u32,
+    /// Only rows of these tiers; empty: all.
+    pub tiers: Vec<Tier>,
+    /// Only this namespace; all by default, one by one.
+    pub namespace: Option<Namespace>,
+    /// Neighbours that are searched for each row; 0 counts as 20.
+    pub neighbours_per_anchor: u32,
+    /// How a pair is scored.
+    pub metric: Metric,
+    /// How a cluster holds together.
+    pub linkage: Linkage,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+impl Default for DedupOptions {
+    fn default() -> Self {
+        DedupOptions {
+            similarity: 0.0,
+            min_cluster_size: 0,
+            tiers: Vec::new(),
+            namespace: None,
+            neighbours_per_anchor: 0,
+            metric: Metric::Cosine,
+            linkage: Linkage::Representative,
+            dry_run: false,
+        }
+    }
+}
+
+impl DedupOptions {
+    pub(super) fn check(&self) -> Result<()> {
+        Threshold::new(self.metric, self.similarity).map(|_| ())
+    }
+
+    /// Lays the options over a policy.
+    pub(super) fn over(&self, policy: &mut Policy) {
+        policy.dedup.similarity = self.similarity;
+        policy.dedup.min_cluster_size = self.min_cluster_size;
+        policy.dedup.neighbours = self.neighbours_per_anchor;
+        policy.dedup.metric = self.metric;
+        policy.dedup.linkage = self.linkage;
+    }
+}
+
+impl Database {
+    /// Lets one of near-equal vectors stand for the others: the pass `vector-duplicates`, then the repair of supersession
+    /// (DEDUP-42 to DEDUP-47).
+    ///
+    /// # Errors
+    /// `Invalid` for a similarity of NaN or more than 1; else as [`Database::maintain`].
+    pub fn dedup(&self, options: &DedupOptions) -> Result<DedupReport> {
+        options.check()?;
+        let asked = MaintainOptions {
+            dry_run: options.dry_run,
+            namespace: options.namespace.clone(),
+            dedup: Some(options.clone()),
+            ..MaintainOptions::default()
+        };
+        report_of(self.maintain(&[Pass::VectorDuplicates], &asked)?)
+    }
+
+    /// Reduces the history of a series of snapshots, or of all with none named, to the latest of each period: the pass
+    /// `snapshots` (DEDUP-69).
+    ///
+    /// # Errors
+    /// As [`Database::maintain`].
+    pub fn prune_history(
+        &self,
+        namespace: &Namespace,
+        series: Option<&str>,
+        dry_run: bool,
+    ) -> Result<PruneHistoryReport> {
+        let asked = MaintainOptions {
+            dry_run,
+            namespace: Some(namespace.clone()),
+            series: series.map(str::to_owned),
+            ..MaintainOptions::default()
+        };
+        report_of(self.maintain(&[Pass::Snapshots], &asked)?)
+    }
+}
+
+/// [`Database::dedup`] again and again (DEDUP-48).
+#[derive(Clone, Debug)]
+pub struct DedupJob {
+    /// Time between the end of one pass and the beginning of the next; zero ends the job before its first.
+    pub interval: Duration,
+    /// How each pass runs.
+    pub options: DedupOptions,
+}
+
+impl DedupJob {
+    /// Runs passes on this thread until `stop` is told or hung up; gives each report to `told`.
+    ///
+    /// # Errors
+    /// Of a pass over the one namespace that is named; with none named an error is logged and the next pass comes.
+    pub fn run(
+        &self,
+        database: &Database,
+        stop: &Receiver<()>,
+        mut told: impl FnMut(DedupReport),
+    ) -> Result<()> {
+        while !self.interval.is_zero() {
+            match stop.recv_timeout(self.interval) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            match database.dedup(&self.options) {
+                Ok(report) => told(report),
+                Err(why) if self.options.namespace.is_none() && !matches!(why, Error::Closed) => {
+                    tracing::warn!(%why, "a pass of the dedup job failed");
+                }
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+}
