@@ -115,8 +115,6 @@ fn carry_out(lines: &[String], durability: Durability) {
     let ns = Namespace::default();
     let pairs = (0..3).map(|round| {
         let db = database(&folder, &format!("collapse-{round}"), lines, durability);
-            db.set_policy(&format!("plan.max_ms = {max}"), oubliette::policy::Syntax::Toml).unwrap();
-        }
         let plan = db.plan(Pass::Collapse, &ns, &options()).unwrap();
         let (report, ours) = time(|| db.carry_out(&plan, &options()).unwrap());
         let removed = LINES - LINES / GROUP;
