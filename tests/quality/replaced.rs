@@ -11,8 +11,7 @@ const MERGING: [Pass; 3] = [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDu
 
 /// Policies: the default one, and one that absorbs all that a policy can let it absorb without vectors, of which these
 /// texts have none.
-const POLICIES: [&str; 2] =
-    ["", "[write]\nnormalized_match = 'absorb'\ntoken_match = true\nop_match = true'"];
+const POLICIES: [&str; 2] = ["", "[write]\nnormalized_match = 'absorb'\ntoken_match = true\nop_match = true"];
 
 #[test]
 fn a_fact_that_replaces_another_is_never_swallowed() {
