@@ -57,6 +57,14 @@ pub mod faults {
         pub use crate::hnsw::{Crew, Graph, Near, Points, Probe, Scratch, Verdict, level_of};
     }
 
+    /// What is made of texts, for its fuzz target.
+    pub mod text {
+        pub use crate::text::{
+            Guard, Guards, Messages, Operational, attachment_signature, dup_key, fingerprint, hamming,
+            normal_form, same_but_spacing_and_case,
+        };
+    }
+
     /// The kernels, for their bench.
     pub mod vector {
         pub use crate::vector::{

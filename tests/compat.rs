@@ -83,7 +83,7 @@ fn clean(db: &Database) {
 fn a_file_of_format_1_opens_and_says_what_it_said() {
     let (_folder, path) = copy();
     let db = open(&path).unwrap();
-    assert_eq!(format_of(&path), 2, "opened for writing it is of the newest format");
+    assert_eq!(format_of(&path), 3, "opened for writing it is of the newest format");
     says_what_it_said(&db);
 }
 
@@ -156,7 +156,7 @@ fn set_format(path: &Path, format: u8) {
 #[test]
 fn a_newer_file_is_refused() {
     let (_folder, path) = copy();
-    set_format(&path, 3);
+    set_format(&path, 4);
     let refused = open(&path).unwrap_err();
     assert!(matches!(refused, Error::Format { found: 3, oldest: 1, newest: 2 }), "{refused:?}");
     // The refusal left the rest as it was.

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+#[path = "maintain/door.rs"]
+mod door;
 mod world;
 
 use std::time::Duration;
@@ -92,6 +94,11 @@ fn v51_a_live_run_collapses_once() {
         assert_eq!((row.state, row.vitals.times.superseded_by()), (State::Limbo, Some(first)));
     }
     assert_eq!(world.list_in(Scope::Shared, State::Limbo).len(), 2);
+    let told = world.db.history(&world.ns, &first.to_string()).unwrap();
+    let signatures: Vec<_> =
+        told.events.iter().filter_map(|event| event.evidence.signature.as_deref()).collect();
+    let signature = "op-1 gateway status <num> apps pending checked <datetime>";
+    assert!(signatures.contains(&signature), "the journal names the normalizer (DEDUP-1): {signatures:?}");
     let again = collapse(&live(&world, Pass::Collapse));
     assert_eq!((again.duplicate_groups, again.totals.duplicates_removed), (0, 0));
 }

@@ -443,7 +443,7 @@ fn v251_a_repeated_report_is_absorbed_where_the_policy_says_so() {
     );
     assert_eq!(
         (second.rule, second.evidence.signature.as_deref()),
-        (RuleId::OPERATIONAL, Some("gateway status <num> apps"))
+        (RuleId::OPERATIONAL, Some("op-1 gateway status <num> apps"))
     );
     let row = world.row(first.id);
     assert_eq!(row.text, "Gateway status: 4 apps");
@@ -491,7 +491,7 @@ fn an_equal_token_key_absorbs_where_the_policy_says_so() {
         (&second.decision, second.id, second.rule),
         (&Decision::Reinforced, first.id, RuleId::TOKEN_KEY)
     );
-    assert_eq!(second.evidence.signature.as_deref(), Some("tokens:apps gateway online status"));
+    assert_eq!(second.evidence.signature.as_deref(), Some("op-1 tokens:apps gateway online status"));
 }
 
 #[test]

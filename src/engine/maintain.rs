@@ -23,7 +23,7 @@ pub enum Pass {
     Snapshots,
     /// Makes one of operational reports that differ in numbers and dates alone (DEDUP-11 to DEDUP-19).
     Collapse,
-    /// Makes one of rows that the write path would have absorbed, and of near-equal messages of bots.
+    /// Makes one of rows of equal text, as the write path would have done.
     NearDuplicates,
     /// Lets one of near-equal vectors stand for the others (DEDUP-42 to DEDUP-48).
     VectorDuplicates,

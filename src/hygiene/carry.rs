@@ -130,7 +130,8 @@ impl Slice<'_, '_, '_> {
             losers: losers.map(|loser| (loser.id, loser.version)).collect(),
             latest_happened_at: self.latest_happened_at,
         };
-        let evidence = Evidence { signature: Some(group.signature.clone()), ..Evidence::default() };
+        let signature = format!("{} {}", group.phase.normalizer(), group.signature);
+        let evidence = Evidence { signature: Some(signature), ..Evidence::default() };
         let applied = self.apply(Change::Merge(Box::new(merge)), evidence)?;
         let merged = applied.merged.unwrap_or_default();
         let done = Done {

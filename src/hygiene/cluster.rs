@@ -309,11 +309,11 @@ impl<'s> Search<'s> {
         if one.kind != other.kind || self.exempts(&one.kind) {
             return Ok(false);
         }
-        let passes = one.profile.failing(&other.profile, &self.guards).is_none();
-        if !passes {
-            self.plan.hints.push(KeptApart { id: b.id, near: a.id });
+        let failing = one.profile.failing(&other.profile, &self.guards);
+        if let Some(guard) = failing {
+            self.plan.hints.push(KeptApart { id: b.id, near: a.id, guard });
         }
-        Ok(passes)
+        Ok(failing.is_none())
     }
 
     fn said(&mut self, id: MemoryId) -> Result<Rc<Said>> {

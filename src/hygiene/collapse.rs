@@ -16,7 +16,7 @@ use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
 use crate::store::keys;
 use crate::store::{PartId, Rows, Table};
-use crate::text::{Guards, Operational};
+use crate::text::{Guard, Guards, Operational};
 
 pub(super) use report::samples;
 pub use report::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
@@ -282,7 +282,9 @@ fn fuzzy_phase(
         groups.add(Phase::Fuzzy, part, &signature, rows.iter().map(|(row, _)| &row.member).collect());
     }
     let id = |at: usize| kept.get(at).map(|(row, _)| row.member.rank.id);
-    let apart =
-        found.apart.into_iter().filter_map(|(at, near)| Some(KeptApart { id: id(at)?, near: id(near)? }));
+    let apart = found
+        .apart
+        .into_iter()
+        .filter_map(|(at, near)| Some(KeptApart { id: id(at)?, near: id(near)?, guard: Guard::Negation }));
     Some(apart.collect())
 }

@@ -1,9 +1,10 @@
 //! Which rows say the same? The pass `near-duplicates`: what the write ladder would have made one row had it looked.
 //!
 //! Rows of equal content come to stand side by side where duplicates were let in (`--no-dedup`), and where a policy came
-//! later. In a partition and tier, rows with equal raw text, kind, validity and metadata are one (DEDUP-55, step 2); with
+//! later. In a partition and tier, rows of equal raw text that are alike ([`Likeness`]) are one (DEDUP-55, step 2); with
 //! `write.normalized_match = absorb` spacing and the case of words that are no names may differ (DEDUP-4). Snapshots
-//! are a series and messages with an author and no key belong to families: neither is looked at here.
+//! are a series and messages with an author and no key belong to families: neither is looked at here, nor is a family
+//! made of messages that are stored already.
 //!
 //! One walk over the index of fingerprints; only rows that share one are read. Kept in memory: the distinct texts of one
 //! fingerprint and a fixed-width entry for each row of a group.
@@ -12,12 +13,12 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::hygiene::collapse::{MergeTotals, ProfileCollapseGroupSample, samples};
 use crate::hygiene::plan::{Action, Field, Groups, Member, Phase, Plan, Stop};
-use crate::model::{Content, Kind, MemoryId, Time, Vitals};
+use crate::ingest::{Likeness, stands_apart};
+use crate::model::{Content, MemoryId, Vitals};
 use crate::policy::{NormalizedMatch, Policy};
 use crate::store::keys::{self, Parts};
 use crate::store::{PartId, Rows, Table, Walk, bad_key, kind_of};
@@ -98,16 +99,6 @@ struct Run {
     ids: Vec<MemoryId>,
 }
 
-/// What must be equal besides the text before one row stands for another (DEDUP-55, step 2). The metadata hold the keys
-/// that name whose memory it is (LIFE-28).
-#[derive(PartialEq, Eq, Hash)]
-struct Likeness {
-    kind: Kind,
-    valid_from: Option<Time>,
-    valid_to: Option<Time>,
-    metadata: Value,
-}
-
 /// Rows that are one.
 struct Class {
     text: String,
@@ -172,7 +163,7 @@ impl<'s, R: Rows> Search<'s, R> {
         if !self.field.takes(part) {
             return Ok(());
         }
-        let mut alike: HashMap<Likeness, Classes> = HashMap::new();
+        let mut alike: HashMap<Likeness<'static>, Classes> = HashMap::new();
         for id in &run.ids {
             let Some(vitals) = self.rows.vitals(self.field.ns, *id)? else { continue };
             if !vitals.times.is_current(self.field.now) {
@@ -185,12 +176,7 @@ impl<'s, R: Rows> Search<'s, R> {
                 continue;
             }
             self.scanned += 1;
-            let likeness = Likeness {
-                kind: kind_of(&vitals, &content),
-                valid_from: vitals.times.valid_from,
-                valid_to: vitals.times.valid_to,
-                metadata: content.metadata,
-            };
+            let likeness = Likeness::of_row(&vitals, &content).into_owned();
             let same = |a: &str, b: &str| self.loose && same_but_spacing_and_case(a, b, &self.stopwords);
             if let Some(class) = alike.entry(likeness).or_default().of(content.text, same) {
                 class.members.push(Member::of(*id, &vitals, self.field));
@@ -207,12 +193,10 @@ impl<'s, R: Rows> Search<'s, R> {
     /// What step 2 of the ladder does not look at (DEDUP-55).
     fn is_left_out(&self, id: MemoryId, vitals: &Vitals, content: &Content) -> Result<bool> {
         let kind = kind_of(vitals, content);
-        if kind == Kind::Snapshot {
-            return Ok(true);
+        let mut has_key = false;
+        if kind.is_message() {
+            has_key = self.rows.holders(self.field.ns, id)?.iter().any(|holder| holder.key.is_some());
         }
-        if !kind.is_message() || content.author_kind.is_none() {
-            return Ok(false);
-        }
-        Ok(self.rows.holders(self.field.ns, id)?.iter().all(|holder| holder.key.is_none()))
+        Ok(stands_apart(&kind, content.author_kind.is_some(), has_key))
     }
 }

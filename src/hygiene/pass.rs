@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::hygiene::plan::{Field, Plan, Stop};
@@ -53,11 +53,19 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    fn new(plan: Plan, scanned: u64, report: &impl Serialize) -> Self {
-        let report = match serde_json::to_value(report) {
+    /// Pairs that a guard kept apart are part of every report (DEDUP-54), at most as many as it has samples.
+    fn new(plan: Plan, scanned: u64, report: &impl Serialize, policy: &Policy) -> Self {
+        let mut report = match serde_json::to_value(report) {
             Ok(Value::Object(report)) => report,
             other => unreachable!("a report is an object, not {other:?}"),
         };
+        if !plan.hints.is_empty() {
+            let told = plan.hints.iter().take(policy.collapse.max_samples as usize);
+            let told = told
+                .map(|apart| json!({ "id": apart.id, "near": apart.near, "guard": apart.guard.as_str() }));
+            report.insert("kept_apart".to_owned(), plan.hints.len().into());
+            report.insert("hints".to_owned(), told.collect());
+        }
         Planned { plan, scanned, report }
     }
 }
@@ -88,7 +96,7 @@ impl Pass for Collapse {
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
         let found = collapse::plan(rows, sight.field, sight.policy, stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned_profiles, &report)))
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned_profiles, &report, sight.policy)))
     }
 
     fn totals(&self) -> [Option<&'static str>; 3] {
@@ -96,7 +104,7 @@ impl Pass for Collapse {
     }
 }
 
-/// Texts that the write path would have absorbed, and near-equal messages of bots, become one.
+/// Rows of equal text, of which the write path would have made one, become one.
 pub(crate) struct NearDuplicates;
 
 impl Pass for NearDuplicates {
@@ -107,7 +115,7 @@ impl Pass for NearDuplicates {
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
         let found = near::plan(rows, sight.field, sight.policy, stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report, sight.policy)))
     }
 
     fn totals(&self) -> [Option<&'static str>; 3] {
@@ -126,7 +134,7 @@ impl Pass for VectorDuplicates {
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let found =
             cluster::plan(sight.published, sight.field, sight.policy, sight.asked.tiers.clone(), stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.memories_seen, &report)))
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.memories_seen, &report, sight.policy)))
     }
 
     fn totals(&self) -> [Option<&'static str>; 3] {
@@ -145,7 +153,7 @@ impl Pass for Snapshots {
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
         let found = snapshots::plan(rows, sight.field, sight.asked.series.as_deref(), sight.policy, stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report, sight.policy)))
     }
 
     fn totals(&self) -> [Option<&'static str>; 3] {
@@ -164,7 +172,7 @@ impl Pass for Supersession {
     fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
         let rows = &**sight.published.snapshot();
         let found = chains::plan(rows, sight.field, stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report)))
+        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report, sight.policy)))
     }
 
     fn totals(&self) -> [Option<&'static str>; 3] {

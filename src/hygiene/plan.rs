@@ -6,12 +6,14 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::Result;
+use crate::limits::NORMALIZER;
 use crate::model::order::{Rank, canonical, reinforcement_first};
 use crate::model::{MemoryId, Time, TombstoneReason, Vitals};
 use crate::policy::Canonical;
 use crate::record::{At, decode_vitals};
 use crate::store::keys::{self, Key, Parts};
 use crate::store::{NsId, PartId, Rows, Table, Walk, bad_key};
+use crate::text::{Guard, OP_ID};
 
 /// What a planner calls now and then with the work done since it last asked, one unit a row read or a comparison
 /// made; when it answers true the planner gives up and there is no plan. The engine turns units into time.
@@ -47,8 +49,6 @@ pub(crate) enum Phase {
     Fuzzy,
     /// The same text, as the write ladder would have absorbed it (DEDUP-55, step 2).
     Content,
-    /// Messages of one SimHash family (DEDUP-36).
-    Family,
 }
 
 impl Phase {
@@ -59,7 +59,14 @@ impl Phase {
             Phase::Token => "tokens:",
             Phase::Fuzzy => "fuzzy:",
             Phase::Content => "content:",
-            Phase::Family => "family:",
+        }
+    }
+
+    /// Id of the normalizer that made the signature (DEDUP-1).
+    pub(super) const fn normalizer(self) -> &'static str {
+        match self {
+            Phase::Exact | Phase::Token | Phase::Fuzzy => OP_ID,
+            Phase::Content => NORMALIZER,
         }
     }
 }
@@ -184,6 +191,8 @@ pub(crate) struct KeptApart {
     pub(crate) id: MemoryId,
     /// The row into which it would have gone.
     pub(crate) near: MemoryId,
+    /// The guard that failed.
+    pub(crate) guard: Guard,
 }
 
 /// What a pass would do.
@@ -199,6 +208,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Visible rows that it removes (MODEL-35).
+    #[cfg(test)]
     pub(crate) fn cost(&self) -> u64 {
         self.actions.iter().map(Action::cost).sum()
     }

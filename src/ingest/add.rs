@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::ingest::fields::{RowParts, given, latest, tier_ttl};
+use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::message::{Message, Met};
 use crate::ingest::rules::Ruled;
 use crate::ingest::{Desk, Prepared};
@@ -14,11 +15,8 @@ use crate::model::{
     RuleId, Significance, SupersedeMode, Tier, Times, Vitals,
 };
 use crate::policy::NormalizedMatch;
-use crate::store::{PartId, Rows, SpaceId, kind_of};
+use crate::store::{PartId, Rows, SpaceId};
 use crate::text::same_but_spacing_and_case;
-
-/// Metadata keys that name whose memory it is (LIFE-28): rows that differ in one are never one.
-const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
 
 /// Series of a snapshot whose caller names none (MODEL-9).
 pub(super) const SERIES: &str = "profile";
@@ -177,7 +175,7 @@ impl Desk<'_, '_, '_> {
             return Ok(Match::Other);
         }
         let equal = content.text == draft.text;
-        let alike = same_kind_and_validity(draft, &vitals, &content) && same_metadata(draft, &content);
+        let alike = Likeness::of_draft(draft) == Likeness::of_row(&vitals, &content);
         Ok(match (equal, alike) {
             (true, true) => Match::Absorbs(RuleId::CONTENT, vitals.rank(id)),
             (true, false) => Match::Near("equal content"),
@@ -422,32 +420,6 @@ impl Desk<'_, '_, '_> {
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
         self.apply(RuleId::SUPERSEDE, change).map(|_| ())
     }
-}
-
-/// Messages with an author and no key are the message rules' (DEDUP-55); snapshots are a series (DEDUP-66).
-pub(super) fn skips_content(draft: &Draft) -> bool {
-    let kind = draft.fields.kind.clone().unwrap_or_default();
-    let authored = draft.fields.author_kind.value().is_some();
-    kind == Kind::Snapshot || (kind.is_message() && authored && draft.key.is_none())
-}
-
-pub(super) fn same_kind_and_validity(draft: &Draft, vitals: &Vitals, content: &Content) -> bool {
-    kind_of(vitals, content) == draft.fields.kind.clone().unwrap_or_default()
-        && vitals.times.valid_from == draft.fields.valid_from.value().copied()
-        && vitals.times.valid_to == draft.fields.valid_to.value().copied()
-}
-
-fn same_metadata(draft: &Draft, content: &Content) -> bool {
-    let none = Value::Object(Map::new());
-    let new = draft.fields.metadata.as_ref().unwrap_or(&none);
-    // Equal as a whole, the keys of its identity are equal too.
-    *new == content.metadata
-}
-
-/// Whether a row is about the same one as a draft (LIFE-28).
-pub(super) fn same_identity(draft: &Draft, content: &Content) -> bool {
-    let new = draft.fields.metadata.as_ref();
-    IDENTITY_KEYS.iter().all(|key| new.and_then(|new| new.get(key)) == content.metadata.get(key))
 }
 
 /// The evidence of a row that a guard keeps apart from one that its vector reaches (DEDUP-54).

@@ -3,7 +3,6 @@
 //! A family is found by the exact key of its first message, or by its SimHash. What follows depends on the author: a
 //! program's repeat is an event only, counted in an aggregate whose memory takes the place of the first message; a
 //! person's repeat reinforces the first message; a person's near repeat is stored, with a hint.
-//!
 //! A slice of a family takes members as long as the memory that stands for it is current (DEDUP-58).
 
 use serde_json::Value;
@@ -19,7 +18,9 @@ use crate::model::{
 };
 use crate::policy::Span as PolicySpan;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, Rows};
-use crate::text::{Guard, Guards, MSG_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form};
+use crate::text::{
+    Guard, Guards, MSG_ID, SIM_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form,
+};
 
 /// A message as its family sees it.
 pub(super) struct Message {
@@ -176,7 +177,7 @@ impl Desk<'_, '_, '_> {
     /// The first slice of a family, or the next one of a family with the same exact key (DEDUP-33).
     fn begin(&self, message: &Message, part: PartId, memory: MemoryId) -> Result<FamilyRow> {
         let before = self.ledger.tx.last_family_of_key(self.ns(), part, &message.dup_key)?;
-        let before = before.filter(|row| row.author == message.author.code());
+        let before = before.filter(|row| (row.author, &*row.normalizer) == (message.author.code(), MSG_ID));
         Ok(FamilyRow {
             family: before.map_or_else(|| *self.next_id().as_bytes(), |row| row.family),
             part: part.0,
@@ -187,6 +188,8 @@ impl Desk<'_, '_, '_> {
             dup_key: message.dup_key,
             simhash: message.simhash,
             tokens: message.tokens.clone(),
+            normalizer: MSG_ID.to_owned(),
+            sim_normalizer: SIM_ID.to_owned(),
             first_memory: *memory.as_bytes(),
             aggregate: None,
             count: 1,
@@ -229,7 +232,7 @@ impl Desk<'_, '_, '_> {
         let range = if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
         let all = tx.families_of_key(self.ns(), part, &message.dup_key, range)?;
         let mut best: Option<Found> = None;
-        for (id, row) in all {
+        for (id, row) in all.into_iter().filter(|(_, row)| row.normalizer == MSG_ID) {
             let first = Time::from_millis(row.first_ts);
             let fits = if is_bot { first >= slice.from } else { first <= message.at.plus(window) };
             let older = best.as_ref().is_none_or(|best| (row.first_ts, id) < (best.row.first_ts, best.slice));
@@ -260,6 +263,7 @@ impl Desk<'_, '_, '_> {
             if let Some(distance) = distance.filter(|distance| *distance <= self.policy.sim.max_hamming)
                 && in_time
                 && row.channel == channel
+                && (&*row.normalizer, &*row.sim_normalizer) == (MSG_ID, SIM_ID)
             {
                 all.push(Found { slice: id, row, distance: Some(distance) });
             }

@@ -14,6 +14,7 @@ mod add;
 mod change;
 mod fields;
 mod forget;
+mod likeness;
 mod message;
 mod names;
 mod near;
@@ -22,6 +23,8 @@ mod recreate;
 mod rules;
 mod similarity;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod undo;
 
 use std::cell::OnceCell;
@@ -39,6 +42,7 @@ use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
 pub(crate) use forget::ForgetNames;
+pub(crate) use likeness::{Likeness, stands_apart};
 pub(crate) use names::open_namespace;
 pub(crate) use near::Near;
 pub(crate) use rules::Rulebook;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::index::{near_many, slots};
-use crate::ingest::add::{same_identity, same_kind_and_validity, skips_content};
+use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::similarity::Threshold;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::Ledger;
@@ -243,8 +243,7 @@ impl Desk<'_, '_, '_> {
         let alike = guard.is_none()
             && self.policy.write.vector_match == VectorMatch::Reinforce
             && !exempt
-            && same_kind_and_validity(draft, &vitals, &content)
-            && same_identity(draft, &content);
+            && Likeness::of_draft(draft).is_near(&Likeness::of_row(&vitals, &content));
         Ok((alike, guard))
     }
 }

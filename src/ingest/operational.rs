@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::ingest::add::{same_identity, same_kind_and_validity};
+use crate::ingest::likeness::Likeness;
 use crate::ingest::{Desk, Prepared};
 use crate::model::order::canonical;
 use crate::model::{Draft, Evidence, MemoryId, RuleId};
 use crate::store::{PartId, Rows};
-use crate::text::Signature;
+use crate::text::{OP_ID, Signature};
 
 /// What of a report is compared.
 struct Report {
@@ -37,7 +37,7 @@ impl Desk<'_, '_, '_> {
         let (mut equal, mut near) = (None, None);
         for id in self.latest_of_kind(draft, part)? {
             let (vitals, content) = self.ledger.load(self.ns(), id)?;
-            if !same_kind_and_validity(draft, &vitals, &content) || !same_identity(draft, &content) {
+            if !Likeness::of_draft(draft).is_near(&Likeness::of_row(&vitals, &content)) {
                 continue;
             }
             let Some(other) = self.report(&content.text) else { continue };
@@ -61,7 +61,8 @@ impl Desk<'_, '_, '_> {
             (None, None) => None,
         };
         Ok(found.map(|(id, rule, signature)| {
-            (id, (rule, Evidence { signature: Some(signature), ..Evidence::default() }))
+            let signature = Some(format!("{OP_ID} {signature}"));
+            (id, (rule, Evidence { signature, ..Evidence::default() }))
         }))
     }
 

@@ -84,8 +84,10 @@ pub(crate) fn next_due(times: &Times, counted: Counted) -> Option<Time> {
 /// Sort, name and bytes of every counter that a memory stands in.
 pub(crate) fn counted_in(vitals: &Vitals, content: &Content) -> Vec<(Sort, String, i64)> {
     let bytes = i64::from(vitals.content_bytes);
-    let mut all = vec![(Sort::Holders, String::new(), 0)];
+    let mut all = Vec::new();
+    // What waits in limbo stands for no write any more; its holders are those of the row that took it in.
     if vitals.times.removed_at.is_none() {
+        all.push((Sort::Holders, String::new(), 0));
         let has_vector = if vitals.place.slot.is_some() { Sort::Vectors } else { Sort::Pending };
         all.push((has_vector, String::new(), 0));
     }

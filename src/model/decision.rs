@@ -106,7 +106,7 @@ impl RuleId {
     pub const SNAPSHOT: RuleId = RuleId("DEDUP-67");
     /// Operational duplicates were collapsed: pass `collapse`.
     pub const COLLAPSE: RuleId = RuleId("DEDUP-18");
-    /// Equal and nearly equal texts were merged: pass `near-duplicates`.
+    /// Rows of equal text were merged: pass `near-duplicates`.
     pub const NEAR_DUPLICATES: RuleId = RuleId("pass.near-duplicates");
     /// A cluster of vectors was merged: pass `vector-duplicates`.
     pub const VECTOR_DUPLICATES: RuleId = RuleId("DEDUP-46");

@@ -10,12 +10,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
+use crate::limits::SIMHASH_BANDS;
 use crate::model::{MemoryId, Time};
 use crate::record;
 use crate::store::keys::{self, Key, NsId, PartId};
 use crate::store::rows::{Rows, bad_key, last_id};
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Walk, WriteTx};
+
+/// The rows by which a row is found.
+type Places = BTreeSet<(Table, Key)>;
 
 /// The bytes of an id: of an event, an aggregate, a family or a memory.
 pub(crate) type Id = [u8; 16];
@@ -64,7 +68,7 @@ impl EventRow {
     }
 
     /// The rows by which it is found: by time, by aggregate, by memory, by import.
-    pub(crate) fn keys(&self, ns: NsId, id: &Id) -> BTreeSet<(Table, Key)> {
+    pub(crate) fn keys(&self, ns: NsId, id: &Id) -> Places {
         let owners = [self.aggregate, self.memory, self.run].into_iter().flatten();
         let by_owner = owners.map(|owner| (Table::EventOf, keys::event_of(ns, &owner, id)));
         let by_time = (Table::EventTime, keys::by_instant(ns, self.at(), id));
@@ -110,6 +114,10 @@ pub(crate) struct FamilyRow {
     pub(crate) simhash: Option<u64>,
     /// Tokens of the first event.
     pub(crate) tokens: Vec<String>,
+    /// Id of the normalizer that made the text behind the exact key, SimHash and tokens (DEDUP-1).
+    pub(crate) normalizer: String,
+    /// Id of the one that made SimHash and tokens of it.
+    pub(crate) sim_normalizer: String,
     /// The memory that the first event became.
     pub(crate) first_memory: Id,
     /// Its numbers, from the second member on.
@@ -125,7 +133,7 @@ impl FamilyRow {
     }
 
     /// The rows by which it is found: by exact key, and by each band of its SimHash.
-    pub(crate) fn keys(&self, ns: NsId, id: &Id) -> BTreeSet<(Table, Key)> {
+    pub(crate) fn keys(&self, ns: NsId, id: &Id) -> Places {
         let part = PartId(self.part);
         let exact = keys::family_key_prefix(ns, part, &self.dup_key);
         let exact = (Table::FamilyKey, keys::by_latest(exact, self.latest(), id));
@@ -164,6 +172,12 @@ pub(crate) struct AggregateRow {
     pub(crate) memory: Option<Id>,
 }
 
+/// The bands of a SimHash, by which near ones are found. Two at a distance of at most 7 have a band in common at the same
+/// place, since 7 bits can not change 8 bands (DEDUP-37).
+fn bands(simhash: u64) -> [u8; SIMHASH_BANDS] {
+    simhash.to_le_bytes()
+}
+
 /// Where families lie that share a band with a SimHash.
 fn band_prefixes(
     ns: NsId,
@@ -174,7 +188,7 @@ fn band_prefixes(
 ) -> impl Iterator<Item = Key> + use<> {
     let digest: [u8; 32] = Sha256::digest(channel).into();
     let [a, b, c, d, e, f, g, h, ..] = digest;
-    let bands = (0_u8..).zip(hash.to_le_bytes());
+    let bands = (0_u8..).zip(bands(hash));
     bands.map(move |band| keys::family_band_prefix(ns, part, author, [a, b, c, d, e, f, g, h], band))
 }
 
@@ -279,7 +293,7 @@ impl WriteTx<'_> {
         &mut self,
         (table, key): (Table, &[u8]),
         row: &T,
-        (old, new): (BTreeSet<(Table, Key)>, BTreeSet<(Table, Key)>),
+        (old, new): (Places, Places),
     ) -> Result<()> {
         for (table, key) in old.difference(&new) {
             self.delete(*table, key)?;
@@ -333,3 +347,6 @@ impl WriteTx<'_> {
         self.delete(Table::Aggregate, &keys::memory(ns, MemoryId::from_bytes(*id)))
     }
 }
+
+#[cfg(test)]
+mod tests;

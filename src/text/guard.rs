@@ -41,17 +41,6 @@ impl Guard {
             Guard::Opposites => "opposites",
         }
     }
-
-    /// The rule that defines it.
-    pub fn rule(self) -> &'static str {
-        match self {
-            Guard::Digits => "DEDUP-49",
-            Guard::Dates => "DEDUP-50",
-            Guard::Negation => "DEDUP-51",
-            Guard::Names => "DEDUP-52",
-            Guard::Opposites => "DEDUP-53",
-        }
-    }
 }
 
 /// The guards, compiled from a policy. Each is symmetric, and none fails on two equal texts.

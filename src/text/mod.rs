@@ -29,10 +29,9 @@ pub use guard::{Guard, Guards, Profile};
 pub use hmac::Secret;
 pub use message::{MSG_ID, Messages, attachment_signature, dup_key};
 pub use normal::{NormalForm, normal_form};
-pub use operational::{Operational, Signature};
-pub use simhash::{fingerprint, hamming};
+pub use operational::{OP_ID, Operational, Signature};
+pub use simhash::{SIM_ID, fingerprint, hamming};
 pub use spacing::same_but_spacing_and_case;
-pub use words::overlap;
 pub(crate) use words::{is_word, lowered};
 
 #[cfg(test)]

@@ -139,12 +139,6 @@ pub fn hamming(a: u64, b: u64) -> u32 {
     (a ^ b).count_ones()
 }
 
-/// The eight bands of a fingerprint, by which near ones are found. Two fingerprints at a distance of at most 7 have a
-/// band in common at the same place, since 7 bits can not change 8 bands (DEDUP-37).
-pub fn bands(fingerprint: u64) -> [u8; 8] {
-    fingerprint.to_le_bytes()
-}
-
 /// The tokens of a lowercased text, of which the `most` most frequent stay; of equally frequent ones the first by bytes.
 fn most_frequent(text: &str, most: usize) -> Vec<String> {
     let mut counts: HashMap<String, u64> = HashMap::new();

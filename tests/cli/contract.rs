@@ -9,7 +9,7 @@ fn init_makes_an_empty_database() {
     let sandbox = Sandbox::new();
     let document = sandbox.document(&["init", "--dim", "8"]);
     has(&document, &["path", "format", "dim", "embedder"]);
-    assert_eq!((document["format"].clone(), document["dim"].clone()), (json!(2), json!(8)));
+    assert_eq!((document["format"].clone(), document["dim"].clone()), (json!(3), json!(8)));
     assert_eq!(sandbox.document(&["init"])["dim"], 8, "once more is no harm");
     assert_eq!(sandbox.run(&["init", "--dim", "9"]).error().0, "Invalid");
 }
@@ -422,7 +422,7 @@ fn the_demo_tells_its_story_the_same_each_time() {
     };
     let document = run();
     let (before, after) = (&document["before"], &document["after"]);
-    assert_eq!((&before["memories"], &before["writes_held"]), (&json!(1_400), &json!(2_174)));
+    assert_eq!((&before["memories"], &before["writes_held"]), (&json!(1_851), &json!(3_577)));
     assert_eq!((&before["dead_returned"], &after["dead_returned"]), (&json!(0), &json!(0)));
     for side in ["before", "forgotten", "after"] {
         assert_eq!(document[side]["recall_at_10_of_exact_scan"], 1.0, "{side}");
@@ -433,6 +433,17 @@ fn the_demo_tells_its_story_the_same_each_time() {
     assert_eq!(
         (&check["ok"], check["erased_memories_searched_for"].as_u64() > Some(0)),
         (&json!(true), true)
+    );
+    let step = |name: &str| steps.iter().find(|step| step["step"] == name).unwrap();
+    let collapse = step("collapse");
+    assert!(
+        collapse["removed"].as_u64() > Some(500) && collapse["kept_apart"].as_u64() > Some(0),
+        "{collapse}"
+    );
+    assert_eq!(collapse["removed"], step("undo")["restored"]);
+    assert_eq!(
+        (&step("undo")["lost"], &step("collapse_again")["removed"]),
+        (&json!(0), &collapse["removed"])
     );
     assert_eq!(document, run());
     let page = sandbox.plain(&["demo", "--db", "kept.oub"], b"");

@@ -126,7 +126,7 @@ fn a_graph_is_built_kept_up_and_built_anew() {
 #[test]
 fn maintain_tells_what_it_did_and_stops_where_it_is_told() {
     let sandbox = filled();
-    let planned = sandbox.document(&["maintain", "--dry-run"]);
+    let planned = sandbox.document(&["maintain", "index", "repair", "--dry-run"]);
     assert_eq!(planned["run"], Value::Null);
     let names: Vec<&Value> = planned["passes"].as_array().unwrap().iter().map(|pass| &pass["pass"]).collect();
     assert_eq!(names, ["index", "repair"]);
@@ -148,14 +148,18 @@ fn maintain_tells_what_it_did_and_stops_where_it_is_told() {
     let vectors = stats(&sandbox);
     assert_eq!((&vectors["in_graph"], &vectors["tail"]), (&json!(100), &json!(200)));
     sound(&sandbox, 300);
-    let none = sandbox.document(&["maintain", "--budget", "0s"]);
+    let none = sandbox.document(&["maintain", "index", "repair", "--budget", "0s"]);
     assert_eq!((&none["passes"][0]["changed"], &none["passes"][0]["left"]), (&json!(0), &json!(200)));
-    let elsewhere = sandbox.document(&["--namespace", "other", "maintain"]);
+    let elsewhere = sandbox.document(&["--namespace", "other", "maintain", "index"]);
     assert_eq!(elsewhere["passes"][0]["planned"], 0, "only the namespace that was named");
-    let rest = sandbox.document(&["maintain", "--budget", "10m", "--threads", "2"]);
+    let rest = sandbox.document(&["maintain", "index", "repair", "--budget", "10m", "--threads", "2"]);
     assert_eq!((&rest["passes"][0]["changed"], &rest["passes"][0]["left"]), (&json!(200), &json!(0)));
-    let done = sandbox.document(&["maintain", "--dry-run"]);
+    let done = sandbox.document(&["maintain", "index", "repair", "--dry-run"]);
     assert_eq!((&done["passes"][0]["planned"], &done["passes"][1]["planned"]), (&json!(0), &json!(0)));
+    let by_policy = sandbox.document(&["maintain", "--dry-run"]);
+    let names: Vec<&Value> =
+        by_policy["passes"].as_array().unwrap().iter().map(|pass| &pass["pass"]).collect();
+    assert_eq!(names, ["limbo", "index", "repair"], "the sweeper's stages that there are, then the indexes");
     let table = sandbox.plain(&["--db", "m.oub", "maintain"], b"");
     assert!(table.code == 0 && table.out.contains("repair"), "{table:?}");
     let table = sandbox.plain(&["--db", "m.oub", "stats"], b"");
@@ -168,7 +172,7 @@ fn maintain_tells_what_it_did_and_stops_where_it_is_told() {
 fn a_policy_of_one_call_decides_the_regime() {
     let sandbox = linked();
     sandbox.write("scan.toml", "");
-    let dropped = sandbox.document(&["--policy", "scan.toml", "maintain"]);
+    let dropped = sandbox.document(&["--policy", "scan.toml", "maintain", "index"]);
     assert_eq!(dropped["passes"][0]["report"]["dropped"], 1);
     assert_eq!(stats(&sandbox)["regime"], "exact");
     sandbox.document(&["--policy", "policy.toml", "maintain"]);

@@ -95,51 +95,12 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
         | Table::Family => {
             parts.id()?;
         }
-        Table::EventOf => {
-            let _ = (parts.id()?, parts.id()?);
-        }
-        Table::FamilyKey => {
-            let _ = (parts.take::<32>()?, parts.u64()?, parts.id()?);
-        }
-        Table::FamilyBand => {
-            let [author] = parts.take::<1>()?;
-            AuthorKind::from_code(author)?;
-            let (_, [band, _]) = (parts.take::<8>()?, parts.take::<2>()?);
-            Some(band).filter(|band| usize::from(*band) < SIMHASH_BANDS)?;
-            let _ = (parts.u64()?, parts.id()?);
-        }
-        Table::Series => {
-            let _ = (parts.text()?, parts.u64()?, parts.id()?);
-        }
+        Table::EventOf | Table::FamilyKey | Table::FamilyBand | Table::Series => message(table, parts)?,
         Table::Pass => {
             Some(take_rest(parts)?).filter(|name| !name.is_empty())?;
         }
-        Table::Holder => {
-            let _ = (parts.id()?, parts.u32()?);
-        }
-        Table::HolderKey => {
-            let _ = (parts.text()?, parts.id()?, parts.u32()?);
-        }
-        Table::HolderTag => {
-            Some(parts.text()?).filter(|tag| !tag.is_empty())?;
-            let _ = (parts.id()?, parts.u32()?);
-        }
-        Table::HolderRun => {
-            let _ = (parts.id()?, parts.id()?, parts.u32()?);
-        }
-        Table::Term => {
-            term_sort(parts)?;
-            Some(take_rest(parts)?).filter(|name| !name.is_empty())?;
-        }
-        Table::TermName => {
-            let _ = (term_sort(parts)?, parts.u32()?);
-        }
-        Table::Junction => {
-            let _ = (parts.id()?, target(parts)?, take_rest(parts)?);
-        }
-        Table::JunctionBack => {
-            let _ = (target(parts)?, parts.id()?, take_rest(parts)?);
-        }
+        Table::Holder | Table::HolderKey | Table::HolderTag | Table::HolderRun => holder(table, parts)?,
+        Table::Term | Table::TermName | Table::Junction | Table::JunctionBack => junction(table, parts)?,
         Table::Superseded => {
             let _ = (parts.id()?, parts.id()?);
         }
@@ -165,6 +126,72 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
         }
         Table::PartitionName | Table::SlotHead | Table::GraphHead => {}
         Table::Meta | Table::Namespace | Table::Space | Table::Policy => return None,
+    }
+    Some(())
+}
+
+/// The same of events and families in their indexes, and of snapshots in their series.
+fn message(table: Table, parts: &mut Parts<'_>) -> Option<()> {
+    match table {
+        Table::EventOf => {
+            let _ = (parts.id()?, parts.id()?);
+        }
+        Table::FamilyKey => {
+            let _ = (parts.take::<32>()?, parts.u64()?, parts.id()?);
+        }
+        Table::FamilyBand => {
+            let [author] = parts.take::<1>()?;
+            AuthorKind::from_code(author)?;
+            let (_, [band, _]) = (parts.take::<8>()?, parts.take::<2>()?);
+            Some(band).filter(|band| usize::from(*band) < SIMHASH_BANDS)?;
+            let _ = (parts.u64()?, parts.id()?);
+        }
+        Table::Series => {
+            let _ = (parts.text()?, parts.u64()?, parts.id()?);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The same of a holder, and of what it is found by.
+fn holder(table: Table, parts: &mut Parts<'_>) -> Option<()> {
+    match table {
+        Table::Holder => {
+            let _ = (parts.id()?, parts.u32()?);
+        }
+        Table::HolderKey => {
+            let _ = (parts.text()?, parts.id()?, parts.u32()?);
+        }
+        Table::HolderTag => {
+            Some(parts.text()?).filter(|tag| !tag.is_empty())?;
+            let _ = (parts.id()?, parts.u32()?);
+        }
+        Table::HolderRun => {
+            let _ = (parts.id()?, parts.id()?, parts.u32()?);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The same of a name that memories share, and of a tie to one.
+fn junction(table: Table, parts: &mut Parts<'_>) -> Option<()> {
+    match table {
+        Table::Term => {
+            term_sort(parts)?;
+            Some(take_rest(parts)?).filter(|name| !name.is_empty())?;
+        }
+        Table::TermName => {
+            let _ = (term_sort(parts)?, parts.u32()?);
+        }
+        Table::Junction => {
+            let _ = (parts.id()?, target(parts)?, take_rest(parts)?);
+        }
+        Table::JunctionBack => {
+            let _ = (target(parts)?, parts.id()?, take_rest(parts)?);
+        }
+        _ => return None,
     }
     Some(())
 }

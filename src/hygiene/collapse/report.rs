@@ -63,15 +63,6 @@ pub struct MergeTotals {
     pub budget_exhausted: bool,
 }
 
-impl MergeTotals {
-    /// Counts a slice of a group: `before` are the rows that earlier slices of the same group removed (DEDUP-19).
-    pub(crate) fn add_slice(&mut self, before: u64, removed: u64, transferred: u64) {
-        self.groups_collapsed += u64::from(before == 0 && removed > 0);
-        self.duplicates_removed += removed;
-        self.reinforcements_applied += transferred;
-    }
-}
-
 /// A group of duplicates, as a report shows it (DEDUP-22).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

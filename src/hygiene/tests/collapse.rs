@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use super::bed::{Bed, NOW, NS, field, go, id, pin, profile};
-use crate::hygiene::collapse::{MergeTotals, ProfileCollapseReport, is_due, plan};
+use crate::hygiene::collapse::{ProfileCollapseReport, is_due, plan};
 use crate::hygiene::plan::{Action, Group, KeptApart, Loser, Plan};
 use crate::ledger::NewRow;
 use crate::model::{MemoryId, Significance, SupersedeMode, Time};
 use crate::policy::{Canonical, Policy};
 use crate::store::{PartId, Table, keys};
+use crate::text::Guard;
 
 fn planned(rows: Vec<NewRow>, policy: &Policy) -> (Plan, ProfileCollapseReport) {
     plan(&Bed::of(rows).snapshot(), &field(), policy, &mut go).unwrap().unwrap()
@@ -162,16 +163,6 @@ fn v50_the_report_of_a_dry_run() {
 }
 
 #[test]
-fn v51_a_live_run_counts_a_group_once_however_it_is_sliced() {
-    let mut totals = MergeTotals::default();
-    totals.add_slice(0, 0, 0);
-    totals.add_slice(0, 2, 5);
-    totals.add_slice(2, 1, 1);
-    let counts = (totals.groups_collapsed, totals.duplicates_removed, totals.reinforcements_applied);
-    assert_eq!(counts, (1, 3, 6));
-}
-
-#[test]
 fn v52_the_token_phase() {
     let (plan, report) = planned(profiles(&ATERA), &Policy::default());
     assert_eq!((report.token_duplicate_groups, report.duplicates_found, report.unique_signatures), (1, 1, 3));
@@ -227,7 +218,10 @@ fn the_fuzzy_phase_runs_when_it_is_asked_for_and_respects_negation() {
     assert_eq!(plan.hints, [], "at 7 of 10 tokens it is not near");
     let near = ["gateway queue alert provider latency 1", "gateway queue alert provider latency not 2"];
     let (plan, _) = planned(profiles(&near), &fuzzy());
-    assert_eq!((plan.actions.len(), plan.hints), (0, vec![KeptApart { id: id(2), near: id(1) }]));
+    assert_eq!(
+        (plan.actions.len(), plan.hints),
+        (0, vec![KeptApart { id: id(2), near: id(1), guard: Guard::Negation }])
+    );
 }
 
 #[test]

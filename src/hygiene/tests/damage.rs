@@ -1,13 +1,17 @@
 //! One fault for each code.
 
-use super::fixture::{A, C, D, DIM, E, F, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, put_links};
+use super::fixture::{
+    A, C, D, DIM, E, F, H, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, put_links,
+};
 use super::fixture::{AGGREGATE, FIRST, REPEAT};
 use crate::error::Result;
 use crate::hygiene::report::Code;
 use crate::model::{Access, Content, Counted, Delta, Holder, SupersedeMode, Supersession, Time, Vitals};
 use crate::record::{ALIVE, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
-use crate::store::control::{CounterRow, GraphHead, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow};
+use crate::store::control::{
+    CounterRow, GraphHead, LimboRow, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow,
+};
 use crate::store::{AggregateRow, EventRow, FamilyRow, MessageRows};
 use crate::store::{
     IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, Table, WriteTx, keys,
@@ -25,7 +29,24 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
     all.extend(dead());
     all.extend(past());
     all.extend(messages());
+    all.extend(limbo());
     all
+}
+
+fn limbo() -> Vec<(Code, Fault)> {
+    vec![
+        case(Code::Limbo, |tx| take(tx, Table::LimboTime, &keys::by_instant(NS, NOW, H.as_bytes()))),
+        case(Code::Limbo, |tx| take(tx, Table::Limbo, &keys::memory(NS, H))),
+        case(Code::Limbo, |tx| take(tx, Table::Tombstone, &keys::memory(NS, H))),
+        case(Code::Limbo, |tx| tx.put(Table::LimboTime, &keys::by_instant(NS, NOW, A.as_bytes()), &[])),
+        case(Code::Limbo, |tx| {
+            let vector = vec![0.5; 3];
+            tx.put_limbo(NS, H, NOW, &LimboRow { vector, ..LimboRow::default() })
+        }),
+        vitals(Code::Limbo, |vitals| vitals.times.removed_at = Some(NOW)),
+        case(Code::JournalRun, |tx| tx.put(Table::JournalRun, &keys::journal_run(NS, RUN, 0), &[])),
+        case(Code::JournalRun, |tx| tx.put(Table::JournalRun, &keys::journal_run(NS, RUN, 900), &[])),
+    ]
 }
 
 fn case(code: Code, fault: impl Fn(&mut WriteTx<'_>) -> Result<()> + 'static) -> (Code, Fault) {

@@ -9,7 +9,9 @@ use crate::model::{
     Significance, SupersedeMode, Tier, Time, Times, TombstoneReason, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
-use crate::store::control::{GraphHead, NamespaceRow, RecallPoint, RunRow, RunState, SlotHead, SpaceRow};
+use crate::store::control::{
+    GraphHead, NamespaceRow, PassRow, RecallPoint, RunRow, RunState, SlotHead, SpaceRow,
+};
 use crate::store::disk::Folder;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
 use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, WriteTx};
@@ -36,6 +38,9 @@ pub(super) const D: MemoryId = MemoryId::from_bytes([4; 16]);
 pub(super) const E: MemoryId = MemoryId::from_bytes([5; 16]);
 /// Says what A says.
 pub(super) const F: MemoryId = MemoryId::from_bytes([6; 16]);
+/// A snapshot, and an earlier one of its day that waits in limbo.
+pub(super) const G: MemoryId = MemoryId::from_bytes([7; 16]);
+pub(super) const H: MemoryId = MemoryId::from_bytes([8; 16]);
 /// The event of a message that became D, and that of its repeat.
 pub(super) const FIRST: Id = [70; 16];
 pub(super) const REPEAT: Id = [71; 16];
@@ -58,6 +63,9 @@ impl Fixture {
         let reason = (TombstoneReason::Forget, None);
         let change = Change::Remove { id: E, reason: reason.0, replaced_by: reason.1 };
         fixture.apply(vec![(RuleId::FORGET_ID, change)]);
+        let (reason, replaced_by) = (TombstoneReason::SnapshotReplaced, Some(G));
+        let retire = Change::Retire { id: H, reason, replaced_by };
+        fixture.apply_as(Actor::Sweeper, vec![(RuleId::PRUNE_SNAPSHOTS, retire)]);
         fixture.write(graph_rows);
         fixture
     }
@@ -85,13 +93,17 @@ impl Fixture {
     }
 
     fn apply(&self, changes: Vec<(RuleId, Change)>) {
+        self.apply_as(Actor::Caller, changes);
+    }
+
+    fn apply_as(&self, actor: Actor, changes: Vec<(RuleId, Change)>) {
         self.write(|tx| {
             let secret = Secret::from_bytes([7; 32]);
             let mut ledger = Ledger::open(tx, &secret, NOW)?;
             let context = Context {
                 ns: NS,
                 now: NOW,
-                actor: Actor::Caller,
+                actor,
                 run: Some(RUN),
                 policy_number: 1,
                 policy_hash: [0; 8],
@@ -122,6 +134,7 @@ fn control_rows(tx: &mut WriteTx<'_>) -> Result<()> {
     tx.put_partition(NS, "scout", PART)?;
     tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
     tx.put_policy(1, "")?;
+    tx.put_pass(NS, "snapshots", &PassRow { run: *RUN.as_bytes(), ..PassRow::default() })?;
     tx.put_run(NS, RUN, &RunRow { what: "import".to_owned(), started_ms: 0, state: RunState::Open })
 }
 
@@ -180,6 +193,8 @@ fn changes() -> Vec<(RuleId, Change)> {
         of_d,
         row(E, ERASED_TEXT, holder(Some(ERASED_KEY)), Some(5)),
         row(F, "The lamp  stands in the HALL", holder(None), None),
+        snapshot(G, "evening"),
+        snapshot(H, "morning"),
     ];
     let mut all: Vec<_> =
         rows.into_iter().map(|row| (RuleId::STORE, Change::Insert(Box::new(row)))).collect();
@@ -192,6 +207,14 @@ fn changes() -> Vec<(RuleId, Change)> {
     let raise = Raise { significance: Some(Significance::Core), ..Raise::default() };
     all.push((RuleId::CONTENT, Change::Hold { id: E, holder: Box::new(holder(None)), raise }));
     all
+}
+
+/// A snapshot of the series `profile`.
+fn snapshot(id: MemoryId, text: &str) -> NewRow {
+    let mut snapshot = row(id, text, Holder { count: 1, share: 1, ..Holder::default() }, None);
+    snapshot.vitals.kind_code = Kind::Snapshot.code();
+    snapshot.content.series = "profile".to_owned();
+    snapshot
 }
 
 /// D as the first message of a family, and a repeat of it.

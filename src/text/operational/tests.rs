@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::text::overlap;
+use crate::text::words::overlap;
 
 #[test]
 fn the_id_of_the_normalizer() {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 const MEMORIES: &[u8] = include_bytes!("data/memories.jsonl");
 const MEMORY_VECTORS: &[u8] = include_bytes!("data/memories.f16.npy");
+const REPORTS: &[u8] = include_bytes!("data/reports.jsonl");
 const QUESTIONS: &[u8] = include_bytes!("data/questions.jsonl");
 const QUESTION_VECTORS: &[u8] = include_bytes!("data/questions.f16.npy");
 
@@ -31,6 +32,18 @@ pub(super) fn vectors() -> Result<NpyReader<&'static [u8]>> {
 pub(super) fn drafts() -> Result<Vec<Draft>> {
     let mut drafts = Vec::new();
     for (_, record) in Records::new(lines(), Some(vectors()?), false) {
+        if let ParsedLine::Draft(line) = record? {
+            drafts.push(line.draft);
+        }
+    }
+    Ok(drafts)
+}
+
+/// Operational reports, in the order in which they were written.
+pub(super) fn reports() -> Result<Vec<Draft>> {
+    let mut drafts = Vec::new();
+    let lines = LineReader::new(REPORTS, "reports.jsonl");
+    for (_, record) in Records::new(lines, None::<NpyReader<std::io::Empty>>, false) {
         if let ParsedLine::Draft(line) = record? {
             drafts.push(line.draft);
         }

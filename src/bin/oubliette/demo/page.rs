@@ -21,6 +21,11 @@ pub(super) fn show(document: &Value) -> Done {
     let steps = document.get("steps").and_then(Value::as_array).into_iter().flatten();
     output::line("What happened")?;
     output::table(&["step", "what became of it"], steps.map(|step| vec![text(step, "step"), told(step)]))?;
+    for step in document.get("steps").and_then(Value::as_array).into_iter().flatten() {
+        if text(step, "step") == "collapse" {
+            show_reports(step)?;
+        }
+    }
     output::line("\n150 questions, asked three times")?;
     let sides = ["before", "forgotten", "after"].map(|side| document.get(side).unwrap_or(&Value::Null));
     let row = |(member, name): &(&str, &str)| {
@@ -37,6 +42,27 @@ pub(super) fn show(document: &Value) -> Done {
     ))
 }
 
+/// What became of operational reports: what was merged, and what was kept apart and why.
+fn show_reports(step: &Value) -> Done {
+    let of = |name: &str| step.get(name).and_then(Value::as_array).into_iter().flatten();
+    let one_line = |value: &Value| plain(value).replace('\n', " ");
+    output::line("\nReports that were the same but for their figures; the largest groups")?;
+    let sample = |sample: &Value| {
+        let gone = sample.get("duplicateSummaries").and_then(|all| all.get(0)).unwrap_or(&Value::Null);
+        let stays = one_line(sample.get("canonicalSummary").unwrap_or(&Value::Null));
+        vec![text(sample, "groupSize"), stays, one_line(gone)]
+    };
+    output::table(&["reports", "stays", "goes into it, for one"], of("samples").map(sample))?;
+    output::line("\nNear, and kept apart by a guard")?;
+    let pair = |pair: &Value| {
+        let side = |name: &str| one_line(pair.get(name).unwrap_or(&Value::Null));
+        vec![side("text"), side("near"), text(pair, "guard")]
+    };
+    output::table(&["report", "near", "guard"], of("guarded").map(pair))?;
+    output::line("\nAlone: no other report says the same")?;
+    output::table(&["report"], of("alone").map(|report| vec![one_line(report)]))
+}
+
 /// One step in words.
 fn told(step: &Value) -> String {
     let get = |name: &str| text(step, name);
@@ -48,6 +74,18 @@ fn told(step: &Value) -> String {
             get("reinforced"),
             get("stored")
         ),
+        "collapse" => format!(
+            "{} reports, {} of them operational; {} groups, {} reports went into others, {} are left, {} near \
+             pairs were kept apart by a guard",
+            get("reports"),
+            get("operational"),
+            get("groups"),
+            get("removed"),
+            get("left"),
+            get("kept_apart")
+        ),
+        "undo" => format!("{} reports came back, {} could not", get("restored"), get("lost")),
+        "collapse_again" => format!("{} reports went again", get("removed")),
         "forget" => format!(
             "by {}: {} memories gone, {} writes gone whose text another still holds",
             get("by"),

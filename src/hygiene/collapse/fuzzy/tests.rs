@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::text::overlap;
 
 const BOUNDS: Bounds = Bounds { min_shared: 4, jaccard: 0.78 };
 
@@ -18,22 +17,30 @@ fn clusters(texts: &[&str]) -> Clusters {
     cluster(texts.iter().map(|text| item(text)).collect(), BOUNDS, &mut |_| false).unwrap()
 }
 
+/// Tokens in both, and their share of those in either.
+fn overlap(a: &Item, b: &Item) -> (usize, f64) {
+    let shared = a.tokens.iter().filter(|token| b.tokens.contains(token)).count();
+    let either = a.tokens.len() + b.tokens.len() - shared;
+    (shared, shared as f64 / either.max(1) as f64)
+}
+
 /// DEDUP-14, word for word.
 fn naive(items: &[Item], bounds: Bounds) -> Clusters {
     let mut found = Clusters::default();
     for (at, item) in items.iter().enumerate() {
-        let (mut best, mut wished): (Option<(f64, usize)>, Option<(f64, usize)>) = (None, None);
+        let mut best: Option<(f64, usize)> = None;
+        let mut wished: Option<(f64, usize)> = None;
         for (cluster, members) in found.clusters.iter().enumerate() {
             let first = &items[members[0]];
-            let near = overlap(&item.tokens, &first.tokens);
-            if near.shared < bounds.min_shared || near.jaccard < bounds.jaccard {
+            let (shared, jaccard) = overlap(item, first);
+            if shared < bounds.min_shared || jaccard < bounds.jaccard {
                 continue;
             }
-            if wished.is_none_or(|(jaccard, _)| near.jaccard > jaccard) {
-                wished = Some((near.jaccard, cluster));
+            if wished.is_none_or(|(most, _)| jaccard > most) {
+                wished = Some((jaccard, cluster));
             }
-            if item.negations == first.negations && best.is_none_or(|(jaccard, _)| near.jaccard > jaccard) {
-                best = Some((near.jaccard, cluster));
+            if item.negations == first.negations && best.is_none_or(|(most, _)| jaccard > most) {
+                best = Some((jaccard, cluster));
             }
         }
         if let Some((_, cluster)) = wished.filter(|wished| Some(*wished) != best) {

@@ -1,0 +1,94 @@
+//! The chapter on operational reports: 1,403 real ones, of which most say the same but for their figures.
+
+use oubliette::policy::{Policy, Syntax};
+use oubliette::{
+    Database, Draft, Filter, Kind, MaintainOptions, Namespace, PageRequest, Pass, Result, Scope, WriteOptions,
+};
+use serde_json::{Value, json};
+
+use crate::demo::data;
+
+/// Whose partition they lie in.
+const AGENT: &str = "patrol";
+/// Words of these reports beside the built-in ones.
+const KEYWORDS: [&str; 4] = ["patrol", "patrols", "cycle", "cycles"];
+/// Groups that the page shows.
+const SAMPLES: u32 = 8;
+/// Pairs that a guard kept apart, and reports that stay alone, on the page.
+const SHOWN: usize = 4;
+
+/// Writes them, collapses them, takes that back and does it again.
+pub(super) fn tell(database: &Database, namespace: &Namespace) -> Result<Vec<Value>> {
+    let mut policy = Policy::default();
+    policy.collapse.keywords.extend(KEYWORDS.map(str::to_owned));
+    database.set_policy(&policy.to_toml()?, Syntax::Toml)?;
+    let drafts = data::reports()?.into_iter().map(|draft| draft.kind(Kind::Profile).agent(AGENT));
+    let drafts: Vec<Draft> = drafts.collect();
+    let written = database.add_all(namespace, drafts.clone(), &WriteOptions::default())?.len();
+    let options = MaintainOptions {
+        namespace: Some(namespace.clone()),
+        fuzzy: Some(true),
+        max_samples: Some(10_000),
+        // All of these are reports: that most of them go is what is wanted.
+        destroy_max: Some(written as u64),
+        ..MaintainOptions::live()
+    };
+    let dry = MaintainOptions { dry_run: true, ..options.clone() };
+    let planned = database.maintain(&[Pass::Collapse], &dry)?.passes.swap_remove(0);
+    let done = database.maintain(&[Pass::Collapse], &options)?;
+    let run = done.run;
+    let undone = run.map(|run| database.undo(namespace, run)).transpose()?.unwrap_or_default();
+    let again = database.maintain(&[Pass::Collapse], &options)?.passes.swap_remove(0);
+    let text = |id: &Value| text_of(database, namespace, id);
+    let hints = planned.report.get("hints").and_then(Value::as_array).into_iter().flatten();
+    let apart: Vec<Value> = hints
+        .take(SHOWN)
+        .map(|hint| {
+            Ok(json!({ "text": text(&hint["id"])?, "near": text(&hint["near"])?, "guard": hint["guard"] }))
+        })
+        .collect::<Result<_>>()?;
+    let mut samples: Vec<Value> =
+        planned.report.get("samples").and_then(Value::as_array).cloned().unwrap_or_default();
+    samples.sort_by_key(|sample| std::cmp::Reverse(sample["groupSize"].as_u64()));
+    samples.truncate(SAMPLES as usize);
+    let count = |name: &str| planned.report.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let alone = alone(database, namespace)?;
+    Ok(vec![
+        json!({
+            "step": "collapse",
+            "reports": written,
+            "operational": count("operationalProfiles"),
+            "signatures": count("uniqueSignatures"),
+            "groups": count("duplicateGroups"),
+            "planned": planned.planned,
+            "removed": done.passes.iter().map(|pass| pass.tombstoned).sum::<u64>(),
+            "kept_apart": count("kept_apart"),
+            "left": alone.0,
+            "samples": samples,
+            "guarded": apart,
+            "alone": alone.1,
+        }),
+        json!({ "step": "undo", "restored": undone.restored, "lost": undone.lost.len() }),
+        json!({ "step": "collapse_again", "removed": again.tombstoned }),
+    ])
+}
+
+fn text_of(database: &Database, namespace: &Namespace, id: &Value) -> Result<String> {
+    let name = id.as_str().unwrap_or_default();
+    let memory = database.get(namespace, name, false)?.into_memory();
+    Ok(memory.map(|memory| memory.text).unwrap_or_default())
+}
+
+/// How many reports are left, and some that stand for no other.
+fn alone(database: &Database, namespace: &Namespace) -> Result<(usize, Vec<String>)> {
+    let request = PageRequest {
+        scope: Scope::agent(AGENT)?,
+        filter: Some(Filter::parse(r#"{"kind":"profile"}"#)?),
+        limit: 10_000,
+        ..PageRequest::default()
+    };
+    let items = database.list(namespace, &request)?.items;
+    let mut single: Vec<_> = items.iter().filter(|memory| memory.holders.len() == 1).collect();
+    single.sort_by_key(|memory| (memory.text.len(), memory.id));
+    Ok((items.len(), single.iter().take(SHOWN).map(|memory| memory.text.clone()).collect()))
+}

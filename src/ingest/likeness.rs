@@ -1,0 +1,69 @@
+//! What a write and a row must have in common besides their text before the row stands for the write (DEDUP-55). A pass
+//! that makes stored rows one asks the same of both.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::model::{Content, Draft, Kind, Time, Vitals};
+use crate::store::kind_of;
+
+/// Metadata keys that name whose memory it is (LIFE-28): rows that differ in one are never one.
+const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
+
+/// Kind, validity and metadata. Step 2 asks that they are equal; equal as a whole, metadata are equal in the keys of
+/// their identity too.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Likeness<'a> {
+    kind: Kind,
+    valid_from: Option<Time>,
+    valid_to: Option<Time>,
+    metadata: Cow<'a, Value>,
+}
+
+impl<'a> Likeness<'a> {
+    pub(crate) fn of_draft(draft: &'a Draft) -> Self {
+        let fields = &draft.fields;
+        let none = || Cow::Owned(Value::Object(Map::new()));
+        Likeness {
+            kind: fields.kind.clone().unwrap_or_default(),
+            valid_from: fields.valid_from.value().copied(),
+            valid_to: fields.valid_to.value().copied(),
+            metadata: fields.metadata.as_ref().map_or_else(none, Cow::Borrowed),
+        }
+    }
+
+    pub(crate) fn of_row(vitals: &Vitals, content: &'a Content) -> Self {
+        Likeness {
+            kind: kind_of(vitals, content),
+            valid_from: vitals.times.valid_from,
+            valid_to: vitals.times.valid_to,
+            metadata: Cow::Borrowed(&content.metadata),
+        }
+    }
+
+    pub(crate) fn into_owned(self) -> Likeness<'static> {
+        let Likeness { kind, valid_from, valid_to, metadata } = self;
+        Likeness { kind, valid_from, valid_to, metadata: Cow::Owned(metadata.into_owned()) }
+    }
+
+    /// Whether kind, validity and identity are equal, which steps 3, 4 and 6 ask.
+    pub(super) fn is_near(&self, other: &Likeness<'_>) -> bool {
+        self.kind == other.kind
+            && self.valid_from == other.valid_from
+            && self.valid_to == other.valid_to
+            && IDENTITY_KEYS.iter().all(|key| self.metadata.get(key) == other.metadata.get(key))
+    }
+}
+
+/// Whether steps 2, 3, 4 and 6 do not look at it: messages with an author and no key are the message rules' (DEDUP-55),
+/// snapshots are a series (DEDUP-66).
+pub(crate) fn stands_apart(kind: &Kind, has_author: bool, has_key: bool) -> bool {
+    *kind == Kind::Snapshot || (kind.is_message() && has_author && !has_key)
+}
+
+/// The same of a draft.
+pub(super) fn skips_content(draft: &Draft) -> bool {
+    let kind = draft.fields.kind.clone().unwrap_or_default();
+    stands_apart(&kind, draft.fields.author_kind.value().is_some(), draft.key.is_some())
+}
