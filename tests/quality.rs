@@ -1,9 +1,15 @@
-//! What dedup does to real texts: the vector rule with its guards on judged pairs of sentences, and the default write path
-//! on texts that are near and all different. The data stand in `../shared/data` or the folder in `OUBLIETTE_DATA`; without
-//! them a test says that it is skipped.
+//! What dedup does to real texts: the vector rule with its guards on judged pairs of sentences, the default write path
+//! on texts that are near and all different, lines of logs, facts that were replaced, and the whole life of a memory. The
+//! data stand in `../shared/data` or the folder in `OUBLIETTE_DATA`; without them a test says that it is skipped.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may panic")]
 
+#[path = "quality/churn.rs"]
+mod churn;
+#[path = "quality/collapse.rs"]
+mod collapse;
+#[path = "quality/replaced.rs"]
+mod replaced;
 mod world;
 
 use std::collections::BTreeSet;

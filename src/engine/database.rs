@@ -627,13 +627,7 @@ impl Database {
     /// `Retry`, `Unavailable`.
     pub fn flush(&self) -> Result<()> {
         self.inner.check_open()?;
-        self.inner.queue.alone(|| {
-            let reopened = self.inner.store.flush();
-            if !matches!(reopened, Ok(false)) {
-                self.inner.publish_afresh();
-            }
-            reopened.map(|_| ())
-        })
+        self.inner.sync()
     }
 
     /// Rewrites the file without free space and without a byte of what was forgotten. Writers wait, readers do not.

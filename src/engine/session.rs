@@ -12,7 +12,7 @@ use crate::ingest::{Desk, Rulebook, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
-use crate::store::{IndexId, NsId, Rows};
+use crate::store::{Durability, IndexId, NsId, Rows};
 use crate::text::Messages;
 
 /// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
@@ -113,12 +113,13 @@ impl Inner {
     /// error come back.
     fn attempt(
         &self,
+        durability: Durability,
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let in_force = self.in_force();
         let mut culprit = None;
         let mut turn = Turn::default();
-        let written = self.store.write(self.durability, |tx| {
+        let written = self.store.write(durability, |tx| {
             let mut ledger = Ledger::open(tx, &self.secret, self.clock.now())?;
             // Only the leader commits and publishes: nothing lies between this state and the transaction.
             let published = self.current.read();
@@ -153,14 +154,31 @@ impl Inner {
     }
 
     /// Runs one unit that borrows from its caller, alone in a transaction.
-    pub(super) fn run_alone<R>(
+    pub(super) fn run_alone<R>(&self, unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>) -> Result<R> {
+        self.run_alone_as(self.durability, unit)
+    }
+
+    /// Makes every commit so far durable.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.queue.alone(|| {
+            let reopened = self.store.flush();
+            if !matches!(reopened, Ok(false)) {
+                self.publish_afresh();
+            }
+            reopened.map(|_| ())
+        })
+    }
+
+    /// As [`Inner::run_alone`], with another durability than that of the handle.
+    pub(super) fn run_alone_as<R>(
         &self,
+        durability: Durability,
         mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>,
     ) -> Result<R> {
         self.check_open()?;
         self.queue.alone(|| {
             let mut value = None;
-            let done = self.attempt(|session| {
+            let done = self.attempt(durability, |session| {
                 value = Some(unit(session).map_err(|why| (0, why))?);
                 Ok(())
             });
@@ -179,7 +197,7 @@ impl Committer for Arc<Inner> {
     fn commit(&self, units: &mut [Work]) -> Vec<Result<()>> {
         let mut answers: Vec<Option<Result<()>>> = units.iter().map(|_| None).collect();
         loop {
-            let done = self.attempt(|session| {
+            let done = self.attempt(self.durability, |session| {
                 for (at, unit) in units.iter_mut().enumerate() {
                     if matches!(answers.get(at), Some(None)) {
                         unit(session).map_err(|why| (at, why))?;

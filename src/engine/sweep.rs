@@ -14,10 +14,14 @@ use crate::ledger::{Change, Context, Entry};
 use crate::model::{Actor, MemoryId, Namespace, RunId, Time};
 use crate::policy::PolicyVersion;
 use crate::store::control::{CounterSort, PassRow, RunRow, RunState, TOTAL};
-use crate::store::{NsId, Rows};
+use crate::store::{Durability, NsId, Rows};
 
 /// Instants that came without a write, applied at the head of each slice.
 const SETTLE_PER_SLICE: usize = 64;
+/// Slices from one sync to the next. Nobody was told of those between, and a crash takes them with their cursor, so the
+/// run goes on before them; a commit of somebody else syncs them as well. They cost a sync each otherwise, which is more
+/// than their work, and the file can't use freed pages again before one.
+const SLICES_PER_SYNC: u32 = 16;
 /// Part of a slice's time that it may work while others write.
 const SHARED_SLICE: u32 = 4;
 
@@ -357,13 +361,17 @@ impl Database {
         let mut progress = Progress::of(plan);
         let mut spent = progress.done.rows;
         let mut counted = plan.resumed.as_ref().and_then(|row| row.cut).map(MemoryId::from_bytes);
-        loop {
+        let mut wrote: Option<PassRow> = None;
+        for slice in 1_u32.. {
             let commit = self.inner.current.read().commit();
             let part = if sweep.pace.is_shared(commit) { SHARED_SLICE } else { 1 };
             let ends = sweep.pace.slice_ends(Duration::from_millis(plan.max_ms) / part);
             let rows = sweep.pace.rows(commit);
-            progress = self.inner.run_alone(|session| {
+            let synced = slice.is_multiple_of(SLICES_PER_SYNC);
+            let durability = if synced { self.inner.durability } else { Durability::Batch };
+            let (next, row) = self.inner.run_alone_as(durability, |session| {
                 let context = plan.open(session)?;
+                plan.check_kept(session, wrote.as_ref())?;
                 let mut enough = || ends.is_some_and(|end| Instant::now() >= end);
                 let (cursor, done) = carry_out(
                     session.ledger,
@@ -375,16 +383,19 @@ impl Database {
                 )?;
                 let mut next = Progress { cursor, counts: progress.counts.clone(), ..progress };
                 next.done += done;
-                plan.close(session, &context, &next)?;
-                Ok(next)
+                let row = plan.close(session, &context, &next)?;
+                Ok((next, row))
             })?;
-            counted = None;
+            (progress, wrote, counted) = (next, Some(row), None);
             let commit = self.inner.current.read().commit();
             sweep.pace.spend(progress.done.rows - spent, commit);
             spent = progress.done.rows;
             if progress.cursor.is_done(&plan.planned.plan) || sweep.pace.is_over() {
                 break;
             }
+        }
+        if self.inner.durability != Durability::Batch {
+            self.inner.sync()?;
         }
         sweep.destroy.insert(plan.ns, plan.destroy.saturating_sub(progress.destroyed()));
         plan.tell(report, &progress, false);
@@ -471,8 +482,23 @@ impl MaintenancePlan {
         Ok(context)
     }
 
+    /// Slices that were not synced are lost where the storage failed meanwhile under somebody else: then the run begins
+    /// again after what is left of it.
+    fn check_kept(&self, session: &Session<'_, '_, '_>, wrote: Option<&PassRow>) -> Result<()> {
+        let stored = session.ledger.tx.pass(self.ns, self.pass.as_str())?;
+        if wrote.is_some() && wrote != stored.as_ref() {
+            return Err(Error::Retry { why: "slices of the pass since the last sync are lost".to_owned() });
+        }
+        Ok(())
+    }
+
     /// Writes how far the run is, in the transaction of the slice.
-    fn close(&self, session: &mut Session<'_, '_, '_>, context: &Context, progress: &Progress) -> Result<()> {
+    fn close(
+        &self,
+        session: &mut Session<'_, '_, '_>,
+        context: &Context,
+        progress: &Progress,
+    ) -> Result<PassRow> {
         let tx = &mut *session.ledger.tx;
         let now = context.now.as_millis();
         let run = tx.run(self.ns, self.run)?;
@@ -483,6 +509,7 @@ impl MaintenancePlan {
         if run.as_ref().is_none_or(|run| matches!(run.state, RunState::Open | RunState::Done)) {
             tx.put_run(self.ns, self.run, &RunRow { what: RunRow::MAINTAIN.to_owned(), started_ms, state })?;
         }
-        tx.put_pass(self.ns, self.pass.as_str(), &row)
+        tx.put_pass(self.ns, self.pass.as_str(), &row)?;
+        Ok(row)
     }
 }
