@@ -1,6 +1,6 @@
 //! How far a run of maintenance may go, and how large its slices are.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::engine::maintain::MaintainOptions;
 
@@ -50,13 +50,8 @@ impl Pace {
         self.commit = commit;
     }
 
-    /// Whether others have written since our own last commit.
-    pub(super) fn is_shared(&self, commit: u64) -> bool {
-        self.commit != 0 && self.commit != commit
-    }
-
-    /// Until when a slice that begins now may work; it is cut where the time of its policy is over.
-    pub(super) fn slice_ends(&self, at_most: Duration) -> Option<Instant> {
-        Instant::now().checked_add(at_most)
+    /// Rows of a slice that is cut by its time: all that are left of the run's budget.
+    pub(super) fn rows_left(&self) -> usize {
+        usize::try_from(self.rows_left).unwrap_or(usize::MAX)
     }
 }

@@ -44,6 +44,11 @@ struct State<U> {
     led: bool,
     /// Units of the last group.
     last: usize,
+    /// How many wait to be alone.
+    aside: usize,
+    /// Whether who led last led a group: then it is the turn of those who wait to be alone. So neither waits for more
+    /// than one of the other.
+    was_group: bool,
 }
 
 /// The queue.
@@ -59,8 +64,15 @@ enum Turn {
 
 impl<U: Send, L: Monitors> Queue<U, L> {
     pub(super) fn new() -> Self {
-        let state =
-            State { next: 0, waiting: VecDeque::new(), answers: BTreeMap::new(), led: false, last: 1 };
+        let state = State {
+            next: 0,
+            waiting: VecDeque::new(),
+            answers: BTreeMap::new(),
+            led: false,
+            last: 1,
+            aside: 0,
+            was_group: false,
+        };
         Queue { state: L::Of::new(state) }
     }
 
@@ -83,7 +95,7 @@ impl<U: Send, L: Monitors> Queue<U, L> {
                 if let Some(answer) = state.answers.remove(&number) {
                     return Some(Turn::Answered(answer));
                 }
-                if state.led {
+                if state.led || (state.was_group && state.aside > 0) {
                     return None;
                 }
                 if !state.waiting.iter().any(|ticket| ticket.number == number) {
@@ -102,9 +114,22 @@ impl<U: Send, L: Monitors> Queue<U, L> {
 
     /// Runs `exclusively` while nobody commits.
     pub(super) fn alone<R>(&self, exclusively: impl FnOnce() -> R) -> R {
-        self.state.wait(|state| (!std::mem::replace(&mut state.led, true)).then_some(()));
+        self.state.with(|state| state.aside += 1);
+        self.state.wait(|state| {
+            if state.led || !(state.was_group || state.waiting.is_empty()) {
+                return None;
+            }
+            (state.led, state.was_group) = (true, false);
+            state.aside -= 1;
+            Some(())
+        });
         let _lead = Lead(self);
         exclusively()
+    }
+
+    /// Whether a unit waits for somebody to lead it.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.state.with(|state| !state.waiting.is_empty())
     }
 
     /// Commits a group, for whoever has taken the lead.
@@ -116,6 +141,7 @@ impl<U: Send, L: Monitors> Queue<U, L> {
         let tickets = self.state.with(|state| {
             let tickets = take_group(&mut state.waiting);
             state.last = tickets.len();
+            state.was_group = true;
             tickets
         });
         let (numbers, mut units): (Vec<u64>, Vec<U>) =

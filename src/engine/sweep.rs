@@ -22,8 +22,10 @@ const SETTLE_PER_SLICE: usize = 64;
 /// run goes on before them; a commit of somebody else syncs them as well. They cost a sync each otherwise, which is more
 /// than their work, and the file can't use freed pages again before one.
 const SLICES_PER_SYNC: u32 = 16;
-/// Part of a slice's time that it may work while others write.
-const SHARED_SLICE: u32 = 4;
+/// Of the time that a slice may work, the part after which it ends for a writer who waits; and how many times that time it
+/// may work for while nobody does.
+const PART_WAITED_FOR: u32 = 8;
+const TIMES_ALONE: u32 = 8;
 
 /// What a pass would do to a namespace, planned on one state (MODEL-34). [`Database::carry_out`] does it: each row is
 /// left alone that has changed since.
@@ -362,17 +364,22 @@ impl Database {
         let mut spent = progress.done.rows;
         let mut counted = plan.resumed.as_ref().and_then(|row| row.cut).map(MemoryId::from_bytes);
         let mut wrote: Option<PassRow> = None;
-        for slice in 1_u32.. {
-            let commit = self.inner.current.read().commit();
-            let part = if sweep.pace.is_shared(commit) { SHARED_SLICE } else { 1 };
-            let ends = sweep.pace.slice_ends(Duration::from_millis(plan.max_ms) / part);
-            let rows = sweep.pace.rows(commit);
-            let synced = slice.is_multiple_of(SLICES_PER_SYNC);
-            let durability = if synced { self.inner.durability } else { Durability::Batch };
+        let (mut unsynced, mut last) = (0, 0);
+        loop {
+            // A commit of somebody else has synced all before it.
+            unsynced = if self.inner.current.read().commit() == last { unsynced + 1 } else { 1 };
+            let (begun, slice_time) = (Instant::now(), Duration::from_millis(plan.max_ms));
+            let rows = sweep.pace.rows_left();
+            let durability =
+                if unsynced < SLICES_PER_SYNC { Durability::Batch } else { self.inner.durability };
             let (next, row) = self.inner.run_alone_as(durability, |session| {
                 let context = plan.open(session)?;
                 plan.check_kept(session, wrote.as_ref())?;
-                let mut enough = || ends.is_some_and(|end| Instant::now() >= end);
+                let mut enough = || {
+                    let worked = begun.elapsed();
+                    worked >= slice_time * TIMES_ALONE
+                        || (worked >= slice_time / PART_WAITED_FOR && self.inner.queue.is_waited_for())
+                };
                 let (cursor, done) = carry_out(
                     session.ledger,
                     &context,
@@ -387,7 +394,9 @@ impl Database {
                 Ok((next, row))
             })?;
             (progress, wrote, counted) = (next, Some(row), None);
+            unsynced %= SLICES_PER_SYNC;
             let commit = self.inner.current.read().commit();
+            last = commit;
             sweep.pace.spend(progress.done.rows - spent, commit);
             spent = progress.done.rows;
             if progress.cursor.is_done(&plan.planned.plan) || sweep.pace.is_over() {

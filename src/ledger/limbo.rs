@@ -32,7 +32,8 @@ impl Ledger<'_, '_> {
         (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
         why: Why,
     ) -> Result<Applied> {
-        let row = self.load(context.ns, id)?;
+        let (vitals, content) = self.load(context.ns, id)?;
+        let row = (vitals, content, self.tx.holders(context.ns, id)?);
         if row.0.times.removed_at.is_some() {
             return Err(Error::Conflict { what: format!("remove {id}"), why: "it is in limbo".to_owned() });
         }
@@ -52,7 +53,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (before, content): (Vitals, Content),
+        (before, content, holders): (Vitals, Content, Vec<Holder>),
         aside: Aside,
         why: &Why,
     ) -> Result<Vec<Erased>> {
@@ -61,7 +62,6 @@ impl Ledger<'_, '_> {
             let gone = (aside.reason, aside.replaced_by);
             return Ok(self.remove(context, id, gone, why.clone())?.erased);
         }
-        let holders = self.tx.holders(ns, id)?;
         let erased = self.kin(ns, id)?;
         let mut row = LimboRow {
             run: context.run.map(|run| *run.as_bytes()),

@@ -28,7 +28,7 @@ impl Ledger<'_, '_> {
             merged.skipped = merge.losers.len() as u64;
             return Ok(Applied { merged: Some(merged), ..Applied::default() });
         };
-        let (_, old) = self.load(ns, id)?;
+        let old = self.content_of(ns, id)?;
         let mut canonical = Canonical { id, vitals: before.clone(), content: old.clone() };
         let mut why = why;
         let mut deltas = Vec::new();
@@ -41,8 +41,10 @@ impl Ledger<'_, '_> {
                 merged.skipped += 1;
                 continue;
             };
-            let (_, content) = self.load(ns, loser)?;
-            self.take_in(context, &mut canonical, loser, (&row, &content), merge.latest_happened_at)?;
+            let content = self.content_of(ns, loser)?;
+            let holders = self.tx.holders(ns, loser)?;
+            let parts = (&row, &content, holders.as_slice());
+            self.take_in(context, &mut canonical, loser, parts, merge.latest_happened_at)?;
             // A count that came as nothing is one observation (DEDUP-17).
             let count = row.reinforcement_count.max(1);
             let sum = canonical.vitals.reinforcement_count.saturating_add(count);
@@ -55,7 +57,7 @@ impl Ledger<'_, '_> {
             deltas.push(Delta { field: "merged".to_owned(), before: shown, after: json!(null) });
             let reason = TombstoneReason::Collapsed;
             let aside = Aside { reason, replaced_by: Some(id), transferred };
-            erased.append(&mut self.set_aside(context, loser, (row, content), aside, &why)?);
+            erased.append(&mut self.set_aside(context, loser, (row, content, holders), aside, &why)?);
         }
         if !merged.removed.is_empty() {
             let Canonical { mut vitals, content, .. } = canonical;
@@ -81,17 +83,17 @@ impl Ledger<'_, '_> {
         context: &Context,
         canonical: &mut Canonical,
         loser: MemoryId,
-        (row, content): (&Vitals, &Content),
+        (row, content, holders): (&Vitals, &Content, &[Holder]),
         latest_happened_at: bool,
     ) -> Result<()> {
         let (ns, id) = (context.ns, canonical.id);
-        for holder in self.tx.holders(ns, loser)? {
-            if self.is_taken(ns, &holder, (loser, id), context.now)? {
+        for holder in holders {
+            if self.is_taken(ns, holder, (loser, id), context.now)? {
                 continue;
             }
             unite(&mut canonical.content.tags, &holder.tags);
             let number = canonical.vitals.place.next_holder;
-            let mut moved = Holder { number, from: Some(loser), ..holder };
+            let mut moved = Holder { number, from: Some(loser), ..holder.clone() };
             moved.text = moved.own_text(&content.text, &canonical.content.text);
             // A memory is not linked to itself (MODEL-24).
             moved.links.retain(|link| link.to != id && link.to != loser);

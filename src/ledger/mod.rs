@@ -355,11 +355,13 @@ impl<'a, 't> Ledger<'a, 't> {
     /// Vitals and content of a row that must be there.
     pub(crate) fn load(&self, ns: NsId, id: MemoryId) -> Result<(Vitals, Content)> {
         let vitals = self.tx.vitals(ns, id)?.ok_or_else(|| gone(id))?;
-        let content = self
-            .tx
-            .content(ns, id)?
-            .ok_or_else(|| Error::corrupted("memory", id.as_bytes(), "vitals without content"))?;
-        Ok((vitals, content))
+        Ok((vitals, self.content_of(ns, id)?))
+    }
+
+    /// Content of a row whose vitals are there.
+    pub(super) fn content_of(&self, ns: NsId, id: MemoryId) -> Result<Content> {
+        let content = self.tx.content(ns, id)?;
+        content.ok_or_else(|| Error::corrupted("memory", id.as_bytes(), "vitals without content"))
     }
 }
 

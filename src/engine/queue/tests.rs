@@ -130,3 +130,40 @@ fn a_group_ends_at_its_bounds_and_never_splits_a_unit() {
     assert_eq!(group(), [4], "a unit that is larger than a group is a group of its own");
     assert!(group().is_empty());
 }
+
+/// Those who want to be alone and those who queue units take turns: nobody waits for ever, nobody is alone beside another,
+/// and while a unit waits at most one of those who want to be alone goes before it.
+#[test]
+fn who_wants_to_be_alone_and_who_queues_take_turns() {
+    shuttle::check_random(
+        || {
+            let queue = Arc::new(Queue::<usize, Checked>::new());
+            let (sum, alone) = (Arc::new(Sum::default()), Arc::new(AtomicUsize::new(0)));
+            let writers = [1_usize, 2, 4].map(|unit| {
+                let (queue, sum) = (Arc::clone(&queue), Arc::clone(&sum));
+                shuttle::thread::spawn(move || {
+                    queue.submit(&*sum, unit, Weight { rows: 1, bytes: 1 }).unwrap();
+                })
+            });
+            let others = [(); 2].map(|()| {
+                let (queue, sum, alone) = (Arc::clone(&queue), Arc::clone(&sum), Arc::clone(&alone));
+                shuttle::thread::spawn(move || {
+                    for _ in 0..2 {
+                        let groups = queue.alone(|| {
+                            assert_eq!(alone.fetch_add(1, Ordering::SeqCst), 0);
+                            let before = sum.groups.load(Ordering::SeqCst);
+                            shuttle::thread::yield_now();
+                            assert_eq!(alone.fetch_sub(1, Ordering::SeqCst), 1);
+                            sum.groups.load(Ordering::SeqCst) - before
+                        });
+                        assert_eq!(groups, 0, "no group beside it");
+                    }
+                })
+            });
+            writers.into_iter().chain(others).for_each(|thread| thread.join().unwrap());
+            assert_eq!(sum.total.load(Ordering::SeqCst), 7);
+            assert!(queue.state.with(|state| state.waiting.is_empty() && !state.led && state.aside == 0));
+        },
+        500,
+    );
+}
