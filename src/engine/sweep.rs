@@ -43,6 +43,7 @@ pub struct MaintenancePlan {
     created_at: Time,
     expires_at: Time,
     max_ms: u64,
+    max_rows: usize,
     latest_happened_at: bool,
     planned: Planned,
     /// Rows of the whole plan, what the destruction budget cut off included.
@@ -333,6 +334,7 @@ impl Database {
             created_at: now,
             expires_at: now.plus(policy.gc.plan_ttl.into()),
             max_ms: u64::from(policy.plan.max_ms),
+            max_rows: policy.plan.max_rows as usize,
             latest_happened_at: policy.collapse.merge_latest_happened_at,
             planned,
             rows,
@@ -369,7 +371,7 @@ impl Database {
             // A commit of somebody else has synced all before it.
             unsynced = if self.inner.current.read().commit() == last { unsynced + 1 } else { 1 };
             let (begun, slice_time) = (Instant::now(), Duration::from_millis(plan.max_ms));
-            let rows = sweep.pace.rows_left();
+            let rows = sweep.pace.rows_left().min(plan.max_rows);
             let durability =
                 if unsynced < SLICES_PER_SYNC { Durability::Batch } else { self.inner.durability };
             let (next, row) = self.inner.run_alone_as(durability, |session| {

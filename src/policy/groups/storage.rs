@@ -73,7 +73,7 @@ group! {
 group! {
     /// Size of one plan of a maintenance pass.
     Plan {
-        /// Rows of one plan, at least 1 (MODEL-34).
+        /// Rows of one slice of a plan, at least 1 (MODEL-34).
         max_rows: u32 = 10_000, count(1, 10_000_000);
         /// Milliseconds of work in one slice of a plan, before its commit (MODEL-34).
         max_ms: u32 = 5, count(1, 60_000);
