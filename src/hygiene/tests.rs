@@ -10,7 +10,6 @@ mod damage;
 mod erasure;
 mod fixture;
 mod near;
-mod quality_collapse;
 mod snapshots;
 
 use std::collections::BTreeSet;

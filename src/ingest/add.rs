@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::ingest::fields::{RowParts, given, latest, tier_ttl};
+use crate::ingest::fields::{RowParts, given, tier_ttl};
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::message::{Message, Met};
 use crate::ingest::rules::Ruled;
 use crate::ingest::{Desk, Prepared};
-use crate::ledger::{Change, Entry, Moves, NewRow, Raise};
+use crate::ledger::{Change, Entry, Moves, NewRow, Raise, later_end};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Access, Content, Counted, Decision, Draft, Evidence, Hint, Holder, Kind, Link, MemoryId, Outcome, Place,
@@ -222,7 +222,7 @@ impl Desk<'_, '_, '_> {
     fn raise(&self, draft: &Draft, vitals: &Vitals) -> Raise {
         let mut parts = self.parts_of(draft);
         parts.expire(draft.expiry.unwrap_or_default(), self.policy);
-        let mut expires_at = latest(vitals.times.expires_at, parts.vitals.times.expires_at);
+        let mut expires_at = later_end(vitals.times.expires_at, parts.vitals.times.expires_at);
         let tier = vitals.tier.max(parts.vitals.tier);
         if let (Some(at), Some(ttl)) = (expires_at, tier_ttl(tier, self.policy)) {
             expires_at = Some(at.max(self.now().plus(ttl)));

@@ -245,14 +245,6 @@ pub(super) fn tier_ttl(tier: crate::model::Tier, policy: &Policy) -> Option<crat
     Some(ttl.into())
 }
 
-/// The expiry that lasts longer; none is never (DEDUP-55).
-pub(super) fn latest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.max(b)),
-        _ => None,
-    }
-}
-
 fn set<T>(place: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *place = value;

@@ -8,9 +8,9 @@
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::ingest::fields::latest;
+
 use crate::ingest::{Desk, Prepared};
-use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
+use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, later_end, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
     Access, AggregateId, AuthorKind, Decision, Draft, EventId, Evidence, Hint, Holder, Kind, MemoryId,
@@ -400,7 +400,7 @@ impl Desk<'_, '_, '_> {
         let (vitals, _) = self.ledger.load(self.ns(), standing)?;
         let mut parts = self.parts_of(prepared.checked.draft());
         parts.expire(prepared.checked.draft().expiry.unwrap_or_default(), self.policy);
-        let expires_at = latest(vitals.times.expires_at, parts.vitals.times.expires_at);
+        let expires_at = later_end(vitals.times.expires_at, parts.vitals.times.expires_at);
         let begins = numbers.memory.is_none();
         if begins {
             let memory = self.next_id();

@@ -116,6 +116,6 @@ impl Ledger<'_, '_> {
 }
 
 /// The later of two ends, of which none is the latest.
-pub(super) fn later_end(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+pub(crate) fn later_end(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     Some(a?.max(b?))
 }

@@ -39,6 +39,7 @@ pub(crate) use counters::Counters;
 pub(crate) use erase::Erased;
 pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;
+pub(crate) use merge::later_end;
 pub(crate) use message::{Recorded, statistics};
 pub(crate) use supersede::Restored;
 

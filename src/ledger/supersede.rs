@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
-use crate::ledger::merge::later_end;
+use crate::ledger::later_end;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
 use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
