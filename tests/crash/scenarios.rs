@@ -2,8 +2,8 @@
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    Draft, Entity, Expiry, Filter, Forget, Kind, Link, MaintainOptions, Namespace, Pass, Patch, Result,
-    Scope, SupersedeMode, Tier, WriteOptions,
+    AuthorKind, Draft, Entity, Expiry, Filter, Forget, Kind, Link, MaintainOptions, Namespace, Pass, Patch,
+    Result, Scope, SupersedeMode, Tier, WriteOptions,
 };
 
 use super::world::{COPY, DIM, World};
@@ -171,6 +171,14 @@ fn reports(w: &mut World) -> Result<()> {
     w.db().add_all(&ns(), twins, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).map(drop)
 }
 
+/// A message that repeats another but for its figure.
+fn message(author: AuthorKind, figure: usize) -> Draft {
+    let mut draft = Draft::new(format!("build {figure} failed on main")).kind(Kind::Message).tag("said");
+    draft.fields.author_kind = Some(author).into();
+    draft.fields.channel = Some("ops".to_owned()).into();
+    draft.vector(vector(80))
+}
+
 /// A pass whose run can be taken back.
 fn sweep(w: &mut World, pass: Pass) -> Result<()> {
     let report = w.db().maintain(&[pass], &MaintainOptions::live())?;
@@ -332,6 +340,21 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "undo",
         before: imported,
         steps: &[OPEN, step(|w| w.db().undo(&ns(), w.run.unwrap()).map(drop))],
+    },
+    Scenario {
+        name: "messages",
+        before: library,
+        steps: &[
+            OPEN,
+            step(|w| w.db().add(&ns(), message(AuthorKind::Bot, 1)).map(drop)),
+            step(|w| w.db().add(&ns(), message(AuthorKind::Bot, 2)).map(drop)),
+            step(|w| w.db().add(&ns(), message(AuthorKind::Bot, 3)).map(drop)),
+            step(|w| w.db().add(&ns(), message(AuthorKind::Human, 4)).map(drop)),
+            step(|w| w.db().add(&ns(), message(AuthorKind::Human, 4)).map(drop)),
+            step(|w| w.db().add(&ns(), Draft::new("as of now").kind(Kind::Snapshot)).map(drop)),
+            step(|w| w.db().add(&ns(), Draft::new("as of a bit later").kind(Kind::Snapshot)).map(drop)),
+            step(|w| w.db().forget(&ns(), Forget::tag("said")).map(drop)),
+        ],
     },
     Scenario {
         name: "collapse_and_undo",

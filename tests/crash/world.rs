@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
-    Builder, CheckOptions, Database, Durability, Effort, Error, Got, IdSource, JournalRow, MaintainOptions,
-    ManualClock, Namespace, PageRequest, Pass, Query, Result, RunId, Scope, State, Time,
+    Builder, CheckOptions, Database, Durability, Effort, Error, EventQuery, Got, IdSource, JournalRow,
+    MaintainOptions, ManualClock, Namespace, PageRequest, Pass, Query, Result, RunId, Scope, State, Time,
 };
 
 use super::disk::{Image, SimDisk};
@@ -171,6 +171,12 @@ pub fn seen(db: &Database) -> Result<Vec<String>> {
             write_tombstone(&namespace, &tombstone, &mut line);
         }
         lines.push(String::from_utf8(line).unwrap());
+        for event in db.events(&namespace, &EventQuery { limit: 1_000, ..EventQuery::default() })?.items {
+            lines.push(serde_json::to_string(&event).unwrap());
+        }
+        for aggregate in db.aggregates(&namespace, None, 1_000)?.items {
+            lines.push(serde_json::to_string(&aggregate).unwrap());
+        }
     }
     Ok(lines)
 }
@@ -186,7 +192,7 @@ fn told(event: &JournalRow) -> String {
 /// The ids of all rows, in order.
 fn ids(db: &Database, namespace: &Namespace) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
-    for state in [State::Live, State::Superseded, State::Expired] {
+    for state in [State::Live, State::Superseded, State::Expired, State::Limbo] {
         let request = PageRequest { scope: Scope::Any, state, limit: 10_000, ..PageRequest::default() };
         ids.extend(db.list(namespace, &request)?.items.into_iter().map(|memory| memory.id.to_string()));
     }
