@@ -8,15 +8,13 @@
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, later_end, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
     Access, AggregateId, AuthorKind, Decision, Draft, EventId, Evidence, Hint, Holder, Kind, MemoryId,
-    Outcome, RuleId, SupersedeMode, Time, Vitals,
+    Outcome, RuleId, Span, SupersedeMode, Time, Vitals,
 };
-use crate::policy::Span as PolicySpan;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, Rows};
 use crate::text::{
     Guard, Guards, MSG_ID, SIM_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form,
@@ -131,7 +129,7 @@ impl Desk<'_, '_, '_> {
     fn hint_of(&self, message: &Message, found: &Found) -> Result<Hint> {
         let event = self.ledger.tx.event(self.ns(), &found.slice)?;
         let first = event.and_then(|event| event.normalized).unwrap_or_default();
-        let guards = Guards::new(&self.policy.guards, &self.policy.collapse);
+        let guards = self.guards.get_or_init(|| Guards::new(&self.policy.guards, &self.policy.collapse));
         let passes = guards.check(Guard::Digits, &first, &message.normalized);
         let guard = Some(Guard::Digits.as_str()).filter(|_| !passes);
         let score = found.evidence().score;
@@ -227,7 +225,7 @@ impl Desk<'_, '_, '_> {
     fn exact(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let tx = &*self.ledger.tx;
         let slice = self.slice_of(message.at);
-        let window = span(self.policy.msg.exact_window);
+        let window = Span::from(self.policy.msg.exact_window);
         let is_bot = message.author == AuthorKind::Bot;
         let range = if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
         let all = tx.families_of_key(self.ns(), part, &message.dup_key, range)?;
@@ -246,7 +244,7 @@ impl Desk<'_, '_, '_> {
     /// The slice whose first message is near enough: the nearest, of several the oldest (DEDUP-36).
     fn near_family(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let Some(hash) = message.simhash else { return Ok(None) };
-        let window = span(self.policy.sim.window);
+        let window = Span::from(self.policy.sim.window);
         let (is_bot, slice) = (message.author == AuthorKind::Bot, self.slice_of(message.at));
         let mut from = message.at.minus(window);
         if is_bot {
@@ -299,7 +297,7 @@ impl Desk<'_, '_, '_> {
     /// The slice of time in which an instant lies, counted from midnight UTC (DEDUP-40).
     fn slice_of(&self, at: Time) -> Slice {
         const DAY: i64 = 86_400_000;
-        let length = span(self.policy.agg.slice).as_millis().max(1);
+        let length = Span::from(self.policy.agg.slice).as_millis().max(1);
         let whole_days = length % DAY == 0;
         let base = if length < DAY { at.as_millis().div_euclid(DAY) * DAY } else { 0 };
         let from = base + (at.as_millis() - base).div_euclid(length) * length;
@@ -492,9 +490,4 @@ struct Slice {
     to: Time,
     /// The day, or the first instant where slices are no whole days.
     name: String,
-}
-
-/// A length of the policy.
-fn span(length: PolicySpan) -> crate::model::Span {
-    crate::model::Span::from_millis(i64::try_from(length.as_ms()).unwrap_or(i64::MAX))
 }
