@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::control::{Clock, DROPPED, GraphHead, SlotHead};
-use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk};
+use crate::store::{FILE_CUT, IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk};
 
 use address::address;
 use counts::Counts;
@@ -62,8 +62,6 @@ struct Tenant {
 struct Check<'s> {
     snapshot: &'s Snapshot,
     deep: bool,
-    /// Whether a value or a page could not be read.
-    damaged: bool,
     report: CheckReport,
     /// The clock; one that allows everything where it is damaged.
     clock: Clock,
@@ -105,7 +103,6 @@ impl<'s> Check<'s> {
         let mut check = Check {
             snapshot,
             deep,
-            damaged: false,
             report: CheckReport::default(),
             now: clock.map(|clock| Time::from_millis(clock.at_ms)),
             clock: clock.unwrap_or(lenient),
@@ -211,13 +208,10 @@ impl<'s> Check<'s> {
     /// Turns damage into a finding; what else went wrong ends the check.
     fn note(&mut self, outcome: Result<()>) -> Result<()> {
         match outcome {
-            Err(Error::Corrupted { table, key, why }) => {
+            Err(Error::Corrupted { table, key, why }) if why != FILE_CUT => {
                 self.report.add(Code::Corrupted, table, key, why);
-                self.damaged = true;
                 Ok(())
             }
-            // Past the end of a file that was cut the store reads nothing more: the walk of this table ends.
-            Err(Error::Retry { .. }) if self.damaged => Ok(()),
             other => other,
         }
     }
@@ -285,7 +279,8 @@ impl<'s> Check<'s> {
 fn seen<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(value) => Ok(Some(value)),
-        Err(Error::Corrupted { .. }) => Ok(None),
+        // Of a file that was cut nothing more can be read, so the check ends there.
+        Err(Error::Corrupted { why, .. }) if why != FILE_CUT => Ok(None),
         Err(other) => Err(other),
     }
 }

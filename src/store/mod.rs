@@ -28,7 +28,7 @@ pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
 pub(crate) use open::{Options, Store, Written};
 pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, bad_key, kind_of, last_id};
 pub(crate) use tables::Table;
-pub(crate) use tx::{Read, Snapshot, Walk, WriteTx};
+pub(crate) use tx::{FILE_CUT, Read, Snapshot, Walk, WriteTx};
 
 /// When a commit counts as done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -134,6 +134,9 @@ where
     }
 }
 
+/// What is said of a page that lies past the end of the file: after it redb reads nothing more.
+pub(crate) const FILE_CUT: &str = "the file ends before this page";
+
 /// A failure of redb, of whatever call.
 pub(crate) enum Fault {
     /// The bytes make no sense.
@@ -157,7 +160,7 @@ impl From<StorageError> for Fault {
             StorageError::Corrupted(why) => Fault::Damage(why),
             // No disk does that: the file was cut.
             StorageError::Io(why) if why.kind() == std::io::ErrorKind::UnexpectedEof => {
-                Fault::Damage("the file ends before this page".to_owned())
+                Fault::Damage(FILE_CUT.to_owned())
             }
             other => Fault::Storage(other.to_string()),
         }
