@@ -46,7 +46,7 @@ fn letters(number: usize) -> String {
 /// near vectors; 20 snapshots on each of 30 days.
 fn prepare(path: &Path) {
     let db = Database::builder().durability(Durability::Batch).open(path).unwrap();
-    let policy = "plan.max_ms = 1\nsnapshot.period = '1h'\nwrite.vector_match = 'off'";
+    let policy = "plan.max_ms = 1\nplan.max_rows = 16\nsnapshot.period = '1h'\nwrite.vector_match = 'off'";
     db.set_policy(policy, Syntax::Toml).unwrap();
     let reports = (0..1_200).map(|at| {
         let text = format!("service {} status: {at} jobs pending", letters(at % 60));
@@ -73,7 +73,7 @@ fn prepare(path: &Path) {
         let taken = Time::from_millis(1_700_000_000_000 + at / 20 * 86_400_000 + at % 20 * 3_600_000);
         db.push_snapshot(&Namespace::default(), Draft::new(format!("{at} facts")), taken).unwrap();
     }
-    db.set_policy("plan.max_ms = 1\nwrite.vector_match = 'off'", Syntax::Toml).unwrap();
+    db.set_policy("plan.max_ms = 1\nplan.max_rows = 16\nwrite.vector_match = 'off'", Syntax::Toml).unwrap();
     db.close().unwrap();
 }
 

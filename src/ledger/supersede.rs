@@ -6,7 +6,7 @@ use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
 use crate::ledger::later_end;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
-use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
+use crate::model::{Actor, Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
 
 /// What restoring a memory did besides.
@@ -91,6 +91,9 @@ impl Ledger<'_, '_> {
     ) -> Result<()> {
         let ns = context.ns;
         let replaced = self.load(ns, old)?;
+        // What a pass merges answers to each key with its own text and lives as long as the longer of the two (DEDUP-4,
+        // DEDUP-46). A caller who lets one memory take the place of another means the other's text, and its life.
+        let merges = mode == SupersedeMode::Duplicate && context.actor == Actor::Sweeper;
         let (before, old_content) = self.load(ns, new)?;
         let (mut vitals, mut content) = (before.clone(), old_content.clone());
         if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {
@@ -111,7 +114,7 @@ impl Ledger<'_, '_> {
                 unite(&mut content.tags, &holder.tags);
                 let number = vitals.place.next_holder;
                 let mut moved = Holder { number, share: 0, from: Some(old), ..holder };
-                if mode == SupersedeMode::Duplicate {
+                if merges {
                     moved.text = moved.own_text(&replaced.1.text, &content.text);
                 }
                 // A memory is not linked to itself (MODEL-24).
@@ -121,8 +124,7 @@ impl Ledger<'_, '_> {
                 vitals.place.holders += 1;
             }
         }
-        if mode == SupersedeMode::Duplicate {
-            // It stands for both, and for as long as the longer of the two (DEDUP-46).
+        if merges {
             vitals.times.expires_at = later_end(vitals.times.expires_at, replaced.0.times.expires_at);
             vitals.tier = vitals.tier.max(replaced.0.tier);
         }
