@@ -12,8 +12,8 @@ use std::time::Duration;
 use oubliette::policy::Syntax;
 use oubliette::{
     DedupJob, DedupOptions, Draft, Entity, ErrorKind, Expiry, Forget, Got, Kind, Link, MaintainOptions,
-    MaintainReport, MemoryId, Pass, PassReport, Patch, ProfileCollapseOptions, ProfileCollapseReport, Scope,
-    Significance, State, Tier, TombstoneReason, collapse_operational_profile_snapshots,
+    MaintainReport, MemoryId, Pass, PassReport, Patch, ProfileCollapseOptions, ProfileCollapseReport, RuleId,
+    Scope, Significance, State, Tier, TombstoneReason, collapse_operational_profile_snapshots,
 };
 use world::{World, axis, holders, ms, text};
 
@@ -107,14 +107,14 @@ fn v51_a_live_run_collapses_once() {
 fn v45_v46_v47_reinforcement_moves_and_saturates() {
     let world = World::new();
     let stays = world.add(counted("status 1", Significance::Important, 2)).id;
-    for count in [3, 1, 1, 0] {
-        world.add(counted(&format!("status {}", 10 + count), Significance::Routine, count.max(1)));
+    // A count of 0 cannot be stored; it counts as 1 (DEDUP-17).
+    for (number, count) in [3, 1, 1, 1].into_iter().enumerate() {
+        world.add(counted(&format!("status {}", 10 + number), Significance::Routine, count));
         world.advance("1s");
     }
-    // Equal texts of the two rows with one observation would have been one at the door.
-    let removed = collapse(&live(&world, Pass::Collapse)).totals;
-    let applied = world.row(stays).vitals.reinforcement_count - 2;
-    assert_eq!(removed.reinforcements_applied, u64::from(applied), "V-45");
+    let totals = collapse(&live(&world, Pass::Collapse)).totals;
+    assert_eq!((totals.duplicates_removed, totals.reinforcements_applied), (4, 6), "V-45");
+    assert_eq!(world.row(stays).vitals.reinforcement_count, 8);
     let core = world.add(counted("queue 5 core", Significance::Core, 5)).id;
     world.add(counted("queue 6 core", Significance::Routine, 3));
     world.add(counted("queue 7 core", Significance::Routine, 2));
@@ -137,9 +137,16 @@ fn v48_v217_protected_rows_stay_and_shielded_ones_do_not() {
     let mut shielded = profile("alert 3 x");
     shielded.fields.protected_until = Some(world.ahead("30d")).into();
     let shielded = world.add(shielded).id;
-    let report = collapse(&live(&world, Pass::Collapse));
+    let pass = live(&world, Pass::Collapse);
+    let report = collapse(&pass);
     assert_eq!((report.totals.duplicates_removed, report.protected_skipped), (1, 1));
     assert_eq!(world.live(), [stays, pinned], "V-217: {shielded} is gone");
+    let removed = world.db.explain(&world.ns, &shielded.to_string()).unwrap().removed.unwrap();
+    assert_eq!(
+        (removed.run, removed.rule),
+        (pass.run, Some(RuleId::COLLAPSE)),
+        "MODEL-31: of a row in limbo too"
+    );
     assert_eq!(world.row(pinned).vitals.reinforcement_count, 1);
 }
 

@@ -70,7 +70,7 @@ impl Pass {
             Pass::Limbo => RuleId::LIMBO,
             Pass::Index => RuleId::INDEX,
             Pass::Repair => RuleId::REPAIR,
-            other => other.planner().map_or(RuleId::LIMBO, hygiene::Pass::rule),
+            planned => planned.planner().map_or(RuleId::LIMBO, hygiene::Pass::rule),
         }
     }
 

@@ -118,10 +118,7 @@ impl MaintenancePlan {
         for (name, count) in &progress.counts {
             own.insert(name.clone(), json!(count));
         }
-        let totals = self.pass.planner().map(hygiene::Pass::totals).into_iter().flatten();
-        for (name, count) in totals.zip([done.groups, done.removed, done.transferred]) {
-            own.extend(name.map(|name| (name.to_owned(), json!(count))));
-        }
+        own.extend(progress.told(self.pass).map(|(name, count)| (name.to_owned(), json!(count))));
         // Where a report has these they are the same for every pass.
         for (name, value) in [
             ("dryRun", json!(dry_run)),
@@ -212,7 +209,8 @@ impl Progress {
         let Done { rows, groups, removed, superseded, mended, transferred, skipped } = self.done;
         let done = DONE.into_iter().zip([rows, groups, removed, superseded, mended, transferred, skipped]);
         let done = done.chain([("plan.rows", self.planned), ("plan.scanned", self.scanned)]);
-        let done = done.map(|(name, count)| (name.to_owned(), count));
+        let told = self.told(plan.pass);
+        let done = done.chain(told).map(|(name, count)| (name.to_owned(), count));
         let cut = self.cursor.cut(&plan.planned.plan);
         PassRow {
             run: *plan.run.as_bytes(),
@@ -224,6 +222,13 @@ impl Progress {
             budget_left: plan.destroy.saturating_sub(self.destroyed()),
             report: self.counts.iter().cloned().chain(done).collect(),
         }
+    }
+
+    /// What was done, by the names of the pass's own report.
+    fn told(&self, pass: Pass) -> impl Iterator<Item = (&'static str, u64)> {
+        let totals = pass.planner().map(hygiene::Pass::totals).into_iter().flatten();
+        let counts = [self.done.groups, self.done.removed, self.done.transferred];
+        totals.zip(counts).filter_map(|(name, count)| Some((name?, count)))
     }
 }
 

@@ -14,11 +14,6 @@ use crate::model::{
     Vitals, check_key, check_text,
 };
 
-/// Label of a memory whose line names none.
-pub(super) const SCOPE_LABEL: &str = "global";
-/// Series of a memory whose line names none.
-pub(super) const SERIES: &str = "profile";
-
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
 pub(super) const KEPT: [&str; 13] = [
     "id",
@@ -181,7 +176,7 @@ fn content(fields: &Fields, text: String, tags: Vec<String>) -> Content {
         custom_kind,
         tags,
         metadata: fields.metadata.clone().unwrap_or_else(|| Value::Object(serde_json::Map::new())),
-        scope_label: fields.scope_label.clone().unwrap_or_else(|| SCOPE_LABEL.to_owned()),
+        scope_label: fields.scope_label.clone().unwrap_or_else(|| Content::SCOPE_LABEL.to_owned()),
         channel: fields.channel.value().cloned(),
         thread: fields.thread.value().cloned(),
         session: fields.session.value().cloned(),
@@ -196,7 +191,7 @@ fn content(fields: &Fields, text: String, tags: Vec<String>) -> Content {
         family_id: fields.family_id.value().copied(),
         aggregate_id: fields.aggregate_id.value().copied(),
         summary: summary(fields),
-        series: fields.series.clone().unwrap_or_else(|| SERIES.to_owned()),
+        series: fields.series.clone().unwrap_or_else(|| Content::SERIES.to_owned()),
         resource: fields.resource.value().cloned(),
         consolidated_from: fields.consolidated_from.clone().unwrap_or_default(),
     }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::exchange::restore::{SCOPE_LABEL, SERIES, field_name};
-use crate::model::{Delta, Holder, JournalRow, Memory, Namespace, Tombstone, TombstoneReason};
+use crate::exchange::restore::field_name;
+use crate::model::{Content, Delta, Holder, JournalRow, Memory, Namespace, Tombstone, TombstoneReason};
 
 /// Appends `value` as JSON.
 fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
@@ -163,7 +163,7 @@ fn write_content(memory: &Memory, object: &mut Object<'_>) {
     } else {
         object.member("metadata", &Map::new());
     }
-    object.unless("scope_label", content.scope_label.as_str(), SCOPE_LABEL);
+    object.unless("scope_label", content.scope_label.as_str(), Content::SCOPE_LABEL);
     object.member("channel", &content.channel);
     object.member("thread", &content.thread);
     object.maybe("session", &content.session);
@@ -187,7 +187,7 @@ fn write_content(memory: &Memory, object: &mut Object<'_>) {
         object.maybe("open_loops", &summary.open_loops);
         object.maybe("spam_patterns", &summary.spam_patterns);
     }
-    object.unless("series", content.series.as_str(), SERIES);
+    object.unless("series", content.series.as_str(), Content::SERIES);
     object.maybe("resource", &content.resource);
 }
 

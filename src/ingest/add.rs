@@ -1,7 +1,5 @@
 //! The ladder: what becomes of a draft (DEDUP-55; step 6 is [`near`](super::near)).
 
-use serde_json::{Map, Value};
-
 use crate::error::{Error, Result};
 use crate::ingest::fields::{RowParts, given, tier_ttl};
 use crate::ingest::likeness::{Likeness, skips_content};
@@ -11,15 +9,12 @@ use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, later_end};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Access, Content, Counted, Decision, Draft, Evidence, Hint, Holder, Kind, Link, MemoryId, Outcome, Place,
-    RuleId, Significance, SupersedeMode, Tier, Times, Vitals,
+    Access, Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, RuleId, SupersedeMode,
+    Vitals,
 };
 use crate::policy::NormalizedMatch;
 use crate::store::{PartId, Rows, SpaceId};
 use crate::text::same_but_spacing_and_case;
-
-/// Series of a snapshot whose caller names none (MODEL-9).
-pub(super) const SERIES: &str = "profile";
 
 /// What a candidate row means for a write.
 enum Match {
@@ -281,42 +276,8 @@ impl Desk<'_, '_, '_> {
 
     /// The row that a draft makes when nothing absorbs it.
     pub(super) fn parts_of(&self, draft: &Draft) -> RowParts {
-        let now = self.now();
-        let vitals = Vitals {
-            kind_code: Kind::default().code(),
-            tier: Tier::default(),
-            significance: Significance::default(),
-            importance: 0.5,
-            confidence: None,
-            reinforcement_count: 1,
-            pinned: false,
-            admin_locked: false,
-            system_locked: false,
-            deletes_source: false,
-            times: Times { recorded_at: now, ..Times::default() },
-            created_at: now,
-            updated_at: now,
-            happened_at: None,
-            last_reinforced_at: None,
-            version: 1,
-            content_bytes: u32::try_from(draft.text.len()).unwrap_or(u32::MAX),
-            place: Place {
-                partition: 0,
-                space: SpaceId::NONE.0,
-                slot: None,
-                fingerprint: None,
-                counted: Counted::Live,
-                next_holder: 0,
-                holders: 0,
-            },
-        };
-        let content = Content {
-            text: draft.text.clone(),
-            metadata: Value::Object(Map::new()),
-            scope_label: "global".to_owned(),
-            series: SERIES.to_owned(),
-            ..Content::default()
-        };
+        let vitals = Vitals::new(&draft.text, self.now());
+        let content = Content::new(draft.text.as_str());
         let mut parts = RowParts { vitals, content, access: Access::default() };
         parts.apply(&draft.fields);
         parts

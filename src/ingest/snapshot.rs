@@ -123,5 +123,5 @@ fn first_readable() -> Time {
 }
 
 fn series_of(draft: &Draft) -> &str {
-    draft.fields.series.as_deref().unwrap_or(crate::ingest::add::SERIES)
+    draft.fields.series.as_deref().unwrap_or(crate::model::Content::SERIES)
 }

@@ -1,6 +1,6 @@
 //! A stored memory: its hot part, its cold part, its statistics, its holders.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::model::field::{Attachment, Embed, Entity, Link, Summary};
 use crate::model::id::{MemoryId, RunId};
@@ -128,6 +128,38 @@ impl Counted {
 }
 
 impl Vitals {
+    /// Those of a memory of this text, written at `now`, of which nothing else is known.
+    pub(crate) fn new(text: &str, now: Time) -> Self {
+        Vitals {
+            kind_code: Kind::default().code(),
+            tier: Tier::default(),
+            significance: Significance::default(),
+            importance: 0.5,
+            confidence: None,
+            reinforcement_count: 1,
+            pinned: false,
+            admin_locked: false,
+            system_locked: false,
+            deletes_source: false,
+            times: Times { recorded_at: now, ..Times::default() },
+            created_at: now,
+            updated_at: now,
+            happened_at: None,
+            last_reinforced_at: None,
+            version: 1,
+            content_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
+            place: Place {
+                partition: 0,
+                space: 0,
+                slot: None,
+                fingerprint: None,
+                counted: Counted::Live,
+                next_holder: 0,
+                holders: 0,
+            },
+        }
+    }
+
     /// Whether no automatic actor may touch it (MODEL-13).
     pub fn is_protected(&self) -> bool {
         self.pinned || self.admin_locked || self.system_locked
@@ -199,6 +231,24 @@ pub struct Content {
     pub resource: Option<String>,
     /// Memories that were merged into it.
     pub consolidated_from: Vec<MemoryId>,
+}
+
+impl Content {
+    /// The label of what has no other; a file does not hold it.
+    pub(crate) const SCOPE_LABEL: &str = "global";
+    /// The series of what has no other; a file does not hold it.
+    pub(crate) const SERIES: &str = "profile";
+
+    /// That of a memory of this text, of which nothing else is known.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Content {
+            text: text.into(),
+            metadata: Value::Object(Map::new()),
+            scope_label: Content::SCOPE_LABEL.to_owned(),
+            series: Content::SERIES.to_owned(),
+            ..Content::default()
+        }
+    }
 }
 
 /// Access statistics and stamps, in a table of their own: most rows have none.

@@ -79,7 +79,7 @@ pub struct Explanation {
     pub replaces: Vec<MemoryId>,
     /// What stands in its place.
     pub replaced_by: Option<MemoryId>,
-    /// How it went; none while it is there.
+    /// How it went; none while it has not been removed.
     pub removed: Option<Removal>,
     /// The family of repeated messages to which it belongs, as its first message or as the memory that stands for all
     /// of them; none while there is no repeat.
@@ -137,7 +137,7 @@ impl Reader<'_> {
                 id,
                 state: vitals.times.state(self.now),
                 recorded_at: Some(vitals.times.recorded_at),
-                ended_at: superseded.map(|superseded| superseded.at),
+                ended_at: superseded.map(|superseded| superseded.at).or(vitals.times.removed_at),
                 superseded_by: superseded.map(|superseded| superseded.by),
                 mode: superseded.map(|superseded| superseded.mode),
             }));
@@ -200,6 +200,8 @@ impl Reader<'_> {
         let holders = self.rows().holders(ns, id)?;
         let run = holders.iter().find(|holder| holder.from.is_none()).and_then(|holder| holder.run);
         let created = Origin { at: Some(vitals.times.recorded_at), run, ..origin(&events) };
+        // A row in limbo is still there, and its tombstone already says why it went.
+        let removed = self.rows().tombstone(ns, id)?.map(|tombstone| removal(&tombstone, &events));
         let replaced_by = vitals.times.superseded_by();
         let state = vitals.times.state(self.now);
         Ok(Explanation {
@@ -209,7 +211,7 @@ impl Reader<'_> {
             merged_from,
             replaces,
             replaced_by,
-            removed: None,
+            removed,
             family: self.family_of(ns, id)?,
             events,
         })
@@ -217,9 +219,7 @@ impl Reader<'_> {
 
     fn explain_gone(&self, ns: NsId, tombstone: Tombstone) -> Result<Explanation> {
         let events = self.rows().journal_of(ns, tombstone.id)?;
-        let rule = events.iter().rev().find(|row| row.op == "remove").map(|row| row.rule);
-        let removed =
-            Removal { at: tombstone.deleted_at, reason: tombstone.reason, run: tombstone.run, rule };
+        let removed = removal(&tombstone, &events);
         Ok(Explanation {
             id: tombstone.id,
             state: State::Tombstoned,
@@ -232,6 +232,13 @@ impl Reader<'_> {
             events,
         })
     }
+}
+
+/// Why a memory went, the rule as the journal has it.
+fn removal(tombstone: &Tombstone, events: &[JournalRow]) -> Removal {
+    let rule = events.iter().rev().find(|row| matches!(row.op, "remove" | "retire" | "merge"));
+    let rule = rule.map(|row| row.rule);
+    Removal { at: tombstone.deleted_at, reason: tombstone.reason, run: tombstone.run, rule }
 }
 
 /// What the journal says of the beginning.

@@ -206,7 +206,7 @@ impl From<PassRow> for LastRun {
             ended_at: Time::from_millis(row.ended_ms),
             open: row.open,
             budget_left: row.budget_left,
-            report: row.report.into_iter().collect(),
+            report: row.report.into_iter().filter(|(name, _)| !PassRow::is_inner(name)).collect(),
         }
     }
 }

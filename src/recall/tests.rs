@@ -10,9 +10,8 @@ use crate::error::{Error, ErrorKind};
 use crate::index::{Changes, Published, ViewBudget};
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow};
 use crate::model::{
-    Access, Actor, Content, Counted, Entity, Evidence, Filter, Holder, Kind, Link, MemoryId, PageRequest,
-    Place, Query, RuleId, Significance, State, SupersedeMode, Tier, Time, Times, Tombstone, TombstoneReason,
-    Vitals,
+    Access, Actor, Content, Entity, Evidence, Filter, Holder, Kind, Link, MemoryId, PageRequest, Query,
+    RuleId, State, SupersedeMode, Time, Tombstone, TombstoneReason, Vitals,
 };
 use crate::policy::Stats as StatsPolicy;
 use crate::store::control::{NamespaceRow, SpaceRow};
@@ -36,41 +35,10 @@ fn at(millis: i64) -> Time {
 
 /// A row about to be written: number, text, and what differs from the plain one.
 fn row(number: u32, text: &str) -> NewRow {
-    let place = Place {
-        partition: 0,
-        space: 1,
-        slot: None,
-        fingerprint: normal_form(text).prefix(),
-        counted: Counted::Live,
-        next_holder: 0,
-        holders: 0,
-    };
-    let vitals = Vitals {
-        kind_code: Kind::default().code(),
-        tier: Tier::ALL[0],
-        significance: Significance::ALL[0],
-        importance: 0.5,
-        confidence: None,
-        reinforcement_count: 1,
-        pinned: false,
-        admin_locked: false,
-        system_locked: false,
-        deletes_source: false,
-        times: Times::default(),
-        created_at: Time::EPOCH,
-        updated_at: Time::EPOCH,
-        happened_at: None,
-        last_reinforced_at: None,
-        version: 1,
-        content_bytes: text.len() as u32,
-        place,
-    };
-    let content = Content {
-        text: text.to_owned(),
-        metadata: serde_json::json!({}),
-        scope_label: "global".to_owned(),
-        ..Content::default()
-    };
+    let mut vitals = Vitals::new(text, Time::EPOCH);
+    vitals.place.space = 1;
+    vitals.place.fingerprint = normal_form(text).prefix();
+    let content = Content::new(text);
     NewRow {
         id: id(number),
         vitals,

@@ -16,11 +16,6 @@ use crate::error::Result;
 use crate::model::{Attachment, AuthorKind, Content, Embed, MemoryId, Summary, TimeRange};
 use crate::record::{At, begin, no_flags, open, seal, tag};
 
-/// Label of a memory whose caller gave none; not written.
-const SCOPE_LABEL: &str = "global";
-/// Series of a snapshot whose caller gave none; not written.
-const SERIES: &str = "profile";
-
 /// What every memory has.
 #[derive(Archive, Serialize)]
 struct Row<'a> {
@@ -37,7 +32,7 @@ struct Row<'a> {
 /// Where and by whom a memory was said.
 #[derive(Archive, Serialize, Default, PartialEq)]
 struct Context {
-    /// None for [`SCOPE_LABEL`].
+    /// None for [`Content::SCOPE_LABEL`].
     scope_label: Option<String>,
     channel: Option<String>,
     thread: Option<String>,
@@ -59,7 +54,7 @@ struct Rare {
     family_id: Option<[u8; 16]>,
     aggregate_id: Option<[u8; 16]>,
     summary: Option<Box<SummaryRow>>,
-    /// None for [`SERIES`].
+    /// None for [`Content::SERIES`].
     series: Option<String>,
     resource: Option<String>,
     consolidated_from: Vec<[u8; 16]>,
@@ -116,7 +111,7 @@ fn boxed<T: Default + PartialEq>(part: T) -> Option<Box<T>> {
 
 fn context_of(content: &Content) -> Context {
     Context {
-        scope_label: (content.scope_label != SCOPE_LABEL).then(|| content.scope_label.clone()),
+        scope_label: (content.scope_label != Content::SCOPE_LABEL).then(|| content.scope_label.clone()),
         channel: content.channel.clone(),
         thread: content.thread.clone(),
         session: content.session.clone(),
@@ -143,7 +138,7 @@ fn rare_of(content: &Content) -> Rare {
         family_id: bytes(content.family_id),
         aggregate_id: bytes(content.aggregate_id),
         summary: content.summary.as_deref().map(|summary| Box::new(summary_row(summary))),
-        series: (content.series != SERIES).then(|| content.series.clone()),
+        series: (content.series != Content::SERIES).then(|| content.series.clone()),
         resource: content.resource.clone(),
         consolidated_from: content.consolidated_from.iter().map(|id| *id.as_bytes()).collect(),
     }
@@ -194,8 +189,8 @@ pub(crate) fn decode_content(at: At<'_>, bytes: &[u8]) -> Result<Content> {
         text: String::from(&*row.text),
         tags: row.tags.iter().map(|tag| tag.as_str().to_owned()).collect(),
         metadata,
-        scope_label: SCOPE_LABEL.to_owned(),
-        series: SERIES.to_owned(),
+        scope_label: Content::SCOPE_LABEL.to_owned(),
+        series: Content::SERIES.to_owned(),
         ..Content::default()
     };
     if let Some(context) = row.context.as_ref() {

@@ -143,6 +143,13 @@ pub(crate) struct PassRow {
     pub(crate) report: Vec<(String, u64)>,
 }
 
+impl PassRow {
+    /// Whether a number of the report is kept for going on with the run, and is not part of what the pass tells.
+    pub(crate) fn is_inner(name: &str) -> bool {
+        name.starts_with("done.") || name.starts_with("plan.")
+    }
+}
+
 impl RunRow {
     /// What an import does.
     pub(crate) const IMPORT: &'static str = "import";

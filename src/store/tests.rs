@@ -490,35 +490,14 @@ fn blocks_of_links_that_go_over_the_border_of_two_commits_are_whole() {
 /// A file of format 2 has no index of series: opening it for writing makes one, of current snapshots alone.
 #[test]
 fn dedup_66_an_older_file_gets_the_index_of_its_series() {
-    use crate::model::{Content, Counted, Kind, Place, Significance, Tier, Time, Times, Vitals};
+    use crate::model::{Content, Counted, Kind, Time, Vitals};
     let now = Time::from_millis(1_800_000_000_000);
-    let vitals = |kind: Kind, counted: Counted| Vitals {
-        kind_code: kind.code(),
-        tier: Tier::default(),
-        significance: Significance::default(),
-        importance: 0.5,
-        confidence: None,
-        reinforcement_count: 1,
-        pinned: false,
-        admin_locked: false,
-        system_locked: false,
-        deletes_source: false,
-        times: Times { recorded_at: now, ..Times::default() },
-        created_at: now,
-        updated_at: now,
-        happened_at: None,
-        last_reinforced_at: None,
-        version: 1,
-        content_bytes: 0,
-        place: Place {
-            partition: 4,
-            space: 0,
-            slot: None,
-            fingerprint: None,
-            counted,
-            next_holder: 0,
-            holders: 0,
-        },
+    let vitals = |kind: Kind, counted: Counted| {
+        let mut vitals = Vitals::new("", now);
+        vitals.kind_code = kind.code();
+        vitals.place.partition = 4;
+        vitals.place.counted = counted;
+        vitals
     };
     let rows = [
         (Kind::Snapshot, Counted::Live, serde_json::json!({})),
@@ -540,12 +519,7 @@ fn dedup_66_an_older_file_gets_the_index_of_its_series() {
         tx.put_namespace("team", &row)?;
         for (at, (kind, counted, metadata)) in (1..).zip(&rows) {
             let id = MemoryId::from_bytes([at; 16]);
-            let content = Content {
-                metadata: metadata.clone(),
-                series: "profile".to_owned(),
-                scope_label: "global".to_owned(),
-                ..Content::default()
-            };
+            let content = Content { metadata: metadata.clone(), ..Content::new("") };
             tx.put_vitals(NS, id, &vitals(kind.clone(), *counted))?;
             tx.put_content(NS, id, &content)?;
         }

@@ -46,7 +46,7 @@ pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
 
 /// Whether a write went into a memory that was there.
 fn into(decision: &Decision) -> bool {
-    matches!(decision, Decision::Reinforced | Decision::Consolidated)
+    matches!(decision, Decision::Reinforced | Decision::Consolidated | Decision::Aggregated { .. })
 }
 
 /// A memory as a line of an export, without its line feed.

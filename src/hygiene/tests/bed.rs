@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
 use crate::error::Result;
 use crate::hygiene::plan::Field;
 use crate::ledger::{Change, Context, Entry, Ledger, Moves, NewRow};
 use crate::model::{
-    Access, Actor, Content, Counted, Holder, Kind, MemoryId, PINNED_TAG, Place, RuleId, Significance,
-    SupersedeMode, Tier, Time, Times, TombstoneReason, Vitals,
+    Access, Actor, Content, Holder, Kind, MemoryId, PINNED_TAG, RuleId, SupersedeMode, Time, TombstoneReason,
+    Vitals,
 };
 use crate::store::control::NamespaceRow;
 use crate::store::disk::Folder;
@@ -125,41 +123,9 @@ pub(super) fn pin(row: &mut NewRow) {
 
 /// A row of kind knowledge.
 pub(super) fn row(id: MemoryId, text: &str) -> NewRow {
-    let vitals = Vitals {
-        kind_code: Kind::default().code(),
-        tier: Tier::default(),
-        significance: Significance::default(),
-        importance: 0.5,
-        confidence: None,
-        reinforcement_count: 1,
-        pinned: false,
-        admin_locked: false,
-        system_locked: false,
-        deletes_source: false,
-        times: Times { recorded_at: NOW, ..Times::default() },
-        created_at: NOW,
-        updated_at: NOW,
-        happened_at: None,
-        last_reinforced_at: None,
-        version: 1,
-        content_bytes: text.len() as u32,
-        place: Place {
-            partition: 0,
-            space: 0,
-            slot: None,
-            fingerprint: normal_form(text).prefix(),
-            counted: Counted::Live,
-            next_holder: 0,
-            holders: 0,
-        },
-    };
-    let content = Content {
-        text: text.to_owned(),
-        metadata: json!({}),
-        scope_label: "global".to_owned(),
-        series: "profile".to_owned(),
-        ..Content::default()
-    };
+    let mut vitals = Vitals::new(text, NOW);
+    vitals.place.fingerprint = normal_form(text).prefix();
+    let content = Content::new(text);
     let holder = Holder { count: 1, share: 1, ..Holder::default() };
     NewRow { id, vitals, content, access: Access::default(), holder, vector: None, sources: Vec::new() }
 }

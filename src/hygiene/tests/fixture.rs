@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise, Recorded};
 use crate::model::{
-    Access, Actor, AuthorKind, Content, Counted, Entity, Holder, Kind, Link, MemoryId, Place, RuleId, RunId,
-    Significance, SupersedeMode, Tier, Time, Times, TombstoneReason, Vitals,
+    Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, RuleId, RunId, Significance,
+    SupersedeMode, Time, TombstoneReason, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{
@@ -265,41 +265,10 @@ fn messages() -> Vec<(RuleId, Change)> {
 }
 
 fn row(id: MemoryId, text: &str, holder: Holder, seed: Option<u32>) -> NewRow {
-    let vitals = Vitals {
-        kind_code: Kind::default().code(),
-        tier: Tier::default(),
-        significance: Significance::default(),
-        importance: 0.5,
-        confidence: None,
-        reinforcement_count: 1,
-        pinned: false,
-        admin_locked: false,
-        system_locked: false,
-        deletes_source: false,
-        times: Times { recorded_at: NOW, ..Times::default() },
-        created_at: NOW,
-        updated_at: NOW,
-        happened_at: None,
-        last_reinforced_at: None,
-        version: 1,
-        content_bytes: text.len() as u32,
-        place: Place {
-            partition: 0,
-            space: if seed.is_some() { SPACE.0 } else { 0 },
-            slot: None,
-            fingerprint: normal_form(text).prefix(),
-            counted: Counted::Live,
-            next_holder: 0,
-            holders: 0,
-        },
-    };
-    let content = Content {
-        text: text.to_owned(),
-        metadata: serde_json::json!({}),
-        scope_label: "global".to_owned(),
-        series: "profile".to_owned(),
-        ..Content::default()
-    };
+    let mut vitals = Vitals::new(text, NOW);
+    vitals.place.space = if seed.is_some() { SPACE.0 } else { 0 };
+    vitals.place.fingerprint = normal_form(text).prefix();
+    let content = Content::new(text);
     let vector = seed.map(|seed| UnitVector::new("vector", &values(seed)).unwrap());
     NewRow { id, vitals, content, access: Access::default(), holder, vector, sources: Vec::new() }
 }
