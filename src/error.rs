@@ -54,6 +54,22 @@ pub enum Error {
     /// A text query needs an embedder or a full-text index, and this database has neither.
     #[error("a text query needs an embedder, and this database has none")]
     NoEmbedder,
+    /// The embedder did not give the vectors that it was asked for.
+    #[error("embedder {embedder}: {why}")]
+    Embedding {
+        /// Id of the embedder.
+        embedder: String,
+        /// What it said, or what is wrong with its answer.
+        why: String,
+    },
+    /// The embedder that this handle was opened with makes vectors of another space than the database holds.
+    #[error("the database holds vectors of {stored}, and the embedder is {given}")]
+    OtherSpace {
+        /// The embedding space of the database.
+        stored: String,
+        /// That of the embedder.
+        given: String,
+    },
     /// A read reaches back behind content that maintenance has erased (MODEL-18).
     #[error("the past before known-at {known} / valid-at {valid} was purged")]
     BeforePurgeHorizon {
@@ -162,6 +178,10 @@ pub enum ErrorKind {
     KeyInOtherPartition,
     /// A text query without an embedder.
     NoEmbedder,
+    /// The embedder failed.
+    Embedding,
+    /// The embedder is not the one of the database.
+    OtherSpace,
     /// The past asked for was purged.
     BeforePurgeHorizon,
     /// The state of the memory forbids it.
@@ -226,6 +246,8 @@ impl Error {
             Error::NotFound { .. } => ErrorKind::NotFound,
             Error::KeyInOtherPartition { .. } => ErrorKind::KeyInOtherPartition,
             Error::NoEmbedder => ErrorKind::NoEmbedder,
+            Error::Embedding { .. } => ErrorKind::Embedding,
+            Error::OtherSpace { .. } => ErrorKind::OtherSpace,
             Error::BeforePurgeHorizon { .. } => ErrorKind::BeforePurgeHorizon,
             Error::Conflict { .. } => ErrorKind::Conflict,
             Error::Locked { .. } => ErrorKind::Locked,
@@ -254,6 +276,8 @@ impl Error {
             ErrorKind::NotFound => "check the id or key and the namespace",
             ErrorKind::KeyInOtherPartition => "write with the agent that holds the key, or use another key",
             ErrorKind::NoEmbedder => "give a vector with the query, or search by filter with `list`",
+            ErrorKind::Embedding => "look at the embedder; a search by text alone needs none",
+            ErrorKind::OtherSpace => "open it with the embedder of the database, or change the model with `reembed`",
             ErrorKind::BeforePurgeHorizon => "ask for a later instant, or allow a partial answer",
             ErrorKind::Conflict => "read the memory again and decide anew",
             ErrorKind::Locked => "wait for the other process, or open with a waiting time",

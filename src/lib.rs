@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod embed;
 mod engine;
 mod error;
 pub mod exchange;
@@ -18,6 +19,7 @@ mod store;
 mod text;
 mod vector;
 
+pub use embed::Embedder;
 pub use engine::{
     Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Forget, Kept, MaintainOptions,
     MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions, RestoreReport,

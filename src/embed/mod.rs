@@ -1,0 +1,60 @@
+//! Which vector does a text have?
+//!
+//! An [`Embedder`] gives it. Its identity names the embedding space: vectors of two spaces are never compared, and a
+//! database remembers in which one its vectors lie.
+//!
+//! It never knows where a vector is kept, what a memory is, or what time it is.
+
+use crate::error::Result;
+
+/// Gives texts their vectors.
+///
+/// One embedder serves every thread of a database at once. It is called outside of transactions; where it fails, a
+/// write is stored without a vector and waits for the pass that embeds, and a query falls back on its words.
+///
+/// ```
+/// use oubliette::{Embedder, Result};
+///
+/// /// How often each of two letters occurs: a space that nobody needs.
+/// struct Letters;
+///
+/// impl Embedder for Letters {
+///     fn id(&self) -> &str {
+///         "letters-1"
+///     }
+///
+///     fn dimensions(&self) -> usize {
+///         2
+///     }
+///
+///     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+///         let count = |text: &str, letter| 1.0 + text.chars().filter(|c| *c == letter).count() as f32;
+///         Ok(texts.iter().map(|text| vec![count(text, 'a'), count(text, 'b')]).collect())
+///     }
+/// }
+///
+/// assert_eq!(Letters.embed(&["abba"])?, [[3.0, 3.0]]);
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+pub trait Embedder: Send + Sync {
+    /// Name of the embedding space, 1 to 256 bytes: the model, and what tells its versions apart, such as a hash of its
+    /// weights. Two embedders of one name must give the same text the same vector.
+    fn id(&self) -> &str;
+
+    /// Dimensions of its vectors: 1 to 4,096.
+    fn dimensions(&self) -> usize;
+
+    /// One vector a text, in their order: finite, not all zero, of any length in space.
+    ///
+    /// # Errors
+    /// `Embedding` when the model cannot be asked; nothing is assumed of any text then.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
+
+    /// The vector of a question. Models that were trained with a mark before questions put it there.
+    ///
+    /// # Errors
+    /// As [`Embedder::embed`].
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+        Ok(self.embed(&[text])?.pop().unwrap_or_default())
+    }
+}
