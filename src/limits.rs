@@ -4,7 +4,7 @@
 //! broken; nothing is ever truncated (MODEL-9). Units stand last in a name.
 
 /// Version of the file format that this build writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one (DEDUP-37).
 pub const SIMHASH_BANDS: usize = 8;
 /// Texts that an aggregate shows of its members (MODEL-27).
@@ -16,6 +16,9 @@ pub const FORMAT_VERSION_OLDEST: u32 = 1;
 
 /// Id of the normalizer of fingerprints (DEDUP-1), written into each file.
 pub const NORMALIZER: &str = "fp-1";
+
+/// Id of the analyzer of full-text indexes, unless the policy names a language of its own.
+pub const ANALYZER: &str = "terms-1/english";
 
 /// Namespace and agent names (MODEL-3, MODEL-4).
 pub const NAME_BYTES_MAX: usize = 256;

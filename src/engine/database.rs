@@ -23,7 +23,7 @@ use crate::model::{
 };
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
-use crate::store::{Durability, IndexId, Rows, SpaceId, Store, Written};
+use crate::store::{TextId, Durability, IndexId, Rows, SpaceId, Store, Written};
 use crate::text::{Messages, Secret};
 
 /// An open database: cheap to clone, safe to share between threads, blocking.
@@ -247,16 +247,19 @@ impl Inner {
             let snapshot = self.store.snapshot()?;
             let before = self.current.read();
             let changes = Changes {
-                changed: &written.slots,
+                blocks: &written.staged,
                 dropped: &turn.dropped,
                 linked: &turn.linked,
                 reset: &turn.reset,
             };
             self.current.publish(before.next(Arc::new(snapshot), &row, &changes));
         }
-        let mut indexes: Vec<IndexId> = written.slots.keys().map(|(index, _)| *index).collect();
+        let mut indexes: Vec<IndexId> = written.staged.slots.keys().map(|(index, _)| *index).collect();
         indexes.dedup();
         self.note_pressed(indexes.into_iter());
+        let mut texts: Vec<TextId> = written.staged.docs.keys().map(|(text, _)| *text).collect();
+        texts.dedup();
+        self.note_pressed_texts(texts.into_iter());
         self.end_leases();
         if row.policy != self.in_force().number && self.own_policy.is_none() {
             let policy = in_force(&**self.current.read().snapshot(), &row, None)?;
@@ -298,7 +301,8 @@ fn in_force(rows: &impl Rows, row: &ClockRow, own: Option<&Policy>) -> Result<In
     };
     let (hash, rules) = (policy.hash().0, Rulebook::new(&policy)?);
     let messages = Messages::new(&policy.msg, &policy.sim)?;
-    Ok(InForce { policy, rules, messages, number: row.policy, hash })
+    let analyzer = crate::limits::ANALYZER.to_owned();
+    Ok(InForce { policy, rules, messages, analyzer, number: row.policy, hash })
 }
 
 impl Drop for Inner {

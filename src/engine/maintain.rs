@@ -348,7 +348,12 @@ impl Database {
         let begun = Instant::now();
         let mut report = PassReport::new(pass);
         match pass {
-            Pass::Index | Pass::Repair => self.keep_up(pass, options, sweep, &mut report)?,
+            Pass::Index | Pass::Repair => {
+                self.keep_up(pass, options, sweep, &mut report)?;
+                if pass == Pass::Index {
+                    self.keep_texts(options, sweep, &mut report)?;
+                }
+            }
             Pass::Limbo => self.empty_limbo(options, sweep, &mut report)?,
             _ => self.sweep_memories(pass, options, sweep, &mut report)?,
         }

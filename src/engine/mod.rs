@@ -24,6 +24,7 @@ mod series;
 mod session;
 mod sweep;
 mod sync;
+mod text;
 mod upkeep;
 
 pub use batch::Batch;

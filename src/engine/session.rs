@@ -26,6 +26,8 @@ pub(super) struct InForce {
     pub(super) rules: Rulebook,
     /// How it reads messages: its patterns, compiled.
     pub(super) messages: Messages,
+    /// Id of the analyzer of full-text indexes that are new.
+    pub(super) analyzer: String,
     pub(super) number: u64,
     pub(super) hash: [u8; 8],
 }
@@ -120,7 +122,7 @@ impl Inner {
         let mut culprit = None;
         let mut turn = Turn::default();
         let written = self.store.write(durability, |tx| {
-            let mut ledger = Ledger::open(tx, &self.secret, self.clock.now())?;
+            let mut ledger = Ledger::open(tx, &self.secret, in_force.analyzer.clone(), self.clock.now())?;
             // Only the leader commits and publishes: nothing lies between this state and the transaction.
             let published = self.current.read();
             let mut session = Session {

@@ -9,9 +9,10 @@ use crate::engine::pace::Pace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::hnsw::Crew;
 use crate::index::upkeep::{self, Counts, Need, Regimes, Torn};
+use crate::index::text::upkeep as text_upkeep;
 use crate::index::{Edit, Written};
 use crate::model::{Namespace, RuleId, RunId};
-use crate::store::{IndexId, NsId, Rows};
+use crate::store::{IndexId, NsId, Read, Rows, SpaceId, TextId};
 
 /// Slices of one index that may find it changed, one after the other.
 const STALE_MAX: usize = 16;
@@ -264,7 +265,7 @@ impl Database {
     }
 
     /// Drops the indexes of a namespace, or of all, and builds them anew from the memories and their vectors: codes,
-    /// slots and graphs. Heals what is damaged there. Gives the number of vectors.
+    /// slots and graphs, and the full-text indexes from the texts. Heals what is damaged there. Gives the number of vectors.
     ///
     /// # Errors
     /// `Corrupted` when a memory or a vector is damaged; `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
@@ -282,6 +283,7 @@ impl Database {
                 session.ledger.rebuild_index(&context, index)
             })?);
         }
+        self.rebuild_texts(namespace, run)?;
         let options = MaintainOptions { namespace: namespace.cloned(), ..MaintainOptions::live() };
         self.run_alone_pass(Pass::Index, &options)?;
         Ok(rows)
@@ -307,6 +309,10 @@ impl Database {
     }
 
     fn help(&self, index: IndexId, rows: usize) -> Result<()> {
+        if index.space == SpaceId::TEXT {
+            let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+            return self.help_text(TextId { ns: index.ns, part: index.part }, run);
+        }
         let published = self.inner.current.read();
         let counts = Counts::read(&**published.snapshot(), index)?;
         let head = published.snapshot().slot_head(index)?;
@@ -337,6 +343,17 @@ impl Inner {
             let counts = Counts::read(&**current.snapshot(), index);
             if counts.is_ok_and(|counts| regimes.is_pressed(counts)) {
                 self.pressed.lock().insert(index);
+            }
+        }
+    }
+
+    /// Notes which of the full-text indexes that a commit wrote to have too long a tail.
+    pub(super) fn note_pressed_texts(&self, written: impl Iterator<Item = TextId>) {
+        let current = self.current.read();
+        for text in written {
+            let head = current.snapshot().text_head(text);
+            if head.is_ok_and(|head| head.is_some_and(|head| text_upkeep::is_pressed(&head))) {
+                self.pressed.lock().insert(text.index());
             }
         }
     }

@@ -158,6 +158,7 @@ fn vitals(fields: &Fields, times: Times, kept: &Kept<'_>, text: &str, holders: &
             partition: 0,
             space: 0,
             slot: None,
+            doc: None,
             fingerprint: None,
             counted: Counted::at(&times, times.recorded_at),
             next_holder: last.map_or(0, |last| last.saturating_add(1)),

@@ -15,6 +15,7 @@ mod names;
 mod past;
 mod rows;
 mod slots;
+mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -23,12 +24,13 @@ use crate::error::{Error, Result};
 use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::control::{Clock, DROPPED, GraphHead, SlotHead};
-use crate::store::{FILE_CUT, IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk};
+use crate::store::{FILE_CUT, IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, TextId, Walk};
 
 use address::address;
 use counts::Counts;
 use graph::Mesh;
 use slots::Tally;
+use texts::TextTally;
 
 /// Checks every row that `snapshot` sees. Namespaces that are being dropped are left out.
 ///
@@ -48,6 +50,7 @@ pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<Check
     check.finish_meta()?;
     check.finish_graphs()?;
     check.finish_slots();
+    check.finish_texts();
     check.finish_counters();
     Ok(check.report)
 }
@@ -78,6 +81,9 @@ struct Check<'s> {
     /// The indexes with a graph; its head is none where it is damaged.
     graphs: BTreeMap<IndexId, Option<GraphHead>>,
     meshes: BTreeMap<IndexId, Mesh>,
+    texts: BTreeMap<TextId, TextTally>,
+    /// The thread that is being walked, its last document and what that says of the next.
+    thread_at: Option<(Vec<u8>, u32, Option<u32>)>,
     counts: Counts,
     /// Superseded rows of `settled_ns` whose chain is known to end.
     settled: BTreeSet<MemoryId>,
@@ -114,6 +120,8 @@ impl<'s> Check<'s> {
             slots: BTreeMap::new(),
             graphs: BTreeMap::new(),
             meshes: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            thread_at: None,
             counts: Counts::default(),
             settled: BTreeSet::new(),
             settled_ns: None,
@@ -122,6 +130,7 @@ impl<'s> Check<'s> {
         check.learn_names()?;
         check.learn_heads()?;
         check.learn_graphs()?;
+        check.learn_texts()?;
         Ok(check)
     }
 
@@ -196,6 +205,10 @@ impl<'s> Check<'s> {
             Table::LimboTime => self.limbo_time(key, value),
             Table::JournalRun => self.journal_run(key, value),
             Table::Pass => self.pass(key, value),
+            Table::TextHead => self.text_head(key, value),
+            Table::TextDoc => self.text_docs(key, value),
+            Table::Thread => self.thread(key, value),
+            Table::TextPosting => self.text_posting(key, value),
             Table::Event => self.event(key, value),
             Table::Aggregate => self.aggregate(key, value),
             Table::Family => self.family(key, value),

@@ -162,6 +162,16 @@ codes! {
     SlotOrphan = "slot_orphan";
     /// The list of free slots contradicts the slots.
     SlotFree = "slot_free";
+    /// A memory and its document in the full-text index do not know each other.
+    TextDoc = "text_doc";
+    /// Instants of a document that are not those of its memory.
+    TextTimes = "text_times";
+    /// The head of a full-text index contradicts its documents.
+    TextHead = "text_head";
+    /// Postings that are not those of the texts.
+    TextPosting = "text_posting";
+    /// The order of a thread contradicts its documents.
+    Thread = "thread";
     /// The count of slots contradicts the slots.
     SlotHead = "slot_head";
     /// A code that is not that of its vector, or what is left in a free slot.

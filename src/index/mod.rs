@@ -26,6 +26,7 @@ mod rebuild;
 mod search;
 pub(crate) mod slots;
 mod staged;
+pub(crate) mod text;
 pub(crate) mod upkeep;
 mod view;
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::index::text::TextView;
 use crate::index::view::{Linked, View};
 use crate::model::Time;
-use crate::record::SlotBlock;
+use crate::record::{DocBlock, SlotBlock};
 use crate::store::control::{Clock, SlotHead};
-use crate::store::{IndexId, NsId, Rows, Snapshot, SpaceId, Table};
+use crate::store::{IndexId, NsId, Read, Rows, Snapshot, SpaceId, StagedBlocks, Table, TextId};
 
 /// Maps of views: a publish copies so many pointers and the maps of touched views.
 const SHARDS: usize = 64;
@@ -66,16 +67,16 @@ impl ViewBudget {
         Arc::new(ViewBudget { bytes_max, ticks: AtomicU64::new(1) })
     }
 
-    fn touch(&self, view: &View) {
-        view.used.store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    fn touch(&self, image: &Image) {
+        image.used().store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
 /// What a commit changed of the indexes.
 #[derive(Debug)]
 pub(crate) struct Changes<'c> {
-    /// All blocks of codes that it wrote.
-    pub(crate) changed: &'c BTreeMap<(IndexId, u32), SlotBlock>,
+    /// All blocks of codes and documents that it wrote.
+    pub(crate) blocks: &'c StagedBlocks,
     /// Namespaces of which it deleted rows.
     pub(crate) dropped: &'c [NsId],
     /// Graphs that it replaced; none where one was dropped.
@@ -84,7 +85,46 @@ pub(crate) struct Changes<'c> {
     pub(crate) reset: &'c BTreeSet<IndexId>,
 }
 
-type Shard = Arc<HashMap<IndexId, Arc<View>>>;
+/// The image of an index at one commit.
+#[derive(Clone, Debug)]
+enum Image {
+    /// Codes and links of vectors.
+    Codes(Arc<View>),
+    /// Documents of texts.
+    Texts(Arc<TextView>),
+}
+
+impl Image {
+    fn bytes(&self) -> usize {
+        match self {
+            Image::Codes(view) => view.bytes(),
+            Image::Texts(view) => view.bytes(),
+        }
+    }
+
+    fn used(&self) -> &AtomicU64 {
+        match self {
+            Image::Codes(view) => &view.used,
+            Image::Texts(view) => &view.used,
+        }
+    }
+
+    fn codes(&self) -> Option<Arc<View>> {
+        match self {
+            Image::Codes(view) => Some(Arc::clone(view)),
+            Image::Texts(_) => None,
+        }
+    }
+
+    fn texts(&self) -> Option<Arc<TextView>> {
+        match self {
+            Image::Codes(_) => None,
+            Image::Texts(view) => Some(Arc::clone(view)),
+        }
+    }
+}
+
+type Shard = Arc<HashMap<IndexId, Image>>;
 
 /// The state of the store at one commit: the snapshot of the rows, and the views of the same commit, loaded when
 /// they are first asked for. An old state that a reader still holds keeps its views; the budget counts those of
@@ -134,7 +174,7 @@ impl<L: Locks> PublishedIn<L> {
     /// The state of the next commit, which changed these things. A view that can't be brought forward is loaded again
     /// by whoever asks for it.
     pub(crate) fn next(&self, snapshot: Arc<Snapshot>, clock: &Clock, changes: &Changes<'_>) -> Self {
-        let Changes { changed, dropped, linked, reset } = changes;
+        let Changes { blocks: StagedBlocks { slots, docs }, dropped, linked, reset } = changes;
         let (mut shards, mut kept) = self.kept_bytes.read(|kept| (self.images(), *kept));
         if !dropped.is_empty() {
             for shard in &mut shards {
@@ -148,7 +188,7 @@ impl<L: Locks> PublishedIn<L> {
             }
         }
         let mut blocks: BTreeMap<IndexId, Vec<(u32, &SlotBlock)>> = BTreeMap::new();
-        for ((index, block), value) in *changed {
+        for ((index, block), value) in slots {
             blocks.entry(*index).or_default().push((*block, value));
         }
         for index in linked.keys().chain(*reset) {
@@ -157,18 +197,24 @@ impl<L: Locks> PublishedIn<L> {
         for (index, blocks) in blocks {
             let Some(shard) = shards.get_mut(shard_of(index)) else { continue };
             let Some(old) = shard.get(&index).cloned() else { continue };
-            let views = Arc::make_mut(shard);
-            kept -= old.bytes();
-            match snapshot.slot_head(index) {
-                Ok(head) if !reset.contains(&index) => {
-                    let view = Arc::new(old.with(&blocks, head.len, linked.get(&index)));
-                    kept += view.bytes();
-                    views.insert(index, view);
+            let next = match (old.codes(), snapshot.slot_head(index)) {
+                (Some(old), Ok(head)) if !reset.contains(&index) => {
+                    Some(Image::Codes(Arc::new(old.with(&blocks, head.len, linked.get(&index)))))
                 }
-                _ => {
-                    views.remove(&index);
-                }
-            }
+                _ => None,
+            };
+            replace(shard, index, &old, next, &mut kept);
+        }
+        let mut texts: BTreeMap<TextId, Vec<(u32, &DocBlock)>> = BTreeMap::new();
+        for ((text, block), value) in docs {
+            texts.entry(*text).or_default().push((*block, value));
+        }
+        for (text, blocks) in texts {
+            let index = text.index();
+            let Some(shard) = shards.get_mut(shard_of(index)) else { continue };
+            let Some(old) = shard.get(&index).cloned() else { continue };
+            let next = old.texts().and_then(|old| old.with(&snapshot, &blocks).ok().flatten());
+            replace(shard, index, &old, next.map(|view| Image::Texts(Arc::new(view))), &mut kept);
         }
         let next = Self::with(snapshot, clock, Arc::clone(&self.budget), shards, kept);
         next.kept_bytes.write(|kept| next.evict(kept, 0));
@@ -219,15 +265,40 @@ impl<L: Locks> PublishedIn<L> {
     /// The views that are in memory.
     pub(crate) fn all_loaded(&self) -> Vec<(IndexId, Arc<View>)> {
         let images = self.images();
-        let views = images.iter().flat_map(|shard| shard.iter());
-        views.map(|(index, view)| (*index, Arc::clone(view))).collect()
+        let all = images.iter().flat_map(|shard| shard.iter());
+        all.filter_map(|(index, image)| Some((*index, image.codes()?))).collect()
     }
 
     /// The view of an index, if it is in memory.
     pub(crate) fn loaded(&self, index: IndexId) -> Option<Arc<View>> {
-        let view = self.shard(index)?.read(|shard| shard.get(&index).cloned())?;
-        self.budget.touch(&view);
-        Some(view)
+        self.image(index)?.codes()
+    }
+
+    fn image(&self, index: IndexId) -> Option<Image> {
+        let image = self.shard(index)?.read(|shard| shard.get(&index).cloned())?;
+        self.budget.touch(&image);
+        Some(image)
+    }
+
+    /// The image of a full-text index, if it is in memory.
+    pub(crate) fn loaded_text(&self, text: TextId) -> Option<Arc<TextView>> {
+        self.image(text.index())?.texts()
+    }
+
+    /// The image of a full-text index, read from the snapshot of this state when it is not in memory; none where no memory
+    /// was ever in it.
+    ///
+    /// # Errors
+    /// Those of [`TextView::load`].
+    pub(crate) fn text_view(&self, text: TextId) -> Result<Option<Arc<TextView>>> {
+        if let Some(view) = self.loaded_text(text) {
+            return Ok(Some(view));
+        }
+        let Some(head) = self.snapshot.text_head(text)? else { return Ok(None) };
+        let loaded = self.keep(text.index(), TextView::bytes_of(head.len), || {
+            Ok(TextView::load(&self.snapshot, text)?.map(|view| Image::Texts(Arc::new(view))))
+        })?;
+        Ok(loaded.and_then(|image| image.texts()))
     }
 
     /// The view of an index, read from the snapshot of this state when it is not in memory. It stays there for
@@ -241,27 +312,43 @@ impl<L: Locks> PublishedIn<L> {
         }
         let dim = self.dim(index.space)?;
         let expected = View::bytes_of(self.snapshot.slot_head(index)?.len as usize, dim);
+        let image = self.keep(index, expected, || {
+            Ok(Some(Image::Codes(Arc::new(View::load(&self.snapshot, index, dim)?))))
+        })?;
+        image.and_then(|image| image.codes()).ok_or_else(|| {
+            Error::corrupted(Table::Slot.name(), &[], "an index of vectors under the number of texts")
+        })
+    }
+
+    /// Loads an image of about `expected` bytes and keeps it, if there is room for it.
+    fn keep(
+        &self,
+        index: IndexId,
+        expected: usize,
+        load: impl FnOnce() -> Result<Option<Image>>,
+    ) -> Result<Option<Image>> {
         if expected <= self.budget.bytes_max {
             // Room is made first: while it is loaded it takes memory as well.
             self.kept_bytes.write(|kept| self.evict(kept, expected));
         }
         // Loaded outside every lock: two readers may do it at the same time, and the first one's stays.
-        let view = Arc::new(View::load(&self.snapshot, index, dim)?);
-        self.budget.touch(&view);
-        if view.bytes() > self.budget.bytes_max {
-            return Ok(view);
+        let Some(image) = load()? else { return Ok(None) };
+        self.budget.touch(&image);
+        let bytes = image.bytes();
+        if bytes > self.budget.bytes_max {
+            return Ok(Some(image));
         }
-        Ok(self.kept_bytes.write(|kept| {
-            if let Some(present) = self.loaded(index) {
+        Ok(Some(self.kept_bytes.write(|kept| {
+            if let Some(present) = self.image(index) {
                 return present;
             }
-            self.evict(kept, view.bytes());
+            self.evict(kept, bytes);
             if let Some(shard) = self.shard(index) {
-                shard.write(|shard| Arc::make_mut(shard).insert(index, Arc::clone(&view)));
-                *kept += view.bytes();
+                shard.write(|shard| Arc::make_mut(shard).insert(index, image.clone()));
+                *kept += bytes;
             }
-            view
-        }))
+            image
+        })))
     }
 
     /// Drops the views that were asked for least recently until `bytes` more fit. It makes more room than that,
@@ -274,7 +361,7 @@ impl<L: Locks> PublishedIn<L> {
         let images = self.images();
         let views = images.iter().flat_map(|shard| shard.iter());
         let mut by_use: Vec<_> =
-            views.map(|(index, view)| (view.used.load(Ordering::Relaxed), *index, view.bytes())).collect();
+            views.map(|(index, image)| (image.used().load(Ordering::Relaxed), *index, image.bytes())).collect();
         by_use.sort_unstable();
         // The images go first, or every map that changes would be copied.
         drop(images);
@@ -296,6 +383,21 @@ impl<L: Locks> PublishedIn<L> {
 
     fn shard(&self, index: IndexId) -> Option<&L::Of<Shard>> {
         self.shards.get(shard_of(index))
+    }
+}
+
+/// Puts the next image of an index in place of the old one; without one it is read again by whoever asks for it.
+fn replace(shard: &mut Shard, index: IndexId, old: &Image, next: Option<Image>, kept: &mut usize) {
+    *kept -= old.bytes();
+    let images = Arc::make_mut(shard);
+    match next {
+        Some(next) => {
+            *kept += next.bytes();
+            images.insert(index, next);
+        }
+        None => {
+            images.remove(&index);
+        }
     }
 }
 

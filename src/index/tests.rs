@@ -11,7 +11,7 @@ use crate::error::ErrorKind;
 use crate::hnsw::Crew;
 use crate::index::view::View;
 use crate::model::{Effort, Hit, MemoryId, Time, Times};
-use crate::record::SlotBlock;
+use crate::store::StagedBlocks;
 use crate::store::control::{Clock, SlotHead, SpaceRow};
 use crate::store::disk::Folder;
 use crate::store::{
@@ -46,18 +46,18 @@ struct World {
     store: Store,
     dim: usize,
     rows: BTreeMap<(IndexId, u32), (MemoryId, UnitVector, Times)>,
-    changed: BTreeMap<(IndexId, u32), SlotBlock>,
+    changed: StagedBlocks,
     linked: BTreeMap<IndexId, Option<Linked>>,
     random: u64,
 }
 
 fn changes<'c>(
-    changed: &'c BTreeMap<(IndexId, u32), SlotBlock>,
+    blocks: &'c StagedBlocks,
     dropped: &'c [NsId],
     linked: &'c BTreeMap<IndexId, Option<Linked>>,
 ) -> Changes<'c> {
     static NONE: BTreeSet<IndexId> = BTreeSet::new();
-    Changes { changed, dropped, linked, reset: &NONE }
+    Changes { blocks, dropped, linked, reset: &NONE }
 }
 
 fn ask(query: &UnitVector, k: usize, now: Time, effort: Effort) -> Ask<'_> {
@@ -111,7 +111,7 @@ impl World {
             store,
             dim,
             rows: BTreeMap::new(),
-            changed: BTreeMap::new(),
+            changed: StagedBlocks::default(),
             linked: BTreeMap::new(),
             random: random | 1,
         };
@@ -129,7 +129,7 @@ impl World {
             Ok(value)
         });
         let written = written.unwrap();
-        self.changed = written.slots;
+        self.changed = written.staged;
         written.value
     }
 
@@ -712,7 +712,7 @@ fn a_reader_never_sees_two_commits_at_once() {
         let row = |part| (index(part), id(number), vector.clone(), times);
         let mut freed = std::mem::take(&mut world.changed);
         world.add(vec![row(0), row(1)]);
-        freed.append(&mut world.changed);
+        freed.slots.append(&mut world.changed.slots);
         let (snapshot, clock) = world.snapshot();
         commits.push((snapshot, clock, freed, id(number)));
     }

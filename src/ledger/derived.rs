@@ -234,6 +234,7 @@ impl Ledger<'_, '_> {
         vitals.place.counted = Counted::at(&vitals.times, context.now);
         self.rederive(context.ns, id, before, Some((&vitals, content)))?;
         self.stage(context, id, before.map(|(before, _)| before), &vitals)?;
+        vitals.place.doc = self.index_text(context.ns, id, before, &vitals, content)?;
         self.tx.put_vitals(context.ns, id, &vitals)?;
         if before.is_none_or(|(_, old)| old != content) {
             self.tx.put_content(context.ns, id, content)?;

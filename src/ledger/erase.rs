@@ -80,6 +80,9 @@ impl Ledger<'_, '_> {
             self.staged.end(index, id);
             slots::release(self.tx, index, dim, self.clock.commit, slot)?;
         }
+        if let Some(doc) = vitals.place.doc {
+            self.forget_text(Self::text_of(ns, &vitals), (doc, id), &vitals, &content)?;
+        }
         for holder in &holders {
             self.tx.delete_holder(ns, id, holder)?;
         }

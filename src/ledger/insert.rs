@@ -37,6 +37,7 @@ impl Ledger<'_, '_> {
         holder.run = context.run;
         vitals.place.next_holder = 1;
         vitals.place.holders = 1;
+        vitals.place.doc = None;
         vitals.place.slot = match &vector {
             Some(vector) => {
                 let index = Self::index_of(ns, &vitals);

@@ -23,6 +23,7 @@ mod message;
 mod settle;
 mod supersede;
 mod terms;
+mod text;
 
 use crate::error::{Error, Result};
 use crate::index::Staged;
@@ -288,6 +289,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) secret: &'a Secret,
+    /// Id of the analyzer of full-text indexes that are new.
+    pub(crate) analyzer: String,
     /// The vectors that it has written so far.
     pub(crate) staged: Staged,
 }
@@ -295,11 +298,16 @@ pub(crate) struct Ledger<'a, 't> {
 impl<'a, 't> Ledger<'a, 't> {
     /// Opens the ledger of a transaction at clock `now`: the commit gets the next number, and a time that does not
     /// run backwards (MODEL-38).
-    pub(crate) fn open(tx: &'a mut WriteTx<'t>, secret: &'a Secret, now: Time) -> Result<Self> {
+    pub(crate) fn open(
+        tx: &'a mut WriteTx<'t>,
+        secret: &'a Secret,
+        analyzer: String,
+        now: Time,
+    ) -> Result<Self> {
         let mut clock = tx.clock()?;
         clock.commit += 1;
         clock.at_ms = clock.at_ms.max(now.as_millis());
-        Ok(Ledger { tx, clock, counters: Counters::default(), secret, staged: Staged::default() })
+        Ok(Ledger { tx, clock, counters: Counters::default(), secret, analyzer, staged: Staged::default() })
     }
 
     /// Transaction time.

@@ -71,6 +71,8 @@ pub struct Place {
     pub space: u16,
     /// Slot of its vector; none while it has none.
     pub slot: Option<u32>,
+    /// Number of its document in the full-text index of its partition; none in limbo.
+    pub doc: Option<u32>,
     /// First 16 bytes of its fingerprint; none for an empty normal form.
     pub fingerprint: Option<[u8; 16]>,
     /// How it stands in the counters now.
@@ -152,6 +154,7 @@ impl Vitals {
                 partition: 0,
                 space: 0,
                 slot: None,
+                doc: None,
                 fingerprint: None,
                 counted: Counted::Live,
                 next_holder: 0,

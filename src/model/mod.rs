@@ -26,6 +26,7 @@ mod name;
 mod period;
 mod query;
 mod series;
+mod thread;
 mod time;
 
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
@@ -42,5 +43,6 @@ pub use name::{Namespace, Partition, Scope, check_key, check_text};
 pub(crate) use period::{Period, Periods};
 pub use query::{Effort, Forgotten, Hit, Page, PageRequest, Query, SearchPlan};
 pub(crate) use series::{series_place, snapshot_time};
+pub(crate) use thread::thread_place;
 pub use time::{Span, Time};
 pub use visible::Times;

@@ -1,6 +1,5 @@
 //! Reads over rows that the ledger wrote into a real file.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -118,11 +117,11 @@ impl World {
         }
     }
 
-    fn publish(&mut self, slots: &BTreeMap<(crate::store::IndexId, u32), crate::record::SlotBlock>) {
+    fn publish(&mut self, blocks: &crate::store::StagedBlocks) {
         let snapshot = Arc::new(self.store.snapshot().unwrap());
         let clock = snapshot.clock().unwrap();
         let (linked, reset) = Default::default();
-        let changes = Changes { changed: slots, dropped: &[], linked: &linked, reset: &reset };
+        let changes = Changes { blocks, dropped: &[], linked: &linked, reset: &reset };
         self.published = self.published.next(snapshot, &clock, &changes);
     }
 
@@ -130,7 +129,7 @@ impl World {
     fn apply(&mut self, now: i64, changes: Vec<(RuleId, Change)>) {
         let secret = &self.secret;
         let written = self.store.write(Durability::Batch, |tx| {
-            let mut ledger = Ledger::open(tx, secret, at(now))?;
+            let mut ledger = Ledger::open(tx, secret, crate::limits::ANALYZER.to_owned(), at(now))?;
             let context = Context {
                 ns: NS,
                 now: ledger.now(),
@@ -145,7 +144,7 @@ impl World {
             }
             ledger.finish().map(|_| ())
         });
-        self.publish(&written.unwrap().slots);
+        self.publish(&written.unwrap().staged);
     }
 
     /// New rows, recorded and created at the transaction time of the commit.
@@ -179,7 +178,7 @@ impl World {
 
     fn control(&mut self, change: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) {
         let written = self.store.write(Durability::Batch, change).unwrap();
-        self.publish(&written.slots);
+        self.publish(&written.staged);
     }
 
     fn reader(&self, now: i64) -> Reader<'_> {

@@ -13,13 +13,16 @@
 
 mod access;
 mod content;
+mod doc_block;
 mod graph_block;
 mod holder;
 mod journal;
 mod meta;
 mod parts;
+mod posting_block;
 mod slot_block;
 mod tombstone;
+mod varint;
 mod vector_block;
 mod vitals;
 
@@ -29,10 +32,12 @@ use crate::model::Time;
 
 pub(crate) use access::{decode_access, encode_access};
 pub(crate) use content::{decode_content, decode_text, encode_content};
+pub(crate) use doc_block::{DOCS_PER_BLOCK, DocBlock, DocMeta};
 pub(crate) use graph_block::{GraphBlockRef, GraphNode, GraphNodeRef, NODES_PER_BLOCK, encode_graph_block};
 pub(crate) use holder::{decode_holder, encode_holder};
 pub(crate) use journal::{decode_journal, encode_journal};
 pub(crate) use meta::{decode_meta, encode_meta};
+pub(crate) use posting_block::{DOC_MAX, POSTINGS_PER_BLOCK, Postings, PostingsRef};
 pub(crate) use slot_block::{ALIVE, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
 pub(crate) use tombstone::{decode_tombstone, encode_tombstone};
 pub(crate) use vector_block::{VectorBlock, read_vector, vectors_per_block};
@@ -58,6 +63,11 @@ pub(crate) mod tag {
     pub(crate) const VECTOR_BLOCK: u8 = 8;
     /// [`GraphBlockRef`](super::GraphBlockRef).
     pub(crate) const GRAPH_BLOCK: u8 = 9;
+
+    /// [`DocBlock`](super::DocBlock).
+    pub(crate) const DOC_BLOCK: u8 = 10;
+    /// [`Postings`](super::Postings).
+    pub(crate) const POSTING_BLOCK: u8 = 11;
 
     /// First tag of the small metadata rows ([`encode_meta`](super::encode_meta)), which the table list of `store`
     /// gives out; below lie the records.
@@ -202,6 +212,11 @@ fn decode_tagged(table_tag: u8, at: At<'_>, bytes: &[u8]) -> Result<()> {
                 (1..=node.level()).for_each(|level| node.upper(level).for_each(drop));
             });
         }),
+        tag::DOC_BLOCK => DocBlock::decode(at, bytes).map(drop),
+        tag::POSTING_BLOCK => {
+            let block = PostingsRef::open(at, 0, bytes)?;
+            block.to_owned(|_| true).map(drop).ok_or_else(|| at.corrupted("a posting makes no sense"))
+        }
         tag::META_FIRST.. => decode_meta::<(u64, String, Vec<u32>)>(table_tag, at, bytes).map(drop),
         _ => Err(at.corrupted(format!("no record has tag {table_tag}"))),
     }

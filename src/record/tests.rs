@@ -65,6 +65,7 @@ fn vitals() -> Vitals {
             partition: 4,
             space: 5,
             slot: Some(6),
+            doc: None,
             fingerprint: Some([0xAB; 16]),
             counted: Counted::Superseded,
             next_holder: 8,

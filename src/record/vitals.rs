@@ -36,16 +36,20 @@
 //! | 152 | 4 | HOLDERS |
 //! | 156 | 16 | FINGERPRINT |
 //! | 172 | 4 | CRC |
+//!
+//! With the flag `HAS_DOC` the number of a document stands between fingerprint and CRC. Format 4 brought it.
 
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::{
     Counted, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier, Time, Times, Vitals,
 };
-use crate::record::{At, begin, no_flags, open, seal, tag};
+use crate::record::{At, begin, open, seal, tag};
 
 /// Width of the whole value.
 pub(super) const VITALS_BYTES: usize = 176;
+/// Flag of the header: the memory has a document in the full-text index.
+const HAS_DOC: u16 = 1;
 
 /// A field at a fixed place of the value.
 #[derive(Clone, Copy)]
@@ -153,7 +157,8 @@ pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
     VERSION.put(out, vitals.version.to_le_bytes());
     put_times(vitals, out);
     put_place(&vitals.place, out);
-    seal(0, key, out);
+    out.extend(vitals.place.doc.into_iter().flat_map(u32::to_le_bytes));
+    seal(vitals.place.doc.map_or(0, |_| HAS_DOC), key, out);
 }
 
 fn status_of(vitals: &Vitals) -> u8 {
@@ -222,11 +227,16 @@ fn counted_code(counted: Counted) -> u8 {
 /// `Corrupted` for other bytes, an unknown code, a float outside 0 to 1, an instant outside the years 1 to 9999.
 pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let (flags, _) = open(tag::VITALS, at, bytes)?;
-    no_flags(at, flags)?;
-    let Ok(bytes) = <&[u8; VITALS_BYTES]>::try_from(bytes) else {
-        return Err(at.corrupted(format!("{} bytes where {VITALS_BYTES} belong", bytes.len())));
+    let (fixed, doc) = match (flags, bytes.split_first_chunk::<VITALS_BYTES>()) {
+        (0, Some((fixed, []))) => (fixed, None),
+        // The number stands where the checksum does otherwise.
+        (HAS_DOC, Some((fixed, [_, _, _, _]))) => (fixed, fixed.last_chunk().map(|doc| u32::from_le_bytes(*doc))),
+        _ => return Err(at.corrupted(format!("{} bytes with flags {flags:#06x}", bytes.len()))),
     };
-    read_vitals(bytes).map_err(|field| at.corrupted(format!("{field} is out of its bounds")))
+    let mut vitals =
+        read_vitals(fixed).map_err(|field| at.corrupted(format!("{field} is out of its bounds")))?;
+    vitals.place.doc = doc;
+    Ok(vitals)
 }
 
 /// A field, or the name of the one that is out of its bounds: an [`Error`](crate::Error) is a hundred bytes, and
@@ -295,6 +305,7 @@ fn read_place(bytes: &[u8; VITALS_BYTES], status: u8) -> Read<Place> {
         slot: (status & status::HAS_SLOT != 0).then(|| u32::from_le_bytes(SLOT.get(bytes))),
         fingerprint: (status & status::HAS_FINGERPRINT != 0).then(|| FINGERPRINT.get(bytes)),
         counted: Counted::ALL.get(usize::from(counted)).copied().ok_or("counted")?,
+        doc: None,
         next_holder: u32::from_le_bytes(NEXT_HOLDER.get(bytes)),
         holders: u32::from_le_bytes(HOLDERS.get(bytes)),
     })

@@ -16,7 +16,7 @@ use redb::Database;
 use crate::error::{Error, Result};
 use crate::model::MemoryId;
 use crate::record::{
-    At, SlotBlock, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
+    At, DocBlock, DocMeta, SlotBlock, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
 };
 use crate::store::control::SlotHead;
 use crate::store::keys::{self, IndexId, NsId, Parts};
@@ -179,6 +179,7 @@ impl Copy<'_> {
                 for (key, value) in &rows {
                     match table {
                         Table::Vitals => tx.put(table, key, &self.vitals(key, value)?)?,
+                        Table::TextDoc => tx.put(table, key, &self.docs(key, value)?)?,
                         _ => tx.put(table, key, value)?,
                     }
                 }
@@ -209,6 +210,24 @@ impl Copy<'_> {
         }
         let mut bytes = Vec::with_capacity(value.len());
         encode_vitals(&vitals, key, &mut bytes);
+        Ok(bytes)
+    }
+
+    /// Documents with the new numbers of the slots of their memories.
+    fn docs(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
+        let mut docs = DocBlock::decode(At::new(Table::TextDoc.name(), key), value)?;
+        let ns = Parts(key).u32().ok_or_else(|| bad_key(Table::TextDoc, key))?;
+        for at in 0..docs.len() {
+            let renumbered = docs.get(at).filter(|doc| doc.slot.is_some()).map(|doc| DocMeta {
+                slot: self.slots.get(&(NsId(ns), doc.id)).copied(),
+                ..*doc
+            });
+            if renumbered.is_some() {
+                docs.put(at, renumbered);
+            }
+        }
+        let mut bytes = Vec::with_capacity(value.len());
+        docs.encode(key, &mut bytes);
         Ok(bytes)
     }
 

@@ -166,6 +166,23 @@ pub(crate) struct SlotHead {
     pub(crate) used: u32,
 }
 
+/// The full-text index of a partition as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TextHead {
+    /// Id of the analyzer that made its terms.
+    pub(crate) analyzer: String,
+    /// Documents given out so far: the next one has this number.
+    pub(crate) len: u32,
+    /// Documents that stand for a memory.
+    pub(crate) used: u32,
+    /// Documents with a lower number have their postings; the others are the tail.
+    pub(crate) posted: u32,
+    /// Documents that were posted since blocks of one term were last joined.
+    pub(crate) unmerged: u32,
+    /// The last term that the joining under way has come to; none when none is under way.
+    pub(crate) merging: Option<String>,
+}
+
 /// The graph of an index as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GraphHead {

@@ -59,6 +59,11 @@ pub(crate) struct IndexId {
     pub(crate) space: SpaceId,
 }
 
+impl SpaceId {
+    /// The space in which a full-text index lies, beside the images of vectors; no vector does.
+    pub(crate) const TEXT: SpaceId = SpaceId(u16::MAX);
+}
+
 /// What a junction row joins a memory to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -161,6 +166,36 @@ pub(crate) fn index(index: IndexId) -> Key {
 
 pub(crate) fn block(index: IndexId, block: u32) -> Key {
     Key::new(14).index(index).u32(block)
+}
+
+/// Full-text index of a partition.
+pub(crate) fn text(ns: NsId, part: PartId, number: u32) -> Key {
+    Key::new(12).u32(ns.0).u32(part.0).u32(number)
+}
+
+/// The documents of a thread by time.
+pub(crate) fn thread_prefix(ns: NsId, part: PartId, thread: &str) -> Key {
+    Key::new(21 + thread.len()).u32(ns.0).u32(part.0).text(thread)
+}
+
+/// A document in its thread.
+pub(crate) fn thread(ns: NsId, part: PartId, thread: &str, at: Time, doc: u32) -> Key {
+    thread_prefix(ns, part, thread).time(at).u32(doc)
+}
+
+/// Every term of a full-text index that begins with these bytes.
+pub(crate) fn posting_prefix(ns: NsId, part: PartId, begins: &str) -> Key {
+    Key::new(8 + begins.len()).u32(ns.0).u32(part.0).bytes(begins.as_bytes())
+}
+
+/// Every block of one term.
+pub(crate) fn posting_term(ns: NsId, part: PartId, term: &str) -> Key {
+    Key::new(13 + term.len()).u32(ns.0).u32(part.0).text(term)
+}
+
+/// The block of a term that begins with a document.
+pub(crate) fn posting(ns: NsId, part: PartId, term: &str, first: u32) -> Key {
+    posting_term(ns, part, term).u32(first)
 }
 
 /// A slot of the free list or of the dead, by the commit that ended it.

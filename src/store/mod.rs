@@ -16,6 +16,7 @@ mod messages;
 mod open;
 mod rows;
 mod tables;
+mod text;
 #[cfg(test)]
 mod tests;
 mod tx;
@@ -28,7 +29,8 @@ pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
 pub(crate) use open::{Options, Store, Written};
 pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, bad_key, kind_of, last_id};
 pub(crate) use tables::Table;
-pub(crate) use tx::{FILE_CUT, Read, Snapshot, Walk, WriteTx};
+pub(crate) use text::{TextId, TextRows, bad_postings, doc_place, posting_key};
+pub(crate) use tx::{FILE_CUT, Read, Snapshot, Staged as StagedBlocks, Walk, WriteTx};
 
 /// When a commit counts as done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

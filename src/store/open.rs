@@ -1,6 +1,5 @@
 //! Creating, opening, writing, and opening again after a failure.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +9,12 @@ use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadableD
 
 use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, FORMAT_VERSION_OLDEST, NORMALIZER};
-use crate::record::SlotBlock;
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity};
 use crate::store::disk::{Bytes, Disk, Medium};
-use crate::store::keys::IndexId;
 use crate::store::rows::{IDENTITY, Rows};
 use crate::store::tables::Table;
-use crate::store::tx::{Snapshot, WriteTx, fenced};
+use crate::store::tx::{Snapshot, Staged, WriteTx, fenced};
 
 /// First bytes of a redb file.
 const MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
@@ -65,8 +62,8 @@ pub(crate) struct Store {
 pub(crate) struct Written<R> {
     /// What the closure returned.
     pub(crate) value: R,
-    /// The blocks of codes that changed.
-    pub(crate) slots: BTreeMap<(IndexId, u32), SlotBlock>,
+    /// The blocks that changed of what readers keep images of.
+    pub(crate) staged: Staged,
     /// Whether the file had to be opened again meanwhile: snapshots taken before are of no use.
     pub(crate) reopened: bool,
 }
@@ -163,6 +160,9 @@ impl Store {
             }
             if format < Table::Series.since() {
                 tx.index_series()?;
+            }
+            if format < Table::TextDoc.since() {
+                tx.index_texts()?;
             }
             let identity = tx.identity()?.ok_or_else(|| {
                 Error::corrupted(
@@ -353,7 +353,7 @@ fn attempt<R>(
     let result = {
         let mut tx = WriteTx::new(&txn);
         unit(&mut tx).and_then(|value| {
-            let written = Written { value, slots: tx.flush()?, reopened: false };
+            let written = Written { value, staged: tx.flush()?, reopened: false };
             Ok((written, tx.clock()?.commit))
         })
     };

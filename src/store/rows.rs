@@ -582,7 +582,7 @@ pub(crate) fn kind_of(vitals: &Vitals, content: &Content) -> Kind {
 }
 
 /// A small metadata row.
-fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8]) -> Result<T> {
+pub(super) fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8]) -> Result<T> {
     record::decode_meta(table.tag(), At::new(table.name(), key), bytes)
 }
 

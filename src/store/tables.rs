@@ -122,6 +122,14 @@ tables! {
     JournalRun = "journal_run", 0;
     /// Last run of each pass, and how far it is.
     Pass = "pass", 32;
+    /// Analyzer and size of a full-text index. Since format 4, as the next three.
+    TextHead = "text_head", 33;
+    /// Documents of a full-text index, in blocks.
+    TextDoc = "text_doc", 0;
+    /// Documents of a thread by time.
+    Thread = "thread", 0;
+    /// Term of a full-text index → its documents, in blocks.
+    TextPosting = "text_posting", 0;
 }
 
 impl Table {
@@ -144,6 +152,7 @@ impl Table {
             | Table::Series
             | Table::JournalRun
             | Table::Pass => 3,
+            Table::TextHead | Table::TextDoc | Table::Thread | Table::TextPosting => 4,
             _ => 1,
         }
     }

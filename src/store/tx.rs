@@ -13,10 +13,12 @@ use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableE
 
 use crate::error::{Error, Result};
 use crate::limits::FORMAT_VERSION_OLDEST;
-use crate::record::{At, SlotBlock, VectorBlock};
+use crate::record::{self, At, DocBlock, Postings, SlotBlock, VectorBlock};
+use crate::store::control::TextHead;
 use crate::store::keys::{self, IndexId};
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
+use crate::store::text::TextId;
 
 type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -103,6 +105,18 @@ pub(crate) trait Read {
     fn vector_block(&self, index: IndexId, block: u32, dim: usize) -> Result<Option<VectorBlock>> {
         stored(self, Table::Vector, index, block, |at, bytes| VectorBlock::decode(at, dim, bytes))
     }
+
+    /// The full-text index of a partition as a whole; none where no memory was ever in it.
+    fn text_head(&self, text: TextId) -> Result<Option<TextHead>> {
+        found(self, Table::TextHead, &keys::ns_part(text.ns, text.part), |at, bytes| {
+            record::decode_meta(Table::TextHead.tag(), at, bytes)
+        })
+    }
+
+    /// One block of documents; none when there is no such block.
+    fn doc_block(&self, text: TextId, block: u32) -> Result<Option<DocBlock>> {
+        found(self, Table::TextDoc, &keys::text(text.ns, text.part, block), DocBlock::decode)
+    }
 }
 
 /// A block as it stands in the file.
@@ -113,10 +127,19 @@ fn stored<B>(
     block: u32,
     decode: impl Fn(At<'_>, &[u8]) -> Result<B>,
 ) -> Result<Option<B>> {
-    let key = keys::block(index, block);
+    found(rows, table, &keys::block(index, block), decode)
+}
+
+/// A value as it stands in the file.
+fn found<T>(
+    rows: &(impl Read + ?Sized),
+    table: Table,
+    key: &[u8],
+    decode: impl Fn(At<'_>, &[u8]) -> Result<T>,
+) -> Result<Option<T>> {
     let mut found = None;
-    rows.look(table, &key, &mut |bytes| {
-        found = Some(decode(At::new(table.name(), &key), bytes)?);
+    rows.look(table, key, &mut |bytes| {
+        found = Some(decode(At::new(table.name(), key), bytes)?);
         Ok(())
     })?;
     Ok(found)
@@ -282,6 +305,15 @@ impl Read for Snapshot {
     }
 }
 
+/// The blocks that a transaction wrote of what readers keep images of.
+#[derive(Debug, Default)]
+pub(crate) struct Staged {
+    /// Codes.
+    pub(crate) slots: BTreeMap<(IndexId, u32), SlotBlock>,
+    /// Documents of full-text indexes.
+    pub(crate) docs: BTreeMap<(TextId, u32), DocBlock>,
+}
+
 /// A write transaction. Blocks of codes and vectors that it changes are kept decoded until it ends, so that a batch
 /// writes each of them once.
 pub(crate) struct WriteTx<'t> {
@@ -289,6 +321,10 @@ pub(crate) struct WriteTx<'t> {
     tables: [OnceCell<WriteTable<'t>>; Table::COUNT],
     slots: BTreeMap<(IndexId, u32), SlotBlock>,
     vectors: BTreeMap<(IndexId, u32), VectorBlock>,
+    pub(super) text_heads: BTreeMap<TextId, TextHead>,
+    pub(super) docs: BTreeMap<(TextId, u32), DocBlock>,
+    /// Blocks of postings that have lost documents, by the key that they had.
+    pub(super) postings: BTreeMap<Vec<u8>, Postings>,
     /// Bytes of the block of links that is being encoded.
     pub(super) scratch: Vec<u8>,
 }
@@ -296,7 +332,16 @@ pub(crate) struct WriteTx<'t> {
 impl<'t> WriteTx<'t> {
     pub(crate) fn new(txn: &'t WriteTransaction) -> Self {
         let tables = [const { OnceCell::new() }; Table::COUNT];
-        WriteTx { txn, tables, slots: BTreeMap::new(), vectors: BTreeMap::new(), scratch: Vec::new() }
+        WriteTx {
+            txn,
+            tables,
+            slots: BTreeMap::new(),
+            vectors: BTreeMap::new(),
+            text_heads: BTreeMap::new(),
+            docs: BTreeMap::new(),
+            postings: BTreeMap::new(),
+            scratch: Vec::new(),
+        }
     }
 
     fn table(&self, table: Table) -> Result<&WriteTable<'t>> {
@@ -394,10 +439,13 @@ impl<'t> WriteTx<'t> {
     pub(crate) fn drop_staged(&mut self, ns: keys::NsId) {
         self.slots.retain(|(index, _), _| index.ns != ns);
         self.vectors.retain(|(index, _), _| index.ns != ns);
+        self.text_heads.retain(|text, _| text.ns != ns);
+        self.docs.retain(|(text, _), _| text.ns != ns);
+        self.postings.retain(|key, _| !key.starts_with(&keys::ns(ns)));
     }
 
-    /// Writes the staged blocks and gives those of codes to whoever keeps images of them.
-    pub(crate) fn flush(&mut self) -> Result<BTreeMap<(IndexId, u32), SlotBlock>> {
+    /// Writes the staged blocks and gives those of codes and of documents to whoever keeps images of them.
+    pub(crate) fn flush(&mut self) -> Result<Staged> {
         let mut bytes = Vec::new();
         for ((index, block), value) in std::mem::take(&mut self.vectors) {
             let key = keys::block(index, block);
@@ -412,7 +460,7 @@ impl<'t> WriteTx<'t> {
             value.encode(&key, &mut bytes);
             self.put(Table::Slot, &key, &bytes)?;
         }
-        Ok(slots)
+        Ok(Staged { slots, docs: self.flush_text()? })
     }
 }
 
@@ -438,6 +486,22 @@ impl Read for WriteTx<'_> {
             None => {
                 stored(self, Table::Vector, index, block, |at, bytes| VectorBlock::decode(at, dim, bytes))
             }
+        }
+    }
+
+    fn text_head(&self, text: TextId) -> Result<Option<TextHead>> {
+        match self.text_heads.get(&text) {
+            Some(staged) => Ok(Some(staged.clone())),
+            None => found(self, Table::TextHead, &keys::ns_part(text.ns, text.part), |at, bytes| {
+                record::decode_meta(Table::TextHead.tag(), at, bytes)
+            }),
+        }
+    }
+
+    fn doc_block(&self, text: TextId, block: u32) -> Result<Option<DocBlock>> {
+        match self.docs.get(&(text, block)) {
+            Some(staged) => Ok(Some(staged.clone())),
+            None => found(self, Table::TextDoc, &keys::text(text.ns, text.part, block), DocBlock::decode),
         }
     }
 }

@@ -61,6 +61,10 @@ fn owned(table: Table, parts: &mut Parts<'_>) -> Option<Address> {
         Table::FamilyKey,
         Table::FamilyBand,
         Table::Series,
+        Table::TextHead,
+        Table::TextDoc,
+        Table::Thread,
+        Table::TextPosting,
     ];
     if parted.contains(&table) {
         let part = PartId(parts.u32()?);
@@ -124,7 +128,17 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
             let [sort] = parts.take::<1>()?;
             let _ = (CounterSort::from_code(sort)?, take_rest(parts)?);
         }
-        Table::PartitionName | Table::SlotHead | Table::GraphHead => {}
+        Table::TextDoc => {
+            parts.u32()?;
+        }
+        Table::Thread => {
+            let _ = (parts.text()?, parts.u64()?, parts.u32()?);
+        }
+        Table::TextPosting => {
+            Some(parts.text()?).filter(|term| !term.is_empty())?;
+            parts.u32()?;
+        }
+        Table::PartitionName | Table::SlotHead | Table::GraphHead | Table::TextHead => {}
         Table::Meta | Table::Namespace | Table::Space | Table::Policy => return None,
     }
     Some(())

@@ -59,7 +59,7 @@ impl Bed {
     pub(super) fn apply(&self, changes: impl IntoIterator<Item = Change>) {
         self.write(|tx| {
             let secret = Secret::from_bytes([7; 32]);
-            let mut ledger = Ledger::open(tx, &secret, NOW)?;
+            let mut ledger = Ledger::open(tx, &secret, crate::limits::ANALYZER.to_owned(), NOW)?;
             let context = Context {
                 ns: NS,
                 now: NOW,

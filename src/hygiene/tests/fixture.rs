@@ -99,7 +99,7 @@ impl Fixture {
     fn apply_as(&self, actor: Actor, changes: Vec<(RuleId, Change)>) {
         self.write(|tx| {
             let secret = Secret::from_bytes([7; 32]);
-            let mut ledger = Ledger::open(tx, &secret, NOW)?;
+            let mut ledger = Ledger::open(tx, &secret, crate::limits::ANALYZER.to_owned(), NOW)?;
             let context = Context {
                 ns: NS,
                 now: NOW,

@@ -89,13 +89,15 @@ fn place() -> impl Strategy<Value = Place> {
     (
         numbers,
         option::of(any::<u32>()),
+        option::of(any::<u32>()),
         option::of(any::<[u8; 16]>()),
         prop::sample::select(&Counted::ALL[..]),
     )
-        .prop_map(|((partition, space, next_holder, holders), slot, fingerprint, counted)| Place {
+        .prop_map(|((partition, space, next_holder, holders), slot, doc, fingerprint, counted)| Place {
             partition,
             space,
             slot,
+            doc,
             fingerprint,
             counted,
             next_holder,

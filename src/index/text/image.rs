@@ -1,0 +1,284 @@
+//! The image of the documents of one full-text index at one commit, immutable and shared.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::error::{Error, Result};
+use crate::index::text::analyzer_of;
+use crate::index::text::run::{RunBuilder, Tail};
+use crate::model::{MemoryId, Time};
+use crate::record::{DOCS_PER_BLOCK, DocBlock, DocMeta, PostingsRef};
+use crate::store::control::TextHead;
+use crate::store::{Read, Rows, Snapshot, Table, TextId, TextRows, doc_place, keys};
+use crate::text::Analyzer;
+
+/// Documents side by side, with what holds for all of them.
+#[derive(Debug)]
+struct Chunk {
+    docs: DocBlock,
+    /// Terms of each document; 0 where they are not counted.
+    lengths: Vec<u32>,
+    /// All documents are visible while `all_from <= now < all_until`.
+    all_from: i64,
+    all_until: i64,
+    /// Documents that stand for a memory.
+    used: u32,
+    /// Terms of all of them that are counted.
+    terms: u64,
+}
+
+impl Chunk {
+    fn new(docs: DocBlock) -> Self {
+        let present = || docs.docs().iter().flatten();
+        Chunk {
+            all_from: present().map(|doc| doc.from).max().unwrap_or(i64::MIN),
+            all_until: present().map(|doc| doc.until).min().unwrap_or(i64::MAX),
+            used: present().count() as u32,
+            terms: present().filter_map(|doc| doc.terms).map(u64::from).sum(),
+            lengths: docs.docs().iter().map(|doc| doc.and_then(|doc| doc.terms).unwrap_or(0)).collect(),
+            docs,
+        }
+    }
+}
+
+/// The image of one full-text index.
+#[derive(Debug)]
+pub(crate) struct TextView {
+    text: TextId,
+    head: TextHead,
+    analyzer: Analyzer,
+    /// By number of the block; none where no document is left.
+    chunks: Vec<Option<Arc<Chunk>>>,
+    /// The tail, made by whoever searches first.
+    tail: OnceLock<Arc<Tail>>,
+    /// What an earlier image knew of the tail.
+    seed: Option<Arc<Tail>>,
+    bytes: usize,
+    /// When it was last asked for, in ticks of the budget.
+    pub(in crate::index) used: AtomicU64,
+}
+
+impl TextView {
+    /// Reads an index out of a snapshot; none where no memory was ever in it.
+    ///
+    /// # Errors
+    /// `Corrupted` for damaged blocks, and when they and the head do not say the same.
+    pub(crate) fn load(snapshot: &Snapshot, text: TextId) -> Result<Option<Self>> {
+        let Some(head) = snapshot.text_head(text)? else { return Ok(None) };
+        let blocks = (head.len as usize).div_ceil(DOCS_PER_BLOCK);
+        let mut chunks: Vec<Option<Arc<Chunk>>> = Vec::new();
+        snapshot.doc_blocks(text, &mut |block, docs| {
+            let block = block as usize;
+            if block >= blocks || block * DOCS_PER_BLOCK + docs.len() > head.len as usize {
+                return Err(disagree(text, format!("block {block} lies behind {head:?}")));
+            }
+            chunks.resize(block, None);
+            chunks.push(Some(Arc::new(Chunk::new(docs))));
+            Ok(())
+        })?;
+        let view = TextView::new(text, head, chunks, None)?;
+        let used: u32 = view.chunks.iter().flatten().map(|chunk| chunk.used).sum();
+        if used != view.head.used {
+            return Err(disagree(text, format!("{used} documents, not as {:?} says", view.head)));
+        }
+        Ok(Some(view))
+    }
+
+    fn new(
+        text: TextId,
+        head: TextHead,
+        chunks: Vec<Option<Arc<Chunk>>>,
+        seed: Option<Arc<Tail>>,
+    ) -> Result<Self> {
+        let analyzer = analyzer_of(text, &head.analyzer)?;
+        let seed = seed.filter(|seed| !seed.is_behind(head.posted));
+        let block = size_of::<Chunk>() + DOCS_PER_BLOCK * size_of::<Option<DocMeta>>();
+        let bytes = size_of::<TextView>()
+            + chunks.iter().flatten().count() * block
+            + chunks.capacity() * size_of::<Option<Arc<Chunk>>>()
+            + seed.as_ref().map_or(0, |seed| seed.bytes());
+        let used = AtomicU64::new(0);
+        Ok(TextView { text, head, analyzer, chunks, tail: OnceLock::new(), seed, bytes, used })
+    }
+
+    /// The image after a commit that wrote these blocks of documents; what it did not touch is shared.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn with(&self, snapshot: &Snapshot, changed: &[(u32, &DocBlock)]) -> Result<Option<Self>> {
+        let Some(head) = snapshot.text_head(self.text)? else { return Ok(None) };
+        let mut chunks = self.chunks.clone();
+        for (block, docs) in changed {
+            let block = *block as usize;
+            if chunks.len() <= block {
+                chunks.resize(block + 1, None);
+            }
+            if let Some(place) = chunks.get_mut(block) {
+                *place = (!docs.is_vacant()).then(|| Arc::new(Chunk::new((*docs).clone())));
+            }
+        }
+        let seed = self.tail.get().or(self.seed.as_ref()).cloned();
+        let view = TextView::new(self.text, head, chunks, seed)?;
+        view.used.store(self.used.load(Ordering::Relaxed), Ordering::Relaxed);
+        Ok(Some(view))
+    }
+
+    /// Bytes in memory, the tail as far as it was known when the image was made.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of an image of so many documents.
+    pub(crate) fn bytes_of(docs: u32) -> usize {
+        size_of::<TextView>() + docs as usize * size_of::<Option<DocMeta>>()
+    }
+
+    /// How its terms are made.
+    pub(crate) fn analyzer(&self) -> &Analyzer {
+        &self.analyzer
+    }
+
+    pub(super) fn text(&self) -> TextId {
+        self.text
+    }
+
+    pub(super) fn head(&self) -> &TextHead {
+        &self.head
+    }
+
+    /// A document that stands for a memory.
+    #[inline]
+    pub(super) fn doc(&self, doc: u32) -> Option<&DocMeta> {
+        let (block, at) = doc_place(doc);
+        self.chunks.get(block as usize)?.as_ref()?.docs.get(at)
+    }
+
+    /// The memory of a document.
+    pub(crate) fn id(&self, doc: u32) -> Option<MemoryId> {
+        self.doc(doc).map(|doc| doc.id)
+    }
+
+    /// The documents without postings, from the memories of the same commit.
+    ///
+    /// # Errors
+    /// `Corrupted` where the text of a memory cannot be read.
+    pub(super) fn tail(&self, snapshot: &Snapshot) -> Result<Arc<Tail>> {
+        if let Some(tail) = self.tail.get() {
+            return Ok(Arc::clone(tail));
+        }
+        let mut tail = match &self.seed {
+            Some(seed) => Tail::clone(seed),
+            None => Tail::at(self.head.posted),
+        };
+        if tail.end() < self.head.len {
+            let (mut run, mut lengths) = (RunBuilder::default(), Vec::new());
+            for doc in tail.end()..self.head.len {
+                lengths.push(match self.doc(doc) {
+                    Some(meta) => run.push(&self.analyzer, doc, &self.words(snapshot, meta.id)?),
+                    None => 0,
+                });
+            }
+            tail.push(run.finish(), &lengths);
+        }
+        // Two readers may make it at the same time; they make the same.
+        Ok(Arc::clone(self.tail.get_or_init(|| Arc::new(tail))))
+    }
+
+    /// What the document of a memory says.
+    pub(super) fn words(&self, snapshot: &Snapshot, id: MemoryId) -> Result<String> {
+        snapshot.text(self.text.ns, id)?.ok_or_else(|| {
+            let key = keys::memory(self.text.ns, id);
+            Error::corrupted(Table::Memory.name(), &key, "a document without its memory")
+        })
+    }
+
+    /// Which documents a live read at `now` sees.
+    pub(super) fn seen(&self, now: Time, tail: &Tail) -> Seen {
+        let now = now.as_millis();
+        let mut seen = Seen { masks: Vec::with_capacity(self.chunks.len()), docs: 0, terms: 0, all_posted: true };
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let Some(chunk) = chunk else {
+                seen.masks.push(0);
+                continue;
+            };
+            let first = (number * DOCS_PER_BLOCK) as u32;
+            let all = chunk.all_from <= now && now < chunk.all_until;
+            if all && first as usize + DOCS_PER_BLOCK <= self.head.posted as usize {
+                seen.docs += u64::from(chunk.used);
+                seen.terms += chunk.terms;
+                // Documents that are gone have no postings.
+                seen.masks.push(u128::MAX);
+                continue;
+            }
+            let mut mask = 0_u128;
+            for (doc, meta) in (first..).zip(chunk.docs.docs()) {
+                let Some(meta) = meta else { continue };
+                if meta.from <= now && now < meta.until {
+                    mask |= 1 << (doc - first);
+                    seen.docs += 1;
+                    seen.terms += u64::from(meta.terms.or_else(|| tail.length(doc)).unwrap_or(0));
+                } else if doc < self.head.posted {
+                    seen.all_posted = false;
+                }
+            }
+            seen.masks.push(mask);
+        }
+        seen
+    }
+
+    /// Calls `visit` for each document of a block of postings that is seen, with how often the term occurs there and how many
+    /// terms its text has; false when the bytes make no sense.
+    #[inline]
+    pub(super) fn each(
+        &self,
+        seen: &Seen,
+        tail: Option<&Tail>,
+        postings: PostingsRef<'_>,
+        mut visit: impl FnMut(u32, u32, u32),
+    ) -> bool {
+        let (mut at, mut mask, mut lengths) = (u32::MAX, 0_u128, [].as_slice());
+        postings.docs(|doc, often| {
+            let (block, place) = doc_place(doc);
+            if block != at {
+                at = block;
+                mask = seen.masks.get(block as usize).copied().unwrap_or(0);
+                let chunk = self.chunks.get(block as usize).and_then(Option::as_ref);
+                lengths = chunk.map(|chunk| chunk.lengths.as_slice()).unwrap_or_default();
+            }
+            if mask >> place & 1 == 1 {
+                let length = match tail {
+                    None => lengths.get(place).copied(),
+                    // A run may reach back to documents that have their postings in the file by now.
+                    Some(_) if doc < self.head.posted => return,
+                    Some(tail) => tail.length(doc),
+                };
+                visit(doc, often, length.unwrap_or(0));
+            }
+        })
+    }
+}
+
+/// The documents of an index that a reader sees.
+pub(super) struct Seen {
+    /// By block, a bit for each document.
+    masks: Vec<u128>,
+    /// How many there are.
+    pub(super) docs: u64,
+    /// How many terms they have.
+    pub(super) terms: u64,
+    /// Whether every document with postings in the file is seen.
+    pub(super) all_posted: bool,
+}
+
+impl Seen {
+    /// Whether a document is seen.
+    #[inline]
+    pub(super) fn holds(&self, doc: u32) -> bool {
+        let (block, at) = doc_place(doc);
+        self.masks.get(block as usize).is_some_and(|mask| mask >> at & 1 == 1)
+    }
+}
+
+fn disagree(text: TextId, why: String) -> Error {
+    Error::corrupted(Table::TextDoc.name(), &keys::ns_part(text.ns, text.part), why)
+}

@@ -1,0 +1,317 @@
+//! BM25 over the visible documents of one index, or of all indexes of a namespace as if they were one.
+//!
+//! S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 1.2 and b 0.75; the
+//! weight of a term is ln(1 + (N - n + 0.5) / (n + 0.5)) for n of N documents that hold it. A phrase and a prefix are
+//! terms of their own.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::index::published::Published;
+use crate::index::text::image::{Seen, TextView};
+use crate::index::text::run::Tail;
+use crate::model::{MemoryId, Time};
+use crate::record::PostingsRef;
+use crate::store::{NsId, Snapshot, TextId, TextRows, Walk, bad_postings, keys};
+use crate::text::{Clause, TextQuery};
+
+/// How soon a term that is repeated in a text says no more.
+const K1: f32 = 1.2;
+/// How much a long text counts for less.
+const B: f32 = 0.75;
+/// Terms that a prefix stands for, at most; the first ones in the order of their bytes.
+const PREFIX_TERMS_MAX: usize = 1_024;
+/// A place among the best is fought for among so many times as many.
+const SELECT_RATIO: usize = 4;
+
+/// What is asked of the text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextAsk<'q> {
+    /// A namespace.
+    pub(crate) ns: NsId,
+    /// One of its indexes; all of them otherwise.
+    pub(crate) text: Option<TextId>,
+    /// The words.
+    pub(crate) words: &'q str,
+    /// As a live read at this instant sees them.
+    pub(crate) now: Time,
+}
+
+/// One index in a query.
+struct Source {
+    view: Arc<TextView>,
+    tail: Arc<Tail>,
+    seen: Seen,
+    /// Of each document.
+    scores: Vec<f32>,
+    /// Of the clause at hand: documents that hold it, with what it is worth there before its weight.
+    found: Vec<(u32, f32)>,
+}
+
+/// A document of an index in a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct DocRef {
+    source: u32,
+    doc: u32,
+}
+
+/// The scores of all documents for one query.
+#[derive(Default)]
+pub(crate) struct Lexical {
+    sources: Vec<Source>,
+    /// Sum of the weights of all clauses, those that nothing holds too.
+    pub(crate) mass: f32,
+    /// Visible documents.
+    pub(crate) docs: u64,
+    /// Documents that hold a clause, summed over all clauses.
+    pub(crate) postings: u64,
+    /// Whether more was asked for than is kept.
+    pub(crate) cut: bool,
+}
+
+impl std::fmt::Debug for Lexical {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lexical").field("docs", &self.docs).field("mass", &self.mass).finish_non_exhaustive()
+    }
+}
+
+/// Scores every document that holds a word of the query.
+///
+/// # Errors
+/// `Corrupted` for damaged blocks.
+pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical> {
+    let snapshot = published.snapshot();
+    let mut lexical = Lexical::default();
+    for view in views(published, ask)? {
+        let tail = view.tail(snapshot)?;
+        let seen = view.seen(ask.now, &tail);
+        let scores = vec![0.0; view.head().len as usize];
+        lexical.sources.push(Source { view, tail, seen, scores, found: Vec::new() });
+    }
+    let Some(first) = lexical.sources.first() else { return Ok(lexical) };
+    let TextQuery { clauses, cut } = first.view.analyzer().parse_query(ask.words);
+    lexical.cut = cut;
+    lexical.docs = lexical.sources.iter().map(|source| source.seen.docs).sum();
+    let terms: u64 = lexical.sources.iter().map(|source| source.seen.terms).sum();
+    let mean = (terms as f32 / lexical.docs.max(1) as f32).max(1.0);
+    for (clause, count) in clauses {
+        let mut holders = 0;
+        for source in &mut lexical.sources {
+            source.find(snapshot, &clause, mean)?;
+            holders += source.found.len() as u64;
+        }
+        let weight = weight(lexical.docs, holders) * count as f32;
+        lexical.mass += weight;
+        lexical.postings += holders;
+        for Source { scores, found, .. } in &mut lexical.sources {
+            for (doc, worth) in &*found {
+                if let Some(score) = scores.get_mut(*doc as usize) {
+                    *score += weight * worth;
+                }
+            }
+        }
+    }
+    Ok(lexical)
+}
+
+/// The weight of a term that `holders` of `docs` documents hold.
+fn weight(docs: u64, holders: u64) -> f32 {
+    let (docs, holders) = (docs as f32, holders as f32);
+    (1.0 + (docs - holders + 0.5) / (holders + 0.5)).ln()
+}
+
+/// The images of the indexes in question. Those of a whole namespace are not kept for the sake of one query.
+fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> {
+    if let Some(text) = ask.text {
+        return Ok(published.text_view(text)?.into_iter().collect());
+    }
+    let mut all = Vec::new();
+    for (text, _) in published.snapshot().text_heads(Some(ask.ns))? {
+        match published.loaded_text(text) {
+            Some(view) => all.push(view),
+            None => all.extend(TextView::load(published.snapshot(), text)?.map(Arc::new)),
+        }
+    }
+    Ok(all)
+}
+
+impl Source {
+    /// Puts the visible documents that hold a clause into `found`.
+    fn find(&mut self, snapshot: &Snapshot, clause: &Clause, mean: f32) -> Result<()> {
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        let (flat, slope) = (K1 * (1.0 - B), K1 * B / mean);
+        let mut take = |doc: u32, often: u32, length: u32| {
+            let often = often as f32;
+            found.push((doc, often * (K1 + 1.0) / (often + flat + slope * length as f32)));
+        };
+        match clause {
+            Clause::Term { term } => {
+                let Source { view, tail, seen, .. } = &*self;
+                self.blocks(snapshot, &keys_of(view.text(), term), &mut |postings| {
+                    view.each(seen, None, postings, &mut take)
+                })?;
+                for postings in tail.runs().iter().filter_map(|run| run.postings(term)) {
+                    view.each(seen, Some(tail), postings, &mut take);
+                }
+            }
+            Clause::Prefix { prefix } => {
+                for (doc, often) in self.prefix(snapshot, prefix)? {
+                    take(doc, often, self.length(doc));
+                }
+            }
+            Clause::Phrase { terms } => {
+                for (doc, starts) in self.phrase(snapshot, terms)? {
+                    take(doc, starts.len() as u32, self.length(doc));
+                }
+            }
+        }
+        self.found = found;
+        Ok(())
+    }
+
+    /// Walks through blocks of postings in the file.
+    fn blocks(
+        &self,
+        snapshot: &Snapshot,
+        walk: &Walk,
+        visit: &mut dyn FnMut(PostingsRef<'_>) -> bool,
+    ) -> Result<()> {
+        snapshot.postings(walk, &mut |term, postings| match visit(postings) {
+            true => Ok(ControlFlow::Continue(())),
+            false => Err(bad_postings(self.view.text(), term)),
+        })
+    }
+
+    fn length(&self, doc: u32) -> u32 {
+        let counted = self.view.doc(doc).and_then(|meta| meta.terms);
+        counted.or_else(|| self.tail.length(doc)).unwrap_or(0)
+    }
+
+    /// How often terms that begin so occur in each document.
+    fn prefix(&self, snapshot: &Snapshot, prefix: &str) -> Result<BTreeMap<u32, u32>> {
+        let (view, seen) = (&self.view, &self.seen);
+        let mut found = BTreeMap::new();
+        let mut add = |doc, often, _| *found.entry(doc).or_insert(0_u32) += often;
+        let text = view.text();
+        let walk = Walk::prefix(&keys::posting_prefix(text.ns, text.part, prefix));
+        let (mut terms, mut last) = (0, String::new());
+        snapshot.postings(&walk, &mut |term, postings| {
+            if term != last {
+                (terms, last) = (terms + 1, term.to_owned());
+            }
+            if terms > PREFIX_TERMS_MAX {
+                return Ok(ControlFlow::Break(()));
+            }
+            match view.each(seen, None, postings, &mut add) {
+                true => Ok(ControlFlow::Continue(())),
+                false => Err(bad_postings(text, term)),
+            }
+        })?;
+        for run in self.tail.runs() {
+            for (_, postings) in run.from(prefix).take(PREFIX_TERMS_MAX) {
+                view.each(seen, Some(&self.tail), postings, &mut add);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where a phrase begins in each document that has it.
+    fn phrase(&self, snapshot: &Snapshot, terms: &[(String, u32)]) -> Result<BTreeMap<u32, Vec<u32>>> {
+        let mut begun: Option<BTreeMap<u32, Vec<u32>>> = None;
+        for (term, behind) in terms {
+            let mut next = BTreeMap::new();
+            let mut take = |doc: u32, positions: &[u32]| {
+                let starts = positions.iter().filter_map(|position| position.checked_sub(*behind));
+                let starts: Vec<u32> = match &begun {
+                    None => starts.collect(),
+                    Some(begun) => {
+                        let before = begun.get(&doc).map(Vec::as_slice).unwrap_or_default();
+                        starts.filter(|start| before.binary_search(start).is_ok()).collect()
+                    }
+                };
+                if !starts.is_empty() {
+                    next.insert(doc, starts);
+                }
+            };
+            self.blocks(snapshot, &keys_of(self.view.text(), term), &mut |postings| {
+                postings.positions(|doc, positions| {
+                    if self.seen.holds(doc) {
+                        take(doc, positions);
+                    }
+                })
+            })?;
+            let posted = self.view.head().posted;
+            for postings in self.tail.runs().iter().filter_map(|run| run.postings(term)) {
+                postings.positions(|doc, positions| {
+                    if doc >= posted && self.seen.holds(doc) {
+                        take(doc, positions);
+                    }
+                });
+            }
+            begun = Some(next);
+        }
+        Ok(begun.unwrap_or_default())
+    }
+}
+
+/// The blocks of a term.
+fn keys_of(text: TextId, term: &str) -> Walk {
+    Walk::prefix(&keys::posting_term(text.ns, text.part, term))
+}
+
+impl Lexical {
+    /// The score of a document; 0 where it holds no word of the query.
+    pub(crate) fn score(&self, at: DocRef) -> f32 {
+        let source = self.sources.get(at.source as usize);
+        source.and_then(|source| source.scores.get(at.doc as usize)).copied().unwrap_or(0.0)
+    }
+
+    /// The memory of a document.
+    pub(crate) fn id(&self, at: DocRef) -> Option<MemoryId> {
+        self.sources.get(at.source as usize)?.view.id(at.doc)
+    }
+
+    /// A document of an index that takes part, if it is visible.
+    pub(crate) fn doc(&self, text: TextId, doc: u32) -> Option<DocRef> {
+        let source = self.sources.iter().position(|source| source.view.text() == text)?;
+        self.sources.get(source).filter(|source| source.seen.holds(doc))?;
+        Some(DocRef { source: source as u32, doc })
+    }
+
+    /// The documents before and after one in its thread, if they are visible.
+    pub(crate) fn beside(&self, at: DocRef) -> [Option<DocRef>; 2] {
+        let Some(source) = self.sources.get(at.source as usize) else { return [None; 2] };
+        let Some(meta) = source.view.doc(at.doc) else { return [None; 2] };
+        let seen = |doc: &u32| source.seen.holds(*doc);
+        [meta.before, meta.after]
+            .map(|doc| doc.filter(seen).map(|doc| DocRef { source: at.source, doc }))
+    }
+
+    /// The `most` documents with the highest scores above 0, in no order; of equal ones those that come first.
+    pub(crate) fn top(&self, most: usize) -> Vec<(f32, DocRef)> {
+        let mut best: Vec<(f32, DocRef)> = Vec::new();
+        let mut least = 0.0;
+        let cut = |best: &mut Vec<(f32, DocRef)>| {
+            if best.len() > most {
+                best.select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+                best.truncate(most);
+            }
+        };
+        for (number, source) in (0..).zip(&self.sources) {
+            for (doc, &score) in (0..).zip(&source.scores) {
+                if score > least {
+                    best.push((score, DocRef { source: number, doc }));
+                    if best.len() >= (most * SELECT_RATIO).max(64) {
+                        cut(&mut best);
+                        least = best.iter().map(|(score, _)| *score).fold(f32::INFINITY, f32::min);
+                    }
+                }
+            }
+        }
+        cut(&mut best);
+        best
+    }
+}

@@ -1,0 +1,200 @@
+//! The upkeep of a full-text index: postings for its tail, and blocks of one term joined.
+
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+use crate::index::published::Published;
+use crate::index::text::run::RunBuilder;
+use crate::model::MemoryId;
+use crate::record::{POSTINGS_PER_BLOCK, Postings};
+use crate::store::control::TextHead;
+use crate::store::{Read, TextId, TextRows, Walk, WriteTx, bad_postings, doc_place, keys};
+
+/// Blocks are joined when so large a part of all documents has been posted since they were last.
+const JOIN_SHARE: u32 = 8;
+/// Documents that are posted at once, at most.
+pub(crate) const POST_MAX: usize = 4_096;
+
+/// Postings of the first documents of a tail, worked out on a published state, and what they take for granted.
+#[derive(Debug)]
+pub(crate) struct TextEdit {
+    pub(crate) text: TextId,
+    first: u32,
+    /// One past the last.
+    end: u32,
+    docs: Vec<(u32, MemoryId, u32)>,
+    postings: Vec<(Box<str>, Postings)>,
+}
+
+/// Documents of a tail that are always allowed.
+const TAIL_MIN: u32 = 4_096;
+/// One part in so many of an index may lie in its tail.
+const TAIL_SHARE: u32 = 16;
+
+/// Whether a tail is so long that writers have to help.
+pub(crate) fn is_pressed(head: &TextHead) -> bool {
+    waiting(head) > TAIL_MIN.max(head.posted / TAIL_SHARE)
+}
+
+/// Documents of a tail.
+pub(crate) fn waiting(head: &TextHead) -> u32 {
+    head.len.saturating_sub(head.posted)
+}
+
+/// Whether blocks of one term are worth being joined.
+pub(crate) fn is_loose(head: &TextHead) -> bool {
+    head.merging.is_some() || (head.unmerged > 0 && head.unmerged.saturating_mul(JOIN_SHARE) >= head.posted)
+}
+
+/// The postings of at most `most` documents of a tail; none where it is empty.
+///
+/// # Errors
+/// `Corrupted` where a text cannot be read.
+pub(crate) fn post(published: &Published, text: TextId, most: usize) -> Result<Option<TextEdit>> {
+    let Some(view) = published.text_view(text)? else { return Ok(None) };
+    let first = view.head().posted;
+    let end = view.head().len.min(first.saturating_add(most.clamp(1, POST_MAX) as u32));
+    if first >= end {
+        return Ok(None);
+    }
+    let (mut run, mut docs) = (RunBuilder::default(), Vec::new());
+    for doc in first..end {
+        let Some(id) = view.id(doc) else { continue };
+        let terms = run.push(view.analyzer(), doc, &view.words(published.snapshot(), id)?);
+        docs.push((doc, id, terms));
+    }
+    Ok(Some(TextEdit { text, first, end, docs, postings: run.finish().into_terms() }))
+}
+
+impl TextEdit {
+    /// Documents that it is about.
+    pub(crate) fn rows(&self) -> u64 {
+        u64::from(self.end - self.first)
+    }
+
+    /// Writes the postings, if the documents are what they were; false otherwise, and then nothing is written.
+    ///
+    /// # Errors
+    /// `Corrupted`; the transaction must then be given up.
+    pub(crate) fn write(&self, tx: &mut WriteTx<'_>) -> Result<bool> {
+        let Some(mut head) = tx.text_head(self.text)? else { return Ok(false) };
+        if head.posted != self.first || head.len < self.end || !self.holds(tx)? {
+            return Ok(false);
+        }
+        // The image of the index is made anew from blocks that were written, also where no document is left.
+        tx.doc_block_mut(self.text, doc_place(self.first).0)?;
+        for (doc, _, terms) in &self.docs {
+            let (block, at) = doc_place(*doc);
+            let docs = tx.doc_block_mut(self.text, block)?;
+            let meta = docs.get(at).copied();
+            docs.put(at, meta.map(|meta| crate::record::DocMeta { terms: Some(*terms), ..meta }));
+        }
+        for (term, postings) in &self.postings {
+            put_split(tx, self.text, term, postings)?;
+        }
+        head.posted = self.end;
+        head.unmerged = head.unmerged.saturating_add(self.end - self.first);
+        tx.put_text_head(self.text, head);
+        Ok(true)
+    }
+
+    /// Whether every document still stands for the memory that it stood for.
+    fn holds(&self, tx: &WriteTx<'_>) -> Result<bool> {
+        let mut docs = self.docs.iter().peekable();
+        for block in doc_place(self.first).0..=doc_place(self.end - 1).0 {
+            let found = tx.doc_block(self.text, block)?.unwrap_or_default();
+            while let Some((doc, id, _)) = docs.next_if(|(doc, ..)| doc_place(*doc).0 == block) {
+                if found.get(doc_place(*doc).1).is_none_or(|meta| meta.id != *id) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Puts postings in blocks of at most [`POSTINGS_PER_BLOCK`] documents.
+fn put_split(tx: &mut WriteTx<'_>, text: TextId, term: &str, postings: &Postings) -> Result<()> {
+    if postings.count() <= POSTINGS_PER_BLOCK {
+        return tx.put_postings(text, term, postings);
+    }
+    let (mut parts, mut part) = (Vec::new(), Postings::default());
+    let sound = postings.as_ref().positions(|doc, positions| {
+        if part.count() == POSTINGS_PER_BLOCK {
+            parts.push(std::mem::take(&mut part));
+        }
+        part.push(doc, positions.iter().copied());
+    });
+    if !sound {
+        return Err(bad_postings(text, term));
+    }
+    parts.push(part);
+    parts.iter().try_for_each(|part| tx.put_postings(text, term, part))
+}
+
+/// Joins blocks of one term, of at most `most` blocks that it reads; gives how many were joined into others. When it has
+/// come to the end, the head says so.
+///
+/// # Errors
+/// `Corrupted`; the transaction must then be given up.
+pub(crate) fn join(tx: &mut WriteTx<'_>, text: TextId, most: usize) -> Result<u64> {
+    let Some(mut head) = tx.text_head(text)? else { return Ok(0) };
+    let mut walk = Walk::prefix(&keys::ns_part(text.ns, text.part));
+    if let Some(term) = &head.merging {
+        walk = walk.starting_at(&keys::posting_term(text.ns, text.part, term));
+    }
+    // Terms with their blocks, whole: one is never cut.
+    let mut groups: Vec<(String, Vec<Postings>)> = Vec::new();
+    let (mut read, mut next) = (0, None);
+    tx.postings(&walk, &mut |term, postings| {
+        let is_new = groups.last().is_none_or(|(last, _)| last != term);
+        if is_new {
+            if read >= most {
+                next = Some(term.to_owned());
+                return Ok(ControlFlow::Break(()));
+            }
+            groups.push((term.to_owned(), Vec::new()));
+        }
+        read += 1;
+        let owned = postings.to_owned(|_| true).ok_or_else(|| bad_postings(text, term))?;
+        if let Some((_, blocks)) = groups.last_mut() {
+            blocks.push(owned);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let mut joined = 0;
+    for (term, blocks) in groups {
+        joined += join_term(tx, text, &term, blocks)?;
+    }
+    if next.is_none() {
+        head.unmerged = 0;
+    }
+    head.merging = next;
+    tx.put_text_head(text, head);
+    Ok(joined)
+}
+
+fn join_term(tx: &mut WriteTx<'_>, text: TextId, term: &str, blocks: Vec<Postings>) -> Result<u64> {
+    let mut joined = 0;
+    let mut whole: Option<(Postings, bool)> = None;
+    for block in blocks {
+        match whole.take() {
+            Some((mut before, _)) if before.count() + block.count() <= POSTINGS_PER_BLOCK => {
+                tx.delete_postings(text, term, block.first())?;
+                before.extend(block.as_ref(), block.last());
+                joined += 1;
+                whole = Some((before, true));
+            }
+            other => {
+                if let Some((before, true)) = other {
+                    tx.put_postings(text, term, &before)?;
+                }
+                whole = Some((block, false));
+            }
+        }
+    }
+    if let Some((last, true)) = whole {
+        tx.put_postings(text, term, &last)?;
+    }
+    Ok(joined)
+}

@@ -1,0 +1,118 @@
+//! The document of a memory in the full-text index of its partition.
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::index::text::erase_postings;
+use crate::index::text::upkeep::{TextEdit, join};
+use crate::ledger::derived::Seen;
+use crate::ledger::journal::Op;
+use crate::ledger::{Context, Ledger, Why};
+use crate::model::{Content, Evidence, MemoryId, RuleId, Vitals, thread_place};
+use crate::store::{NsId, PartId, Rows, TextId};
+
+impl Ledger<'_, '_> {
+    /// The index in which a row has its document.
+    pub(super) fn text_of(ns: NsId, vitals: &Vitals) -> TextId {
+        TextId { ns, part: PartId(vitals.place.partition) }
+    }
+
+    /// Brings the document of a row to what the row is now, and gives its number. A row in limbo has none.
+    pub(super) fn index_text(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        before: Seen<'_>,
+        vitals: &Vitals,
+        content: &Content,
+    ) -> Result<Option<u32>> {
+        let text = Self::text_of(ns, vitals);
+        let stays = vitals.times.removed_at.is_none();
+        let Some((doc, (old, before))) = vitals.place.doc.zip(before) else {
+            if !stays {
+                return Ok(None);
+            }
+            let thread = thread_place(vitals, content);
+            return self.tx.claim_doc(text, id, vitals, thread, &self.analyzer).map(Some);
+        };
+        if !stays {
+            self.forget_text(text, (doc, id), old, before)?;
+            return Ok(None);
+        }
+        if (old.times, old.place.slot) != (vitals.times, vitals.place.slot) {
+            self.tx.refresh_doc(text, doc, vitals)?;
+        }
+        let (from, to) = (thread_place(old, before), thread_place(vitals, content));
+        if from != to {
+            from.iter().try_for_each(|thread| self.tx.leave_thread(text, doc, thread))?;
+            to.iter().try_for_each(|thread| self.tx.join_thread(text, doc, thread))?;
+        }
+        Ok(Some(doc))
+    }
+
+    /// Takes a row out of its index: its document, its place in its thread and its postings.
+    pub(super) fn forget_text(
+        &mut self,
+        text: TextId,
+        (doc, id): (u32, MemoryId),
+        vitals: &Vitals,
+        content: &Content,
+    ) -> Result<()> {
+        if let Some(thread) = thread_place(vitals, content) {
+            self.tx.leave_thread(text, doc, &thread)?;
+        }
+        if self.tx.release_doc(text, doc, id)? {
+            erase_postings(self.tx, text, doc, &content.text)?;
+        }
+        Ok(())
+    }
+
+    /// Gives every memory of a namespace a new document in the index of its partition, with the analyzer of new ones; what
+    /// stood there may be damaged. Postings follow with the pass. Gives the indexes and the number of rows.
+    pub(crate) fn rebuild_texts(&mut self, context: &Context, rule: RuleId) -> Result<(Vec<TextId>, u32)> {
+        let ns = context.ns;
+        self.tx.delete_text_rows(ns)?;
+        let mut rows = Vec::new();
+        self.tx.all_vitals(ns, &mut |id, vitals| {
+            if vitals.times.removed_at.is_none() {
+                rows.push((id, vitals.clone()));
+            }
+            Ok(())
+        })?;
+        let mut texts = BTreeSet::new();
+        for (id, vitals) in &mut rows {
+            let text = Self::text_of(ns, vitals);
+            texts.insert(text);
+            let content = self.content_of(ns, *id)?;
+            let thread = thread_place(vitals, &content);
+            vitals.place.doc = Some(self.tx.claim_doc(text, *id, vitals, thread, &self.analyzer)?);
+            self.tx.put_vitals(ns, *id, vitals)?;
+        }
+        let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        self.journal_texts(context, rule, format!("{count} texts"))?;
+        Ok((texts.into_iter().collect(), count))
+    }
+
+    /// Writes postings of a tail, with one journal row; false where it is not what it was.
+    pub(crate) fn post(&mut self, context: &Context, edit: &TextEdit) -> Result<bool> {
+        if !edit.write(self.tx)? {
+            return Ok(false);
+        }
+        let what = format!("{} texts of partition {}", edit.rows(), edit.text.part.0);
+        self.journal_texts(context, RuleId::INDEX, what)?;
+        Ok(true)
+    }
+
+    /// Joins blocks of postings, with one journal row. Gives how many.
+    pub(crate) fn join_postings(&mut self, context: &Context, text: TextId, most: usize) -> Result<u64> {
+        let joined = join(self.tx, text, most)?;
+        let what = format!("{joined} blocks of postings of partition {}", text.part.0);
+        self.journal_texts(context, RuleId::INDEX, what)?;
+        Ok(joined)
+    }
+
+    fn journal_texts(&mut self, context: &Context, rule: RuleId, what: String) -> Result<()> {
+        let evidence = Evidence { signature: Some(what), ..Evidence::default() };
+        self.journal(context, Op::Derive, None, Vec::new(), Why { rule, evidence }).map(|_| ())
+    }
+}

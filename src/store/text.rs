@@ -1,0 +1,321 @@
+//! Full-text indexes: typed reads and writes of their heads, documents and postings.
+//!
+//! Documents are numbered by partition, ascending, and a number is never used again. Those below the head's `posted`
+//! have their postings in blocks by term; the text of a later one is read from its memory.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::model::{MemoryId, Time, Times, Vitals};
+use crate::record::{self, At, DOC_MAX, DOCS_PER_BLOCK, DocBlock, DocMeta, Postings, PostingsRef};
+use crate::store::control::TextHead;
+use crate::store::keys::{self, IndexId, NsId, PartId, Parts, SpaceId};
+use crate::store::rows::{Rows, bad_key, meta_of};
+use crate::store::tables::Table;
+use crate::store::tx::{Read, Walk, WriteTx};
+
+/// The full-text index of one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TextId {
+    pub(crate) ns: NsId,
+    pub(crate) part: PartId,
+}
+
+impl TextId {
+    /// Its place among the images of indexes.
+    pub(crate) fn index(self) -> IndexId {
+        IndexId { ns: self.ns, part: self.part, space: SpaceId::TEXT }
+    }
+}
+
+/// Block and position of a document.
+pub(crate) fn doc_place(doc: u32) -> (u32, usize) {
+    (doc / DOCS_PER_BLOCK as u32, doc as usize % DOCS_PER_BLOCK)
+}
+
+/// What a walk over postings calls, with the term and a block of it.
+pub(crate) type VisitPostings<'f> = &'f mut dyn FnMut(&str, PostingsRef<'_>) -> Result<ControlFlow<()>>;
+
+/// Typed reads of full-text indexes.
+pub(crate) trait TextRows: Rows {
+    /// The full-text indexes of a namespace, or of all, with their heads.
+    fn text_heads(&self, ns: Option<NsId>) -> Result<Vec<(TextId, TextHead)>> {
+        let mut all = Vec::new();
+        let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
+        self.walk(Table::TextHead, &walk, &mut |key, bytes| {
+            let mut parts = Parts(key);
+            let found = parts.u32().zip(parts.u32());
+            let (ns, part) = found.ok_or_else(|| bad_key(Table::TextHead, key))?;
+            all.push((TextId { ns: NsId(ns), part: PartId(part) }, meta_of(Table::TextHead, key, bytes)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The blocks of documents of an index in order, with their numbers.
+    fn doc_blocks(
+        &self,
+        text: TextId,
+        visit: &mut dyn FnMut(u32, DocBlock) -> Result<()>,
+    ) -> Result<()> {
+        self.walk(Table::TextDoc, &Walk::prefix(&keys::ns_part(text.ns, text.part)), &mut |key, bytes| {
+            let block = key.last_chunk().map(|number| u32::from_be_bytes(*number));
+            let block = block.ok_or_else(|| bad_key(Table::TextDoc, key))?;
+            visit(block, DocBlock::decode(At::new(Table::TextDoc.name(), key), bytes)?)?;
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// The blocks of a walk over postings, with their terms.
+    fn postings(&self, walk: &Walk, visit: VisitPostings<'_>) -> Result<()> {
+        self.walk(Table::TextPosting, walk, &mut |key, bytes| {
+            let (_, term, first) = posting_key(key).ok_or_else(|| bad_key(Table::TextPosting, key))?;
+            visit(term, PostingsRef::open(At::new(Table::TextPosting.name(), key), first, bytes)?)
+        })
+    }
+}
+
+impl<R: Rows> TextRows for R {}
+
+/// Index, term and first document that the key of a block of postings names.
+pub(crate) fn posting_key(key: &[u8]) -> Option<(TextId, &str, u32)> {
+    let mut parts = Parts(key);
+    let text = TextId { ns: NsId(parts.u32()?), part: PartId(parts.u32()?) };
+    let (term, first) = (parts.text()?, parts.u32()?);
+    parts.0.is_empty().then_some((text, term, first))
+}
+
+/// Damage that a walk through a block has met.
+pub(crate) fn bad_postings(text: TextId, term: &str) -> Error {
+    let key = keys::posting_term(text.ns, text.part, term);
+    Error::corrupted(Table::TextPosting.name(), &key, "a posting makes no sense")
+}
+
+impl WriteTx<'_> {
+    /// Gives a memory the next document of its index. One that is new has the terms of `analyzer`, unless another
+    /// partition of the namespace has others: all of a namespace are read alike.
+    pub(crate) fn claim_doc(
+        &mut self,
+        text: TextId,
+        id: MemoryId,
+        vitals: &Vitals,
+        thread: Option<(String, Time)>,
+        analyzer: &str,
+    ) -> Result<u32> {
+        let mut head = match self.text_head(text)? {
+            Some(head) => head,
+            None => {
+                let others = self.text_heads(Some(text.ns))?.into_iter().next();
+                let analyzer = others.map_or_else(|| analyzer.to_owned(), |(_, other)| other.analyzer);
+                TextHead { analyzer, ..TextHead::default() }
+            }
+        };
+        let doc = head.len;
+        if doc > DOC_MAX {
+            return Err(Error::Conflict {
+                what: "full-text index".to_owned(),
+                why: format!("a partition holds at most {DOC_MAX} texts between two runs of `reindex`"),
+            });
+        }
+        head.len += 1;
+        head.used += 1;
+        self.put_text_head(text, head);
+        let (block, at) = doc_place(doc);
+        if self.doc_block_mut(text, block)?.get(at).is_some() {
+            let why = format!("document {doc} is to be given out and is in use");
+            return Err(Error::corrupted(Table::TextHead.name(), &keys::ns_part(text.ns, text.part), why));
+        }
+        let (from, until) = instants(&vitals.times);
+        let slot = vitals.place.slot;
+        let meta = DocMeta { id, from, until, terms: None, before: None, after: None, slot };
+        self.doc_block_mut(text, block)?.put(at, Some(meta));
+        if let Some(thread) = &thread {
+            self.join_thread(text, doc, thread)?;
+        }
+        Ok(doc)
+    }
+
+    /// Changes a document in place.
+    fn change_doc(&mut self, text: TextId, doc: u32, change: impl FnOnce(&mut DocMeta)) -> Result<()> {
+        let (block, at) = doc_place(doc);
+        let docs = self.doc_block_mut(text, block)?;
+        let mut meta = *docs.get(at).ok_or_else(|| lost(text, doc))?;
+        change(&mut meta);
+        docs.put(at, Some(meta));
+        Ok(())
+    }
+
+    /// Puts a document into its place in a thread.
+    pub(crate) fn join_thread(&mut self, text: TextId, doc: u32, (thread, at): &(String, Time)) -> Result<()> {
+        let key = keys::thread(text.ns, text.part, thread, *at, doc);
+        let all = Walk::prefix(&keys::thread_prefix(text.ns, text.part, thread));
+        let beside = |tx: &Self, walk: Walk| {
+            let mut found = None;
+            tx.walk(Table::Thread, &walk, &mut |key, _| {
+                found = key.last_chunk().map(|doc| u32::from_be_bytes(*doc));
+                Ok(ControlFlow::Break(()))
+            })?;
+            Ok::<_, Error>(found)
+        };
+        let before = beside(self, all.clone().before(&key).reversed())?;
+        let after = beside(self, all.after(&key))?;
+        self.put(Table::Thread, &key, &[])?;
+        self.change_doc(text, doc, |meta| (meta.before, meta.after) = (before, after))?;
+        if let Some(before) = before {
+            self.change_doc(text, before, |meta| meta.after = Some(doc))?;
+        }
+        if let Some(after) = after {
+            self.change_doc(text, after, |meta| meta.before = Some(doc))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a document out of its thread.
+    pub(crate) fn leave_thread(&mut self, text: TextId, doc: u32, (thread, at): &(String, Time)) -> Result<()> {
+        let (block, place) = doc_place(doc);
+        let meta = self.doc_block(text, block)?.and_then(|docs| docs.get(place).copied());
+        let DocMeta { before, after, .. } = meta.ok_or_else(|| lost(text, doc))?;
+        self.delete(Table::Thread, &keys::thread(text.ns, text.part, thread, *at, doc))?;
+        self.change_doc(text, doc, |meta| (meta.before, meta.after) = (None, None))?;
+        if let Some(before) = before {
+            self.change_doc(text, before, |meta| meta.after = after)?;
+        }
+        if let Some(after) = after {
+            self.change_doc(text, after, |meta| meta.before = before)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the instants and the slot of a memory into its document.
+    pub(crate) fn refresh_doc(&mut self, text: TextId, doc: u32, vitals: &Vitals) -> Result<()> {
+        self.change_doc(text, doc, |meta| {
+            (meta.from, meta.until) = instants(&vitals.times);
+            meta.slot = vitals.place.slot;
+        })
+    }
+
+    /// Takes the document from a memory that is gone; says whether it has postings, which its caller takes away.
+    pub(crate) fn release_doc(&mut self, text: TextId, doc: u32, id: MemoryId) -> Result<bool> {
+        let (block, at) = doc_place(doc);
+        let docs = self.doc_block_mut(text, block)?;
+        if docs.get(at).is_none_or(|meta| meta.id != id) {
+            return Err(lost(text, doc));
+        }
+        docs.put(at, None);
+        let mut head = self.text_head(text)?.unwrap_or_default();
+        head.used = head.used.saturating_sub(1);
+        let posted = doc < head.posted;
+        self.put_text_head(text, head);
+        Ok(posted)
+    }
+
+    /// Takes a document out of the postings of a term. Blocks are written when the transaction ends, each once.
+    ///
+    /// # Errors
+    /// `Corrupted` where it is not in them, or they are damaged.
+    pub(crate) fn remove_posting(&mut self, text: TextId, term: &str, doc: u32) -> Result<()> {
+        let walk = Walk::prefix(&keys::posting_term(text.ns, text.part, term))
+            .before(&keys::posting(text.ns, text.part, term, doc + 1))
+            .reversed();
+        let mut found = None;
+        self.walk(Table::TextPosting, &walk, &mut |key, bytes| {
+            let (_, _, first) = posting_key(key).ok_or_else(|| bad_key(Table::TextPosting, key))?;
+            found = Some((key.to_vec(), first, bytes.to_vec()));
+            Ok(ControlFlow::Break(()))
+        })?;
+        let Some((key, first, bytes)) = found else { return Err(bad_postings(text, term)) };
+        let before = match self.postings.remove(&key) {
+            Some(staged) => staged,
+            None => {
+                let block = PostingsRef::open(At::new(Table::TextPosting.name(), &key), first, &bytes)?;
+                block.to_owned(|_| true).ok_or_else(|| bad_postings(text, term))?
+            }
+        };
+        let after = before.as_ref().to_owned(|at| at != doc).unwrap_or_default();
+        let lost = after.count() == before.count();
+        self.postings.insert(key, after);
+        if lost { Err(bad_postings(text, term)) } else { Ok(()) }
+    }
+
+    /// Puts a block of postings, which must not be staged.
+    pub(crate) fn put_postings(&mut self, text: TextId, term: &str, postings: &Postings) -> Result<()> {
+        let (key, mut bytes) = (keys::posting(text.ns, text.part, term, postings.first()), Vec::new());
+        postings.encode(&key, &mut bytes);
+        self.put(Table::TextPosting, &key, &bytes)
+    }
+
+    /// Takes a block of postings away.
+    pub(crate) fn delete_postings(&mut self, text: TextId, term: &str, first: u32) -> Result<bool> {
+        self.delete(Table::TextPosting, &keys::posting(text.ns, text.part, term, first))
+    }
+
+    /// Takes every row of the indexes of a namespace away, unread.
+    pub(crate) fn delete_text_rows(&mut self, ns: NsId) -> Result<()> {
+        self.docs.retain(|(text, _), _| text.ns != ns);
+        self.text_heads.retain(|text, _| text.ns != ns);
+        let prefix = keys::ns(ns);
+        self.postings.retain(|key, _| !key.starts_with(&prefix));
+        for table in [Table::TextHead, Table::TextDoc, Table::Thread, Table::TextPosting] {
+            self.delete_walk(table, &Walk::prefix(&prefix), usize::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is staged of full-text indexes and gives the blocks of documents to whoever keeps images of them.
+    pub(super) fn flush_text(&mut self) -> Result<std::collections::BTreeMap<(TextId, u32), DocBlock>> {
+        let mut bytes = Vec::new();
+        for (text, head) in std::mem::take(&mut self.text_heads) {
+            let key = keys::ns_part(text.ns, text.part);
+            record::encode_meta(Table::TextHead.tag(), &key, &head, &mut bytes);
+            self.put(Table::TextHead, &key, &bytes)?;
+        }
+        for (key, postings) in std::mem::take(&mut self.postings) {
+            let named = posting_key(&key).map(|(text, term, first)| (text, term.to_owned(), first));
+            let (text, term, first) = named.ok_or_else(|| bad_key(Table::TextPosting, &key))?;
+            if postings.count() == 0 || postings.first() != first {
+                self.delete(Table::TextPosting, &key)?;
+            }
+            if postings.count() > 0 {
+                self.put_postings(text, &term, &postings)?;
+            }
+        }
+        let docs = std::mem::take(&mut self.docs);
+        for ((text, block), value) in &docs {
+            let key = keys::text(text.ns, text.part, *block);
+            // A number is not used again: a block of which nothing is left can go.
+            if value.is_vacant() {
+                self.delete(Table::TextDoc, &key)?;
+                continue;
+            }
+            bytes.clear();
+            value.encode(&key, &mut bytes);
+            self.put(Table::TextDoc, &key, &bytes)?;
+        }
+        Ok(docs)
+    }
+
+    /// A block of documents to change; an empty one where there is none.
+    pub(crate) fn doc_block_mut(&mut self, text: TextId, block: u32) -> Result<&mut DocBlock> {
+        if !self.docs.contains_key(&(text, block)) {
+            let found = self.doc_block(text, block)?.unwrap_or_default();
+            self.docs.insert((text, block), found);
+        }
+        self.docs.get_mut(&(text, block)).ok_or(Error::Closed)
+    }
+
+    /// Keeps a head for the end of the transaction.
+    pub(crate) fn put_text_head(&mut self, text: TextId, head: TextHead) {
+        self.text_heads.insert(text, head);
+    }
+}
+
+/// When a live read sees a memory, in milliseconds.
+fn instants(times: &Times) -> (i64, i64) {
+    (times.from().as_millis(), times.until().as_millis())
+}
+
+/// A memory says that it has a document, and the document does not know it.
+fn lost(text: TextId, doc: u32) -> Error {
+    let key = keys::ns_part(text.ns, text.part);
+    Error::corrupted(Table::TextDoc.name(), &key, format!("document {doc} is not that of its memory"))
+}
