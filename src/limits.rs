@@ -94,6 +94,11 @@ pub const RECALL_TARGET: f32 = 0.99;
 /// Longest list of a walk through the vector graph (`ef` of the same).
 pub const EF_MAX: usize = 4_096;
 
+/// Term of the full-text index: longer words are cut at the end of a character.
+pub const TERM_BYTES_MAX: usize = 64;
+/// Distinct clauses of one query in words, and terms of one phrase; what comes behind them is not asked for.
+pub const QUERY_CLAUSES_MAX: usize = 256;
+
 /// Text of one policy document (MODEL-36).
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
 /// Items of one list or table of a policy document.

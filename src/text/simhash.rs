@@ -10,6 +10,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 
+use super::bigram::bigrams;
+use super::bigram::is_cjk;
+use super::bigram::runs;
 use super::digit::digits_masked;
 use super::digit::is_digit;
 use super::message::Messages;
@@ -26,43 +29,6 @@ pub const SIM_ID: &str = "sh-1";
 
 /// Words that tell nothing of a message (DEDUP-34).
 const STOPWORDS: [&str; 7] = ["the", "and", "or", "to", "of", "in", "a"];
-
-/// Han, kana and Hangul, whose words have no spaces between them: blocks of Unicode 17.
-const CJK: [(char, char); 17] = [
-    // Hangul Jamo.
-    ('\u{1100}', '\u{11FF}'),
-    // CJK Radicals Supplement, Kangxi Radicals.
-    ('\u{2E80}', '\u{2FDF}'),
-    // The iteration mark and zero of Han.
-    ('\u{3005}', '\u{3007}'),
-    // Hangzhou numerals.
-    ('\u{3021}', '\u{3029}'),
-    ('\u{3038}', '\u{303B}'),
-    // Hiragana, Katakana.
-    ('\u{3040}', '\u{30FF}'),
-    // Hangul Compatibility Jamo.
-    ('\u{3130}', '\u{318F}'),
-    // Katakana Phonetic Extensions.
-    ('\u{31F0}', '\u{31FF}'),
-    // CJK Unified Ideographs Extension A.
-    ('\u{3400}', '\u{4DBF}'),
-    // CJK Unified Ideographs.
-    ('\u{4E00}', '\u{9FFF}'),
-    // Hangul Jamo Extended-A.
-    ('\u{A960}', '\u{A97F}'),
-    // Hangul Syllables, Hangul Jamo Extended-B.
-    ('\u{AC00}', '\u{D7FF}'),
-    // CJK Compatibility Ideographs.
-    ('\u{F900}', '\u{FAFF}'),
-    // Halfwidth Katakana and Hangul, which NFKC turns into the others.
-    ('\u{FF66}', '\u{FFDC}'),
-    // Kana Extended-B, Kana Supplement, Kana Extended-A, Small Kana Extension.
-    ('\u{1AFF0}', '\u{1B16F}'),
-    // CJK Unified Ideographs Extensions B to F and I, Compatibility Ideographs Supplement.
-    ('\u{20000}', '\u{2FA1F}'),
-    // CJK Unified Ideographs Extensions G, H and J.
-    ('\u{30000}', '\u{3347F}'),
-];
 
 impl Messages {
     /// The tokens of a message, sorted, each once (DEDUP-34): its words without its addresses, at most
@@ -159,14 +125,7 @@ fn most_frequent(text: &str, most: usize) -> Vec<String> {
 
 /// The tokens of a run of word characters: bigrams of its parts in Han, kana and Hangul, its other parts as they are.
 fn parts(run: &str, token: &mut impl FnMut(&str)) {
-    let mut rest = run;
-    while let Some(first) = rest.chars().next() {
-        let cjk = is_cjk(first);
-        // A mark belongs to the character before it.
-        let changes = |c: char| is_cjk(c) != cjk && !is_mark(c);
-        let (part, after) =
-            rest.split_at_checked(rest.find(changes).unwrap_or(rest.len())).unwrap_or((rest, ""));
-        rest = after;
+    for (cjk, part) in runs(run, is_cjk) {
         if cjk {
             bigrams(part, token);
         } else if part.chars().all(is_digit) {
@@ -175,24 +134,6 @@ fn parts(run: &str, token: &mut impl FnMut(&str)) {
             token(part);
         }
     }
-}
-
-/// Each two neighbours; a single character is its own token.
-fn bigrams(part: &str, token: &mut impl FnMut(&str)) {
-    let starts = part.char_indices().filter(|(_, c)| !is_mark(*c)).map(|(at, _)| at);
-    let mut ends = starts.clone().skip(2).chain(std::iter::once(part.len()));
-    let pairs = starts.clone().count().saturating_sub(1).max(1);
-    for start in starts.take(pairs) {
-        token(part.get(start..ends.next().unwrap_or(part.len())).unwrap_or_default());
-    }
-}
-
-fn is_cjk(c: char) -> bool {
-    CJK.iter().any(|(first, last)| (*first..=*last).contains(&c))
-}
-
-fn is_mark(c: char) -> bool {
-    unicode_normalization::char::is_combining_mark(c)
 }
 
 /// The share of tokens that two sorted sets have in common, 0 to 1; 0 if there are none.

@@ -1,0 +1,334 @@
+//! How texts become the terms of the full-text index.
+//!
+//! A text is brought into the form that near repeats use as well (NFKC, decimal digits of ASCII), cut at white space,
+//! each piece into words (Unicode Standard Annex 29) and each word into its parts. Three roles of terms come of it:
+//! words, parts of words, and compounds of words. `docs/recall.md` has the rules with examples.
+//!
+//! Positions count words. A compound stands where its first word stands. The parts of a word stand at its position and
+//! the following ones, beside the words that follow, so that a phrase finds a name by its parts, and finds what
+//! stands beside the name however the name is written.
+
+mod fold;
+mod query;
+mod stem;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use query::Clause;
+pub(crate) use query::TextQuery;
+pub(crate) use stem::Stemming;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use fold::is_apostrophe;
+use fold::is_ignored;
+use stem::Stems;
+use unicode_normalization::char::is_combining_mark;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::bigram::bigrams;
+use super::bigram::is_unspaced;
+use super::bigram::runs;
+use super::words::compatible;
+use super::words::is_word;
+use crate::limits::TERM_BYTES_MAX;
+
+/// What the rules of this file are called; other rules get another name.
+const RULES: &str = "terms-1";
+
+/// Parts of a word, at most: what would have more, a hash or an encoded key, is kept whole only.
+const PARTS_MAX: usize = 8;
+
+/// How texts become terms. Its id stands beside every index, since an index is only read with the analyzer that wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Analyzer {
+    stemming: Stemming,
+}
+
+/// What a term is to its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// A word, a bigram or an emoji: each position has one.
+    Word,
+    /// A piece of a word: `user` of `getUserName`.
+    Part,
+    /// Words with what joins them: `src/main.rs`.
+    Compound,
+}
+
+impl Analyzer {
+    /// With this stemming.
+    pub(crate) fn new(stemming: Stemming) -> Self {
+        Analyzer { stemming }
+    }
+
+    /// The identity of rules and stemming: `terms-1/english`.
+    pub(crate) fn id(&self) -> String {
+        format!("{RULES}/{}", self.stemming.as_str())
+    }
+
+    /// The analyzer that has this id, if this version knows it.
+    pub(crate) fn from_id(id: &str) -> Option<Self> {
+        let (rules, stemming) = id.split_once('/')?;
+        (rules == RULES).then(|| Stemming::parse(stemming).map(Analyzer::new))?
+    }
+
+    /// Calls `take(term, position)` for each term of `text`.
+    ///
+    /// A term has 1 to [`TERM_BYTES_MAX`] bytes. Positions begin at 0 and never go back; words are at consecutive
+    /// ones, other terms share them, and one term can come twice at one position. Linear in the text.
+    pub(crate) fn analyze(&self, text: &str, take: &mut dyn FnMut(&str, u32)) {
+        self.walk(text, &mut |term, position, _| take(term, position));
+    }
+
+    fn walk(&self, text: &str, take: &mut dyn FnMut(&str, u32, Role)) {
+        let text = compatible(text);
+        let mut walk = Walk::new(self.stemming, take);
+        for chunk in text.split_whitespace() {
+            match plain(chunk) {
+                Some(word) => walk.plain(word),
+                None => walk.chunk(chunk),
+            }
+        }
+        walk.finish();
+    }
+}
+
+/// The word of a piece that holds nothing but one word of ASCII letters without inner capitals, and punctuation around it.
+fn plain(chunk: &str) -> Option<&str> {
+    let word = chunk.trim_matches(|c: char| c.is_ascii_punctuation());
+    let (first, rest) = word.as_bytes().split_first()?;
+    let small = || rest.iter().all(u8::is_ascii_lowercase);
+    let capital = || rest.iter().all(u8::is_ascii_uppercase);
+    let plain = match first {
+        b'a'..=b'z' => small(),
+        b'A'..=b'Z' => small() || capital(),
+        _ => false,
+    };
+    plain.then_some(word)
+}
+
+/// A walk through a text.
+struct Walk<'a> {
+    stems: Stems,
+    /// Position of the next word.
+    position: u32,
+    /// Parts that stand at later positions, in their order.
+    later: VecDeque<(u32, String)>,
+    /// Words that may be joined by what comes next: places in the run at hand.
+    open: Vec<Range<usize>>,
+    take: &'a mut dyn FnMut(&str, u32, Role),
+}
+
+impl<'a> Walk<'a> {
+    fn new(stemming: Stemming, take: &'a mut dyn FnMut(&str, u32, Role)) -> Self {
+        Walk { stems: Stems::new(stemming), position: 0, later: VecDeque::new(), open: Vec::new(), take }
+    }
+
+    /// A word of ASCII letters that has no parts.
+    fn plain(&mut self, word: &str) {
+        self.catch_up();
+        let term = self.stems.plain(word);
+        (self.take)(term, self.position, Role::Word);
+        self.position = self.position.saturating_add(1);
+    }
+
+    /// A piece without white space.
+    fn chunk(&mut self, chunk: &str) {
+        for (unspaced, run) in runs(chunk, |c| is_unspaced(c) && is_word(c)) {
+            if unspaced {
+                bigrams(run, &mut |pair| self.word(pair));
+            } else {
+                self.run(run);
+            }
+        }
+    }
+
+    /// A run of scripts that write spaces.
+    fn run(&mut self, run: &str) {
+        for (at, piece) in run.split_word_bound_indices() {
+            if piece.contains(char::is_alphanumeric) {
+                words_of(piece, self.stems.elides(), &mut |word| {
+                    let next = at + word.start..at + word.end;
+                    if !self.open.last().is_none_or(|last| joined(run, last, &next)) {
+                        self.close(run);
+                    }
+                    self.open.push(next);
+                });
+            } else if piece.contains(is_emoji) {
+                self.close(run);
+                self.word(piece);
+            }
+        }
+        self.close(run);
+    }
+
+    /// The words that are joined, and their compound.
+    fn close(&mut self, run: &str) {
+        let mut open = std::mem::take(&mut self.open);
+        if let [first, .., last] = open.as_slice() {
+            let grouped = run.get(first.end..).is_some_and(|rest| rest.starts_with(','));
+            let compound = run.get(first.start..last.end).unwrap_or_default();
+            self.catch_up();
+            let term = self.stems.compound(owned(compound), grouped);
+            if !term.is_empty() {
+                (self.take)(term, self.position, Role::Compound);
+            }
+        }
+        for word in open.drain(..) {
+            self.word(owned(run.get(word).unwrap_or_default()));
+        }
+        self.open = open;
+    }
+
+    /// A word and its parts.
+    fn word(&mut self, word: &str) {
+        self.catch_up();
+        let term = self.stems.term(word);
+        if term.is_empty() {
+            return;
+        }
+        (self.take)(term, self.position, Role::Word);
+        let mut starts = [0; PARTS_MAX];
+        let parts = parts_of(word, &mut starts);
+        if let [_, inner @ ..] = parts
+            && !inner.is_empty()
+        {
+            let ends = inner.iter().copied().chain(std::iter::once(word.len()));
+            for ((start, end), position) in parts.iter().zip(ends).zip(self.position..) {
+                let term = self.stems.term(word.get(*start..end).unwrap_or_default());
+                if position == self.position && !term.is_empty() {
+                    (self.take)(term, position, Role::Part);
+                } else if !term.is_empty() {
+                    let at = self.later.partition_point(|(other, _)| *other <= position);
+                    self.later.insert(at, (position, term.to_owned()));
+                }
+            }
+        }
+        self.position = self.position.saturating_add(1);
+    }
+
+    /// Gives the parts that stand at the position of the next word or before it.
+    fn catch_up(&mut self) {
+        while let Some((position, part)) = self.later.pop_front() {
+            if position > self.position {
+                self.later.push_front((position, part));
+                return;
+            }
+            (self.take)(&part, position, Role::Part);
+        }
+    }
+
+    fn finish(&mut self) {
+        while let Some((position, part)) = self.later.pop_front() {
+            (self.take)(&part, position, Role::Part);
+        }
+    }
+}
+
+/// A word without the `'s` of a possessive at its end.
+fn owned(word: &str) -> &str {
+    let stem = word.strip_suffix(['s', 'S']).and_then(|rest| rest.strip_suffix(is_apostrophe));
+    stem.filter(|stem| stem.ends_with(is_word)).unwrap_or(word)
+}
+
+/// The words of a piece that Unicode does not divide: runs of letters, digits and marks. Between letters an apostrophe
+/// belongs to the word, unless the language `elides` there.
+fn words_of(piece: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
+    let (mut start, mut letter) = (None, false);
+    for (at, c) in piece.char_indices() {
+        let inside = is_word(c) || is_ignored(c) || (letter && is_apostrophe(c) && !elides);
+        letter = c.is_alphabetic() || (letter && (is_combining_mark(c) || is_ignored(c)));
+        match start {
+            None if inside && is_word(c) => start = Some(at),
+            Some(from) if !inside => {
+                word(from..at);
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = start {
+        word(from..piece.len());
+    }
+}
+
+/// Whether what stands between two words makes a compound of them.
+fn joined(run: &str, last: &Range<usize>, next: &Range<usize>) -> bool {
+    let digits =
+        |range: &Range<usize>| run.get(range.clone()).filter(|word| word.bytes().all(|b| b.is_ascii_digit()));
+    match run.get(last.end..next.start).unwrap_or_default() {
+        "_" | "-" | "." | "/" | ":" | "@" | "+" | "\\" | "\u{2010}" | "::" | "://" | "__" => true,
+        // Thousands: `1,000`.
+        "," => digits(last).is_some_and(|n| n.len() <= 3) && digits(next).is_some_and(|n| n.len() == 3),
+        _ => false,
+    }
+}
+
+/// Where the parts of a word begin: between letters and digits, before a capital behind a small letter, and before the
+/// last of several capitals when a small letter follows, unless that is the `s` of a plural. The word alone if it has
+/// too many.
+fn parts_of<'a>(word: &str, starts: &'a mut [usize; PARTS_MAX]) -> &'a [usize] {
+    let mut count = 1;
+    let mut last: Option<(usize, Kind)> = None;
+    let mut capitals = 0;
+    for (at, c) in word.char_indices() {
+        let Some(kind) = Kind::of(c) else {
+            if is_apostrophe(c) {
+                (last, capitals) = (None, 0);
+            }
+            continue;
+        };
+        let boundary = match (last, kind) {
+            (None, _) => None,
+            (Some((_, Kind::Digit)), _) | (Some(_), Kind::Digit)
+                if last.map(|(_, kind)| kind) != Some(kind) =>
+            {
+                Some(at)
+            }
+            (Some((_, Kind::Small)), Kind::Capital) => Some(at),
+            (Some((capital, Kind::Capital)), Kind::Small) if capitals > 1 && word.get(at..) != Some("s") => {
+                Some(capital)
+            }
+            _ => None,
+        };
+        if let Some(at) = boundary {
+            let Some(start) = starts.get_mut(count) else { return starts.get(..1).unwrap_or_default() };
+            *start = at;
+            count += 1;
+        }
+        capitals = if kind == Kind::Capital { capitals + 1 } else { 0 };
+        last = Some((at, kind));
+    }
+    starts.get(..count).unwrap_or_default()
+}
+
+/// What a character is to the parts of its word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Capital,
+    /// A small letter, or one of a script without capitals.
+    Small,
+    Digit,
+}
+
+impl Kind {
+    /// None for what belongs to the character before it.
+    fn of(c: char) -> Option<Kind> {
+        match c {
+            _ if c.is_numeric() => Some(Kind::Digit),
+            _ if c.is_uppercase() => Some(Kind::Capital),
+            _ if c.is_alphabetic() && !is_combining_mark(c) => Some(Kind::Small),
+            _ => None,
+        }
+    }
+}
+
+/// A pictograph: the blocks that hold the emoji of Unicode 17, and the technical signs among them.
+fn is_emoji(c: char) -> bool {
+    matches!(c,
+        '\u{231A}'..='\u{231B}' | '\u{23E9}'..='\u{23FA}' | '\u{2600}'..='\u{27BF}'
+        | '\u{2B1B}'..='\u{2B1C}' | '\u{2B50}' | '\u{2B55}' | '\u{1F000}'..='\u{1FAFF}')
+}

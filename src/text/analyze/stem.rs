@@ -1,0 +1,233 @@
+//! The term of a word: its form, and its stem.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use rust_stemmers::Algorithm;
+use rust_stemmers::Stemmer;
+
+use super::TERM_BYTES_MAX;
+use super::fold::cut;
+use super::fold::fold;
+use super::fold::lower;
+use super::owned;
+
+/// The languages whose endings can be taken off.
+const LANGUAGES: [(&str, Algorithm); 18] = [
+    ("arabic", Algorithm::Arabic),
+    ("danish", Algorithm::Danish),
+    ("dutch", Algorithm::Dutch),
+    ("english", Algorithm::English),
+    ("finnish", Algorithm::Finnish),
+    ("french", Algorithm::French),
+    ("german", Algorithm::German),
+    ("greek", Algorithm::Greek),
+    ("hungarian", Algorithm::Hungarian),
+    ("italian", Algorithm::Italian),
+    ("norwegian", Algorithm::Norwegian),
+    ("portuguese", Algorithm::Portuguese),
+    ("romanian", Algorithm::Romanian),
+    ("russian", Algorithm::Russian),
+    ("spanish", Algorithm::Spanish),
+    ("swedish", Algorithm::Swedish),
+    ("tamil", Algorithm::Tamil),
+    ("turkish", Algorithm::Turkish),
+];
+
+/// Which endings are taken off words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stemming {
+    /// None: only other forms of the same letters are found.
+    None,
+    /// Those of a language, by its Snowball algorithm.
+    Language(Algorithm),
+}
+
+impl Default for Stemming {
+    fn default() -> Self {
+        Stemming::Language(Algorithm::English)
+    }
+}
+
+impl Stemming {
+    /// `none`, or the English name of a language in small letters.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        if name == "none" {
+            return Some(Stemming::None);
+        }
+        let known = LANGUAGES.iter().find(|(known, _)| *known == name);
+        known.map(|(_, algorithm)| Stemming::Language(*algorithm))
+    }
+
+    /// The name that [`Stemming::parse`] reads.
+    pub(crate) fn as_str(self) -> &'static str {
+        let Stemming::Language(algorithm) = self else { return "none" };
+        LANGUAGES.iter().find(|(_, known)| *known == algorithm).map_or("none", |(name, _)| name)
+    }
+
+    /// Every name that [`Stemming::parse`] reads.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        std::iter::once("none").chain(LANGUAGES.iter().map(|(name, _)| *name))
+    }
+}
+
+/// Bytes of a word that the memory of stems holds, and of its stem.
+const SHORT_BYTES: usize = 16;
+/// Words that it holds: a power of two.
+const SLOTS: usize = 4_096;
+
+/// A word and its stem, both padded with zeros.
+#[derive(Clone, Copy)]
+struct Slot {
+    word: [u8; SHORT_BYTES],
+    stem: [u8; SHORT_BYTES],
+    /// Bytes of the stem; 0 while the slot is free.
+    len: u8,
+}
+
+/// Stems of frequent words: of two words that share a slot it holds the later one.
+struct Memory {
+    algorithm: Algorithm,
+    slots: Vec<Slot>,
+}
+
+thread_local! {
+    /// What the last text of this thread left.
+    static MEMORY: Cell<Option<Memory>> = const { Cell::new(None) };
+}
+
+/// Makes terms of words.
+pub(super) struct Stems {
+    stemming: Stemming,
+    stemmer: Option<Stemmer>,
+    memory: Option<Memory>,
+    /// The word in small letters.
+    small: String,
+    /// The term.
+    term: String,
+}
+
+impl Stems {
+    pub(super) fn new(stemming: Stemming) -> Self {
+        let (stemmer, memory) = match stemming {
+            Stemming::None => (None, None),
+            Stemming::Language(algorithm) => (Some(Stemmer::create(algorithm)), Some(Memory::new(algorithm))),
+        };
+        Stems { stemming, stemmer, memory, small: String::new(), term: String::new() }
+    }
+
+    /// Whether an apostrophe of the language ends a word: `l'homme`.
+    pub(super) fn elides(&self) -> bool {
+        matches!(self.stemming, Stemming::Language(Algorithm::French | Algorithm::Italian))
+    }
+
+    /// The term of a word of ASCII letters.
+    pub(super) fn plain(&mut self, word: &str) -> &str {
+        let (Some(memory), Some(key)) = (&mut self.memory, short(word)) else { return self.term(word) };
+        let slot = memory.slot(key);
+        if slot.word != key || slot.len == 0 {
+            self.term(word);
+            let Some(stem) = short(&self.term) else { return &self.term };
+            let len = u8::try_from(self.term.len()).unwrap_or_default();
+            if let Some(memory) = &mut self.memory {
+                *memory.slot(key) = Slot { word: key, stem, len };
+            }
+            return &self.term;
+        }
+        let stem = slot.stem.get(..usize::from(slot.len)).unwrap_or_default();
+        self.term.clear();
+        self.term.push_str(std::str::from_utf8(stem).unwrap_or_default());
+        &self.term
+    }
+
+    /// The term of a word; empty if nothing of it is shown.
+    pub(super) fn term(&mut self, word: &str) -> &str {
+        self.small.clear();
+        self.term.clear();
+        lower(owned(word), TERM_BYTES_MAX, &mut self.small);
+        let ends = !self.small.contains(char::is_numeric);
+        match self.stemmer.as_ref().filter(|_| ends) {
+            None => fold(&self.small, TERM_BYTES_MAX, &mut self.term),
+            // English writes accents at will, and its stems know none.
+            Some(stemmer) if self.stemming == Stemming::default() => {
+                fold(&self.small, TERM_BYTES_MAX, &mut self.term);
+                cut(&mut self.term, TERM_BYTES_MAX);
+                if self.term.is_ascii() {
+                    stem(stemmer, &mut self.term);
+                }
+            }
+            // Other languages tell endings by them.
+            Some(stemmer) => {
+                cut(&mut self.small, TERM_BYTES_MAX);
+                stem(stemmer, &mut self.small);
+                fold(&self.small, TERM_BYTES_MAX, &mut self.term);
+            }
+        }
+        cut(&mut self.term, TERM_BYTES_MAX);
+        &self.term
+    }
+
+    /// The term of several words with what joins them; without its commas if it is a number in groups.
+    pub(super) fn compound(&mut self, words: &str, grouped: bool) -> &str {
+        self.small.clear();
+        self.term.clear();
+        lower(words, TERM_BYTES_MAX, &mut self.small);
+        fold(&self.small, TERM_BYTES_MAX, &mut self.term);
+        if grouped {
+            self.term.retain(|c| c != ',');
+        }
+        cut(&mut self.term, TERM_BYTES_MAX);
+        &self.term
+    }
+}
+
+impl Drop for Stems {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            // On a thread that ends there is nothing left to keep it in.
+            let _ = MEMORY.try_with(|kept| kept.set(Some(memory)));
+        }
+    }
+}
+
+impl Memory {
+    /// What this thread remembers of the language.
+    fn new(algorithm: Algorithm) -> Self {
+        let kept = MEMORY.try_with(Cell::take).ok().flatten();
+        kept.filter(|memory| memory.algorithm == algorithm).unwrap_or_else(|| Memory {
+            algorithm,
+            slots: vec![Slot { word: [0; SHORT_BYTES], stem: [0; SHORT_BYTES], len: 0 }; SLOTS],
+        })
+    }
+
+    #[expect(clippy::expect_used, reason = "the place is below the number of slots")]
+    fn slot(&mut self, key: [u8; SHORT_BYTES]) -> &mut Slot {
+        let key = u128::from_le_bytes(key);
+        // Fibonacci hashing (D. Knuth, The Art of Computer Programming 3, 6.4).
+        let hash = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.slots.get_mut((hash >> 52) as usize).expect("12 bits number 4,096 slots")
+    }
+}
+
+/// A word of ASCII letters in small letters, padded with zeros, if it is short enough.
+fn short(word: &str) -> Option<[u8; SHORT_BYTES]> {
+    let mut key = [0; SHORT_BYTES];
+    let room = key.get_mut(..word.len()).filter(|_| word.is_ascii())?;
+    for (to, byte) in room.iter_mut().zip(word.bytes()) {
+        *to = byte.to_ascii_lowercase();
+    }
+    Some(key)
+}
+
+/// Takes the ending off a word, unless nothing would be left.
+fn stem(stemmer: &Stemmer, word: &mut String) {
+    let stem = match stemmer.stem(word) {
+        Cow::Borrowed(stem) => stem.to_owned(),
+        Cow::Owned(stem) => stem,
+    };
+    if !stem.is_empty() {
+        *word = stem;
+    }
+}
+
+const _: () = assert!(SLOTS == 1 << 12);
