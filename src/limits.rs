@@ -96,6 +96,8 @@ pub const EF_MAX: usize = 4_096;
 
 /// Term of the full-text index: longer words are cut at the end of a character.
 pub const TERM_BYTES_MAX: usize = 64;
+/// Text of one query.
+pub const QUERY_BYTES_MAX: usize = 64 << 10;
 /// Distinct clauses of one query in words, and terms of one phrase; what comes behind them is not asked for.
 pub const QUERY_CLAUSES_MAX: usize = 256;
 

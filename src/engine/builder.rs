@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::embed::Embedder;
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::database::{Database, Inner, Opening};
 use crate::engine::series::read_instructions;
@@ -47,6 +48,7 @@ pub struct Builder {
     policy: Option<Policy>,
     instructions: Option<PathBuf>,
     lease: Span,
+    embedder: Option<Arc<dyn Embedder>>,
     actor: Actor,
     disk: Arc<dyn Disk>,
 }
@@ -69,6 +71,7 @@ impl Default for Builder {
             policy: None,
             instructions: None,
             lease: Span::from_millis(60_000),
+            embedder: None,
             actor: Actor::Caller,
             disk: Arc::new(Folder),
         }
@@ -221,6 +224,7 @@ impl Builder {
             policy: self.policy,
             instructions,
             lease: self.lease,
+            embedder: self.embedder,
             actor: self.actor,
             read_only: self.read_only,
         };

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::embed::Embedder;
 use crate::engine::batch::Batch;
 use crate::engine::builder::{Builder, random_secret};
 use crate::engine::clock::Clock;
@@ -23,8 +24,8 @@ use crate::model::{
 };
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
-use crate::store::{TextId, Durability, IndexId, Rows, SpaceId, Store, Written};
-use crate::text::{Messages, Secret};
+use crate::store::{Durability, IndexId, Rows, SpaceId, Store, TextId, Written};
+use crate::text::{Analyzer, Messages, Secret};
 
 /// An open database: cheap to clone, safe to share between threads, blocking.
 ///
@@ -59,6 +60,8 @@ pub(super) struct Inner {
     pub(super) durability: Durability,
     pub(super) actor: Actor,
     pub(super) lease: Span,
+    /// Gives texts their vectors.
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
     in_force: RwLock<Arc<InForce>>,
     /// A policy of this handle's own, which hides the stored one.
     own_policy: Option<Policy>,
@@ -83,6 +86,7 @@ pub(super) struct Opening {
     pub(super) policy: Option<Policy>,
     pub(super) instructions: Option<String>,
     pub(super) lease: Span,
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
     pub(super) actor: Actor,
     pub(super) read_only: bool,
 }
@@ -189,6 +193,7 @@ impl Inner {
             policy,
             instructions,
             lease,
+            embedder,
             actor,
             read_only,
         } = opening;
@@ -209,6 +214,7 @@ impl Inner {
             durability,
             actor,
             lease,
+            embedder,
             in_force: RwLock::new(Arc::new(in_force)),
             own_policy: policy,
             own_instructions: instructions,
@@ -301,7 +307,7 @@ fn in_force(rows: &impl Rows, row: &ClockRow, own: Option<&Policy>) -> Result<In
     };
     let (hash, rules) = (policy.hash().0, Rulebook::new(&policy)?);
     let messages = Messages::new(&policy.msg, &policy.sim)?;
-    let analyzer = crate::limits::ANALYZER.to_owned();
+    let analyzer = Analyzer::new(policy.text.stemming).id();
     Ok(InForce { policy, rules, messages, analyzer, number: row.policy, hash })
 }
 

@@ -1,5 +1,6 @@
 //! Reads: each on one published state, with the instant of the call.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -10,8 +11,8 @@ use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
 use crate::index::Published;
 use crate::limits::PAGE_MAX;
 use crate::model::{
-    Aggregate, AggregateId, Event, EventQuery, Filter, Memory, MemoryId, Namespace, Page, PageRequest, Query,
-    Scope, Span, Time, Tombstone,
+    Aggregate, AggregateId, Event, EventQuery, Filter, Memory, MemoryId, Mode, Namespace, Page, PageRequest,
+    Query, Scope, Span, Time, Tombstone,
 };
 use crate::recall::{
     Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
@@ -230,6 +231,52 @@ impl Database {
     }
 }
 
+impl Inner {
+    /// A query with a vector, if its text needs one and there is an embedder. One that fails leaves the words to go by.
+    fn with_vector<'q>(&self, query: &'q Query) -> Result<Cow<'q, Query>> {
+        query.check()?;
+        let (Some(embedder), Some(text)) = (&self.embedder, &query.text) else {
+            return Ok(Cow::Borrowed(query));
+        };
+        if query.vector.is_some() || query.mode == Mode::Text || text.trim().is_empty() {
+            return Ok(Cow::Borrowed(query));
+        }
+        match embedder.embed_query(text) {
+            Ok(vector) => Ok(Cow::Owned(Query { vector: Some(vector), ..query.clone() })),
+            Err(why) if query.mode == Mode::Vector => Err(why),
+            Err(why) => {
+                tracing::warn!(%why, "a query is answered by its words alone");
+                Ok(Cow::Borrowed(query))
+            }
+        }
+    }
+}
+
+macro_rules! search {
+    ($($name:ident),+) => {$(
+        impl $name {
+            /// The memories that answer a query best: by vector, by words, or by both, as its mode and what it has allow. A
+            /// text is given its vector by the embedder of this handle, if there is one. Cosines are those of the f32
+            /// vectors; small partitions are scanned as a whole, and in large ones a walk through a graph finds as much as
+            /// the effort of the query asks for.
+            ///
+            /// # Errors
+            /// - `NoEmbedder` for a query of text alone in the mode [`Mode::Vector`], and `Embedding` where the embedder fails
+            ///   on it;
+            /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
+            pub fn search(&self, namespace: &Namespace, query: &Query) -> Result<SearchResult> {
+                let query = self.inner.with_vector(query)?;
+                let weights = self.inner.in_force().policy.recall.clone();
+                self.read(|published, now| {
+                    Reader::open(published, namespace, &self.inner.secret, now)?.search(&query, &weights)
+                })
+            }
+        }
+    )+};
+}
+
+search!(Database, Snapshot);
+
 /// The reads that a database and a snapshot share.
 macro_rules! reads {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)+) => {
@@ -254,13 +301,6 @@ macro_rules! reads {
 }
 
 reads! {
-    /// The memories nearest to a query, each scored on its f32 vector. Small partitions are scanned as a whole; in large
-    /// ones a walk through a graph finds as much as the effort of the query asks for.
-    ///
-    /// # Errors
-    /// - `NoEmbedder` for a query of text alone;
-    /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
-    search(query: &Query) -> SearchResult;
     /// A memory by id or key in any state, with its unit vector on request, or the tombstone of one that is gone
     /// (MODEL-20).
     ///

@@ -40,7 +40,13 @@ impl Database {
         Ok(())
     }
 
-    fn keep_text(&self, text: TextId, waiting: u64, sweep: &mut Sweep, report: &mut PassReport) -> Result<()> {
+    fn keep_text(
+        &self,
+        text: TextId,
+        waiting: u64,
+        sweep: &mut Sweep,
+        report: &mut PassReport,
+    ) -> Result<()> {
         let mut done = 0;
         while done < waiting && !sweep.pace.is_over() {
             let published = self.inner.current.read();

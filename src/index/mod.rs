@@ -16,6 +16,7 @@
 
 mod adjacency;
 mod calibrate;
+mod cosines;
 mod edit;
 mod filter;
 mod names;
@@ -33,6 +34,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cosines::Cosines;
 pub(crate) use edit::{Edit, Written};
 pub(crate) use filter::{Sieve, nearest_matching};
 pub(crate) use names::{Answering, holder_of_key};

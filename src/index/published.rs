@@ -360,8 +360,9 @@ impl<L: Locks> PublishedIn<L> {
         }
         let images = self.images();
         let views = images.iter().flat_map(|shard| shard.iter());
-        let mut by_use: Vec<_> =
-            views.map(|(index, image)| (image.used().load(Ordering::Relaxed), *index, image.bytes())).collect();
+        let mut by_use: Vec<_> = views
+            .map(|(index, image)| (image.used().load(Ordering::Relaxed), *index, image.bytes()))
+            .collect();
         by_use.sort_unstable();
         // The images go first, or every map that changes would be copied.
         drop(images);

@@ -48,7 +48,7 @@ impl<'s> Ranker<'s> {
     /// The best, best first.
     pub(super) fn into_hits(self) -> Vec<Hit> {
         let best = self.top.into_sorted().into_iter();
-        best.map(|scored| Hit { id: scored.id, score: scored.score }).collect()
+        best.map(|scored| Hit::near(scored.id, scored.score)).collect()
     }
 
     /// Scores a slot, by its number in the search, if its memory passes.

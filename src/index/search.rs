@@ -32,6 +32,24 @@ pub(crate) enum Target {
     Namespace(NsId, SpaceId),
 }
 
+impl Target {
+    /// The namespace.
+    pub(crate) fn ns(self) -> NsId {
+        match self {
+            Target::Index(index) => index.ns,
+            Target::Namespace(ns, _) => ns,
+        }
+    }
+
+    /// The embedding space.
+    pub(crate) fn space(self) -> SpaceId {
+        match self {
+            Target::Index(index) => index.space,
+            Target::Namespace(_, space) => space,
+        }
+    }
+}
+
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'q> {

@@ -242,7 +242,7 @@ impl World {
                 }
             }
         }
-        let hits = top.into_sorted().into_iter().map(|best| Hit { id: best.id, score: best.score });
+        let hits = top.into_sorted().into_iter().map(|best| Hit::near(best.id, best.score));
         (hits.collect(), scanned)
     }
 
@@ -460,7 +460,7 @@ fn dropping_and_compacting_lose_their_views() {
     let published = world.first(usize::MAX);
     published.view(index(0)).unwrap();
     let (snapshot, clock) = world.snapshot();
-    let (none, same) = (BTreeMap::new(), BTreeMap::new());
+    let (none, same) = (StagedBlocks::default(), BTreeMap::new());
     let kept = published.next(Arc::clone(&snapshot), &clock, &changes(&none, &[NsId(8)], &same));
     assert!(kept.loaded(index(0)).is_some() && kept.kept_bytes() > 0);
     let dropped = published.next(Arc::clone(&snapshot), &clock, &changes(&none, &[NS], &same));

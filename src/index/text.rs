@@ -15,7 +15,7 @@ mod score;
 pub(crate) mod upkeep;
 
 pub(crate) use image::TextView;
-pub(crate) use score::{Lexical, TextAsk, lexical};
+pub(crate) use score::{DocRef, Lexical, TextAsk, Window, lexical};
 
 use crate::error::{Error, Result};
 use crate::store::{TextId, WriteTx};

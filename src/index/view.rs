@@ -11,7 +11,7 @@ use crate::model::{MemoryId, Time};
 use crate::record::{At, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
 use crate::store::control::{RecallPoint, SlotHead};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
-use crate::vector::{Codes, unit_scale};
+use crate::vector::{Codes, QueryCode, dot_i8_many, unit_scale};
 
 /// Slots of a chunk: those of one word of a bitmap. Blocks of the table reach over the borders of chunks.
 const CHUNK_SLOTS: usize = u64::BITS as usize;
@@ -450,6 +450,15 @@ impl View {
     pub(crate) fn id(&self, slot: u32) -> Option<MemoryId> {
         let (chunk, at) = place(slot as usize);
         self.chunks.get(chunk)?.id(at)
+    }
+
+    /// The cosine of the code of a slot and that of a query; none for a slot that does not hold this memory.
+    pub(crate) fn cosine(&self, slot: u32, id: MemoryId, query: &QueryCode) -> Option<f32> {
+        self.id(slot).filter(|found| *found == id)?;
+        let mut dot = [0];
+        dot_i8_many(query.code(), self.code(slot), &mut dot);
+        let [dot] = dot;
+        Some(dot as f32 * self.scale(slot) * query.unit_scale())
     }
 
     /// Whether a slot lies in a window.

@@ -154,7 +154,7 @@ impl Desk<'_, '_, '_> {
             }
         }
         let best = top.into_sorted().into_iter();
-        Ok(best.map(|scored| Hit { id: scored.id, score: scored.score }).collect())
+        Ok(best.map(|scored| Hit::near(scored.id, scored.score)).collect())
     }
 
     /// The vitals of a row of a partition that is current in the transaction.
@@ -204,7 +204,7 @@ impl Desk<'_, '_, '_> {
         let hint_cosine = self.policy.write.hint_cosine as f32;
         let mut absorbing = None;
         let mut by_vector = 0;
-        for Hit { id, score } in self.near(vector, part, reach)? {
+        for Hit { id, score, .. } in self.near(vector, part, reach)? {
             let reached = threshold.and_then(|threshold| threshold.reached_by(score));
             let (alike, guard) = match reached {
                 Some(_) => self.compare_near(prepared, id)?,

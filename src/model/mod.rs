@@ -41,7 +41,7 @@ pub use kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
 pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, Vitals};
 pub use name::{Namespace, Partition, Scope, check_key, check_text};
 pub(crate) use period::{Period, Periods};
-pub use query::{Effort, Forgotten, Hit, Page, PageRequest, Query, SearchPlan};
+pub use query::{Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, SearchPlan, Signals};
 pub(crate) use series::{series_place, snapshot_time};
 pub(crate) use thread::thread_place;
 pub use time::{Span, Time};

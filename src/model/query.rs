@@ -1,7 +1,7 @@
 //! Questions and their answers: query, hit, page, and what became of a forget.
 
 use crate::error::{Error, Result};
-use crate::limits::{EF_MAX, K_MAX, PAGE_MAX, RECALL_TARGET};
+use crate::limits::{EF_MAX, K_MAX, PAGE_MAX, QUERY_BYTES_MAX, RECALL_TARGET};
 use crate::model::filter::Filter;
 use crate::model::id::MemoryId;
 use crate::model::kind::State;
@@ -19,8 +19,10 @@ use crate::model::name::Scope;
 pub struct Query {
     /// What to look for, as a vector of any positive length in space.
     pub vector: Option<Vec<f32>>,
-    /// What to look for, as text; needs an embedder or a full-text index.
+    /// What to look for, as text: at most 64 KiB. With an embedder it is looked for by its meaning as well.
     pub text: Option<String>,
+    /// By what to look.
+    pub mode: Mode,
     /// How many hits at most: 1 to 1,000.
     pub k: usize,
     /// Which partitions.
@@ -29,6 +31,32 @@ pub struct Query {
     pub filter: Option<Filter>,
     /// How much of a large partition to look at.
     pub effort: Effort,
+}
+
+/// By what a search ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// By vector and words, whatever of them there is.
+    #[default]
+    Hybrid,
+    /// By vector alone.
+    Vector,
+    /// By words alone.
+    Text,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Mode; 3] = [Mode::Hybrid, Mode::Vector, Mode::Text];
+
+    /// Its name on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mode::Hybrid => "hybrid",
+            Mode::Vector => "vector",
+            Mode::Text => "text",
+        }
+    }
 }
 
 /// How much of a large partition a search looks at. A partition without a graph is scanned as a whole, whatever it
@@ -58,6 +86,19 @@ impl Query {
     /// The 10 memories that answer `text` best in the shared part.
     pub fn text(text: impl Into<String>) -> Self {
         Query { text: Some(text.into()), k: 10, ..Query::default() }
+    }
+
+    /// By something else.
+    ///
+    /// ```
+    /// use oubliette::{Mode, Query};
+    /// let query = Query::text("where does Ann live").mode(Mode::Text).k(3);
+    /// assert!(query.check().is_ok());
+    /// ```
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
     }
 
     /// With another number of hits.
@@ -98,9 +139,13 @@ impl Query {
     /// Bounds of the query.
     ///
     /// # Errors
-    /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, or the recall not above 0 and below 1.
+    /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, the recall not above 0 and below 1, or the text longer than
+    /// 64 KiB.
     pub fn check(&self) -> Result<()> {
         check_k(self.k)?;
+        if let Some(len) = self.text.as_ref().map(String::len).filter(|len| *len > QUERY_BYTES_MAX) {
+            return Err(Error::invalid("query", format!("must have at most {QUERY_BYTES_MAX} bytes"), len));
+        }
         match self.effort {
             Effort::Recall(recall) if !(recall > 0.0 && recall < 1.0) => {
                 Err(Error::invalid("recall", "must be above 0 and below 1", recall))
@@ -126,13 +171,47 @@ pub(crate) fn check_k(k: usize) -> Result<()> {
 pub struct Hit {
     /// The memory.
     pub id: MemoryId,
-    /// Cosine similarity, -1 to 1, higher is nearer.
+    /// Higher is better. By vector alone: cosine similarity, -1 to 1; otherwise what [`Signals`] add up to.
     pub score: f32,
+    /// What the score is made of.
+    pub signals: Signals,
+}
+
+/// What brought a hit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Signals {
+    /// Cosine similarity, -1 to 1; of a hit that the words brought, from the codes of the vectors, which is less than 0.01
+    /// off. None where the query or the memory has no vector.
+    pub vector: Option<f32>,
+    /// Share of what the words of the query weigh that the memory holds, by its own words: 0 to 2. None where the query has
+    /// no words.
+    pub text: Option<f32>,
+    /// What the words of its neighbours in its thread add to that.
+    pub context: Option<f32>,
+    /// What its time adds where the query names a month.
+    pub time: Option<f32>,
+}
+
+impl Hit {
+    /// A hit of a search by vector alone.
+    pub(crate) fn near(id: MemoryId, score: f32) -> Self {
+        Hit { id, score, signals: Signals { vector: Some(score), ..Signals::default() } }
+    }
 }
 
 /// How a search was answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPlan {
+    /// By what it ranked: `hybrid`, `vector` or `text`; `hybrid` where there was only one of them to go by is that one.
+    pub mode: &'static str,
+    /// Visible memories whose words could be found; 0 without words.
+    pub texts: u64,
+    /// Times that a word of the query was met in one of them.
+    pub postings: u64,
+    /// Memories that were ranked by both.
+    pub candidates: u64,
+    /// Whether more words were asked for than a query keeps.
+    pub cut: bool,
     /// Partitions looked at.
     pub partitions: u64,
     /// Visible vectors whose codes were scanned.

@@ -38,6 +38,11 @@ pub(super) fn share(value: &f64) -> Checked {
     within(0.0, 1.0)(value)
 }
 
+/// A weight beside others: 0 to 10.
+pub(super) fn weight(value: &f64) -> Checked {
+    within(0.0, 10.0)(value)
+}
+
 /// A cosine: -1 to 1.
 pub(super) fn cosine(value: &f64) -> Checked {
     within(-1.0, 1.0)(value)

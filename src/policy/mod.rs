@@ -75,6 +75,10 @@ group! {
         events: Events;
         @group /// The vector index.
         index: Index;
+        @group /// The full-text index.
+        text: Text;
+        @group /// How a search ranks.
+        recall: Recall;
         @group /// Statistics.
         stats: Stats;
         @group /// Collapse of operational snapshots.

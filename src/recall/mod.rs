@@ -13,6 +13,7 @@
 mod assemble;
 mod events;
 mod explain;
+mod hybrid;
 mod list;
 mod matching;
 mod read;

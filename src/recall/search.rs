@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::index::{Ask, Found, Sieve, Target, nearest, nearest_matching, rank_rows};
-use crate::model::Hit;
-use crate::model::{Filter, MemoryId, Query, SearchPlan, Vitals};
+use crate::model::{Filter, Hit, MemoryId, Mode, Query, SearchPlan, Vitals};
+use crate::policy;
 use crate::recall::assemble::index_of;
 use crate::recall::matching::Matcher;
 use crate::recall::{Part, Reader};
@@ -14,51 +14,97 @@ use crate::vector::UnitVector;
 /// The answer to a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchResult {
-    /// The nearest memories, best first; equal scores by ascending id.
+    /// The best memories, best first; equal scores by ascending id.
     pub hits: Vec<Hit>,
     /// How they were found.
     pub plan: SearchPlan,
 }
 
+/// How a search by vector was answered.
+pub(super) fn plan_of(found: &Found) -> SearchPlan {
+    SearchPlan {
+        mode: Mode::Vector.as_str(),
+        partitions: found.partitions,
+        scanned: found.scanned,
+        walked: found.walked,
+        ef: found.ef,
+        ranked: found.ranked,
+        regime: found.regime,
+        filter: found.filter,
+        tested: found.tested,
+        ..SearchPlan::default()
+    }
+}
+
 impl Reader<'_> {
-    /// The memories nearest to a query among those that are visible now and match its filter, exactly. A query with
-    /// a vector is answered by it, its text is then not looked at.
+    /// The memories that answer a query best, among those that are visible now and match its filter: by vector exactly as
+    /// far as its effort asks for, by words, or by both.
     ///
     /// # Errors
     /// `Invalid` for a query out of bounds, without vector and text, or of another dimension than the store;
-    /// `NoEmbedder` for one that has only a text; `Corrupted`.
-    pub(crate) fn search(&self, query: &Query) -> Result<SearchResult> {
+    /// `NoEmbedder` for one by vector that has only a text; `Corrupted`.
+    pub(crate) fn search(&self, query: &Query, weights: &policy::Recall) -> Result<SearchResult> {
         query.check()?;
-        let vector = match (&query.vector, &query.text) {
-            (Some(values), _) => UnitVector::new("vector", values)?,
-            (None, Some(_)) => return Err(Error::NoEmbedder),
-            (None, None) => return Err(Error::invalid("query", "must have a vector or a text", "neither")),
-        };
+        let vector = query.vector.as_ref().filter(|_| query.mode != Mode::Text);
+        let vector = vector.map(|values| UnitVector::new("vector", values)).transpose()?;
+        match (query.text.as_ref().filter(|_| query.mode != Mode::Vector), vector) {
+            (Some(words), vector) => self.search_words(query, words, vector.as_ref(), weights),
+            (None, Some(vector)) => self.search_vector(query, &vector),
+            (None, None) if query.text.is_some() => Err(Error::NoEmbedder),
+            (None, None) => Err(Error::invalid("query", "must have a vector or a text", "neither")),
+        }
+    }
+
+    fn search_vector(&self, query: &Query, vector: &UnitVector) -> Result<SearchResult> {
+        let Some(ns) = self.ns else { return Ok(SearchResult::default()) };
+        let part = self.part(ns, &query.scope)?;
+        let Some(target) = self.target(ns, part, vector)? else { return Ok(SearchResult::default()) };
+        let ask = Ask { query: vector, k: query.k, now: self.now, effort: query.effort };
+        let found = self.nearest(ns, (part, target), query.filter.as_ref(), ask)?;
+        let plan = SearchPlan { pending: self.pending(ns, part)?, ..plan_of(&found) };
+        Ok(SearchResult { hits: found.hits, plan })
+    }
+
+    /// Where vectors are to be looked for; none where there are none.
+    pub(super) fn target(&self, ns: NsId, part: Part, vector: &UnitVector) -> Result<Option<Target>> {
         let space = SpaceId(self.rows().clock()?.space);
         if space.0 == 0 {
-            return Ok(SearchResult::default());
+            return Ok(None);
         }
         let dim = self.published.dim(space)?;
         if vector.dim() != dim {
             return Err(Error::invalid("vector", format!("must have {dim} dimensions"), vector.dim()));
         }
-        let Some(ns) = self.ns else { return Ok(SearchResult::default()) };
-        let part = self.part(ns, &query.scope)?;
-        let (target, counted) = match part {
-            Part::Nowhere => return Ok(SearchResult::default()),
-            Part::One(part) => (Target::Index(IndexId { ns, part, space }), part),
-            Part::Every => (Target::Namespace(ns, space), TOTAL),
+        Ok(match part {
+            Part::Nowhere => None,
+            Part::One(part) => Some(Target::Index(IndexId { ns, part, space })),
+            Part::Every => Some(Target::Namespace(ns, space)),
+        })
+    }
+
+    /// Memories without a vector in a scope.
+    pub(super) fn pending(&self, ns: NsId, part: Part) -> Result<u64> {
+        let counted = match part {
+            Part::Nowhere => return Ok(0),
+            Part::One(part) => part,
+            Part::Every => TOTAL,
         };
         let pending = self.rows().counter(ns, counted, CounterSort::Pending as u8, "")?.rows;
-        let ask = Ask { query: &vector, k: query.k, now: self.now, effort: query.effort };
-        let found = match &query.filter {
-            None => nearest(self.published, target, ask)?,
-            Some(filter) => self.search_filtered(ns, (part, target), filter, ask)?,
-        };
-        let Found { hits, partitions, scanned, walked, ef, ranked, tested, regime, filter } = found;
-        let pending = u64::try_from(pending).unwrap_or(0);
-        let plan = SearchPlan { partitions, scanned, walked, ef, ranked, regime, filter, tested, pending };
-        Ok(SearchResult { hits, plan })
+        Ok(u64::try_from(pending).unwrap_or(0))
+    }
+
+    /// The nearest that match a filter, if there is one.
+    pub(super) fn nearest(
+        &self,
+        ns: NsId,
+        place: (Part, Target),
+        filter: Option<&Filter>,
+        ask: Ask<'_>,
+    ) -> Result<Found> {
+        match filter {
+            None => nearest(self.published, place.1, ask),
+            Some(filter) => self.search_filtered(ns, place, filter, ask),
+        }
     }
 
     fn search_filtered(

@@ -186,7 +186,13 @@ impl World {
     }
 
     fn found(&self, now: i64, query: &Query) -> Vec<MemoryId> {
-        self.reader(now).search(query).unwrap().hits.into_iter().map(|hit| hit.id).collect()
+        self.reader(now)
+            .search(query, &crate::policy::Recall::default())
+            .unwrap()
+            .hits
+            .into_iter()
+            .map(|hit| hit.id)
+            .collect()
     }
 
     fn got(&self, now: i64, name: &str) -> crate::model::Memory {
@@ -211,14 +217,16 @@ fn a_scope_is_a_partition_or_all_of_them() {
     assert_eq!(world.found(10, &agent("perplexity")).len(), 1, "V-191 agent");
     assert_eq!(world.found(10, &query().scope(Scope::Any)), (1..=6).map(id).collect::<Vec<_>>(), "V-191 any");
     assert_eq!(world.found(10, &agent("nobody")), []);
-    let plan = world.reader(10).search(&query().scope(Scope::Any)).unwrap().plan;
+    let plan =
+        world.reader(10).search(&query().scope(Scope::Any), &crate::policy::Recall::default()).unwrap().plan;
     assert_eq!((plan.partitions, plan.scanned, plan.regime, plan.pending), (3, 6, "codes", 0));
 }
 
 #[test]
 fn a_query_says_what_is_wrong_with_it() {
     let world = World::new();
-    let refused = |query: &Query| world.reader(0).search(query).unwrap_err();
+    let refused =
+        |query: &Query| world.reader(0).search(query, &crate::policy::Recall::default()).unwrap_err();
     assert_eq!(refused(&Query::text("tea")).kind(), ErrorKind::NoEmbedder);
     assert_eq!(
         refused(&Query { k: 1, ..Query::default() }).to_string(),
@@ -567,7 +575,10 @@ fn statistics_are_the_counters() {
         assert_eq!((stats.by_namespace["team"], stats.by_partition.len(), stats.pending_due), (3, 3, 0));
         assert_eq!((stats.bytes.file, stats.bytes.live), (1 << 20, 3 + 3 + 5 + 3 + 3 * 10));
     }
-    let search = world.reader(now).search(&query().scope(Scope::agent("perplexity").unwrap())).unwrap();
+    let search = {
+        let scoped = query().scope(Scope::agent("perplexity").unwrap());
+        world.reader(now).search(&scoped, &crate::policy::Recall::default()).unwrap()
+    };
     assert_eq!((search.hits.len(), search.plan.pending), (0, 1));
 }
 

@@ -90,12 +90,7 @@ impl Postings {
 
     /// As a reader sees them.
     pub(crate) fn as_ref(&self) -> PostingsRef<'_> {
-        PostingsRef {
-            first: self.first,
-            count: self.count,
-            docs: &self.docs,
-            positions: &self.positions,
-        }
+        PostingsRef { first: self.first, count: self.count, docs: &self.docs, positions: &self.positions }
     }
 
     /// Writes the block into `out`, replacing what is there.
@@ -141,11 +136,6 @@ impl<'b> PostingsRef<'b> {
         }
     }
 
-    /// How many documents.
-    pub(crate) fn count(&self) -> u32 {
-        self.count
-    }
-
     /// Calls `visit` for each document with how often the term occurs there; false when the bytes make no sense.
     #[inline]
     pub(crate) fn docs(&self, mut visit: impl FnMut(u32, u32)) -> bool {
@@ -172,9 +162,8 @@ impl<'b> PostingsRef<'b> {
             positions.clear();
             let mut at = 0_u32;
             for number in 0..often {
-                let next = take_varint(&mut bytes).and_then(|step| {
-                    at.checked_add(step).filter(|_| number == 0 || step > 0)
-                });
+                let next = take_varint(&mut bytes)
+                    .and_then(|step| at.checked_add(step).filter(|_| number == 0 || step > 0));
                 let Some(next) = next.filter(|_| sound) else {
                     sound = false;
                     return;

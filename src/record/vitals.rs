@@ -230,7 +230,9 @@ pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let (fixed, doc) = match (flags, bytes.split_first_chunk::<VITALS_BYTES>()) {
         (0, Some((fixed, []))) => (fixed, None),
         // The number stands where the checksum does otherwise.
-        (HAS_DOC, Some((fixed, [_, _, _, _]))) => (fixed, fixed.last_chunk().map(|doc| u32::from_le_bytes(*doc))),
+        (HAS_DOC, Some((fixed, [_, _, _, _]))) => {
+            (fixed, fixed.last_chunk().map(|doc| u32::from_le_bytes(*doc)))
+        }
         _ => return Err(at.corrupted(format!("{} bytes with flags {flags:#06x}", bytes.len()))),
     };
     let mut vitals =

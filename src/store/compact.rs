@@ -16,7 +16,8 @@ use redb::Database;
 use crate::error::{Error, Result};
 use crate::model::MemoryId;
 use crate::record::{
-    At, DocBlock, DocMeta, SlotBlock, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
+    At, DocBlock, DocMeta, SlotBlock, SlotMeta, decode_vitals, encode_vitals, slots_per_block,
+    vectors_per_block,
 };
 use crate::store::control::SlotHead;
 use crate::store::keys::{self, IndexId, NsId, Parts};
@@ -218,10 +219,10 @@ impl Copy<'_> {
         let mut docs = DocBlock::decode(At::new(Table::TextDoc.name(), key), value)?;
         let ns = Parts(key).u32().ok_or_else(|| bad_key(Table::TextDoc, key))?;
         for at in 0..docs.len() {
-            let renumbered = docs.get(at).filter(|doc| doc.slot.is_some()).map(|doc| DocMeta {
-                slot: self.slots.get(&(NsId(ns), doc.id)).copied(),
-                ..*doc
-            });
+            let renumbered = docs
+                .get(at)
+                .filter(|doc| doc.slot.is_some())
+                .map(|doc| DocMeta { slot: self.slots.get(&(NsId(ns), doc.id)).copied(), ..*doc });
             if renumbered.is_some() {
                 docs.put(at, renumbered);
             }

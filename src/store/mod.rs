@@ -16,9 +16,9 @@ mod messages;
 mod open;
 mod rows;
 mod tables;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 mod tx;
 mod upgrade;
 mod write;

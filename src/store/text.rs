@@ -53,11 +53,7 @@ pub(crate) trait TextRows: Rows {
     }
 
     /// The blocks of documents of an index in order, with their numbers.
-    fn doc_blocks(
-        &self,
-        text: TextId,
-        visit: &mut dyn FnMut(u32, DocBlock) -> Result<()>,
-    ) -> Result<()> {
+    fn doc_blocks(&self, text: TextId, visit: &mut dyn FnMut(u32, DocBlock) -> Result<()>) -> Result<()> {
         self.walk(Table::TextDoc, &Walk::prefix(&keys::ns_part(text.ns, text.part)), &mut |key, bytes| {
             let block = key.last_chunk().map(|number| u32::from_be_bytes(*number));
             let block = block.ok_or_else(|| bad_key(Table::TextDoc, key))?;
@@ -146,7 +142,12 @@ impl WriteTx<'_> {
     }
 
     /// Puts a document into its place in a thread.
-    pub(crate) fn join_thread(&mut self, text: TextId, doc: u32, (thread, at): &(String, Time)) -> Result<()> {
+    pub(crate) fn join_thread(
+        &mut self,
+        text: TextId,
+        doc: u32,
+        (thread, at): &(String, Time),
+    ) -> Result<()> {
         let key = keys::thread(text.ns, text.part, thread, *at, doc);
         let all = Walk::prefix(&keys::thread_prefix(text.ns, text.part, thread));
         let beside = |tx: &Self, walk: Walk| {
@@ -171,7 +172,12 @@ impl WriteTx<'_> {
     }
 
     /// Takes a document out of its thread.
-    pub(crate) fn leave_thread(&mut self, text: TextId, doc: u32, (thread, at): &(String, Time)) -> Result<()> {
+    pub(crate) fn leave_thread(
+        &mut self,
+        text: TextId,
+        doc: u32,
+        (thread, at): &(String, Time),
+    ) -> Result<()> {
         let (block, place) = doc_place(doc);
         let meta = self.doc_block(text, block)?.and_then(|docs| docs.get(place).copied());
         let DocMeta { before, after, .. } = meta.ok_or_else(|| lost(text, doc))?;

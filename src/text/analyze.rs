@@ -9,6 +9,7 @@
 //! stands beside the name however the name is written.
 
 mod fold;
+mod function;
 mod query;
 mod stem;
 
@@ -60,8 +61,8 @@ enum Role {
 
 impl Analyzer {
     /// With this stemming.
-    pub(crate) fn new(stemming: Stemming) -> Self {
-        Analyzer { stemming }
+    pub(crate) fn new(stemming: impl Into<Stemming>) -> Self {
+        Analyzer { stemming: stemming.into() }
     }
 
     /// The identity of rules and stemming: `terms-1/english`.

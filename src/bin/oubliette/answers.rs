@@ -3,7 +3,7 @@
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
     CompactReport, Decision, Effort, Explanation, Forgotten, Got, MaintainReport, Memory, Namespace, Outcome,
-    PassReport, SearchPlan, Version,
+    PassReport, SearchPlan, Signals, Version,
 };
 use serde_json::{Value, json};
 
@@ -49,6 +49,17 @@ fn into(decision: &Decision) -> bool {
     matches!(decision, Decision::Reinforced | Decision::Consolidated | Decision::Aggregated { .. })
 }
 
+/// What brought a hit; what it has not is left out.
+pub(crate) fn signals(signals: &Signals) -> Value {
+    let named = [
+        ("vector", signals.vector),
+        ("text", signals.text),
+        ("context", signals.context),
+        ("time", signals.time),
+    ];
+    named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))).collect()
+}
+
 /// A memory as a line of an export, without its line feed.
 pub(crate) fn memory_text(memory: &Memory, vector: bool) -> String {
     let mut line = Vec::new();
@@ -71,6 +82,11 @@ pub(crate) fn got_text(namespace: &Namespace, got: &Got, vector: bool) -> String
 /// How a search was answered.
 pub(crate) fn plan(plan: &SearchPlan) -> Value {
     json!({
+        "mode": plan.mode,
+        "texts": plan.texts,
+        "postings": plan.postings,
+        "candidates": plan.candidates,
+        "cut": plan.cut,
         "partitions": plan.partitions,
         "regime": plan.regime,
         "walked": plan.walked,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use oubliette::{Filter, MemoryId, Namespace, PageRequest, Query, Result, Scope, Snapshot};
+use oubliette::{Filter, MemoryId, Mode, Namespace, PageRequest, Query, Result, Scope, Snapshot};
 use serde_json::json;
 
 use crate::answers;
@@ -120,7 +120,8 @@ pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
 /// `eval`.
 pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
     let effort = options.effort.effort();
-    let defaults = Query { k: options.k, scope: options.scope.scope()?, effort, ..Query::default() };
+    let (mode, scope) = (Mode::Vector, options.scope.scope()?);
+    let defaults = Query { mode, k: options.k, scope, effort, ..Query::default() };
     defaults.check()?;
     let defaults = (place.namespace()?, defaults);
     let mut queries = Queries::open(&options.queries, Some(&options.vectors))?;

@@ -29,8 +29,9 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         return Err(Failure::Usage("search needs TEXT, --vector-file or --queries".to_owned()));
     }
     let query = Query {
-        vector: vector.filter(|_| options.mode != Mode::Text),
+        vector,
         text: options.text.clone(),
+        mode: options.mode.mode(),
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
@@ -55,7 +56,8 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     if output.json {
         let hit = |(hit, key, text): &(oubliette::Hit, Option<String>, String)| {
             json!({
-                "id": hit.id, "key": key, "score": hit.score, "text": text, "signals": { "vector": hit.score },
+                "id": hit.id, "key": key, "score": hit.score, "text": text,
+                "signals": answers::signals(&hit.signals),
             })
         };
         let hits: Vec<Value> = hits.iter().map(hit).collect();
@@ -91,6 +93,17 @@ struct QueryLine {
     ef: Option<usize>,
     recall: Option<f32>,
     exact: Option<bool>,
+}
+
+impl Mode {
+    /// As the library names it.
+    pub(crate) fn mode(self) -> oubliette::Mode {
+        match self {
+            Mode::Hybrid => oubliette::Mode::Hybrid,
+            Mode::Vector => oubliette::Mode::Vector,
+            Mode::Text => oubliette::Mode::Text,
+        }
+    }
 }
 
 impl EffortOptions {
@@ -177,6 +190,7 @@ fn read_line(text: &[u8], defaults: &(Namespace, Query)) -> Result<(Namespace, Q
 /// Many queries: a line each, in order.
 fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     let defaults = Query {
+        mode: options.mode.mode(),
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,

@@ -63,7 +63,8 @@ impl Check<'_> {
             self.find(Code::TextTimes, Table::Vitals, key, what);
         }
         if meta.slot != vitals.place.slot {
-            let what = format!("document {doc} says slot {:?}, its memory {:?}", meta.slot, vitals.place.slot);
+            let what =
+                format!("document {doc} says slot {:?}, its memory {:?}", meta.slot, vitals.place.slot);
             self.find(Code::TextDoc, Table::Vitals, key, what);
         }
         match thread_place(vitals, content) {
@@ -113,8 +114,7 @@ impl Check<'_> {
     }
 
     pub(super) fn text_head(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let head: TextHead =
-            decode_meta(Table::TextHead.tag(), At::new(Table::TextHead.name(), key), value)?;
+        let head: TextHead = decode_meta(Table::TextHead.tag(), At::new(Table::TextHead.name(), key), value)?;
         let Some(text) = text_of(key) else { return Ok(()) };
         if head.posted > head.len || head.used > head.len {
             self.find(Code::TextHead, Table::TextHead, key, format!("{head:?} contradicts itself"));
@@ -201,24 +201,24 @@ impl Check<'_> {
         let tally = self.texts.entry(text).or_default();
         let (mut strange, mut print) = (None, 0_u64);
         let (mut before, posted) = (None, tally.head.posted);
-        let sound = PostingsRef::open(At::new(Table::TextPosting.name(), key), first, value).and_then(|block| {
-            let sound = block.positions(|doc, positions| {
-                let (number, at) = doc_place(doc);
-                let present = tally.present.get(&number).is_some_and(|mask| mask >> at & 1 == 1);
-                if doc >= posted || !present {
-                    strange = Some(doc);
-                }
-                before = before.max(Some(doc));
-                print = print.wrapping_add(print_of(term, doc, positions));
+        let sound =
+            PostingsRef::open(At::new(Table::TextPosting.name(), key), first, value).and_then(|block| {
+                let sound = block.positions(|doc, positions| {
+                    let (number, at) = doc_place(doc);
+                    let present = tally.present.get(&number).is_some_and(|mask| mask >> at & 1 == 1);
+                    if doc >= posted || !present {
+                        strange = Some(doc);
+                    }
+                    before = before.max(Some(doc));
+                    print = print.wrapping_add(print_of(term, doc, positions));
+                });
+                if sound { Ok(()) } else { Err(bad_postings(text, term)) }
             });
-            if sound { Ok(()) } else { Err(bad_postings(text, term)) }
-        });
         tally.blind |= sound.is_err();
         tally.found = tally.found.wrapping_add(print);
         sound?;
-        let overlaps = next_block(self.snapshot, text, key)?.is_some_and(|(other, next)| {
-            other == term && before.is_some_and(|last| last >= next)
-        });
+        let overlaps = next_block(self.snapshot, text, key)?
+            .is_some_and(|(other, next)| other == term && before.is_some_and(|last| last >= next));
         if overlaps {
             self.find(Code::TextPosting, Table::TextPosting, key, "it reaches into the next block");
         }
@@ -244,7 +244,12 @@ impl Check<'_> {
                 self.find(Code::TextHead, Table::TextHead, &key, what);
             }
             if self.deep && tally.found != tally.expected {
-                self.find(Code::TextPosting, Table::TextHead, &key, "the postings are not those of the texts");
+                self.find(
+                    Code::TextPosting,
+                    Table::TextHead,
+                    &key,
+                    "the postings are not those of the texts",
+                );
             }
         }
     }

@@ -13,7 +13,7 @@ impl World {
                 top.push(score, *id);
             }
         }
-        top.into_sorted().into_iter().map(|best| Hit { id: best.id, score: best.score }).collect()
+        top.into_sorted().into_iter().map(|best| Hit::near(best.id, best.score)).collect()
     }
 
     fn queries(&mut self, center: &UnitVector, count: usize) -> Vec<UnitVector> {

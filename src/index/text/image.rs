@@ -195,7 +195,8 @@ impl TextView {
     /// Which documents a live read at `now` sees.
     pub(super) fn seen(&self, now: Time, tail: &Tail) -> Seen {
         let now = now.as_millis();
-        let mut seen = Seen { masks: Vec::with_capacity(self.chunks.len()), docs: 0, terms: 0, all_posted: true };
+        let mut seen =
+            Seen { masks: Vec::with_capacity(self.chunks.len()), docs: 0, terms: 0, all_posted: true };
         for (number, chunk) in self.chunks.iter().enumerate() {
             let Some(chunk) = chunk else {
                 seen.masks.push(0);

@@ -108,7 +108,8 @@ impl Run {
     pub(super) fn from(&self, prefix: &str) -> impl Iterator<Item = (&str, PostingsRef<'_>)> {
         let at = self.terms.partition_point(|(term, _)| **term < *prefix);
         let rest = self.terms.get(at..).unwrap_or_default().iter();
-        rest.take_while(move |(term, _)| term.starts_with(prefix)).map(|(term, list)| (&**term, list.as_ref()))
+        rest.take_while(move |(term, _)| term.starts_with(prefix))
+            .map(|(term, list)| (&**term, list.as_ref()))
     }
 
     /// All terms in order.

@@ -1,8 +1,14 @@
 //! BM25 over the visible documents of one index, or of all indexes of a namespace as if they were one.
 //!
-//! S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 1.2 and b 0.75; the
+//! S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 1 and b 0.5; the
 //! weight of a term is ln(1 + (N - n + 0.5) / (n + 0.5)) for n of N documents that hold it. A phrase and a prefix are
 //! terms of their own.
+//!
+//! Two things are added to it. A function word counts for a part of its weight only: it is rare in short texts for other
+//! reasons than what these are about. And the turns of a conversation explain each other: the terms of the documents
+//! before and after one in its thread count as terms of its own, the less the farther, in one saturation with these
+//! (S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 Extension to Multiple Weighted Fields", 2004: fields are weighted
+//! before they saturate, for a question's words that are spread over three turns say no more together than in one).
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,13 +20,13 @@ use crate::index::text::image::{Seen, TextView};
 use crate::index::text::run::Tail;
 use crate::model::{MemoryId, Time};
 use crate::record::PostingsRef;
-use crate::store::{NsId, Snapshot, TextId, TextRows, Walk, bad_postings, keys};
+use crate::store::{NsId, PartId, Snapshot, TextId, TextRows, Walk, bad_postings, keys};
 use crate::text::{Clause, TextQuery};
 
 /// How soon a term that is repeated in a text says no more.
-const K1: f32 = 1.2;
+const K1: f32 = 1.0;
 /// How much a long text counts for less.
-const B: f32 = 0.75;
+const B: f32 = 0.5;
 /// Terms that a prefix stands for, at most; the first ones in the order of their bytes.
 const PREFIX_TERMS_MAX: usize = 1_024;
 /// A place among the best is fought for among so many times as many.
@@ -37,6 +43,19 @@ pub(crate) struct TextAsk<'q> {
     pub(crate) words: &'q str,
     /// As a live read at this instant sees them.
     pub(crate) now: Time,
+    /// What a function word counts for, 0 to 1.
+    pub(crate) function_words: f32,
+}
+
+/// How the neighbours of a document in its thread lend their terms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Window {
+    /// Share of the terms of the next one, to each side.
+    pub(crate) share: f32,
+    /// What is left of that with each step farther.
+    pub(crate) decay: f32,
+    /// Steps to each side.
+    pub(crate) reach: usize,
 }
 
 /// One index in a query.
@@ -46,8 +65,8 @@ struct Source {
     seen: Seen,
     /// Of each document.
     scores: Vec<f32>,
-    /// Of the clause at hand: documents that hold it, with what it is worth there before its weight.
-    found: Vec<(u32, f32)>,
+    /// By clause, the documents that hold it, with how densely.
+    found: Vec<Vec<(u32, f32)>>,
 }
 
 /// A document of an index in a query.
@@ -61,6 +80,10 @@ pub(crate) struct DocRef {
 #[derive(Default)]
 pub(crate) struct Lexical {
     sources: Vec<Source>,
+    /// By clause.
+    weights: Vec<f32>,
+    /// Mean number of terms.
+    mean: f32,
     /// Sum of the weights of all clauses, those that nothing holds too.
     pub(crate) mass: f32,
     /// Visible documents.
@@ -95,25 +118,36 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     lexical.cut = cut;
     lexical.docs = lexical.sources.iter().map(|source| source.seen.docs).sum();
     let terms: u64 = lexical.sources.iter().map(|source| source.seen.terms).sum();
-    let mean = (terms as f32 / lexical.docs.max(1) as f32).max(1.0);
-    for (clause, count) in clauses {
+    lexical.mean = (terms as f32 / lexical.docs.max(1) as f32).max(1.0);
+    for (clause, _) in clauses {
         let mut holders = 0;
         for source in &mut lexical.sources {
-            source.find(snapshot, &clause, mean)?;
-            holders += source.found.len() as u64;
+            holders += source.find(snapshot, &clause, lexical.mean)?;
         }
-        let weight = weight(lexical.docs, holders) * count as f32;
+        let mut weight = weight(lexical.docs, holders);
+        if let (Clause::Term { term }, Some(source)) = (&clause, lexical.sources.first())
+            && source.view.analyzer().is_function_word(term)
+        {
+            weight *= ask.function_words;
+        }
         lexical.mass += weight;
         lexical.postings += holders;
+        lexical.weights.push(weight);
         for Source { scores, found, .. } in &mut lexical.sources {
-            for (doc, worth) in &*found {
+            for (doc, density) in found.last().into_iter().flatten() {
                 if let Some(score) = scores.get_mut(*doc as usize) {
-                    *score += weight * worth;
+                    *score += weight * saturate(*density);
                 }
             }
         }
     }
     Ok(lexical)
+}
+
+/// What a density is worth: it grows with it, ever less.
+#[inline]
+fn saturate(density: f32) -> f32 {
+    density * (K1 + 1.0) / (density + K1)
 }
 
 /// The weight of a term that `holders` of `docs` documents hold.
@@ -138,14 +172,12 @@ fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> 
 }
 
 impl Source {
-    /// Puts the visible documents that hold a clause into `found`.
-    fn find(&mut self, snapshot: &Snapshot, clause: &Clause, mean: f32) -> Result<()> {
-        let mut found = std::mem::take(&mut self.found);
-        found.clear();
-        let (flat, slope) = (K1 * (1.0 - B), K1 * B / mean);
+    /// Notes the visible documents that hold a clause, and how densely. Gives their number.
+    fn find(&mut self, snapshot: &Snapshot, clause: &Clause, mean: f32) -> Result<u64> {
+        let mut found = Vec::new();
+        let slope = B / mean;
         let mut take = |doc: u32, often: u32, length: u32| {
-            let often = often as f32;
-            found.push((doc, often * (K1 + 1.0) / (often + flat + slope * length as f32)));
+            found.push((doc, often as f32 / (1.0 - B + slope * length as f32)));
         };
         match clause {
             Clause::Term { term } => {
@@ -168,8 +200,9 @@ impl Source {
                 }
             }
         }
-        self.found = found;
-        Ok(())
+        let count = found.len() as u64;
+        self.found.push(found);
+        Ok(count)
     }
 
     /// Walks through blocks of postings in the file.
@@ -263,10 +296,22 @@ fn keys_of(text: TextId, term: &str) -> Walk {
 }
 
 impl Lexical {
-    /// The score of a document; 0 where it holds no word of the query.
-    pub(crate) fn score(&self, at: DocRef) -> f32 {
+    /// The score of a document by its own words, as a share of the mass of the query: 0 to 2.
+    pub(crate) fn share(&self, at: DocRef) -> f32 {
         let source = self.sources.get(at.source as usize);
-        source.and_then(|source| source.scores.get(at.doc as usize)).copied().unwrap_or(0.0)
+        let score = source.and_then(|source| source.scores.get(at.doc as usize)).copied().unwrap_or(0.0);
+        if self.mass > 0.0 { score / self.mass } else { 0.0 }
+    }
+
+    /// Indexes that take part.
+    pub(crate) fn partitions(&self) -> u64 {
+        self.sources.len() as u64
+    }
+
+    /// The slot of the vector of a document, with the partition that it lies in.
+    pub(crate) fn slot(&self, at: DocRef) -> Option<(PartId, u32)> {
+        let view = &self.sources.get(at.source as usize)?.view;
+        Some((view.text().part, view.doc(at.doc)?.slot?))
     }
 
     /// The memory of a document.
@@ -286,8 +331,7 @@ impl Lexical {
         let Some(source) = self.sources.get(at.source as usize) else { return [None; 2] };
         let Some(meta) = source.view.doc(at.doc) else { return [None; 2] };
         let seen = |doc: &u32| source.seen.holds(*doc);
-        [meta.before, meta.after]
-            .map(|doc| doc.filter(seen).map(|doc| DocRef { source: at.source, doc }))
+        [meta.before, meta.after].map(|doc| doc.filter(seen).map(|doc| DocRef { source: at.source, doc }))
     }
 
     /// The `most` documents with the highest scores above 0, in no order; of equal ones those that come first.
@@ -313,5 +357,99 @@ impl Lexical {
         }
         cut(&mut best);
         best
+    }
+
+    /// The scores of documents with the terms of their neighbours, each as a share of the mass of the query: 0 to 2.
+    pub(crate) fn evidence(&self, docs: &[DocRef], window: Window) -> Vec<f32> {
+        let mut all = vec![0.0; docs.len()];
+        if self.mass <= 0.0 {
+            return all;
+        }
+        for (number, source) in (0..).zip(&self.sources) {
+            let own: Vec<(usize, u32)> = (0..)
+                .zip(docs)
+                .filter(|(_, at)| at.source == number)
+                .map(|(place, at)| (place, at.doc))
+                .collect();
+            if own.is_empty() {
+                continue;
+            }
+            let lent = Lent::around(source, &own, self.mean, window);
+            for (weight, found) in self.weights.iter().zip(&source.found) {
+                for (place, density) in lent.densities(found) {
+                    if let Some(score) = all.get_mut(place) {
+                        *score += weight * saturate(density) / self.mass;
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Which documents lend their terms to which, and how much of them.
+struct Lent {
+    /// By document, the place of its borrowers; `NONE` for a document that lends to nobody.
+    places: Vec<u32>,
+    /// For each document that lends, who borrows which share.
+    borrowers: Vec<Vec<(u32, f32)>>,
+    /// By borrower, its place in the answer.
+    answers: Vec<usize>,
+}
+
+impl Lent {
+    const NONE: u32 = u32::MAX;
+
+    fn around(source: &Source, docs: &[(usize, u32)], mean: f32, window: Window) -> Self {
+        let mut lent = Lent {
+            places: vec![Self::NONE; source.scores.len()],
+            borrowers: Vec::new(),
+            answers: docs.iter().map(|(place, _)| *place).collect(),
+        };
+        for (borrower, (_, doc)) in (0..).zip(docs) {
+            lent.lend(*doc, borrower, 1.0);
+            let Some(meta) = source.view.doc(*doc) else { continue };
+            let ratio = source.length(*doc) as f32 / mean;
+            // A short turn, a mere "Thanks!", says less of what was talked about.
+            let gate = 2.0 * ratio / (1.0 + ratio);
+            for (mut next, forward) in [(meta.before, false), (meta.after, true)] {
+                let mut share = window.share * gate;
+                for _ in 0..window.reach {
+                    let Some(lender) = next else { break };
+                    if source.seen.holds(lender) {
+                        lent.lend(lender, borrower, share);
+                    }
+                    share *= window.decay;
+                    let beside = source.view.doc(lender);
+                    next = beside.and_then(|meta| if forward { meta.after } else { meta.before });
+                }
+            }
+        }
+        lent
+    }
+
+    fn lend(&mut self, lender: u32, borrower: u32, share: f32) {
+        let Some(place) = self.places.get_mut(lender as usize) else { return };
+        if *place == Self::NONE {
+            *place = self.borrowers.len() as u32;
+            self.borrowers.push(Vec::new());
+        }
+        if let Some(borrowers) = self.borrowers.get_mut(*place as usize) {
+            borrowers.push((borrower, share));
+        }
+    }
+
+    /// How densely each borrower holds a clause, by its place in the answer.
+    fn densities(&self, found: &[(u32, f32)]) -> impl Iterator<Item = (usize, f32)> {
+        let mut all = vec![0.0; self.answers.len()];
+        for (doc, density) in found {
+            let place = self.places.get(*doc as usize).copied().unwrap_or(Self::NONE);
+            for (borrower, share) in self.borrowers.get(place as usize).into_iter().flatten() {
+                if let Some(sum) = all.get_mut(*borrower as usize) {
+                    *sum += share * density;
+                }
+            }
+        }
+        self.answers.iter().copied().zip(all).filter(|(_, density)| *density > 0.0)
     }
 }

@@ -13,6 +13,7 @@ use crate::policy::bounds::maybe_zero;
 use crate::policy::bounds::name;
 use crate::policy::bounds::set;
 use crate::policy::bounds::share;
+use crate::policy::bounds::weight;
 
 group! {
     /// Time to live of the short-term tiers.
@@ -114,6 +115,104 @@ group! {
         tail_min: u32 = 2_048, count(0, 1_000_000_000);
         /// Share of the vectors of a partition that may lie beside its graph, 0 to 1.
         tail_share: f64 = 0.0625, share;
+    }
+}
+
+group! {
+    /// The full-text index.
+    Text {
+        /// Language whose endings are taken off words, or `none`. An index keeps the one that it was made with; `reindex`
+        /// brings it to this one.
+        stemming: Stemming = Stemming::English, any;
+    }
+}
+
+/// Which endings are taken off words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stemming {
+    /// None: words are found in the form that they have.
+    None,
+    /// Arabic.
+    Arabic,
+    /// Danish.
+    Danish,
+    /// Dutch.
+    Dutch,
+    /// English.
+    English,
+    /// Finnish.
+    Finnish,
+    /// French.
+    French,
+    /// German.
+    German,
+    /// Greek.
+    Greek,
+    /// Hungarian.
+    Hungarian,
+    /// Italian.
+    Italian,
+    /// Norwegian.
+    Norwegian,
+    /// Portuguese.
+    Portuguese,
+    /// Romanian.
+    Romanian,
+    /// Russian.
+    Russian,
+    /// Spanish.
+    Spanish,
+    /// Swedish.
+    Swedish,
+    /// Tamil.
+    Tamil,
+    /// Turkish.
+    Turkish,
+}
+
+impl Stemming {
+    /// Its name in the document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Stemming::None => "none",
+            Stemming::Arabic => "arabic",
+            Stemming::Danish => "danish",
+            Stemming::Dutch => "dutch",
+            Stemming::English => "english",
+            Stemming::Finnish => "finnish",
+            Stemming::French => "french",
+            Stemming::German => "german",
+            Stemming::Greek => "greek",
+            Stemming::Hungarian => "hungarian",
+            Stemming::Italian => "italian",
+            Stemming::Norwegian => "norwegian",
+            Stemming::Portuguese => "portuguese",
+            Stemming::Romanian => "romanian",
+            Stemming::Russian => "russian",
+            Stemming::Spanish => "spanish",
+            Stemming::Swedish => "swedish",
+            Stemming::Tamil => "tamil",
+            Stemming::Turkish => "turkish",
+        }
+    }
+}
+
+group! {
+    /// How a search by words, or by words and vector, ranks (`docs/recall.md`).
+    Recall {
+        /// What a function word of the query counts for, beside its rarity, 0 to 1.
+        function_words: f64 = 0.25, share;
+        /// Share of its words that the neighbour of a memory in its thread lends it, 0 to 1; 0 is off.
+        window: f64 = 0.45, share;
+        /// What is left of that share with each step farther, 0 to 1.
+        window_decay: f64 = 0.7, share;
+        /// Steps to each side from which words are lent.
+        window_reach: u32 = 2, count(0, 16);
+        /// Weight of the cosine beside the words.
+        vector: f64 = 0.7, weight;
+        /// Weight of what the cosine is above that of the tenth nearest.
+        margin: f64 = 0.5, weight;
     }
 }
 

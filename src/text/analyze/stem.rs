@@ -11,6 +11,7 @@ use super::fold::cut;
 use super::fold::fold;
 use super::fold::lower;
 use super::owned;
+use crate::policy;
 
 /// The languages whose endings can be taken off.
 const LANGUAGES: [(&str, Algorithm); 18] = [
@@ -46,6 +47,13 @@ pub(crate) enum Stemming {
 impl Default for Stemming {
     fn default() -> Self {
         Stemming::Language(Algorithm::English)
+    }
+}
+
+impl From<policy::Stemming> for Stemming {
+    fn from(named: policy::Stemming) -> Self {
+        // A test goes through all of them.
+        Stemming::parse(named.as_str()).unwrap_or_default()
     }
 }
 

@@ -1,0 +1,253 @@
+//! Search by words, or by words and vector together.
+//!
+//! Each side brings its best, and their neighbours in a thread, and all of these are ranked by both: what the words say as a
+//! share of what the query asks for, plus the cosine, plus how far the cosine stands out among the best. The weights are the
+//! policy's (`recall`); `docs/recall.md` says where they come from.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::error::Result;
+use crate::index::text::{DocRef, Lexical, TextAsk, Window, lexical};
+use crate::index::{Ask, Cosines, Found, Target};
+use crate::limits::K_MAX;
+use crate::model::{Hit, MemoryId, Query, SearchPlan, Signals};
+use crate::policy;
+use crate::recall::matching::Matcher;
+use crate::recall::search::{SearchResult, plan_of};
+use crate::recall::{Part, Reader};
+use crate::store::{NsId, PartId, TextId};
+use crate::vector::UnitVector;
+
+/// Memories that the words bring, at least.
+const BY_TEXT: usize = 100;
+/// Memories that the vector brings, at least.
+const BY_VECTOR: usize = 50;
+/// Steps in a thread to either side from which neighbours of these are ranked as well.
+const BESIDE: usize = 2;
+/// The hit whose cosine is the measure of how far others stand out.
+const MARGIN_AT: usize = 10;
+/// Documents on which a filter is tried at first; then four times as many.
+const FILTERED_AT_FIRST: usize = 512;
+
+/// A memory that is ranked.
+#[derive(Clone, Copy)]
+struct Candidate {
+    id: MemoryId,
+    doc: Option<DocRef>,
+    cosine: Option<f32>,
+}
+
+impl Reader<'_> {
+    /// Ranks by the words of a query, and by its vector if it has one.
+    pub(super) fn search_words(
+        &self,
+        query: &Query,
+        words: &str,
+        vector: Option<&UnitVector>,
+        weights: &policy::Recall,
+    ) -> Result<SearchResult> {
+        let Some(ns) = self.ns else { return Ok(SearchResult::default()) };
+        let part = match self.part(ns, &query.scope)? {
+            Part::Nowhere => return Ok(SearchResult::default()),
+            part => part,
+        };
+        let text = match part {
+            Part::One(part) => Some(TextId { ns, part }),
+            _ => None,
+        };
+        let function_words = weights.function_words as f32;
+        let lexical = lexical(self.published, TextAsk { ns, text, words, now: self.now, function_words })?;
+        let mut matcher = query.filter.as_ref().map(|filter| Matcher::new(self, ns, filter));
+        let near = match vector {
+            Some(vector) => self.near(ns, part, query, vector)?,
+            None => None,
+        };
+        let mut candidates = self.by_text(ns, &lexical, query, &mut matcher)?;
+        if let Some((found, _)) = &near {
+            self.add_near(ns, &lexical, found, &mut candidates)?;
+        }
+        self.add_beside(ns, &lexical, &mut matcher, &mut candidates)?;
+        if let (Some((_, target)), Some(vector)) = (&near, vector) {
+            self.add_cosines(*target, &lexical, vector, &mut candidates)?;
+        }
+        let margin = near.as_ref().and_then(|(found, _)| {
+            let hits = &found.hits;
+            hits.get(MARGIN_AT - 1).or(hits.last()).map(|hit| hit.score)
+        });
+        let mut hits = rank(&lexical, &candidates, margin, weights);
+        hits.truncate(query.k);
+        let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found));
+        plan.mode = if vector.is_some() && plan.partitions > 0 { "hybrid" } else { "text" };
+        plan.texts = lexical.docs;
+        plan.postings = lexical.postings;
+        plan.candidates = candidates.len() as u64;
+        plan.cut = lexical.cut;
+        plan.partitions = plan.partitions.max(lexical.partitions());
+        plan.pending = self.pending(ns, part)?;
+        if query.filter.is_some() && plan.filter.is_empty() {
+            plan.filter = "rank";
+        }
+        Ok(SearchResult { hits, plan })
+    }
+
+    /// The nearest, and where they were looked for; none in a store without vectors.
+    fn near(
+        &self,
+        ns: NsId,
+        part: Part,
+        query: &Query,
+        vector: &UnitVector,
+    ) -> Result<Option<(Found, Target)>> {
+        let Some(target) = self.target(ns, part, vector)? else { return Ok(None) };
+        let k = query.k.clamp(BY_VECTOR, K_MAX);
+        let ask = Ask { query: vector, k, now: self.now, effort: query.effort };
+        Ok(Some((self.nearest(ns, (part, target), query.filter.as_ref(), ask)?, target)))
+    }
+
+    /// The memories with the highest scores by their own words that match the filter.
+    fn by_text(
+        &self,
+        ns: NsId,
+        lexical: &Lexical,
+        query: &Query,
+        matcher: &mut Option<Matcher<'_>>,
+    ) -> Result<Vec<Candidate>> {
+        let most = query.k.max(BY_TEXT);
+        let candidate = |at: DocRef| Some(Candidate { id: lexical.id(at)?, doc: Some(at), cosine: None });
+        if matcher.is_none() {
+            return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
+        }
+        let (mut all, mut tried, mut ask) = (Vec::new(), 0, FILTERED_AT_FIRST);
+        loop {
+            let mut best = lexical.top(ask);
+            best.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let whole = best.len() < ask;
+            for (_, at) in best.into_iter().skip(tried) {
+                let Some(found) = candidate(at) else { continue };
+                if self.passes(ns, matcher, found.id)? {
+                    all.push(found);
+                    if all.len() == most {
+                        return Ok(all);
+                    }
+                }
+            }
+            if whole {
+                return Ok(all);
+            }
+            (tried, ask) = (ask, ask * 4);
+        }
+    }
+
+    /// Whether a visible memory matches the filter, if there is one.
+    fn passes(&self, ns: NsId, matcher: &mut Option<Matcher<'_>>, id: MemoryId) -> Result<bool> {
+        let Some(matcher) = matcher else { return Ok(true) };
+        let vitals = self.vitals(ns, id)?;
+        matcher.matches(id, &vitals)
+    }
+
+    /// Adds what the vector brings.
+    fn add_near(
+        &self,
+        ns: NsId,
+        lexical: &Lexical,
+        found: &Found,
+        candidates: &mut Vec<Candidate>,
+    ) -> Result<()> {
+        let mut places: HashMap<MemoryId, usize> =
+            (0..).zip(&*candidates).map(|(at, candidate)| (candidate.id, at)).collect();
+        for hit in &found.hits {
+            if let Some(candidate) = places.get(&hit.id).and_then(|at| candidates.get_mut(*at)) {
+                candidate.cosine = Some(hit.score);
+                continue;
+            }
+            let place = self.vitals(ns, hit.id)?.place;
+            let text = TextId { ns, part: PartId(place.partition) };
+            let doc = place.doc.and_then(|doc| lexical.doc(text, doc));
+            places.insert(hit.id, candidates.len());
+            candidates.push(Candidate { id: hit.id, doc, cosine: Some(hit.score) });
+        }
+        Ok(())
+    }
+
+    /// Adds the neighbours of all candidates in their threads.
+    fn add_beside(
+        &self,
+        ns: NsId,
+        lexical: &Lexical,
+        matcher: &mut Option<Matcher<'_>>,
+        candidates: &mut Vec<Candidate>,
+    ) -> Result<()> {
+        let mut known: HashSet<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
+        let mut edge: Vec<DocRef> = known.iter().copied().collect();
+        edge.sort_unstable();
+        for _ in 0..BESIDE {
+            let mut next = Vec::new();
+            for at in edge.into_iter().flat_map(|at| lexical.beside(at)).flatten() {
+                if !known.insert(at) {
+                    continue;
+                }
+                next.push(at);
+                let Some(id) = lexical.id(at) else { continue };
+                if self.passes(ns, matcher, id)? {
+                    candidates.push(Candidate { id, doc: Some(at), cosine: None });
+                }
+            }
+            edge = next;
+        }
+        Ok(())
+    }
+
+    /// Fills in the cosines that the search by vector did not bring.
+    fn add_cosines(
+        &self,
+        target: Target,
+        lexical: &Lexical,
+        vector: &UnitVector,
+        candidates: &mut [Candidate],
+    ) -> Result<()> {
+        let mut codes = Cosines::of(self.published, target.space(), vector);
+        for candidate in candidates.iter_mut().filter(|candidate| candidate.cosine.is_none()) {
+            let Some((part, slot)) = candidate.doc.and_then(|doc| lexical.slot(doc)) else { continue };
+            candidate.cosine = codes.cosine(target.ns(), part, slot, candidate.id)?;
+        }
+        Ok(())
+    }
+}
+
+/// The candidates with what their score is made of, best first, equal ones by id.
+fn rank(
+    lexical: &Lexical,
+    candidates: &[Candidate],
+    margin: Option<f32>,
+    weights: &policy::Recall,
+) -> Vec<Hit> {
+    let window = Window {
+        share: weights.window as f32,
+        decay: weights.window_decay as f32,
+        reach: weights.window_reach as usize,
+    };
+    let docs: Vec<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
+    let mut evidence = lexical.evidence(&docs, window).into_iter();
+    let mut hits: Vec<Hit> = Vec::with_capacity(candidates.len());
+    for Candidate { id, doc, cosine } in candidates {
+        let whole = doc.and_then(|_| evidence.next());
+        let own = doc.map(|doc| lexical.share(doc));
+        let near = cosine.map_or(0.0, |cosine| {
+            let above = margin.map_or(0.0, |margin| (cosine - margin).max(0.0));
+            weights.vector as f32 * cosine + weights.margin as f32 * above
+        });
+        let score = whole.unwrap_or(0.0) + near;
+        let signals = Signals {
+            vector: *cosine,
+            text: own,
+            context: whole.zip(own).map(|(whole, own)| (whole - own).max(0.0)),
+            time: None,
+        };
+        // What holds no word of the query, nor its neighbours, is no answer to one in words alone.
+        if margin.is_some() || score > 0.0 {
+            hits.push(Hit { id: *id, score, signals });
+        }
+    }
+    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+    hits
+}
