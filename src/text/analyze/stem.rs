@@ -74,7 +74,7 @@ impl Stemming {
 /// Bytes of a word that the memory of stems holds, and of its stem.
 const SHORT_BYTES: usize = 16;
 /// Words that it holds: a power of two.
-const SLOTS: usize = 4_096;
+const SLOTS: usize = 16384;
 
 /// A word and its stem, both padded with zeros.
 #[derive(Clone, Copy)]
@@ -123,10 +123,10 @@ impl Stems {
 
     /// The term of a word of ASCII letters.
     pub(super) fn plain(&mut self, word: &str) -> &str {
-        let (Some(memory), Some(key)) = (&mut self.memory, short(word)) else { return self.term(word) };
+        let (Some(memory), Some(key)) = (&mut self.memory, short(word)) else { return self.make(word) };
         let slot = memory.slot(key);
         if slot.word != key || slot.len == 0 {
-            self.term(word);
+            self.make(word);
             let Some(stem) = short(&self.term) else { return &self.term };
             let len = u8::try_from(self.term.len()).unwrap_or_default();
             if let Some(memory) = &mut self.memory {
@@ -142,9 +142,14 @@ impl Stems {
 
     /// The term of a word; empty if nothing of it is shown.
     pub(super) fn term(&mut self, word: &str) -> &str {
+        let word = owned(word);
+        if word.bytes().all(|byte| byte.is_ascii_alphabetic()) { self.plain(word) } else { self.make(word) }
+    }
+
+    fn make(&mut self, word: &str) -> &str {
         self.small.clear();
         self.term.clear();
-        lower(owned(word), TERM_BYTES_MAX, &mut self.small);
+        lower(word, TERM_BYTES_MAX, &mut self.small);
         let ends = !self.small.contains(char::is_numeric);
         match self.stemmer.as_ref().filter(|_| ends) {
             None => fold(&self.small, TERM_BYTES_MAX, &mut self.term),
@@ -205,7 +210,7 @@ impl Memory {
         let key = u128::from_le_bytes(key);
         // Fibonacci hashing (D. Knuth, The Art of Computer Programming 3, 6.4).
         let hash = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.slots.get_mut((hash >> 52) as usize).expect("12 bits number 4,096 slots")
+        self.slots.get_mut((hash >> 50) as usize).expect("12 bits number 4,096 slots")
     }
 }
 
@@ -230,4 +235,4 @@ fn stem(stemmer: &Stemmer, word: &mut String) {
     }
 }
 
-const _: () = assert!(SLOTS == 1 << 12);
+const _: () = assert!(SLOTS == 1 << 14);
