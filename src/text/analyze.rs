@@ -253,7 +253,7 @@ fn words_of(piece: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
         let inside = is_word(c) || is_ignored(c) || (letter && is_apostrophe(c) && !elides);
         letter = c.is_alphabetic() || (letter && (is_combining_mark(c) || is_ignored(c)));
         match start {
-            None if inside && is_word(c) => start = Some(at),
+            None if is_word(c) && !is_combining_mark(c) => start = Some(at),
             Some(from) if !inside => {
                 word(from..at);
                 start = None;

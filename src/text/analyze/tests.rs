@@ -304,6 +304,15 @@ proptest! {
     }
 
     #[test]
+    fn every_stemmer_takes_words_of_every_script(
+        word in "[\\p{Arabic}]{1,12}|[\\p{Tamil}]{1,12}|[\\p{Greek}]{1,12}|[а-яё]{1,12}|[a-zçğıöşüâîû]{1,16}|[a-zäöåøæßéèêñõőű']{1,40}",
+    ) {
+        for name in Stemming::names() {
+            terms_of(name, &word);
+        }
+    }
+
+    #[test]
     fn words_of_ascii_are_those_of_unicode(text in "[a-cA-C0-1 '\"._:,;/@-]{0,24}", elides in any::<bool>()) {
         let (mut fast, mut slow) = (Vec::new(), Vec::new());
         ascii_words(&text, elides, &mut |word| fast.push(word));
