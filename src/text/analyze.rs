@@ -98,7 +98,10 @@ impl Analyzer {
 
 /// The word of a piece that holds nothing but one word of ASCII letters without inner capitals, and punctuation around it.
 fn plain(chunk: &str) -> Option<&str> {
-    let word = chunk.trim_matches(|c: char| c.is_ascii_punctuation());
+    let bytes = chunk.as_bytes();
+    let start = bytes.iter().position(|byte| !byte.is_ascii_punctuation())?;
+    let end = bytes.iter().rposition(|byte| !byte.is_ascii_punctuation())? + 1;
+    let word = chunk.get(start..end)?;
     let (first, rest) = word.as_bytes().split_first()?;
     let small = || rest.iter().all(u8::is_ascii_lowercase);
     let capital = || rest.iter().all(u8::is_ascii_uppercase);

@@ -73,8 +73,9 @@ impl Stemming {
 
 /// Bytes of a word that the memory of stems holds, and of its stem.
 const SHORT_BYTES: usize = 16;
-/// Words that it holds: a power of two.
-const SLOTS: usize = 16384;
+/// Words that it holds, in half a megabyte for each thread.
+const SLOTS: usize = 1 << SLOT_BITS;
+const SLOT_BITS: u32 = 14;
 
 /// A word and its stem, both padded with zeros.
 #[derive(Clone, Copy)]
@@ -127,7 +128,8 @@ impl Stems {
         let slot = memory.slot(key);
         if slot.word != key || slot.len == 0 {
             self.make(word);
-            let Some(stem) = short(&self.term) else { return &self.term };
+            let small = self.term.bytes().all(|byte| byte.is_ascii_lowercase());
+            let Some(stem) = short(&self.term).filter(|_| small) else { return &self.term };
             let len = u8::try_from(self.term.len()).unwrap_or_default();
             if let Some(memory) = &mut self.memory {
                 *memory.slot(key) = Slot { word: key, stem, len };
@@ -210,18 +212,19 @@ impl Memory {
         let key = u128::from_le_bytes(key);
         // Fibonacci hashing (D. Knuth, The Art of Computer Programming 3, 6.4).
         let hash = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.slots.get_mut((hash >> 50) as usize).expect("12 bits number 4,096 slots")
+        self.slots.get_mut((hash >> (64 - SLOT_BITS)) as usize).expect("so many bits number the slots")
     }
 }
 
 /// A word of ASCII letters in small letters, padded with zeros, if it is short enough.
 fn short(word: &str) -> Option<[u8; SHORT_BYTES]> {
+    const CASE: u128 = u128::from_le_bytes([0x20; SHORT_BYTES]);
     let mut key = [0; SHORT_BYTES];
-    let room = key.get_mut(..word.len()).filter(|_| word.is_ascii())?;
-    for (to, byte) in room.iter_mut().zip(word.bytes()) {
-        *to = byte.to_ascii_lowercase();
-    }
-    Some(key)
+    key.get_mut(..word.len())
+        .filter(|room| !room.is_empty() && word.is_ascii())?
+        .copy_from_slice(word.as_bytes());
+    let case = CASE >> (8 * (SHORT_BYTES - word.len()));
+    Some((u128::from_le_bytes(key) | case).to_le_bytes())
 }
 
 /// Takes the ending off a word, unless nothing would be left.
@@ -234,5 +237,3 @@ fn stem(stemmer: &Stemmer, word: &mut String) {
         *word = stem;
     }
 }
-
-const _: () = assert!(SLOTS == 1 << 14);
