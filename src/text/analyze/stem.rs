@@ -156,7 +156,7 @@ impl Stems {
         match self.stemmer.as_ref().filter(|_| ends) {
             None => fold(&self.small, TERM_BYTES_MAX, &mut self.term),
             // English writes accents at will, and its stems know none.
-            Some(stemmer) if self.stemming == Stemming::default() => {
+            Some(stemmer) if self.stemming == Stemming::Language(Algorithm::English) => {
                 fold(&self.small, TERM_BYTES_MAX, &mut self.term);
                 cut(&mut self.term, TERM_BYTES_MAX);
                 if self.term.is_ascii() {
