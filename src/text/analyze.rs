@@ -99,7 +99,10 @@ impl Analyzer {
 
 /// The word of a piece that holds nothing but one word of ASCII letters without inner capitals, and punctuation around it.
 fn plain(chunk: &str) -> Option<&str> {
-    let word = chunk.trim_matches(|c: char| c.is_ascii_punctuation());
+    let bytes = chunk.as_bytes();
+    let start = bytes.iter().position(|byte| !byte.is_ascii_punctuation())?;
+    let end = bytes.iter().rposition(|byte| !byte.is_ascii_punctuation())? + 1;
+    let word = chunk.get(start..end)?;
     let (first, rest) = word.as_bytes().split_first()?;
     let small = || rest.iter().all(u8::is_ascii_lowercase);
     let capital = || rest.iter().all(u8::is_ascii_uppercase);
@@ -138,6 +141,9 @@ impl<'a> Walk<'a> {
 
     /// A piece without white space.
     fn chunk(&mut self, chunk: &str) {
+        if chunk.is_ascii() {
+            return self.run(chunk);
+        }
         for (unspaced, run) in runs(chunk, |c| is_unspaced(c) && is_word(c)) {
             if unspaced {
                 bigrams(run, &mut |pair| self.word(pair));
@@ -149,14 +155,14 @@ impl<'a> Walk<'a> {
 
     /// A run of scripts that write spaces.
     fn run(&mut self, run: &str) {
+        if run.is_ascii() {
+            ascii_words(run, self.stems.elides(), &mut |word| self.join(run, word));
+            return self.close(run);
+        }
         for (at, piece) in run.split_word_bound_indices() {
             if piece.contains(char::is_alphanumeric) {
                 words_of(piece, self.stems.elides(), &mut |word| {
-                    let next = at + word.start..at + word.end;
-                    if !self.open.last().is_none_or(|last| joined(run, last, &next)) {
-                        self.close(run);
-                    }
-                    self.open.push(next);
+                    self.join(run, at + word.start..at + word.end)
                 });
             } else if piece.contains(is_emoji) {
                 self.close(run);
@@ -164,6 +170,14 @@ impl<'a> Walk<'a> {
             }
         }
         self.close(run);
+    }
+
+    /// The next word of the run.
+    fn join(&mut self, run: &str, word: Range<usize>) {
+        if !self.open.last().is_none_or(|last| joined(run, last, &word)) {
+            self.close(run);
+        }
+        self.open.push(word);
     }
 
     /// The words that are joined, and their compound.
@@ -243,7 +257,7 @@ fn words_of(piece: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
         let inside = is_word(c) || is_ignored(c) || (letter && is_apostrophe(c) && !elides);
         letter = c.is_alphabetic() || (letter && (is_combining_mark(c) || is_ignored(c)));
         match start {
-            None if inside && is_word(c) => start = Some(at),
+            None if is_word(c) && !is_combining_mark(c) => start = Some(at),
             Some(from) if !inside => {
                 word(from..at);
                 start = None;
@@ -253,6 +267,31 @@ fn words_of(piece: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
     }
     if let Some(from) = start {
         word(from..piece.len());
+    }
+}
+
+/// What [`words_of`] finds in all pieces of a run of ASCII: there Unicode divides where no two letters or digits meet,
+/// but for an apostrophe between letters and for signs at which a word is divided anyway.
+fn ascii_words(run: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
+    let mut start = None;
+    let mut bytes = run.bytes().enumerate().peekable();
+    let mut letter = false;
+    while let Some((at, byte)) = bytes.next() {
+        let apostrophe = byte == b'\'' && letter && !elides;
+        let inside = byte.is_ascii_alphanumeric()
+            || (apostrophe && bytes.peek().is_some_and(|(_, next)| next.is_ascii_alphabetic()));
+        letter = byte.is_ascii_alphabetic();
+        match start {
+            None if inside => start = Some(at),
+            Some(from) if !inside => {
+                word(from..at);
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = start {
+        word(from..run.len());
     }
 }
 

@@ -22,6 +22,11 @@ pub(super) fn is_ignored(c: char) -> bool {
 
 /// Appends the word in small letters, without apostrophes and what is not shown, up to about `most` bytes.
 pub(super) fn lower(word: &str, most: usize, into: &mut String) {
+    if word.is_ascii() {
+        let bytes = word.bytes().filter(|byte| !matches!(byte, b'\'' | b'"')).take(most);
+        into.extend(bytes.map(|byte| char::from(byte.to_ascii_lowercase())));
+        return;
+    }
     for c in word.chars().filter(|c| !is_apostrophe(*c) && !is_ignored(*c)) {
         if into.len() >= most {
             break;

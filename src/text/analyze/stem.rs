@@ -81,8 +81,9 @@ impl Stemming {
 
 /// Bytes of a word that the memory of stems holds, and of its stem.
 const SHORT_BYTES: usize = 16;
-/// Words that it holds: a power of two.
-const SLOTS: usize = 4_096;
+/// Words that it holds, in half a megabyte for each thread.
+const SLOTS: usize = 1 << SLOT_BITS;
+const SLOT_BITS: u32 = 14;
 
 /// A word and its stem, both padded with zeros.
 #[derive(Clone, Copy)]
@@ -131,11 +132,12 @@ impl Stems {
 
     /// The term of a word of ASCII letters.
     pub(super) fn plain(&mut self, word: &str) -> &str {
-        let (Some(memory), Some(key)) = (&mut self.memory, short(word)) else { return self.term(word) };
+        let (Some(memory), Some(key)) = (&mut self.memory, short(word)) else { return self.make(word) };
         let slot = memory.slot(key);
         if slot.word != key || slot.len == 0 {
-            self.term(word);
-            let Some(stem) = short(&self.term) else { return &self.term };
+            self.make(word);
+            let small = self.term.bytes().all(|byte| byte.is_ascii_lowercase());
+            let Some(stem) = short(&self.term).filter(|_| small) else { return &self.term };
             let len = u8::try_from(self.term.len()).unwrap_or_default();
             if let Some(memory) = &mut self.memory {
                 *memory.slot(key) = Slot { word: key, stem, len };
@@ -150,14 +152,19 @@ impl Stems {
 
     /// The term of a word; empty if nothing of it is shown.
     pub(super) fn term(&mut self, word: &str) -> &str {
+        let word = owned(word);
+        if word.bytes().all(|byte| byte.is_ascii_alphabetic()) { self.plain(word) } else { self.make(word) }
+    }
+
+    fn make(&mut self, word: &str) -> &str {
         self.small.clear();
         self.term.clear();
-        lower(owned(word), TERM_BYTES_MAX, &mut self.small);
+        lower(word, TERM_BYTES_MAX, &mut self.small);
         let ends = !self.small.contains(char::is_numeric);
         match self.stemmer.as_ref().filter(|_| ends) {
             None => fold(&self.small, TERM_BYTES_MAX, &mut self.term),
             // English writes accents at will, and its stems know none.
-            Some(stemmer) if self.stemming == Stemming::default() => {
+            Some(stemmer) if self.stemming == Stemming::Language(Algorithm::English) => {
                 fold(&self.small, TERM_BYTES_MAX, &mut self.term);
                 cut(&mut self.term, TERM_BYTES_MAX);
                 if self.term.is_ascii() {
@@ -213,18 +220,19 @@ impl Memory {
         let key = u128::from_le_bytes(key);
         // Fibonacci hashing (D. Knuth, The Art of Computer Programming 3, 6.4).
         let hash = (key as u64 ^ (key >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.slots.get_mut((hash >> 52) as usize).expect("12 bits number 4,096 slots")
+        self.slots.get_mut((hash >> (64 - SLOT_BITS)) as usize).expect("so many bits number the slots")
     }
 }
 
 /// A word of ASCII letters in small letters, padded with zeros, if it is short enough.
 fn short(word: &str) -> Option<[u8; SHORT_BYTES]> {
+    const CASE: u128 = u128::from_le_bytes([0x20; SHORT_BYTES]);
     let mut key = [0; SHORT_BYTES];
-    let room = key.get_mut(..word.len()).filter(|_| word.is_ascii())?;
-    for (to, byte) in room.iter_mut().zip(word.bytes()) {
-        *to = byte.to_ascii_lowercase();
-    }
-    Some(key)
+    key.get_mut(..word.len())
+        .filter(|room| !room.is_empty() && word.is_ascii())?
+        .copy_from_slice(word.as_bytes());
+    let case = CASE >> (8 * (SHORT_BYTES - word.len()));
+    Some((u128::from_le_bytes(key) | case).to_le_bytes())
 }
 
 /// Takes the ending off a word, unless nothing would be left.
@@ -237,5 +245,3 @@ fn stem(stemmer: &Stemmer, word: &mut String) {
         *word = stem;
     }
 }
-
-const _: () = assert!(SLOTS == 1 << 12);
