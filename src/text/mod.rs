@@ -14,7 +14,6 @@
 //!
 //! This room knows no disk, no clock, no row and no random source: whoever makes a [`Secret`] brings the bytes.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the full-text index is built next"))]
 mod analyze;
 mod bigram;
 mod digit;
@@ -29,7 +28,6 @@ mod spacing;
 mod url;
 mod words;
 
-#[expect(unused_imports, reason = "the full-text index is built next")]
 pub(crate) use analyze::{Analyzer, Clause, Stemming, TextQuery};
 pub use guard::{Guard, Guards, Profile};
 pub use hmac::Secret;
