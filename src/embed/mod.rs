@@ -5,6 +5,11 @@
 //!
 //! It never knows where a vector is kept, what a memory is, or what time it is.
 
+#[cfg(feature = "minilm")]
+mod trie;
+#[cfg(feature = "minilm")]
+mod wordpiece;
+
 use crate::error::Result;
 
 /// Gives texts their vectors.
