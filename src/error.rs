@@ -277,7 +277,9 @@ impl Error {
             ErrorKind::KeyInOtherPartition => "write with the agent that holds the key, or use another key",
             ErrorKind::NoEmbedder => "give a vector with the query, or search by filter with `list`",
             ErrorKind::Embedding => "look at the embedder; a search by text alone needs none",
-            ErrorKind::OtherSpace => "open it with the embedder of the database, or change the model with `reembed`",
+            ErrorKind::OtherSpace => {
+                "open it with the embedder of the database, or change the model with `reembed`"
+            }
             ErrorKind::BeforePurgeHorizon => "ask for a later instant, or allow a partial answer",
             ErrorKind::Conflict => "read the memory again and decide anew",
             ErrorKind::Locked => "wait for the other process, or open with a waiting time",

@@ -5,10 +5,15 @@
 //!
 //! It never knows where a vector is kept, what a memory is, or what time it is.
 
-#[cfg(feature = "minilm")]
+#[cfg(feature = "static-mini")]
+mod static_mini;
+#[cfg(any(feature = "minilm", feature = "static-mini"))]
 mod trie;
-#[cfg(feature = "minilm")]
+#[cfg(any(feature = "minilm", feature = "static-mini"))]
 mod wordpiece;
+
+#[cfg(feature = "static-mini")]
+pub use static_mini::StaticMini;
 
 use crate::error::Result;
 
