@@ -20,6 +20,8 @@ mod text;
 mod vector;
 
 pub use embed::Embedder;
+#[cfg(feature = "static-mini")]
+pub use embed::StaticMini;
 pub use engine::{
     Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Forget, Kept, MaintainOptions,
     MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions, RestoreReport,

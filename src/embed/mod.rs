@@ -5,6 +5,16 @@
 //!
 //! It never knows where a vector is kept, what a memory is, or what time it is.
 
+#[cfg(feature = "static-mini")]
+mod static_mini;
+#[cfg(any(feature = "minilm", feature = "static-mini"))]
+mod trie;
+#[cfg(any(feature = "minilm", feature = "static-mini"))]
+mod wordpiece;
+
+#[cfg(feature = "static-mini")]
+pub use static_mini::StaticMini;
+
 use crate::error::Result;
 
 /// Gives texts their vectors.

@@ -1,0 +1,195 @@
+//! The static embedder: which vector does a text have, if every token has one of its own and the text is their sum?
+//!
+//! All sums are sums of integers, so they have no order; what comes after is plain arithmetic of `f64` in one order. The
+//! same text has the same bits on every machine.
+
+mod table;
+
+use super::Embedder;
+use super::wordpiece::WordPiece;
+use crate::error::{Error, Result};
+use crate::limits::CONTENT_BYTES_MAX;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use table::{TABLE_BYTES_MAX, Table};
+
+/// The table that this crate ships; `static_mini/NOTICE` says what it is made of, `static_mini/recipe.py` how.
+static SHIPPED: &[u8] = include_bytes!("static_mini/table.bin");
+
+/// Tokens whose products of a byte and a multiplier fit a sum of 32 bits: 2^31 / (128 × 255), rounded down to a power of two.
+const BLOCK_TOKENS: usize = 1 << 16;
+const _: () = assert!(BLOCK_TOKENS * 128 * 255 <= i32::MAX as usize);
+
+/// The embedder for a start: a vector for every token, the text has their sum. 256 dimensions, 8 MB in the program, no
+/// download, some microseconds a text.
+///
+/// It is distilled from all-MiniLM-L6-v2 and made for English. Word order means nothing to it: *the dog bit the man* and
+/// *the man bit the dog* have one vector. `docs/embedders.md` has its quality beside that of the full model, and says
+/// when to take that one.
+///
+/// Every token of a text counts, however long the text is. A text without any token (nothing, only white space) has the
+/// vector of the unknown token, as one of nothing but unknown tokens does; most emoji are unknown.
+///
+/// ```
+/// use oubliette::{Embedder, StaticMini};
+///
+/// let embedder = StaticMini::new();
+/// let texts = ["Ana adopted a puppy", "Ben has a new dog", "The build failed on ARM"];
+/// let vectors = embedder.embed(&texts)?;
+/// let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+/// assert!(cosine(&vectors[0], &vectors[1]) > cosine(&vectors[0], &vectors[2]) + 0.2);
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct StaticMini {
+    model: Arc<Model>,
+}
+
+#[derive(Debug)]
+struct Model {
+    id: String,
+    pieces: WordPiece,
+    table: Table,
+    /// Row of the unknown token.
+    unknown: u32,
+}
+
+impl StaticMini {
+    /// The embedder with the table of this crate. It is read once in a process; all that are made so share it.
+    #[expect(clippy::expect_used, reason = "a test reads the shipped table, digest included")]
+    pub fn new() -> Self {
+        static MODEL: OnceLock<Arc<Model>> = OnceLock::new();
+        let model = MODEL.get_or_init(|| {
+            let table = Table::trusted(SHIPPED).expect("the shipped table is whole");
+            Arc::new(Model::new(table).expect("the shipped vocabulary is whole"))
+        });
+        Self { model: Arc::clone(model) }
+    }
+
+    /// An embedder with a table of your own: `docs/embedders.md` has its format, the recipe makes one.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read; `Invalid` as [`StaticMini::from_bytes`].
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let failed = |source| Error::Io { action: "read", path: path.to_owned(), source };
+        let bytes = std::fs::metadata(path).map_err(failed)?.len();
+        if bytes > TABLE_BYTES_MAX as u64 {
+            return Err(Error::invalid("table", format!("must have at most {TABLE_BYTES_MAX} bytes"), bytes));
+        }
+        Self::from_bytes(std::fs::read(path).map_err(failed)?)
+    }
+
+    /// As [`StaticMini::from_file`], of a table in memory.
+    ///
+    /// # Errors
+    /// `Invalid` when the bytes are no table, are cut or damaged (their digest is checked), are of another version, have
+    /// more than 256 MiB, 2^20 rows or 4,096 dimensions, or hold a vocabulary in which a token stands twice or `[UNK]`
+    /// is missing or has no vector.
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Result<Self> {
+        Ok(Self { model: Arc::new(Model::new(Table::checked(bytes.into())?)?) })
+    }
+
+    /// The tokens of a text alone, for the bench that compares the two.
+    #[cfg(feature = "faults")]
+    #[doc(hidden)]
+    pub fn tokenize(&self, text: &str, tokens: &mut Vec<u32>) {
+        self.model.pieces.tokenize(text, usize::MAX, tokens);
+    }
+}
+
+impl Default for StaticMini {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Embedder for StaticMini {
+    fn id(&self) -> &str {
+        &self.model.id
+    }
+
+    fn dimensions(&self) -> usize {
+        self.model.table.dims()
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let mut scratch = Scratch::new(self.dimensions());
+        Ok(texts.iter().map(|text| self.model.vector(text, &mut scratch)).collect())
+    }
+}
+
+impl Model {
+    fn new(table: Table) -> Result<Self> {
+        let pieces = WordPiece::from_vocabulary(table.vocabulary())?;
+        if pieces.len() != table.rows() {
+            let why = format!("must have a token for each of its {} rows", table.rows());
+            return Err(Error::invalid("table", why, pieces.len()));
+        }
+        let unknown = pieces.id("[UNK]").filter(|row| !table.is_zero(*row));
+        let Some(unknown) = unknown else {
+            return Err(Error::invalid("table", "the vector of [UNK] must not be zero", "zero"));
+        };
+        Ok(Self { id: format!("static-mini-1@{}", table.digest()), pieces, table, unknown })
+    }
+
+    /// The unit vector of a text.
+    fn vector(&self, text: &str, scratch: &mut Scratch) -> Vec<f32> {
+        scratch.tokens.clear();
+        self.pieces.tokenize(text, usize::MAX, &mut scratch.tokens);
+        self.sum(scratch);
+        if scratch.total.iter().all(|sum| *sum == 0.0) {
+            scratch.tokens.clear();
+            scratch.tokens.push(self.unknown);
+            self.sum(scratch);
+        }
+        if scratch.tokens.capacity() > CONTENT_BYTES_MAX {
+            scratch.tokens = Vec::new();
+        }
+        unit(&scratch.total)
+    }
+
+    /// Adds up the rows of the tokens. Exact: the sums are integers below 2^53.
+    fn sum(&self, scratch: &mut Scratch) {
+        let Scratch { tokens, block, total } = scratch;
+        total.fill(0.0);
+        for tokens in tokens.chunks(BLOCK_TOKENS) {
+            block.fill(0);
+            for token in tokens {
+                self.table.add(*token, block);
+            }
+            for (total, sum) in total.iter_mut().zip(block.iter()) {
+                *total += f64::from(*sum);
+            }
+        }
+    }
+}
+
+/// What a call needs for each text again.
+struct Scratch {
+    tokens: Vec<u32>,
+    block: Vec<i32>,
+    total: Vec<f64>,
+}
+
+impl Scratch {
+    fn new(dims: usize) -> Self {
+        Self { tokens: Vec::new(), block: vec![0; dims], total: vec![0.0; dims] }
+    }
+}
+
+/// `sums` at unit length. Squares are added in eight lanes, then the lanes in order, so that the order of operations is
+/// one on every machine and still eight can be done at once.
+fn unit(sums: &[f64]) -> Vec<f32> {
+    let mut lanes = [0.0_f64; 8];
+    for part in sums.chunks(8) {
+        for (lane, sum) in lanes.iter_mut().zip(part) {
+            *lane += sum * sum;
+        }
+    }
+    let length = lanes.iter().fold(0.0, |length, lane| length + lane).sqrt();
+    sums.iter().map(|sum| (sum / length) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! A trie over bytes: which is the longest key that a text begins with?
+//!
+//! Edges lie in one table with open addressing, so a step costs one probe and the whole takes some 20 bytes a node. Upper
+//! case of ASCII is looked up as lower case: whoever asks need not copy a word to lower it.
+
+/// No value, and no node.
+const NONE: u32 = u32::MAX;
+
+/// A map from keys to ids below `u32::MAX`.
+#[derive(Debug)]
+pub(super) struct Trie {
+    /// `(node << 8 | byte, child)`, or `(_, NONE)` for a free place. Its length is a power of two, at least a quarter free.
+    edges: Vec<(u32, u32)>,
+    /// The id of the key that ends at a node.
+    ids: Vec<u32>,
+}
+
+impl Trie {
+    pub(super) fn new() -> Self {
+        Self { edges: vec![(0, NONE); 1024], ids: vec![NONE] }
+    }
+
+    /// Gives `key` an id; the one that it had, if it had one. All keys together have fewer than 2^24 bytes.
+    pub(super) fn insert(&mut self, key: &[u8], id: u32) -> Option<u32> {
+        let mut node = 0;
+        for byte in key {
+            node = match self.child(node, *byte) {
+                NONE => self.grow(node, *byte),
+                child => child,
+            };
+        }
+        let place = self.ids.get_mut(node as usize)?;
+        let old = std::mem::replace(place, id);
+        (old != NONE).then_some(old)
+    }
+
+    /// The id of `key`, upper and lower case of ASCII told apart.
+    pub(super) fn get(&self, key: &[u8]) -> Option<u32> {
+        let mut node = 0;
+        for byte in key {
+            node = self.child(node, *byte);
+            if node == NONE {
+                return None;
+            }
+        }
+        self.id(node)
+    }
+
+    /// The id of the longest key that `text` begins with, in lower case, and what comes after it. The empty key is none.
+    pub(super) fn longest<'a>(&self, text: &'a [u8]) -> Option<(u32, &'a [u8])> {
+        let (mut node, mut found, mut rest) = (0, None, text);
+        while let Some((byte, after)) = rest.split_first() {
+            node = self.child(node, byte.to_ascii_lowercase());
+            if node == NONE {
+                break;
+            }
+            if let Some(id) = self.id(node) {
+                found = Some((id, after));
+            }
+            rest = after;
+        }
+        found
+    }
+
+    fn id(&self, node: u32) -> Option<u32> {
+        self.ids.get(node as usize).copied().filter(|id| *id != NONE)
+    }
+
+    fn child(&self, node: u32, byte: u8) -> u32 {
+        let label = label(node, byte);
+        let mask = self.edges.len() - 1;
+        let mut place = home(label) & mask;
+        while let Some((met, child)) = self.edges.get(place) {
+            if *met == label || *child == NONE {
+                return *child;
+            }
+            place = (place + 1) & mask;
+        }
+        NONE
+    }
+
+    fn grow(&mut self, node: u32, byte: u8) -> u32 {
+        if self.ids.len() * 4 >= self.edges.len() * 3 {
+            let wider = vec![(0, NONE); self.edges.len() * 2];
+            for (label, child) in std::mem::replace(&mut self.edges, wider) {
+                if child != NONE {
+                    self.place(label, child);
+                }
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^24 nodes")]
+        let child = self.ids.len() as u32;
+        self.ids.push(NONE);
+        self.place(label(node, byte), child);
+        child
+    }
+
+    fn place(&mut self, label: u32, child: u32) {
+        let mask = self.edges.len() - 1;
+        let mut place = home(label) & mask;
+        while let Some(edge) = self.edges.get_mut(place) {
+            if edge.1 == NONE {
+                *edge = (label, child);
+                return;
+            }
+            place = (place + 1) & mask;
+        }
+    }
+}
+
+/// Nodes number fewer than 2^24, so nothing of them is lost.
+fn label(node: u32, byte: u8) -> u32 {
+    (node << 8) | u32::from(byte)
+}
+
+/// Where a label is looked for first: Fibonacci hashing (Knuth, TAOCP 3, 6.4), the high bits.
+fn home(label: u32) -> usize {
+    (u64::from(label).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize
+}

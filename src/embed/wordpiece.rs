@@ -1,0 +1,273 @@
+//! WordPiece as the uncased models of BERT use it: which tokens is a text made of?
+//!
+//! Steps and classes of characters are those of `BasicTokenizer` and `WordpieceTokenizer` in google-research/bert
+//! (`tokenization.py`), in the order of the `tokenizers` library, which sentence-transformers runs: control characters
+//! go, ideographs stand alone, accents are stripped, letters are lowered one by one, words end at white space and
+//! at punctuation. A text is only text here: `[CLS]` in it is five words, not the special token.
+
+use super::trie::Trie;
+use crate::error::{Error, Result};
+use unicode_normalization::char::decompose_canonical;
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
+/// Longest word, in characters, that is looked up; a longer one is unknown. BERT's `max_input_chars_per_word`.
+const WORD_CHARS_MAX: usize = 100;
+
+/// Largest vocabulary, in bytes of text: thirty times that of a model for a hundred languages.
+const VOCABULARY_BYTES_MAX: usize = 16 << 20;
+
+/// The mark before a token that goes on with a word.
+const CONTINUES: &str = "##";
+
+/// The token for a word that cannot be spelled with the vocabulary.
+const UNKNOWN: &str = "[UNK]";
+
+/// A vocabulary, ready to take texts apart.
+#[derive(Debug)]
+pub(crate) struct WordPiece {
+    /// Tokens that begin a word, the special ones among them.
+    begins: Trie,
+    /// Tokens that go on with one, without their mark.
+    continues: Trie,
+    unknown: u32,
+    tokens: usize,
+}
+
+impl WordPiece {
+    /// Reads a vocabulary with one token a line, as `vocab.txt`; the number of a line, from 0, is the id of its token.
+    ///
+    /// # Errors
+    /// `Invalid` when it is larger than 16 MiB, when a token is empty or stands twice, or when `[UNK]` is missing.
+    pub(crate) fn from_vocabulary(text: &str) -> Result<Self> {
+        if text.len() > VOCABULARY_BYTES_MAX {
+            let why = format!("must have at most {VOCABULARY_BYTES_MAX} bytes");
+            return Err(Error::invalid("vocabulary", why, text.len()));
+        }
+        Self::from_tokens(text.lines().zip(0..))
+    }
+
+    /// A vocabulary of tokens and their ids, at most 16 MiB of them.
+    pub(super) fn from_tokens<'a>(tokens: impl Iterator<Item = (&'a str, u32)>) -> Result<Self> {
+        let (mut begins, mut continues, mut count) = (Trie::new(), Trie::new(), 0);
+        for (token, id) in tokens {
+            let (trie, spelled) = match token.strip_prefix(CONTINUES) {
+                Some(rest) if !rest.is_empty() => (&mut continues, rest),
+                _ => (&mut begins, token),
+            };
+            if spelled.is_empty() {
+                return Err(Error::invalid(
+                    "vocabulary",
+                    "a token must have at least 1 byte",
+                    format!("id {id}"),
+                ));
+            }
+            if trie.insert(spelled.as_bytes(), id).is_some() {
+                return Err(Error::invalid("vocabulary", "a token must stand in it once", token));
+            }
+            count += 1;
+        }
+        let Some(unknown) = begins.get(UNKNOWN.as_bytes()) else {
+            return Err(Error::invalid("vocabulary", "must hold the token [UNK]", format!("{count} tokens")));
+        };
+        Ok(Self { begins, continues, unknown, tokens: count })
+    }
+
+    /// Tokens of the vocabulary.
+    pub(crate) fn len(&self) -> usize {
+        self.tokens
+    }
+
+    /// Id of the token that is spelled so.
+    pub(crate) fn id(&self, token: &str) -> Option<u32> {
+        match token.strip_prefix(CONTINUES) {
+            Some(rest) if !rest.is_empty() => self.continues.get(rest.as_bytes()),
+            _ => self.begins.get(token.as_bytes()),
+        }
+    }
+
+    /// Appends the ids of the first `limit` tokens of `text`, without `[CLS]` and `[SEP]`, and reads no further than it
+    /// must for them.
+    pub(crate) fn tokenize(&self, text: &str, limit: usize, out: &mut Vec<u32>) {
+        let end = out.len().saturating_add(limit);
+        let mut rest = text;
+        let mut spelling = Spelling::default();
+        while out.len() < end && !rest.is_empty() {
+            let plain = rest.bytes().position(|byte| class(byte) != Class::Word).unwrap_or(rest.len());
+            let taken = match rest.as_bytes().get(plain).map(|byte| class(*byte)) {
+                None | Some(Class::Space | Class::Punctuation | Class::Word) => {
+                    let (word, after) = rest.split_at(plain);
+                    self.word(word.as_bytes(), plain, out);
+                    match after.as_bytes().first() {
+                        Some(byte) if class(*byte) == Class::Punctuation => self.word(&[*byte], 1, out),
+                        _ => {}
+                    }
+                    (plain + 1).min(rest.len())
+                }
+                Some(Class::Control | Class::Wide) => self.spell(rest, end, &mut spelling, out),
+            };
+            rest = rest.split_at_checked(taken).map_or("", |(_, after)| after);
+        }
+        out.truncate(end);
+    }
+
+    /// Takes words of any script, up to white space or punctuation of ASCII; the bytes that it took.
+    fn spell(&self, text: &str, end: usize, spelling: &mut Spelling, out: &mut Vec<u32>) -> usize {
+        for (at, c) in text.char_indices() {
+            let after = at + c.len_utf8();
+            match u8::try_from(c).ok().filter(u8::is_ascii).map_or(Class::Wide, class) {
+                Class::Word => spelling.push(c),
+                Class::Control => {}
+                Class::Space => {
+                    self.flush(spelling, out);
+                    return after;
+                }
+                Class::Punctuation => {
+                    self.alone(c, spelling, out);
+                    return after;
+                }
+                Class::Wide => self.wide(c, spelling, out),
+            }
+            if out.len() >= end {
+                return after;
+            }
+        }
+        self.flush(spelling, out);
+        text.len()
+    }
+
+    /// One character beyond ASCII.
+    fn wide(&self, c: char, spelling: &mut Spelling, out: &mut Vec<u32>) {
+        if c == char::REPLACEMENT_CHARACTER || is_other(c) {
+            return;
+        }
+        if c.is_whitespace() {
+            return self.flush(spelling, out);
+        }
+        let ideograph = is_ideograph(c);
+        if ideograph {
+            self.flush(spelling, out);
+        }
+        decompose_canonical(c, |part| {
+            if part.general_category() == GeneralCategory::NonspacingMark {
+                return;
+            }
+            for lower in part.to_lowercase() {
+                if lower.is_whitespace() {
+                    self.flush(spelling, out);
+                } else if is_punctuation(lower) {
+                    self.alone(lower, spelling, out);
+                } else {
+                    spelling.push(lower);
+                }
+            }
+        });
+        if ideograph {
+            self.flush(spelling, out);
+        }
+    }
+
+    /// Ends the word before `c`, which is one by itself.
+    fn alone(&self, c: char, spelling: &mut Spelling, out: &mut Vec<u32>) {
+        self.flush(spelling, out);
+        spelling.push(c);
+        self.flush(spelling, out);
+    }
+
+    fn flush(&self, spelling: &mut Spelling, out: &mut Vec<u32>) {
+        self.word(spelling.word.as_bytes(), spelling.chars, out);
+        spelling.word.clear();
+        spelling.chars = 0;
+    }
+
+    /// The tokens of one word: the longest that the vocabulary has, then the longest that goes on from there. A word that
+    /// cannot be spelled to its end is unknown as a whole.
+    fn word(&self, word: &[u8], chars: usize, out: &mut Vec<u32>) {
+        if word.is_empty() {
+            return;
+        }
+        if chars > WORD_CHARS_MAX {
+            return out.push(self.unknown);
+        }
+        let before = out.len();
+        let (mut rest, mut trie) = (word, &self.begins);
+        while !rest.is_empty() {
+            let Some((id, after)) = trie.longest(rest) else {
+                out.truncate(before);
+                return out.push(self.unknown);
+            };
+            out.push(id);
+            (rest, trie) = (after, &self.continues);
+        }
+    }
+}
+
+/// A word as it is spelled, as far as it can be looked up.
+#[derive(Default)]
+struct Spelling {
+    word: String,
+    chars: usize,
+}
+
+impl Spelling {
+    fn push(&mut self, c: char) {
+        self.chars += 1;
+        if self.chars <= WORD_CHARS_MAX {
+            self.word.push(c);
+        }
+    }
+}
+
+/// What a byte of UTF-8 does to a word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Word,
+    Space,
+    Punctuation,
+    Control,
+    /// Part of a character beyond ASCII.
+    Wide,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Wide; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        let class = match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => Class::Space,
+            byte if byte.is_ascii_control() => Class::Control,
+            byte if byte.is_ascii_punctuation() => Class::Punctuation,
+            _ => Class::Word,
+        };
+        #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+        {
+            classes[byte as usize] = class;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+fn class(byte: u8) -> Class {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or(Class::Wide)
+}
+
+/// Control, format or private use. What Unicode has not assigned stays, as in the `tokenizers` library.
+fn is_other(c: char) -> bool {
+    use GeneralCategory::{Control, Format, PrivateUse};
+    !c.is_alphanumeric() && matches!(c.general_category(), Control | Format | PrivateUse)
+}
+
+fn is_punctuation(c: char) -> bool {
+    c.is_ascii_punctuation()
+        || (!c.is_alphanumeric() && c.general_category_group() == GeneralCategoryGroup::Punctuation)
+}
+
+/// Ideographs of Chinese, as BERT draws the line: no kana, no hangul.
+fn is_ideograph(c: char) -> bool {
+    matches!(u32::from(c),
+        0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2A6DF | 0x2A700..=0x2B73F
+        | 0x2B740..=0x2B81F | 0x2B820..=0x2CEAF | 0x2F800..=0x2FA1F)
+}
+
+#[cfg(test)]
+mod tests;
