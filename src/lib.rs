@@ -19,7 +19,13 @@ mod store;
 mod text;
 mod vector;
 
-pub use embed::Embedder;
+pub use embed::{Embedder, FnEmbedder, HashEmbedder, embedder_fn};
+#[cfg(feature = "minilm")]
+#[cfg_attr(docsrs, doc(cfg(feature = "minilm")))]
+pub use embed::{MiniLm, Precision};
+#[cfg(feature = "openai")]
+#[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
+pub use embed::{OpenAiEmbedder, OpenAiOptions};
 pub use engine::{
     Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Forget, Kept, MaintainOptions,
     MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions, RestoreReport,

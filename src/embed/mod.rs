@@ -5,10 +5,25 @@
 //!
 //! It never knows where a vector is kept, what a memory is, or what time it is.
 
+mod function;
+mod hash;
+#[cfg(feature = "minilm")]
+mod minilm;
+#[cfg(feature = "openai")]
+mod openai;
+#[cfg(test)]
+mod tests;
 #[cfg(feature = "minilm")]
 mod trie;
 #[cfg(feature = "minilm")]
 mod wordpiece;
+
+pub use function::{FnEmbedder, embedder_fn};
+pub use hash::HashEmbedder;
+#[cfg(feature = "minilm")]
+pub use minilm::{MiniLm, Precision};
+#[cfg(feature = "openai")]
+pub use openai::{OpenAiEmbedder, OpenAiOptions};
 
 use crate::error::Result;
 
