@@ -19,9 +19,16 @@ mod store;
 mod text;
 mod vector;
 
-pub use embed::Embedder;
 #[cfg(feature = "static-mini")]
+#[cfg_attr(docsrs, doc(cfg(feature = "static-mini")))]
 pub use embed::StaticMini;
+pub use embed::{Embedder, FnEmbedder, HashEmbedder, embedder_fn};
+#[cfg(feature = "minilm")]
+#[cfg_attr(docsrs, doc(cfg(feature = "minilm")))]
+pub use embed::{MiniLm, Precision};
+#[cfg(feature = "openai")]
+#[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
+pub use embed::{OpenAiEmbedder, OpenAiOptions};
 pub use engine::{
     Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Forget, Kept, MaintainOptions,
     MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions, RestoreReport,

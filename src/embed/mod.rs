@@ -5,13 +5,27 @@
 //!
 //! It never knows where a vector is kept, what a memory is, or what time it is.
 
+mod function;
+mod hash;
+#[cfg(feature = "minilm")]
+mod minilm;
+#[cfg(feature = "openai")]
+mod openai;
 #[cfg(feature = "static-mini")]
 mod static_mini;
+#[cfg(test)]
+mod tests;
 #[cfg(any(feature = "minilm", feature = "static-mini"))]
 mod trie;
 #[cfg(any(feature = "minilm", feature = "static-mini"))]
 mod wordpiece;
 
+pub use function::{FnEmbedder, embedder_fn};
+pub use hash::HashEmbedder;
+#[cfg(feature = "minilm")]
+pub use minilm::{MiniLm, Precision};
+#[cfg(feature = "openai")]
+pub use openai::{OpenAiEmbedder, OpenAiOptions};
 #[cfg(feature = "static-mini")]
 pub use static_mini::StaticMini;
 

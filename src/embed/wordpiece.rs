@@ -30,26 +30,27 @@ pub(crate) struct WordPiece {
     /// Tokens that go on with one, without their mark.
     continues: Trie,
     unknown: u32,
-    tokens: usize,
+    len: usize,
 }
 
 impl WordPiece {
     /// Reads a vocabulary with one token a line, as `vocab.txt`; the number of a line, from 0, is the id of its token.
     ///
     /// # Errors
-    /// `Invalid` when it is larger than 16 MiB, when a token is empty or stands twice, or when `[UNK]` is missing.
+    /// `Invalid` when its tokens have more than 16 MiB, when one is empty or stands twice, or when `[UNK]` is missing.
     pub(crate) fn from_vocabulary(text: &str) -> Result<Self> {
-        if text.len() > VOCABULARY_BYTES_MAX {
-            let why = format!("must have at most {VOCABULARY_BYTES_MAX} bytes");
-            return Err(Error::invalid("vocabulary", why, text.len()));
-        }
         Self::from_tokens(text.lines().zip(0..))
     }
 
-    /// A vocabulary of tokens and their ids, at most 16 MiB of them.
+    /// A vocabulary of tokens and their ids, within the bounds of [`WordPiece::from_vocabulary`].
     pub(super) fn from_tokens<'a>(tokens: impl Iterator<Item = (&'a str, u32)>) -> Result<Self> {
-        let (mut begins, mut continues, mut count) = (Trie::new(), Trie::new(), 0);
+        let (mut begins, mut continues, mut bytes, mut len) = (Trie::new(), Trie::new(), 0, 0);
         for (token, id) in tokens {
+            bytes += token.len();
+            if bytes > VOCABULARY_BYTES_MAX || id as usize >= VOCABULARY_BYTES_MAX {
+                let why = format!("must have at most {VOCABULARY_BYTES_MAX} bytes, and ids below that");
+                return Err(Error::invalid("vocabulary", why, format!("id {id}")));
+            }
             let (trie, spelled) = match token.strip_prefix(CONTINUES) {
                 Some(rest) if !rest.is_empty() => (&mut continues, rest),
                 _ => (&mut begins, token),
@@ -64,17 +65,17 @@ impl WordPiece {
             if trie.insert(spelled.as_bytes(), id).is_some() {
                 return Err(Error::invalid("vocabulary", "a token must stand in it once", token));
             }
-            count += 1;
+            len = len.max(id as usize + 1);
         }
         let Some(unknown) = begins.get(UNKNOWN.as_bytes()) else {
-            return Err(Error::invalid("vocabulary", "must hold the token [UNK]", format!("{count} tokens")));
+            return Err(Error::invalid("vocabulary", "must hold the token [UNK]", format!("{len} tokens")));
         };
-        Ok(Self { begins, continues, unknown, tokens: count })
+        Ok(Self { begins, continues, unknown, len })
     }
 
-    /// Tokens of the vocabulary.
+    /// One more than the largest id.
     pub(crate) fn len(&self) -> usize {
-        self.tokens
+        self.len
     }
 
     /// Id of the token that is spelled so.

@@ -28,7 +28,7 @@ mod spacing;
 mod url;
 mod words;
 
-pub(crate) use analyze::{Analyzer, Clause, Stemming, TextQuery};
+pub(crate) use analyze::{Analyzer, Clause, TextQuery};
 pub use guard::{Guard, Guards, Profile};
 pub use hmac::Secret;
 pub use message::{MSG_ID, Messages, attachment_signature, dup_key};

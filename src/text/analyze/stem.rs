@@ -73,6 +73,7 @@ impl Stemming {
         LANGUAGES.iter().find(|(_, known)| *known == algorithm).map_or("none", |(name, _)| name)
     }
 
+    #[cfg(test)]
     /// Every name that [`Stemming::parse`] reads.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         std::iter::once("none").chain(LANGUAGES.iter().map(|(name, _)| *name))

@@ -1,0 +1,119 @@
+//! Hashed words: vectors without a model, for tests.
+
+use super::Embedder;
+use super::function::check_dimensions;
+use crate::error::Result;
+
+/// Share of a whole text, a word and a run of characters in a vector. No sum of the other two is the negative of the
+/// first, so no vector is zero.
+const TEXT_SHARE: f64 = 0.125;
+const WORD_SHARE: f64 = 1.0;
+const GRAM_SHARE: f64 = 0.5;
+
+/// Sorts of features, so that a word and a run of characters that are spelled alike have hashes of their own.
+#[derive(Clone, Copy)]
+enum Sort {
+    Text = 1,
+    Word = 2,
+    Gram = 3,
+}
+
+/// An embedder that knows no language and needs no model: texts are near each other when they share words, or parts of
+/// words. For tests, and where nothing better can be had; it does not know that a car is a vehicle.
+///
+/// The hashing trick (Weinberger et al., 2009): each word in lower case and each run of three of its characters, the ends of
+/// the word among them, adds to one dimension with a sign. Vectors have unit length and are the same on every machine.
+///
+/// ```
+/// use oubliette::{Embedder, HashEmbedder};
+///
+/// let embedder = HashEmbedder::new();
+/// assert_eq!((embedder.id(), embedder.dimensions()), ("hash-1@256", 256));
+///
+/// let vectors = embedder.embed(&["The kettle boils", "the kettles boil", "a quarterly report"])?;
+/// let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+/// assert!(cosine(&vectors[0], &vectors[1]) > cosine(&vectors[0], &vectors[2]));
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct HashEmbedder {
+    id: String,
+    dimensions: usize,
+}
+
+impl HashEmbedder {
+    /// With 256 dimensions.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::of(256)
+    }
+
+    /// With another number of dimensions.
+    ///
+    /// # Errors
+    /// `Invalid` when it is not 1 to 4,096.
+    pub fn with_dimensions(dimensions: usize) -> Result<Self> {
+        check_dimensions(dimensions)?;
+        Ok(Self::of(dimensions))
+    }
+
+    fn of(dimensions: usize) -> Self {
+        Self { id: format!("hash-1@{dimensions}"), dimensions }
+    }
+
+    fn vector(&self, text: &str) -> Vec<f32> {
+        let mut sums = vec![0.0_f64; self.dimensions];
+        let mut add = |sort: Sort, spelled: &[char], share: f64| {
+            let hash = hash(sort, spelled);
+            // The remainder is below the length, and the sign is a bit that the remainder hardly knows of.
+            if let Some(sum) = sums.get_mut((hash % self.dimensions as u64) as usize) {
+                *sum += if hash >> 63 == 0 { share } else { -share };
+            }
+        };
+        let lower: Vec<char> = text.to_lowercase().chars().collect();
+        add(Sort::Text, &lower, TEXT_SHARE);
+        let mut padded = Vec::new();
+        for word in lower.split(|c| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+            add(Sort::Word, word, WORD_SHARE);
+            padded.clear();
+            padded.push(' ');
+            padded.extend_from_slice(word);
+            padded.push(' ');
+            for gram in padded.windows(3) {
+                add(Sort::Gram, gram, GRAM_SHARE);
+            }
+        }
+        let length = sums.iter().map(|sum| sum * sum).sum::<f64>().sqrt();
+        sums.iter().map(|sum| (sum / length) as f32).collect()
+    }
+}
+
+impl Default for HashEmbedder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Embedder for HashEmbedder {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        Ok(texts.iter().map(|text| self.vector(text)).collect())
+    }
+}
+
+/// FNV-1a over code points, and the finalizer of SplitMix64, without which its low bits know too little of the last one.
+fn hash(sort: Sort, spelled: &[char]) -> u64 {
+    let step = |hash: u64, value: u32| (hash ^ u64::from(value)).wrapping_mul(0x0100_0000_01B3);
+    let start = step(0xCBF2_9CE4_8422_2325, sort as u32);
+    let mut hash = spelled.iter().fold(start, |hash, c| step(hash, u32::from(*c)));
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^ (hash >> 31)
+}

@@ -1,0 +1,295 @@
+//! Vectors over HTTP, from any server that answers as OpenAI's `/v1/embeddings` does.
+
+#[cfg(test)]
+mod tests;
+
+use super::Embedder;
+use super::function::check_dimensions;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Longest name of a model, and most texts of a request.
+const MODEL_BYTES_MAX: usize = 200;
+const BATCH_MAX: usize = 2048;
+const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
+const RETRIES_MAX: u32 = 10;
+
+/// Waiting before the first retry; it doubles with each, up to the second.
+const BACKOFF_MIN: Duration = Duration::from_millis(250);
+const BACKOFF_MAX: Duration = Duration::from_secs(8);
+
+/// Bytes of an answer for one number, and for all that is none.
+const NUMBER_BYTES_MAX: usize = 40;
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// Characters of what a server said that an error repeats.
+const SAID_CHARS_MAX: usize = 200;
+
+/// Where the server of an [`OpenAiEmbedder`] is, and how it is asked.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct OpenAiOptions {
+    /// Address above `/embeddings`, such as `https://api.openai.com/v1` or `http://localhost:11434/v1`.
+    pub base_url: String,
+    /// Name of the model, 1 to 200 bytes.
+    pub model: String,
+    /// Dimensions of its vectors, 1 to 4,096; an answer with others is an error.
+    pub dimensions: usize,
+    /// Whether the server is told them: for models that can shorten their vectors. Off by default.
+    pub send_dimensions: bool,
+    /// Sent as bearer token. It appears in no error and no `Debug`.
+    pub api_key: Option<String>,
+    /// Texts of one request, 1 to 2,048; 64 by default.
+    pub batch_size: usize,
+    /// Longest time for one request, up to an hour; 30 seconds by default.
+    pub timeout: Duration,
+    /// How often a request is made again that the server put off (429) or failed at (5xx), 0 to 10; 3 by default. It waits 0.25 s,
+    /// then twice as long each time, 8 s at most.
+    pub retries: u32,
+}
+
+impl OpenAiOptions {
+    /// Options for `model` at `base_url`, everything else as by default.
+    #[must_use]
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>, dimensions: usize) -> Self {
+        Self {
+            base_url: base_url.into(),
+            model: model.into(),
+            dimensions,
+            send_dimensions: false,
+            api_key: None,
+            batch_size: 64,
+            timeout: Duration::from_secs(30),
+            retries: 3,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let bounded = |field: &str, holds: bool, why: String, value: &dyn fmt::Display| {
+            if holds { Ok(()) } else { Err(Error::invalid(field, why, value)) }
+        };
+        check_dimensions(self.dimensions)?;
+        let models = 1..=MODEL_BYTES_MAX;
+        let why = format!("must have 1 to {MODEL_BYTES_MAX} bytes");
+        bounded("model", models.contains(&self.model.len()), why, &self.model)?;
+        let batches = (1..=BATCH_MAX).contains(&self.batch_size);
+        bounded("batch_size", batches, format!("must be 1 to {BATCH_MAX}"), &self.batch_size)?;
+        let timeouts = !self.timeout.is_zero() && self.timeout <= TIMEOUT_MAX;
+        let why = format!("must be above 0 and at most {} s", TIMEOUT_MAX.as_secs());
+        bounded("timeout", timeouts, why, &format!("{:?}", self.timeout))?;
+        let retries = self.retries <= RETRIES_MAX;
+        bounded("retries", retries, format!("must be 0 to {RETRIES_MAX}"), &self.retries)?;
+        let rest = ["http://", "https://"].iter().find_map(|scheme| self.base_url.strip_prefix(scheme));
+        let plain = rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', '?', '#', ' ']));
+        let why = "must begin with http:// or https://, without user, query and fragment".to_owned();
+        // A password may be what is wrong with it.
+        bounded("base_url", plain, why, &"another address")?;
+        let visible = |key: &String| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
+        let keys = self.api_key.as_ref().is_none_or(visible);
+        bounded("api_key", keys, "must be visible ASCII, without spaces".to_owned(), &"another key")
+    }
+}
+
+impl fmt::Debug for OpenAiOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAiOptions")
+            .field("base_url", &self.base_url)
+            .field("model", &self.model)
+            .field("dimensions", &self.dimensions)
+            .field("send_dimensions", &self.send_dimensions)
+            .field("api_key", &self.api_key.as_ref().map(|_| "…"))
+            .field("batch_size", &self.batch_size)
+            .field("timeout", &self.timeout)
+            .field("retries", &self.retries)
+            .finish()
+    }
+}
+
+/// An embedder behind HTTP: OpenAI's service, and the many servers that answer like it, such as Ollama or llama.cpp.
+///
+/// Its id is `openai:MODEL@DIMENSIONS`, whoever serves the model. Calls block. Every answer is checked: one vector a text, of these
+/// dimensions, finite and not zero. Redirections are not followed.
+///
+/// ```no_run
+/// use oubliette::{Embedder, OpenAiEmbedder, OpenAiOptions};
+///
+/// let mut options = OpenAiOptions::new("http://localhost:11434/v1", "nomic-embed-text", 768);
+/// options.batch_size = 16;
+/// let embedder = OpenAiEmbedder::new(options)?;
+/// assert_eq!(embedder.id(), "openai:nomic-embed-text@768");
+/// assert_eq!(embedder.embed_query("Where are the keys?")?.len(), 768);
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OpenAiEmbedder {
+    id: String,
+    url: String,
+    options: OpenAiOptions,
+    agent: ureq::Agent,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    input: &'a [&'a str],
+    encoding_format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dimensions: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    index: usize,
+    embedding: Vec<f32>,
+}
+
+/// Why a request gave no vectors.
+struct Failure {
+    why: String,
+    /// Whether it may work the next time.
+    passing: bool,
+}
+
+impl Failure {
+    fn lasting(why: String) -> Self {
+        Self { why, passing: false }
+    }
+}
+
+impl OpenAiEmbedder {
+    /// Checks the options; nothing is sent before a text is to be embedded.
+    ///
+    /// # Errors
+    /// `Invalid`, with the name of the option that breaks its bound.
+    pub fn new(options: OpenAiOptions) -> Result<Self> {
+        options.check()?;
+        let url = format!("{}/embeddings", options.base_url.trim_end_matches('/'));
+        let mut config = ureq::Agent::config_builder()
+            .timeout_global(Some(options.timeout))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false);
+        if is_loopback(&options.base_url) {
+            // A proxy for the world cannot reach a server of this machine.
+            config = config.proxy(None);
+        }
+        let id = format!("openai:{}@{}", options.model, options.dimensions);
+        Ok(Self { id, url, options, agent: config.build().into() })
+    }
+
+    /// The vectors of one batch.
+    fn ask(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let request = Request {
+            model: &self.options.model,
+            input: texts,
+            encoding_format: "float",
+            dimensions: self.options.send_dimensions.then_some(self.options.dimensions),
+        };
+        let body = serde_json::to_vec(&request).map_err(|error| self.error(error.to_string()))?;
+        let (mut backoff, mut retries) = (BACKOFF_MIN, self.options.retries);
+        loop {
+            match self.send(&body, texts.len()) {
+                Ok(vectors) => return Ok(vectors),
+                Err(Failure { why, passing: true }) if retries > 0 => {
+                    tracing::debug!(embedder = self.id, why, "asking again");
+                    std::thread::sleep(backoff);
+                    backoff = (backoff * 2).min(BACKOFF_MAX);
+                    retries -= 1;
+                }
+                Err(Failure { why, .. }) => return Err(self.error(why)),
+            }
+        }
+    }
+
+    fn send(&self, body: &[u8], texts: usize) -> Result<Vec<Vec<f32>>, Failure> {
+        let mut request = self.agent.post(&self.url).header("Content-Type", "application/json");
+        if let Some(key) = &self.options.api_key {
+            request = request.header("Authorization", format!("Bearer {key}"));
+        }
+        let mut response = request.send(body).map_err(|error| Failure::lasting(error.to_string()))?;
+        let status = response.status();
+        let bytes_max = ANSWER_BYTES_MAX + texts * self.options.dimensions * NUMBER_BYTES_MAX;
+        let bytes = response.body_mut().with_config().limit(bytes_max as u64).read_to_vec();
+        if status != 200 {
+            let said = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+            let why = format!("HTTP {}: {}", status.as_u16(), self.repeat(&said));
+            let passing = status == 429 || status.is_server_error();
+            return Err(Failure { why, passing });
+        }
+        let bytes = bytes.map_err(|error| Failure::lasting(format!("the answer broke off: {error}")))?;
+        self.read(&bytes, texts).map_err(Failure::lasting)
+    }
+
+    /// The vectors of an answer, in the order of their texts, or what is wrong with it.
+    fn read(&self, bytes: &[u8], texts: usize) -> Result<Vec<Vec<f32>>, String> {
+        let answer: Answer = serde_json::from_slice(bytes)
+            .map_err(|error| format!("not an answer with embeddings: {error}"))?;
+        if answer.data.len() != texts {
+            return Err(format!("{} vectors for {texts} texts", answer.data.len()));
+        }
+        let mut vectors = vec![Vec::new(); texts];
+        for Item { index, embedding } in answer.data {
+            if embedding.len() != self.options.dimensions {
+                return Err(format!("{} dimensions instead of {}", embedding.len(), self.options.dimensions));
+            }
+            if !embedding.iter().all(|value| value.is_finite()) || embedding.iter().all(|value| *value == 0.0)
+            {
+                return Err(format!("the vector of text {index} is not finite, or zero"));
+            }
+            match vectors.get_mut(index) {
+                Some(place) if place.is_empty() => *place = embedding,
+                _ => return Err(format!("index {index} stands twice, or is none of {texts} texts")),
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// What the server said, short, on one line and without the key, which some repeat.
+    fn repeat(&self, said: &str) -> String {
+        let hidden = match &self.options.api_key {
+            Some(key) => said.replace(key.as_str(), "…"),
+            None => said.to_owned(),
+        };
+        hidden.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SAID_CHARS_MAX).collect()
+    }
+
+    fn error(&self, why: String) -> Error {
+        Error::Embedding { embedder: self.id.clone(), why }
+    }
+}
+
+/// Whether the address is one of this machine.
+fn is_loopback(base_url: &str) -> bool {
+    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or(rest);
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None => authority.split(':').next().unwrap_or(authority),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+impl Embedder for OpenAiEmbedder {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn dimensions(&self) -> usize {
+        self.options.dimensions
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(self.options.batch_size) {
+            vectors.extend(self.ask(batch)?);
+        }
+        Ok(vectors)
+    }
+}
