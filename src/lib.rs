@@ -97,4 +97,6 @@ mod documentation {
     mod format {}
     #[doc = include_str!("../docs/architecture.md")]
     mod architecture {}
+    #[doc = include_str!("../docs/embedders.md")]
+    mod embedders {}
 }
