@@ -190,6 +190,8 @@ pub struct Signals {
     pub context: Option<f32>,
     /// What its time adds where the query names a month.
     pub time: Option<f32>,
+    /// What its recency, trust and significance add, where the policy gives them a weight.
+    pub prior: Option<f32>,
 }
 
 impl Hit {

@@ -13,6 +13,7 @@ use crate::limits::K_MAX;
 use crate::model::{Hit, MemoryId, Query, SearchPlan, Signals};
 use crate::policy;
 use crate::recall::matching::Matcher;
+use crate::recall::prior::{Priors, Spoken};
 use crate::recall::search::{SearchResult, plan_of};
 use crate::recall::{Part, Reader};
 use crate::store::{NsId, PartId, TextId};
@@ -74,7 +75,15 @@ impl Reader<'_> {
             let hits = &found.hits;
             hits.get(MARGIN_AT - 1).or(hits.last()).map(|hit| hit.score)
         });
-        let mut hits = rank(&lexical, &candidates, margin, weights);
+        let priors = Priors::of(words, weights, self.now);
+        let spoken = match &priors {
+            None => Vec::new(),
+            Some(priors) => {
+                let each = candidates.iter().map(|candidate| priors.speak(self, ns, candidate.id));
+                each.collect::<Result<Vec<_>>>()?
+            }
+        };
+        let mut hits = rank(&lexical, &candidates, &spoken, margin, weights);
         hits.truncate(query.k);
         let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found));
         plan.mode = if vector.is_some() && plan.partitions > 0 { "hybrid" } else { "text" };
@@ -218,6 +227,7 @@ impl Reader<'_> {
 fn rank(
     lexical: &Lexical,
     candidates: &[Candidate],
+    spoken: &[Spoken],
     margin: Option<f32>,
     weights: &policy::Recall,
 ) -> Vec<Hit> {
@@ -229,22 +239,26 @@ fn rank(
     let docs: Vec<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
     let mut evidence = lexical.evidence(&docs, window).into_iter();
     let mut hits: Vec<Hit> = Vec::with_capacity(candidates.len());
+    let mut spoken = spoken.iter().copied();
     for Candidate { id, doc, cosine } in candidates {
+        let Spoken { time, prior } = spoken.next().unwrap_or_default();
         let whole = doc.and_then(|_| evidence.next());
         let own = doc.map(|doc| lexical.share(doc));
         let near = cosine.map_or(0.0, |cosine| {
             let above = margin.map_or(0.0, |margin| (cosine - margin).max(0.0));
             weights.vector as f32 * cosine + weights.margin as f32 * above
         });
-        let score = whole.unwrap_or(0.0) + near;
+        let found = whole.unwrap_or(0.0) + near;
+        let score = found + time.unwrap_or(0.0) + prior.unwrap_or(0.0);
         let signals = Signals {
             vector: *cosine,
             text: own,
             context: whole.zip(own).map(|(whole, own)| (whole - own).max(0.0)),
-            time: None,
+            time,
+            prior,
         };
         // What holds no word of the query, nor its neighbours, is no answer to one in words alone.
-        if margin.is_some() || score > 0.0 {
+        if margin.is_some() || found > 0.0 {
             hits.push(Hit { id: *id, score, signals });
         }
     }

@@ -16,6 +16,7 @@ mod explain;
 mod hybrid;
 mod list;
 mod matching;
+mod prior;
 mod read;
 mod search;
 mod series;
