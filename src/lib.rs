@@ -30,9 +30,10 @@ pub use embed::{MiniLm, Precision};
 #[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
 pub use embed::{OpenAiEmbedder, OpenAiOptions};
 pub use engine::{
-    Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Forget, Kept, MaintainOptions,
-    MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions, RestoreReport,
-    Snapshot, SystemClock, Undone, WriteOptions, collapse_operational_profile_snapshots,
+    Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, EmbeddingSpace, Forget, Kept,
+    MaintainOptions, MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions,
+    Reembedded, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
+    collapse_operational_profile_snapshots,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use hygiene::{
@@ -96,4 +97,6 @@ mod documentation {
     mod format {}
     #[doc = include_str!("../docs/architecture.md")]
     mod architecture {}
+    #[doc = include_str!("../docs/embedders.md")]
+    mod embedders {}
 }

@@ -179,6 +179,12 @@ impl Builder {
         self
     }
 
+    /// Gives texts and queries their vectors ([`Database::use_embedder`]).
+    pub fn embedder(mut self, embedder: impl Embedder + 'static) -> Self {
+        self.embedder = Some(Arc::new(embedder));
+        self
+    }
+
     /// Who the journal says it was; the caller by default.
     pub fn actor(mut self, actor: Actor) -> Self {
         self.actor = actor;
@@ -200,6 +206,7 @@ impl Builder {
     /// - `NotFound` when there is none and it is not to be made;
     /// - `Invalid` when the options contradict each other or the file's dimensions, and for a file of instructions that is
     ///   too long or not UTF-8;
+    /// - `OtherSpace` when the file holds vectors of another space than that of the embedder;
     /// - `Corrupted`, `Io`.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         self.check()?;
@@ -224,13 +231,15 @@ impl Builder {
             policy: self.policy,
             instructions,
             lease: self.lease,
-            embedder: self.embedder,
             actor: self.actor,
             read_only: self.read_only,
         };
         let database = Database::from_inner(Inner::open(opening)?);
         database.resume_drops()?;
         database.fix_dimensions(self.dimensions)?;
+        if let Some(embedder) = self.embedder {
+            database.use_shared_embedder(embedder, false)?;
+        }
         Ok(database)
     }
 

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::embed::Embedder;
 use crate::engine::batch::Batch;
 use crate::engine::builder::{Builder, random_secret};
 use crate::engine::clock::Clock;
+use crate::engine::embed::Given;
 use crate::engine::queue::{Queue, Weight};
 use crate::engine::reads::{Lease, Snapshot};
 use crate::engine::session::{InForce, Session, Turn, Work};
@@ -61,7 +61,7 @@ pub(super) struct Inner {
     pub(super) actor: Actor,
     pub(super) lease: Span,
     /// Gives texts their vectors.
-    pub(super) embedder: Option<Arc<dyn Embedder>>,
+    pub(super) embedder: RwLock<Option<Given>>,
     in_force: RwLock<Arc<InForce>>,
     /// A policy of this handle's own, which hides the stored one.
     own_policy: Option<Policy>,
@@ -86,7 +86,6 @@ pub(super) struct Opening {
     pub(super) policy: Option<Policy>,
     pub(super) instructions: Option<String>,
     pub(super) lease: Span,
-    pub(super) embedder: Option<Arc<dyn Embedder>>,
     pub(super) actor: Actor,
     pub(super) read_only: bool,
 }
@@ -193,7 +192,6 @@ impl Inner {
             policy,
             instructions,
             lease,
-            embedder,
             actor,
             read_only,
         } = opening;
@@ -214,7 +212,7 @@ impl Inner {
             durability,
             actor,
             lease,
-            embedder,
+            embedder: RwLock::new(None),
             in_force: RwLock::new(Arc::new(in_force)),
             own_policy: policy,
             own_instructions: instructions,
@@ -452,16 +450,18 @@ impl Database {
         }
         let many = drafts.len() > 1;
         let place = move |at: usize| move |why: Error| if many { why.at_line(at as u64 + 1) } else { why };
-        let prepared: Vec<Prepared> = drafts
+        let mut prepared: Vec<Prepared> = drafts
             .into_iter()
             .enumerate()
             .map(|(at, draft)| prepare(draft).map_err(place(at)))
             .collect::<Result<_>>()?;
+        self.inner.embed_drafts(namespace, &mut prepared)?;
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
         let (namespace, how) = (namespace.clone(), *how);
         self.submit(weight, move |session| {
             let mut desk = session.desk(&namespace, how.run, how.no_dedup)?;
             desk.skip_instructions = how.skip_instructions;
+            desk.leave_out_strangers(&mut prepared)?;
             let mut near = desk.neighbours(&prepared)?.into_iter();
             let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
             prepared.iter().enumerate().map(|(at, draft)| one(draft).map_err(place(at))).collect()

@@ -29,6 +29,8 @@ pub enum Pass {
     VectorDuplicates,
     /// Makes superseded rows live again whose chain of superseders leads nowhere (LIFE-9).
     Supersession,
+    /// Gives vectors to memories that wait for one; nothing without an embedder.
+    Embed,
     /// Erases what has been in limbo for longer than the undo horizon (MODEL-29).
     Limbo,
     /// Builds the graphs of large partitions, links what lies beside them, drops those of partitions that became small.
@@ -39,12 +41,13 @@ pub enum Pass {
 
 impl Pass {
     /// Every pass, in the order in which they run.
-    pub const ALL: [Pass; 8] = [
+    pub const ALL: [Pass; 9] = [
         Pass::Snapshots,
         Pass::Collapse,
         Pass::NearDuplicates,
         Pass::VectorDuplicates,
         Pass::Supersession,
+        Pass::Embed,
         Pass::Limbo,
         Pass::Index,
         Pass::Repair,
@@ -58,6 +61,7 @@ impl Pass {
             Pass::NearDuplicates => "near-duplicates",
             Pass::VectorDuplicates => "vector-duplicates",
             Pass::Supersession => "supersession",
+            Pass::Embed => "embed",
             Pass::Limbo => "limbo",
             Pass::Index => "index",
             Pass::Repair => "repair",
@@ -67,6 +71,7 @@ impl Pass {
     /// The rule that its journal rows name.
     pub(super) fn rule(self) -> RuleId {
         match self {
+            Pass::Embed => RuleId::EMBED,
             Pass::Limbo => RuleId::LIMBO,
             Pass::Index => RuleId::INDEX,
             Pass::Repair => RuleId::REPAIR,
@@ -82,7 +87,7 @@ impl Pass {
             Pass::NearDuplicates => Some(&hygiene::NearDuplicates),
             Pass::VectorDuplicates => Some(&hygiene::VectorDuplicates),
             Pass::Supersession => Some(&hygiene::Supersession),
-            Pass::Limbo | Pass::Index | Pass::Repair => None,
+            Pass::Embed | Pass::Limbo | Pass::Index | Pass::Repair => None,
         }
     }
 
@@ -354,6 +359,7 @@ impl Database {
                     self.keep_texts(options, sweep, &mut report)?;
                 }
             }
+            Pass::Embed => self.embed_pending(options, sweep, &mut report)?,
             Pass::Limbo => self.empty_limbo(options, sweep, &mut report)?,
             _ => self.sweep_memories(pass, options, sweep, &mut report)?,
         }
@@ -368,7 +374,7 @@ impl Database {
         let policy = self.inner.in_force().policy.clone();
         let mut all: BTreeSet<Pass> =
             policy.sweeper.stages.iter().filter_map(|stage| Pass::of_stage(*stage)).collect();
-        all.extend([Pass::Index, Pass::Repair]);
+        all.extend([Pass::Embed, Pass::Index, Pass::Repair]);
         let published = self.inner.current.read();
         let rows = published.snapshot();
         for (_, ns) in self.tenants(namespace)? {

@@ -1,6 +1,5 @@
 //! Reads: each on one published state, with the instant of the call.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -11,8 +10,8 @@ use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
 use crate::index::Published;
 use crate::limits::PAGE_MAX;
 use crate::model::{
-    Aggregate, AggregateId, Event, EventQuery, Filter, Memory, MemoryId, Mode, Namespace, Page, PageRequest,
-    Query, Scope, Span, Time, Tombstone,
+    Aggregate, AggregateId, Event, EventQuery, Filter, Memory, MemoryId, Namespace, Page, PageRequest, Query,
+    Scope, Span, Time, Tombstone,
 };
 use crate::recall::{
     Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
@@ -231,27 +230,6 @@ impl Database {
     }
 }
 
-impl Inner {
-    /// A query with a vector, if its text needs one and there is an embedder. One that fails leaves the words to go by.
-    fn with_vector<'q>(&self, query: &'q Query) -> Result<Cow<'q, Query>> {
-        query.check()?;
-        let (Some(embedder), Some(text)) = (&self.embedder, &query.text) else {
-            return Ok(Cow::Borrowed(query));
-        };
-        if query.vector.is_some() || query.mode == Mode::Text || text.trim().is_empty() {
-            return Ok(Cow::Borrowed(query));
-        }
-        match embedder.embed_query(text) {
-            Ok(vector) => Ok(Cow::Owned(Query { vector: Some(vector), ..query.clone() })),
-            Err(why) if query.mode == Mode::Vector => Err(why),
-            Err(why) => {
-                tracing::warn!(%why, "a query is answered by its words alone");
-                Ok(Cow::Borrowed(query))
-            }
-        }
-    }
-}
-
 macro_rules! search {
     ($($name:ident),+) => {$(
         impl $name {
@@ -261,13 +239,13 @@ macro_rules! search {
             /// the effort of the query asks for.
             ///
             /// # Errors
-            /// - `NoEmbedder` for a query of text alone in the mode [`Mode::Vector`], and `Embedding` where the embedder fails
+            /// - `NoEmbedder` for a query of text alone in the mode [`Mode::Vector`](crate::Mode::Vector), and `Embedding` where the embedder fails
             ///   on it;
             /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
             pub fn search(&self, namespace: &Namespace, query: &Query) -> Result<SearchResult> {
-                let query = self.inner.with_vector(query)?;
                 let weights = self.inner.in_force().policy.recall.clone();
                 self.read(|published, now| {
+                    let query = self.inner.with_vector(published, query)?;
                     Reader::open(published, namespace, &self.inner.secret, now)?.search(&query, &weights)
                 })
             }

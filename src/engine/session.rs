@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::database::Inner;
+use crate::engine::embed::Given;
 use crate::engine::queue::{Committer, failed_together};
 use crate::error::{Error, Result};
 use crate::index::{Linked, Published};
@@ -40,6 +41,8 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) ledger: &'s mut Ledger<'a, 't>,
     pub(super) in_force: &'s InForce,
     pub(super) ids: &'s dyn IdSource,
+    /// Name and dimensions of the space that the vectors of the handle's embedder open.
+    pub(super) embeds: Option<(Arc<str>, usize)>,
     pub(super) actor: Actor,
     /// The state that the transaction began with.
     pub(super) published: &'s Published,
@@ -78,6 +81,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             rules: &self.in_force.rules,
             messages: &self.in_force.messages,
             ids: self.ids,
+            embeds: self.embeds.clone(),
             no_dedup,
             skip_instructions: false,
             published: self.published,
@@ -129,6 +133,7 @@ impl Inner {
                 ledger: &mut ledger,
                 in_force: &in_force,
                 ids: self.ids.as_ref(),
+                embeds: self.embedder.read().as_ref().map(Given::space),
                 actor: self.actor,
                 published: &published,
                 dropped: Vec::new(),

@@ -74,7 +74,10 @@ impl Desk<'_, '_, '_> {
     fn check_dim(&self, prepared: &Prepared) -> Result<()> {
         let Some(vector) = &prepared.vector else { return Ok(()) };
         match self.ledger.tx.space(SpaceId(self.ledger.clock.space))? {
-            Some(space) if space.dim as usize != vector.dim() => {
+            Some(space)
+                if space.dim as usize != vector.dim()
+                    && !(space.gives_way() && prepared.embedder.is_none()) =>
+            {
                 Err(Error::invalid("vector", format!("must have {} dimensions", space.dim), vector.dim()))
             }
             _ => Ok(()),
@@ -206,7 +209,7 @@ impl Desk<'_, '_, '_> {
         let mut raise = self.raise(draft, &vitals);
         // A row that waits for a vector takes the one that comes with the same content.
         if let (None, Some(vector)) = (vitals.place.slot, &prepared.vector) {
-            raise.vector = Some((self.open_space(vector.dim())?, vector.clone()));
+            raise.vector = Some((self.open_space_of(vector.dim(), prepared.space())?, vector.clone()));
         }
         let change = Change::Hold { id, holder: Box::new(holder), raise };
         self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
@@ -256,7 +259,7 @@ impl Desk<'_, '_, '_> {
         parts.vitals.place.partition = part.0;
         parts.vitals.place.fingerprint = prepared.normal.prefix();
         if let Some(vector) = &prepared.vector {
-            parts.vitals.place.space = self.open_space(vector.dim())?.0;
+            parts.vitals.place.space = self.open_space_of(vector.dim(), prepared.space())?.0;
         }
         let row = NewRow {
             id,

@@ -29,15 +29,18 @@ mod undo;
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, Op, inverse};
 use crate::model::{
-    CheckedDraft, Draft, IdSource, MemoryId, Namespace, Partition, RuleId, Time, TombstoneReason,
+    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, Namespace, Partition, RuleId, Time,
+    TombstoneReason,
 };
 use crate::policy::Policy;
 use crate::store::NsId;
+use crate::store::control::SpaceRow;
 use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
@@ -54,6 +57,8 @@ pub(crate) struct Prepared {
     checked: CheckedDraft,
     normal: NormalForm,
     vector: Option<UnitVector>,
+    /// Name of the space of the embedder that the vector is from; none for one of the caller.
+    embedder: Option<Arc<str>>,
 }
 
 /// Checks a draft, normalises its text and its vector (design, "How a write flows").
@@ -64,7 +69,7 @@ pub(crate) fn prepare(draft: Draft) -> Result<Prepared> {
     let mut checked = CheckedDraft::new(draft)?;
     let normal = normal_form(&checked.draft().text);
     let vector = checked.take_vector().map(|values| UnitVector::new("vector", &values)).transpose()?;
-    Ok(Prepared { checked, normal, vector })
+    Ok(Prepared { checked, normal, vector, embedder: None })
 }
 
 impl Prepared {
@@ -78,10 +83,56 @@ impl Prepared {
         Prepared { checked: self.checked.clone().keyed(key), ..self.clone() }
     }
 
+    /// The draft.
+    pub(crate) fn checked(&self) -> &CheckedDraft {
+        &self.checked
+    }
+
+    /// Whether it has a text and no vector.
+    pub(crate) fn wants_vector(&self) -> bool {
+        self.vector.is_none() && !self.checked.draft().text.trim().is_empty()
+    }
+
+    /// What is embedded of it (MODEL-37).
+    pub(crate) fn meant(&self, messages: &Messages) -> String {
+        let draft = self.checked.draft();
+        let fields = &draft.fields;
+        let author = fields.author_kind.value().copied();
+        normalized(&draft.text, author, fields.channel.value().map(String::as_str), messages)
+    }
+
+    /// Name of the space that its vector lies in.
+    fn space(&self) -> &str {
+        self.embedder.as_deref().unwrap_or(SpaceRow::CALLER)
+    }
+
+    /// Gives it the vector that an embedder made of its text.
+    pub(crate) fn embedded(&mut self, vector: UnitVector, space: Arc<str>) {
+        (self.vector, self.embedder) = (Some(vector), Some(space));
+    }
+
+    /// Whether its caller has given it a vector.
+    pub(crate) fn brings_vector(&self) -> bool {
+        self.vector.is_some() && self.embedder.is_none()
+    }
+
     /// Bytes that it weighs in a group commit.
     pub(crate) fn weight(&self) -> usize {
         self.checked.draft().weight() + self.vector.as_ref().map_or(0, |vector| vector.dim() * 4)
     }
+}
+
+/// What is embedded of a memory: the normal form of a message or an aggregate, the text as it is of any other (MODEL-37).
+pub(crate) fn meant(content: &Content, kind_code: u8, messages: &Messages) -> String {
+    let message = [Kind::Message.code(), Kind::Aggregate.code()].contains(&kind_code);
+    let author = content.author_kind.filter(|_| message);
+    normalized(&content.text, author, content.channel.as_deref(), messages)
+}
+
+fn normalized(text: &str, author: Option<AuthorKind>, channel: Option<&str>, messages: &Messages) -> String {
+    let form = author.map(|author| messages.normalize(text, Some(author), channel));
+    // One of which nothing is left is embedded as it came.
+    form.filter(|form| !form.trim().is_empty()).unwrap_or_else(|| text.to_owned())
 }
 
 /// Where a unit of one namespace is decided, inside a write transaction.
@@ -93,6 +144,8 @@ pub(crate) struct Desk<'d, 'a, 't> {
     /// How the policy reads messages.
     pub(crate) messages: &'d Messages,
     pub(crate) ids: &'d dyn IdSource,
+    /// Name and dimensions of the space that the vectors of the handle's embedder open.
+    pub(crate) embeds: Option<(Arc<str>, usize)>,
     /// The rules of the policy, made ready.
     pub(crate) rules: &'d Rulebook,
     /// Store what is byte-equal to a stored row as a row of its own.

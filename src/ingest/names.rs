@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
-use crate::ingest::Desk;
 use crate::ingest::fields::tier_ttl;
+use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Ledger};
 use crate::model::{MemoryId, Namespace, Partition, Time};
 use crate::store::control::{NamespaceRow, SpaceRow};
@@ -49,10 +49,30 @@ impl Desk<'_, '_, '_> {
         Ok(part)
     }
 
-    /// The space that vectors of `dim` dimensions go to; the first vector of a file decides it.
+    /// Takes vectors of an embedder back from drafts where the vectors of the file have become others' meanwhile.
+    pub(crate) fn leave_out_strangers(&self, drafts: &mut [Prepared]) -> Result<()> {
+        let Some(space) = self.ledger.tx.space(SpaceId(self.ledger.clock.space))? else { return Ok(()) };
+        for draft in drafts.iter_mut().filter(|draft| draft.embedder.is_some()) {
+            let name = draft.embedder.as_deref().unwrap_or_default();
+            if name.strip_prefix(SpaceRow::SUGGESTED).unwrap_or(name) != space.embedder() {
+                (draft.vector, draft.embedder) = (None, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// The space that a vector of the caller of `dim` dimensions goes to.
     pub(super) fn open_space(&mut self, dim: usize) -> Result<SpaceId> {
+        self.open_space_of(dim, SpaceRow::CALLER)
+    }
+
+    /// The space that vectors of `dim` dimensions go to; the first vector of a file decides it, and is of `name`.
+    pub(super) fn open_space_of(&mut self, dim: usize, name: &str) -> Result<SpaceId> {
         let known = SpaceId(self.ledger.clock.space);
-        if let Some(space) = self.ledger.tx.space(known)? {
+        let current = self.ledger.tx.space(known)?;
+        // A space that nobody asked for gives way to the vectors of a caller.
+        let current = current.filter(|space| !(space.gives_way() && name == SpaceRow::CALLER));
+        if let Some(space) = current {
             if space.dim as usize != dim {
                 return Err(Error::invalid("vector", format!("must have {} dimensions", space.dim), dim));
             }
@@ -61,7 +81,7 @@ impl Desk<'_, '_, '_> {
         let space = SpaceId(self.ledger.clock.next_space);
         self.ledger.clock.next_space += 1;
         self.ledger.clock.space = space.0;
-        let row = SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: u32::try_from(dim).unwrap_or(u32::MAX) };
+        let row = SpaceRow { name: name.to_owned(), dim: u32::try_from(dim).unwrap_or(u32::MAX) };
         self.ledger.tx.put_space(space, &row)?;
         Ok(space)
     }

@@ -6,6 +6,7 @@ use crate::ingest::fields::{fields_of, given_by_code};
 use crate::ledger::Change;
 use crate::model::{Decision, Evidence, Memory, Outcome, RuleId, Tombstone, check_content};
 use crate::store::Rows;
+use crate::store::control::SpaceRow;
 use crate::text::normal_form;
 
 impl Desk<'_, '_, '_> {
@@ -29,7 +30,10 @@ impl Desk<'_, '_, '_> {
             place.partition = part.0;
             place.fingerprint = normal_form(&memory.content.text).prefix();
             if let Some(vector) = &memory.vector {
-                memory.vitals.place.space = self.open_space(vector.len())?.0;
+                // An export does not say whose vectors it holds: those of the handle's embedder, if they can be.
+                let own = self.embeds.clone().filter(|(_, dim)| *dim == vector.len());
+                let name = own.map_or_else(|| SpaceRow::CALLER.into(), |(name, _)| name);
+                memory.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
             }
             let fields = fields_of(&memory);
             for holder in &mut memory.holders {

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why};
-use crate::model::{Content, Delta, Holder, Memory, MemoryId, Time, Vitals};
-use crate::store::control::LimboRow;
+use crate::model::{Content, Delta, Evidence, Holder, Memory, MemoryId, RuleId, Time, Vitals};
+use crate::store::control::{LimboRow, SpaceRow};
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
 
@@ -191,6 +191,60 @@ impl Ledger<'_, '_> {
         let holder = numbers.first().copied().filter(|_| numbers.len() == 1);
         self.journal(context, Op::Update, Some((id, holder)), deltas, why)?;
         Ok(Applied::default())
+    }
+
+    /// Gives a memory a vector of the current space, which is that of an embedder: one that waits for it, or one that has
+    /// a vector of another space. False where it is gone, or has its vector by now.
+    pub(crate) fn embed(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        vector: &UnitVector,
+        name: &str,
+    ) -> Result<bool> {
+        let ns = context.ns;
+        let Some(found) = self.tx.vitals(ns, id)? else { return Ok(false) };
+        let space = match self.tx.space(SpaceId(self.clock.space))? {
+            Some(row) if row.embedder() == name.strip_prefix(SpaceRow::SUGGESTED).unwrap_or(name) => {
+                SpaceId(self.clock.space)
+            }
+            Some(_) => return Ok(false),
+            None => {
+                let space = SpaceId(self.clock.next_space);
+                self.clock.next_space += 1;
+                self.clock.space = space.0;
+                let dim = u32::try_from(vector.dim()).unwrap_or(u32::MAX);
+                self.tx.put_space(space, &SpaceRow { name: name.to_owned(), dim })?;
+                space
+            }
+        };
+        let has_it = found.place.slot.is_some() && found.place.space == space.0;
+        if found.times.removed_at.is_some() || has_it {
+            return Ok(false);
+        }
+        let (before, content) = self.load(ns, id)?;
+        let mut vitals = before.clone();
+        if let Some(slot) = vitals.place.slot.take() {
+            let (index, dim) = (Self::index_of(ns, &before), self.dim_of(&before)?);
+            self.staged.end(index, id);
+            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
+        }
+        vitals.place.space = space.0;
+        vitals.version += 1;
+        self.set_vector(ns, id, &mut vitals, vector)?;
+        self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
+        let delta = Delta {
+            field: "embedding_space".to_owned(),
+            before: self.space_name(before.place.space)?.into(),
+            after: name.into(),
+        };
+        let why = Why { rule: RuleId::EMBED, evidence: Evidence::default() };
+        self.journal(context, Op::Update, Some((id, None)), vec![delta], why)?;
+        Ok(true)
+    }
+
+    fn space_name(&self, space: u16) -> Result<Option<String>> {
+        Ok(self.tx.space(SpaceId(space))?.map(|row| row.name))
     }
 
     fn set_vector(&mut self, ns: NsId, id: MemoryId, vitals: &mut Vitals, vector: &UnitVector) -> Result<()> {

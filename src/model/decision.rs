@@ -9,7 +9,7 @@ pub struct RuleId(pub &'static str);
 
 impl RuleId {
     /// Every rule that a journal row may name; the position is its code on disk, so the list only grows.
-    pub const ALL: [RuleId; 35] = [
+    pub const ALL: [RuleId; 36] = [
         RuleId::STORE,
         RuleId::KEY,
         RuleId::CONTENT,
@@ -40,6 +40,7 @@ impl RuleId {
         RuleId::CONSOLIDATE,
         RuleId::SNAPSHOT,
         RuleId::COLLAPSE,
+        RuleId::EMBED,
         RuleId::NEAR_DUPLICATES,
         RuleId::VECTOR_DUPLICATES,
         RuleId::PRUNE_SNAPSHOTS,
@@ -116,6 +117,8 @@ impl RuleId {
     pub const REPAIR_SUPERSESSION: RuleId = RuleId("LIFE-9");
     /// A row of limbo was erased at its horizon: pass `limbo`.
     pub const LIMBO: RuleId = RuleId("MODEL-29");
+    /// A memory that had none gets a vector, or one of another model.
+    pub const EMBED: RuleId = RuleId("pass.embed");
 
     /// Its code on disk.
     pub fn code(self) -> u8 {

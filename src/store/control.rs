@@ -65,6 +65,18 @@ pub(crate) struct SpaceRow {
 impl SpaceRow {
     /// Name of the space of vectors that callers bring.
     pub(crate) const CALLER: &'static str = "caller";
+    /// Begins the name of a space of an embedder that nobody asked for: it gives way to vectors that a caller brings.
+    pub(crate) const SUGGESTED: &'static str = "suggested:";
+
+    /// Id of the embedder whose vectors lie in it, or `caller`.
+    pub(crate) fn embedder(&self) -> &str {
+        self.name.strip_prefix(Self::SUGGESTED).unwrap_or(&self.name)
+    }
+
+    /// Whether it gives way to vectors that a caller brings.
+    pub(crate) fn gives_way(&self) -> bool {
+        self.name.starts_with(Self::SUGGESTED)
+    }
 }
 
 /// State of a run.

@@ -254,6 +254,31 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
+    /// The memories of a namespace behind one, by id, until `visit` breaks off.
+    fn vitals_after(
+        &self,
+        ns: NsId,
+        after: Option<MemoryId>,
+        visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let walk = Walk::prefix(&keys::ns(ns));
+        let walk = after.map_or_else(|| walk.clone(), |after| walk.clone().after(&keys::memory(ns, after)));
+        self.walk(Table::Vitals, &walk, &mut |key, bytes| {
+            let vitals = record::decode_vitals(At::new(Table::Vitals.name(), key), bytes)?;
+            visit(last_id(Table::Vitals, key)?, &vitals)
+        })
+    }
+
+    /// The memories of a namespace that wait for a vector.
+    fn pending_rows(&self, ns: NsId) -> Result<Vec<MemoryId>> {
+        let mut all = Vec::new();
+        self.walk(Table::Pending, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            all.push(last_id(Table::Pending, key)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
     /// The memories of a walk over those of a partition by creation.
     fn ids_by_time(&self, walk: &Walk, visit: &mut dyn FnMut(MemoryId) -> Result<()>) -> Result<()> {
         self.walk(Table::ByTime, walk, &mut |key, _| {

@@ -38,6 +38,10 @@ pub(crate) struct Global {
     /// A file in place of the policy's instructions for the host's language model
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) instructions: Option<PathBuf>,
+    /// What gives texts their vectors: static-mini, hash, minilm:FOLDER, minilm-int8:FOLDER, openai:MODEL:DIM or none; else
+    /// $OUBLIETTE_EMBEDDER, the config file, what the vectors of the file are of; static-mini for a file without vectors
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) embedder: Option<String>,
     /// When a write counts as done [default: safe]
     #[arg(long, global = true)]
     pub(crate) durability: Option<DurabilityName>,
@@ -99,8 +103,10 @@ pub(crate) enum Command {
     Forget(ForgetOptions),
     /// Run maintenance passes: index, repair; both with none named
     Maintain(MaintainOptions),
-    /// Drop the vector indexes and build them anew from the memories
+    /// Drop the indexes and build them anew from the memories
     Reindex,
+    /// Give every memory a vector of another embedder
+    Reembed(ReembedOptions),
     /// Take an import back
     Undo(UndoOptions),
     /// Whole namespaces
@@ -139,6 +145,13 @@ pub(crate) struct InitOptions {
     /// Dimensions of the vectors, 1 to 4096; else the first vector decides
     #[arg(long)]
     pub(crate) dim: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReembedOptions {
+    /// static-mini, hash, minilm:FOLDER, minilm-int8:FOLDER or openai:MODEL:DIM
+    #[arg(value_name = "EMBEDDER")]
+    pub(crate) embedder: String,
 }
 
 /// The fields of a memory, by their names in JSON.
@@ -349,7 +362,7 @@ pub(crate) struct SearchOptions {
     /// At most so many tokens of text, a token for 4 bytes
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<usize>,
-    /// Many queries, a JSON line each: {"query"?, "namespace"?, "filter"?, "agent"?, "k"?, "ef"?, "recall"?, "exact"?}
+    /// Many queries, a JSON line each: {"query"?, "namespace"?, "filter"?, "agent"?, "mode"?, "k"?, "ef"?, "recall"?, "exact"?}
     #[arg(long, value_name = "Q.jsonl", conflicts_with = "text")]
     pub(crate) queries: Option<PathBuf>,
     /// Vectors of the queries, by row
@@ -570,7 +583,11 @@ pub(crate) struct EvalOptions {
     pub(crate) queries: PathBuf,
     /// Their vectors, by row
     #[arg(long, value_name = "Q.npy")]
-    pub(crate) vectors: PathBuf,
+    pub(crate) vectors: Option<PathBuf>,
+    /// The share of the memories that answer a question which is found, by mode: a line has "query" and "evidence", the
+    /// keys of these memories
+    #[arg(long)]
+    pub(crate) text: bool,
     /// How many hits, 1 to 1000
     #[arg(short, default_value_t = 10)]
     pub(crate) k: usize,

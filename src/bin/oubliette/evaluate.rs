@@ -8,10 +8,11 @@ use serde_json::json;
 
 use crate::answers;
 use crate::arguments::EvalOptions;
-use crate::output::{Done, Output};
+use crate::evidence;
+use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::progress::Progress;
-use crate::search::Queries;
+use crate::search::{Queries, micros};
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
@@ -107,10 +108,6 @@ fn unit(vector: &[f32]) -> Vec<f32> {
     vector.iter().map(|number| (f64::from(*number) / length) as f32).collect()
 }
 
-fn micros(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
-}
-
 /// The value below which `percent` of the sorted values lie, by the nearest rank.
 pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
@@ -119,12 +116,18 @@ pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
 
 /// `eval`.
 pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
+    if options.text {
+        return evidence::run(options, place, output);
+    }
+    let Some(vectors) = &options.vectors else {
+        return Err(Failure::Usage("eval needs --vectors, or --text".to_owned()));
+    };
     let effort = options.effort.effort();
     let (mode, scope) = (Mode::Vector, options.scope.scope()?);
     let defaults = Query { mode, k: options.k, scope, effort, ..Query::default() };
     defaults.check()?;
     let defaults = (place.namespace()?, defaults);
-    let mut queries = Queries::open(&options.queries, Some(&options.vectors))?;
+    let mut queries = Queries::open(&options.queries, Some(vectors))?;
     let database = place.open(Access::Read)?;
     let snapshot = database.snapshot()?;
     let mut exact: HashMap<String, Exact> = HashMap::new();

@@ -6,7 +6,9 @@
 mod answers;
 mod arguments;
 mod demo;
+mod embedder;
 mod evaluate;
+mod evidence;
 mod fields;
 mod forget;
 mod maintain;
@@ -75,7 +77,7 @@ fn start(json: bool) -> ExitCode {
 
 fn run(command: Command, place: &Place, output: Output) -> Done {
     match command {
-        Command::Init(options) => maintain::init(options.dim, place, output),
+        Command::Init(options) => maintain::init(&options, place, output),
         Command::Add(options) => write::add(&options, place, output),
         Command::Import(options) => write::import(&options, place, output),
         Command::Search(options) => search::run(&options, place, output),
@@ -93,6 +95,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Forget(options) => forget::run(&options, place, output),
         Command::Maintain(options) => upkeep::maintain(&options, place, output),
         Command::Reindex => upkeep::reindex(place, output),
+        Command::Reembed(options) => upkeep::reembed(&options.embedder, place, output),
         Command::Undo(options) => forget::undo(&options.run, place, output),
         Command::Namespace { command: NamespaceCommand::List } => maintain::namespaces(place, output),
         Command::Namespace { command: NamespaceCommand::Drop { name } } => forget::drop(&name, place, output),

@@ -11,22 +11,29 @@ use oubliette::{CheckOptions, ErasedProbe, Error, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::answers;
-use crate::arguments::{self, Arguments, ExportOptions};
+use crate::arguments::{self, Arguments, ExportOptions, InitOptions};
+use crate::embedder;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, policy_text};
 use crate::write;
 
 /// `init`.
-pub(crate) fn init(dim: Option<usize>, place: &Place, output: Output) -> Done {
-    let database = place.open_with(Access::Create, |builder| match dim {
+pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done {
+    let database = place.open_with(Access::Create, |builder| match options.dim {
         Some(dim) => builder.dimensions(dim),
         None => builder,
     })?;
+    // One that was asked for is that of the file from now on.
+    if let Some(embedder) = place.embedder().map(embedder::named).transpose()?.flatten() {
+        database.fix_embedder(embedder)?;
+    }
+    let space = database.embedding_space()?;
+    let own = space.as_ref().map(|space| space.name.as_str()).filter(|name| *name != "caller");
     let document = json!({
         "path": database.path().display().to_string(),
         "format": database.format(),
         "dim": database.dimensions()?,
-        "embedder": null,
+        "embedder": own,
     });
     database.close()?;
     output.document(&document)

@@ -10,6 +10,7 @@ use oubliette::{
 use serde::Deserialize;
 
 use crate::arguments::{DurabilityName, Global, ScopeOptions};
+use crate::embedder;
 use crate::output::Failure;
 
 /// Name of the config file.
@@ -30,6 +31,7 @@ struct Config {
     durability: Option<DurabilityName>,
     shared: Option<bool>,
     wait: Option<String>,
+    embedder: Option<String>,
 }
 
 /// How a command needs the database.
@@ -41,6 +43,8 @@ pub(crate) enum Access {
     Write,
     /// To write; it is made if need be.
     Create,
+    /// To write, whatever made its vectors; it must be there.
+    Rebuild,
 }
 
 /// The database that is meant, and how.
@@ -56,6 +60,7 @@ pub(crate) struct Place {
     read_only: bool,
     shared: bool,
     wait: Option<Span>,
+    embedder: Option<String>,
 }
 
 impl Place {
@@ -82,6 +87,11 @@ impl Place {
             read_only: global.read_only,
             shared: global.shared || config.shared.unwrap_or(false),
             wait: wait.map(|wait| named("--wait", wait.parse())).transpose()?,
+            embedder: global
+                .embedder
+                .clone()
+                .or_else(|| std::env::var("OUBLIETTE_EMBEDDER").ok())
+                .or(config.embedder),
         })
     }
 
@@ -93,6 +103,11 @@ impl Place {
     /// The namespace that was named, if one was.
     pub(crate) fn named_namespace(&self) -> Result<Option<Namespace>> {
         self.namespace.as_deref().map(str::parse).transpose()
+    }
+
+    /// The embedder that was named, if one was.
+    pub(crate) fn embedder(&self) -> Option<&str> {
+        self.embedder.as_deref()
     }
 
     /// The present instant.
@@ -135,7 +150,12 @@ impl Place {
         })?;
         let open = |access: Access| {
             let builder = self.builder().create(access == Access::Create).read_only(access == Access::Read);
-            more(builder).open(path)
+            let database = more(builder).open(path)?;
+            // What changes the embedder brings its own.
+            if access != Access::Rebuild {
+                embedder::attach(&database, self.embedder.as_deref())?;
+            }
+            Ok(database)
         };
         if self.read_only {
             return open(Access::Read);

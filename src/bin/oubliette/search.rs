@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::answers;
 use crate::arguments::{EffortOptions, Mode, SearchOptions};
+use crate::evidence::EvidenceLine;
 use crate::fields;
 use crate::output::{self, Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place};
@@ -78,14 +79,16 @@ fn name(key: Option<String>, id: MemoryId) -> String {
     key.unwrap_or_else(|| id.to_string())
 }
 
-fn micros(begun: Instant) -> u64 {
+pub(crate) fn micros(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A line of a file of queries; members that mean nothing to a search are the caller's own.
 #[derive(Debug, Deserialize)]
 struct QueryLine {
+    #[serde(alias = "question")]
     query: Option<String>,
+    mode: Option<String>,
     namespace: Option<String>,
     filter: Option<Value>,
     agent: Option<String>,
@@ -137,12 +140,14 @@ impl QueryLine {
 pub(crate) struct Queries {
     lines: LineReader<Box<dyn std::io::BufRead>>,
     vectors: Option<NpyReader<std::io::BufReader<std::fs::File>>>,
+    /// What the last line says that answers its query.
+    pub(crate) evidence: Vec<String>,
 }
 
 impl Queries {
     pub(crate) fn open(queries: &Path, vectors: Option<&Path>) -> Result<Self> {
         let lines = LineReader::new(write::read(queries)?, queries);
-        Ok(Queries { lines, vectors: vectors.map(NpyReader::open).transpose()? })
+        Ok(Queries { lines, vectors: vectors.map(NpyReader::open).transpose()?, evidence: Vec::new() })
     }
 
     /// The next query; what its line does not say is as in `defaults`.
@@ -157,6 +162,8 @@ impl Queries {
             };
         };
         let read = read_line(text, defaults);
+        let told: Option<EvidenceLine> = serde_json::from_slice(text).ok();
+        self.evidence = told.map(|told| told.evidence).unwrap_or_default();
         let (namespace, mut query) = read.map_err(|error| error.at_line(number))?;
         if let Some(vectors) = &mut self.vectors {
             let mut row = Vec::new();
@@ -177,6 +184,10 @@ fn read_line(text: &[u8], defaults: &(Namespace, Query)) -> Result<(Namespace, Q
     let (namespace, mut query) = defaults.clone();
     query.effort = line.effort(query.effort)?;
     query.text = line.query;
+    if let Some(mode) = &line.mode {
+        let known = oubliette::Mode::ALL.into_iter().find(|known| known.as_str() == mode);
+        query.mode = known.ok_or_else(|| Error::invalid("mode", "must be hybrid, vector or text", mode))?;
+    }
     query.k = line.k.unwrap_or(query.k);
     if let Some(filter) = &line.filter {
         query.filter = Some(Filter::from_json(filter)?);

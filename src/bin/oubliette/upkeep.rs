@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answers;
 use crate::arguments::MaintainOptions;
+use crate::embedder;
 use crate::output::{self, Done, Output};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
@@ -151,5 +152,21 @@ pub(crate) fn reindex(place: &Place, output: Output) -> Done {
     database.close()?;
     output.document(&json!({
         "vectors": vectors, "bytes_before": bytes_before, "bytes_after": bytes_after,
+    }))
+}
+
+/// `reembed`.
+pub(crate) fn reembed(name: &str, place: &Place, output: Output) -> Done {
+    let model = embedder::named(name)?.ok_or_else(|| Error::invalid("embedder", "must be one", name))?;
+    let database = place.open(Access::Rebuild)?;
+    let progress = Progress::new(output, None);
+    let done = progress.during(|| None, || database.reembed(model))?;
+    drop(progress);
+    let space = database.embedding_space()?;
+    database.close()?;
+    output.document(&json!({
+        "embedder": space.as_ref().map(|space| &space.name),
+        "dim": space.as_ref().map(|space| space.dimensions),
+        "changed": done.changed, "filled": done.filled, "skipped": done.skipped,
     }))
 }

@@ -1,0 +1,108 @@
+//! `eval --text`: which share of the memories that answer a question is found.
+
+use std::collections::BTreeSet;
+
+use oubliette::{Mode, Query, Result, Snapshot};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::EvalOptions;
+use crate::evaluate::percentile;
+use crate::output::{Done, Failure, Output};
+use crate::place::{Access, Place};
+use crate::progress::Progress;
+use crate::search::{Queries, micros};
+
+/// Hits among which evidence is looked for.
+const DEPTHS: [usize; 5] = [1, 5, 10, 20, 50];
+
+/// What a line says beside the query.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EvidenceLine {
+    /// Keys or ids of the memories that answer it; a line without any counts for nothing.
+    #[serde(default)]
+    pub(crate) evidence: Vec<String>,
+}
+
+/// Sums over the questions of one mode.
+#[derive(Default)]
+struct Tally {
+    shares: [f64; DEPTHS.len()],
+    took: Vec<u64>,
+}
+
+impl Tally {
+    fn add(&mut self, found: &[BTreeSet<String>], evidence: &[String]) {
+        let wanted: BTreeSet<&String> = evidence.iter().collect();
+        for (share, depth) in self.shares.iter_mut().zip(DEPTHS) {
+            let top: BTreeSet<&String> = found.iter().take(depth).flatten().collect();
+            *share += wanted.intersection(&top).count() as f64 / wanted.len() as f64;
+        }
+    }
+
+    fn document(mut self) -> Value {
+        self.took.sort_unstable();
+        let queries = self.took.len();
+        let recall: Map<String, Value> = DEPTHS
+            .iter()
+            .zip(self.shares)
+            .map(|(depth, share)| (depth.to_string(), json!(share / queries.max(1) as f64)))
+            .collect();
+        json!({
+            "evidence_recall": recall, "queries": queries,
+            "p50_us": percentile(&self.took, 50), "p95_us": percentile(&self.took, 95),
+        })
+    }
+}
+
+/// Evidence recall by mode, of the modes that every question can be asked in.
+pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done {
+    let k = DEPTHS.iter().copied().max().unwrap_or(options.k).max(options.k);
+    let (scope, effort) = (options.scope.scope()?, options.effort.effort());
+    let defaults = Query { k, scope, effort, ..Query::default() };
+    defaults.check()?;
+    let defaults = (place.namespace()?, defaults);
+    let mut queries = Queries::open(&options.queries, options.vectors.as_deref())?;
+    let database = place.open(Access::Read)?;
+    let snapshot = database.snapshot()?;
+    let embeds =
+        options.vectors.is_some() || database.embedding_space()?.is_some_and(|space| space.name != "caller");
+    let modes: Vec<Mode> = Mode::ALL.into_iter().filter(|mode| embeds || *mode == Mode::Text).collect();
+    let mut tallies: Vec<Tally> = modes.iter().map(|_| Tally::default()).collect();
+    let mut without = 0_u64;
+    let progress = Progress::new(output, None);
+    while let Some((number, namespace, query)) = queries.next(&defaults)? {
+        if query.text.is_none() {
+            return Err(Failure::Usage(format!("line {number}: eval --text needs a `query` in each line")));
+        }
+        if queries.evidence.is_empty() {
+            without += 1;
+            continue;
+        }
+        for (mode, tally) in modes.iter().zip(&mut tallies) {
+            let asked = query.clone().mode(*mode);
+            let begun = std::time::Instant::now();
+            let found = snapshot.search(&namespace, &asked).map_err(|error| error.at_line(number))?;
+            tally.took.push(micros(begun));
+            let names = found.hits.iter().map(|hit| names(&snapshot, &namespace, hit.id));
+            tally.add(&names.collect::<Result<Vec<_>>>()?, &queries.evidence);
+        }
+        progress.set(tallies.first().map_or(0, |tally| tally.took.len() as u64));
+    }
+    drop(progress);
+    let mut members: Map<String, Value> =
+        modes.iter().zip(tallies).map(|(mode, tally)| (mode.as_str().to_owned(), tally.document())).collect();
+    members.insert("without_evidence".to_owned(), json!(without));
+    output.document(&Value::Object(members))
+}
+
+/// All that a memory is called.
+fn names(
+    snapshot: &Snapshot,
+    namespace: &oubliette::Namespace,
+    id: oubliette::MemoryId,
+) -> Result<BTreeSet<String>> {
+    let mut names: BTreeSet<String> = snapshot.keys_of(namespace, id)?.into_iter().collect();
+    names.insert(id.to_string());
+    Ok(names)
+}

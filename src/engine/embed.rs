@@ -1,0 +1,372 @@
+//! Vectors of texts: of drafts before they are queued, of queries, of rows that wait, and of all rows in another model.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::embed::Embedder;
+use crate::engine::database::{Database, Inner};
+use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
+use crate::error::{Error, Result};
+use crate::index::Published;
+use crate::ingest::Prepared;
+use crate::limits::{DIM_MAX, NAME_BYTES_MAX};
+use crate::model::{MemoryId, Mode, Namespace, Query, RunId};
+use crate::recall::Reader;
+use crate::store::control::SpaceRow;
+use crate::store::{NsId, Rows, SpaceId};
+use crate::vector::UnitVector;
+
+/// Texts that are given to the embedder at once.
+const BATCH: usize = 64;
+
+/// The embedding space of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmbeddingSpace {
+    /// Id of the embedder; `caller` where the vectors are the caller's own.
+    pub name: String,
+    /// Dimensions of its vectors.
+    pub dimensions: usize,
+}
+
+/// What changing the model did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reembedded {
+    /// Memories that have a vector of the new model now and had one of another before.
+    pub changed: u64,
+    /// Memories that had waited for a vector and have one now.
+    pub filled: u64,
+    /// Memories that could not be embedded: without text, or refused by the embedder.
+    pub skipped: u64,
+}
+
+/// The embedder's answer for a batch, each checked; an answer of another shape is its failure.
+fn vectors(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
+    let failed = |why: String| Error::Embedding { embedder: embedder.id().to_owned(), why };
+    let vectors = embedder.embed(texts)?;
+    if vectors.len() != texts.len() {
+        return Err(failed(format!("{} vectors for {} texts", vectors.len(), texts.len())));
+    }
+    let dim = embedder.dimensions();
+    if let Some(other) = vectors.iter().find(|vector| vector.len() != dim) {
+        return Err(failed(format!("a vector of {} dimensions, not {dim}", other.len())));
+    }
+    Ok(vectors.iter().map(|vector| UnitVector::new("vector", vector).ok()).collect())
+}
+
+/// An embedder as a handle has it.
+#[derive(Clone)]
+pub(super) struct Given {
+    embedder: Arc<dyn Embedder>,
+    /// Name of the space that its vectors open.
+    name: Arc<str>,
+}
+
+impl Given {
+    fn new(embedder: Arc<dyn Embedder>, suggested: bool) -> Self {
+        let mark = if suggested { SpaceRow::SUGGESTED } else { "" };
+        let name = format!("{mark}{}", embedder.id()).into();
+        Given { embedder, name }
+    }
+
+    /// Name of the space that its vectors open, and their dimensions.
+    pub(super) fn space(&self) -> (Arc<str>, usize) {
+        (Arc::clone(&self.name), self.embedder.dimensions())
+    }
+}
+
+impl Inner {
+    /// The embedder of this handle, where the vectors of the database are its own or there are none yet.
+    fn embedder_for(&self, published: &Published) -> Result<Option<Given>> {
+        let Some(given) = self.embedder.read().clone() else { return Ok(None) };
+        let rows = published.snapshot();
+        let space = rows.space(SpaceId(rows.clock()?.space))?;
+        Ok(space.is_none_or(|space| space.embedder() == given.embedder.id()).then_some(given))
+    }
+
+    /// A query with a vector, if its text needs one and there is an embedder. One that fails leaves the words to go by.
+    pub(super) fn with_vector<'q>(&self, published: &Published, query: &'q Query) -> Result<Cow<'q, Query>> {
+        query.check()?;
+        let text = query.text.as_deref().filter(|text| !text.trim().is_empty());
+        let Some(text) = text.filter(|_| query.vector.is_none() && query.mode != Mode::Text) else {
+            return Ok(Cow::Borrowed(query));
+        };
+        let Some(Given { embedder, .. }) = self.embedder_for(published)? else {
+            return Ok(Cow::Borrowed(query));
+        };
+        let answer = embedder.embed_query(text).and_then(|vector| {
+            let sound = vector.len() == embedder.dimensions() && UnitVector::new("vector", &vector).is_ok();
+            let why = "no vector of its space for a query".to_owned();
+            if sound { Ok(vector) } else { Err(Error::Embedding { embedder: embedder.id().to_owned(), why }) }
+        });
+        match answer {
+            Ok(vector) => Ok(Cow::Owned(Query { vector: Some(vector), ..query.clone() })),
+            Err(why) if query.mode == Mode::Vector => Err(why),
+            Err(why) => {
+                tracing::warn!(%why, "a query is answered by its words alone");
+                Ok(Cow::Borrowed(query))
+            }
+        }
+    }
+
+    /// Gives vectors to drafts that bring none, but for those that the published state would absorb (DEDUP-71). What the
+    /// embedder cannot do is stored without a vector.
+    pub(super) fn embed_drafts(&self, namespace: &Namespace, drafts: &mut [Prepared]) -> Result<()> {
+        let published = self.current.read();
+        let Some(Given { embedder, name }) = self.embedder_for(&published)? else { return Ok(()) };
+        let rows = published.snapshot();
+        let gives_way = match rows.space(SpaceId(rows.clock()?.space))? {
+            Some(space) => space.gives_way(),
+            None => true,
+        };
+        // Vectors of the caller decide what the space of the database is to be.
+        if gives_way && drafts.iter().any(Prepared::brings_vector) {
+            return Ok(());
+        }
+        let reader = Reader::open(&published, namespace, &self.secret, self.clock.now())?;
+        let in_force = self.in_force();
+        let mut wanted = Vec::new();
+        for (at, draft) in drafts.iter().enumerate() {
+            if draft.wants_vector() && !reader.absorbs(draft.checked())? {
+                wanted.push((at, draft.meant(&in_force.messages)));
+            }
+        }
+        for batch in wanted.chunks(BATCH) {
+            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
+            match vectors(&*embedder, &texts) {
+                Ok(vectors) => {
+                    for ((at, _), vector) in batch.iter().zip(vectors) {
+                        if let (Some(draft), Some(vector)) = (drafts.get_mut(*at), vector) {
+                            draft.embedded(vector, Arc::clone(&name));
+                        }
+                    }
+                }
+                Err(why) => {
+                    tracing::warn!(%why, "memories are stored without a vector");
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Database {
+    /// The space in which the vectors of this database lie; none before the first.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn embedding_space(&self) -> Result<Option<EmbeddingSpace>> {
+        self.read(|published, _| {
+            let rows = published.snapshot();
+            let space = rows.space(SpaceId(rows.clock()?.space))?;
+            let found = |row: SpaceRow| EmbeddingSpace {
+                name: row.embedder().to_owned(),
+                dimensions: row.dim as usize,
+            };
+            Ok(space.map(found))
+        })
+    }
+
+    /// Lets an embedder give vectors to texts and queries of this handle and its clones from now on.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft, HashEmbedder, Namespace, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::open(&path)?;
+    /// db.use_embedder(HashEmbedder::new())?;
+    /// let team: Namespace = "team".parse()?;
+    /// let ann = db.add(&team, Draft::new("Ann lives in Ghent"))?;
+    /// let found = db.search(&team, &Query::text("where does Ann live?"))?;
+    /// assert_eq!(found.hits[0].id, ann.id);
+    /// assert!(found.hits[0].signals.vector.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `OtherSpace` when the vectors of the database are those of another embedder or the caller's own, with
+    /// [`Database::reembed`] as the way out; `Invalid` for an id or a dimension out of bounds.
+    pub fn use_embedder(&self, embedder: impl Embedder + 'static) -> Result<()> {
+        self.use_shared_embedder(Arc::new(embedder), false)
+    }
+
+    /// As [`Database::use_embedder`], for an embedder that nobody asked for: when a caller brings a vector of its own, those
+    /// of the embedder are not looked at any more, and texts are found by their words alone.
+    ///
+    /// # Errors
+    /// As [`Database::use_embedder`].
+    pub fn suggest_embedder(&self, embedder: impl Embedder + 'static) -> Result<()> {
+        self.use_shared_embedder(Arc::new(embedder), true)
+    }
+
+    pub(super) fn use_shared_embedder(&self, embedder: Arc<dyn Embedder>, suggested: bool) -> Result<()> {
+        check(&*embedder)?;
+        match self.embedding_space()? {
+            Some(space) if space.name != embedder.id() => {
+                return Err(Error::OtherSpace { stored: space.name, given: embedder.id().to_owned() });
+            }
+            Some(space) if space.dimensions != embedder.dimensions() => {
+                let why = format!("must be {}, as in the file", space.dimensions);
+                return Err(Error::invalid("dimensions", why, embedder.dimensions()));
+            }
+            _ => {}
+        }
+        *self.inner.embedder.write() = Some(Given::new(embedder, suggested));
+        Ok(())
+    }
+
+    /// Makes the vectors of an embedder those of the database before the first memory is written.
+    ///
+    /// # Errors
+    /// As [`Database::use_embedder`]; `Retry`, `Unavailable`, `ReadOnly`.
+    pub fn fix_embedder(&self, embedder: impl Embedder + 'static) -> Result<()> {
+        let embedder: Arc<dyn Embedder> = Arc::new(embedder);
+        self.use_shared_embedder(Arc::clone(&embedder), false)?;
+        if self.embedding_space()?.is_none() {
+            self.open_space_of(&*embedder)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the space of an embedder the current one.
+    fn open_space_of(&self, embedder: &dyn Embedder) -> Result<()> {
+        let row = SpaceRow {
+            name: embedder.id().to_owned(),
+            dim: u32::try_from(embedder.dimensions()).unwrap_or(u32::MAX),
+        };
+        self.inner.run_alone(|session| {
+            let ledger = &mut *session.ledger;
+            let space = SpaceId(ledger.clock.next_space);
+            ledger.clock.next_space += 1;
+            ledger.clock.space = space.0;
+            ledger.tx.put_space(space, &row)
+        })
+    }
+
+    /// Changes the model: every memory gets a vector of `embedder`, in slices. Until a memory has its new vector a search
+    /// finds it by its words alone. A run that was cut off goes on when it is called again.
+    ///
+    /// # Errors
+    /// `Embedding` when the embedder fails, with what was done before kept; `Invalid` for an id or a dimension out of
+    /// bounds; `Corrupted`, `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    pub fn reembed(&self, embedder: impl Embedder + 'static) -> Result<Reembedded> {
+        self.inner.check_open()?;
+        let embedder: Arc<dyn Embedder> = Arc::new(embedder);
+        check(&*embedder)?;
+        let _one = self.inner.upkeep.lock();
+        if self.embedding_space()?.is_none_or(|space| space.name != embedder.id()) {
+            self.open_space_of(&*embedder)?;
+        }
+        *self.inner.embedder.write() = Some(Given::new(Arc::clone(&embedder), false));
+        let given = Given::new(embedder, false);
+        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let mut done = Reembedded::default();
+        for (_, ns) in self.tenants(None)? {
+            let mut after = None;
+            loop {
+                let stale = self.stale(ns, after)?;
+                let Some(last) = stale.last().copied() else { break };
+                let filled = self.fill(ns, &stale, &given, run)?;
+                done.changed += filled;
+                done.skipped += stale.len() as u64 - filled;
+                after = Some(last);
+            }
+        }
+        let options = MaintainOptions::live();
+        let mut sweep = Sweep::new(run, &options);
+        let mut report = PassReport::new(Pass::Embed);
+        self.embed_pending(&options, &mut sweep, &mut report)?;
+        done.filled = report.changed;
+        done.skipped += report.skipped;
+        Ok(done)
+    }
+
+    /// The next memories whose vector is not of the current space.
+    fn stale(&self, ns: NsId, after: Option<MemoryId>) -> Result<Vec<MemoryId>> {
+        self.read(|published, _| {
+            let rows = published.snapshot();
+            let space = rows.clock()?.space;
+            let mut all = Vec::new();
+            rows.vitals_after(ns, after, &mut |id, vitals| {
+                if vitals.place.slot.is_some() && vitals.place.space != space {
+                    all.push(id);
+                }
+                Ok(if all.len() < BATCH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            })?;
+            Ok(all)
+        })
+    }
+
+    /// The pass `embed`: rows that wait for a vector get one.
+    pub(super) fn embed_pending(
+        &self,
+        options: &MaintainOptions,
+        sweep: &mut Sweep,
+        report: &mut PassReport,
+    ) -> Result<()> {
+        let given = self.inner.embedder_for(&self.inner.current.read())?;
+        for (_, ns) in self.tenants(options.namespace.as_ref())? {
+            let mut waiting = self.read(|published, _| published.snapshot().pending_rows(ns))?;
+            report.planned += waiting.len() as u64;
+            report.scanned += waiting.len() as u64;
+            let Some(given) = given.as_ref().filter(|_| !options.dry_run) else {
+                report.left += waiting.len() as u64;
+                continue;
+            };
+            while !waiting.is_empty() && !sweep.pace.is_over() {
+                let batch: Vec<MemoryId> = waiting.drain(..waiting.len().min(BATCH)).collect();
+                let filled = self.fill(ns, &batch, given, sweep.run)?;
+                report.changed += filled;
+                report.skipped += batch.len() as u64 - filled;
+                sweep.pace.spend(filled, self.inner.current.read().commit());
+            }
+            report.left += waiting.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Gives memories a vector of the current space, in one transaction. Gives how many got one.
+    fn fill(&self, ns: NsId, ids: &[MemoryId], given: &Given, run: RunId) -> Result<u64> {
+        let in_force = self.inner.in_force();
+        let texts = self.read(|published, _| {
+            let mut texts = Vec::new();
+            for id in ids {
+                let (Some(vitals), Some(content)) =
+                    (published.snapshot().vitals(ns, *id)?, published.snapshot().content(ns, *id)?)
+                else {
+                    continue;
+                };
+                let text = crate::ingest::meant(&content, vitals.kind_code, &in_force.messages);
+                if !content.text.is_empty() {
+                    texts.push((*id, text));
+                }
+            }
+            Ok(texts)
+        })?;
+        let asked: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+        let vectors = vectors(&*given.embedder, &asked)?;
+        self.inner.run_alone(|session| {
+            let context = session.context(ns, Some(run));
+            let mut filled = 0;
+            for ((id, _), vector) in texts.iter().zip(&vectors) {
+                let Some(vector) = vector else { continue };
+                filled += u64::from(session.ledger.embed(&context, *id, vector, &given.name)?);
+            }
+            Ok(filled)
+        })
+    }
+}
+
+/// Whether an embedder keeps its promises, as far as that can be seen.
+fn check(embedder: &dyn Embedder) -> Result<()> {
+    let (id, dim) = (embedder.id(), embedder.dimensions());
+    if id.is_empty() || id.len() > NAME_BYTES_MAX || id.contains('\0') || id == SpaceRow::CALLER {
+        let why = format!("must have 1 to {NAME_BYTES_MAX} bytes, no NUL, and not be `{}`", SpaceRow::CALLER);
+        return Err(Error::invalid("embedder", why, id));
+    }
+    if !(1..=DIM_MAX).contains(&dim) {
+        return Err(Error::invalid("dimensions", format!("must be 1 to {DIM_MAX}"), dim));
+    }
+    Ok(())
+}
