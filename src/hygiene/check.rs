@@ -83,7 +83,7 @@ struct Check<'s> {
     meshes: BTreeMap<IndexId, Mesh>,
     texts: BTreeMap<TextId, TextTally>,
     /// The thread that is being walked, its last document and what that says of the next.
-    thread_at: Option<(Vec<u8>, u32, Option<u32>)>,
+    thread_at: Option<texts::LastInThread>,
     counts: Counts,
     /// Superseded rows of `settled_ns` whose chain is known to end.
     settled: BTreeSet<MemoryId>,

@@ -11,6 +11,7 @@ mod erasure;
 mod fixture;
 mod near;
 mod snapshots;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

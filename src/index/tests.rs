@@ -471,6 +471,7 @@ fn dropping_and_compacting_lose_their_views() {
 }
 
 mod near;
+mod texts;
 
 /// Links everything, in slices of so many rows.
 fn link_all(world: &mut World, published: &mut Published, at: IndexId, rows: usize) {

@@ -1,7 +1,5 @@
 //! The document of a memory in the full-text index of its partition.
 
-use std::collections::BTreeSet;
-
 use crate::error::Result;
 use crate::index::text::erase_postings;
 use crate::index::text::upkeep::{TextEdit, join};
@@ -9,7 +7,7 @@ use crate::ledger::derived::Seen;
 use crate::ledger::journal::Op;
 use crate::ledger::{Context, Ledger, Why};
 use crate::model::{Content, Evidence, MemoryId, RuleId, Vitals, thread_place};
-use crate::store::{NsId, PartId, Rows, TextId};
+use crate::store::{NsId, PartId, Rows, TextId, TextRows};
 
 impl Ledger<'_, '_> {
     /// The index in which a row has its document.
@@ -71,6 +69,8 @@ impl Ledger<'_, '_> {
     /// stood there may be damaged. Postings follow with the pass. Gives the indexes and the number of rows.
     pub(crate) fn rebuild_texts(&mut self, context: &Context, rule: RuleId) -> Result<(Vec<TextId>, u32)> {
         let ns = context.ns;
+        // Also the indexes of which nothing is left: images of them must go.
+        let mut texts = self.tx.text_ids(ns)?;
         self.tx.delete_text_rows(ns)?;
         let mut rows = Vec::new();
         self.tx.all_vitals(ns, &mut |id, vitals| {
@@ -79,7 +79,6 @@ impl Ledger<'_, '_> {
             }
             Ok(())
         })?;
-        let mut texts = BTreeSet::new();
         for (id, vitals) in &mut rows {
             let text = Self::text_of(ns, vitals);
             texts.insert(text);

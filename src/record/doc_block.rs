@@ -164,18 +164,18 @@ fn read_doc(rest: &mut &[u8]) -> Option<Option<DocMeta>> {
     }
     let (id, tail) = rest.split_first_chunk::<16>()?;
     *rest = tail;
-    let mut instant = |bit: u8, otherwise: i64| {
+    // The one that no bit stands for is not written.
+    let mut instant = |bit: u8, otherwise: i64, last: i64| {
         if bits & bit == 0 {
             return Some(otherwise);
         }
         let (bytes, tail) = rest.split_first_chunk::<8>()?;
         *rest = tail;
-        // What stands for never is not written.
-        Some(i64::from_le_bytes(*bytes)).filter(|at| (TIME_MIN_MS + 1..TIME_MAX_MS).contains(at))
+        Some(i64::from_le_bytes(*bytes)).filter(|at| (TIME_MIN_MS + 1..=last).contains(at))
     };
-    let from = instant(shape::FROM, TIME_MIN_MS)?;
+    let from = instant(shape::FROM, TIME_MIN_MS, TIME_MAX_MS)?;
     let never = if bits & shape::ENDED == 0 { TIME_MAX_MS } else { TIME_MIN_MS };
-    let until = instant(shape::UNTIL, never)?;
+    let until = instant(shape::UNTIL, never, TIME_MAX_MS - 1)?;
     let mut number = |bit: u8| match bits & bit {
         0 => Some(None),
         _ => take_varint(rest).map(Some),

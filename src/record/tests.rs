@@ -3,6 +3,7 @@
 mod arbitrary;
 mod golden;
 mod layout;
+mod texts;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -212,6 +213,8 @@ fn samples() -> Vec<(u8, Vec<u8>)> {
         (tag::SLOT_BLOCK, encoded(SlotBlock::encode, &slots())),
         (tag::VECTOR_BLOCK, encoded(VectorBlock::encode, &vectors())),
         (tag::GRAPH_BLOCK, encoded(graph, &())),
+        (tag::DOC_BLOCK, encoded(DocBlock::encode, &texts::docs())),
+        (tag::POSTING_BLOCK, encoded(Postings::encode, &texts::postings())),
         (19, encoded(meta, &(300, "name".to_owned(), vec![1, 2]))),
     ]
 }
@@ -239,7 +242,8 @@ proptest! {
     #[test]
     fn vitals_round_trip(value in arbitrary::vitals()) {
         let bytes = encoded(encode_vitals, &value);
-        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES);
+        let doc = if value.place.doc.is_some() { size_of::<u32>() } else { 0 };
+        prop_assert_eq!(bytes.len(), vitals::VITALS_BYTES + doc);
         prop_assert_eq!(decode_vitals(at(), &bytes)?, value);
     }
 
@@ -349,7 +353,7 @@ proptest! {
     /// must come back.
     #[test]
     fn forged_bodies_do_not_panic(
-        sort in 0_usize..10,
+        sort in 0_usize..12,
         flags in prop_oneof![Just(0_u16), any::<u16>()],
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
@@ -537,6 +541,9 @@ fn erasing_leaves_nothing_behind() {
 fn sizes_are_as_designed() {
     let size = |bytes: Vec<u8>| bytes.len();
     assert_eq!(size(encoded(encode_vitals, &vitals())), 176);
+    let mut with_document = vitals();
+    with_document.place.doc = Some(9);
+    assert_eq!(size(encoded(encode_vitals, &with_document)), 180);
     let text = "x".repeat(300);
     assert_eq!(size(encoded(encode_content, &plain(&text))) - 300, 42);
     let tagged = Content { tags: vec!["project".to_owned(), "rust".to_owned()], ..plain(&text) };

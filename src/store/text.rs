@@ -3,6 +3,7 @@
 //! Documents are numbered by partition, ascending, and a number is never used again. Those below the head's `posted`
 //! have their postings in blocks by term; the text of a later one is read from its memory.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
@@ -47,6 +48,17 @@ pub(crate) trait TextRows: Rows {
             let found = parts.u32().zip(parts.u32());
             let (ns, part) = found.ok_or_else(|| bad_key(Table::TextHead, key))?;
             all.push((TextId { ns: NsId(ns), part: PartId(part) }, meta_of(Table::TextHead, key, bytes)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The full-text indexes of a namespace, also those whose heads are damaged.
+    fn text_ids(&self, ns: NsId) -> Result<BTreeSet<TextId>> {
+        let mut all = BTreeSet::new();
+        self.walk(Table::TextHead, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            let part = key.last_chunk().map(|part| PartId(u32::from_be_bytes(*part)));
+            all.extend(part.map(|part| TextId { ns, part }));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -114,7 +126,7 @@ impl WriteTx<'_> {
             });
         }
         head.len += 1;
-        head.used += 1;
+        head.used = head.used.saturating_add(1);
         self.put_text_head(text, head);
         let (block, at) = doc_place(doc);
         if self.doc_block_mut(text, block)?.get(at).is_some() {

@@ -30,6 +30,7 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
     all.extend(past());
     all.extend(messages());
     all.extend(limbo());
+    all.extend(super::texts::cases());
     all
 }
 
@@ -49,12 +50,12 @@ fn limbo() -> Vec<(Code, Fault)> {
     ]
 }
 
-fn case(code: Code, fault: impl Fn(&mut WriteTx<'_>) -> Result<()> + 'static) -> (Code, Fault) {
+pub(super) fn case(code: Code, fault: impl Fn(&mut WriteTx<'_>) -> Result<()> + 'static) -> (Code, Fault) {
     (code, Box::new(fault))
 }
 
 /// A fault in the vitals of a memory.
-fn vitals(code: Code, change: impl Fn(&mut Vitals) + 'static) -> (Code, Fault) {
+pub(super) fn vitals(code: Code, change: impl Fn(&mut Vitals) + 'static) -> (Code, Fault) {
     vitals_of(code, A, change)
 }
 
@@ -71,7 +72,7 @@ fn vitals_of(
 }
 
 /// Takes a row away, which must be there.
-fn take(tx: &mut WriteTx<'_>, table: Table, key: &[u8]) -> Result<()> {
+pub(super) fn take(tx: &mut WriteTx<'_>, table: Table, key: &[u8]) -> Result<()> {
     assert!(tx.delete(table, key)?, "no such row in {}", table.name());
     Ok(())
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::index::text::upkeep::post;
+use crate::index::{Published, ViewBudget};
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise, Recorded};
 use crate::model::{
     Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, RuleId, RunId, Significance,
@@ -14,7 +16,7 @@ use crate::store::control::{
 };
 use crate::store::disk::Folder;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
-use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, WriteTx};
+use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, TextId, WriteTx};
 use crate::text::{Secret, normal_form};
 use crate::vector::{UnitVector, encode};
 
@@ -23,6 +25,10 @@ pub(super) const NS: NsId = NsId(1);
 pub(super) const PART: PartId = PartId(1);
 pub(super) const SPACE: SpaceId = SpaceId(1);
 pub(super) const SHARED: IndexId = IndexId { ns: NS, part: PartId(0), space: SPACE };
+/// Documents: A 0, C 1, D 2, F 4, G 5; those of E, 3, and H, 6, are gone. Postings are written of those before 5. A, C
+/// and F lie in a thread.
+pub(super) const SHARED_TEXT: TextId = TextId { ns: NS, part: PartId(0) };
+pub(super) const THREAD: &str = "\u{1}shall";
 pub(super) const DIM: usize = 24;
 pub(super) const RUN: RunId = RunId::from_bytes([0xaa; 16]);
 pub(super) const NOW: Time = Time::from_millis(1_800_000_000_000);
@@ -85,7 +91,18 @@ impl Fixture {
         let fixture = Fixture { store: Store::open(Arc::new(Folder), options).unwrap(), folder };
         fixture.write(control_rows);
         fixture.apply(changes());
+        fixture.post(SHARED_TEXT, 5);
+        fixture.post(TextId { ns: NS, part: PART }, 1);
         fixture
+    }
+
+    /// Writes the postings of the first documents of a tail.
+    fn post(&self, text: TextId, most: usize) {
+        let snapshot = Arc::new(self.store.snapshot().unwrap());
+        let clock = snapshot.clock().unwrap();
+        let published = Published::first(snapshot, &clock, ViewBudget::new(1 << 20));
+        let edit = post(&published, text, most).unwrap().unwrap();
+        self.write(|tx| edit.write(tx).map(|written| assert!(written)));
     }
 
     pub(super) fn write(&self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) {
@@ -186,13 +203,18 @@ fn changes() -> Vec<(RuleId, Change)> {
     (of_b.vitals.place.partition, of_b.sources) = (PART.0, vec![A]);
     let mut of_d = row(D, "The favourite colour is blue", holder(Some("colour")), None);
     of_d.vitals.times.expires_at = Some(Time::from_millis(NOW.as_millis() + 1_000));
+    let mut of_c = row(C, "The favourite colour is red", holder(Some("colour")), Some(3));
+    let mut of_f = row(F, "The lamp  stands in the HALL", holder(None), None);
+    for turn in [&mut of_a, &mut of_c, &mut of_f] {
+        turn.content.session = Some("hall".to_owned());
+    }
     let rows = [
         of_a,
         of_b,
-        row(C, "The favourite colour is red", holder(Some("colour")), Some(3)),
+        of_c,
         of_d,
         row(E, ERASED_TEXT, holder(Some(ERASED_KEY)), Some(5)),
-        row(F, "The lamp  stands in the HALL", holder(None), None),
+        of_f,
         snapshot(G, "evening"),
         snapshot(H, "morning"),
     ];

@@ -227,7 +227,10 @@ impl Source {
     fn prefix(&self, snapshot: &Snapshot, prefix: &str) -> Result<BTreeMap<u32, u32>> {
         let (view, seen) = (&self.view, &self.seen);
         let mut found = BTreeMap::new();
-        let mut add = |doc, often, _| *found.entry(doc).or_insert(0_u32) += often;
+        let mut add = |doc, often, _| {
+            let all = found.entry(doc).or_insert(0_u32);
+            *all = all.saturating_add(often);
+        };
         let text = view.text();
         let walk = Walk::prefix(&keys::posting_prefix(text.ns, text.part, prefix));
         let (mut terms, mut last) = (0, String::new());

@@ -178,6 +178,9 @@ fn join_term(tx: &mut WriteTx<'_>, text: TextId, term: &str, blocks: Vec<Posting
     let mut joined = 0;
     let mut whole: Option<(Postings, bool)> = None;
     for block in blocks {
+        if whole.as_ref().is_some_and(|(before, _)| before.last() >= block.first()) {
+            return Err(bad_postings(text, term));
+        }
         match whole.take() {
             Some((mut before, _)) if before.count() + block.count() <= POSTINGS_PER_BLOCK => {
                 tx.delete_postings(text, term, block.first())?;

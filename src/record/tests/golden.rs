@@ -3,7 +3,7 @@
 
 use crate::record::tag;
 
-pub(super) const GOLDEN: [(u8, &str); 10] = [
+pub(super) const GOLDEN: [(u8, &str); 12] = [
     (
         tag::VITALS,
         "01010000
@@ -81,6 +81,8 @@ pub(super) const GOLDEN: [(u8, &str); 10] = [
          0580000201000000010203040201ffffffff020700000008000000000000
          d77ce9ab",
     ),
+    (tag::DOC_BLOCK, ""),
+    (tag::POSTING_BLOCK, ""),
     (
         19,
         "01130000
