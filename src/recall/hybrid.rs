@@ -16,7 +16,7 @@ use crate::recall::matching::Matcher;
 use crate::recall::prior::{Priors, Spoken};
 use crate::recall::search::{SearchResult, plan_of};
 use crate::recall::{Part, Reader};
-use crate::store::{NsId, PartId, TextId};
+use crate::store::{NsId, PartId, Rows, TextId};
 use crate::vector::UnitVector;
 
 /// Memories that the words bring, at least.
@@ -84,6 +84,9 @@ impl Reader<'_> {
             }
         };
         let mut hits = rank(&lexical, &candidates, &spoken, margin, weights);
+        if query.diversity > 0.0 {
+            hits = self.diverse(ns, hits, query.k, query.diversity)?;
+        }
         hits.truncate(query.k);
         let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found));
         plan.mode = if vector.is_some() && plan.partitions > 0 { "hybrid" } else { "text" };
@@ -126,6 +129,11 @@ impl Reader<'_> {
         if matcher.is_none() {
             return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
         }
+        if let Some(filter) = &query.filter
+            && let Some(ids) = self.short_list(ns, filter)?
+        {
+            return self.named(ns, lexical, ids, matcher, most);
+        }
         let (mut all, mut tried, mut ask) = (Vec::new(), 0, FILTERED_AT_FIRST);
         loop {
             let mut best = lexical.top(ask);
@@ -145,6 +153,29 @@ impl Reader<'_> {
             }
             (tried, ask) = (ask, ask * 4);
         }
+    }
+
+    /// Of the memories that a filter names, those that match, the best by their own words.
+    fn named(
+        &self,
+        ns: NsId,
+        lexical: &Lexical,
+        ids: Vec<MemoryId>,
+        matcher: &mut Option<Matcher<'_>>,
+        most: usize,
+    ) -> Result<Vec<Candidate>> {
+        let mut all = Vec::new();
+        for id in ids {
+            let Some(vitals) = self.rows().vitals(ns, id)? else { continue };
+            let text = TextId { ns, part: PartId(vitals.place.partition) };
+            let Some(doc) = vitals.place.doc.and_then(|doc| lexical.doc(text, doc)) else { continue };
+            if self.sees(&vitals) && self.passes(ns, matcher, id)? {
+                all.push((lexical.share(doc), Candidate { id, doc: Some(doc), cosine: None }));
+            }
+        }
+        all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
+        all.truncate(most);
+        Ok(all.into_iter().map(|(_, candidate)| candidate).collect())
     }
 
     /// Whether a visible memory matches the filter, if there is one.
