@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use oubliette::{
-    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Expiry, Forget, Got, MemoryId,
+    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Expiry, Forget, Got, MemoryId, Mode,
     Namespace, PageRequest, Patch, Query, Scope, SupersedeMode, WriteOptions,
 };
 use proptest::prelude::*;
@@ -322,7 +322,7 @@ fn queries_have_bounds() {
     for vector in [vec![0.0; 4], vec![f32::NAN; 4], vec![], vec![1.0; 5]] {
         assert_eq!(kind(Query::vector(vector)), ErrorKind::Invalid);
     }
-    assert_eq!(kind(Query::text("words")), ErrorKind::NoEmbedder);
+    assert_eq!(kind(Query::text("words").mode(Mode::Vector)), ErrorKind::NoEmbedder);
     for limit in [0, 10_001] {
         let request = PageRequest { limit, ..PageRequest::default() };
         assert_eq!(world.db.list(&world.ns, &request).unwrap_err().kind(), ErrorKind::Invalid);

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::index::{Changes, Published, ViewBudget};
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow};
 use crate::model::{
-    Access, Actor, Content, Entity, Evidence, Filter, Holder, Kind, Link, MemoryId, PageRequest, Query,
+    Access, Actor, Content, Entity, Evidence, Filter, Holder, Kind, Link, MemoryId, Mode, PageRequest, Query,
     RuleId, State, SupersedeMode, Time, Tombstone, TombstoneReason, Vitals,
 };
 use crate::policy::Stats as StatsPolicy;
@@ -227,7 +227,7 @@ fn a_query_says_what_is_wrong_with_it() {
     let world = World::new();
     let refused =
         |query: &Query| world.reader(0).search(query, &crate::policy::Recall::default()).unwrap_err();
-    assert_eq!(refused(&Query::text("tea")).kind(), ErrorKind::NoEmbedder);
+    assert_eq!(refused(&Query::text("tea").mode(Mode::Vector)).kind(), ErrorKind::NoEmbedder);
     assert_eq!(
         refused(&Query { k: 1, ..Query::default() }).to_string(),
         "query: must have a vector or a text (got neither)"

@@ -143,7 +143,7 @@ fn search_finds_one_and_many() {
     lines.iter().for_each(|line| has(line, &["keys", "scores", "took_us"]));
     assert_eq!(lines[0]["keys"], json!(["a"]));
     assert_eq!(lines[1]["keys"], json!(["a"]), "its filter leaves only a");
-    assert_eq!(sandbox.run(&["search", "tea"]).error().0, "NoEmbedder");
+    assert_eq!(sandbox.run(&["search", "tea", "--mode", "vector"]).error().0, "NoEmbedder");
     assert_eq!(sandbox.run(&["search"]).code, 2);
     let document = sandbox.document(&["eval", "--queries", "q.jsonl", "--vectors", "q.npy", "-k", "2"]);
     has(&document, &["recall_at_k", "queries", "p50_us", "p95_us", "p99_us", "exact_p50_us", "live", "dead"]);
