@@ -22,11 +22,11 @@ impl Database {
         report: &mut PassReport,
     ) -> Result<()> {
         for (text, head) in self.texts(options.namespace.as_ref())? {
+            // The counters of the pass are those of vectors; texts have their own in its report.
             let waiting = u64::from(upkeep::waiting(&head));
-            report.scanned += u64::from(head.used);
-            report.planned += waiting;
+            report.note("texts", u64::from(head.used));
             if options.dry_run || sweep.pace.is_over() {
-                report.left += waiting;
+                report.note("unposted", waiting);
                 continue;
             }
             match self.keep_text(text, waiting, sweep, report) {
@@ -57,8 +57,7 @@ impl Database {
                 sweep.pace.spend(edit.rows(), self.inner.current.read().commit());
             }
         }
-        report.changed += done;
-        report.left += waiting.saturating_sub(done);
+        report.note("unposted", waiting.saturating_sub(done));
         report.note("posted", done);
         let mut joined = 0;
         loop {
