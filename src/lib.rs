@@ -37,7 +37,7 @@ pub use engine::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use hygiene::{
-    CheckOptions, CheckReport, DedupAction, DedupReport, ErasedProbe, Finding, MergeTotals,
+    Briefed, CheckOptions, CheckReport, DedupAction, DedupReport, ErasedProbe, Finding, MergeTotals,
     NearDuplicateReport, ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport,
     RepairSupersessionReport,
 };
@@ -50,9 +50,9 @@ pub use model::{
     Supersession, Tier, Time, TimeRange, Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{
-    AgentStats, BytesStats, DateRange, Explanation, Got, HealthStats, History, IndexStats, LastRun,
+    AgentStats, Around, BytesStats, DateRange, Explanation, Got, HealthStats, History, IndexStats, LastRun,
     LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats,
-    VectorStats, Version,
+    VectorStats, Version, Why,
 };
 pub use store::Durability;
 

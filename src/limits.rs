@@ -47,6 +47,8 @@ pub const ATTACHMENTS_MAX: usize = 64;
 pub const DIM_MAX: usize = 4_096;
 /// Results of one query.
 pub const K_MAX: usize = 1_000;
+/// Neighbours of a memory in its thread, to each side.
+pub const AROUND_MAX: usize = 1_000;
 /// Items of one page of a listing.
 pub const PAGE_MAX: usize = 10_000;
 /// Nesting of a filter.

@@ -6,8 +6,8 @@ use std::io::Cursor;
 
 use oubliette::exchange::{Export, Format, Import, LineReader, NpyReader, NpyWriter, Observer, VectorsTo};
 use oubliette::{
-    CheckOptions, Database, Error, Forget, ManualClock, Namespace, Outcome, PageRequest, Result, RuleId,
-    RunId, Scope, Snapshot,
+    CheckOptions, Database, Error, Forget, HashEmbedder, ManualClock, Namespace, Outcome, PageRequest,
+    Result, RuleId, RunId, Scope, Snapshot,
 };
 use serde_json::Value;
 
@@ -180,9 +180,8 @@ fn model_48_export_import_export_is_byte_equal() {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder, "a.oub");
     let data = include_str!("../src/bin/oubliette/demo/data/memories.jsonl");
-    let npy = include_bytes!("../src/bin/oubliette/demo/data/memories.f16.npy");
-    let vectors = NpyReader::from_reader(npy.as_slice(), "npy").unwrap();
-    let report = Import::default().run_with_vectors(&db, lines(data), Some(vectors), &mut ()).unwrap();
+    db.use_embedder(HashEmbedder::new()).unwrap();
+    let report = Import::default().run(&db, lines(data), &mut ()).unwrap();
     assert_eq!(report.stored, 1_400);
     let more = r#"{"key":"debian:abacas","text":"abacas, told anew"}
 {"key":"debian:age-2","text":"age again","supersedes":["debian:golang-filippo-age-dev"],"supersede_mode":"correction"}

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::engine::database::{Database, Inner};
 use crate::error::{Error, Result};
-use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
+use crate::hygiene::{Briefed, CheckOptions, CheckReport, briefing, check, check_erased};
 use crate::index::Published;
 use crate::limits::PAGE_MAX;
 use crate::model::{
@@ -14,8 +14,8 @@ use crate::model::{
     Scope, Span, Time, Tombstone,
 };
 use crate::recall::{
-    Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
-    index_stats, memory_stats, stats,
+    Around, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
+    Why, index_stats, memory_stats, stats,
 };
 use crate::store::{NsId, Rows};
 
@@ -255,6 +255,49 @@ macro_rules! search {
 
 search!(Database, Snapshot);
 
+macro_rules! why {
+    ($($name:ident),+) => {$(
+        impl $name {
+            /// Why a query finds a memory by id or key, or why it does not: what its score is made of and what the last hit has,
+            /// or what keeps it from being one.
+            ///
+            /// # Errors
+            /// `NotFound` for a memory that nothing is known of, and those of `search`.
+            pub fn why(&self, namespace: &Namespace, query: &Query, name: &str) -> Result<Why> {
+                let weights = self.inner.in_force().policy.recall.clone();
+                self.read(|published, now| {
+                    let query = self.inner.with_vector(published, query)?;
+                    Reader::open(published, namespace, &self.inner.secret, now)?.why(&query, name, &weights)
+                })
+            }
+        }
+    )+};
+}
+
+why!(Database, Snapshot);
+
+macro_rules! briefing {
+    ($($name:ident),+) => {$(
+        impl $name {
+            /// What a session should know before anything is asked: every visible pinned memory, the most important first, then
+            /// those with the highest RetentionScore, as far as `tokens` go, a token for 4 bytes. The budget never cuts pinned ones
+            /// (LIFE-25). It counts as no retrieval.
+            ///
+            /// # Errors
+            /// `Corrupted`, `Closed`.
+            pub fn briefing(&self, namespace: &Namespace, scope: &Scope, tokens: usize) -> Result<Vec<Briefed>> {
+                let policy = self.inner.in_force().policy.clone();
+                self.read(|published, now| {
+                    let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
+                    briefing(&reader, scope, tokens, now, &policy)
+                })
+            }
+        }
+    )+};
+}
+
+briefing!(Database, Snapshot);
+
 /// The reads that a database and a snapshot share.
 macro_rules! reads {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)+) => {
@@ -295,6 +338,11 @@ reads! {
     /// # Errors
     /// `Corrupted`.
     keys_of(id: MemoryId) -> Vec<String>;
+    /// The visible neighbours of a memory in its thread, or its session: at most `steps` before and after it.
+    ///
+    /// # Errors
+    /// `Invalid` for more than 1,000 steps.
+    around(id: MemoryId, steps: usize) -> Around;
     /// A page of memories, by partition and creation.
     ///
     /// # Errors

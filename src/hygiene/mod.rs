@@ -12,6 +12,7 @@
 //! This room opens no file and reads no clock: it is handed a snapshot and an instant, counts its work and asks whether
 //! to stop, and gets the bytes of the file as a reader.
 
+mod briefing;
 mod carry;
 mod chains;
 mod check;
@@ -28,6 +29,8 @@ mod snapshots;
 mod tests;
 mod undo;
 
+pub use briefing::Briefed;
+pub(crate) use briefing::briefing;
 pub(crate) use carry::{Cursor, Done, carry_out};
 pub use chains::RepairSupersessionReport;
 pub(crate) use check::check;

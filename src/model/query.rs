@@ -31,6 +31,8 @@ pub struct Query {
     pub filter: Option<Filter>,
     /// How much of a large partition to look at.
     pub effort: Effort,
+    /// How much hits shall differ from each other, 0 to 1: 0 ranks by score alone.
+    pub diversity: f32,
 }
 
 /// By what a search ranks.
@@ -101,6 +103,14 @@ impl Query {
         self
     }
 
+    /// With hits that differ from each other: each that comes later loses `diversity` times its cosine to the most alike
+    /// one before it.
+    #[must_use]
+    pub fn diversity(mut self, diversity: f32) -> Self {
+        self.diversity = diversity;
+        self
+    }
+
     /// With another number of hits.
     #[must_use]
     pub fn k(mut self, k: usize) -> Self {
@@ -139,10 +149,13 @@ impl Query {
     /// Bounds of the query.
     ///
     /// # Errors
-    /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, the recall not above 0 and below 1, or the text longer than
-    /// 64 KiB.
+    /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, the recall not above 0 and below 1, the diversity not 0 to
+    /// 1, or the text longer than 64 KiB.
     pub fn check(&self) -> Result<()> {
         check_k(self.k)?;
+        if !(0.0..=1.0).contains(&self.diversity) {
+            return Err(Error::invalid("diversity", "must be 0 to 1", self.diversity));
+        }
         if let Some(len) = self.text.as_ref().map(String::len).filter(|len| *len > QUERY_BYTES_MAX) {
             return Err(Error::invalid("query", format!("must have at most {QUERY_BYTES_MAX} bytes"), len));
         }
@@ -190,6 +203,8 @@ pub struct Signals {
     pub context: Option<f32>,
     /// What its time adds where the query names a month.
     pub time: Option<f32>,
+    /// What its recency, trust and significance add, where the policy gives them a weight.
+    pub prior: Option<f32>,
 }
 
 impl Hit {

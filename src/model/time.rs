@@ -58,6 +58,20 @@ impl Time {
         Time::from_millis(self.0.saturating_sub(span.as_millis()))
     }
 
+    /// Year and month in UTC, the month from 1 to 12.
+    pub(crate) fn month(self) -> (i16, i8) {
+        let date =
+            jiff::Timestamp::from_millisecond(self.0).map(|at| at.to_zoned(jiff::tz::TimeZone::UTC).date());
+        date.map_or((0, 0), |date| (date.year(), date.month()))
+    }
+
+    /// The first instant of a date in UTC; none for one that is in no calendar.
+    pub(crate) fn of_date(year: i16, month: i8, day: i8) -> Option<Self> {
+        let date = jiff::civil::Date::new(year, month, day).ok()?;
+        let zoned = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Some(Time::from_millis(zoned.timestamp().as_millisecond()))
+    }
+
     /// The UTC day, as `2026-01-03` (MODEL-44).
     pub fn day(self) -> String {
         let mut text = self.to_string();

@@ -13,9 +13,10 @@ use crate::limits::K_MAX;
 use crate::model::{Hit, MemoryId, Query, SearchPlan, Signals};
 use crate::policy;
 use crate::recall::matching::Matcher;
+use crate::recall::prior::{Priors, Spoken};
 use crate::recall::search::{SearchResult, plan_of};
 use crate::recall::{Part, Reader};
-use crate::store::{NsId, PartId, TextId};
+use crate::store::{NsId, PartId, Rows, TextId};
 use crate::vector::UnitVector;
 
 /// Memories that the words bring, at least.
@@ -74,7 +75,18 @@ impl Reader<'_> {
             let hits = &found.hits;
             hits.get(MARGIN_AT - 1).or(hits.last()).map(|hit| hit.score)
         });
-        let mut hits = rank(&lexical, &candidates, margin, weights);
+        let priors = Priors::of(words, weights, self.now);
+        let spoken = match &priors {
+            None => Vec::new(),
+            Some(priors) => {
+                let each = candidates.iter().map(|candidate| priors.speak(self, ns, candidate.id));
+                each.collect::<Result<Vec<_>>>()?
+            }
+        };
+        let mut hits = rank(&lexical, &candidates, &spoken, margin, weights);
+        if query.diversity > 0.0 {
+            hits = self.diverse(ns, hits, query.k, query.diversity)?;
+        }
         hits.truncate(query.k);
         let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found));
         plan.mode = if vector.is_some() && plan.partitions > 0 { "hybrid" } else { "text" };
@@ -117,6 +129,11 @@ impl Reader<'_> {
         if matcher.is_none() {
             return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
         }
+        if let Some(filter) = &query.filter
+            && let Some(ids) = self.short_list(ns, filter)?
+        {
+            return self.named(ns, lexical, ids, matcher, most);
+        }
         let (mut all, mut tried, mut ask) = (Vec::new(), 0, FILTERED_AT_FIRST);
         loop {
             let mut best = lexical.top(ask);
@@ -136,6 +153,29 @@ impl Reader<'_> {
             }
             (tried, ask) = (ask, ask * 4);
         }
+    }
+
+    /// Of the memories that a filter names, those that match, the best by their own words.
+    fn named(
+        &self,
+        ns: NsId,
+        lexical: &Lexical,
+        ids: Vec<MemoryId>,
+        matcher: &mut Option<Matcher<'_>>,
+        most: usize,
+    ) -> Result<Vec<Candidate>> {
+        let mut all = Vec::new();
+        for id in ids {
+            let Some(vitals) = self.rows().vitals(ns, id)? else { continue };
+            let text = TextId { ns, part: PartId(vitals.place.partition) };
+            let Some(doc) = vitals.place.doc.and_then(|doc| lexical.doc(text, doc)) else { continue };
+            if self.sees(&vitals) && self.passes(ns, matcher, id)? {
+                all.push((lexical.share(doc), Candidate { id, doc: Some(doc), cosine: None }));
+            }
+        }
+        all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
+        all.truncate(most);
+        Ok(all.into_iter().map(|(_, candidate)| candidate).collect())
     }
 
     /// Whether a visible memory matches the filter, if there is one.
@@ -218,6 +258,7 @@ impl Reader<'_> {
 fn rank(
     lexical: &Lexical,
     candidates: &[Candidate],
+    spoken: &[Spoken],
     margin: Option<f32>,
     weights: &policy::Recall,
 ) -> Vec<Hit> {
@@ -229,22 +270,26 @@ fn rank(
     let docs: Vec<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
     let mut evidence = lexical.evidence(&docs, window).into_iter();
     let mut hits: Vec<Hit> = Vec::with_capacity(candidates.len());
+    let mut spoken = spoken.iter().copied();
     for Candidate { id, doc, cosine } in candidates {
+        let Spoken { time, prior } = spoken.next().unwrap_or_default();
         let whole = doc.and_then(|_| evidence.next());
         let own = doc.map(|doc| lexical.share(doc));
         let near = cosine.map_or(0.0, |cosine| {
             let above = margin.map_or(0.0, |margin| (cosine - margin).max(0.0));
             weights.vector as f32 * cosine + weights.margin as f32 * above
         });
-        let score = whole.unwrap_or(0.0) + near;
+        let found = whole.unwrap_or(0.0) + near;
+        let score = found + time.unwrap_or(0.0) + prior.unwrap_or(0.0);
         let signals = Signals {
             vector: *cosine,
             text: own,
             context: whole.zip(own).map(|(whole, own)| (whole - own).max(0.0)),
-            time: None,
+            time,
+            prior,
         };
         // What holds no word of the query, nor its neighbours, is no answer to one in words alone.
-        if margin.is_some() || score > 0.0 {
+        if margin.is_some() || found > 0.0 {
             hits.push(Hit { id: *id, score, signals });
         }
     }

@@ -10,16 +10,19 @@
 //! It never writes, opens no write transaction, reads no clock and counts no retrievals: the instant comes with the
 //! reader, and what is worth recording the engine folds in later.
 
+mod around;
 mod assemble;
 mod events;
 mod explain;
 mod hybrid;
 mod list;
 mod matching;
+mod prior;
 mod read;
 mod search;
 mod series;
 mod stats;
+mod why;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +34,7 @@ use crate::store::control::DROPPED;
 use crate::store::{NsId, PartId, Rows, Snapshot};
 use crate::text::Secret;
 
+pub use around::Around;
 pub use explain::{Explanation, History, Origin, Removal, Version};
 pub use read::Got;
 pub use search::SearchResult;
@@ -40,6 +44,7 @@ pub use stats::{
     MemoryStats,
 };
 pub(crate) use stats::{StatsContext, index_stats, memory_stats, stats};
+pub use why::Why;
 
 /// One namespace at one commit and one instant.
 #[derive(Clone, Copy, Debug)]

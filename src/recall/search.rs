@@ -2,8 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::index::{Ask, Found, Sieve, Target, nearest, nearest_matching, rank_rows};
+use crate::limits::K_MAX;
 use crate::model::{Filter, Hit, MemoryId, Mode, Query, SearchPlan, Vitals};
 use crate::policy;
+use crate::recall::around::POOL;
 use crate::recall::assemble::index_of;
 use crate::recall::matching::Matcher;
 use crate::recall::{Part, Reader};
@@ -59,10 +61,16 @@ impl Reader<'_> {
         let Some(ns) = self.ns else { return Ok(SearchResult::default()) };
         let part = self.part(ns, &query.scope)?;
         let Some(target) = self.target(ns, part, vector)? else { return Ok(SearchResult::default()) };
-        let ask = Ask { query: vector, k: query.k, now: self.now, effort: query.effort };
+        let diverse = query.diversity > 0.0;
+        let k = if diverse { query.k.saturating_mul(POOL).min(K_MAX) } else { query.k };
+        let ask = Ask { query: vector, k, now: self.now, effort: query.effort };
         let found = self.nearest(ns, (part, target), query.filter.as_ref(), ask)?;
         let plan = SearchPlan { pending: self.pending(ns, part)?, ..plan_of(&found) };
-        Ok(SearchResult { hits: found.hits, plan })
+        let hits = match diverse {
+            true => self.diverse(ns, found.hits, query.k, query.diversity)?,
+            false => found.hits,
+        };
+        Ok(SearchResult { hits, plan })
     }
 
     /// Where vectors are to be looked for; none where there are none.

@@ -26,6 +26,7 @@ mod scan;
 mod simhash;
 mod spacing;
 mod url;
+mod when;
 mod words;
 
 pub(crate) use analyze::{Analyzer, Clause, TextQuery};
@@ -36,6 +37,7 @@ pub use normal::{NormalForm, normal_form};
 pub use operational::{OP_ID, Operational, Signature};
 pub use simhash::{SIM_ID, fingerprint, hamming};
 pub use spacing::same_but_spacing_and_case;
+pub(crate) use when::NamedTimes;
 pub(crate) use words::{is_word, lowered};
 
 #[cfg(test)]

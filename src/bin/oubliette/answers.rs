@@ -56,6 +56,7 @@ pub(crate) fn signals(signals: &Signals) -> Value {
         ("text", signals.text),
         ("context", signals.context),
         ("time", signals.time),
+        ("prior", signals.prior),
     ];
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))).collect()
 }

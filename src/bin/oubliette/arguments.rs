@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Import(ImportOptions),
     /// Find memories
     Search(SearchOptions),
+    /// What a session should know before anything is asked: what is pinned, then what is worth keeping most
+    Briefing(BriefingOptions),
     /// Show one memory, or what stays of it
     Get(GetOptions),
     /// Page through memories
@@ -362,12 +364,30 @@ pub(crate) struct SearchOptions {
     /// At most so many tokens of text, a token for 4 bytes
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<usize>,
+    /// So many neighbours of each hit in its thread, before and after it
+    #[arg(long, value_name = "N", conflicts_with = "queries")]
+    pub(crate) around: Option<usize>,
+    /// Why this memory, an id or a key, is a hit or is none
+    #[arg(long, value_name = "ID|KEY", conflicts_with = "queries")]
+    pub(crate) why: Option<String>,
+    /// How much hits shall differ from each other, 0 to 1
+    #[arg(long, default_value_t = 0.0, value_name = "SHARE")]
+    pub(crate) diversity: f32,
     /// Many queries, a JSON line each: {"query"?, "namespace"?, "filter"?, "agent"?, "mode"?, "k"?, "ef"?, "recall"?, "exact"?}
     #[arg(long, value_name = "Q.jsonl", conflicts_with = "text")]
     pub(crate) queries: Option<PathBuf>,
     /// Vectors of the queries, by row
     #[arg(long, value_name = "Q.npy", requires = "queries")]
     pub(crate) vectors: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BriefingOptions {
+    #[command(flatten)]
+    pub(crate) scope: ScopeOptions,
+    /// Tokens of text, a token for 4 bytes; pinned memories are never cut
+    #[arg(long, value_name = "N", default_value_t = 1500)]
+    pub(crate) max_tokens: usize,
 }
 
 #[derive(Debug, Args)]

@@ -81,6 +81,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Add(options) => write::add(&options, place, output),
         Command::Import(options) => write::import(&options, place, output),
         Command::Search(options) => search::run(&options, place, output),
+        Command::Briefing(options) => read::briefing(&options, place, output),
         Command::Get(options) => read::get(&options, place, output),
         Command::List(options) => read::list(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),

@@ -2,12 +2,12 @@
 
 use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::{
-    Aggregate, CheckOptions, Event, EventQuery, EventsOf, Filter, Got, Memory, PageRequest, State,
+    Aggregate, Briefed, CheckOptions, Event, EventQuery, EventsOf, Filter, Got, Memory, PageRequest, State,
 };
 use serde_json::{Value, json};
 
 use crate::answers;
-use crate::arguments::{EventsOptions, GetOptions, ListOptions, PageOptions};
+use crate::arguments::{BriefingOptions, EventsOptions, GetOptions, ListOptions, PageOptions};
 use crate::output::{self, Done, Output, plain, short};
 use crate::place::{Access, Place};
 
@@ -186,4 +186,25 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
         members.insert("indexes".to_owned(), serde_json::to_value(indexes).unwrap_or_default());
     }
     output.document(&document)
+}
+
+/// `briefing`.
+pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    let snapshot = place.open(Access::Read)?.snapshot()?;
+    let briefed = snapshot.briefing(&namespace, &options.scope.scope()?, options.max_tokens)?;
+    if output.json {
+        let items = briefed.iter().map(|Briefed { memory, score }| {
+            json!({
+                "id": memory.id, "key": memory.keys.first(), "text": memory.content.text,
+                "pinned": memory.vitals.pinned, "score": score,
+            })
+        });
+        return output.document(&json!({ "items": items.collect::<Vec<_>>() }));
+    }
+    let rows = briefed.iter().map(|Briefed { memory, score }| {
+        let mark = if memory.vitals.pinned { "pinned" } else { "" };
+        vec![mark.to_owned(), format!("{score:.3}"), short(&memory.content.text, 90)]
+    });
+    output::table(&["", "worth", "text"], rows)
 }

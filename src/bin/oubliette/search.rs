@@ -37,9 +37,17 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         effort: options.effort.effort(),
+        diversity: options.diversity,
     };
     let namespace = place.namespace()?;
     let snapshot = place.open(Access::Read)?.snapshot()?;
+    if let Some(name) = &options.why {
+        let why = snapshot.why(&namespace, &query, name)?;
+        return output.document(&json!({
+            "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
+            "least": why.least, "signals": answers::signals(&why.signals),
+        }));
+    }
     let begun = Instant::now();
     let found = snapshot.search(&namespace, &query)?;
     let took_us = micros(begun);
@@ -56,12 +64,16 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     let plan = answers::plan(&found.plan);
     if output.json {
         let hit = |(hit, key, text): &(oubliette::Hit, Option<String>, String)| {
-            json!({
+            let mut document = json!({
                 "id": hit.id, "key": key, "score": hit.score, "text": text,
                 "signals": answers::signals(&hit.signals),
-            })
+            });
+            if let (Some(steps), Value::Object(members)) = (options.around, &mut document) {
+                members.insert("around".to_owned(), around(&snapshot, &namespace, hit.id, steps)?);
+            }
+            Ok(document)
         };
-        let hits: Vec<Value> = hits.iter().map(hit).collect();
+        let hits = hits.iter().map(hit).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
     let rows = hits.iter().map(|(hit, key, text)| {
@@ -72,6 +84,21 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;
     }
     Ok(())
+}
+
+/// The neighbours of a hit in its thread, in its order; how far each stands from it.
+fn around(snapshot: &Snapshot, namespace: &Namespace, id: MemoryId, steps: usize) -> Result<Value> {
+    let found = snapshot.around(namespace, id, steps)?;
+    let first = -(i64::try_from(found.before.len()).unwrap_or(i64::MAX));
+    let before = (first..).zip(found.before);
+    let after = (1..).zip(found.after);
+    let mut all = Vec::new();
+    for (step, id) in before.chain(after) {
+        let key = snapshot.keys_of(namespace, id)?.into_iter().next();
+        let text = snapshot.text(namespace, id)?;
+        all.push(json!({ "step": step, "id": id, "key": key, "text": text }));
+    }
+    Ok(Value::Array(all))
 }
 
 /// A key, or the id where there is none.
@@ -206,6 +233,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         effort: options.effort.effort(),
+        diversity: options.diversity,
         ..Query::default()
     };
     defaults.check()?;

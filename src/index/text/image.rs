@@ -158,6 +158,27 @@ impl TextView {
         self.doc(doc).map(|doc| doc.id)
     }
 
+    /// The visible memories before and after a document in its thread, the nearest first, at most `steps` each.
+    pub(crate) fn beside(&self, doc: u32, steps: usize, now: Time) -> [Vec<MemoryId>; 2] {
+        let now = now.as_millis();
+        let step = |meta: &DocMeta, forward: bool| if forward { meta.after } else { meta.before };
+        [false, true].map(|forward| {
+            let mut all = Vec::new();
+            let mut next = self.doc(doc).and_then(|meta| step(meta, forward));
+            // No chain is longer than there are documents, whatever the file says.
+            for _ in 0..self.head.len {
+                let Some(meta) = next.filter(|_| all.len() < steps).and_then(|doc| self.doc(doc)) else {
+                    break;
+                };
+                if meta.from <= now && now < meta.until {
+                    all.push(meta.id);
+                }
+                next = step(meta, forward);
+            }
+            all
+        })
+    }
+
     /// The documents without postings, from the memories of the same commit.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use crate::policy::Span;
 use crate::policy::bounds::COUNT_MAX;
 use crate::policy::bounds::any;
 use crate::policy::bounds::count;
+use crate::policy::bounds::days;
 use crate::policy::bounds::lasting;
 use crate::policy::bounds::maybe_zero;
 use crate::policy::bounds::name;
@@ -213,6 +214,18 @@ group! {
         vector: f64 = 0.7, weight;
         /// Weight of what the cosine is above that of the tenth nearest.
         margin: f64 = 0.5, weight;
+        /// What a memory gets more whose time lies in a month that the query names; 0 is off.
+        month: f64 = 0.15, weight;
+        /// What it gets more on the day that the query names, in full, a third of it three days off; 0 is off.
+        day: f64 = 0.2, weight;
+        /// What the latest memory gets more, less by `recall.recency_days`; 0 is off.
+        recency: f64 = 0.0, weight;
+        /// After so many days a third of that is left.
+        recency_days: f64 = 30.0, days;
+        /// What a memory of full confidence gets more, one of none half of it; 0 is off.
+        trust: f64 = 0.0, weight;
+        /// What a core memory gets more, an important one two thirds of it, a noteworthy one a third; 0 is off.
+        significance: f64 = 0.0, weight;
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn show(document: &Value) -> Done {
             show_reports(step)?;
         }
     }
-    output::line("\n150 questions, asked three times")?;
+    output::line("\n150 questions in words, asked three times")?;
     let sides = ["before", "forgotten", "after"].map(|side| document.get(side).unwrap_or(&Value::Null));
     let row = |(member, name): &(&str, &str)| {
         let figures = sides.iter().map(|side| text(side, member));

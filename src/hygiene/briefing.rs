@@ -1,0 +1,75 @@
+//! What a session should know before anything is asked (LIFE-25).
+
+use crate::error::Result;
+use crate::hygiene::score::Worth;
+use crate::model::{Memory, PageRequest, Scope, Time};
+use crate::policy::Policy;
+use crate::recall::Reader;
+
+/// Rows that are read at a time.
+const PAGE_ROWS: usize = 1_000;
+/// Memories of a briefing beside the pinned ones, at most.
+const MEMORIES_MAX: usize = 1_000;
+/// Bytes of text that count as a token.
+const TOKEN_BYTES: usize = 4;
+
+/// A memory of a briefing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Briefed {
+    /// The memory.
+    pub memory: Memory,
+    /// Its RetentionScore (LIFE-13).
+    pub score: f64,
+}
+
+/// The tokens of a text, by its bytes.
+pub(crate) fn tokens_of(text: &str) -> usize {
+    text.len().div_ceil(TOKEN_BYTES)
+}
+
+/// Every visible pinned memory of a scope, the most important first, then those with the highest RetentionScore, as far as
+/// `tokens` go. The budget never cuts pinned ones.
+pub(crate) fn briefing(
+    reader: &Reader<'_>,
+    scope: &Scope,
+    tokens: usize,
+    now: Time,
+    policy: &Policy,
+) -> Result<Vec<Briefed>> {
+    let (mut pinned, mut others) = (Vec::new(), Vec::new());
+    let mut request = PageRequest { scope: scope.clone(), limit: PAGE_ROWS, ..PageRequest::default() };
+    loop {
+        let page = reader.list(&request)?;
+        for memory in page.items {
+            let score = Worth::of(&memory.vitals, &memory.access, now).score(policy);
+            let list = if memory.vitals.pinned { &mut pinned } else { &mut others };
+            list.push(Briefed { memory, score });
+        }
+        // Only the best of those that are not pinned can be in it.
+        if others.len() > 2 * MEMORIES_MAX || page.next.is_none() {
+            others.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.memory.id.cmp(&b.memory.id)));
+            others.truncate(MEMORIES_MAX);
+        }
+        match page.next {
+            Some(next) => request.cursor = Some(next),
+            None => break,
+        }
+    }
+    pinned.sort_unstable_by(|a, b| {
+        let (first, second) = (&a.memory, &b.memory);
+        second.vitals.importance.total_cmp(&first.vitals.importance).then(first.id.cmp(&second.id))
+    });
+    let mut left = tokens;
+    for briefed in &pinned {
+        left = left.saturating_sub(tokens_of(&briefed.memory.content.text));
+    }
+    for briefed in others {
+        let cost = tokens_of(&briefed.memory.content.text);
+        // A shorter one may still fit where a longer one does not.
+        if cost <= left {
+            left -= cost;
+            pinned.push(briefed);
+        }
+    }
+    Ok(pinned)
+}

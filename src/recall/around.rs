@@ -1,0 +1,87 @@
+//! What stands around a memory: its neighbours in its thread; and hits that differ from each other.
+
+use crate::error::Result;
+use crate::limits::AROUND_MAX;
+use crate::model::{Hit, MemoryId};
+use crate::recall::Reader;
+use crate::recall::assemble::index_of;
+use crate::store::{NsId, PartId, Rows, TextId};
+use crate::vector::dot_f32;
+
+/// Hits among which others are chosen, for each that is asked for.
+pub(super) const POOL: usize = 4;
+
+/// The neighbours of a memory in its thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Those before it, in the order of the thread.
+    pub before: Vec<MemoryId>,
+    /// Those after it, in the order of the thread.
+    pub after: Vec<MemoryId>,
+}
+
+impl Reader<'_> {
+    /// At most `steps` visible memories before and after one in its thread, of its own partition.
+    ///
+    /// # Errors
+    /// `Invalid` for more than 1,000 steps; `Corrupted`.
+    pub(crate) fn around(&self, id: MemoryId, steps: usize) -> Result<Around> {
+        if steps > AROUND_MAX {
+            let why = format!("must be at most {AROUND_MAX}");
+            return Err(crate::error::Error::invalid("around", why, steps));
+        }
+        let Some(ns) = self.ns else { return Ok(Around::default()) };
+        let Some(place) = self.rows().vitals(ns, id)?.map(|vitals| vitals.place) else {
+            return Ok(Around::default());
+        };
+        let text = TextId { ns, part: PartId(place.partition) };
+        let (Some(doc), Some(view)) = (place.doc, self.published.text_view(text)?) else {
+            return Ok(Around::default());
+        };
+        let [mut before, after] = view.beside(doc, steps, self.now);
+        before.reverse();
+        Ok(Around { before, after })
+    }
+
+    /// The first `k` of `hits`, chosen one after the other: by how good each is, less `diversity` times how alike it is to
+    /// the most alike of those that were chosen before. Alike is the cosine of their vectors; without vectors none are.
+    ///
+    /// J. Carbonell, J. Goldstein, "The Use of MMR, Diversity-Based Reranking" (1998), with scores as a share of the best.
+    pub(super) fn diverse(&self, ns: NsId, mut hits: Vec<Hit>, k: usize, diversity: f32) -> Result<Vec<Hit>> {
+        hits.truncate(k.saturating_mul(POOL));
+        let best = hits.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
+        let mut pool: Vec<(Hit, Vec<f32>, f32)> = Vec::with_capacity(hits.len());
+        for hit in hits {
+            pool.push((hit, self.vector_of(ns, hit.id)?, 0.0));
+        }
+        let mut chosen = Vec::with_capacity(k);
+        while chosen.len() < k && !pool.is_empty() {
+            let worth = |(hit, _, alike): &(Hit, Vec<f32>, f32)| {
+                (1.0 - diversity) * hit.score / best - diversity * alike.max(0.0)
+            };
+            // Of equal ones the first: they come best first.
+            let first = pool.iter().enumerate().rev().max_by(|a, b| worth(a.1).total_cmp(&worth(b.1)));
+            let Some(at) = first.map(|(at, _)| at) else { break };
+            let (hit, vector, _) = pool.remove(at);
+            for (_, other, alike) in &mut pool {
+                if vector.len() == other.len() && !vector.is_empty() {
+                    *alike = alike.max(dot_f32(&vector, other));
+                }
+            }
+            chosen.push(hit);
+        }
+        Ok(chosen)
+    }
+
+    /// The vector of a memory; empty where it has none.
+    fn vector_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<f32>> {
+        let vitals = self.vitals(ns, id)?;
+        let mut vector = Vec::new();
+        if let Some(slot) = vitals.place.slot {
+            let index = index_of(ns, &vitals);
+            let dim = self.published.dim(index.space)?;
+            self.rows().vector(index, dim, slot, &mut vector)?;
+        }
+        Ok(vector)
+    }
+}

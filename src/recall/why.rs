@@ -1,0 +1,83 @@
+//! Why a search finds a memory, or why it does not.
+
+use serde_json::json;
+
+use crate::error::Result;
+use crate::model::{Filter, MemoryId, Query, Signals, State};
+use crate::policy;
+use crate::recall::Reader;
+use crate::recall::matching::Matcher;
+use crate::recall::read::Named;
+
+/// What became of a memory in a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Why {
+    /// The memory.
+    pub id: MemoryId,
+    /// Its state at the instant of the search.
+    pub state: State,
+    /// Its place among the hits, from 1; none where it is no hit.
+    pub rank: Option<usize>,
+    /// Its score; none where it cannot be a hit of any query: not visible, elsewhere, left out by the filter.
+    pub score: Option<f32>,
+    /// What that is made of.
+    pub signals: Signals,
+    /// The score of the last hit; none where there are fewer hits than were asked for.
+    pub least: Option<f32>,
+    /// In a word: `hit`, `not_visible`, `other_partition`, `filter`, `nothing_in_common` (no word of the query in it or its
+    /// neighbours, and no vector), or `others_are_better`.
+    pub reason: &'static str,
+}
+
+impl Reader<'_> {
+    /// Why a query finds a memory by id or key, or does not.
+    ///
+    /// # Errors
+    /// `NotFound`, and those of [`Reader::search`].
+    pub(crate) fn why(&self, query: &Query, name: &str, weights: &policy::Recall) -> Result<Why> {
+        let found = self.search(query, weights)?.hits;
+        let (Some(ns), Some(named)) = (self.ns, self.resolve(name)?) else {
+            return Err(self.not_found(name));
+        };
+        let least = found.get(query.k - 1).map(|hit| hit.score);
+        let (id, vitals) = match named {
+            Named::Row(id, vitals, _) => (id, vitals),
+            Named::Gone(tombstone) => {
+                let (id, state, signals) = (tombstone.id, State::Tombstoned, Signals::default());
+                return Ok(Why { id, state, rank: None, score: None, signals, least, reason: "not_visible" });
+            }
+        };
+        let mut why = Why {
+            id,
+            state: vitals.times.state(self.now),
+            rank: found.iter().position(|hit| hit.id == id).map(|at| at + 1),
+            score: None,
+            signals: Signals::default(),
+            least,
+            reason: "hit",
+        };
+        if let Some(hit) = why.rank.and_then(|rank| found.get(rank - 1)) {
+            (why.score, why.signals) = (Some(hit.score), hit.signals);
+            return Ok(why);
+        }
+        let here = self.part(ns, &query.scope)?.holds(vitals.place.partition);
+        let passes = match &query.filter {
+            Some(filter) => Matcher::new(self, ns, filter).matches(id, &vitals)?,
+            None => true,
+        };
+        why.reason = match () {
+            () if !self.sees(&vitals) => "not_visible",
+            () if !here => "other_partition",
+            () if !passes => "filter",
+            () => "nothing_in_common",
+        };
+        if why.reason == "nothing_in_common" {
+            let alone = Filter::from_json(&json!({ "id": id.to_string() }))?;
+            let alone = Query { filter: Some(alone), k: 1, diversity: 0.0, ..query.clone() };
+            if let Some(hit) = self.search(&alone, weights)?.hits.first() {
+                (why.score, why.signals, why.reason) = (Some(hit.score), hit.signals, "others_are_better");
+            }
+        }
+        Ok(why)
+    }
+}
