@@ -25,11 +25,7 @@ fn a_partition_gets_a_graph_when_it_grows_and_loses_it_when_it_shrinks() {
     assert_eq!(world.vectors().regime, "exact", "a graph is not built by a read");
     let before = same_answers(&world);
     let reports = world.maintain(&[Pass::Index]);
-    assert_eq!(
-        (reports[0].planned, reports[0].changed),
-        (52, 52),
-        "51 vectors, and the text of the last row"
-    );
+    assert_eq!((reports[0].planned, reports[0].changed), (51, 51));
     assert_eq!(reports[0].report["built"], 1);
     let vectors = world.vectors();
     assert_eq!((vectors.regime, vectors.in_graph, vectors.tail, vectors.live), ("graph", 51, 0, 51));
@@ -39,7 +35,7 @@ fn a_partition_gets_a_graph_when_it_grows_and_loses_it_when_it_shrinks() {
     world.add_rows((51..56).map(row));
     assert_eq!((world.vectors().in_graph, world.vectors().tail), (51, 5));
     let before = same_answers(&world);
-    assert_eq!(world.maintain(&[Pass::Index])[0].changed, 10, "vectors and texts");
+    assert_eq!(world.maintain(&[Pass::Index])[0].changed, 5);
     assert_eq!((world.vectors().in_graph, world.vectors().tail), (56, 0));
     assert!(same_answers(&world) == before);
 
@@ -108,13 +104,12 @@ fn a_pass_can_be_stopped_after_any_number_of_rows_and_goes_on_later() {
     world.add_rows((0..300).map(row));
     let slice = MaintainOptions { max_rows: Some(70), ..MaintainOptions::live() };
     let mut left = Vec::new();
-    while left.last() != Some(&0) {
-        assert!(left.len() < 20, "the pass does not come to its end: {left:?}");
+    for _ in 0..5 {
         left.push(world.db.maintain(&[Pass::Index], &slice).unwrap().passes[0].left);
         world.check();
         assert!(world.recall(asking, 20) >= 0.99);
     }
-    assert_eq!(left[..4], [530, 460, 390, 320], "the vectors come first, then 300 texts");
+    assert_eq!(left, [230, 160, 90, 20, 0]);
     for at in (0..300).step_by(2) {
         world.forget(&[&format!("k{at}")]);
     }
