@@ -30,6 +30,9 @@ const MARGIN_AT: usize = 10;
 /// Documents on which a filter is tried at first; then four times as many.
 const FILTERED_AT_FIRST: usize = 512;
 
+/// Two sums of the same shares in another order differ by less.
+const ROUNDING: f32 = 1e-5;
+
 /// A memory that is ranked.
 #[derive(Clone, Copy)]
 struct Candidate {
@@ -284,7 +287,11 @@ fn rank(
         let signals = Signals {
             vector: *cosine,
             text: own,
-            context: whole.zip(own).map(|(whole, own)| (whole - own).max(0.0)),
+            // The same sum in another order is not evidence.
+            context: whole
+                .zip(own)
+                .map(|(whole, own)| whole - own)
+                .map(|more| if more > ROUNDING { more } else { 0.0 }),
             time,
             prior,
         };
