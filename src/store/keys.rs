@@ -373,21 +373,15 @@ pub(crate) fn meta_values(ns: NsId, path: &str) -> Key {
 /// The memories with a value, by id.
 ///
 /// A value ends by itself, so that none is a prefix of another: of numbers, truth values and `many` the first byte says
-/// how long they are; in a text each NUL is followed by 255, and two NULs end it.
+/// how long they are, and a NUL, which no metadata holds, ends a text.
 pub(crate) fn meta_value(ns: NsId, path: &str, value: &MetaValue) -> Key {
     let key = meta_values(ns, path);
     match value {
         MetaValue::Bool(value) => key.bytes(&[BOOL, u8::from(*value)]),
         MetaValue::Number(bits) => key.bytes(&[NUMBER]).u64(*bits),
         MetaValue::Text(text) => {
-            let mut key = key.bytes(&[TEXT]);
-            for part in text.split_inclusive(|byte| *byte == 0) {
-                key.0.extend_from_slice(part);
-                if part.ends_with(&[0]) {
-                    key.0.push(u8::MAX);
-                }
-            }
-            key.bytes(&[0, 0])
+            debug_assert!(!text.contains(&0), "metadata holds no NUL");
+            key.bytes(&[TEXT]).bytes(text).bytes(&[0])
         }
         MetaValue::Many => key.bytes(&[MANY]),
     }
@@ -461,18 +455,10 @@ impl<'a> Parts<'a> {
             BOOL => MetaValue::Bool(self.take::<1>().filter(|[value]| *value <= 1)? == [1]),
             NUMBER => MetaValue::Number(self.u64()?),
             TEXT => {
-                let mut text = Vec::new();
-                loop {
-                    let end = self.0.iter().position(|&b| b == 0)?;
-                    let (part, rest) = self.0.split_at_checked(end)?;
-                    text.extend_from_slice(part);
-                    self.0 = rest;
-                    match self.take()? {
-                        [0, 0] => break MetaValue::Text(text),
-                        [0, u8::MAX] => text.push(0),
-                        _ => return None,
-                    }
-                }
+                let end = self.0.iter().position(|&b| b == 0)?;
+                let (text, rest) = self.0.split_at_checked(end)?;
+                self.0 = rest.get(1..)?;
+                MetaValue::Text(text.to_vec())
             }
             MANY => MetaValue::Many,
             _ => return None,

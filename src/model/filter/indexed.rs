@@ -47,6 +47,8 @@ impl MetaValue {
         match datum {
             Datum::Bool(value) => Some(MetaValue::Bool(value)),
             Datum::Number(number) => Some(MetaValue::Number(ordered(nearest(number)))),
+            // No metadata holds a NUL, so one in a filter asks for no row.
+            Datum::Text(text) if text.contains('\0') => None,
             Datum::Text(text) => {
                 let bytes = text.as_bytes();
                 Some(MetaValue::Text(bytes.get(..INDEX_TEXT_BYTES_MAX).unwrap_or(bytes).to_vec()))
