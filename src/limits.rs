@@ -103,6 +103,15 @@ pub const QUERY_BYTES_MAX: usize = 64 << 10;
 /// Distinct clauses of one query in words, and terms of one phrase; what comes behind them is not asked for.
 pub const QUERY_CLAUSES_MAX: usize = 256;
 
+/// Path below `metadata` that an index is declared for.
+pub const INDEX_KEY_BYTES_MAX: usize = 128;
+/// Declared indexes of one namespace.
+pub const INDEXES_MAX: usize = 16;
+/// Bytes of a text by which a declared index finds a row; longer texts are cut, and their rows are looked at.
+pub const INDEX_TEXT_BYTES_MAX: usize = 256;
+/// Values of one memory that a declared index holds; a memory with more is looked at by every query of the index.
+pub const INDEX_VALUES_MAX: usize = 256;
+
 /// Text of one policy document (MODEL-36).
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
 /// Items of one list or table of a policy document.
@@ -126,4 +135,5 @@ const _: () = assert!(FILTER_IDS_MAX * 36 < FILTER_BYTES_MAX);
 const _: () = assert!(GRAPH_M0 == 2 * GRAPH_M);
 const _: () = assert!(GROUP_ROWS_MAX <= BATCH_ROWS_MAX);
 const _: () = assert!(TAG_BYTES_MAX <= KEY_BYTES_MAX);
+const _: () = assert!("metadata.".len() + INDEX_KEY_BYTES_MAX <= FIELD_BYTES_MAX);
 const _: () = assert!(SPAN_MS_MAX < TIME_MAX_MS as u64);

@@ -1,7 +1,7 @@
 //! The figures of `docs/benchmarks.md`: each a ratio to a floor that is measured in the same run.
 //!
 //! `cargo bench --bench figures` takes all of them; names as arguments take some: `import add threads search near
-//! open partitions stats size`.
+//! filtered open partitions stats size`.
 
 #![allow(
     missing_docs,
@@ -12,6 +12,7 @@
 )]
 
 mod floor;
+mod matches;
 mod sample;
 
 use std::time::{Duration, Instant};
@@ -28,12 +29,13 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let all: [(&str, fn()); 9] = [
+    let all: [(&str, fn()); 10] = [
         ("import", import),
         ("add", add),
         ("threads", threads),
         ("search", search),
         ("near", near),
+        ("filtered", matches::take),
         ("open", open),
         ("partitions", partitions),
         ("stats", stats),

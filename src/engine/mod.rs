@@ -17,6 +17,7 @@ mod database;
 mod documents;
 mod embed;
 mod maintain;
+mod metadata;
 mod pace;
 mod queue;
 mod reads;

@@ -182,7 +182,7 @@ impl Database {
             (_, Need::Drop) => u64::from(counts.in_graph),
             (_, Need::Nothing) => 0,
         };
-        for (index, counts, fits) in self.indexes(options.namespace.as_ref())? {
+        for (index, counts, fits) in self.vector_indexes(options.namespace.as_ref())? {
             let Some(counts) = counts else {
                 report.skipped += 1;
                 continue;
@@ -219,7 +219,7 @@ impl Database {
 
     /// The indexes of a namespace or of all, with their counts, none where the head of the graph is damaged, and
     /// whether their images fit into memory.
-    fn indexes(&self, namespace: Option<&Namespace>) -> Result<Vec<(IndexId, Option<Counts>, bool)>> {
+    fn vector_indexes(&self, namespace: Option<&Namespace>) -> Result<Vec<(IndexId, Option<Counts>, bool)>> {
         self.read(|published, _| {
             let rows = published.snapshot();
             let mut all = Vec::new();
@@ -265,7 +265,8 @@ impl Database {
     }
 
     /// Drops the indexes of a namespace, or of all, and builds them anew from the memories and their vectors: codes,
-    /// slots and graphs, and the full-text indexes from the texts. Heals what is damaged there. Gives the number of vectors.
+    /// slots and graphs, and the full-text indexes from the texts, declared
+    /// indexes from the metadata. Heals what is damaged there. Gives the number of vectors.
     ///
     /// # Errors
     /// `Corrupted` when a memory or a vector is damaged; `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
@@ -284,6 +285,7 @@ impl Database {
             })?);
         }
         self.rebuild_texts(namespace, run)?;
+        self.rebuild_declared(namespace, run)?;
         let options = MaintainOptions { namespace: namespace.cloned(), ..MaintainOptions::live() };
         self.run_alone_pass(Pass::Index, &options)?;
         Ok(rows)

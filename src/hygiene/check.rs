@@ -1,7 +1,7 @@
 //! The walk behind `check`: every row of every table is decoded and accounted for, and nothing is changed.
 //!
 //! Each row is compared with its counterparts by look-ups, in both directions, so a walk needs no second copy of a
-//! table. What is kept in memory meanwhile: names of namespaces, partitions and spaces; one entry for each counter;
+//! table. What is kept in memory meanwhile: names of namespaces, partitions, spaces and declared indexes; one entry for each counter;
 //! for each index the numbers of its free and dead slots and a byte for each node of its graph; the ids of the superseded rows of one namespace.
 //!
 //! Damage that a look-up meets is not reported there: the walk of the row's own table meets it as well.
@@ -19,6 +19,7 @@ mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
@@ -74,6 +75,8 @@ struct Check<'s> {
     /// Numbers of the namespaces that the walk has met.
     numbers: BTreeSet<u32>,
     parts: BTreeSet<(NsId, PartId)>,
+    /// The paths of metadata with an index.
+    declared: BTreeMap<NsId, Vec<Arc<str>>>,
     /// Dimensions of the spaces.
     spaces: BTreeMap<SpaceId, usize>,
     heads: BTreeMap<IndexId, SlotHead>,
@@ -117,6 +120,7 @@ impl<'s> Check<'s> {
             tenants: BTreeMap::new(),
             numbers: BTreeSet::new(),
             parts: BTreeSet::new(),
+            declared: BTreeMap::new(),
             spaces: BTreeMap::new(),
             heads: BTreeMap::new(),
             slots: BTreeMap::new(),
@@ -202,7 +206,12 @@ impl<'s> Check<'s> {
             | Table::ByFingerprint
             | Table::Due
             | Table::Pending
-            | Table::Series => self.index_row(table, key, value),
+            | Table::Series
+            | Table::MetaValue => self.index_row(table, key, value),
+            Table::MetaKey => {
+                self.no_value(table, key, value);
+                Ok(())
+            }
             Table::Counter => self.counter(key, value),
             Table::Limbo => self.limbo(key, value),
             Table::LimboTime => self.limbo_time(key, value),

@@ -18,7 +18,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::hygiene::report::{CheckReport, Code};
 use crate::store::keys::Parts;
-use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk};
+use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk, last_id};
 use crate::vector::{UnitVector, encode};
 
 /// Bytes of a window.
@@ -269,6 +269,20 @@ fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
             Ok(ControlFlow::Continue(()))
         })?;
     }
+    snapshot.walk(Table::MetaKey, &Walk::all(), &mut |key, _| {
+        // As it stands in front of each of its rows.
+        search.subtract(&[key, &[0]].concat());
+        Ok(ControlFlow::Continue(()))
+    })?;
+    snapshot.walk(Table::MetaValue, &Walk::all(), &mut |key, _| {
+        let id = last_id(Table::MetaValue, key)?;
+        if let Some(ns) = Parts(key).u32().map(NsId)
+            && snapshot.vitals(ns, id)?.is_some()
+        {
+            search.subtract(key);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
     for table in [Table::Namespace, Table::Partition, Table::Policy, Table::Run] {
         snapshot.walk(table, &Walk::all(), &mut |key, value| {
             search.subtract(key);

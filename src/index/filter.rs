@@ -29,6 +29,8 @@ pub(crate) trait Sieve {
 
 /// Rows of a sample.
 const SAMPLE: u64 = 64;
+/// Codes that are scanned in the time of a look-up by id.
+const CODES_PER_ROW: u64 = 32;
 /// What trying a filter on one row costs in rows of a walk over all of them: a look-up by id each.
 const LOOKUP_COST: u64 = 4;
 /// Rows that a walk tries for each entry of its list, when all match.
@@ -56,9 +58,26 @@ pub(crate) fn nearest_matching(
     {
         return Ok(Found { tested: tests.tested(), ..found });
     }
-    let among = tests.all(&search, target)?;
-    let found = search.by_candidates(Walked::default(), Some(&among))?;
-    Ok(Found { tested: tests.tested() + used, filter: "scan", ..found })
+    tests.scan(&search, target, used)
+}
+
+/// The same of a sieve that knows the `rows` rows that alone can pass.
+///
+/// # Errors
+/// As [`nearest_matching`].
+pub(crate) fn nearest_listed(
+    published: &Published,
+    target: Target,
+    ask: Ask<'_>,
+    sieve: &mut dyn Sieve,
+    rows: u64,
+) -> Result<Found> {
+    let search = Search::open(published, target, ask)?;
+    let used: u64 = search.sources.iter().map(|source| u64::from(source.used)).sum();
+    if rows * CODES_PER_ROW < used {
+        return Tests { sieve, known: HashMap::new() }.scan(&search, target, rows);
+    }
+    nearest_matching(published, target, ask, sieve)
 }
 
 /// A filter with what it has said so far.
@@ -119,6 +138,13 @@ impl Tests<'_> {
         let filter = if walked.ef > 0 { "walk" } else { "rank" };
         let found = search.by_ranking(walked, tries, &mut |id| self.matches(id))?;
         Ok(found.map(|found| Found { filter, ..found }))
+    }
+
+    /// Scans the codes of the rows that match, of `rows` that the sieve looks at.
+    fn scan(mut self, search: &Search<'_>, target: Target, rows: u64) -> Result<Found> {
+        let among = self.all(search, target)?;
+        let found = search.by_candidates(Walked::default(), Some(&among))?;
+        Ok(Found { tested: self.tested() + rows, filter: "scan", ..found })
     }
 
     /// The rows that match, by source.

@@ -36,7 +36,7 @@ mod tests;
 
 pub(crate) use cosines::Cosines;
 pub(crate) use edit::{Edit, Written};
-pub(crate) use filter::{Sieve, nearest_matching};
+pub(crate) use filter::{Sieve, nearest_listed, nearest_matching};
 pub(crate) use names::{Answering, holder_of_key};
 pub(crate) use near::near_many;
 pub(crate) use published::{Changes, Current, Published, ViewBudget};

@@ -4,13 +4,15 @@
 //! file. So an index can't say anything else than the memory does (law 4).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::{Edit, Written, rebuild, slots};
 use crate::ledger::journal::Op;
 use crate::ledger::{Context, Ledger, Why};
 use crate::model::{
-    Content, Counted, Evidence, Kind, MemoryId, PINNED_TAG, RuleId, Time, Times, Vitals, series_place,
+    Content, Counted, Evidence, Kind, MemoryId, MetaValue, PINNED_TAG, RuleId, Time, Times, Vitals,
+    series_place,
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::{IndexId, NsId, PartId, Rows};
@@ -30,10 +32,19 @@ pub(crate) enum IndexRow {
     Superseded(MemoryId),
     /// By series and time, of a snapshot that is current.
     Series(PartId, String, Time),
+    /// By a value of its metadata, at a path that has an index.
+    Meta(Arc<str>, MetaValue),
 }
 
+/// The paths of metadata that have an index in a namespace, in order.
+pub(crate) type Declared = [Arc<str>];
+
 /// The index rows that a memory must have, and no other; without its content those that follow from its vitals.
-pub(crate) fn index_rows(vitals: &Vitals, content: Option<&Content>) -> BTreeSet<IndexRow> {
+pub(crate) fn index_rows(
+    vitals: &Vitals,
+    content: Option<&Content>,
+    declared: &Declared,
+) -> BTreeSet<IndexRow> {
     let part = PartId(vitals.place.partition);
     let mut rows = BTreeSet::from([IndexRow::ByTime(part, vitals.created_at)]);
     if let Some(fingerprint) = vitals.place.fingerprint.filter(|_| absorbs(vitals)) {
@@ -55,6 +66,12 @@ pub(crate) fn index_rows(vitals: &Vitals, content: Option<&Content>) -> BTreeSet
     }
     if let Some((series, at)) = content.and_then(|content| series_place(vitals, content)) {
         rows.insert(IndexRow::Series(part, series.to_owned(), at));
+    }
+    for (content, path) in
+        content.into_iter().flat_map(|content| declared.iter().map(move |path| (content, path)))
+    {
+        let values = MetaValue::all_at(&content.metadata, path).into_iter();
+        rows.extend(values.map(|value| IndexRow::Meta(Arc::clone(path), value)));
     }
     rows
 }
@@ -144,8 +161,10 @@ impl Ledger<'_, '_> {
         before: Seen<'_>,
         after: Seen<'_>,
     ) -> Result<()> {
-        let old = before.map(|(vitals, content)| index_rows(vitals, Some(content))).unwrap_or_default();
-        let new = after.map(|(vitals, content)| index_rows(vitals, Some(content))).unwrap_or_default();
+        let declared = self.declared(ns)?;
+        let rows =
+            |seen: Seen<'_>| seen.map(|(vitals, content)| index_rows(vitals, Some(content), &declared));
+        let (old, new) = (rows(before).unwrap_or_default(), rows(after).unwrap_or_default());
         for row in old.difference(&new) {
             self.take_index_row(ns, id, row)?;
         }
@@ -177,6 +196,7 @@ impl Ledger<'_, '_> {
             IndexRow::Pending(part) => self.tx.put_pending(ns, *part, id),
             IndexRow::Superseded(by) => self.tx.put_superseded(ns, *by, id),
             IndexRow::Series(part, series, at) => self.tx.put_series(ns, *part, series, *at, id),
+            IndexRow::Meta(path, value) => self.tx.put_meta_value(ns, path, value, id),
         }
     }
 
@@ -196,6 +216,7 @@ impl Ledger<'_, '_> {
             IndexRow::Series(part, series, at) => {
                 self.tx.delete_series(ns, *part, series, *at, id).map(|_| ())
             }
+            IndexRow::Meta(path, value) => self.tx.delete_meta_value(ns, path, value, id).map(|_| ()),
         }
     }
 

@@ -20,10 +20,14 @@ mod journal;
 mod limbo;
 mod merge;
 mod message;
+mod metadata;
 mod settle;
 mod supersede;
 mod terms;
 mod text;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::index::Staged;
@@ -293,6 +297,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) analyzer: String,
     /// The vectors that it has written so far.
     pub(crate) staged: Staged,
+    /// The paths of metadata with an index, of the namespaces that it has written to.
+    declared: BTreeMap<NsId, Arc<derived::Declared>>,
 }
 
 impl<'a, 't> Ledger<'a, 't> {
@@ -307,7 +313,15 @@ impl<'a, 't> Ledger<'a, 't> {
         let mut clock = tx.clock()?;
         clock.commit += 1;
         clock.at_ms = clock.at_ms.max(now.as_millis());
-        Ok(Ledger { tx, clock, counters: Counters::default(), secret, analyzer, staged: Staged::default() })
+        Ok(Ledger {
+            tx,
+            clock,
+            counters: Counters::default(),
+            secret,
+            analyzer,
+            staged: Staged::default(),
+            declared: BTreeMap::new(),
+        })
     }
 
     /// Transaction time.

@@ -41,8 +41,11 @@ use crate::model::name::Partition;
 mod column;
 mod datum;
 mod eval;
+mod indexed;
 mod json;
 mod parse;
+
+pub(crate) use indexed::{MetaValue, check_index_key};
 
 /// A condition on a memory: typed, and within its bounds since [`Filter::parse`] or [`Filter::from_json`] made
 /// it.

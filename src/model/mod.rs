@@ -35,6 +35,7 @@ pub(crate) use draft::{PINNED_TAG, check_content, check_patch};
 pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, EventsOf, FamilyFingerprint};
 pub use field::{Attachment, Embed, Entity, Field, Fields, Link, Patch, Summary, TimeRange};
 pub use filter::{Filter, Needs, RowView, VitalsView};
+pub(crate) use filter::{MetaValue, check_index_key};
 pub use history::{Actor, Delta, JournalRow, Tombstone, TombstoneReason};
 pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};

@@ -12,7 +12,7 @@ use crate::index::{Ask, Cosines, Found, Target};
 use crate::limits::K_MAX;
 use crate::model::{Hit, MemoryId, Query, SearchPlan, Signals};
 use crate::policy;
-use crate::recall::matching::Matcher;
+use crate::recall::matching::{Matcher, ShortList};
 use crate::recall::prior::{Priors, Spoken};
 use crate::recall::search::{SearchResult, plan_of};
 use crate::recall::{Part, Reader};
@@ -29,6 +29,8 @@ const BESIDE: usize = 2;
 const MARGIN_AT: usize = 10;
 /// Documents on which a filter is tried at first; then four times as many.
 const FILTERED_AT_FIRST: usize = 512;
+/// Rows of a declared index whose documents are looked up one by one.
+const NAMED_ROWS_MAX: usize = 1_024;
 
 /// Two sums of the same shares in another order differ by less.
 const ROUNDING: f32 = 1e-5;
@@ -61,16 +63,17 @@ impl Reader<'_> {
         };
         let function_words = weights.function_words as f32;
         let lexical = lexical(self.published, TextAsk { ns, text, words, now: self.now, function_words })?;
-        let mut matcher = query.filter.as_ref().map(|filter| Matcher::new(self, ns, filter));
+        let list = self.listed(ns, query.filter.as_ref())?;
+        let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let near = match vector {
-            Some(vector) => self.near(ns, part, query, vector)?,
+            Some(vector) => self.near((ns, part), query, vector, &mut matcher)?,
             None => None,
         };
         let mut candidates = self.by_text(ns, &lexical, query, &mut matcher)?;
         if let Some((found, _)) = &near {
             self.add_near(ns, &lexical, found, &mut candidates)?;
         }
-        self.add_beside(ns, &lexical, &mut matcher, &mut candidates)?;
+        Self::add_beside(&lexical, &mut matcher, &mut candidates)?;
         if let (Some((_, target)), Some(vector)) = (&near, vector) {
             self.add_cosines(*target, &lexical, vector, &mut candidates)?;
         }
@@ -108,15 +111,15 @@ impl Reader<'_> {
     /// The nearest, and where they were looked for; none in a store without vectors.
     fn near(
         &self,
-        ns: NsId,
-        part: Part,
+        (ns, part): (NsId, Part),
         query: &Query,
         vector: &UnitVector,
+        matcher: &mut Option<Matcher<'_>>,
     ) -> Result<Option<(Found, Target)>> {
         let Some(target) = self.target(ns, part, vector)? else { return Ok(None) };
         let k = query.k.clamp(BY_VECTOR, K_MAX);
         let ask = Ask { query: vector, k, now: self.now, effort: query.effort };
-        Ok(Some((self.nearest(ns, (part, target), query.filter.as_ref(), ask)?, target)))
+        Ok(Some((self.nearest(ns, (part, target), matcher.as_mut(), ask)?, target)))
     }
 
     /// The memories with the highest scores by their own words that match the filter.
@@ -132,10 +135,11 @@ impl Reader<'_> {
         if matcher.is_none() {
             return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
         }
-        if let Some(filter) = &query.filter
-            && let Some(ids) = self.short_list(ns, filter)?
+        // Of a long list a look-up each would cost more than to ask of each of the best whether it is in the list.
+        if let Some(list) = matcher.as_ref().and_then(Matcher::list)
+            && (!list.by_index || list.ids.len() <= NAMED_ROWS_MAX)
         {
-            return self.named(ns, lexical, ids, matcher, most);
+            return self.named(ns, lexical, list, matcher, most);
         }
         let (mut all, mut tried, mut ask) = (Vec::new(), 0, FILTERED_AT_FIRST);
         loop {
@@ -144,7 +148,7 @@ impl Reader<'_> {
             let whole = best.len() < ask;
             for (_, at) in best.into_iter().skip(tried) {
                 let Some(found) = candidate(at) else { continue };
-                if self.passes(ns, matcher, found.id)? {
+                if Self::passes(matcher, found.id)? {
                     all.push(found);
                     if all.len() == most {
                         return Ok(all);
@@ -163,29 +167,33 @@ impl Reader<'_> {
         &self,
         ns: NsId,
         lexical: &Lexical,
-        ids: Vec<MemoryId>,
+        list: &ShortList<'_>,
         matcher: &mut Option<Matcher<'_>>,
         most: usize,
     ) -> Result<Vec<Candidate>> {
         let mut all = Vec::new();
-        for id in ids {
+        for &id in &list.ids {
             let Some(vitals) = self.rows().vitals(ns, id)? else { continue };
             let text = TextId { ns, part: PartId(vitals.place.partition) };
             let Some(doc) = vitals.place.doc.and_then(|doc| lexical.doc(text, doc)) else { continue };
-            if self.sees(&vitals) && self.passes(ns, matcher, id)? {
-                all.push((lexical.share(doc), Candidate { id, doc: Some(doc), cosine: None }));
+            let share = lexical.share(doc);
+            if list.by_index && share <= 0.0 {
+                continue;
+            }
+            if self.sees(&vitals)
+                && matcher.as_mut().map_or(Ok(true), |matcher| matcher.matches(id, &vitals))?
+            {
+                all.push((share, Candidate { id, doc: Some(doc), cosine: None }));
             }
         }
-        all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
+        all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.doc.cmp(&b.1.doc)));
         all.truncate(most);
         Ok(all.into_iter().map(|(_, candidate)| candidate).collect())
     }
 
     /// Whether a visible memory matches the filter, if there is one.
-    fn passes(&self, ns: NsId, matcher: &mut Option<Matcher<'_>>, id: MemoryId) -> Result<bool> {
-        let Some(matcher) = matcher else { return Ok(true) };
-        let vitals = self.vitals(ns, id)?;
-        matcher.matches(id, &vitals)
+    fn passes(matcher: &mut Option<Matcher<'_>>, id: MemoryId) -> Result<bool> {
+        matcher.as_mut().map_or(Ok(true), |matcher| matcher.admits(id))
     }
 
     /// Adds what the vector brings.
@@ -214,8 +222,6 @@ impl Reader<'_> {
 
     /// Adds the neighbours of all candidates in their threads.
     fn add_beside(
-        &self,
-        ns: NsId,
         lexical: &Lexical,
         matcher: &mut Option<Matcher<'_>>,
         candidates: &mut Vec<Candidate>,
@@ -231,7 +237,7 @@ impl Reader<'_> {
                 }
                 next.push(at);
                 let Some(id) = lexical.id(at) else { continue };
-                if self.passes(ns, matcher, id)? {
+                if Self::passes(matcher, id)? {
                     candidates.push(Candidate { id, doc: Some(at), cosine: None });
                 }
             }

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, State, Tombstone, Vitals};
-use crate::recall::matching::Matcher;
+use crate::model::{Memory, MemoryId, Page, PageRequest, State, Tombstone, Vitals};
+use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader};
 use crate::store::keys::{self, Key, Parts};
 use crate::store::{NsId, PartId, Read, Rows, Table, Walk};
@@ -36,9 +36,16 @@ impl Reader<'_> {
         };
         let after =
             request.cursor.as_deref().map(|cursor| position(cursor, &prefix, PLACE_BYTES)).transpose()?;
-        let mut listing = Listing { reader: self, ns, request, matcher: None, rows: Vec::new() };
-        listing.matcher = request.filter.as_ref().map(|filter| Matcher::new(self, ns, filter));
-        match request.filter.as_ref().map(|filter| self.places(ns, filter, &prefix)).transpose()?.flatten() {
+        let wanted = match request.state {
+            State::Limbo => Wanted::All,
+            _ if request.any_state => Wanted::All,
+            _ => Wanted::Standing,
+        };
+        let filter = request.filter.as_ref();
+        let list = filter.map(|filter| self.short_list(ns, filter, wanted)).transpose()?.flatten();
+        let matcher = filter.map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
+        let mut listing = Listing { reader: self, ns, request, matcher, rows: Vec::new() };
+        match list.as_ref().map(|list| self.places(ns, list, request.limit, &prefix)).transpose()?.flatten() {
             Some(places) => {
                 let after = after.as_deref().unwrap_or_default();
                 for (place, id) in places.iter().filter(|(place, _)| **place > *after) {
@@ -63,11 +70,21 @@ impl Reader<'_> {
         Ok(Page { items: items.collect::<Result<_>>()?, next })
     }
 
-    /// Where the rows that a filter names stand in the listing, in its order; none when it names none.
-    fn places(&self, ns: NsId, filter: &Filter, prefix: &[u8]) -> Result<Option<Vec<(Key, MemoryId)>>> {
-        let Some(ids) = self.short_list(ns, filter)? else { return Ok(None) };
+    /// Where the rows of a list stand in the listing, in its order; none where a page is full before so many rows of the
+    /// listing are looked at as the list has.
+    fn places(
+        &self,
+        ns: NsId,
+        list: &ShortList<'_>,
+        limit: usize,
+        prefix: &[u8],
+    ) -> Result<Option<Vec<(Key, MemoryId)>>> {
+        let rows = list.ids.len();
+        if list.by_index && rows.saturating_mul(rows) > limit.saturating_mul(self.standing(ns)?) {
+            return Ok(None);
+        }
         let mut places = Vec::new();
-        for id in ids {
+        for &id in &list.ids {
             let Some(vitals) = self.rows().vitals(ns, id)? else { continue };
             let place = keys::by_time(ns, PartId(vitals.place.partition), vitals.created_at, id);
             if place.starts_with(prefix) {
@@ -114,6 +131,9 @@ struct Listing<'r> {
 
 impl Listing<'_> {
     fn offer(&mut self, place: &[u8], id: MemoryId) -> Result<ControlFlow<()>> {
+        if self.matcher.as_ref().is_some_and(|matcher| !matcher.may_match(id)) {
+            return Ok(ControlFlow::Continue(()));
+        }
         let vitals = self.reader.vitals(self.ns, id)?;
         let wanted = match self.request.state {
             _ if self.request.any_state => true,

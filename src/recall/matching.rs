@@ -1,9 +1,12 @@
 //! Filters on rows: the hot part first, the others only when it does not decide.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
-use crate::model::{Access, Content, Filter, MemoryId, Needs, Partition, RowView, Vitals, VitalsView};
+use crate::model::{
+    Access, Content, Filter, MemoryId, MetaValue, Needs, Partition, RowView, Vitals, VitalsView,
+};
 use crate::recall::Reader;
 use crate::recall::assemble::{Joined, keys_of};
 use crate::store::control::{CounterSort, TOTAL};
@@ -11,19 +14,65 @@ use crate::store::{NsId, PartId, Rows};
 
 /// Rows with a tag that a direct look-up takes at most; a more common tag is no short cut.
 const TAGGED_ROWS_MAX: i64 = 4_096;
+/// Rows of a declared index that are read at most; or half of all rows, if that is more.
+const INDEXED_ROWS_MAX: usize = 4_096;
+
+/// The only rows that can match a filter.
+pub(super) struct ShortList<'f> {
+    /// Ascending, each once.
+    pub(super) ids: Vec<MemoryId>,
+    /// What is left to be tried on them; none: they all match.
+    pub(super) rest: Option<Cow<'f, Filter>>,
+    /// A declared index named them, and there may be many.
+    pub(super) by_index: bool,
+}
+
+/// Which rows a short list has to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// All but those in limbo, which stand in no declared index.
+    Standing,
+    /// Those in limbo as well.
+    All,
+}
 
 /// Evaluates one filter on many rows.
 pub(super) struct Matcher<'r> {
     reader: &'r Reader<'r>,
     ns: NsId,
-    filter: &'r Filter,
+    /// The rows that are to be tried; none: any.
+    list: Option<&'r ShortList<'r>>,
+    /// None: every row of the list matches.
+    filter: Option<&'r Filter>,
     needs: Needs,
     partitions: BTreeMap<u32, Partition>,
 }
 
 impl<'r> Matcher<'r> {
     pub(super) fn new(reader: &'r Reader<'r>, ns: NsId, filter: &'r Filter) -> Self {
-        Matcher { reader, ns, filter, needs: filter.needs(), partitions: BTreeMap::new() }
+        Matcher {
+            reader,
+            ns,
+            list: None,
+            filter: Some(filter),
+            needs: filter.needs(),
+            partitions: BTreeMap::new(),
+        }
+    }
+
+    /// A matcher that knows which rows alone can match, if anything says so.
+    pub(super) fn with(
+        reader: &'r Reader<'r>,
+        ns: NsId,
+        filter: &'r Filter,
+        list: Option<&'r ShortList<'r>>,
+    ) -> Self {
+        let filter = match list {
+            Some(list) => list.rest.as_deref(),
+            None => Some(filter),
+        };
+        let needs = filter.map(Filter::needs).unwrap_or_default();
+        Matcher { reader, ns, list, filter, needs, partitions: BTreeMap::new() }
     }
 
     /// Where the rows are read.
@@ -31,15 +80,38 @@ impl<'r> Matcher<'r> {
         self.reader
     }
 
-    /// Whether a row matches.
+    /// The only rows that can match, where that is known.
+    pub(super) fn list(&self) -> Option<&'r ShortList<'r>> {
+        self.list
+    }
+
+    /// Whether a memory can match, as far as is known without a look at it.
+    pub(super) fn may_match(&self, id: MemoryId) -> bool {
+        self.list.is_none_or(|list| list.ids.binary_search(&id).is_ok())
+    }
+
+    /// Whether a memory matches, of which nothing is known.
+    pub(super) fn admits(&mut self, id: MemoryId) -> Result<bool> {
+        if !self.may_match(id) {
+            return Ok(false);
+        }
+        if self.filter.is_none() {
+            return Ok(true);
+        }
+        let vitals = self.reader.vitals(self.ns, id)?;
+        self.matches(id, &vitals)
+    }
+
+    /// Whether a row matches; one of the list, where there is one.
     pub(super) fn matches(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
+        let Some(filter) = self.filter else { return Ok(true) };
         let number = vitals.place.partition;
         if !self.partitions.contains_key(&number) {
             self.partitions.insert(number, self.reader.partition(self.ns, PartId(number))?);
         }
         let shared = Partition::Shared;
         let partition = self.partitions.get(&number).unwrap_or(&shared);
-        if let Some(decided) = self.filter.on_vitals(&VitalsView { id, partition, vitals }) {
+        if let Some(decided) = filter.on_vitals(&VitalsView { id, partition, vitals }) {
             return Ok(decided);
         }
         let (reader, ns, needs) = (self.reader, self.ns, self.needs);
@@ -48,7 +120,7 @@ impl<'r> Matcher<'r> {
         let keys = if needs.keys { keys_of(&reader.rows().holders(ns, id)?) } else { Vec::new() };
         let Joined { categories, entities, sources, .. } =
             if needs.links { reader.joined(ns, id)? } else { Joined::default() };
-        Ok(self.filter.matches(&RowView {
+        Ok(filter.matches(&RowView {
             id,
             partition,
             vitals,
@@ -63,10 +135,15 @@ impl<'r> Matcher<'r> {
 }
 
 impl Reader<'_> {
-    /// The only rows that can match a filter, ascending, where it names ids, keys or a rare tag; none when the
-    /// filter has to be tried on all.
-    pub(super) fn short_list(&self, ns: NsId, filter: &Filter) -> Result<Option<Vec<MemoryId>>> {
-        let mut rows = if let Some(ids) = filter.required_ids() {
+    /// The only rows that can match a filter, where it names ids, keys, a rare tag or values of metadata with an index;
+    /// none when the filter has to be tried on all.
+    pub(super) fn short_list<'f>(
+        &self,
+        ns: NsId,
+        filter: &'f Filter,
+        wanted: Wanted,
+    ) -> Result<Option<ShortList<'f>>> {
+        let mut ids = if let Some(ids) = filter.required_ids() {
             ids
         } else if let Some(keys) = filter.required_keys() {
             let mut rows = Vec::new();
@@ -78,11 +155,75 @@ impl Reader<'_> {
             && self.rows().counter(ns, TOTAL, CounterSort::Tag as u8, tag)?.rows <= TAGGED_ROWS_MAX
         {
             self.rows().holders_of_tag(ns, tag)?.into_iter().map(|(id, _)| id).collect()
+        } else if wanted == Wanted::Standing {
+            return self.indexed(ns, filter);
         } else {
             return Ok(None);
         };
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(Some(rows))
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Some(ShortList { ids, rest: Some(Cow::Borrowed(filter)), by_index: false }))
+    }
+
+    /// Rows of a namespace that are not in limbo.
+    pub(super) fn standing(&self, ns: NsId) -> Result<usize> {
+        let count =
+            |sort: CounterSort| self.rows().counter(ns, TOTAL, sort as u8, "").map(|found| found.rows);
+        let rows = count(CounterSort::Vectors)? + count(CounterSort::Pending)?;
+        Ok(usize::try_from(rows).unwrap_or_default())
+    }
+
+    /// The rows that a declared index names: that with the fewest, if the filter asks of several.
+    fn indexed<'f>(&self, ns: NsId, filter: &'f Filter) -> Result<Option<ShortList<'f>>> {
+        let mut tests = filter.required_metadata();
+        if tests.is_empty() {
+            return Ok(None);
+        }
+        let declared = self.rows().meta_keys(ns)?;
+        tests.retain(|test| declared.iter().any(|path| **path == *test.path));
+        if tests.is_empty() {
+            return Ok(None);
+        }
+        let mut most = INDEXED_ROWS_MAX.max(self.standing(ns)? / 2);
+        let mut best = None;
+        for test in tests {
+            let Some((ids, many)) = self.ids_of(ns, &test.path, &test.values, most)? else { continue };
+            most = ids.len();
+            best = Some((ids, test, many));
+        }
+        Ok(best.map(|(ids, test, many)| {
+            let rest = match test.exact && !many {
+                true => Some(filter.given(&test)).filter(|rest| !rest.holds_always()).map(Cow::Owned),
+                false => Some(Cow::Borrowed(filter)),
+            };
+            ShortList { ids, rest, by_index: true }
+        }))
+    }
+
+    /// The rows that stand under one of `values` in an index, ascending, and whether rows with too many values to tell
+    /// are among them; none when there are more than `most`.
+    fn ids_of(
+        &self,
+        ns: NsId,
+        path: &str,
+        values: &BTreeSet<MetaValue>,
+        most: usize,
+    ) -> Result<Option<(Vec<MemoryId>, bool)>> {
+        let mut ids = Vec::new();
+        self.rows().ids_by_meta(ns, path, &MetaValue::Many, most + 1, &mut ids)?;
+        let many = !ids.is_empty();
+        for value in values {
+            if ids.len() > most {
+                return Ok(None);
+            }
+            let left = most + 1 - ids.len();
+            self.rows().ids_by_meta(ns, path, value, left, &mut ids)?;
+        }
+        if ids.len() > most {
+            return Ok(None);
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Some((ids, many)))
     }
 }

@@ -1,13 +1,13 @@
 //! Search: query → partitions → exact ranking → hits.
 
 use crate::error::{Error, Result};
-use crate::index::{Ask, Found, Sieve, Target, nearest, nearest_matching, rank_rows};
+use crate::index::{Ask, Found, Sieve, Target, nearest, nearest_listed, nearest_matching, rank_rows};
 use crate::limits::K_MAX;
 use crate::model::{Filter, Hit, MemoryId, Mode, Query, SearchPlan, Vitals};
 use crate::policy;
 use crate::recall::around::POOL;
 use crate::recall::assemble::index_of;
-use crate::recall::matching::Matcher;
+use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId, Walk, keys};
@@ -64,7 +64,9 @@ impl Reader<'_> {
         let diverse = query.diversity > 0.0;
         let k = if diverse { query.k.saturating_mul(POOL).min(K_MAX) } else { query.k };
         let ask = Ask { query: vector, k, now: self.now, effort: query.effort };
-        let found = self.nearest(ns, (part, target), query.filter.as_ref(), ask)?;
+        let list = self.listed(ns, query.filter.as_ref())?;
+        let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
+        let found = self.nearest(ns, (part, target), matcher.as_mut(), ask)?;
         let plan = SearchPlan { pending: self.pending(ns, part)?, ..plan_of(&found) };
         let hits = match diverse {
             true => self.diverse(ns, found.hits, query.k, query.diversity)?,
@@ -101,64 +103,66 @@ impl Reader<'_> {
         Ok(u64::try_from(pending).unwrap_or(0))
     }
 
+    /// The only rows that a search with a filter can find, where the filter tells.
+    pub(super) fn listed<'f>(&self, ns: NsId, filter: Option<&'f Filter>) -> Result<Option<ShortList<'f>>> {
+        match filter {
+            Some(filter) => self.short_list(ns, filter, Wanted::Standing),
+            None => Ok(None),
+        }
+    }
+
     /// The nearest that match a filter, if there is one.
     pub(super) fn nearest(
         &self,
         ns: NsId,
-        place: (Part, Target),
-        filter: Option<&Filter>,
-        ask: Ask<'_>,
-    ) -> Result<Found> {
-        match filter {
-            None => nearest(self.published, place.1, ask),
-            Some(filter) => self.search_filtered(ns, place, filter, ask),
-        }
-    }
-
-    fn search_filtered(
-        &self,
-        ns: NsId,
         (part, target): (Part, Target),
-        filter: &Filter,
+        matcher: Option<&mut Matcher<'_>>,
         ask: Ask<'_>,
     ) -> Result<Found> {
-        let mut matcher = Matcher::new(self, ns, filter);
-        let Some(ids) = self.short_list(ns, filter)? else {
-            return nearest_matching(self.published, target, ask, &mut Rowwise { ns, part, matcher });
-        };
-        let space = match target {
-            Target::Index(index) => index.space,
-            Target::Namespace(_, space) => space,
-        };
-        let mut rows = Vec::new();
-        for id in ids {
-            let Some(vitals) = self.rows().vitals(ns, id)? else { continue };
-            let Some(slot) = vitals.place.slot else { continue };
-            let index = index_of(ns, &vitals);
-            let inside = index.space == space && part.holds(vitals.place.partition);
-            if inside && self.sees(&vitals) && matcher.matches(id, &vitals)? {
-                rows.push((index, slot, id));
+        let Some(matcher) = matcher else { return nearest(self.published, target, ask) };
+        match matcher.list() {
+            None => nearest_matching(self.published, target, ask, &mut Rowwise { ns, part, matcher }),
+            Some(list) if list.by_index && list.ids.len() > RANKED_ROWS_MAX => {
+                let rows = list.ids.len() as u64;
+                nearest_listed(self.published, target, ask, &mut Rowwise { ns, part, matcher }, rows)
+            }
+            Some(list) => {
+                let mut rows = Vec::new();
+                let mut sieve = Rowwise { ns, part, matcher };
+                for id in &list.ids {
+                    let Some(vitals) = self.rows().vitals(ns, *id)? else { continue };
+                    sieve.offer(target, *id, &vitals, &mut |index, slot| rows.push((index, slot, *id)))?;
+                }
+                rank_rows(self.published, target, &mut rows, ask.query, ask.k)
             }
         }
-        rank_rows(self.published, target, &mut rows, ask.query, ask.k)
     }
 }
 
+/// Rows of a declared index that are ranked at once; of more, the codes are looked at first.
+const RANKED_ROWS_MAX: usize = 64;
+
 /// A filter that is tried on rows of a namespace.
-struct Rowwise<'r> {
+struct Rowwise<'m, 'r> {
     ns: NsId,
     part: Part,
-    matcher: Matcher<'r>,
+    matcher: &'m mut Matcher<'r>,
 }
 
-impl Sieve for Rowwise<'_> {
+impl Sieve for Rowwise<'_, '_> {
     fn matches(&mut self, id: MemoryId) -> Result<bool> {
-        let vitals = self.matcher.reader().vitals(self.ns, id)?;
-        self.matcher.matches(id, &vitals)
+        self.matcher.admits(id)
     }
 
     fn all(&mut self, target: Target, visit: &mut dyn FnMut(IndexId, u32)) -> Result<()> {
         let reader = self.matcher.reader();
+        if let Some(list) = self.matcher.list() {
+            for id in &list.ids {
+                let vitals = reader.vitals(self.ns, *id)?;
+                self.offer(target, *id, &vitals, visit)?;
+            }
+            return Ok(());
+        }
         match self.part {
             Part::One(part) if !reader.is_most_of(self.ns, part)? => {
                 let walk = Walk::prefix(&keys::ns_part(self.ns, part));
@@ -172,7 +176,7 @@ impl Sieve for Rowwise<'_> {
     }
 }
 
-impl Rowwise<'_> {
+impl Rowwise<'_, '_> {
     /// Gives `visit` the slot of a row that lies in the target and matches.
     fn offer(
         &mut self,

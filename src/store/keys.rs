@@ -29,10 +29,11 @@
 //! family_band      ns | part | author(1) | channel(8) | band(1) | byte(1) | latest(8) | id
 //! series           ns | part | series NUL | at(8) | id
 //! pass             ns | name
+//! meta_key         ns | path                     meta_value      ns | path NUL | value | id
 //! ```
 //! ns, part, block, slot, number and term take 4 bytes, space 2, sort and tier 1, ids 16.
 
-use crate::model::{MemoryId, RunId, Tier, Time};
+use crate::model::{MemoryId, MetaValue, RunId, Tier, Time};
 
 /// Number of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -360,6 +361,41 @@ pub(crate) fn pass(ns: NsId, name: &str) -> Key {
     Key::new(4 + name.len()).u32(ns.0).bytes(name.as_bytes())
 }
 
+pub(crate) fn meta_key(ns: NsId, path: &str) -> Key {
+    Key::new(4 + path.len()).u32(ns.0).bytes(path.as_bytes())
+}
+
+/// Every row of the index of a path.
+pub(crate) fn meta_values(ns: NsId, path: &str) -> Key {
+    Key::new(5 + path.len()).u32(ns.0).text(path)
+}
+
+/// The memories with a value, by id.
+///
+/// A value ends by itself, so that none is a prefix of another: of numbers, truth values and `many` the first byte says
+/// how long they are, and a NUL, which no metadata holds, ends a text.
+pub(crate) fn meta_value(ns: NsId, path: &str, value: &MetaValue) -> Key {
+    let key = meta_values(ns, path);
+    match value {
+        MetaValue::Bool(value) => key.bytes(&[BOOL, u8::from(*value)]),
+        MetaValue::Number(bits) => key.bytes(&[NUMBER]).u64(*bits),
+        MetaValue::Text(text) => {
+            debug_assert!(!text.contains(&0), "metadata holds no NUL");
+            key.bytes(&[TEXT]).bytes(text).bytes(&[0])
+        }
+        MetaValue::Many => key.bytes(&[MANY]),
+    }
+}
+
+pub(crate) fn meta_row(ns: NsId, path: &str, value: &MetaValue, id: MemoryId) -> Key {
+    meta_value(ns, path, value).bytes(id.as_bytes())
+}
+
+const BOOL: u8 = b'b';
+const MANY: u8 = b'm';
+const NUMBER: u8 = b'n';
+const TEXT: u8 = b't';
+
 pub(crate) fn counter(ns: NsId, part: PartId, sort: u8, name: &str) -> Key {
     Key::new(9 + name.len()).u32(ns.0).u32(part.0).bytes(&[sort]).bytes(name.as_bytes())
 }
@@ -410,6 +446,23 @@ impl<'a> Parts<'a> {
         let (text, rest) = self.0.split_at_checked(end)?;
         self.0 = rest.get(1..)?;
         std::str::from_utf8(text).ok()
+    }
+
+    /// A value of the metadata.
+    pub(crate) fn meta_value(&mut self) -> Option<MetaValue> {
+        let [sort] = self.take()?;
+        Some(match sort {
+            BOOL => MetaValue::Bool(self.take::<1>().filter(|[value]| *value <= 1)? == [1]),
+            NUMBER => MetaValue::Number(self.u64()?),
+            TEXT => {
+                let end = self.0.iter().position(|&b| b == 0)?;
+                let (text, rest) = self.0.split_at_checked(end)?;
+                self.0 = rest.get(1..)?;
+                MetaValue::Text(text.to_vec())
+            }
+            MANY => MetaValue::Many,
+            _ => return None,
+        })
     }
 
     /// All that is left, as text.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::model::{
-    Access, Content, Holder, JournalRow, Kind, MemoryId, RunId, Tier, Time, Tombstone, Vitals,
+    Access, Content, Holder, JournalRow, Kind, MemoryId, MetaValue, RunId, Tier, Time, Tombstone, Vitals,
 };
 use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
 use crate::store::control::{
@@ -494,6 +495,37 @@ pub(crate) trait Rows: Read {
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
+    }
+
+    /// The paths of metadata of a namespace that have an index, in order.
+    fn meta_keys(&self, ns: NsId) -> Result<Vec<Arc<str>>> {
+        let mut all = Vec::new();
+        self.walk(Table::MetaKey, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            let mut parts = Parts(key);
+            let path = parts.u32().and_then(|_| parts.rest());
+            all.push(path.ok_or_else(|| bad_key(Table::MetaKey, key))?.into());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// Adds the memories with a value in the index of a path to `all`, ascending; at most `most`.
+    fn ids_by_meta(
+        &self,
+        ns: NsId,
+        path: &str,
+        value: &MetaValue,
+        most: usize,
+        all: &mut Vec<MemoryId>,
+    ) -> Result<()> {
+        let until = all.len().saturating_add(most);
+        self.walk(Table::MetaValue, &Walk::prefix(&keys::meta_value(ns, path, value)), &mut |key, _| {
+            if all.len() >= until {
+                return Ok(ControlFlow::Break(()));
+            }
+            all.push(last_id(Table::MetaValue, key)?);
+            Ok(ControlFlow::Continue(()))
+        })
     }
 
     /// The earliest instants that lie at or before `until`, at most `most`.

@@ -122,7 +122,7 @@ tables! {
     JournalRun = "journal_run", 0;
     /// Last run of each pass, and how far it is.
     Pass = "pass", 32;
-    /// Analyzer and size of a full-text index. Since format 4, as the next three.
+    /// Analyzer and size of a full-text index. Since format 4, as all that follow.
     TextHead = "text_head", 33;
     /// Documents of a full-text index, in blocks.
     TextDoc = "text_doc", 0;
@@ -130,6 +130,10 @@ tables! {
     Thread = "thread", 0;
     /// Term of a full-text index → its documents, in blocks.
     TextPosting = "text_posting", 0;
+    /// Paths below `metadata` that have an index.
+    MetaKey = "meta_key", 0;
+    /// Memories by the values of such a path.
+    MetaValue = "meta_value", 0;
 }
 
 impl Table {
@@ -152,7 +156,12 @@ impl Table {
             | Table::Series
             | Table::JournalRun
             | Table::Pass => 3,
-            Table::TextHead | Table::TextDoc | Table::Thread | Table::TextPosting => 4,
+            Table::TextHead
+            | Table::TextDoc
+            | Table::Thread
+            | Table::TextPosting
+            | Table::MetaKey
+            | Table::MetaValue => 4,
             _ => 1,
         }
     }

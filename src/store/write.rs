@@ -4,7 +4,9 @@
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::model::{Access, Content, Holder, JournalRow, MemoryId, RunId, Tier, Time, Tombstone, Vitals};
+use crate::model::{
+    Access, Content, Holder, JournalRow, MemoryId, MetaValue, RunId, Tier, Time, Tombstone, Vitals,
+};
 use crate::record::{self, GraphNode};
 use crate::store::control::{
     Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SlotHead, SpaceRow,
@@ -289,6 +291,42 @@ impl WriteTx<'_> {
 
     pub(crate) fn delete_due(&mut self, ns: NsId, at: Time, id: MemoryId) -> Result<bool> {
         self.delete(Table::Due, &keys::due(ns, at, id))
+    }
+
+    pub(crate) fn put_meta_key(&mut self, ns: NsId, path: &str) -> Result<()> {
+        self.put(Table::MetaKey, &keys::meta_key(ns, path), &[])
+    }
+
+    /// Ends the index of a path: its rows go, however many they are.
+    pub(crate) fn delete_meta_key(&mut self, ns: NsId, path: &str) -> Result<bool> {
+        self.delete_meta_values(ns, path)?;
+        self.delete(Table::MetaKey, &keys::meta_key(ns, path))
+    }
+
+    /// Takes every row of the index of a path away, unread.
+    pub(crate) fn delete_meta_values(&mut self, ns: NsId, path: &str) -> Result<()> {
+        self.delete_walk(Table::MetaValue, &Walk::prefix(&keys::meta_values(ns, path)), usize::MAX)
+            .map(|_| ())
+    }
+
+    pub(crate) fn put_meta_value(
+        &mut self,
+        ns: NsId,
+        path: &str,
+        value: &MetaValue,
+        id: MemoryId,
+    ) -> Result<()> {
+        self.put(Table::MetaValue, &keys::meta_row(ns, path, value, id), &[])
+    }
+
+    pub(crate) fn delete_meta_value(
+        &mut self,
+        ns: NsId,
+        path: &str,
+        value: &MetaValue,
+        id: MemoryId,
+    ) -> Result<bool> {
+        self.delete(Table::MetaValue, &keys::meta_row(ns, path, value, id))
     }
 
     pub(crate) fn put_pending(&mut self, ns: NsId, part: PartId, id: MemoryId) -> Result<()> {

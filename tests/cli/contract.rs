@@ -503,3 +503,27 @@ fn instructions_are_printed_byte_for_byte() {
     let spaces = sandbox.write("spaces", "  \n");
     assert_eq!(sandbox.document(&["policy", "instructions", "--instructions", &spaces])["instructions"], "");
 }
+
+#[test]
+fn index_declares_what_a_filter_looks_up() {
+    let sandbox = Sandbox::new();
+    for room in ["hall", "cellar"] {
+        sandbox.document(&[
+            "add",
+            &format!("in the {room}"),
+            "--metadata",
+            &format!("{{\"room\":\"{room}\"}}"),
+        ]);
+    }
+    let added = sandbox.document(&["index", "add", "room"]);
+    assert_eq!(added, json!({ "namespace": "default", "key": "room", "rows": 2 }));
+    assert_eq!(sandbox.document(&["index", "add", "room"])["rows"], 0, "once more is no harm");
+    assert_eq!(sandbox.document(&["index", "list"]), json!({ "namespace": "default", "keys": ["room"] }));
+    let found = sandbox.document(&["list", "--filter", "{\"metadata.room\":\"hall\"}"]);
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.document(&["index", "drop", "room"])["dropped"], true);
+    assert_eq!(sandbox.document(&["index", "drop", "room"])["dropped"], false);
+    assert_eq!(sandbox.document(&["index", "list"])["keys"], json!([]));
+    assert_eq!(sandbox.run(&["index", "add", "a..b"]).error().0, "Invalid");
+    assert_eq!(sandbox.run(&["index", "add", &"x".repeat(129)]).error().0, "Invalid");
+}

@@ -116,6 +116,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: NamespaceCommand,
     },
+    /// Indexes of metadata, with which a filter on one of its keys looks at the matching memories alone
+    Index {
+        #[command(subcommand)]
+        command: IndexCommand,
+    },
     /// Counters, sizes and health
     Stats(StatsOptions),
     /// Compare everything in the file with what it must be; exit code 3 when something is found
@@ -566,6 +571,22 @@ fn pass(name: &str) -> Result<Pass, String> {
 pub(crate) struct UndoOptions {
     /// The run of an import
     pub(crate) run: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum IndexCommand {
+    /// Index a key of the metadata; dots descend
+    Add {
+        /// What stands behind `metadata.` in a filter
+        key: String,
+    },
+    /// End an index
+    Drop {
+        /// Its key
+        key: String,
+    },
+    /// Show the keys that have an index
+    List,
 }
 
 #[derive(Debug, Subcommand)]

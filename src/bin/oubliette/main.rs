@@ -100,6 +100,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Undo(options) => forget::undo(&options.run, place, output),
         Command::Namespace { command: NamespaceCommand::List } => maintain::namespaces(place, output),
         Command::Namespace { command: NamespaceCommand::Drop { name } } => forget::drop(&name, place, output),
+        Command::Index { command } => upkeep::index(&command, place, output),
         Command::Stats(options) => read::stats(options.deep, place, output),
         Command::Check(options) => maintain::check(&options, place, output),
         Command::Eval(options) => evaluate::run(&options, place, output),

@@ -9,7 +9,7 @@ use oubliette::{Database, Error, Pass, PassReport, Result, Span};
 use serde_json::{Value, json};
 
 use crate::answers;
-use crate::arguments::MaintainOptions;
+use crate::arguments::{IndexCommand, MaintainOptions};
 use crate::embedder;
 use crate::output::{self, Done, Output};
 use crate::place::{Access, Place, named};
@@ -153,6 +153,32 @@ pub(crate) fn reindex(place: &Place, output: Output) -> Done {
     output.document(&json!({
         "vectors": vectors, "bytes_before": bytes_before, "bytes_after": bytes_after,
     }))
+}
+
+/// `index`: declared indexes of metadata.
+pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    match command {
+        IndexCommand::Add { key } => {
+            let database = place.open(Access::Write)?;
+            let rows = database.declare_index(&namespace, key)?;
+            database.close()?;
+            output.document(&json!({ "namespace": namespace, "key": key, "rows": rows }))
+        }
+        IndexCommand::Drop { key } => {
+            let database = place.open(Access::Write)?;
+            let dropped = database.drop_index(&namespace, key)?;
+            database.close()?;
+            output.document(&json!({ "namespace": namespace, "key": key, "dropped": dropped }))
+        }
+        IndexCommand::List => {
+            let keys = place.open_best()?.indexes(&namespace)?;
+            if output.json {
+                return output.document(&json!({ "namespace": namespace, "keys": keys }));
+            }
+            output::table(&["key"], keys.into_iter().map(|key| vec![key]))
+        }
+    }
 }
 
 /// `reembed`.

@@ -1,7 +1,7 @@
 //! Shape of a key, table by table, and whose it is.
 
 use crate::limits::SIMHASH_BANDS;
-use crate::model::{AuthorKind, Namespace, Partition, Tier};
+use crate::model::{AuthorKind, Namespace, Partition, Tier, check_index_key};
 use crate::store::control::CounterSort;
 use crate::store::control::TOTAL;
 use crate::store::keys::Parts;
@@ -137,6 +137,13 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
         Table::TextPosting => {
             Some(parts.text()?).filter(|term| !term.is_empty())?;
             parts.u32()?;
+        }
+        Table::MetaKey => {
+            check_index_key(take_rest(parts)?).ok()?;
+        }
+        Table::MetaValue => {
+            check_index_key(parts.text()?).ok()?;
+            let _ = (parts.meta_value()?, parts.id()?);
         }
         Table::PartitionName | Table::SlotHead | Table::GraphHead | Table::TextHead => {}
         Table::Meta | Table::Namespace | Table::Space | Table::Policy => return None,

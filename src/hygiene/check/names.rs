@@ -32,6 +32,12 @@ impl Check<'_> {
             Ok(ControlFlow::Continue(()))
         });
         seen(parts)?;
+        let numbers: Vec<NsId> = self.tenants.keys().copied().collect();
+        for ns in numbers {
+            if let Some(paths) = seen(snapshot.meta_keys(ns))?.filter(|paths| !paths.is_empty()) {
+                self.declared.insert(ns, paths);
+            }
+        }
         let spaces = snapshot.walk(Table::Space, &Walk::all(), &mut |key, value| {
             let at = At::new(Table::Space.name(), key);
             let row = seen(decode_meta::<SpaceRow>(Table::Space.tag(), at, value))?;

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
-use crate::ledger::derived::{IndexRow, index_rows, next_due};
+use crate::ledger::derived::{Declared, IndexRow, index_rows, next_due};
 use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Tier, Vitals};
 use crate::record::{At, decode_access, decode_content, decode_vitals};
 use crate::store::keys::{self, Key, Parts};
@@ -24,7 +24,7 @@ impl Check<'_> {
         self.times_of(ns, id, key, &vitals)?;
         self.counted_of(key, &vitals);
         let content = seen(self.snapshot.content(ns, id))?;
-        for row in index_rows(&vitals, content.iter().flatten().next()) {
+        for row in index_rows(&vitals, content.iter().flatten().next(), self.declared_in(ns)) {
             let (table, row) = key_of(ns, id, &row);
             if !self.has(table, &row)? {
                 self.find(Code::IndexMissing, table, &row, format!("memory {id} is not found here"));
@@ -151,7 +151,8 @@ impl Check<'_> {
         self.no_value(table, key, value);
         let Some((ns, id, row)) = index_row_of(table, key) else { return Ok(()) };
         let content = match &row {
-            IndexRow::Series(..) => match seen(self.snapshot.content(ns, id))?.flatten() {
+            IndexRow::Series(..) | IndexRow::Meta(..) => match seen(self.snapshot.content(ns, id))?.flatten()
+            {
                 // Damage, or vitals without content: said where the memory is walked.
                 None if self.has_row(ns, id)? => return Ok(()),
                 content => content,
@@ -161,7 +162,9 @@ impl Check<'_> {
         match self.vitals_of(ns, id)? {
             None => {}
             Some(None) => self.find(Code::IndexExtra, table, key, format!("no memory {id}")),
-            Some(Some(vitals)) if !index_rows(&vitals, content.as_ref()).contains(&row) => {
+            Some(Some(vitals))
+                if !index_rows(&vitals, content.as_ref(), self.declared_in(ns)).contains(&row) =>
+            {
                 self.find(Code::IndexExtra, table, key, format!("memory {id} does not stand here"));
             }
             Some(Some(_)) => {
@@ -171,6 +174,12 @@ impl Check<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Check<'_> {
+    fn declared_in(&self, ns: NsId) -> &Declared {
+        self.declared.get(&ns).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
@@ -191,6 +200,7 @@ fn key_of(ns: NsId, id: MemoryId, row: &IndexRow) -> (Table, Key) {
         IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
         IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
         IndexRow::Series(part, series, at) => (Table::Series, keys::series(ns, *part, series, *at, id)),
+        IndexRow::Meta(path, value) => (Table::MetaValue, keys::meta_row(ns, path, value, id)),
     }
 }
 
@@ -210,6 +220,7 @@ fn index_row_of(table: Table, key: &[u8]) -> Option<(NsId, MemoryId, IndexRow)> 
             let part = PartId(parts.u32()?);
             IndexRow::Series(part, parts.text()?.to_owned(), parts.time()?)
         }
+        Table::MetaValue => IndexRow::Meta(parts.text()?.into(), parts.meta_value()?),
         _ => IndexRow::Superseded(parts.id()?),
     };
     Some((ns, parts.id()?, row))

@@ -3,10 +3,12 @@
 use super::fixture::{
     A, C, D, DIM, E, F, H, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, put_links,
 };
-use super::fixture::{AGGREGATE, FIRST, REPEAT};
+use super::fixture::{AGGREGATE, FIRST, REPEAT, ROOM};
 use crate::error::Result;
 use crate::hygiene::report::Code;
-use crate::model::{Access, Content, Counted, Delta, Holder, SupersedeMode, Supersession, Time, Vitals};
+use crate::model::{
+    Access, Content, Counted, Delta, Holder, MetaValue, SupersedeMode, Supersession, Time, Vitals,
+};
 use crate::record::{ALIVE, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
 use crate::store::control::{
@@ -108,6 +110,11 @@ fn names() -> Vec<(Code, Fault)> {
     ]
 }
 
+/// The value of A in the index of the fixture.
+fn hall() -> MetaValue {
+    MetaValue::Text(b"hall".to_vec())
+}
+
 fn rows() -> Vec<(Code, Fault)> {
     vec![
         case(Code::Corrupted, |tx| tx.put(Table::Memory, &keys::memory(NS, A), b"rubbish")),
@@ -133,6 +140,23 @@ fn rows() -> Vec<(Code, Fault)> {
         vitals(Code::IndexMissing, |vitals| vitals.kind_code = crate::model::Kind::Snapshot.code()),
         case(Code::IndexExtra, |tx| tx.put_series(NS, PartId(0), "profile", NOW, A)),
         case(Code::IndexExtra, |tx| tx.put_series(NS, PartId(0), "profile", NOW, NOBODY)),
+        case(Code::IndexMissing, |tx| tx.delete_meta_value(NS, ROOM, &hall(), A).map(|was| assert!(was))),
+        case(Code::IndexMissing, |tx| tx.put_meta_key(NS, "floor.number")),
+        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), D)),
+        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), NOBODY)),
+        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &MetaValue::Many, A)),
+        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, "floor", &hall(), A)),
+        // H waits in limbo.
+        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), H)),
+        case(Code::IndexExtra, |tx| take(tx, Table::MetaKey, &keys::meta_key(NS, ROOM))),
+        case(Code::KeyShape, |tx| tx.put_meta_key(NS, "")),
+        case(Code::KeyShape, |tx| tx.put_meta_key(NS, "a..b")),
+        case(Code::KeyShape, |tx| tx.put_meta_value(NS, &"x".repeat(129), &hall(), A)),
+        case(Code::KeyShape, |tx| {
+            let value = keys::meta_value(NS, ROOM, &hall());
+            tx.put(Table::MetaValue, &[value.split_last().unwrap().1, A.as_bytes()].concat(), &[])
+        }),
+        case(Code::ValueShape, |tx| tx.put(Table::MetaKey, &keys::meta_key(NS, ROOM), b"x")),
         case(Code::IndexExtra, |tx| tx.put_pending(NS, PartId(0), A)),
         case(Code::IndexExtra, |tx| tx.put_due(NS, NOW, A)),
         case(Code::IndexExtra, |tx| tx.put_superseded(NS, A, D)),

@@ -138,6 +138,9 @@ impl Fixture {
     }
 }
 
+/// The path of metadata that has an index.
+pub(super) const ROOM: &str = "room";
+
 fn control_rows(tx: &mut WriteTx<'_>) -> Result<()> {
     let row = NamespaceRow {
         number: NS.0,
@@ -149,6 +152,7 @@ fn control_rows(tx: &mut WriteTx<'_>) -> Result<()> {
     };
     tx.put_namespace(NAME, &row)?;
     tx.put_partition(NS, "scout", PART)?;
+    tx.put_meta_key(NS, ROOM)?;
     tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
     tx.put_policy(1, "")?;
     tx.put_pass(NS, "snapshots", &PassRow { run: *RUN.as_bytes(), ..PassRow::default() })?;
@@ -207,6 +211,9 @@ fn changes() -> Vec<(RuleId, Change)> {
     let mut of_f = row(F, "The lamp  stands in the HALL", holder(None), None);
     for turn in [&mut of_a, &mut of_c, &mut of_f] {
         turn.content.session = Some("hall".to_owned());
+    }
+    for room in [&mut of_a, &mut of_b] {
+        room.content.metadata = serde_json::json!({ "room": ["hall", 7], "floor": { "number": 1 } });
     }
     let rows = [
         of_a,

@@ -224,7 +224,7 @@ fn any_id(ids: &[MemoryId], f: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
 /// Whether `f` holds of any value at `path` below `value`. A list on the way is gone through one level deep, as
 /// is one at the end, where the list itself counts as a value that equals nothing. Each call takes one name off
 /// the path or leaves one list, so the depth is at most twice the length of the path.
-fn any_at(value: &Value, path: &[String], f: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
+pub(super) fn any_at(value: &Value, path: &[String], f: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
     match (value, path.split_first()) {
         (Value::Array(items), None) => f(Datum::Opaque) || items.iter().any(|item| f(Datum::of_json(item))),
         (_, None) => f(Datum::of_json(value)),

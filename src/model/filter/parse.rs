@@ -207,7 +207,7 @@ fn column(path: &str, name: &str) -> Result<(Column, Type)> {
     Err(Error::invalid(path, why, name))
 }
 
-fn metadata_path(path: &str, name: &str, rest: &str) -> Result<(Column, Type)> {
+pub(super) fn metadata_path(path: &str, name: &str, rest: &str) -> Result<(Column, Type)> {
     let names: Vec<String> = rest.split('.').take(METADATA_DEPTH_MAX + 1).map(str::to_owned).collect();
     if name.len() > FIELD_BYTES_MAX || names.len() > METADATA_DEPTH_MAX {
         let why = format!(
