@@ -1,29 +1,35 @@
-//! Oubliette's vector search beside hnsw_rs, usearch, SQLite with sqlite-vec, and a flat scan, in one run.
+//! Oubliette's search beside other libraries in one run: by vector hnsw_rs, usearch, SQLite with sqlite-vec and a flat
+//! scan, by words tantivy.
 //!
 //! `cargo run --release --manifest-path benches/peers/Cargo.toml -- [PARTS…] [--data DIR] [--out DIR]`
 //!
-//! Parts are `build search two-cores memory`, data sets are `real synthetic`; without a name of either kind all of it is
+//! Parts are `build search two-cores memory text`, data sets are `real synthetic`; without a name of either kind all of it is
 //! taken. Each part prints a table in Markdown; with `--out` plots go to `DIR/plots/`. Everything compared in a table was
 //! measured in turns in this one run.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout)]
 
 mod contest;
+#[path = "../../text/corpus.rs"]
+mod corpus;
 mod dataset;
 mod heap;
 mod ours;
 mod parts;
 mod peers;
 mod plot;
+mod words;
 
 use std::path::PathBuf;
 
 use dataset::Dataset;
 use parts::Settings;
 
-const PARTS: [&str; 4] = ["build", "search", "two-cores", "memory"];
+const PARTS: [&str; 5] = ["build", "search", "two-cores", "memory", "text"];
+/// The parts about vectors.
+const VECTORS: [&str; 4] = ["build", "search", "two-cores", "memory"];
 const DATA: [&str; 2] = ["real", "synthetic"];
-const USAGE: &str = "usage: peers [build] [search] [two-cores] [memory] [real] [synthetic]
+const USAGE: &str = "usage: peers [build] [search] [two-cores] [memory] [text] [real] [synthetic]
     [--data DIR]   folder of *_384.f32.npy files (else OUBLIETTE_DATA, else ../shared/data)
     [--out DIR]    write plots into DIR/plots
     [--rows N] [--queries N] [--rounds N]   20000, 1000, 3";
@@ -84,6 +90,12 @@ fn main() {
         peers::Sqlite::new().version(),
         oubliette::faults::vector::instruction_set(),
     );
+    if asked.wants("text") {
+        words::report(&asked.data);
+    }
+    if !VECTORS.iter().any(|part| asked.wants(part)) {
+        return;
+    }
     let Settings { rows, queries, .. } = asked.settings;
     if asked.wants("real") {
         match Dataset::real(&asked.data, rows, queries) {
