@@ -18,7 +18,7 @@ impl Database {
     /// # let db = Database::open(folder.path().join("m.oub"))?;
     /// let ns = Namespace::default();
     /// let mut draft = Draft::new("Ann prefers tea");
-    /// draft.metadata = serde_json::json!({ "user": { "id": 7 } });
+    /// draft.fields.metadata = Some(serde_json::json!({ "user": { "id": 7 } }));
     /// db.add(&ns, draft)?;
     /// assert_eq!(db.declare_index(&ns, "user.id")?, 1);
     /// assert_eq!(db.indexes(&ns)?, ["user.id"]);

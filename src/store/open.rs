@@ -72,7 +72,7 @@ pub(crate) struct Written<R> {
 pub(super) struct Failed<R> {
     why: Error,
     /// What it wrote, and the number of its commit, when only the commit itself failed: the file may hold it.
-    unsure: Option<(Written<R>, u64)>,
+    unsure: Option<Box<(Written<R>, u64)>>,
 }
 
 impl<R> From<Error> for Failed<R> {
@@ -252,8 +252,8 @@ impl Store {
 
     /// What a failed commit came to, now that the file is open again: it counts if the file holds it, once that is
     /// synced; it is gone without a trace if not.
-    fn settle<R>(&self, unsure: Option<(Written<R>, u64)>) -> Result<Option<Written<R>>> {
-        let Some((written, commit)) = unsure else { return Ok(None) };
+    fn settle<R>(&self, unsure: Option<Box<(Written<R>, u64)>>) -> Result<Option<Written<R>>> {
+        let Some((written, commit)) = unsure.map(|unsure| *unsure) else { return Ok(None) };
         let unknown =
             |why: Error| Error::Unavailable { why: format!("the last write may be there or not: {why}") };
         let found = self.snapshot().and_then(|snapshot| snapshot.clock()).map_err(unknown)?;
@@ -360,7 +360,7 @@ fn attempt<R>(
     match result {
         Ok((written, commit)) => match fenced(FILE, &[], || txn.commit()) {
             Ok(()) => Ok(written),
-            Err(why) => Err(Failed { why, unsure: Some((written, commit)) }),
+            Err(why) => Err(Failed { why, unsure: Some(Box::new((written, commit))) }),
         },
         Err(why) => {
             // A failing disk can fail the abort as well; the transaction is gone either way, and the handle is

@@ -103,7 +103,9 @@ fn day_of_month(word: &str) -> Option<i8> {
 mod tests {
     use super::NamedTimes;
 
-    fn named(text: &str) -> (Vec<i8>, Vec<i16>, Option<(i16, i8, i8)>) {
+    type Read = (Vec<i8>, Vec<i16>, Option<(i16, i8, i8)>);
+
+    fn named(text: &str) -> Read {
         let NamedTimes { months, years, day } = NamedTimes::of(text);
         (months, years, day)
     }

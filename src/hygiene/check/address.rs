@@ -128,6 +128,23 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
             let [sort] = parts.take::<1>()?;
             let _ = (CounterSort::from_code(sort)?, take_rest(parts)?);
         }
+        Table::TextDoc | Table::Thread | Table::TextPosting => words(table, parts)?,
+        Table::MetaKey => {
+            check_index_key(take_rest(parts)?).ok()?;
+        }
+        Table::MetaValue => {
+            check_index_key(parts.text()?).ok()?;
+            let _ = (parts.meta_value()?, parts.id()?);
+        }
+        Table::PartitionName | Table::SlotHead | Table::GraphHead | Table::TextHead => {}
+        Table::Meta | Table::Namespace | Table::Space | Table::Policy => return None,
+    }
+    Some(())
+}
+
+/// The same of documents, threads and postings.
+fn words(table: Table, parts: &mut Parts<'_>) -> Option<()> {
+    match table {
         Table::TextDoc => {
             parts.u32()?;
         }
@@ -138,15 +155,7 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
             Some(parts.text()?).filter(|term| !term.is_empty())?;
             parts.u32()?;
         }
-        Table::MetaKey => {
-            check_index_key(take_rest(parts)?).ok()?;
-        }
-        Table::MetaValue => {
-            check_index_key(parts.text()?).ok()?;
-            let _ = (parts.meta_value()?, parts.id()?);
-        }
-        Table::PartitionName | Table::SlotHead | Table::GraphHead | Table::TextHead => {}
-        Table::Meta | Table::Namespace | Table::Space | Table::Policy => return None,
+        _ => return None,
     }
     Some(())
 }

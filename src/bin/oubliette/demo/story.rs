@@ -192,11 +192,14 @@ impl Story {
             self.drafts.iter().filter(|draft| draft.key.as_ref().is_some_and(|key| self.gone.contains(key)));
         let embedder = StaticMini::new();
         let vector = |draft: &Draft| Ok(embedder.embed(&[&draft.text])?.pop().unwrap_or_default());
-        // Texts of the same words in another order have one vector: it is still that of those which stay.
-        let stays = |draft: &&Draft| draft.key.as_ref().is_none_or(|key| !self.gone.contains(key));
         let bits = |vector: &[f32]| vector.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+        // Equal texts that stay, as memories, as reports or in limbo, and those of the same words in another order have
+        // the same vector.
+        let stays = |draft: &&Draft| draft.key.as_ref().is_none_or(|key| !self.gone.contains(key));
+        let reports = data::reports()?;
+        let others = self.drafts.iter().filter(stays).chain(&reports);
         let kept: BTreeSet<Vec<u32>> =
-            self.drafts.iter().filter(stays).map(|draft| Ok(bits(&vector(draft)?))).collect::<Result<_>>()?;
+            others.map(|draft| Ok(bits(&vector(draft)?))).collect::<Result<_>>()?;
         let probe = |draft: &Draft| {
             let vector = Some(vector(draft)?).filter(|vector| !kept.contains(&bits(vector)));
             let (text, keys) = (draft.text.clone(), draft.key.iter().cloned().collect());
