@@ -72,7 +72,7 @@ fn assert_alike(one: &World, other: &World, what: &str) {
 }
 
 fn agent(draft: Draft, number: usize) -> Draft {
-    if number % 5 == 0 { draft.agent("ann") } else { draft }
+    if number.is_multiple_of(5) { draft.agent("ann") } else { draft }
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn a_session_in_the_metadata_counts_as_one() {
     assert_eq!(found(&world, "kitchen"), [first, second]);
     assert_eq!(found(&world, "garage"), numbered);
     let mut moved = Patch::default();
-    moved.fields.metadata = Some(serde_json::json!({ "session": "b" })).into();
+    moved.fields.metadata = Some(serde_json::json!({ "session": "b" }));
     world.db.update(&world.ns, &second.to_string(), moved).unwrap();
     assert_eq!(found(&world, "kitchen"), [first]);
 }

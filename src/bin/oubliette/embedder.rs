@@ -59,15 +59,13 @@ pub(crate) fn attach(database: &Database, name: Option<&str>) -> Result<()> {
     let Some(space) = database.embedding_space()? else {
         return database.suggest_embedder(StaticMini::new());
     };
-    let shipped: [(&str, fn() -> Box<dyn Embedder>); 2] =
-        [("static-mini", || Box::new(StaticMini::new())), ("hash", || Box::new(HashEmbedder::new()))];
-    for (begins, make) in shipped {
-        if space.name.starts_with(begins) {
-            let embedder = make();
-            if embedder.id() == space.name {
-                return database.use_embedder(embedder);
-            }
-        }
+    let own: Box<dyn Embedder> = match space.name.as_str() {
+        name if name.starts_with("static-mini") => Box::new(StaticMini::new()),
+        name if name.starts_with("hash") => Box::new(HashEmbedder::new()),
+        _ => return Ok(()),
+    };
+    if own.id() == space.name {
+        return database.use_embedder(own);
     }
     Ok(())
 }
