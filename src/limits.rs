@@ -51,6 +51,8 @@ pub const K_MAX: usize = 1_000;
 pub const AROUND_MAX: usize = 1_000;
 /// Items of one page of a listing.
 pub const PAGE_MAX: usize = 10_000;
+/// Bytes of text that count as a token where texts are packed into a budget of tokens.
+pub const TOKEN_BYTES: usize = 4;
 /// Nesting of a filter.
 pub const FILTER_DEPTH_MAX: usize = 16;
 /// Comparisons in one filter, all levels together.

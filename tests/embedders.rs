@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use oubliette::{
-    CheckOptions, Database, Decision, Draft, Embedder, Error, ErrorKind, HashEmbedder, MaintainOptions, Mode,
-    Namespace, Pass, Patch, Query, Result, embedder_fn,
+    AuthorKind, CheckOptions, Database, Decision, Draft, Embedder, Error, ErrorKind, Field, HashEmbedder,
+    Kind, MaintainOptions, Mode, Namespace, Pass, Patch, Query, Result, Scope, Tier, WriteOptions,
+    embedder_fn,
 };
 use tempfile::TempDir;
 
@@ -71,6 +72,128 @@ fn v273_what_is_absorbed_is_not_embedded() {
     write(vec![Draft::new("row 7 says so").key("another")]);
     assert_eq!(counting.texts.load(Ordering::SeqCst), 0, "DEDUP-71: by content as well");
     clean(&db);
+}
+
+#[test]
+fn dedup_71_what_becomes_a_row_of_its_own_is_embedded() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let counting = Counting::default();
+    db.use_embedder(counting.clone()).unwrap();
+    let text = || Draft::new("the build is green");
+    let message = || {
+        let mut draft = text();
+        draft.fields.kind = Some(Kind::Message);
+        draft.fields.author_kind = Field::from(Some(AuthorKind::Human));
+        draft
+    };
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let plain = WriteOptions::default();
+    // Each of these has the text of a row and becomes one all the same.
+    let writes: [(&str, Draft, &WriteOptions); 8] = [
+        ("first", text(), &plain),
+        ("no dedup", text(), &apart),
+        ("another tier", text().tier(Tier::Working), &plain),
+        ("an author's message", message(), &plain),
+        ("another partition", text().agent("builder"), &plain),
+        ("another kind", text().kind(Kind::Event), &plain),
+        ("other metadata", text().metadata(serde_json::json!({"user_id": 7})), &plain),
+        ("a key", text().key("build").metadata(serde_json::json!({"user_id": 8})), &plain),
+    ];
+    for (what, draft, how) in writes {
+        let outcome = db.add_all(&ns(), vec![draft], how).unwrap().remove(0);
+        assert_eq!(outcome.decision, Decision::Stored, "{what}");
+        assert_eq!(counting.texts.swap(0, Ordering::SeqCst), 1, "{what}");
+    }
+    // The new text of a key is embedded, wherever else it stands.
+    db.add(&ns(), Draft::new("the build is red").key("other")).unwrap();
+    counting.texts.store(0, Ordering::SeqCst);
+    db.add(&ns(), Draft::new("the build is red").key("build")).unwrap();
+    assert_eq!(counting.texts.swap(0, Ordering::SeqCst), 1, "a revision");
+    assert_eq!(db.stats(None).unwrap().pending, 0);
+    clean(&db);
+}
+
+/// Remembers the texts that it is given.
+fn remembering() -> (impl Embedder + 'static, Arc<Mutex<Vec<String>>>) {
+    let texts = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&texts);
+    let embedder = embedder_fn("remembering", 2, move |texts: &[&str]| {
+        seen.lock().unwrap().extend(texts.iter().map(|text| (*text).to_owned()));
+        Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect())
+    });
+    (embedder.unwrap(), texts)
+}
+
+#[test]
+fn model_37_messages_are_embedded_by_their_normal_form_and_all_else_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let (embedder, texts) = remembering();
+    db.use_embedder(embedder).unwrap();
+    let raw = "**Heads up** [2026-01-02 10:11:12] the   *Gateway* restarted";
+    let mut message = Draft::new(raw);
+    message.fields.kind = Some(Kind::Message);
+    message.fields.author_kind = Field::from(Some(AuthorKind::Bot));
+    db.add(&ns(), message).unwrap();
+    db.add(&ns(), Draft::new(raw)).unwrap();
+    let texts = texts.lock().unwrap();
+    assert_eq!(texts.len(), 2);
+    assert_eq!(texts[0], "**Heads up** [<ts>] the *Gateway* restarted");
+    assert_eq!(texts[1], raw, "the text of a fact");
+}
+
+#[test]
+fn memories_of_another_space_have_no_cosine_until_they_are_embedded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let asked = Query::text("lives in").scope(Scope::Any);
+    // Slots of the old space have the numbers of those of the new one, and hold others.
+    db.use_embedder(Counting::default()).unwrap();
+    for name in ["Ann", "Ben", "Cat"] {
+        db.add(&ns(), Draft::new(format!("{name} lives in Ghent")).key(name)).unwrap();
+        db.add(&ns(), Draft::new(format!("{name} lives in Bruges")).agent("guide")).unwrap();
+    }
+    let failing = Counting { texts: Arc::default(), broken: Arc::new(AtomicUsize::new(0)) };
+    let other = Renamed(failing.clone());
+    failing.broken.store(1, Ordering::SeqCst);
+    assert_eq!(db.reembed(other.clone()).unwrap_err().kind(), ErrorKind::Embedding);
+    failing.broken.store(0, Ordering::SeqCst);
+    db.add(&ns(), Draft::new("Dan lives in Kortrijk").key("Dan")).unwrap();
+    db.add(&ns(), Draft::new("Dan lives in Ypres").agent("guide")).unwrap();
+    let with_cosine = |db: &Database| {
+        let found = db.search(&ns(), &asked).unwrap();
+        assert_eq!(found.hits.len(), 8);
+        let texts = |id| db.snapshot().unwrap().text(&ns(), id).unwrap().unwrap();
+        let with = found.hits.iter().filter(|hit| hit.signals.vector.is_some());
+        let mut all: Vec<String> = with.map(|hit| texts(hit.id)).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(with_cosine(&db), ["Dan lives in Kortrijk", "Dan lives in Ypres"]);
+    clean(&db);
+    let done = db.reembed(other).unwrap();
+    assert_eq!((done.changed, done.skipped), (6, 0));
+    assert_eq!(with_cosine(&db).len(), 8);
+    clean(&db);
+}
+
+/// The same under another id.
+#[derive(Clone)]
+struct Renamed(Counting);
+
+impl Embedder for Renamed {
+    fn id(&self) -> &str {
+        "counting-2"
+    }
+
+    fn dimensions(&self) -> usize {
+        self.0.dimensions()
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.0.embed(texts)
+    }
 }
 
 #[test]

@@ -372,17 +372,9 @@ impl Database {
         match self.dimensions()? {
             Some(found) if found == dim => Ok(()),
             Some(found) => Err(Error::invalid("dimensions", format!("must be {found}, as in the file"), dim)),
-            None => self.inner.run_alone(|session| {
-                let ledger = &mut *session.ledger;
-                let space = SpaceId(ledger.clock.next_space);
-                ledger.clock.next_space += 1;
-                ledger.clock.space = space.0;
-                let row = SpaceRow {
-                    name: SpaceRow::CALLER.to_owned(),
-                    dim: u32::try_from(dim).unwrap_or(u32::MAX),
-                };
-                ledger.tx.put_space(space, &row)
-            }),
+            None => {
+                self.inner.run_alone(|session| session.ledger.open_space(SpaceRow::CALLER, dim).map(|_| ()))
+            }
         }
     }
 
@@ -455,7 +447,7 @@ impl Database {
             .enumerate()
             .map(|(at, draft)| prepare(draft).map_err(place(at)))
             .collect::<Result<_>>()?;
-        self.inner.embed_drafts(namespace, &mut prepared)?;
+        self.inner.embed_drafts(namespace, &mut prepared, how.no_dedup)?;
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
         let (namespace, how) = (namespace.clone(), *how);
         self.submit(weight, move |session| {

@@ -12,7 +12,6 @@ use crate::index::Published;
 use crate::ingest::Prepared;
 use crate::limits::{DIM_MAX, NAME_BYTES_MAX};
 use crate::model::{MemoryId, Mode, Namespace, Query, RunId};
-use crate::recall::Reader;
 use crate::store::control::SpaceRow;
 use crate::store::{NsId, Rows, SpaceId};
 use crate::vector::UnitVector;
@@ -77,7 +76,7 @@ impl Given {
 
 impl Inner {
     /// The embedder of this handle, where the vectors of the database are its own or there are none yet.
-    fn embedder_for(&self, published: &Published) -> Result<Option<Given>> {
+    pub(super) fn embedder_for(&self, published: &Published) -> Result<Option<Given>> {
         let Some(given) = self.embedder.read().clone() else { return Ok(None) };
         let rows = published.snapshot();
         let space = rows.space(SpaceId(rows.clock()?.space))?;
@@ -111,7 +110,12 @@ impl Inner {
 
     /// Gives vectors to drafts that bring none, but for those that the published state would absorb (DEDUP-71). What the
     /// embedder cannot do is stored without a vector.
-    pub(super) fn embed_drafts(&self, namespace: &Namespace, drafts: &mut [Prepared]) -> Result<()> {
+    pub(super) fn embed_drafts(
+        &self,
+        namespace: &Namespace,
+        drafts: &mut [Prepared],
+        no_dedup: bool,
+    ) -> Result<()> {
         let published = self.current.read();
         let Some(Given { embedder, name }) = self.embedder_for(&published)? else { return Ok(()) };
         let rows = published.snapshot();
@@ -123,11 +127,16 @@ impl Inner {
         if gives_way && drafts.iter().any(Prepared::brings_vector) {
             return Ok(());
         }
-        let reader = Reader::open(&published, namespace, &self.secret, self.clock.now())?;
+        let ns = rows.namespace(namespace.as_str())?.map(|row| NsId(row.number));
+        let now = self.clock.now();
+        let is_known = |draft: &Prepared| match ns {
+            Some(ns) => draft.is_known_to(&**rows, ns, now, no_dedup),
+            None => Ok(false),
+        };
         let in_force = self.in_force();
         let mut wanted = Vec::new();
         for (at, draft) in drafts.iter().enumerate() {
-            if draft.wants_vector() && !reader.absorbs(draft.checked())? {
+            if draft.wants_vector() && !is_known(draft)? {
                 wanted.push((at, draft.meant(&in_force.messages)));
             }
         }
@@ -231,17 +240,8 @@ impl Database {
 
     /// Makes the space of an embedder the current one.
     fn open_space_of(&self, embedder: &dyn Embedder) -> Result<()> {
-        let row = SpaceRow {
-            name: embedder.id().to_owned(),
-            dim: u32::try_from(embedder.dimensions()).unwrap_or(u32::MAX),
-        };
-        self.inner.run_alone(|session| {
-            let ledger = &mut *session.ledger;
-            let space = SpaceId(ledger.clock.next_space);
-            ledger.clock.next_space += 1;
-            ledger.clock.space = space.0;
-            ledger.tx.put_space(space, &row)
-        })
+        let (name, dim) = (embedder.id(), embedder.dimensions());
+        self.inner.run_alone(|session| session.ledger.open_space(name, dim).map(|_| ()))
     }
 
     /// Changes the model: every memory gets a vector of `embedder`, in slices. Until a memory has its new vector a search
@@ -258,8 +258,8 @@ impl Database {
         if self.embedding_space()?.is_none_or(|space| space.name != embedder.id()) {
             self.open_space_of(&*embedder)?;
         }
-        *self.inner.embedder.write() = Some(Given::new(Arc::clone(&embedder), false));
         let given = Given::new(embedder, false);
+        *self.inner.embedder.write() = Some(given.clone());
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let mut done = Reembedded::default();
         for (_, ns) in self.tenants(None)? {

@@ -290,7 +290,8 @@ impl Sweep {
 
 impl Database {
     /// Runs maintenance passes, or with [`MaintainOptions::dry_run`] says what they would do. With no pass named, those
-    /// run that the policy enables as stages of the sweep, then `index` and `repair`.
+    /// run that the policy enables as stages of the sweep, `embed` where the handle has an embedder for the vectors of
+    /// the database, then `index` and `repair`.
     ///
     /// A run can be stopped at any point, by a crash as well: the next call goes on with it. What it removed waits in
     /// limbo, and [`Database::undo`] brings it back until `undo.horizon` is over.
@@ -367,16 +368,19 @@ impl Database {
         Ok(report)
     }
 
-    /// The stages that the policy enables, in the order of the passes; then the indexes. Snapshot histories from before
+    /// The stages that the policy enables, in the order of the passes; `embed`, if it can; then the indexes. Snapshot histories from before
     /// there were periods are reduced once (DEDUP-69), and operational reports past `collapse.threshold` collapse
     /// (DEDUP-23).
     fn enabled(&self, namespace: Option<&Namespace>) -> Result<Vec<Pass>> {
         let policy = self.inner.in_force().policy.clone();
         let mut all: BTreeSet<Pass> =
             policy.sweeper.stages.iter().filter_map(|stage| Pass::of_stage(*stage)).collect();
-        all.extend([Pass::Embed, Pass::Index, Pass::Repair]);
+        all.extend([Pass::Index, Pass::Repair]);
         let published = self.inner.current.read();
         let rows = published.snapshot();
+        if self.inner.embedder_for(&published)?.is_some() {
+            all.insert(Pass::Embed);
+        }
         for (_, ns) in self.tenants(namespace)? {
             let of_kind = |kind: &str| {
                 let counter = rows.counter(ns, TOTAL, CounterSort::Kind as u8, kind)?;

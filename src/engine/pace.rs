@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::engine::maintain::MaintainOptions;
+use crate::error::Error;
 
 /// Rows of the first slice.
 const SLICE_ROWS: usize = 64;
@@ -10,6 +11,17 @@ const SLICE_ROWS: usize = 64;
 const SLICE_ROWS_MIN: usize = 16;
 /// Rows of the largest slice.
 const SLICE_ROWS_MAX: usize = 8_192;
+
+/// Slices of one index that may find it changed, one after the other.
+pub(super) const STALE_MAX: usize = 16;
+
+/// What a pass says whose slices all find their rows changed.
+pub(super) fn outpaced() -> Error {
+    Error::Conflict {
+        what: "maintenance".to_owned(),
+        why: "the rows that it works on change faster than it does".to_owned(),
+    }
+}
 
 /// What is left of a run's budget, and the size of its next slice: one while others write is short, so that nobody
 /// waits for one for long; alone they grow.

@@ -2,9 +2,10 @@
 
 use crate::engine::database::Database;
 use crate::engine::maintain::{MaintainOptions, PassReport, Sweep};
+use crate::engine::pace::{STALE_MAX, outpaced};
 use crate::error::{Error, Result};
 use crate::index::text::upkeep::{self, TextEdit};
-use crate::model::{Namespace, RuleId, RunId};
+use crate::model::{Namespace, RunId};
 use crate::store::control::TextHead;
 use crate::store::{NsId, Read, Rows, TextId, TextRows};
 
@@ -47,14 +48,19 @@ impl Database {
         sweep: &mut Sweep,
         report: &mut PassReport,
     ) -> Result<()> {
-        let mut done = 0;
+        let (mut done, mut stale) = (0, 0);
         while done < waiting && !sweep.pace.is_over() {
             let published = self.inner.current.read();
-            let most = sweep.pace.rows(published.commit()).max(POST_MIN);
+            let most = sweep.pace.rows(published.commit()).max(POST_MIN).min(sweep.pace.rows_left());
             let Some(edit) = upkeep::post(&published, text, most)? else { break };
             if self.write_text(&edit, sweep.run)? {
-                done += edit.rows();
+                (done, stale) = (done + edit.rows(), 0);
                 sweep.pace.spend(edit.rows(), self.inner.current.read().commit());
+            } else {
+                stale += 1;
+                if stale > STALE_MAX {
+                    return Err(outpaced());
+                }
             }
         }
         report.note("unposted", waiting.saturating_sub(done));
@@ -116,7 +122,7 @@ impl Database {
             rows += u64::from(self.inner.run_alone(|session| {
                 let ns = NsId(row.number);
                 let context = session.context(ns, Some(run));
-                let (texts, rows) = session.ledger.rebuild_texts(&context, RuleId::REINDEX)?;
+                let (texts, rows) = session.ledger.rebuild_texts(&context)?;
                 session.reset.extend(texts.into_iter().map(TextId::index));
                 Ok(rows)
             })?);

@@ -5,7 +5,7 @@
 
 use crate::engine::database::{Database, Inner};
 use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
-use crate::engine::pace::Pace;
+use crate::engine::pace::{Pace, STALE_MAX, outpaced};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hnsw::Crew;
 use crate::index::text::upkeep as text_upkeep;
@@ -14,8 +14,6 @@ use crate::index::{Edit, Written};
 use crate::model::{Namespace, RuleId, RunId};
 use crate::store::{IndexId, NsId, Read, Rows, SpaceId, TextId};
 
-/// Slices of one index that may find it changed, one after the other.
-const STALE_MAX: usize = 16;
 /// Rows that a writer links at least when it helps: so it is one write in so many that waits.
 const HELP_ROWS: usize = 128;
 /// Rows that a writer links for each of its own.
@@ -90,10 +88,7 @@ impl Worker<'_> {
             } else {
                 stale += 1;
                 if stale > STALE_MAX {
-                    return Err(Error::Conflict {
-                        what: "maintenance".to_owned(),
-                        why: "the rows that it works on change faster than it does".to_owned(),
-                    });
+                    return Err(outpaced());
                 }
             }
         }

@@ -135,6 +135,7 @@ fn expires_at(expiry: Option<Expiry>) -> Result<Option<Time>> {
 fn vitals(fields: &Fields, times: Times, kept: &Kept<'_>, text: &str, holders: &[Holder]) -> Result<Vitals> {
     let count = u32::try_from(holders.len()).unwrap_or(u32::MAX);
     let last = holders.iter().map(|holder| holder.number).max();
+    let new = Vitals::new(text, times.recorded_at);
     Ok(Vitals {
         kind_code: fields.kind.clone().unwrap_or_default().code(),
         tier: fields.tier.unwrap_or_default(),
@@ -153,17 +154,13 @@ fn vitals(fields: &Fields, times: Times, kept: &Kept<'_>, text: &str, holders: &
         happened_at: fields.happened_at.value().copied(),
         last_reinforced_at: fields.last_reinforced_at.value().copied(),
         version: kept.must("version")?,
-        content_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
         place: Place {
-            partition: 0,
-            space: 0,
-            slot: None,
-            doc: None,
-            fingerprint: None,
             counted: Counted::at(&times, times.recorded_at),
             next_holder: last.map_or(0, |last| last.saturating_add(1)),
             holders: count,
+            ..new.place
         },
+        ..new
     })
 }
 

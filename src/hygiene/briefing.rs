@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::hygiene::score::Worth;
+use crate::limits::TOKEN_BYTES;
 use crate::model::{Memory, PageRequest, Scope, Time};
 use crate::policy::Policy;
 use crate::recall::Reader;
@@ -10,8 +11,6 @@ use crate::recall::Reader;
 const PAGE_ROWS: usize = 1_000;
 /// Memories of a briefing beside the pinned ones, at most.
 const MEMORIES_MAX: usize = 1_000;
-/// Bytes of text that count as a token.
-const TOKEN_BYTES: usize = 4;
 
 /// A memory of a briefing.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::index::published::Published;
 use crate::index::view::View;
 use crate::model::MemoryId;
-use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
+use crate::record::slots_per_block;
+use crate::store::{IndexId, NsId, PartId, Read, Rows, SpaceId};
 use crate::vector::{QueryCode, UnitVector, dot_f32};
 
 /// The codes of one embedding space against one query.
@@ -38,8 +39,20 @@ impl<'q> Cosines<'q> {
         if let Some(Some(view)) = self.views.get(&index) {
             return Ok(view.cosine(slot, id, &self.code));
         }
+        if !self.is_own(index, slot, id)? {
+            return Ok(None);
+        }
         let mut vector = Vec::new();
         let found = self.published.snapshot().vector(index, self.query.dim(), slot, &mut vector)?;
         Ok(found.then(|| dot_f32(self.query.as_slice(), &vector)))
+    }
+
+    /// Whether a slot holds a memory: one with a vector of another space has its slot in another index.
+    fn is_own(&self, index: IndexId, slot: u32, id: MemoryId) -> Result<bool> {
+        let dim = self.query.dim();
+        let per = slots_per_block(dim) as u32;
+        let block = self.published.snapshot().slot_block(index, slot / per, dim)?;
+        let meta = block.as_ref().and_then(|block| block.meta((slot % per) as usize));
+        Ok(meta.is_some_and(|meta| !meta.is_vacant() && meta.id == id))
     }
 }

@@ -19,6 +19,7 @@ mod message;
 mod names;
 mod near;
 mod operational;
+mod probe;
 mod recreate;
 mod rules;
 mod similarity;
@@ -81,11 +82,6 @@ impl Prepared {
     /// The same under a key.
     fn keyed(&self, key: &str) -> Self {
         Prepared { checked: self.checked.clone().keyed(key), ..self.clone() }
-    }
-
-    /// The draft.
-    pub(crate) fn checked(&self) -> &CheckedDraft {
-        &self.checked
     }
 
     /// Whether it has a text and no vector.

@@ -54,7 +54,7 @@ impl Desk<'_, '_, '_> {
         let Some(space) = self.ledger.tx.space(SpaceId(self.ledger.clock.space))? else { return Ok(()) };
         for draft in drafts.iter_mut().filter(|draft| draft.embedder.is_some()) {
             let name = draft.embedder.as_deref().unwrap_or_default();
-            if name.strip_prefix(SpaceRow::SUGGESTED).unwrap_or(name) != space.embedder() {
+            if SpaceRow::embedder_of(name) != space.embedder() {
                 (draft.vector, draft.embedder) = (None, None);
             }
         }
@@ -78,12 +78,7 @@ impl Desk<'_, '_, '_> {
             }
             return Ok(known);
         }
-        let space = SpaceId(self.ledger.clock.next_space);
-        self.ledger.clock.next_space += 1;
-        self.ledger.clock.space = space.0;
-        let row = SpaceRow { name: name.to_owned(), dim: u32::try_from(dim).unwrap_or(u32::MAX) };
-        self.ledger.tx.put_space(space, &row)?;
-        Ok(space)
+        self.ledger.open_space(name, dim)
     }
 
     /// Number of an agent's partition, where there is one.

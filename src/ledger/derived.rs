@@ -136,20 +136,22 @@ impl Ledger<'_, '_> {
         let written = edit.write(self.tx, self.clock.commit)?;
         if let Written::Done(_) = &written {
             let what = format!("{} rows of partition {}", edit.rows(), edit.index.part.0);
-            let why = Why { rule, evidence: Evidence { signature: Some(what), ..Evidence::default() } };
-            self.journal(context, Op::Derive, None, Vec::new(), why)?;
+            self.journal_derived(context, rule, what)?;
         }
         Ok(written)
+    }
+
+    /// The journal row of a change of derived rows: `what` was written, no memory changed.
+    pub(super) fn journal_derived(&mut self, context: &Context, rule: RuleId, what: String) -> Result<()> {
+        let evidence = Evidence { signature: Some(what), ..Evidence::default() };
+        self.journal(context, Op::Derive, None, Vec::new(), Why { rule, evidence }).map(|_| ())
     }
 
     /// Writes codes and slots of an index anew from its memories and their vectors, and drops its graph (law 4). What
     /// stood there may be damaged. Gives the number of rows.
     pub(crate) fn rebuild_index(&mut self, context: &Context, index: IndexId) -> Result<u32> {
         let rows = rebuild(self.tx, index, self.clock.commit)?;
-        let what = format!("{rows} rows of partition {}", index.part.0);
-        let evidence = Evidence { signature: Some(what), ..Evidence::default() };
-        let why = Why { rule: RuleId::REINDEX, evidence };
-        self.journal(context, Op::Derive, None, Vec::new(), why)?;
+        self.journal_derived(context, RuleId::REINDEX, format!("{rows} rows of partition {}", index.part.0))?;
         Ok(rows)
     }
 

@@ -205,18 +205,9 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let Some(found) = self.tx.vitals(ns, id)? else { return Ok(false) };
         let space = match self.tx.space(SpaceId(self.clock.space))? {
-            Some(row) if row.embedder() == name.strip_prefix(SpaceRow::SUGGESTED).unwrap_or(name) => {
-                SpaceId(self.clock.space)
-            }
+            Some(row) if row.embedder() == SpaceRow::embedder_of(name) => SpaceId(self.clock.space),
             Some(_) => return Ok(false),
-            None => {
-                let space = SpaceId(self.clock.next_space);
-                self.clock.next_space += 1;
-                self.clock.space = space.0;
-                let dim = u32::try_from(vector.dim()).unwrap_or(u32::MAX);
-                self.tx.put_space(space, &SpaceRow { name: name.to_owned(), dim })?;
-                space
-            }
+            None => self.open_space(name, vector.dim())?,
         };
         let has_it = found.place.slot.is_some() && found.place.space == space.0;
         if found.times.removed_at.is_some() || has_it {
@@ -241,6 +232,16 @@ impl Ledger<'_, '_> {
         let why = Why { rule: RuleId::EMBED, evidence: Evidence::default() };
         self.journal(context, Op::Update, Some((id, None)), vec![delta], why)?;
         Ok(true)
+    }
+
+    /// Opens the space of an embedder, or of the caller's vectors, and makes it the current one.
+    pub(crate) fn open_space(&mut self, name: &str, dim: usize) -> Result<SpaceId> {
+        let space = SpaceId(self.clock.next_space);
+        self.clock.next_space += 1;
+        self.clock.space = space.0;
+        let dim = u32::try_from(dim).unwrap_or(u32::MAX);
+        self.tx.put_space(space, &SpaceRow { name: name.to_owned(), dim })?;
+        Ok(space)
     }
 
     fn space_name(&self, space: u16) -> Result<Option<String>> {

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
-use crate::ledger::journal::Op;
-use crate::ledger::{Context, Ledger, Why};
+use crate::ledger::{Context, Ledger};
 use crate::limits::INDEXES_MAX;
-use crate::model::{Evidence, MemoryId, RuleId};
+use crate::model::{MemoryId, RuleId};
 use crate::store::{NsId, Rows};
 
 impl Ledger<'_, '_> {
@@ -41,7 +40,7 @@ impl Ledger<'_, '_> {
         self.declared.remove(&context.ns);
         let was = self.tx.delete_meta_key(context.ns, path)?;
         if was {
-            self.journal_index(context, RuleId::INDEX, format!("no index of metadata.{path}"))?;
+            self.journal_derived(context, RuleId::INDEX, format!("no index of metadata.{path}"))?;
         }
         Ok(was)
     }
@@ -78,12 +77,7 @@ impl Ledger<'_, '_> {
             filled += u64::from(any);
         }
         let paths = declared.join(", metadata.");
-        self.journal_index(context, RuleId::INDEX, format!("{filled} rows by metadata.{paths}"))?;
+        self.journal_derived(context, RuleId::INDEX, format!("{filled} rows by metadata.{paths}"))?;
         Ok(filled)
-    }
-
-    fn journal_index(&mut self, context: &Context, rule: RuleId, what: String) -> Result<()> {
-        let evidence = Evidence { signature: Some(what), ..Evidence::default() };
-        self.journal(context, Op::Derive, None, Vec::new(), Why { rule, evidence }).map(|_| ())
     }
 }

@@ -4,9 +4,8 @@ use crate::error::Result;
 use crate::index::text::erase_postings;
 use crate::index::text::upkeep::{TextEdit, join};
 use crate::ledger::derived::Seen;
-use crate::ledger::journal::Op;
-use crate::ledger::{Context, Ledger, Why};
-use crate::model::{Content, Evidence, MemoryId, RuleId, Vitals, thread_place};
+use crate::ledger::{Context, Ledger};
+use crate::model::{Content, MemoryId, RuleId, Vitals, thread_place};
 use crate::store::{NsId, PartId, Rows, TextId, TextRows};
 
 impl Ledger<'_, '_> {
@@ -67,7 +66,7 @@ impl Ledger<'_, '_> {
 
     /// Gives every memory of a namespace a new document in the index of its partition, with the analyzer of new ones; what
     /// stood there may be damaged. Postings follow with the pass. Gives the indexes and the number of rows.
-    pub(crate) fn rebuild_texts(&mut self, context: &Context, rule: RuleId) -> Result<(Vec<TextId>, u32)> {
+    pub(crate) fn rebuild_texts(&mut self, context: &Context) -> Result<(Vec<TextId>, u32)> {
         let ns = context.ns;
         // Also the indexes of which nothing is left: images of them must go.
         let mut texts = self.tx.text_ids(ns)?;
@@ -88,7 +87,7 @@ impl Ledger<'_, '_> {
             self.tx.put_vitals(ns, *id, vitals)?;
         }
         let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-        self.journal_texts(context, rule, format!("{count} texts"))?;
+        self.journal_derived(context, RuleId::REINDEX, format!("{count} texts"))?;
         Ok((texts.into_iter().collect(), count))
     }
 
@@ -98,7 +97,7 @@ impl Ledger<'_, '_> {
             return Ok(false);
         }
         let what = format!("{} texts of partition {}", edit.rows(), edit.text.part.0);
-        self.journal_texts(context, RuleId::INDEX, what)?;
+        self.journal_derived(context, RuleId::INDEX, what)?;
         Ok(true)
     }
 
@@ -106,12 +105,7 @@ impl Ledger<'_, '_> {
     pub(crate) fn join_postings(&mut self, context: &Context, text: TextId, most: usize) -> Result<u64> {
         let joined = join(self.tx, text, most)?;
         let what = format!("{joined} blocks of postings of partition {}", text.part.0);
-        self.journal_texts(context, RuleId::INDEX, what)?;
+        self.journal_derived(context, RuleId::INDEX, what)?;
         Ok(joined)
-    }
-
-    fn journal_texts(&mut self, context: &Context, rule: RuleId, what: String) -> Result<()> {
-        let evidence = Evidence { signature: Some(what), ..Evidence::default() };
-        self.journal(context, Op::Derive, None, Vec::new(), Why { rule, evidence }).map(|_| ())
     }
 }

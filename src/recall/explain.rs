@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::model::{
-    Actor, Aggregate, CheckedDraft, JournalRow, MemoryId, RuleId, RunId, State, SupersedeMode, Tier, Time,
-    Tombstone, TombstoneReason, Vitals,
+    Actor, Aggregate, JournalRow, MemoryId, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone,
+    TombstoneReason, Vitals,
 };
 use crate::recall::Reader;
 use crate::recall::read::Named;
@@ -184,30 +184,6 @@ impl Reader<'_> {
             }
         }
         Ok(self.latest_tombstone(ns, &self.secret.of_content(text))?.map(Named::Gone))
-    }
-
-    /// Whether the published state would take a draft in without making a row of it: its key, or its content, is that of a
-    /// current memory with the same text (DEDUP-71). The ladder has the last word.
-    pub(crate) fn absorbs(&self, checked: &CheckedDraft) -> Result<bool> {
-        let Some(ns) = self.ns else { return Ok(false) };
-        let text = &checked.draft().text;
-        let same = |id: MemoryId| -> Result<bool> {
-            let Some(row) = self.rows().vitals(ns, id)? else { return Ok(false) };
-            let here = self.partition(ns, PartId(row.place.partition))? == *checked.partition();
-            let current = here && row.times.is_current(self.now);
-            Ok(current && self.rows().text(ns, id)?.is_some_and(|found| found == *text))
-        };
-        if let Some(key) = checked.key() {
-            for (id, _) in self.rows().holders_of_key(ns, key)? {
-                if same(id)? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(match self.by_content(ns, text)? {
-            Some(Named::Row(id, ..)) => same(id)?,
-            _ => false,
-        })
     }
 
     fn explain_row(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Explanation> {

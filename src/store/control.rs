@@ -70,7 +70,12 @@ impl SpaceRow {
 
     /// Id of the embedder whose vectors lie in it, or `caller`.
     pub(crate) fn embedder(&self) -> &str {
-        self.name.strip_prefix(Self::SUGGESTED).unwrap_or(&self.name)
+        Self::embedder_of(&self.name)
+    }
+
+    /// Id of the embedder in the name of a space.
+    pub(crate) fn embedder_of(name: &str) -> &str {
+        name.strip_prefix(Self::SUGGESTED).unwrap_or(name)
     }
 
     /// Whether it gives way to vectors that a caller brings.

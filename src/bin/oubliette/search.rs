@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use oubliette::exchange::{LineReader, NpyReader};
+use oubliette::limits::TOKEN_BYTES;
 use oubliette::{Database, Effort, Error, Filter, MemoryId, Namespace, Query, Result, Scope, Snapshot};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,9 +17,6 @@ use crate::fields;
 use crate::output::{self, Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place};
 use crate::write;
-
-/// Bytes of text that count as a token.
-const TOKEN_BYTES: usize = 4;
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
