@@ -173,3 +173,16 @@ fn life_25_a_briefing_begins_with_what_is_pinned() {
     assert_eq!(ids(0), [strong, weak], "the budget never cuts pinned ones");
     assert_eq!(ids(27), [strong, weak, worth]);
 }
+
+#[test]
+fn a_deadline_ends_a_query_with_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder, Policy::default());
+    others(&db);
+    let query = Query::text("filler sentence about gardens");
+    let whole = db.search(&ns(), &query.clone().deadline("1h".parse().unwrap())).unwrap();
+    assert!(!whole.plan.partial && whole.hits.len() == 10);
+    assert_eq!(whole.hits, db.search(&ns(), &query).unwrap().hits);
+    let none = db.search(&ns(), &query.deadline("0s".parse().unwrap())).unwrap();
+    assert!(none.plan.partial && none.hits.is_empty(), "{:?}", none.plan);
+}

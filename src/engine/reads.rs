@@ -1,6 +1,7 @@
 //! Reads: each on one published state, with the instant of the call.
 
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -14,8 +15,8 @@ use crate::model::{
     Scope, Span, Time, Tombstone,
 };
 use crate::recall::{
-    Around, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats, StatsContext,
-    Why, index_stats, memory_stats, stats,
+    Around, Deadline, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats,
+    StatsContext, Why, index_stats, memory_stats, stats,
 };
 use crate::store::{NsId, Rows};
 
@@ -244,9 +245,14 @@ macro_rules! search {
             /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
             pub fn search(&self, namespace: &Namespace, query: &Query) -> Result<SearchResult> {
                 let weights = self.inner.in_force().policy.recall.clone();
+                let begun = Instant::now();
+                let most = query.deadline.map(|most| Duration::from_millis(most.as_millis().unsigned_abs()));
+                let over = || most.is_some_and(|most| begun.elapsed() >= most);
                 self.read(|published, now| {
                     let query = self.inner.with_vector(published, query)?;
-                    Reader::open(published, namespace, &self.inner.secret, now)?.search(&query, &weights)
+                    let deadline = Deadline::new(&over);
+                    let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
+                    reader.until(&deadline).search(&query, &weights)
                 })
             }
         }

@@ -6,6 +6,7 @@ use crate::model::filter::Filter;
 use crate::model::id::MemoryId;
 use crate::model::kind::State;
 use crate::model::name::Scope;
+use crate::model::time::Span;
 
 /// A search.
 ///
@@ -33,6 +34,8 @@ pub struct Query {
     pub effort: Effort,
     /// How much hits shall differ from each other, 0 to 1: 0 ranks by score alone.
     pub diversity: f32,
+    /// How long it may take; as long as it does, by default. What was found until then is ranked, and the plan says so.
+    pub deadline: Option<Span>,
 }
 
 /// By what a search ranks.
@@ -108,6 +111,14 @@ impl Query {
     #[must_use]
     pub fn diversity(mut self, diversity: f32) -> Self {
         self.diversity = diversity;
+        self
+    }
+
+    /// With a time after which it ends with what it has found. A clause of the words, a walk through a graph and the scan of a
+    /// partition are each finished once they have begun.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Span) -> Self {
+        self.deadline = Some(deadline);
         self
     }
 
@@ -227,6 +238,8 @@ pub struct SearchPlan {
     pub candidates: u64,
     /// Whether more words were asked for than a query keeps.
     pub cut: bool,
+    /// Whether something was left out because the deadline of the query was over.
+    pub partial: bool,
     /// Partitions looked at.
     pub partitions: u64,
     /// Visible vectors whose codes were scanned.

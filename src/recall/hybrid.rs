@@ -12,6 +12,7 @@ use crate::index::{Ask, Cosines, Found, Target};
 use crate::limits::K_MAX;
 use crate::model::{Hit, MemoryId, Query, SearchPlan, Signals};
 use crate::policy;
+use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList};
 use crate::recall::prior::{Priors, Spoken};
 use crate::recall::search::{SearchResult, plan_of};
@@ -62,12 +63,14 @@ impl Reader<'_> {
             _ => None,
         };
         let function_words = weights.function_words as f32;
-        let lexical = lexical(self.published, TextAsk { ns, text, words, now: self.now, function_words })?;
+        let stop = || self.is_over();
+        let ask = TextAsk { ns, text, words, now: self.now, function_words, stop: &stop };
+        let lexical = lexical(self.published, ask)?;
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let near = match vector {
-            Some(vector) => self.near((ns, part), query, vector, &mut matcher)?,
-            None => None,
+            Some(vector) if !self.is_over() => self.near((ns, part), query, vector, &mut matcher)?,
+            _ => None,
         };
         let mut candidates = self.by_text(ns, &lexical, query, &mut matcher)?;
         if let Some((found, _)) = &near {
@@ -100,6 +103,7 @@ impl Reader<'_> {
         plan.postings = lexical.postings;
         plan.candidates = candidates.len() as u64;
         plan.cut = lexical.cut;
+        plan.partial = self.deadline.is_some_and(Deadline::was_met);
         plan.partitions = plan.partitions.max(lexical.partitions());
         plan.pending = self.pending(ns, part)?;
         if query.filter.is_some() && plan.filter.is_empty() {
@@ -147,6 +151,9 @@ impl Reader<'_> {
             best.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let whole = best.len() < ask;
             for (_, at) in best.into_iter().skip(tried) {
+                if self.is_over() {
+                    return Ok(all);
+                }
                 let Some(found) = candidate(at) else { continue };
                 if Self::passes(matcher, found.id)? {
                     all.push(found);

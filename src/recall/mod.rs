@@ -12,6 +12,7 @@
 
 mod around;
 mod assemble;
+mod deadline;
 mod events;
 mod explain;
 mod hybrid;
@@ -35,6 +36,7 @@ use crate::store::{NsId, PartId, Rows, Snapshot};
 use crate::text::Secret;
 
 pub use around::Around;
+pub(crate) use deadline::Deadline;
 pub use explain::{Explanation, History, Origin, Removal, Version};
 pub use read::Got;
 pub use search::SearchResult;
@@ -56,6 +58,8 @@ pub(crate) struct Reader<'p> {
     /// None: there is no such namespace.
     ns: Option<NsId>,
     dropped: bool,
+    /// None: it may take as long as it does.
+    deadline: Option<&'p Deadline<'p>>,
 }
 
 impl<'p> Reader<'p> {
@@ -78,7 +82,17 @@ impl<'p> Reader<'p> {
                 !published.snapshot().tombstones_of_hash(DROPPED, &hash)?.is_empty()
             }
         };
-        Ok(Reader { published, namespace, secret, now, ns, dropped })
+        Ok(Reader { published, namespace, secret, now, ns, dropped, deadline: None })
+    }
+
+    /// The same, which comes to an end at a deadline.
+    pub(crate) fn until(self, deadline: &'p Deadline<'p>) -> Self {
+        Reader { deadline: Some(deadline), ..self }
+    }
+
+    /// Whether the time is over.
+    fn is_over(&self) -> bool {
+        self.deadline.is_some_and(Deadline::is_over)
     }
 
     fn rows(&self) -> &'p Snapshot {

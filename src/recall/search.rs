@@ -7,6 +7,7 @@ use crate::model::{Filter, Hit, MemoryId, Mode, Query, SearchPlan, Vitals};
 use crate::policy;
 use crate::recall::around::POOL;
 use crate::recall::assemble::index_of;
+use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader};
 use crate::store::control::{CounterSort, TOTAL};
@@ -67,7 +68,8 @@ impl Reader<'_> {
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let found = self.nearest(ns, (part, target), matcher.as_mut(), ask)?;
-        let plan = SearchPlan { pending: self.pending(ns, part)?, ..plan_of(&found) };
+        let partial = self.deadline.is_some_and(Deadline::was_met);
+        let plan = SearchPlan { pending: self.pending(ns, part)?, partial, ..plan_of(&found) };
         let hits = match diverse {
             true => self.diverse(ns, found.hits, query.k, query.diversity)?,
             false => found.hits,
@@ -151,6 +153,10 @@ struct Rowwise<'m, 'r> {
 
 impl Sieve for Rowwise<'_, '_> {
     fn matches(&mut self, id: MemoryId) -> Result<bool> {
+        // Past the deadline nothing more is found.
+        if self.matcher.reader().is_over() {
+            return Ok(false);
+        }
         self.matcher.admits(id)
     }
 
@@ -185,6 +191,9 @@ impl Rowwise<'_, '_> {
         vitals: &Vitals,
         visit: &mut dyn FnMut(IndexId, u32),
     ) -> Result<()> {
+        if self.matcher.reader().is_over() {
+            return Ok(());
+        }
         let Some(slot) = vitals.place.slot else { return Ok(()) };
         let index = index_of(self.ns, vitals);
         let inside = match target {

@@ -88,6 +88,7 @@ pub(crate) fn plan(plan: &SearchPlan) -> Value {
         "postings": plan.postings,
         "candidates": plan.candidates,
         "cut": plan.cut,
+        "partial": plan.partial,
         "partitions": plan.partitions,
         "regime": plan.regime,
         "walked": plan.walked,

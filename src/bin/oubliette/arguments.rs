@@ -372,6 +372,9 @@ pub(crate) struct SearchOptions {
     /// So many neighbours of each hit in its thread, before and after it
     #[arg(long, value_name = "N", conflicts_with = "queries")]
     pub(crate) around: Option<usize>,
+    /// How long a query may take, such as 50ms; what was found until then is ranked
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) deadline: Option<String>,
     /// Why this memory, an id or a key, is a hit or is none
     #[arg(long, value_name = "ID|KEY", conflicts_with = "queries")]
     pub(crate) why: Option<String>,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use oubliette::exchange::{LineReader, NpyReader};
 use oubliette::limits::TOKEN_BYTES;
-use oubliette::{Database, Effort, Error, Filter, MemoryId, Namespace, Query, Result, Scope, Snapshot};
+use oubliette::{Database, Effort, Error, Filter, MemoryId, Namespace, Query, Result, Scope, Snapshot, Span};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::arguments::{EffortOptions, Mode, SearchOptions};
 use crate::evidence::EvidenceLine;
 use crate::fields;
 use crate::output::{self, Done, Failure, Output, short, unwritable};
-use crate::place::{Access, Place};
+use crate::place::{Access, Place, named};
 use crate::write;
 
 /// `search`.
@@ -36,6 +36,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         effort: options.effort.effort(),
         diversity: options.diversity,
+        deadline: deadline(options)?,
     };
     let namespace = place.namespace()?;
     let snapshot = place.open(Access::Read)?.snapshot()?;
@@ -82,6 +83,10 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;
     }
     Ok(())
+}
+
+fn deadline(options: &SearchOptions) -> Result<Option<Span>> {
+    options.deadline.as_deref().map(|text| named("--deadline", text.parse())).transpose()
 }
 
 /// The neighbours of a hit in its thread, in its order; how far each stands from it.
@@ -232,6 +237,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         effort: options.effort.effort(),
         diversity: options.diversity,
+        deadline: deadline(options)?,
         ..Query::default()
     };
     defaults.check()?;

@@ -188,6 +188,7 @@ impl Texts {
             words,
             now: Time::from_millis(now),
             function_words: FUNCTION_WORDS,
+            stop: &|| false,
         };
         let found = lexical(&self.published, ask).unwrap();
         let all: Vec<&Row> =

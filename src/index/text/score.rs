@@ -33,7 +33,7 @@ const PREFIX_TERMS_MAX: usize = 1_024;
 const SELECT_RATIO: usize = 4;
 
 /// What is asked of the text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct TextAsk<'q> {
     /// A namespace.
     pub(crate) ns: NsId,
@@ -45,6 +45,8 @@ pub(crate) struct TextAsk<'q> {
     pub(crate) now: Time,
     /// What a function word counts for, 0 to 1.
     pub(crate) function_words: f32,
+    /// Whether the time is over: the clauses that are left are not looked for then.
+    pub(crate) stop: &'q dyn Fn() -> bool,
 }
 
 /// How the neighbours of a document in its thread lend their terms.
@@ -120,6 +122,9 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     let terms: u64 = lexical.sources.iter().map(|source| source.seen.terms).sum();
     lexical.mean = (terms as f32 / lexical.docs.max(1) as f32).max(1.0);
     for (clause, _) in clauses {
+        if (ask.stop)() {
+            break;
+        }
         let mut holders = 0;
         for source in &mut lexical.sources {
             holders += source.find(snapshot, &clause, lexical.mean)?;
