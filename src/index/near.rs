@@ -49,7 +49,7 @@ pub(crate) fn near_many(
         let mut searches = Vec::with_capacity(block.len());
         for query in block {
             check_dim(published, Target::Index(index), query)?;
-            let ask = Ask { query, k: most, now, effort: Effort::default() };
+            let ask = Ask { query, k: most, sure: most, now, effort: Effort::default() };
             searches.push(Search::over(published, Arc::clone(&sources), ask, Window::current(now)));
         }
         let mut candidates: Vec<_> =

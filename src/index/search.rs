@@ -57,6 +57,8 @@ pub(crate) struct Ask<'q> {
     pub(crate) query: &'q UnitVector,
     /// So many.
     pub(crate) k: usize,
+    /// Of so many of these the effort speaks; more come along as they are met.
+    pub(crate) sure: usize,
     /// As a live read at this instant sees them.
     pub(crate) now: Time,
     /// How much of a large index to look at.
@@ -247,7 +249,7 @@ impl<'p> Search<'p> {
     fn ef(&self, linked: &Linked, live: u32) -> usize {
         match self.ask.effort {
             Effort::Ef(ef) => ef.max(self.ask.k),
-            Effort::Recall(recall) => ef_for(linked, live, recall, self.ask.k),
+            Effort::Recall(recall) => ef_for(linked, live, recall, self.ask.sure).max(self.ask.k),
             Effort::Exact => self.ask.k,
         }
     }

@@ -61,7 +61,7 @@ fn changes<'c>(
 }
 
 fn ask(query: &UnitVector, k: usize, now: Time, effort: Effort) -> Ask<'_> {
-    Ask { query, k, now, effort }
+    Ask { query, k, sure: k, now, effort }
 }
 
 /// A filter on ids alone.

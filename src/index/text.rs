@@ -9,6 +9,7 @@
 //! Statistics are those of the visible documents at the instant of the query, exactly: how many there are, how long
 //! they are, and how many hold a term (design, law 3).
 
+mod held;
 mod image;
 mod run;
 mod score;

@@ -122,7 +122,7 @@ impl Reader<'_> {
     ) -> Result<Option<(Found, Target)>> {
         let Some(target) = self.target(ns, part, vector)? else { return Ok(None) };
         let k = query.k.clamp(BY_VECTOR, K_MAX);
-        let ask = Ask { query: vector, k, now: self.now, effort: query.effort };
+        let ask = Ask { query: vector, k, sure: query.k, now: self.now, effort: query.effort };
         Ok(Some((self.nearest(ns, (part, target), matcher.as_mut(), ask)?, target)))
     }
 

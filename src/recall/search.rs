@@ -64,7 +64,7 @@ impl Reader<'_> {
         let Some(target) = self.target(ns, part, vector)? else { return Ok(SearchResult::default()) };
         let diverse = query.diversity > 0.0;
         let k = if diverse { query.k.saturating_mul(POOL).min(K_MAX) } else { query.k };
-        let ask = Ask { query: vector, k, now: self.now, effort: query.effort };
+        let ask = Ask { query: vector, k, sure: k, now: self.now, effort: query.effort };
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let found = self.nearest(ns, (part, target), matcher.as_mut(), ask)?;

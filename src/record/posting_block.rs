@@ -136,6 +136,11 @@ impl<'b> PostingsRef<'b> {
         }
     }
 
+    /// How many documents it says that it holds.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Calls `visit` for each document with how often the term occurs there; false when the bytes make no sense.
     #[inline]
     pub(crate) fn docs(&self, mut visit: impl FnMut(u32, u32)) -> bool {

@@ -153,6 +153,16 @@ impl TextView {
         self.chunks.get(block as usize)?.as_ref()?.docs.get(at)
     }
 
+    /// How many terms the text of a document has.
+    #[inline]
+    pub(super) fn length(&self, doc: u32, tail: &Tail) -> u32 {
+        let (block, at) = doc_place(doc);
+        match self.chunks.get(block as usize).and_then(Option::as_ref) {
+            Some(chunk) if doc < self.head.posted => chunk.lengths.get(at).copied().unwrap_or(0),
+            _ => tail.length(doc).unwrap_or(0),
+        }
+    }
+
     /// The memory of a document.
     pub(crate) fn id(&self, doc: u32) -> Option<MemoryId> {
         self.doc(doc).map(|doc| doc.id)
@@ -248,33 +258,26 @@ impl TextView {
         seen
     }
 
-    /// Calls `visit` for each document of a block of postings that is seen, with how often the term occurs there and how many
-    /// terms its text has; false when the bytes make no sense.
+    /// Calls `visit` for each document of a block of postings that is seen, with how often the term occurs there; false when
+    /// the bytes make no sense. Of a run of the tail it takes those that have no postings in the file yet.
     #[inline]
     pub(super) fn each(
         &self,
         seen: &Seen,
-        tail: Option<&Tail>,
+        in_tail: bool,
         postings: PostingsRef<'_>,
-        mut visit: impl FnMut(u32, u32, u32),
+        mut visit: impl FnMut(u32, u32),
     ) -> bool {
-        let (mut at, mut mask, mut lengths) = (u32::MAX, 0_u128, [].as_slice());
+        let (mut at, mut mask) = (u32::MAX, 0_u128);
+        let first = if in_tail { self.head.posted } else { 0 };
         postings.docs(|doc, often| {
             let (block, place) = doc_place(doc);
             if block != at {
                 at = block;
                 mask = seen.masks.get(block as usize).copied().unwrap_or(0);
-                let chunk = self.chunks.get(block as usize).and_then(Option::as_ref);
-                lengths = chunk.map(|chunk| chunk.lengths.as_slice()).unwrap_or_default();
             }
-            if mask >> place & 1 == 1 {
-                let length = match tail {
-                    None => lengths.get(place).copied(),
-                    // A run may reach back to documents that have their postings in the file by now.
-                    Some(_) if doc < self.head.posted => return,
-                    Some(tail) => tail.length(doc),
-                };
-                visit(doc, often, length.unwrap_or(0));
+            if mask >> place & 1 == 1 && doc >= first {
+                visit(doc, often);
             }
         })
     }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::published::Published;
+use crate::index::text::held::Held;
 use crate::index::text::image::{Seen, TextView};
 use crate::index::text::run::Tail;
 use crate::model::{MemoryId, Time};
@@ -31,6 +32,14 @@ const B: f32 = 0.5;
 const PREFIX_TERMS_MAX: usize = 1_024;
 /// A place among the best is fought for among so many times as many.
 const SELECT_RATIO: usize = 4;
+/// Scores that are compared together.
+const SCORES_AT_ONCE: usize = 64;
+/// Clauses are set apart that more documents hold than this, and than one in so many, the lightest first, while they have no
+/// more than so large a part of the mass. They are not worth adding to the score of each document: only those count that could
+/// still come in among the best. Tests have few documents.
+const BROAD_MIN: u64 = if cfg!(test) { 2 } else { 512 };
+const BROAD_SHARE: u64 = 16;
+const BROAD_MASS: f32 = 0.125;
 
 /// What is asked of the text.
 #[derive(Clone, Copy)]
@@ -65,10 +74,10 @@ struct Source {
     view: Arc<TextView>,
     tail: Arc<Tail>,
     seen: Seen,
-    /// Of each document.
+    /// Of each document, as far as clauses go that few hold; those of many are added where they are asked for.
     scores: Vec<f32>,
-    /// By clause, the documents that hold it, with how densely.
-    found: Vec<Vec<(u32, f32)>>,
+    /// By clause, the documents that hold it.
+    found: Vec<Held>,
 }
 
 /// A document of an index in a query.
@@ -84,6 +93,8 @@ pub(crate) struct Lexical {
     sources: Vec<Source>,
     /// By clause.
     weights: Vec<f32>,
+    /// Clauses that many hold, in the order of their weights, the heaviest first.
+    broad: Vec<usize>,
     /// Mean number of terms.
     mean: f32,
     /// Sum of the weights of all clauses, those that nothing holds too.
@@ -121,13 +132,14 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     lexical.docs = lexical.sources.iter().map(|source| source.seen.docs).sum();
     let terms: u64 = lexical.sources.iter().map(|source| source.seen.terms).sum();
     lexical.mean = (terms as f32 / lexical.docs.max(1) as f32).max(1.0);
+    let mut many = Vec::new();
     for (clause, _) in clauses {
         if (ask.stop)() {
             break;
         }
         let mut holders = 0;
         for source in &mut lexical.sources {
-            holders += source.find(snapshot, &clause, lexical.mean)?;
+            holders += source.find(snapshot, &clause)?;
         }
         let mut weight = weight(lexical.docs, holders);
         if let (Clause::Term { term }, Some(source)) = (&clause, lexical.sources.first())
@@ -138,15 +150,30 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
         lexical.mass += weight;
         lexical.postings += holders;
         lexical.weights.push(weight);
-        for Source { scores, found, .. } in &mut lexical.sources {
-            for (doc, density) in found.last().into_iter().flatten() {
-                if let Some(score) = scores.get_mut(*doc as usize) {
-                    *score += weight * saturate(*density);
-                }
-            }
+        if holders > BROAD_MIN && holders.saturating_mul(BROAD_SHARE) > lexical.docs {
+            many.push(lexical.weights.len() - 1);
         }
     }
+    lexical.set_apart(many);
+    lexical.add_narrow();
     Ok(lexical)
+}
+
+/// How densely a term stands in a text.
+#[derive(Clone, Copy)]
+struct Norm {
+    slope: f32,
+}
+
+impl Norm {
+    fn of(mean: f32) -> Self {
+        Norm { slope: B / mean }
+    }
+
+    #[inline]
+    fn density(self, often: u32, length: u32) -> f32 {
+        often as f32 / (1.0 - B + self.slope * length as f32)
+    }
 }
 
 /// What a density is worth: it grows with it, ever less.
@@ -177,37 +204,49 @@ fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> 
 }
 
 impl Source {
-    /// Notes the visible documents that hold a clause, and how densely. Gives their number.
-    fn find(&mut self, snapshot: &Snapshot, clause: &Clause, mean: f32) -> Result<u64> {
-        let mut found = Vec::new();
-        let slope = B / mean;
-        let mut take = |doc: u32, often: u32, length: u32| {
-            found.push((doc, often as f32 / (1.0 - B + slope * length as f32)));
-        };
+    /// Notes the visible documents that hold a clause. Gives their number.
+    fn find(&mut self, snapshot: &Snapshot, clause: &Clause) -> Result<u64> {
+        let mut held = Held::default();
         match clause {
             Clause::Term { term } => {
                 let Source { view, tail, seen, .. } = &*self;
+                let docs = view.head().len as usize;
                 self.blocks(snapshot, &keys_of(view.text(), term), &mut |postings| {
-                    view.each(seen, None, postings, &mut take)
+                    held.expect(postings.count(), docs);
+                    if seen.all_posted
+                        && let Some(sound) = held.take_all(postings)
+                    {
+                        return sound;
+                    }
+                    view.each(seen, false, postings, |doc, often| held.take(doc, often))
                 })?;
                 for postings in tail.runs().iter().filter_map(|run| run.postings(term)) {
-                    view.each(seen, Some(tail), postings, &mut take);
+                    held.expect(postings.count(), docs);
+                    view.each(seen, true, postings, |doc, often| held.take(doc, often));
                 }
             }
             Clause::Prefix { prefix } => {
                 for (doc, often) in self.prefix(snapshot, prefix)? {
-                    take(doc, often, self.length(doc));
+                    held.take(doc, often);
                 }
             }
             Clause::Phrase { terms } => {
                 for (doc, starts) in self.phrase(snapshot, terms)? {
-                    take(doc, starts.len() as u32, self.length(doc));
+                    held.take(doc, starts.len() as u32);
                 }
             }
         }
-        let count = found.len() as u64;
-        self.found.push(found);
+        let count = held.count;
+        self.found.push(held);
         Ok(count)
+    }
+
+    /// How densely a document that is seen holds a clause; 0 where it does not.
+    fn density(&self, clause: usize, doc: u32, norm: Norm) -> f32 {
+        match self.found.get(clause).map_or(0, |held| held.often(doc)) {
+            0 => 0.0,
+            often => norm.density(often, self.length(doc)),
+        }
     }
 
     /// Walks through blocks of postings in the file.
@@ -224,15 +263,14 @@ impl Source {
     }
 
     fn length(&self, doc: u32) -> u32 {
-        let counted = self.view.doc(doc).and_then(|meta| meta.terms);
-        counted.or_else(|| self.tail.length(doc)).unwrap_or(0)
+        self.view.length(doc, &self.tail)
     }
 
     /// How often terms that begin so occur in each document.
     fn prefix(&self, snapshot: &Snapshot, prefix: &str) -> Result<BTreeMap<u32, u32>> {
         let (view, seen) = (&self.view, &self.seen);
         let mut found = BTreeMap::new();
-        let mut add = |doc, often, _| {
+        let mut add = |doc, often| {
             let all = found.entry(doc).or_insert(0_u32);
             *all = all.saturating_add(often);
         };
@@ -246,14 +284,14 @@ impl Source {
             if terms > PREFIX_TERMS_MAX {
                 return Ok(ControlFlow::Break(()));
             }
-            match view.each(seen, None, postings, &mut add) {
+            match view.each(seen, false, postings, &mut add) {
                 true => Ok(ControlFlow::Continue(())),
                 false => Err(bad_postings(text, term)),
             }
         })?;
         for run in self.tail.runs() {
             for (_, postings) in run.from(prefix).take(PREFIX_TERMS_MAX) {
-                view.each(seen, Some(&self.tail), postings, &mut add);
+                view.each(seen, true, postings, &mut add);
             }
         }
         Ok(found)
@@ -304,11 +342,50 @@ fn keys_of(text: TextId, term: &str) -> Walk {
 }
 
 impl Lexical {
+    /// Sets the lightest of the clauses that many hold apart.
+    fn set_apart(&mut self, mut many: Vec<usize>) {
+        let weight = |clause: &usize| self.weights.get(*clause).copied().unwrap_or(0.0);
+        many.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
+        let mut sum = 0.0;
+        many.retain(|clause| {
+            sum += weight(clause);
+            sum <= self.mass * BROAD_MASS
+        });
+        many.reverse();
+        self.broad = many;
+    }
+
+    /// Adds the other clauses to the scores of the documents that hold them.
+    fn add_narrow(&mut self) {
+        let norm = Norm::of(self.mean);
+        for Source { view, tail, scores, found, .. } in &mut self.sources {
+            for (clause, (held, weight)) in found.iter().zip(&self.weights).enumerate() {
+                if self.broad.contains(&clause) {
+                    continue;
+                }
+                held.each(|doc, often| {
+                    if let Some(score) = scores.get_mut(doc as usize) {
+                        *score += weight * saturate(norm.density(often, view.length(doc, tail)));
+                    }
+                });
+            }
+        }
+    }
+
     /// The score of a document by its own words, as a share of the mass of the query: 0 to 2.
     pub(crate) fn share(&self, at: DocRef) -> f32 {
-        let source = self.sources.get(at.source as usize);
-        let score = source.and_then(|source| source.scores.get(at.doc as usize)).copied().unwrap_or(0.0);
-        if self.mass > 0.0 { score / self.mass } else { 0.0 }
+        if self.mass > 0.0 { self.score(at) / self.mass } else { 0.0 }
+    }
+
+    /// The score of a document that is seen, broad clauses included.
+    fn score(&self, at: DocRef) -> f32 {
+        let Some(source) = self.sources.get(at.source as usize) else { return 0.0 };
+        let narrow = source.scores.get(at.doc as usize).copied().unwrap_or(0.0);
+        let norm = Norm::of(self.mean);
+        self.broad.iter().fold(narrow, |score, clause| {
+            let weight = self.weights.get(*clause).copied().unwrap_or(0.0);
+            score + weight * saturate(source.density(*clause, at.doc, norm))
+        })
     }
 
     /// Indexes that take part.
@@ -344,27 +421,44 @@ impl Lexical {
 
     /// The `most` documents with the highest scores above 0, in no order; of equal ones those that come first.
     pub(crate) fn top(&self, most: usize) -> Vec<(f32, DocRef)> {
-        let mut best: Vec<(f32, DocRef)> = Vec::new();
-        let mut least = 0.0;
-        let cut = |best: &mut Vec<(f32, DocRef)>| {
-            if best.len() > most {
-                best.select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-                best.truncate(most);
-            }
-        };
-        for (number, source) in (0..).zip(&self.sources) {
-            for (doc, &score) in (0..).zip(&source.scores) {
-                if score > least {
-                    best.push((score, DocRef { source: number, doc }));
-                    if best.len() >= (most * SELECT_RATIO).max(64) {
-                        cut(&mut best);
-                        least = best.iter().map(|(score, _)| *score).fold(f32::INFINITY, f32::min);
+        let mut best = Best::new(most);
+        self.narrow(0.0, |score, at| best.offer(score, at));
+        if self.broad.is_empty() {
+            return best.finish();
+        }
+        // What broad clauses can add at the most; the margin is for the rounding of sums.
+        let broad: f32 = self.broad.iter().filter_map(|clause| self.weights.get(*clause)).sum();
+        let most_more = (K1 + 1.0) * broad * 1.001;
+        let least = best.least();
+        let mut best = Best::new(most);
+        if least > most_more {
+            self.narrow(least - most_more, |_, at| best.offer(self.score(at), at));
+        } else {
+            for (number, source) in (0..).zip(&self.sources) {
+                for (doc, score) in (0..).zip(&source.scores) {
+                    let at = DocRef { source: number, doc };
+                    if score + most_more >= least && source.seen.holds(doc) {
+                        best.offer(self.score(at), at);
                     }
                 }
             }
         }
-        cut(&mut best);
-        best
+        best.finish()
+    }
+
+    /// Calls `visit` for each document whose score by clauses that few hold is above 0 and no less than `least`.
+    fn narrow(&self, least: f32, mut visit: impl FnMut(f32, DocRef)) {
+        let least = least.max(f32::MIN_POSITIVE);
+        for (number, source) in (0..).zip(&self.sources) {
+            for (first, scores) in (0_u32..).step_by(SCORES_AT_ONCE).zip(source.scores.chunks(SCORES_AT_ONCE))
+            {
+                if scores.iter().fold(false, |any, score| any | (*score >= least)) {
+                    for (doc, &score) in (first..).zip(scores).filter(|(_, score)| **score >= least) {
+                        visit(score, DocRef { source: number, doc });
+                    }
+                }
+            }
+        }
     }
 
     /// The scores of documents with the terms of their neighbours, each as a share of the mass of the query: 0 to 2.
@@ -383,8 +477,8 @@ impl Lexical {
                 continue;
             }
             let lent = Lent::around(source, &own, self.mean, window);
-            for (weight, found) in self.weights.iter().zip(&source.found) {
-                for (place, density) in lent.densities(found) {
+            for (clause, weight) in self.weights.iter().enumerate() {
+                for (place, density) in lent.densities(source, clause, Norm::of(self.mean)) {
                     if let Some(score) = all.get_mut(place) {
                         *score += weight * saturate(density) / self.mass;
                     }
@@ -395,27 +489,64 @@ impl Lexical {
     }
 }
 
+/// The best documents so far.
+struct Best {
+    all: Vec<(f32, DocRef)>,
+    most: usize,
+    /// What is not above it is none of them.
+    least: f32,
+}
+
+impl Best {
+    fn new(most: usize) -> Self {
+        Best { all: Vec::new(), most, least: 0.0 }
+    }
+
+    #[inline]
+    fn offer(&mut self, score: f32, at: DocRef) {
+        if score > self.least {
+            self.all.push((score, at));
+            if self.all.len() >= (self.most * SELECT_RATIO).max(64) {
+                self.cut();
+                self.least = self.all.iter().map(|(score, _)| *score).fold(f32::INFINITY, f32::min);
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.all.len() > self.most {
+            self.all.select_nth_unstable_by(self.most, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            self.all.truncate(self.most);
+        }
+    }
+
+    /// The lowest score of the best; 0 while there is room for more.
+    fn least(&mut self) -> f32 {
+        self.cut();
+        let full = self.all.len() == self.most;
+        let least = self.all.iter().map(|(score, _)| *score).fold(f32::INFINITY, f32::min);
+        if full { least } else { 0.0 }
+    }
+
+    fn finish(mut self) -> Vec<(f32, DocRef)> {
+        self.cut();
+        self.all
+    }
+}
+
 /// Which documents lend their terms to which, and how much of them.
 struct Lent {
-    /// By document, the place of its borrowers; `NONE` for a document that lends to nobody.
-    places: Vec<u32>,
-    /// For each document that lends, who borrows which share.
-    borrowers: Vec<Vec<(u32, f32)>>,
+    /// Who lends, who borrows, and which share, by lender.
+    shares: Vec<(u32, u32, f32)>,
     /// By borrower, its place in the answer.
     answers: Vec<usize>,
 }
 
 impl Lent {
-    const NONE: u32 = u32::MAX;
-
     fn around(source: &Source, docs: &[(usize, u32)], mean: f32, window: Window) -> Self {
-        let mut lent = Lent {
-            places: vec![Self::NONE; source.scores.len()],
-            borrowers: Vec::new(),
-            answers: docs.iter().map(|(place, _)| *place).collect(),
-        };
+        let mut shares = Vec::new();
         for (borrower, (_, doc)) in (0..).zip(docs) {
-            lent.lend(*doc, borrower, 1.0);
+            shares.push((*doc, borrower, 1.0));
             let Some(meta) = source.view.doc(*doc) else { continue };
             let ratio = source.length(*doc) as f32 / mean;
             // A short turn, a mere "Thanks!", says less of what was talked about.
@@ -425,7 +556,7 @@ impl Lent {
                 for _ in 0..window.reach {
                     let Some(lender) = next else { break };
                     if source.seen.holds(lender) {
-                        lent.lend(lender, borrower, share);
+                        shares.push((lender, borrower, share));
                     }
                     share *= window.decay;
                     let beside = source.view.doc(lender);
@@ -433,29 +564,21 @@ impl Lent {
                 }
             }
         }
-        lent
-    }
-
-    fn lend(&mut self, lender: u32, borrower: u32, share: f32) {
-        let Some(place) = self.places.get_mut(lender as usize) else { return };
-        if *place == Self::NONE {
-            *place = self.borrowers.len() as u32;
-            self.borrowers.push(Vec::new());
-        }
-        if let Some(borrowers) = self.borrowers.get_mut(*place as usize) {
-            borrowers.push((borrower, share));
-        }
+        // Stable, and sums go by document: the same bits whatever the order of the candidates.
+        shares.sort_by_key(|(lender, borrower, _)| (*lender, *borrower));
+        Lent { shares, answers: docs.iter().map(|(place, _)| *place).collect() }
     }
 
     /// How densely each borrower holds a clause, by its place in the answer.
-    fn densities(&self, found: &[(u32, f32)]) -> impl Iterator<Item = (usize, f32)> {
+    fn densities(&self, source: &Source, clause: usize, norm: Norm) -> impl Iterator<Item = (usize, f32)> {
         let mut all = vec![0.0; self.answers.len()];
-        for (doc, density) in found {
-            let place = self.places.get(*doc as usize).copied().unwrap_or(Self::NONE);
-            for (borrower, share) in self.borrowers.get(place as usize).into_iter().flatten() {
-                if let Some(sum) = all.get_mut(*borrower as usize) {
-                    *sum += share * density;
-                }
+        let (mut at, mut density) = (u32::MAX, 0.0);
+        for (lender, borrower, share) in &self.shares {
+            if *lender != at {
+                (at, density) = (*lender, source.density(clause, *lender, norm));
+            }
+            if let Some(sum) = all.get_mut(*borrower as usize) {
+                *sum += share * density;
             }
         }
         self.answers.iter().copied().zip(all).filter(|(_, density)| *density > 0.0)
