@@ -1,7 +1,7 @@
 //! Texts and questions: sentences of real texts, put together anew until there are enough rows.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The texts of the demo, for where no others are at hand.
 const SHIPPED: &str = include_str!("../../src/bin/oubliette/demo/data/memories.jsonl");
@@ -31,12 +31,6 @@ impl Rng {
     }
 }
 
-/// The folder of real data.
-pub fn folder() -> PathBuf {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    std::env::var_os("OUBLIETTE_DATA").map_or(beside, PathBuf::from)
-}
-
 /// Sentences, and where they are from.
 pub struct Corpus {
     sentences: Vec<String>,
@@ -44,9 +38,10 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    pub fn read() -> Self {
+    /// The files of a folder of real data; the demo's texts where they are not there.
+    pub fn read(folder: &Path) -> Self {
         let files: Vec<String> =
-            FILES.iter().filter_map(|file| std::fs::read_to_string(folder().join(file)).ok()).collect();
+            FILES.iter().filter_map(|file| std::fs::read_to_string(folder.join(file)).ok()).collect();
         let (lines, name) = match files.len() {
             0 => (SHIPPED.to_owned(), "the demo's texts"),
             _ => (files.concat(), "package descriptions and notes of a team"),
@@ -110,9 +105,4 @@ pub fn questions(rows: &[String], count: usize, seed: u64) -> Vec<String> {
         }
     }
     all
-}
-
-/// A word as long as a text, of small letters: the same bytes, and one term.
-pub fn unbreakable(text: &str, rng: &mut Rng) -> String {
-    (0..text.len()).map(|_| char::from(b'a' + rng.below(26) as u8)).collect()
 }

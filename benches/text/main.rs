@@ -13,7 +13,7 @@
 
 mod corpus;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use corpus::{Corpus, Rng};
@@ -41,7 +41,8 @@ fn main() {
         return;
     }
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|want| want == name);
-    let corpus = Corpus::read();
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let corpus = Corpus::read(&std::env::var_os("OUBLIETTE_DATA").map_or(beside, PathBuf::from));
     println!("texts: sentences of {}\n", corpus.name);
     println!("| figure | ours | compared with | ratio | bound |\n|---|---|---|---|---|");
     if wants("import") {
@@ -112,7 +113,7 @@ fn import(corpus: &Corpus) {
     let texts = corpus.rows(rows, 1);
     let vectors = vectors(&texts);
     let mut rng = Rng(2);
-    let bare: Vec<String> = texts.iter().map(|text| corpus::unbreakable(text, &mut rng)).collect();
+    let bare: Vec<String> = texts.iter().map(|text| unbreakable(text, &mut rng)).collect();
     let import = |policy: &str, texts: &[String]| {
         let folder = tempfile::tempdir().unwrap();
         let db = builder(policy).open(folder.path().join("a")).unwrap();
@@ -147,6 +148,11 @@ fn import(corpus: &Corpus) {
             bound,
         );
     }
+}
+
+/// A word as long as a text, of small letters: the same bytes, and one term.
+fn unbreakable(text: &str, rng: &mut Rng) -> String {
+    (0..text.len()).map(|_| char::from(b'a' + rng.below(26) as u8)).collect()
 }
 
 /// A store with its text index whole.
@@ -188,7 +194,7 @@ impl Filled {
         self.db.as_ref().unwrap()
     }
 
-    fn path(&self) -> std::path::PathBuf {
+    fn path(&self) -> PathBuf {
         self.folder.path().join("a")
     }
 

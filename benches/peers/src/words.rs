@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use oubliette::{
-    Database, Draft, Durability, Embedder, MaintainOptions, MemoryId, Mode, Namespace, Pass, Query, StaticMini,
-    Time, WriteOptions,
+    Database, Draft, Durability, Embedder, MaintainOptions, MemoryId, Mode, Namespace, Pass, Query,
+    StaticMini, Time, WriteOptions,
 };
 use serde_json::Value;
 use tantivy::collector::TopDocs;
@@ -99,7 +99,7 @@ fn us(time: Duration) -> String {
 }
 
 pub fn report(data: &Path) {
-    let corpus = Corpus::read();
+    let corpus = Corpus::read(data);
     let texts = corpus.rows(ROWS, 3);
     let questions = corpus::questions(&texts, QUERIES, 4);
     println!("## Words: {ROWS} texts, sentences of {}, {QUERIES} questions\n", corpus.name);
@@ -120,9 +120,8 @@ pub fn report(data: &Path) {
 
 fn latencies(texts: &[String], questions: &[String], tantivy: &Tantivy) {
     let embedder = StaticMini::new();
-    let vectors = |texts: &[String]| {
-        embedder.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>()).unwrap()
-    };
+    let vectors =
+        |texts: &[String]| embedder.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let db = Database::builder().durability(Durability::Fast).open(folder.path().join("ours.oub")).unwrap();
     let ns = Namespace::default();
@@ -182,8 +181,12 @@ fn conversations(data: &Path) -> Option<BTreeMap<String, Conversation>> {
         of(&turn, &mut |conversation| conversation.turns.push(turn.clone()));
     }
     for question in lines("locomo_dev_questions.jsonl")? {
-        let evidence: HashSet<String> =
-            question["evidence"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect();
+        let evidence: HashSet<String> = question["evidence"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|id| id.as_str().unwrap().to_owned())
+            .collect();
         if !evidence.is_empty() {
             let words = question["question"].as_str().unwrap().to_owned();
             of(&question, &mut |conversation| conversation.questions.push((words.clone(), evidence.clone())));
@@ -218,7 +221,10 @@ fn recall(all: &BTreeMap<String, Conversation>) {
         }
     }
     let [loose, threads, theirs] = found.map(|sum| sum / f64::from(asked));
-    println!("| recall@{K} by words, {asked} questions on {} conversations | | ratio |\n|---|---|---|", all.len());
+    println!(
+        "| recall@{K} by words, {asked} questions on {} conversations | | ratio |\n|---|---|---|",
+        all.len()
+    );
     println!("| ours, no threads | {loose:.4} | {:.3}, bound ≥ 1 |", loose / theirs);
     println!("| ours, sessions as threads | {threads:.4} | {:.3}, bound ≥ 1 |", threads / theirs);
     println!("| tantivy | {theirs:.4} | |\n");
