@@ -9,8 +9,9 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use oubliette::{
-    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Expiry, Forget, Got, MemoryId, Mode,
-    Namespace, PageRequest, Patch, Query, Scope, SupersedeMode, WriteOptions,
+    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Expiry, Forget, Got, IdSource,
+    MemoryId, Mode, Namespace, PageRequest, Patch, Query, RandomIds, Scope, SupersedeMode, Time,
+    WriteOptions,
 };
 use proptest::prelude::*;
 use world::{World, axis, span, text};
@@ -438,4 +439,20 @@ proptest! {
             prop_assert_eq!(view(&world, theirs), before);
         }
     }
+}
+
+#[test]
+fn ids_of_one_instant_ascend_and_tell_their_time() {
+    let ids = RandomIds::default();
+    let now: Time = "2026-01-02T03:04:05.678Z".parse().unwrap();
+    let made: Vec<[u8; 16]> = (0..10_000).map(|_| ids.next(now)).collect();
+    assert!(made.is_sorted_by(|a, b| a < b), "RFC 9562, 6.2");
+    for id in &made {
+        let millis = id[..6].iter().fold(0_i64, |sum, byte| sum << 8 | i64::from(*byte));
+        assert_eq!((millis, id[6] >> 4, id[8] >> 6), (now.as_millis(), 7, 0b10), "a UUIDv7");
+    }
+    // A clock that steps back is believed.
+    let before = Time::from_millis(now.as_millis() - 1);
+    assert!(ids.next(before) < made[0] && ids.next(now) > ids.next(before));
+    assert_ne!(RandomIds::default().next(now), RandomIds::default().next(now));
 }

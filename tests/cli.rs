@@ -9,5 +9,7 @@ mod bad;
 mod contract;
 #[path = "cli/index.rs"]
 mod index;
+#[path = "cli/recall.rs"]
+mod recall;
 #[path = "cli/sandbox.rs"]
 mod sandbox;

@@ -91,6 +91,11 @@ fn row(at: usize) -> Draft {
     Draft::new(format!("row {at}")).key(format!("k{at}")).vector(vector(at))
 }
 
+/// All but `embed`: the vectors are the caller's here, and what has none goes on waiting.
+fn all_passes() -> Vec<Pass> {
+    Pass::ALL.into_iter().filter(|pass| *pass != Pass::Embed).collect()
+}
+
 impl World {
     fn add_rows(&self, rows: impl Iterator<Item = Draft>) -> Vec<MemoryId> {
         let outcomes = self.db.add_all(&self.ns, rows.collect(), &WriteOptions::default()).unwrap();

@@ -60,7 +60,7 @@ impl Default for Builder {
             cache_bytes: CACHE_BYTES,
             budget_bytes: BUDGET_BYTES,
             clock: Arc::new(SystemClock),
-            ids: Arc::new(RandomIds),
+            ids: Arc::new(RandomIds::default()),
             secret: None,
             dimensions: None,
             create: true,

@@ -8,7 +8,7 @@ use crate::index::search::Source;
 use crate::model::{Hit, MemoryId};
 use crate::record::{At, SlotBlockRef, read_vector, slots_per_block, vectors_per_block};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
-use crate::vector::{Candidate, TopK, UnitVector, dot_f32};
+use crate::vector::{Candidate, QueryCode, TopK, UnitVector, dot_f32};
 
 /// Scores slots exactly and keeps the best.
 pub(super) struct Ranker<'s> {
@@ -17,6 +17,8 @@ pub(super) struct Ranker<'s> {
     dim: usize,
     query: &'s UnitVector,
     top: TopK<MemoryId>,
+    /// Those of which the scores have to be exact, where these are fewer.
+    sure: Option<TopK<MemoryId>>,
     ranked: u64,
     vector: Vec<f32>,
     /// The memories of the block of codes that was read last, for indexes without a view.
@@ -27,12 +29,31 @@ impl<'s> Ranker<'s> {
     pub(super) fn new(
         snapshot: &'s Snapshot,
         sources: &'s [Source],
-        dim: usize,
-        query: &'s UnitVector,
-        k: usize,
+        (dim, query): (usize, &'s UnitVector),
+        (k, sure): (usize, usize),
     ) -> Self {
         let (top, vector) = (TopK::new(k), Vec::with_capacity(dim));
-        Ranker { snapshot, sources, dim, query, top, ranked: 0, vector, ids: None }
+        let sure = (sure < k).then(|| TopK::new(sure));
+        Ranker { snapshot, sources, dim, query, top, sure, ranked: 0, vector, ids: None }
+    }
+
+    /// Whether nothing with a score of at most `upper` is one of those whose scores have to be exact.
+    pub(super) fn is_sure_at(&self, upper: f32) -> bool {
+        let worst = self.sure.as_ref().and_then(TopK::threshold);
+        worst.is_some_and(|worst| upper < worst)
+    }
+
+    /// Takes a slot with its score by the codes; false where they are not in memory.
+    pub(super) fn estimate(&mut self, slot: u32, code: &QueryCode) -> bool {
+        let (source, slot) = locate(self.sources, slot);
+        let Some((id, score)) = source.view.as_ref().and_then(|view| {
+            let id = view.id(slot)?;
+            Some((id, view.cosine(slot, id, code)?))
+        }) else {
+            return false;
+        };
+        self.top.push(score, id);
+        true
     }
 
     /// Whether nothing with a score of at most `upper` can be among the best.
@@ -74,7 +95,11 @@ impl<'s> Ranker<'s> {
 
     fn push(&mut self, id: MemoryId) {
         self.ranked += 1;
-        self.top.push(dot_f32(self.query.as_slice(), &self.vector), id);
+        let score = dot_f32(self.query.as_slice(), &self.vector);
+        self.top.push(score, id);
+        if let Some(sure) = &mut self.sure {
+            sure.push(score, id);
+        }
     }
 
     /// Scores all of `candidates`, which come by ascending slot, block by block of their vectors.

@@ -57,7 +57,8 @@ pub(crate) struct Ask<'q> {
     pub(crate) query: &'q UnitVector,
     /// So many.
     pub(crate) k: usize,
-    /// Of so many of these the effort speaks; more come along as they are met.
+    /// Of so many of these the effort speaks, and their scores are exact; more come along as they are met, with scores by
+    /// their codes where no filter is tried.
     pub(crate) sure: usize,
     /// As a live read at this instant sees them.
     pub(crate) now: Time,
@@ -123,7 +124,7 @@ pub(crate) fn rank_rows(
 ) -> Result<Found> {
     let dim = check_dim(published, target, query)?;
     rows.sort_unstable();
-    let mut ranker = Ranker::new(published.snapshot(), &[], dim, query, k);
+    let mut ranker = Ranker::new(published.snapshot(), &[], (dim, query), (k, k));
     for (index, slot, id) in rows.iter() {
         ranker.score_at(*index, *slot, *id)?;
     }
@@ -333,7 +334,9 @@ impl<'p> Search<'p> {
                 if candidate.upper < least || ranker.is_done_at(candidate.upper) {
                     break;
                 }
-                ranker.score(candidate.slot, None)?;
+                if !ranker.is_sure_at(candidate.upper) || !ranker.estimate(candidate.slot, &self.code) {
+                    ranker.score(candidate.slot, None)?;
+                }
             }
         }
         let regime = if walked.ef > 0 { "graph" } else { "codes" };
@@ -363,7 +366,8 @@ impl<'p> Search<'p> {
     }
 
     fn ranker(&self) -> Ranker<'_> {
-        Ranker::new(self.published.snapshot(), &self.sources, self.dim, self.ask.query, self.ask.k)
+        let Ask { query, k, sure, .. } = self.ask;
+        Ranker::new(self.published.snapshot(), &self.sources, (self.dim, query), (k, sure))
     }
 
     fn found(&self, ranker: Ranker<'_>, scanned: u64, regime: &'static str) -> Found {

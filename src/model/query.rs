@@ -204,8 +204,8 @@ pub struct Hit {
 /// What brought a hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Signals {
-    /// Cosine similarity, -1 to 1; of a hit that the words brought, from the codes of the vectors, which is less than 0.01
-    /// off. None where the query or the memory has no vector.
+    /// Cosine similarity, -1 to 1; in a search by words as well it is that of the codes of the vectors, less than 0.01 off,
+    /// for hits that are not among the nearest `k`. None where the query or the memory has no vector.
     pub vector: Option<f32>,
     /// Share of what the words of the query weigh that the memory holds, by its own words: 0 to 2. None where the query has
     /// no words.

@@ -26,7 +26,7 @@ const BY_TEXT: usize = 100;
 const BY_VECTOR: usize = 50;
 /// Steps in a thread to either side from which neighbours of these are ranked as well.
 const BESIDE: usize = 2;
-/// The hit whose cosine is the measure of how far others stand out.
+/// The hit whose cosine is the measure of how far others stand out; it is exact, as those of the hits before it are.
 const MARGIN_AT: usize = 10;
 /// Documents on which a filter is tried at first; then four times as many.
 const FILTERED_AT_FIRST: usize = 512;
@@ -122,7 +122,8 @@ impl Reader<'_> {
     ) -> Result<Option<(Found, Target)>> {
         let Some(target) = self.target(ns, part, vector)? else { return Ok(None) };
         let k = query.k.clamp(BY_VECTOR, K_MAX);
-        let ask = Ask { query: vector, k, sure: query.k, now: self.now, effort: query.effort };
+        let sure = query.k.max(MARGIN_AT);
+        let ask = Ask { query: vector, k, sure, now: self.now, effort: query.effort };
         Ok(Some((self.nearest(ns, (part, target), matcher.as_mut(), ask)?, target)))
     }
 
@@ -218,9 +219,14 @@ impl Reader<'_> {
                 candidate.cosine = Some(hit.score);
                 continue;
             }
-            let place = self.vitals(ns, hit.id)?.place;
-            let text = TextId { ns, part: PartId(place.partition) };
-            let doc = place.doc.and_then(|doc| lexical.doc(text, doc));
+            let doc = match lexical.doc_of(hit.id) {
+                Some(doc) => Some(doc),
+                None => {
+                    let place = self.vitals(ns, hit.id)?.place;
+                    let text = TextId { ns, part: PartId(place.partition) };
+                    place.doc.and_then(|doc| lexical.doc(text, doc))
+                }
+            };
             places.insert(hit.id, candidates.len());
             candidates.push(Candidate { id: hit.id, doc, cosine: Some(hit.score) });
         }

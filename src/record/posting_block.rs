@@ -149,8 +149,10 @@ impl<'b> PostingsRef<'b> {
         for number in 0..self.count {
             let Some(value) = take_varint(&mut bytes) else { return false };
             let often = if value & 1 == 1 { Some(1) } else { take_varint(&mut bytes) };
-            let (Some(often), Some(next)) = (often, doc.checked_add(value >> 1)) else { return false };
-            if (value >> 1 == 0) != (number == 0) || next > DOC_MAX || often == 0 {
+            // Both are below 2 to the 31st.
+            let next = doc.wrapping_add(value >> 1);
+            let Some(often) = often.filter(|often| *often > 0) else { return false };
+            if (value >> 1 == 0) != (number == 0) || next > DOC_MAX {
                 return false;
             }
             doc = next;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use oubliette::exchange::NpyReader;
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Draft, Durability, Effort, Forget, MemoryId, PageRequest, Pass, Patch, Query, Scope};
+use oubliette::{Draft, Durability, Effort, Forget, MemoryId, PageRequest, Patch, Query, Scope};
 use serde_json::Value;
 
+use crate::all_passes;
 use crate::world::World;
 
 /// Operations between two looks at everything.
@@ -129,7 +130,7 @@ fn the_index_agrees_with_a_full_scan_all_along_the_churn_of_a_real_memory() {
         let at = round * ROUND + operations.len();
         // Before maintenance the length of the walks is that of the last time, when the partition had another size.
         look(&world, &live, &queries, at);
-        world.maintain(&Pass::ALL);
+        world.maintain(&all_passes());
         recalls.push(look(&world, &live, &queries, at));
         let vectors = world.vectors();
         assert_eq!((vectors.dead, vectors.tail), (0, 0), "after operation {at}");

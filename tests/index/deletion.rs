@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use oubliette::{Effort, Expiry, Forget, MemoryId, Namespace, Pass, Patch, Query, Scope, SupersedeMode};
 
 use crate::world::{World, assert_clean};
-use crate::{Chance, asking, maintained, question, row, vector};
+use crate::{Chance, all_passes, asking, maintained, question, row, vector};
 
 /// A partition of 300 rows in its graph.
 fn linked() -> (World, Vec<MemoryId>) {
@@ -53,7 +53,7 @@ fn what_is_forgotten_is_in_no_answer_before_repair_and_after_it() {
     world.check();
     world.add_rows((310..330).map(row));
     assert_eq!((world.vectors().free, world.vectors().tail), (80, 30));
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     assert_unseen(&world, &gone);
     world.reopen();
     assert_unseen(&world, &gone);
@@ -103,7 +103,7 @@ fn a_graph_of_which_everything_is_forgotten_is_filled_again() {
         let names: Vec<String> = rows.map(|at| format!("k{at}")).collect();
         world.db.forget(&world.ns, Forget::names(names)).unwrap();
         assert!(world.hits(&asking(0)).is_empty());
-        world.maintain(&Pass::ALL);
+        world.maintain(&all_passes());
         assert_eq!((world.vectors().live, world.vectors().dead, world.vectors().in_graph), (0, 0, 0));
         world.check();
     }
@@ -131,7 +131,7 @@ fn a_vector_that_is_changed_is_found_where_it_is_and_not_where_it_was() {
     world.db.update(&world.ns, "k3", patch).unwrap();
     assert_eq!((world.vectors().dead, world.vectors().tail), (40, 40));
     world.check();
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     assert_eq!((world.vectors().dead, world.vectors().free, world.vectors().in_graph), (0, 40, 300));
     assert_eq!(world.hits(&Query::vector(question(900)).k(1))[0].id, ids[3]);
 }
@@ -192,6 +192,6 @@ fn a_namespace_that_is_dropped_takes_its_graph_with_it_and_no_other() {
     // Its numbers are not those of the next one of that name.
     world.db.add_all(&other, (0..100).map(row).collect(), &oubliette::WriteOptions::default()).unwrap();
     assert_eq!(world.db.stats(Some(&other)).unwrap().vectors.regime, "exact");
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     assert_eq!(world.db.stats(Some(&other)).unwrap().vectors.in_graph, 100);
 }

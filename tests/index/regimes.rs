@@ -8,7 +8,9 @@ use redb::{ReadableDatabase, ReadableTable};
 use serde_json::json;
 
 use crate::world::World;
-use crate::{EXACT_MAX, EXACT_MIN, TAIL_MAX, asking, crowd, filter, helped, maintained, row, vector};
+use crate::{
+    EXACT_MAX, EXACT_MIN, TAIL_MAX, all_passes, asking, crowd, filter, helped, maintained, row, vector,
+};
 
 /// The same questions have the same answers, which are those of a full scan.
 fn same_answers(world: &World) -> impl PartialEq + std::fmt::Debug + use<> {
@@ -19,7 +21,7 @@ fn same_answers(world: &World) -> impl PartialEq + std::fmt::Debug + use<> {
 fn a_partition_gets_a_graph_when_it_grows_and_loses_it_when_it_shrinks() {
     let world = World::with(maintained);
     world.add_rows((0..EXACT_MAX).map(row));
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     assert_eq!((world.vectors().regime, world.vectors().in_graph), ("exact", 0), "at the bound, not past it");
     world.add(row(EXACT_MAX));
     assert_eq!(world.vectors().regime, "exact", "a graph is not built by a read");
@@ -44,20 +46,20 @@ fn a_partition_gets_a_graph_when_it_grows_and_loses_it_when_it_shrinks() {
         world.forget(&[&format!("k{at}")]);
     }
     let before = same_answers(&world);
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     let vectors = world.vectors();
     assert_eq!((vectors.regime, vectors.live, vectors.dead), ("graph", EXACT_MIN as u64, 0));
     assert!(same_answers(&world) == before);
     world.forget(&["k0"]);
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     let vectors = world.vectors();
     assert_eq!((vectors.regime, vectors.live, vectors.in_graph, vectors.dead), ("exact", 19, 0, 0));
     same_answers(&world);
     world.add_rows((100..131).map(row));
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     assert_eq!((world.vectors().regime, world.vectors().live), ("exact", 50));
     world.add(row(200));
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     assert_eq!(world.vectors().regime, "graph");
     same_answers(&world);
 }
@@ -182,12 +184,12 @@ fn the_graph_is_the_same_whatever_the_number_of_threads() {
         let mut world = World::with(maintained);
         let options = MaintainOptions { threads: Some(threads), ..MaintainOptions::live() };
         world.add_rows((0..1_500).map(row));
-        world.db.maintain(&Pass::ALL, &options).unwrap();
+        world.db.maintain(&all_passes(), &options).unwrap();
         for at in (0..1_500).step_by(3) {
             world.forget(&[&format!("k{at}")]);
         }
         world.add_rows((2_000..2_300).map(row));
-        world.db.maintain(&Pass::ALL, &options).unwrap();
+        world.db.maintain(&all_passes(), &options).unwrap();
         let hits: Vec<_> = (0..200).map(|at| world.hits(&asking(at).effort(Effort::Ef(16)))).collect();
         let vectors = world.vectors();
         assert_eq!((vectors.in_graph, vectors.tail, vectors.dead), (1_300, 0, 0));

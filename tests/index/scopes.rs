@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oubliette::{Draft, Effort, Forget, MaintainOptions, Pass, Query, Scope};
+use oubliette::{Draft, Effort, Forget, MaintainOptions, Query, Scope};
 
 use crate::world::World;
-use crate::{asking, everywhere, helped, maintained, question, row, vector};
+use crate::{all_passes, asking, everywhere, helped, maintained, question, row, vector};
 
 fn of_agent(agent: &str, at: usize) -> Draft {
     row(at).agent(agent)
@@ -20,7 +20,7 @@ fn a_question_to_every_partition_is_answered_by_graphs_and_scans_together() {
     world.add_rows((400..700).map(|at| of_agent("ann", at)));
     world.add_rows((700..900).map(|at| of_agent("bob", at)));
     world.add_rows((900..930).map(|at| of_agent("eve", at)));
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     assert_eq!((world.vectors().regime, world.vectors().in_graph), ("mixed", 900));
     world.add_rows((930..990).map(|at| of_agent("bob", at)));
     for at in (0..990).step_by(5) {
@@ -37,7 +37,7 @@ fn a_question_to_every_partition_is_answered_by_graphs_and_scans_together() {
         }
         let plan = world.db.search(&world.ns, &everywhere(0)).unwrap().plan;
         assert_eq!((plan.partitions, plan.regime), (4, "graph"));
-        world.maintain(&Pass::ALL);
+        world.maintain(&all_passes());
         assert_eq!((world.vectors().dead, world.vectors().tail), (0, 0));
         world.reopen();
     }
@@ -48,7 +48,7 @@ fn a_small_budget_of_memory_changes_no_answer() {
     // Room for no image of any partition: blocks are read one by one, and nothing is maintained.
     let mut world = World::with(|builder| maintained(builder).memory_budget_bytes(1 << 20));
     world.add_rows((0..300).map(row));
-    world.maintain(&Pass::ALL);
+    world.maintain(&all_passes());
     assert_eq!(world.vectors().in_graph, 300);
     let before: Vec<_> = (0..30).map(|at| world.hits(&asking(at))).collect();
     let path = world.path();
@@ -78,7 +78,7 @@ fn maintenance_beside_writers_loses_nothing() {
             while !over.load(Ordering::SeqCst) {
                 let options =
                     MaintainOptions { max_rows: (rounds % 3 == 0).then_some(64), ..MaintainOptions::live() };
-                world.db.maintain(&Pass::ALL, &options).unwrap();
+                world.db.maintain(&all_passes(), &options).unwrap();
                 rounds += 1;
             }
             rounds
@@ -127,7 +127,7 @@ fn maintenance_beside_writers_loses_nothing() {
         for at in &gone {
             assert!(world.hits(&Query::vector(vector(*at)).k(1))[0].score < 0.999_9, "row {at} is gone");
         }
-        world.maintain(&Pass::ALL);
+        world.maintain(&all_passes());
         assert_eq!((world.vectors().dead, world.vectors().tail), (0, 0));
         world.check();
     }

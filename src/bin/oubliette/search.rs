@@ -262,5 +262,5 @@ fn answer(snapshot: &Snapshot, namespace: &Namespace, query: &Query) -> Result<V
         keys.push(name(snapshot.keys_of(namespace, hit.id)?.into_iter().next(), hit.id));
     }
     let scores: Vec<f32> = found.hits.iter().map(|hit| hit.score).collect();
-    Ok(json!({ "keys": keys, "scores": scores, "took_us": took_us }))
+    Ok(json!({ "keys": keys, "scores": scores, "took_us": took_us, "partial": found.plan.partial }))
 }

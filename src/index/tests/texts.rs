@@ -207,6 +207,7 @@ impl Texts {
             assert_eq!(at.is_some(), row.seen(now), "{shown}: document {} of {:?}", row.doc, row.text);
             let Some(at) = at else { continue };
             assert_eq!(found.id(at), Some(row.id));
+            assert!(found.doc_of(row.id).is_none_or(|guess| guess == at), "{shown}: {:?}", row.id);
             let expected = oracle.share(&[(row, 1.0)], now);
             close(f64::from(found.share(at)), expected, &format!("{shown}: {:?}", row.words));
             if expected > 0.0 {

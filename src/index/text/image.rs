@@ -163,6 +163,19 @@ impl TextView {
         }
     }
 
+    /// The document of a memory, where documents stand in the order of ids, as those of new memories do. None says nothing:
+    /// it may stand elsewhere, and blocks without documents lead astray.
+    pub(super) fn doc_in_order(&self, id: MemoryId) -> Option<u32> {
+        let begins = |chunk: &Arc<Chunk>| chunk.docs.docs().iter().flatten().next().map(|doc| doc.id);
+        let is_before =
+            |chunk: &Option<Arc<Chunk>>| chunk.as_ref().and_then(begins).is_none_or(|first| first <= id);
+        let block = self.chunks.partition_point(is_before).checked_sub(1)?;
+        let docs = self.chunks.get(block)?.as_ref()?.docs.docs();
+        let at = docs.partition_point(|doc| doc.as_ref().is_none_or(|doc| doc.id < id));
+        docs.get(at)?.as_ref().filter(|doc| doc.id == id)?;
+        Some((block * DOCS_PER_BLOCK + at) as u32)
+    }
+
     /// The memory of a document.
     pub(crate) fn id(&self, doc: u32) -> Option<MemoryId> {
         self.doc(doc).map(|doc| doc.id)
@@ -280,6 +293,35 @@ impl TextView {
                 visit(doc, often);
             }
         })
+    }
+}
+
+/// The lengths of documents that are asked for in order.
+pub(super) struct Lengths<'v> {
+    view: &'v TextView,
+    tail: &'v Tail,
+    block: u32,
+    /// Of the documents of the block that have postings in the file.
+    lengths: &'v [u32],
+}
+
+impl<'v> Lengths<'v> {
+    pub(super) fn of(view: &'v TextView, tail: &'v Tail) -> Self {
+        Lengths { view, tail, block: u32::MAX, lengths: &[] }
+    }
+
+    /// How many terms the text of a document has.
+    #[inline]
+    pub(super) fn get(&mut self, doc: u32) -> u32 {
+        let (block, at) = doc_place(doc);
+        if block != self.block {
+            let chunk = self.view.chunks.get(block as usize).and_then(Option::as_ref);
+            let posted = self.view.head.posted.saturating_sub(block * DOCS_PER_BLOCK as u32) as usize;
+            let lengths = chunk.map(|chunk| chunk.lengths.as_slice()).unwrap_or_default();
+            self.lengths = lengths.get(..posted.min(lengths.len())).unwrap_or_default();
+            self.block = block;
+        }
+        self.lengths.get(at).copied().unwrap_or_else(|| self.tail.length(doc).unwrap_or(0))
     }
 }
 

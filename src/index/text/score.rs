@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::index::published::Published;
 use crate::index::text::held::Held;
-use crate::index::text::image::{Seen, TextView};
+use crate::index::text::image::{Lengths, Seen, TextView};
 use crate::index::text::run::Tail;
 use crate::model::{MemoryId, Time};
 use crate::record::PostingsRef;
@@ -80,6 +80,15 @@ struct Source {
     found: Vec<Held>,
 }
 
+/// A clause that is set apart.
+#[derive(Clone, Copy)]
+struct Broad {
+    clause: usize,
+    weight: f32,
+    /// What it and those behind it can add to a score at the most.
+    rest: f32,
+}
+
 /// A document of an index in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DocRef {
@@ -94,7 +103,7 @@ pub(crate) struct Lexical {
     /// By clause.
     weights: Vec<f32>,
     /// Clauses that many hold, in the order of their weights, the heaviest first.
-    broad: Vec<usize>,
+    broad: Vec<Broad>,
     /// Mean number of terms.
     mean: f32,
     /// Sum of the weights of all clauses, those that nothing holds too.
@@ -174,6 +183,13 @@ impl Norm {
     fn density(self, often: u32, length: u32) -> f32 {
         often as f32 / (1.0 - B + self.slope * length as f32)
     }
+
+    /// What that density is worth, with one division less.
+    #[inline]
+    fn worth(self, often: u32, length: u32) -> f32 {
+        let often = often as f32;
+        often * (K1 + 1.0) / (often + K1 * (1.0 - B + self.slope * length as f32))
+    }
 }
 
 /// What a density is worth: it grows with it, ever less.
@@ -210,18 +226,13 @@ impl Source {
         match clause {
             Clause::Term { term } => {
                 let Source { view, tail, seen, .. } = &*self;
-                let docs = view.head().len as usize;
                 self.blocks(snapshot, &keys_of(view.text(), term), &mut |postings| {
-                    held.expect(postings.count(), docs);
-                    if seen.all_posted
-                        && let Some(sound) = held.take_all(postings)
-                    {
-                        return sound;
+                    if seen.all_posted {
+                        return held.take_all(postings);
                     }
                     view.each(seen, false, postings, |doc, often| held.take(doc, often))
                 })?;
                 for postings in tail.runs().iter().filter_map(|run| run.postings(term)) {
-                    held.expect(postings.count(), docs);
                     view.each(seen, true, postings, |doc, often| held.take(doc, often));
                 }
             }
@@ -246,6 +257,14 @@ impl Source {
         match self.found.get(clause).map_or(0, |held| held.often(doc)) {
             0 => 0.0,
             often => norm.density(often, self.length(doc)),
+        }
+    }
+
+    /// What that density is worth.
+    fn worth(&self, clause: usize, doc: u32, norm: Norm) -> f32 {
+        match self.found.get(clause).map_or(0, |held| held.often(doc)) {
+            0 => 0.0,
+            often => norm.worth(often, self.length(doc)),
         }
     }
 
@@ -346,13 +365,24 @@ impl Lexical {
     fn set_apart(&mut self, mut many: Vec<usize>) {
         let weight = |clause: &usize| self.weights.get(*clause).copied().unwrap_or(0.0);
         many.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
-        let mut sum = 0.0;
-        many.retain(|clause| {
-            sum += weight(clause);
-            sum <= self.mass * BROAD_MASS
-        });
-        many.reverse();
-        self.broad = many;
+        let (mut sum, mut rest) = (0.0, 0.0);
+        for clause in many {
+            let weight = weight(&clause);
+            sum += weight;
+            if sum > self.mass * BROAD_MASS {
+                break;
+            }
+            let mut most = 0;
+            for source in &mut self.sources {
+                if let Some(held) = source.found.get_mut(clause) {
+                    most = most.max(held.tabulate(source.view.head().len as usize));
+                }
+            }
+            // No text is shorter than nothing; the margin is for the rounding of sums.
+            rest += weight * saturate(most as f32 / (1.0 - B)) * 1.001;
+            self.broad.push(Broad { clause, weight, rest });
+        }
+        self.broad.reverse();
     }
 
     /// Adds the other clauses to the scores of the documents that hold them.
@@ -360,14 +390,15 @@ impl Lexical {
         let norm = Norm::of(self.mean);
         for Source { view, tail, scores, found, .. } in &mut self.sources {
             for (clause, (held, weight)) in found.iter().zip(&self.weights).enumerate() {
-                if self.broad.contains(&clause) {
+                if self.broad.iter().any(|broad| broad.clause == clause) {
                     continue;
                 }
-                held.each(|doc, often| {
+                let mut lengths = Lengths::of(view, tail);
+                for (doc, often) in held.listed() {
                     if let Some(score) = scores.get_mut(doc as usize) {
-                        *score += weight * saturate(norm.density(often, view.length(doc, tail)));
+                        *score += weight * norm.worth(often, lengths.get(doc));
                     }
-                });
+                }
             }
         }
     }
@@ -379,13 +410,21 @@ impl Lexical {
 
     /// The score of a document that is seen, broad clauses included.
     fn score(&self, at: DocRef) -> f32 {
-        let Some(source) = self.sources.get(at.source as usize) else { return 0.0 };
-        let narrow = source.scores.get(at.doc as usize).copied().unwrap_or(0.0);
+        self.score_above(at, f32::NEG_INFINITY).unwrap_or(0.0)
+    }
+
+    /// The score of a document that is seen, unless it is found to be no higher than `least`.
+    fn score_above(&self, at: DocRef, least: f32) -> Option<f32> {
+        let source = self.sources.get(at.source as usize)?;
+        let mut score = source.scores.get(at.doc as usize).copied().unwrap_or(0.0);
         let norm = Norm::of(self.mean);
-        self.broad.iter().fold(narrow, |score, clause| {
-            let weight = self.weights.get(*clause).copied().unwrap_or(0.0);
-            score + weight * saturate(source.density(*clause, at.doc, norm))
-        })
+        for Broad { clause, weight, rest } in &self.broad {
+            if score + rest <= least {
+                return None;
+            }
+            score += weight * source.worth(*clause, at.doc, norm);
+        }
+        Some(score)
     }
 
     /// Indexes that take part.
@@ -402,6 +441,13 @@ impl Lexical {
     /// The memory of a document.
     pub(crate) fn id(&self, at: DocRef) -> Option<MemoryId> {
         self.sources.get(at.source as usize)?.view.id(at.doc)
+    }
+
+    /// The document of a memory, if it can be told from the order of ids, and is visible; with one index that takes part.
+    pub(crate) fn doc_of(&self, id: MemoryId) -> Option<DocRef> {
+        let [source] = self.sources.as_slice() else { return None };
+        let doc = source.view.doc_in_order(id).filter(|doc| source.seen.holds(*doc))?;
+        Some(DocRef { source: 0, doc })
     }
 
     /// A document of an index that takes part, if it is visible.
@@ -426,19 +472,26 @@ impl Lexical {
         if self.broad.is_empty() {
             return best.finish();
         }
-        // What broad clauses can add at the most; the margin is for the rounding of sums.
-        let broad: f32 = self.broad.iter().filter_map(|clause| self.weights.get(*clause)).sum();
-        let most_more = (K1 + 1.0) * broad * 1.001;
-        let least = best.least();
+        // So many have at least what the best of these have with all clauses.
+        let mut whole = Best::new(most);
+        for (_, at) in best.finish() {
+            whole.offer(self.score(at), at);
+        }
+        let least = whole.least();
         let mut best = Best::new(most);
-        if least > most_more {
-            self.narrow(least - most_more, |_, at| best.offer(self.score(at), at));
+        best.least = if least > 0.0 { least.next_down() } else { 0.0 };
+        let most_more = self.broad.first().map_or(0.0, |broad| broad.rest);
+        let offer = |best: &mut Best, at| match self.score_above(at, best.least) {
+            Some(score) => best.offer(score, at),
+            None => best.least,
+        };
+        if best.least > most_more {
+            self.narrow(best.least - most_more, |_, at| offer(&mut best, at) - most_more);
         } else {
             for (number, source) in (0..).zip(&self.sources) {
                 for (doc, score) in (0..).zip(&source.scores) {
-                    let at = DocRef { source: number, doc };
-                    if score + most_more >= least && source.seen.holds(doc) {
-                        best.offer(self.score(at), at);
+                    if score + most_more >= best.least && source.seen.holds(doc) {
+                        offer(&mut best, DocRef { source: number, doc });
                     }
                 }
             }
@@ -446,15 +499,18 @@ impl Lexical {
         best.finish()
     }
 
-    /// Calls `visit` for each document whose score by clauses that few hold is above 0 and no less than `least`.
-    fn narrow(&self, least: f32, mut visit: impl FnMut(f32, DocRef)) {
-        let least = least.max(f32::MIN_POSITIVE);
+    /// Calls `visit` for each document whose score by clauses that few hold is above 0 and no less than `least`, or than what
+    /// `visit` says in the end.
+    fn narrow(&self, least: f32, mut visit: impl FnMut(f32, DocRef) -> f32) {
+        let mut least = least.max(f32::MIN_POSITIVE);
         for (number, source) in (0..).zip(&self.sources) {
             for (first, scores) in (0_u32..).step_by(SCORES_AT_ONCE).zip(source.scores.chunks(SCORES_AT_ONCE))
             {
                 if scores.iter().fold(false, |any, score| any | (*score >= least)) {
-                    for (doc, &score) in (first..).zip(scores).filter(|(_, score)| **score >= least) {
-                        visit(score, DocRef { source: number, doc });
+                    for (doc, &score) in (first..).zip(scores) {
+                        if score >= least {
+                            least = visit(score, DocRef { source: number, doc }).max(least);
+                        }
                     }
                 }
             }
@@ -468,13 +524,15 @@ impl Lexical {
             return all;
         }
         for (number, source) in (0..).zip(&self.sources) {
-            let own: Vec<(usize, u32)> = (0..)
-                .zip(docs)
-                .filter(|(_, at)| at.source == number)
-                .map(|(place, at)| (place, at.doc))
-                .collect();
-            if own.is_empty() {
-                continue;
+            let mut own = Vec::new();
+            for (place, at) in docs.iter().enumerate().filter(|(_, at)| at.source == number) {
+                let meta = source.view.doc(at.doc);
+                if meta.is_some_and(|meta| meta.before.is_some() || meta.after.is_some()) {
+                    own.push((place, at.doc));
+                } else if let Some(score) = all.get_mut(place) {
+                    // In no thread it has its own words alone.
+                    *score = self.share(*at);
+                }
             }
             let lent = Lent::around(source, &own, self.mean, window);
             for (clause, weight) in self.weights.iter().enumerate() {
@@ -502,8 +560,9 @@ impl Best {
         Best { all: Vec::new(), most, least: 0.0 }
     }
 
+    /// Takes a document, if it is one of them so far. Gives what others have to be above.
     #[inline]
-    fn offer(&mut self, score: f32, at: DocRef) {
+    fn offer(&mut self, score: f32, at: DocRef) -> f32 {
         if score > self.least {
             self.all.push((score, at));
             if self.all.len() >= (self.most * SELECT_RATIO).max(64) {
@@ -511,6 +570,7 @@ impl Best {
                 self.least = self.all.iter().map(|(score, _)| *score).fold(f32::INFINITY, f32::min);
             }
         }
+        self.least
     }
 
     fn cut(&mut self) {
