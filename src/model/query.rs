@@ -68,7 +68,8 @@ impl Mode {
 /// says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
-    /// Enough to find this share of the nearest, above 0 and below 1, as measured on the partition itself.
+    /// Enough to find this share of the nearest, above 0 and below 1, as measured on the partition itself; in a search by
+    /// words as well, this share of the answer.
     Recall(f32),
     /// A walk through the graph with a list of this length: 1 to 4,096, raised to `k`.
     Ef(usize),

@@ -205,3 +205,26 @@ fn the_graph_is_the_same_whatever_the_number_of_threads() {
     assert!(told[0] == told[1], "two threads make another graph than one");
     assert!(told[0] == told[2], "four threads make another graph than one");
 }
+
+#[test]
+fn a_walk_beside_words_is_as_thorough_as_the_answer_needs() {
+    let world = World::with(maintained);
+    world.add_rows((0..2_000).map(row));
+    world.maintain(&all_passes());
+    let beside = |at: usize, words: &str| Query { text: Some(words.to_owned()), ..asking(at) };
+    let ef = |query: &Query| world.db.search(&world.ns, query).unwrap().plan.ef;
+    let ids = |query: &Query| -> Vec<_> { world.hits(query).iter().map(|hit| hit.id).collect() };
+    let (mut found, mut wanted) = (0, 0);
+    for at in 0..50 {
+        // Fifty of the nearest are ranked beside words, so that is the shortest list.
+        let alone = ef(&asking(at)).max(50);
+        let words = beside(at, &format!("row {at}"));
+        assert!(ef(&words) <= alone);
+        assert_eq!(ef(&beside(at, "zebra")), alone, "words that bring nothing are no help");
+        assert_eq!(ef(&words.clone().effort(Effort::Ef(77))), 77, "what is said holds");
+        let best = ids(&words.clone().effort(Effort::Exact));
+        found += ids(&words).iter().filter(|id| best.contains(id)).count();
+        wanted += best.len();
+    }
+    assert!(found as f64 >= 0.99 * wanted as f64, "{found} of {wanted}");
+}

@@ -146,6 +146,13 @@ impl TextView {
         &self.head
     }
 
+    /// The number behind the last document that there may be: what a query needs room for goes by the blocks that are there,
+    /// not by what the head says.
+    pub(super) fn end(&self) -> u32 {
+        let room = u32::try_from(self.chunks.len() * DOCS_PER_BLOCK).unwrap_or(u32::MAX);
+        self.head.len.min(room)
+    }
+
     /// A document that stands for a memory.
     #[inline]
     pub(super) fn doc(&self, doc: u32) -> Option<&DocMeta> {
@@ -214,9 +221,9 @@ impl TextView {
             Some(seed) => Tail::clone(seed),
             None => Tail::at(self.head.posted),
         };
-        if tail.end() < self.head.len {
+        if tail.end() < self.end() {
             let (mut run, mut lengths) = (RunBuilder::default(), Vec::new());
-            for doc in tail.end()..self.head.len {
+            for doc in tail.end()..self.end() {
                 lengths.push(match self.doc(doc) {
                     Some(meta) => run.push(&self.analyzer, doc, &self.words(snapshot, meta.id)?),
                     None => 0,

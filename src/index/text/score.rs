@@ -132,7 +132,7 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     for view in views(published, ask)? {
         let tail = view.tail(snapshot)?;
         let seen = view.seen(ask.now, &tail);
-        let scores = vec![0.0; view.head().len as usize];
+        let scores = vec![0.0; view.end() as usize];
         lexical.sources.push(Source { view, tail, seen, scores, found: Vec::new() });
     }
     let Some(first) = lexical.sources.first() else { return Ok(lexical) };
@@ -375,7 +375,7 @@ impl Lexical {
             let mut most = 0;
             for source in &mut self.sources {
                 if let Some(held) = source.found.get_mut(clause) {
-                    most = most.max(held.tabulate(source.view.head().len as usize));
+                    most = most.max(held.tabulate(source.view.end() as usize));
                 }
             }
             // No text is shorter than nothing; the margin is for the rounding of sums.
