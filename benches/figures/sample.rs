@@ -36,6 +36,26 @@ const WORDS: [&str; 24] = [
     "deploy", "failed", "on", "main", "because", "of", "a", "missing", "library", "and", "was", "repaired",
 ];
 
+/// Words of a language.
+const VOCABULARY: usize = 20_000;
+
+/// The word of a rank: a made-up one of syllables.
+pub fn word(rank: usize) -> String {
+    const SYLLABLES: [&str; 28] = [
+        "ka", "to", "mi", "re", "su", "lo", "va", "ne", "ti", "po", "da", "gu", "ri", "fo", "ze", "ha", "mo",
+        "lu", "ba", "ke", "sa", "no", "vi", "te", "pa", "do", "gi", "ru",
+    ];
+    let mut word = String::new();
+    let mut rest = rank;
+    loop {
+        word.push_str(SYLLABLES[rest % 28]);
+        rest /= 28;
+        if rest == 0 {
+            return word + "m";
+        }
+    }
+}
+
 fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     let norm = vector.iter().map(|v| v * v).sum::<f32>().sqrt();
     vector.iter_mut().for_each(|v| *v /= norm);
@@ -64,6 +84,28 @@ impl Sample {
         let center = unit((0..DIM).map(|_| rng.normal()).collect());
         let vectors = (0..rows).map(|_| near(&center, 0.07, &mut rng)).collect();
         Sample { texts: texts(rows, &mut rng), vectors }
+    }
+
+    /// The same with texts whose words are as frequent as those of a language: the word of rank r in proportion to
+    /// 1 / (r + 2.7) (Zipf and Mandelbrot).
+    pub fn of_many_words(rows: usize, seed: u64) -> Self {
+        let mut sample = Sample::new(rows, seed);
+        let (mut rng, mut sum) = (Rng(seed + 1), 0.0);
+        let sums: Vec<f64> = (0..VOCABULARY)
+            .map(|rank| {
+                sum += 1.0 / (rank as f64 + 2.7);
+                sum
+            })
+            .collect();
+        for (at, text) in sample.texts.iter_mut().enumerate() {
+            *text = format!("{at}:");
+            for _ in 0..25 + rng.next() % 50 {
+                let drawn = rng.unit() * sum;
+                text.push(' ');
+                text.push_str(&word(sums.partition_point(|sum| *sum < drawn)));
+            }
+        }
+        sample
     }
 
     pub fn key(at: usize) -> String {

@@ -24,6 +24,8 @@ use crate::vector::UnitVector;
 const BY_TEXT: usize = 100;
 /// Memories that the vector brings, at least.
 const BY_VECTOR: usize = 50;
+/// The same of few that a filter names, a good part of which the words bring: what holds none of them is behind the nearest.
+const BY_VECTOR_OF_FEW: usize = 20;
 /// Steps in a thread to either side from which neighbours of these are ranked as well.
 const BESIDE: usize = 2;
 /// The hit whose cosine is the measure of how far others stand out; it is exact, as those of the hits before it are.
@@ -129,7 +131,9 @@ impl Reader<'_> {
         matcher: &mut Option<Matcher<'_>>,
     ) -> Result<Option<(Found, Target)>> {
         let Some(target) = self.target(ns, part, vector)? else { return Ok(None) };
-        let k = query.k.clamp(BY_VECTOR, K_MAX);
+        let is_short = |list: &ShortList<'_>| list.ids.len() <= NAMED_ROWS_MAX;
+        let named = matcher.as_ref().and_then(Matcher::list).is_some_and(is_short);
+        let k = query.k.clamp(if named { BY_VECTOR_OF_FEW } else { BY_VECTOR }, K_MAX);
         let sure = query.k.max(MARGIN_AT);
         let ask = Ask { query: vector, k, sure, now: self.now, effort };
         Ok(Some((self.nearest(ns, (part, target), matcher.as_mut(), ask)?, target)))
