@@ -154,11 +154,15 @@ fn memories_of_another_space_have_no_cosine_until_they_are_embedded_again() {
         db.add(&ns(), Draft::new(format!("{name} lives in Ghent")).key(name)).unwrap();
         db.add(&ns(), Draft::new(format!("{name} lives in Bruges")).agent("guide")).unwrap();
     }
-    let failing = Counting { texts: Arc::default(), broken: Arc::new(AtomicUsize::new(0)) };
-    let other = Renamed(failing.clone());
-    failing.broken.store(1, Ordering::SeqCst);
-    assert_eq!(db.reembed(other.clone()).unwrap_err().kind(), ErrorKind::Embedding);
-    failing.broken.store(0, Ordering::SeqCst);
+    let other = |broken: bool| {
+        let embed = move |texts: &[&str]| match broken {
+            true => Err(Error::Embedding { embedder: "other".to_owned(), why: "told to".to_owned() }),
+            false => Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect()),
+        };
+        embedder_fn("other", 2, embed).unwrap()
+    };
+    assert_eq!(db.reembed(other(true)).unwrap_err().kind(), ErrorKind::Embedding);
+    db.use_embedder(other(false)).unwrap();
     db.add(&ns(), Draft::new("Dan lives in Kortrijk").key("Dan")).unwrap();
     db.add(&ns(), Draft::new("Dan lives in Ypres").agent("guide")).unwrap();
     let with_cosine = |db: &Database| {
@@ -172,28 +176,10 @@ fn memories_of_another_space_have_no_cosine_until_they_are_embedded_again() {
     };
     assert_eq!(with_cosine(&db), ["Dan lives in Kortrijk", "Dan lives in Ypres"]);
     clean(&db);
-    let done = db.reembed(other).unwrap();
+    let done = db.reembed(other(false)).unwrap();
     assert_eq!((done.changed, done.skipped), (6, 0));
     assert_eq!(with_cosine(&db).len(), 8);
     clean(&db);
-}
-
-/// The same under another id.
-#[derive(Clone)]
-struct Renamed(Counting);
-
-impl Embedder for Renamed {
-    fn id(&self) -> &str {
-        "counting-2"
-    }
-
-    fn dimensions(&self) -> usize {
-        self.0.dimensions()
-    }
-
-    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        self.0.embed(texts)
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The figures of the full-text index in `docs/benchmarks.md`, each a ratio that is taken in one run.
 //!
 //! `cargo bench --bench text --features static-mini` takes all of them; names as arguments take some: `import size
-//! queries add open`.
+//! queries effort add open`.
 
 #![allow(
     missing_docs,
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use corpus::{Corpus, Rng};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Embedder, MaintainOptions, Mode, Namespace, Pass, Query,
+    Builder, Database, Draft, Durability, Effort, Embedder, MaintainOptions, Mode, Namespace, Pass, Query,
     StaticMini, WriteOptions,
 };
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
@@ -48,13 +48,16 @@ fn main() {
     if wants("import") {
         import(&corpus);
     }
-    if ["size", "queries", "add", "open"].iter().any(|name| wants(name)) {
+    if ["size", "queries", "effort", "add", "open"].iter().any(|name| wants(name)) {
         let mut store = Filled::new(&corpus);
         if wants("size") {
             store.size();
         }
         if wants("queries") {
             store.queries("tail posted");
+        }
+        if wants("effort") {
+            store.thorough();
         }
         if wants("add") {
             store.after_adds(&corpus, 7);
@@ -244,6 +247,36 @@ impl Filled {
         };
         row(&figure("text"), shown(text), shown(vector), ratio(text.0, vector.0), "");
         row(&figure("hybrid"), shown(hybrid), shown(vector), ratio(hybrid.0, vector.0), "");
+    }
+
+    /// What share of the hits of the exact hybrid answer one with a recall has, and its time against that of the default.
+    fn thorough(&self) {
+        let (db, ns) = (self.db(), &self.ns);
+        let hybrid = |(words, vector): &(String, Vec<f32>), effort| {
+            let query = Query { text: Some(words.clone()), ..Query::vector(vector.clone()) }.effort(effort);
+            time(|| db.search(ns, &query).unwrap().hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>())
+        };
+        let exact: Vec<_> = self.questions.iter().map(|question| hybrid(question, Effort::Exact).0).collect();
+        let mut default = None;
+        for recall in [0.99, 0.998, 0.98, 0.96] {
+            let (mut found, mut times) = (0, Vec::new());
+            for (question, exact) in self.questions.iter().zip(&exact) {
+                let (hits, took) = hybrid(question, Effort::Recall(recall));
+                found += hits.iter().filter(|id| exact.contains(id)).count();
+                times.push(took);
+            }
+            let (share, p50) = (found as f64 / (10 * exact.len()) as f64, percentile(&mut times, 50));
+            let default = *default.get_or_insert(p50);
+            row(
+                &format!(
+                    "hits of the exact hybrid answer that one with a recall of {recall} has; its p50 against that of 0.99"
+                ),
+                format!("{share:.4}, {}", us(p50)),
+                us(default),
+                ratio(p50, default),
+                &format!("share ≥ {recall}"),
+            );
+        }
     }
 
     /// Adds rows until so many are in the tail.

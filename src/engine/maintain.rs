@@ -368,9 +368,9 @@ impl Database {
         Ok(report)
     }
 
-    /// The stages that the policy enables, in the order of the passes; `embed`, if it can; then the indexes. Snapshot histories from before
-    /// there were periods are reduced once (DEDUP-69), and operational reports past `collapse.threshold` collapse
-    /// (DEDUP-23).
+    /// The stages that the policy enables, in the order of the passes; `embed`, if it can; then the indexes. Snapshot
+    /// histories from before there were periods are reduced once (DEDUP-69), and operational reports past
+    /// `collapse.threshold` collapse (DEDUP-23).
     fn enabled(&self, namespace: Option<&Namespace>) -> Result<Vec<Pass>> {
         let policy = self.inner.in_force().policy.clone();
         let mut all: BTreeSet<Pass> =

@@ -31,7 +31,7 @@ const BESIDE: usize = 2;
 /// The hit whose cosine is the measure of how far others stand out; it is exact, as those of the hits before it are.
 const MARGIN_AT: usize = 10;
 /// A walk may miss so many times as many of the nearest as the answer may miss hits: most of what it misses the words bring, or
-/// it is not among the best of both. On 50,000 texts a walk with a recall of 0.95 gives answers with one of 0.999.
+/// it is not among the best of both (`docs/benchmarks.md`).
 const MISSES: f32 = 5.0;
 /// Less than this a walk is not asked for, unless the answer is.
 const WALK_RECALL_MIN: f32 = 0.8;

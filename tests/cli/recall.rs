@@ -25,11 +25,6 @@ fn keys(found: &Value) -> Vec<&str> {
     found["hits"].as_array().unwrap().iter().map(|hit| hit["key"].as_str().unwrap()).collect()
 }
 
-fn space_of(sandbox: &Sandbox) -> Value {
-    let answer = sandbox.document(&["stats"]);
-    answer["memories"].clone()
-}
-
 #[test]
 fn a_newcomer_adds_and_finds_at_once() {
     let sandbox = Sandbox::new();
@@ -42,7 +37,7 @@ fn a_newcomer_adds_and_finds_at_once() {
     // What no word says is found by its meaning, and what is revised by what it says now.
     sandbox.document(&["update", "ben", "--text", "Ben repairs bicycles in his garage"]);
     sandbox.document(&["maintain", "embed"]);
-    assert_eq!(space_of(&sandbox)["live"], 2);
+    assert_eq!(sandbox.document(&["stats"])["memories"]["live"], 2);
     let by_vector = sandbox.document(&["search", "who mends bikes", "--mode", "vector"]);
     assert_eq!(keys(&by_vector)[0], "ben");
     let by_word = sandbox.document(&["search", "sails", "--mode", "text"]);

@@ -152,6 +152,14 @@ impl Texts {
         self.rows.push(Row { text, doc, id, words: words.to_owned(), thread, vitals, terms });
     }
 
+    /// How many texts of an index are found by the order of their ids.
+    fn found_by_id(&self, part: u32) -> usize {
+        let (text, words, now) = (Some(text(part)), "lamp", Time::from_millis(0));
+        let ask = TextAsk { ns: NS, text, words, now, function_words: FUNCTION_WORDS, stop: &|| false };
+        let found = lexical(&self.published, ask).unwrap();
+        self.rows.iter().filter(|row| found.doc_of(row.id) == found.doc(row.text, row.doc)).count()
+    }
+
     fn remove(&mut self, at: usize) {
         let Row { text, doc, id, words, thread, .. } = self.rows.remove(at);
         self.commit(|tx| {
@@ -390,6 +398,7 @@ fn blocks_are_split_and_joined_and_say_the_same() {
         let words = format!("lamp {} {number}", WORDS[number % WORDS.len()]);
         texts.add(text(0), &words, None, Times::default());
     }
+    assert_eq!(texts.found_by_id(0), 700, "ids ascend with the documents");
     let blocks = |texts: &Texts| {
         let (mut sizes, walk) = (Vec::new(), Walk::prefix(&keys::posting_term(NS, PartId(0), "lamp")));
         let count = &mut |_: &str, block: crate::record::PostingsRef<'_>| {

@@ -160,16 +160,6 @@ impl TextView {
         self.chunks.get(block as usize)?.as_ref()?.docs.get(at)
     }
 
-    /// How many terms the text of a document has.
-    #[inline]
-    pub(super) fn length(&self, doc: u32, tail: &Tail) -> u32 {
-        let (block, at) = doc_place(doc);
-        match self.chunks.get(block as usize).and_then(Option::as_ref) {
-            Some(chunk) if doc < self.head.posted => chunk.lengths.get(at).copied().unwrap_or(0),
-            _ => tail.length(doc).unwrap_or(0),
-        }
-    }
-
     /// The document of a memory, where documents stand in the order of ids, as those of new memories do. None says nothing:
     /// it may stand elsewhere, and blocks without documents lead astray.
     pub(super) fn doc_in_order(&self, id: MemoryId) -> Option<u32> {
@@ -303,7 +293,7 @@ impl TextView {
     }
 }
 
-/// The lengths of documents that are asked for in order.
+/// The lengths of documents, the fewer steps away the nearer one is to the one before.
 pub(super) struct Lengths<'v> {
     view: &'v TextView,
     tail: &'v Tail,

@@ -282,7 +282,7 @@ impl Source {
     }
 
     fn length(&self, doc: u32) -> u32 {
-        self.view.length(doc, &self.tail)
+        Lengths::of(&self.view, &self.tail).get(doc)
     }
 
     /// How often terms that begin so occur in each document.

@@ -129,7 +129,9 @@ impl Story {
             found += left.iter().filter(|key| keys.contains(**key)).count();
             let vector = embedder.embed_query(&question.query)?;
             let near = snapshot.search(&self.namespace, &Query::vector(vector.clone()).k(K))?.hits;
-            dead += near.iter().filter(|hit| self.is_gone(&snapshot, hit.id).unwrap_or(true)).count();
+            for hit in &near {
+                dead += usize::from(self.is_gone(&snapshot, hit.id)?);
+            }
             let near: Vec<MemoryId> = near.iter().map(|hit| hit.id).collect();
             recall += exact.recall(&vector, K, &near).0;
         }
