@@ -100,15 +100,13 @@ pub enum Error {
         /// What was found instead.
         why: String,
     },
-    /// The file was written by a newer build, or by one too old to migrate.
-    #[error("file format {found}; this build reads {oldest} to {newest}")]
+    /// The file was written by a build of another file format.
+    #[error("file format {found}; this build reads format {expected}")]
     Format {
         /// Version in the file.
         found: u32,
-        /// Oldest version that this build migrates.
-        oldest: u32,
-        /// Newest version that this build reads.
-        newest: u32,
+        /// Version that this build reads and writes.
+        expected: u32,
     },
     /// Bytes from the disk do not say what they should.
     #[error("corrupted value in table {table} at key {key}: {why}")]

@@ -3,16 +3,14 @@
 //! Bounds that a user can meet are errors of kind [`Invalid`](crate::ErrorKind::Invalid) when they are
 //! broken; nothing is ever truncated (MODEL-9). Units stand last in a name.
 
-/// Version of the file format that this build writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 4;
+/// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
+pub const FORMAT_VERSION: u32 = 5;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one (DEDUP-37).
 pub const SIMHASH_BANDS: usize = 8;
 /// Texts that an aggregate shows of its members (MODEL-27).
 pub const SNIPPETS_MAX: usize = 3;
 /// Bytes of each of them.
 pub const SNIPPET_BYTES: usize = 200;
-/// Oldest version that this build can migrate when it opens a file.
-pub const FORMAT_VERSION_OLDEST: u32 = 1;
 
 /// Id of the normalizer of fingerprints (DEDUP-1), written into each file.
 pub const NORMALIZER: &str = "fp-1";
@@ -129,7 +127,6 @@ pub const TIME_MIN_MS: i64 = -62_135_596_800_000;
 /// See [`TIME_MIN_MS`].
 pub const TIME_MAX_MS: i64 = 253_402_207_200_000;
 
-const _: () = assert!(FORMAT_VERSION_OLDEST <= FORMAT_VERSION);
 const _: () = assert!(CONTENT_BYTES_MAX * 6 + METADATA_BYTES_MAX * 6 + DIM_MAX * 32 < LINE_BYTES_MAX);
 const _: () = assert!(METADATA_BYTES_MAX * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(LINKS_MAX * TAG_BYTES_MAX * 2 * 6 < FIELD_JSON_BYTES_MAX);

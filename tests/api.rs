@@ -368,7 +368,7 @@ fn every_error_has_a_kind_and_a_hint() {
         (Error::Conflict { what: why(), why: why() }, ErrorKind::Conflict, false),
         (Error::Locked { path: path.clone() }, ErrorKind::Locked, true),
         (Error::NotADatabase { path: path.clone(), why: why() }, ErrorKind::NotADatabase, false),
-        (Error::Format { found: 9, oldest: 1, newest: 1 }, ErrorKind::Format, false),
+        (Error::Format { found: 9, expected: 1 }, ErrorKind::Format, false),
         (Error::corrupted("t", b"k", "why"), ErrorKind::Corrupted, false),
         (Error::Policy { place: why(), why: why() }, ErrorKind::Policy, false),
         (Error::Io { action: "open", path, source: io() }, ErrorKind::Io, false),

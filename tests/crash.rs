@@ -29,11 +29,10 @@ mod world;
 
 use std::time::Instant;
 
-use disk::{Change, Image, Plan, Site, Tape, broken, full};
+use disk::{Plan, Site, broken, full};
 use oubliette::Durability;
 use recording::Recording;
 use scenarios::SCENARIOS;
-use world::{FILE, World, seen_in};
 
 /// Cuts at each operation, where the environment asks for a campaign.
 fn seeds() -> Option<u64> {
@@ -133,58 +132,4 @@ fn a_failing_disk_in_fast_mode_gives_typed_errors() {
 #[test]
 fn a_failing_disk_in_batch_mode_gives_typed_errors() {
     fail(Durability::Batch);
-}
-
-/// A disk with the file of format 1, and what a reader sees of it.
-fn old_file() -> (Image, Option<Vec<String>>) {
-    let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/format-1.oub")).unwrap();
-    let image = Image { files: vec![bytes], names: [(FILE.into(), 0)].into() };
-    let seen = seen_in(&image, false).unwrap();
-    assert!(seen.as_ref().is_some_and(|lines| lines.len() > 10));
-    (image, seen)
-}
-
-/// Changes on the disk while a file of format 1 is opened for writing, and so brought to the newest.
-fn upgrade(image: &Image) -> Vec<Change> {
-    let mut world = World::new(image.clone(), Durability::Safe);
-    world.open().unwrap();
-    let (_, changes) = world.disk.recording();
-    assert!(changes.len() > 3, "an upgrade is a commit");
-    changes
-}
-
-#[test]
-fn a_power_cut_while_an_old_file_is_upgraded_leaves_the_old_one_or_the_new_one() {
-    quiet();
-    let (image, wanted) = old_file();
-    let mut tape = Tape::new(image.clone());
-    for (at, change) in upgrade(&image).iter().enumerate() {
-        for (seed, cut) in (0_u64..).zip(tape.cut_during(change, 0..seeds().unwrap_or(8))) {
-            let found = seen_in(&cut, true).unwrap_or_else(|why| panic!("cut {seed} during {at}: {why}"));
-            assert!(found == wanted, "cut {seed} during operation {at}: another state");
-        }
-    }
-}
-
-#[test]
-fn a_disk_that_fails_while_an_old_file_is_upgraded_leaves_the_old_one_or_the_new_one() {
-    quiet();
-    let (image, wanted) = old_file();
-    for at in 0..upgrade(&image).len() as u64 {
-        for fault in FAULTS {
-            let mut world = World::new(image.clone(), Durability::Safe);
-            world.disk.fail(Plan { at, ..fault });
-            let opened = world.open();
-            assert!(world.disk.has_failed(), "operation {at} never came");
-            world.disk.heal();
-            if opened.is_ok() {
-                let found = world.seen().unwrap_or_else(|why| panic!("{fault:?} at {at}: {why}"));
-                assert!(Some(found) == wanted, "{fault:?} at {at}: another state");
-            }
-            drop(world.db.take());
-            let found = seen_in(&world.disk.image(), true);
-            let found = found.unwrap_or_else(|why| panic!("{fault:?} at {at}, opened again: {why}"));
-            assert!(found == wanted, "{fault:?} at {at}, opened again: another state");
-        }
-    }
 }

@@ -85,8 +85,6 @@ struct Check<'s> {
     graphs: BTreeMap<IndexId, Option<GraphHead>>,
     meshes: BTreeMap<IndexId, Mesh>,
     texts: BTreeMap<TextId, TextTally>,
-    /// Opened for reading only, and of a format that has no full-text index.
-    predates_texts: bool,
     /// The thread that is being walked, its last document and what that says of the next.
     thread_at: Option<texts::LastInThread>,
     counts: Counts,
@@ -127,7 +125,6 @@ impl<'s> Check<'s> {
             graphs: BTreeMap::new(),
             meshes: BTreeMap::new(),
             texts: BTreeMap::new(),
-            predates_texts: false,
             thread_at: None,
             counts: Counts::default(),
             settled: BTreeSet::new(),

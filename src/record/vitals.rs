@@ -37,7 +37,7 @@
 //! | 156 | 16 | FINGERPRINT |
 //! | 172 | 4 | CRC |
 //!
-//! With the flag `HAS_DOC` the number of a document stands between fingerprint and CRC. Format 4 brought it.
+//! With the flag `HAS_DOC` the number of a document stands between fingerprint and CRC.
 
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};

@@ -20,7 +20,6 @@ mod tables;
 mod tests;
 mod text;
 mod tx;
-mod upgrade;
 mod write;
 
 pub(crate) use compact::CompactReport;

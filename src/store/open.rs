@@ -8,11 +8,11 @@ use parking_lot::{Mutex, RwLock};
 use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase};
 
 use crate::error::{Error, Result};
-use crate::limits::{FORMAT_VERSION, FORMAT_VERSION_OLDEST, NORMALIZER};
+use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity};
 use crate::store::disk::{Bytes, Disk, Medium};
-use crate::store::rows::{IDENTITY, Rows};
+use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::tx::{Snapshot, Staged, WriteTx, fenced};
 
@@ -98,12 +98,9 @@ impl Store {
         let name_unsynced = AtomicBool::new(!options.read_only);
         let store =
             Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()), name_unsynced };
-        let format = store.check_format()?;
+        store.check_format()?;
         // Whoever made the file may have been stopped before it could sync its name.
         store.sync_name()?;
-        if format < FORMAT_VERSION && !store.options.read_only {
-            store.upgrade(format)?;
-        }
         Ok(store)
     }
 
@@ -123,8 +120,8 @@ impl Store {
         Ok(Bytes::new(self.disk.open(path, false).map_err(|why| io("open", path, why))?))
     }
 
-    /// The version of the format, which is one that this build knows.
-    fn check_format(&self) -> Result<u32> {
+    /// Refuses a file of another program, of another format or of another normalizer.
+    fn check_format(&self) -> Result<()> {
         let not_ours =
             |why: &str| Error::NotADatabase { path: self.options.path.clone(), why: why.to_owned() };
         let snapshot = self.snapshot()?;
@@ -136,47 +133,15 @@ impl Store {
             }
             Err(other) => return Err(other),
         };
+        if identity.format != FORMAT_VERSION {
+            return Err(Error::Format { found: identity.format, expected: FORMAT_VERSION });
+        }
         if identity.normalizer != NORMALIZER {
             return Err(not_ours(&format!(
                 "fingerprints of the normalizer {}, not {NORMALIZER}",
                 identity.normalizer
             )));
         }
-        if !(FORMAT_VERSION_OLDEST..=FORMAT_VERSION).contains(&identity.format) {
-            return Err(Error::Format {
-                found: identity.format,
-                oldest: FORMAT_VERSION_OLDEST,
-                newest: FORMAT_VERSION,
-            });
-        }
-        Ok(identity.format)
-    }
-
-    /// Brings a file of an older format to this one, in one commit: the tables that came since, and the number.
-    fn upgrade(&self, format: u32) -> Result<()> {
-        self.write(Durability::Safe, |tx| {
-            for table in Table::ALL.iter().filter(|table| table.since() > format) {
-                tx.touch(*table)?;
-            }
-            if format < Table::Series.since() {
-                tx.index_series()?;
-            }
-            if format < Table::TextDoc.since() {
-                tx.index_texts()?;
-            }
-            let identity = tx.identity()?.ok_or_else(|| {
-                Error::corrupted(
-                    Table::Meta.name(),
-                    IDENTITY,
-                    "the identity is gone since the file was opened",
-                )
-            })?;
-            tx.put_identity(&Identity { format: FORMAT_VERSION, ..identity })?;
-            // By its number a failed commit is told from one that is in the file.
-            let clock = tx.clock()?;
-            tx.put_clock(&Clock { commit: clock.commit + 1, ..clock })
-        })?;
-        tracing::info!(from = format, to = FORMAT_VERSION, "the file was brought to a newer format");
         Ok(())
     }
 

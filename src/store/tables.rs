@@ -48,7 +48,7 @@ tables! {
     SlotHead = "slot_head", 23;
     /// Slots that can be used again.
     SlotFree = "slot_free", 0;
-    /// Links of the graph of an index, in blocks. Since format 2, as the next two.
+    /// Links of the graph of an index, in blocks.
     Graph = "graph", 0;
     /// Entry, size and measured recall of the graph of an index.
     GraphHead = "graph_head", 27;
@@ -98,7 +98,7 @@ tables! {
     Pending = "pending", 0;
     /// Counters.
     Counter = "counter", 26;
-    /// What maintenance removed, until its undo horizon (MODEL-29). Since format 3, as all that follow.
+    /// What maintenance removed, until its undo horizon (MODEL-29).
     Limbo = "limbo", 28;
     /// Rows of limbo by the instant of their removal.
     LimboTime = "limbo_time", 0;
@@ -122,7 +122,7 @@ tables! {
     JournalRun = "journal_run", 0;
     /// Last run of each pass, and how far it is.
     Pass = "pass", 32;
-    /// Analyzer and size of a full-text index. Since format 4, as all that follow.
+    /// Analyzer and size of a full-text index.
     TextHead = "text_head", 33;
     /// Documents of a full-text index, in blocks.
     TextDoc = "text_doc", 0;
@@ -139,32 +139,6 @@ tables! {
 impl Table {
     /// How many there are.
     pub(crate) const COUNT: usize = Table::ALL.len();
-
-    /// Version of the file format that brought it: a file of an older one does not have it.
-    pub(crate) const fn since(self) -> u32 {
-        match self {
-            Table::Graph | Table::GraphHead | Table::SlotDead => 2,
-            Table::Limbo
-            | Table::LimboTime
-            | Table::Event
-            | Table::EventTime
-            | Table::EventOf
-            | Table::Aggregate
-            | Table::Family
-            | Table::FamilyKey
-            | Table::FamilyBand
-            | Table::Series
-            | Table::JournalRun
-            | Table::Pass => 3,
-            Table::TextHead
-            | Table::TextDoc
-            | Table::Thread
-            | Table::TextPosting
-            | Table::MetaKey
-            | Table::MetaValue => 4,
-            _ => 1,
-        }
-    }
 
     /// Its position in [`Table::ALL`].
     pub(crate) const fn at(self) -> usize {

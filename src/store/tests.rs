@@ -1,4 +1,4 @@
-//! Rows of graphs: written and read, brought to files of format 1, copied under new numbers.
+//! Rows of graphs: written and read, copied under new numbers; a table that is missing.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -11,7 +11,6 @@ use super::control::{GraphHead, RecallPoint, SlotHead, SpaceRow};
 use super::disk::Folder;
 use super::*;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::FORMAT_VERSION;
 use crate::model::MemoryId;
 use crate::record::{
     ALIVE, GraphBlockRef, GraphNode, NODES_PER_BLOCK, SlotMeta, slots_per_block, vectors_per_block,
@@ -190,66 +189,6 @@ fn a_dropped_namespace_takes_its_graphs_along() {
     assert_eq!(NEW_TABLES.map(|table| count(&rows, table)), [2, 1, 1], "those of the other namespace");
 }
 
-/// A copy of the file of format 1.
-fn format_1() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("old.db");
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.oub");
-    std::fs::copy(fixture, &path).unwrap();
-    (folder, path)
-}
-
-/// Names of the tables in a file, without the eyes of the store.
-fn names(path: &Path) -> Vec<String> {
-    let database = redb::Database::open(path).unwrap();
-    let read = redb::ReadableDatabase::begin_read(&database).unwrap();
-    let names = read.list_tables().unwrap();
-    names.map(|table| redb::TableHandle::name(&table).to_owned()).collect()
-}
-
-fn has_new(path: &Path) -> [bool; 3] {
-    let names = names(path);
-    NEW_TABLES.map(|table| names.iter().any(|name| name == table.name()))
-}
-
-#[test]
-fn a_file_of_format_1_is_brought_to_this_one_when_it_is_opened_for_writing() {
-    let (_folder, path) = format_1();
-    assert_eq!(has_new(&path), [false; 3]);
-    let before = {
-        let read = open(Options { read_only: true, ..options(path.clone()) }).unwrap();
-        let rows = read.snapshot().unwrap();
-        (rows.identity().unwrap().unwrap(), rows.clock().unwrap())
-    };
-    assert_eq!(before.0.format, 1);
-    let upgraded = open(options(path.clone())).unwrap();
-    let rows = upgraded.snapshot().unwrap();
-    let (identity, clock) = (rows.identity().unwrap().unwrap(), rows.clock().unwrap());
-    assert_eq!(identity.format, FORMAT_VERSION);
-    assert_eq!((&identity.secret, &identity.normalizer), (&before.0.secret, &before.0.normalizer));
-    assert_eq!((clock.commit, clock.at_ms), (before.1.commit + 1, before.1.at_ms));
-    drop(rows);
-    upgraded.close().unwrap();
-    assert_eq!(has_new(&path), [true; 3]);
-    let again = open(options(path)).unwrap();
-    assert_eq!(again.snapshot().unwrap().clock().unwrap(), clock, "once is enough");
-}
-
-#[test]
-fn a_file_of_format_1_is_read_as_it_is_and_has_no_graph() {
-    let (_folder, path) = format_1();
-    let store = open(Options { read_only: true, ..options(path.clone()) }).unwrap();
-    let rows = store.snapshot().unwrap();
-    assert_eq!(NEW_TABLES.map(|table| count(&rows, table)), [0; 3]);
-    let (index, slots) = rows.slot_heads(None).unwrap()[0];
-    assert!(slots.used > 0);
-    assert_eq!((rows.graph_head(index).unwrap(), rows.is_linked(index, 0).unwrap()), (None, false));
-    assert!(!rows.has_dead_slots().unwrap());
-    drop(rows);
-    store.close().unwrap();
-    assert_eq!(has_new(&path), [false; 3]);
-}
-
 /// Takes a table out of a file.
 fn delete_table(path: &Path, table: Table) {
     let database = redb::Database::open(path).unwrap();
@@ -260,19 +199,15 @@ fn delete_table(path: &Path, table: Table) {
 }
 
 #[test]
-fn only_a_table_that_is_newer_than_the_file_may_be_missing() {
-    let looked = |path: &Path, table: Table| {
-        let store = open(Options { read_only: true, ..options(path.to_owned()) }).unwrap();
-        store.snapshot().unwrap().walk(table, &Walk::all(), &mut |_, _| Ok(ControlFlow::Continue(())))
-    };
-    let (_folder, path) = format_1();
-    looked(&path, Table::Graph).unwrap();
-    delete_table(&path, Table::SlotFree);
-    assert_eq!(looked(&path, Table::SlotFree).unwrap_err().kind(), ErrorKind::Corrupted);
+fn a_missing_table_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.db");
     open(options(path.clone())).unwrap().close().unwrap();
-    looked(&path, Table::Graph).unwrap();
     delete_table(&path, Table::Graph);
-    assert_eq!(looked(&path, Table::Graph).unwrap_err().kind(), ErrorKind::Corrupted);
+    let store = open(Options { read_only: true, ..options(path) }).unwrap();
+    let rows = store.snapshot().unwrap();
+    let looked = rows.walk(Table::Graph, &Walk::all(), &mut |_, _| Ok(ControlFlow::Continue(())));
+    assert_eq!(looked.unwrap_err().kind(), ErrorKind::Corrupted);
 }
 
 /// What stands in a slot of the tests.
@@ -485,48 +420,4 @@ fn blocks_of_links_that_go_over_the_border_of_two_commits_are_whole() {
     assert_eq!(blocks, 51_999_usize.div_ceil(16));
     // Slots, blocks, the head of the graph; identity, clock and space.
     assert_eq!(rows, 51_999 + blocks as u64 + 1 + 3);
-}
-
-/// A file of format 2 has no index of series: opening it for writing makes one, of current snapshots alone.
-#[test]
-fn dedup_66_an_older_file_gets_the_index_of_its_series() {
-    use crate::model::{Content, Counted, Kind, Time, Vitals};
-    let now = Time::from_millis(1_800_000_000_000);
-    let vitals = |kind: Kind, counted: Counted| {
-        let mut vitals = Vitals::new("", now);
-        vitals.kind_code = kind.code();
-        vitals.place.partition = 4;
-        vitals.place.counted = counted;
-        vitals
-    };
-    let rows = [
-        (Kind::Snapshot, Counted::Live, serde_json::json!({})),
-        (Kind::Snapshot, Counted::Live, serde_json::json!({ "timestamp": 1_700_000_000_000_i64 })),
-        (Kind::Snapshot, Counted::Live, serde_json::json!({ "timestamp": "never" })),
-        (Kind::Snapshot, Counted::Expired, serde_json::json!({})),
-        (Kind::Profile, Counted::Live, serde_json::json!({})),
-    ];
-    let (_folder, store) = fresh();
-    let written = store.write(Durability::Fast, |tx| {
-        let row = control::NamespaceRow {
-            number: NS.0,
-            created_ms: 0,
-            next_part: 5,
-            horizon_known_ms: 0,
-            horizon_valid_ms: 0,
-            dropping: false,
-        };
-        tx.put_namespace("team", &row)?;
-        for (at, (kind, counted, metadata)) in (1..).zip(&rows) {
-            let id = MemoryId::from_bytes([at; 16]);
-            let content = Content { metadata: metadata.clone(), ..Content::new("") };
-            tx.put_vitals(NS, id, &vitals(kind.clone(), *counted))?;
-            tx.put_content(NS, id, &content)?;
-        }
-        tx.index_series()?;
-        tx.series(NS, PartId(4), "profile", (Time::MIN, None))
-    });
-    let id = |at| MemoryId::from_bytes([at; 16]);
-    let expected = [(Time::MIN, id(3)), (Time::from_millis(1_700_000_000_000), id(2)), (now, id(1))];
-    assert_eq!(written.unwrap().value, expected);
 }

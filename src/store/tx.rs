@@ -12,11 +12,9 @@ use std::sync::OnceLock;
 use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
 
 use crate::error::{Error, Result};
-use crate::limits::FORMAT_VERSION_OLDEST;
 use crate::record::{self, At, DocBlock, Postings, SlotBlock, VectorBlock};
 use crate::store::control::TextHead;
 use crate::store::keys::{self, IndexId};
-use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::text::TextId;
 
@@ -261,8 +259,8 @@ fn walk_rows(
 /// again while it lives.
 pub(crate) struct Snapshot {
     txn: ReadTransaction,
-    /// Tables that were used; none for one that the file is too old to have.
-    tables: [OnceLock<Option<ReadTable>>; Table::COUNT],
+    /// Tables that were used.
+    tables: [OnceLock<ReadTable>; Table::COUNT],
 }
 
 impl Snapshot {
@@ -270,22 +268,14 @@ impl Snapshot {
         Snapshot { txn, tables: [const { OnceLock::new() }; Table::COUNT] }
     }
 
-    /// A table; none where the file is of a format from before there was this table, which then reads as empty.
-    fn table(&self, table: Table) -> Result<Option<&ReadTable>> {
+    fn table(&self, table: Table) -> Result<&ReadTable> {
         let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
         if let Some(open) = cell.get() {
-            return Ok(open.as_ref());
+            return Ok(open);
         }
         let name = table.name();
-        let open = fenced(name, &[], || match self.txn.open_table(Definition::new(name)) {
-            Err(TableError::TableDoesNotExist(_)) if table.since() > FORMAT_VERSION_OLDEST => Ok(None),
-            open => open.map(Some),
-        })?;
-        // Whether the file is that old is asked of this very commit: another process may have upgraded it since.
-        if open.is_none() && self.identity()?.is_none_or(|identity| identity.format >= table.since()) {
-            return Err(Error::corrupted(name, &[], "the table is missing"));
-        }
-        Ok(cell.get_or_init(|| open).as_ref())
+        let open = fenced(name, &[], || self.txn.open_table(Definition::new(name)))?;
+        Ok(cell.get_or_init(|| open))
     }
 }
 
@@ -297,11 +287,11 @@ impl std::fmt::Debug for Snapshot {
 
 impl Read for Snapshot {
     fn look(&self, table: Table, key: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        self.table(table)?.map_or(Ok(false), |rows| look_row(rows, table.name(), key, f))
+        look_row(self.table(table)?, table.name(), key, f)
     }
 
     fn walk(&self, table: Table, walk: &Walk, visit: Visit<'_>) -> Result<()> {
-        self.table(table)?.map_or(Ok(()), |rows| walk_rows(rows, table.name(), walk, visit))
+        walk_rows(self.table(table)?, table.name(), walk, visit)
     }
 }
 

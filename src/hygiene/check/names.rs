@@ -55,7 +55,7 @@ impl Check<'_> {
             return decode_meta::<Clock>(Table::Meta.tag(), at, value).map(|_| ());
         }
         let identity: Identity = decode_meta(Table::Meta.tag(), at, value)?;
-        if identity.format > FORMAT_VERSION {
+        if identity.format != FORMAT_VERSION {
             self.find(Code::Meta, Table::Meta, key, format!("file format {}", identity.format));
         }
         Ok(())

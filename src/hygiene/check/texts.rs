@@ -12,9 +12,7 @@ use crate::model::{Content, MemoryId, Vitals, thread_place};
 use crate::record::{At, DOCS_PER_BLOCK, DocBlock, DocMeta, PostingsRef, decode_meta};
 use crate::store::control::TextHead;
 use crate::store::keys::{self, Parts};
-use crate::store::{
-    NsId, PartId, Read, Rows, Snapshot, Table, TextId, Walk, bad_postings, doc_place, posting_key,
-};
+use crate::store::{NsId, PartId, Read, Snapshot, Table, TextId, Walk, bad_postings, doc_place, posting_key};
 
 /// The last row of threads that the walk has met: its thread, its document, and the one that follows as that says; none
 /// where the document cannot be read.
@@ -39,8 +37,6 @@ pub(super) struct TextTally {
 impl Check<'_> {
     /// Reads the heads, as far as they can be read.
     pub(super) fn learn_texts(&mut self) -> Result<()> {
-        let identity = seen(self.snapshot.identity())?.flatten();
-        self.predates_texts = identity.is_some_and(|identity| identity.format < Table::TextDoc.since());
         self.snapshot.walk(Table::TextHead, &Walk::all(), &mut |key, value| {
             let head = seen(decode_meta(Table::TextHead.tag(), At::new(Table::TextHead.name(), key), value))?;
             if let Some(text) = text_of(key) {
@@ -61,9 +57,6 @@ impl Check<'_> {
         content: &Content,
     ) -> Result<()> {
         let text = TextId { ns, part: PartId(vitals.place.partition) };
-        if self.predates_texts && vitals.place.doc.is_none() {
-            return Ok(());
-        }
         if vitals.times.removed_at.is_some() != vitals.place.doc.is_none() {
             let what = format!("document {:?}, removed at {:?}", vitals.place.doc, vitals.times.removed_at);
             self.find(Code::TextDoc, Table::Vitals, key, what);
