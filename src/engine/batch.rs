@@ -55,7 +55,7 @@ impl Batch<'_, '_, '_, '_> {
     /// As there.
     pub fn update(&mut self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
         self.rows += 1;
-        self.session.known_desk(namespace)?.update(name, patch)
+        self.session.known_desk(namespace)?.update(name, patch, None)
     }
 
     /// As [`Database::supersede`](crate::Database::supersede).

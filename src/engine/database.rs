@@ -395,23 +395,37 @@ impl Database {
         })
     }
 
-    /// Queues a unit and waits for its answer.
+    /// Queues a unit and waits for its answer; what it leaves without a vector gets one after its commit.
     pub(super) fn submit<R: Send + 'static>(
         &self,
         weight: Weight,
+        unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        self.submit_embedded(weight, true, unit)
+    }
+
+    /// As [`Database::submit`], of a unit whose texts were given to the embedder: one that did not work is not asked again.
+    pub(super) fn submit_embedded<R: Send + 'static>(
+        &self,
+        weight: Weight,
+        works: bool,
         mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         self.inner.check_open()?;
         let value = Arc::new(Mutex::new(None));
         let answer = Arc::clone(&value);
         let work: Work = Box::new(move |session| {
-            *answer.lock() = Some(unit(session)?);
+            let value = unit(session)?;
+            *answer.lock() = Some((value, std::mem::take(&mut session.ledger.waiting)));
             Ok(())
         });
         self.inner.queue.submit(&self.inner, work, weight)?;
         self.relieve(weight.rows);
-        let value = value.lock().take();
-        value.ok_or(Error::Closed)
+        let (value, waiting) = value.lock().take().ok_or(Error::Closed)?;
+        if works {
+            self.embed_waiting(waiting);
+        }
+        Ok(value)
     }
 
     /// Adds one memory through the whole write path, and says what became of it (DEDUP-55).
@@ -447,10 +461,10 @@ impl Database {
             .enumerate()
             .map(|(at, draft)| prepare(draft).map_err(place(at)))
             .collect::<Result<_>>()?;
-        self.inner.embed_drafts(namespace, &mut prepared, how.no_dedup)?;
+        let works = self.inner.embed_drafts(namespace, &mut prepared, how.no_dedup)?;
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
         let (namespace, how) = (namespace.clone(), *how);
-        self.submit(weight, move |session| {
+        self.submit_embedded(weight, works, move |session| {
             let mut desk = session.desk(&namespace, how.run, how.no_dedup)?;
             desk.skip_instructions = how.skip_instructions;
             desk.leave_out_strangers(&mut prepared)?;
@@ -461,6 +475,9 @@ impl Database {
     }
 
     /// Several operations in one transaction. `unit` may run more than once, if the storage fails.
+    ///
+    /// An embedder of the handle gives the texts that come without a vector theirs right after the commit, so that no model
+    /// works while others wait to write. Until then they are found by their words.
     ///
     /// ```
     /// # use oubliette::{Database, Draft, Forget, Namespace};
@@ -478,11 +495,13 @@ impl Database {
     /// # Errors
     /// Those of `unit`; nothing of it is written then.
     pub fn batch<R>(&self, mut unit: impl FnMut(&mut Batch<'_, '_, '_, '_>) -> Result<R>) -> Result<R> {
-        let (value, rows) = self.inner.run_alone(|session| {
+        let (value, rows, waiting) = self.inner.run_alone(|session| {
             let mut batch = Batch { session, rows: 0 };
-            Ok((unit(&mut batch)?, batch.rows))
+            let value = unit(&mut batch)?;
+            Ok((value, batch.rows, std::mem::take(&mut batch.session.ledger.waiting)))
         })?;
         self.relieve(rows);
+        self.embed_waiting(waiting);
         Ok(value)
     }
 
@@ -491,8 +510,11 @@ impl Database {
     /// # Errors
     /// `NotFound`, `Invalid`, `Conflict` for a superseded memory.
     pub fn update(&self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
+        let (embedded, works) = self.inner.embed_update(namespace, name, &patch)?;
         let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit(ONE, move |session| session.known_desk(&namespace)?.update(&name, patch.clone()))
+        self.submit_embedded(ONE, works, move |session| {
+            session.known_desk(&namespace)?.update(&name, patch.clone(), embedded.clone())
+        })
     }
 
     /// Pins a memory, or unpins it: automatic actors leave a pinned one alone (MODEL-13).

@@ -1,23 +1,31 @@
 //! Vectors of texts: of drafts before they are queued, of queries, of rows that wait, and of all rows in another model.
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 
 use crate::embed::Embedder;
 use crate::engine::database::{Database, Inner};
 use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
 use crate::error::{Error, Result};
 use crate::index::Published;
-use crate::ingest::Prepared;
+use crate::ingest::{Embedded, Prepared, text_of_update};
 use crate::limits::{DIM_MAX, NAME_BYTES_MAX};
-use crate::model::{MemoryId, Mode, Namespace, Query, RunId};
+use crate::model::{Kind, MemoryId, Mode, Namespace, Patch, Query, RunId};
 use crate::store::control::SpaceRow;
 use crate::store::{NsId, Rows, SpaceId};
 use crate::vector::UnitVector;
 
 /// Texts that are given to the embedder at once.
 const BATCH: usize = 64;
+/// Memories that get their vectors in one transaction.
+const FILL_ROWS: usize = 512;
+/// What a handle keeps of the vectors that it was given last, in bytes: texts come again, in other rows and by other ways.
+const MEMO_BYTES: usize = 8 << 20;
 
 /// The embedding space of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,19 +61,68 @@ fn vectors(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Option<UnitVec
     Ok(vectors.iter().map(|vector| UnitVector::new("vector", vector).ok()).collect())
 }
 
+/// The vectors of the texts that were embedded last, by the SHA-256 of the text; none for a text that has no vector.
+#[derive(Default)]
+struct Memo {
+    /// What came since `old` was set aside. Full, it takes the place of `old`.
+    new: HashMap<[u8; 32], Option<UnitVector>>,
+    old: HashMap<[u8; 32], Option<UnitVector>>,
+}
+
+impl Memo {
+    fn get(&self, text: &[u8; 32]) -> Option<Option<UnitVector>> {
+        self.new.get(text).or_else(|| self.old.get(text)).cloned()
+    }
+
+    fn put(&mut self, text: [u8; 32], vector: Option<UnitVector>, dim: usize) {
+        if self.new.len() * (dim * 4 + 64) >= MEMO_BYTES / 2 {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.new.insert(text, vector);
+    }
+}
+
 /// An embedder as a handle has it.
 #[derive(Clone)]
 pub(super) struct Given {
     embedder: Arc<dyn Embedder>,
     /// Name of the space that its vectors open.
     name: Arc<str>,
+    memo: Arc<Mutex<Memo>>,
 }
 
 impl Given {
     fn new(embedder: Arc<dyn Embedder>, suggested: bool) -> Self {
         let mark = if suggested { SpaceRow::SUGGESTED } else { "" };
         let name = format!("{mark}{}", embedder.id()).into();
-        Given { embedder, name }
+        Given { embedder, name, memo: Arc::default() }
+    }
+
+    /// The vector of each text, none for a text that has none. A text that stands among them twice, or was embedded a short
+    /// while ago, is not given to the embedder again.
+    fn vectors<'t>(&self, texts: impl Iterator<Item = &'t str>) -> Result<Vec<Option<UnitVector>>> {
+        let texts: Vec<([u8; 32], &str)> =
+            texts.map(|text| (Sha256::digest(text.as_bytes()).into(), text)).collect();
+        let mut known: HashMap<[u8; 32], Option<UnitVector>> = HashMap::new();
+        let mut asked = Vec::new();
+        for (name, text) in &texts {
+            if known.contains_key(name) {
+                continue;
+            }
+            let remembered = self.memo.lock().get(name);
+            if remembered.is_none() {
+                asked.push((*name, *text));
+            }
+            known.insert(*name, remembered.flatten());
+        }
+        for batch in asked.chunks(BATCH) {
+            let given: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
+            for ((name, _), vector) in batch.iter().zip(vectors(&*self.embedder, &given)?) {
+                self.memo.lock().put(*name, vector.clone(), self.embedder.dimensions());
+                known.insert(*name, vector);
+            }
+        }
+        Ok(texts.iter().map(|(name, _)| known.get(name).cloned().flatten()).collect())
     }
 
     /// Name of the space that its vectors open, and their dimensions.
@@ -109,15 +166,15 @@ impl Inner {
     }
 
     /// Gives vectors to drafts that bring none, but for those that the published state would absorb (DEDUP-71). What the
-    /// embedder cannot do is stored without a vector.
+    /// embedder cannot do is stored without a vector. False where it has failed.
     pub(super) fn embed_drafts(
         &self,
         namespace: &Namespace,
         drafts: &mut [Prepared],
         no_dedup: bool,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let published = self.current.read();
-        let Some(Given { embedder, name }) = self.embedder_for(&published)? else { return Ok(()) };
+        let Some(given) = self.embedder_for(&published)? else { return Ok(true) };
         let rows = published.snapshot();
         let gives_way = match rows.space(SpaceId(rows.clock()?.space))? {
             Some(space) => space.gives_way(),
@@ -125,7 +182,7 @@ impl Inner {
         };
         // Vectors of the caller decide what the space of the database is to be.
         if gives_way && drafts.iter().any(Prepared::brings_vector) {
-            return Ok(());
+            return Ok(true);
         }
         let ns = rows.namespace(namespace.as_str())?.map(|row| NsId(row.number));
         let now = self.clock.now();
@@ -141,22 +198,50 @@ impl Inner {
             }
         }
         for batch in wanted.chunks(BATCH) {
-            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-            match vectors(&*embedder, &texts) {
+            match given.vectors(batch.iter().map(|(_, text)| text.as_str())) {
                 Ok(vectors) => {
                     for ((at, _), vector) in batch.iter().zip(vectors) {
                         if let (Some(draft), Some(vector)) = (drafts.get_mut(*at), vector) {
-                            draft.embedded(vector, Arc::clone(&name));
+                            draft.embedded(Embedded { vector, space: Arc::clone(&given.name) });
                         }
                     }
                 }
                 Err(why) => {
                     tracing::warn!(%why, "memories are stored without a vector");
-                    return Ok(());
+                    return Ok(false);
                 }
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// The vector of the new text that a patch gives a memory; none where it brings one, the text stays, or there is no
+    /// embedder. False beside it where the embedder has failed.
+    pub(super) fn embed_update(
+        &self,
+        namespace: &Namespace,
+        name: &str,
+        patch: &Patch,
+    ) -> Result<(Option<Embedded>, bool)> {
+        let published = self.current.read();
+        let Some(given) = self.embedder_for(&published)? else { return Ok((None, true)) };
+        let rows = published.snapshot();
+        let Some(ns) = rows.namespace(namespace.as_str())?.map(|row| NsId(row.number)) else {
+            return Ok((None, true));
+        };
+        let messages = &self.in_force().messages;
+        let text = text_of_update(&**rows, (ns, name), patch, self.clock.now(), messages)?;
+        let Some(text) = text else { return Ok((None, true)) };
+        match given.vectors([text.as_str()].into_iter()) {
+            Ok(mut vectors) => {
+                let vector = vectors.pop().flatten();
+                Ok((vector.map(|vector| Embedded { vector, space: Arc::clone(&given.name) }), true))
+            }
+            Err(why) => {
+                tracing::warn!(%why, "a memory is changed without a vector");
+                Ok((None, false))
+            }
+        }
     }
 }
 
@@ -267,7 +352,7 @@ impl Database {
             loop {
                 let stale = self.stale(ns, after)?;
                 let Some(last) = stale.last().copied() else { break };
-                let filled = self.fill(ns, &stale, &given, run)?;
+                let filled = self.fill(ns, &stale, &given, Some(run))?;
                 done.changed += filled;
                 done.skipped += stale.len() as u64 - filled;
                 after = Some(last);
@@ -316,7 +401,7 @@ impl Database {
             };
             while !waiting.is_empty() && !sweep.pace.is_over() {
                 let batch: Vec<MemoryId> = waiting.drain(..waiting.len().min(BATCH)).collect();
-                let filled = self.fill(ns, &batch, given, sweep.run)?;
+                let filled = self.fill(ns, &batch, given, Some(sweep.run))?;
                 report.changed += filled;
                 report.skipped += batch.len() as u64 - filled;
                 sweep.pace.spend(filled, self.inner.current.read().commit());
@@ -326,28 +411,57 @@ impl Database {
         Ok(())
     }
 
+    /// Gives vectors to memories that a commit has left without one: what a batch wrote, what was to be absorbed and was not
+    /// any more, what the write path itself has made. What can't be done now is left to the pass `embed`.
+    pub(super) fn embed_waiting(&self, waiting: Vec<(NsId, MemoryId)>) {
+        let done = || -> Result<()> {
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            let Some(given) = self.inner.embedder_for(&self.inner.current.read())? else { return Ok(()) };
+            let waiting: BTreeSet<(NsId, MemoryId)> = waiting.into_iter().collect();
+            let waiting: Vec<(NsId, MemoryId)> = waiting.into_iter().collect();
+            for slice in
+                waiting.chunk_by(|(one, _), (other, _)| one == other).flat_map(|all| all.chunks(FILL_ROWS))
+            {
+                let Some((ns, _)) = slice.first() else { continue };
+                let ids: Vec<MemoryId> = slice.iter().map(|(_, id)| *id).collect();
+                self.fill(*ns, &ids, &given, None)?;
+            }
+            Ok(())
+        };
+        if let Err(why) = done() {
+            tracing::warn!(%why, "memories that were written wait for their vectors");
+        }
+    }
+
     /// Gives memories a vector of the current space, in one transaction. Gives how many got one.
-    fn fill(&self, ns: NsId, ids: &[MemoryId], given: &Given, run: RunId) -> Result<u64> {
+    fn fill(&self, ns: NsId, ids: &[MemoryId], given: &Given, run: Option<RunId>) -> Result<u64> {
         let in_force = self.inner.in_force();
         let texts = self.read(|published, _| {
-            let mut texts = Vec::new();
+            let (rows, mut texts) = (published.snapshot(), Vec::new());
+            let space = rows.clock()?.space;
             for id in ids {
-                let (Some(vitals), Some(content)) =
-                    (published.snapshot().vitals(ns, *id)?, published.snapshot().content(ns, *id)?)
-                else {
+                let Some(vitals) = rows.vitals(ns, *id)? else { continue };
+                let has_it = vitals.place.slot.is_some() && vitals.place.space == space;
+                let left_out = vitals.kind_code == Kind::Aggregate.code() && !in_force.policy.agg.embed;
+                if has_it || left_out {
                     continue;
-                };
-                let text = crate::ingest::meant(&content, vitals.kind_code, &in_force.messages);
-                if !content.text.is_empty() {
+                }
+                let Some(content) = rows.content(ns, *id)? else { continue };
+                if !content.text.trim().is_empty() {
+                    let text = crate::ingest::meant(&content, vitals.kind_code, &in_force.messages);
                     texts.push((*id, text));
                 }
             }
             Ok(texts)
         })?;
-        let asked: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
-        let vectors = vectors(&*given.embedder, &asked)?;
+        if texts.is_empty() {
+            return Ok(0);
+        }
+        let vectors = given.vectors(texts.iter().map(|(_, text)| text.as_str()))?;
         self.inner.run_alone(|session| {
-            let context = session.context(ns, Some(run));
+            let context = session.context(ns, run);
             let mut filled = 0;
             for ((id, _), vector) in texts.iter().zip(&vectors) {
                 let Some(vector) = vector else { continue };

@@ -39,10 +39,15 @@ impl Database {
     /// - those of [`Database::add`].
     pub fn push_snapshot(&self, namespace: &Namespace, draft: Draft, at: Time) -> Result<Outcome> {
         let agent = self.inner.in_force().policy.snapshot.agent.clone();
-        let prepared = prepare(snapshot_draft(draft, at, &agent)?)?;
+        let mut prepared = prepare(snapshot_draft(draft, at, &agent)?)?;
+        let works = self.inner.embed_drafts(namespace, std::slice::from_mut(&mut prepared), true)?;
         let weight = Weight { rows: 1, bytes: prepared.weight() };
         let namespace = namespace.clone();
-        self.submit(weight, move |session| session.desk(&namespace, None, false)?.push_snapshot(&prepared))
+        self.submit_embedded(weight, works, move |session| {
+            let mut desk = session.desk(&namespace, None, false)?;
+            desk.leave_out_strangers(std::slice::from_mut(&mut prepared))?;
+            desk.push_snapshot(&prepared)
+        })
     }
 
     /// What the host's language model is to be told about storing (DEDUP-60), byte for byte: the file of

@@ -1,9 +1,11 @@
 //! Writing to a memory that exists: through its key, by its id, in place, by revision, by copy on write.
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ingest::fields::{RowParts, carries_expiry, given, tier_ttl};
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{Desk, Embedded, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow};
 use crate::model::{
     Access, Decision, Delta, Draft, Evidence, Holder, MemoryId, Outcome, PINNED_TAG, Patch, RuleId,
@@ -27,6 +29,8 @@ enum Through {
 struct Edit {
     patch: Patch,
     vector: Option<UnitVector>,
+    /// Name of the space of the embedder that the vector is from; none for one of the caller.
+    embedder: Option<Arc<str>>,
     /// Codes and HMACs of the fields that it gives.
     given: Vec<(u8, [u8; 8])>,
 }
@@ -102,7 +106,7 @@ impl Desk<'_, '_, '_> {
             links: draft.links.clone(),
         };
         let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
-        Edit { patch, vector: prepared.vector.clone(), given }
+        Edit { patch, vector: prepared.vector.clone(), embedder: prepared.embedder.clone(), given }
     }
 
     /// Whether a draft says null for a field that the holder carries.
@@ -136,11 +140,11 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    /// Changes a memory by id or key (MODEL-21).
+    /// Changes a memory by id or key (MODEL-21). `embedded` is the vector of the new text, where an embedder made one.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, and `Conflict` for a memory that is superseded.
-    pub(crate) fn update(&mut self, name: &str, patch: Patch) -> Result<Outcome> {
+    pub(crate) fn update(&mut self, name: &str, patch: Patch, embedded: Option<Embedded>) -> Result<Outcome> {
         let mut patch = check_patch(patch)?;
         self.check_link_targets(patch.links.as_deref().unwrap_or_default())?;
         let (id, number) = self.find(name)?;
@@ -161,10 +165,18 @@ impl Desk<'_, '_, '_> {
         let held = number.map(|number| self.holder(id, number)).transpose()?;
         let text = held.as_ref().and_then(|holder| holder.text.as_ref()).unwrap_or(&content.text);
         patch.text = patch.text.filter(|new| new != text);
-        let vector = patch.vector.take().map(|values| UnitVector::new("vector", &values)).transpose()?;
+        let (vector, embedder) = match (patch.vector.take(), embedded) {
+            (Some(values), _) => (Some(UnitVector::new("vector", &values)?), None),
+            (None, Some(Embedded { vector, space }))
+                if patch.text.is_some() && !self.is_stranger(&space)? =>
+            {
+                (Some(vector), Some(space))
+            }
+            _ => (None, None),
+        };
         let given = given(&patch.fields, patch.expiry, None, self.ledger.secret);
         let key = held.and_then(|holder| holder.key);
-        let edit = Edit { patch, vector, given };
+        let edit = Edit { patch, vector, embedder, given };
         let (id, decision, rule) = self.change(id, through, edit, SupersedeMode::Correction)?;
         Ok(Outcome {
             id,
@@ -185,7 +197,7 @@ impl Desk<'_, '_, '_> {
         let (id, _) = self.find(name)?;
         let mut patch = Patch::default();
         patch.fields.pinned = Some(pinned);
-        self.update(&id.to_string(), patch)
+        self.update(&id.to_string(), patch, None)
     }
 
     /// In place, by revision, or by copy on write; says where the write stands now.
@@ -223,7 +235,8 @@ impl Desk<'_, '_, '_> {
             self.check_keys_free(id)?;
         }
         if let Some(vector) = &edit.vector {
-            parts.vitals.place.space = self.open_space(vector.dim())?.0;
+            let name = space_of(edit.embedder.as_ref());
+            parts.vitals.place.space = self.open_space_of(vector.dim(), name)?.0;
         }
         let mut holders = match through {
             Through::Holder(number) => vec![self.holder(id, number)?],
@@ -350,7 +363,7 @@ impl Desk<'_, '_, '_> {
         vitals.place.fingerprint = normal_form(&text).prefix();
         vitals.place.slot = None;
         vitals.place.space = match &edit.vector {
-            Some(vector) => self.open_space(vector.dim())?.0,
+            Some(vector) => self.open_space_of(vector.dim(), space_of(edit.embedder.as_ref()))?.0,
             None => SpaceId::NONE.0,
         };
         parts.content.text = text;

@@ -462,7 +462,7 @@ impl Desk<'_, '_, '_> {
         parts.content.family_id = Some(family);
         parts.content.aggregate_id = Some(MemoryId::from_bytes(*aggregate));
         parts.content.metadata = Value::Object(statistics(aggregate, numbers));
-        let vector = self.vector_of(found.first(), &first)?;
+        let vector = if self.policy.agg.embed { self.vector_of(found.first(), &first)? } else { None };
         if vector.is_some() {
             parts.vitals.place.space = first.place.space;
         }

@@ -49,6 +49,7 @@ pub(crate) use forget::ForgetNames;
 pub(crate) use likeness::{Likeness, stands_apart};
 pub(crate) use names::open_namespace;
 pub(crate) use near::Near;
+pub(crate) use probe::text_of_update;
 pub(crate) use rules::Rulebook;
 pub(crate) use similarity::Threshold;
 
@@ -60,6 +61,14 @@ pub(crate) struct Prepared {
     vector: Option<UnitVector>,
     /// Name of the space of the embedder that the vector is from; none for one of the caller.
     embedder: Option<Arc<str>>,
+}
+
+/// The vector that an embedder made of a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Embedded {
+    pub(crate) vector: UnitVector,
+    /// Name of the space that it lies in.
+    pub(crate) space: Arc<str>,
 }
 
 /// Checks a draft, normalises its text and its vector (design, "How a write flows").
@@ -93,17 +102,19 @@ impl Prepared {
     pub(crate) fn meant(&self, messages: &Messages) -> String {
         let draft = self.checked.draft();
         let fields = &draft.fields;
+        let kind = fields.kind.as_ref().map_or(Kind::default().code(), Kind::code);
         let author = fields.author_kind.value().copied();
-        normalized(&draft.text, author, fields.channel.value().map(String::as_str), messages)
+        let channel = fields.channel.value().map(String::as_str);
+        meant_by(&draft.text, kind, author, channel, messages)
     }
 
     /// Name of the space that its vector lies in.
     fn space(&self) -> &str {
-        self.embedder.as_deref().unwrap_or(SpaceRow::CALLER)
+        space_of(self.embedder.as_ref())
     }
 
     /// Gives it the vector that an embedder made of its text.
-    pub(crate) fn embedded(&mut self, vector: UnitVector, space: Arc<str>) {
+    pub(crate) fn embedded(&mut self, Embedded { vector, space }: Embedded) {
         (self.vector, self.embedder) = (Some(vector), Some(space));
     }
 
@@ -118,14 +129,26 @@ impl Prepared {
     }
 }
 
-/// What is embedded of a memory: the normal form of a message or an aggregate, the text as it is of any other (MODEL-37).
-pub(crate) fn meant(content: &Content, kind_code: u8, messages: &Messages) -> String {
-    let message = [Kind::Message.code(), Kind::Aggregate.code()].contains(&kind_code);
-    let author = content.author_kind.filter(|_| message);
-    normalized(&content.text, author, content.channel.as_deref(), messages)
+/// Name of the space of a vector that an embedder made, or that a caller gave.
+fn space_of(embedder: Option<&Arc<str>>) -> &str {
+    embedder.map_or(SpaceRow::CALLER, |name| name)
 }
 
-fn normalized(text: &str, author: Option<AuthorKind>, channel: Option<&str>, messages: &Messages) -> String {
+/// What is embedded of a memory: the normal form of an author's message or of an aggregate, the text as it is of any other
+/// (MODEL-37).
+pub(crate) fn meant(content: &Content, kind_code: u8, messages: &Messages) -> String {
+    meant_by(&content.text, kind_code, content.author_kind, content.channel.as_deref(), messages)
+}
+
+fn meant_by(
+    text: &str,
+    kind_code: u8,
+    author: Option<AuthorKind>,
+    channel: Option<&str>,
+    messages: &Messages,
+) -> String {
+    const NORMALIZED: [Kind; 4] = [Kind::Message, Kind::AssistantMessage, Kind::ToolResult, Kind::Aggregate];
+    let author = author.filter(|_| NORMALIZED.iter().any(|kind| kind.code() == kind_code));
     let form = author.map(|author| messages.normalize(text, Some(author), channel));
     // One of which nothing is left is embedded as it came.
     form.filter(|form| !form.trim().is_empty()).unwrap_or_else(|| text.to_owned())

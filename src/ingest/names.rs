@@ -51,19 +51,19 @@ impl Desk<'_, '_, '_> {
 
     /// Takes vectors of an embedder back from drafts where the vectors of the file have become others' meanwhile.
     pub(crate) fn leave_out_strangers(&self, drafts: &mut [Prepared]) -> Result<()> {
-        let Some(space) = self.ledger.tx.space(SpaceId(self.ledger.clock.space))? else { return Ok(()) };
-        for draft in drafts.iter_mut().filter(|draft| draft.embedder.is_some()) {
-            let name = draft.embedder.as_deref().unwrap_or_default();
-            if SpaceRow::embedder_of(name) != space.embedder() {
+        for draft in drafts {
+            let Some(name) = draft.embedder.as_deref() else { continue };
+            if self.is_stranger(name)? {
                 (draft.vector, draft.embedder) = (None, None);
             }
         }
         Ok(())
     }
 
-    /// The space that a vector of the caller of `dim` dimensions goes to.
-    pub(super) fn open_space(&mut self, dim: usize) -> Result<SpaceId> {
-        self.open_space_of(dim, SpaceRow::CALLER)
+    /// Whether the vectors of the file are others' than those of an embedder with a space of this name.
+    pub(super) fn is_stranger(&self, name: &str) -> Result<bool> {
+        let space = self.ledger.tx.space(SpaceId(self.ledger.clock.space))?;
+        Ok(space.is_some_and(|space| SpaceRow::embedder_of(name) != space.embedder()))
     }
 
     /// The space that vectors of `dim` dimensions go to; the first vector of a file decides it, and is of `name`.

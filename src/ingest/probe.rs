@@ -1,11 +1,50 @@
-//! What the published state knows of a draft before it is queued: what it would absorb needs no vector (DEDUP-71).
+//! What the published state knows of a write before it is queued: what it would absorb needs no vector (DEDUP-71).
 
 use crate::error::Result;
 use crate::index::holder_of_key;
-use crate::ingest::Prepared;
+use crate::ingest::fields::RowParts;
 use crate::ingest::likeness::{Likeness, skips_content};
-use crate::model::{MemoryId, Partition, Time};
+use crate::ingest::{Prepared, meant};
+use crate::limits::CONTENT_BYTES_MAX;
+use crate::model::{MemoryId, Partition, Patch, Time};
 use crate::store::{NsId, PartId, Rows};
+use crate::text::Messages;
+
+/// What is embedded of the new text that a patch gives a memory; none where the text stays, or a vector comes with it.
+///
+/// # Errors
+/// `Corrupted`.
+pub(crate) fn text_of_update(
+    rows: &impl Rows,
+    (ns, name): (NsId, &str),
+    patch: &Patch,
+    now: Time,
+    messages: &Messages,
+) -> Result<Option<String>> {
+    let wanted =
+        |text: &&String| patch.vector.is_none() && !text.trim().is_empty() && text.len() <= CONTENT_BYTES_MAX;
+    let Some(text) = patch.text.as_ref().filter(wanted) else { return Ok(None) };
+    let by_id = name.parse::<MemoryId>().ok();
+    let by_id = by_id.map(|id| rows.vitals(ns, id)).transpose()?.flatten().and(by_id);
+    let (id, number) = match by_id {
+        Some(id) => (id, None),
+        None => match holder_of_key(rows, ns, name, now)? {
+            Some(held) => (held.id, Some(held.number)),
+            None => return Ok(None),
+        },
+    };
+    let (Some(vitals), Some(content)) = (rows.vitals(ns, id)?, rows.content(ns, id)?) else {
+        return Ok(None);
+    };
+    let own = number.map(|number| rows.holder(ns, id, number)).transpose()?.flatten();
+    if own.and_then(|holder| holder.text).as_ref().unwrap_or(&content.text) == text {
+        return Ok(None);
+    }
+    let mut parts = RowParts { vitals, content, access: Default::default() };
+    parts.apply(&patch.fields);
+    parts.content.text.clone_from(text);
+    Ok(Some(meant(&parts.content, parts.vitals.kind_code, messages)))
+}
 
 impl Prepared {
     /// Whether the published rows would take it in without making a row of it: a current one holds its key and has its text,

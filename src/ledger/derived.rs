@@ -195,7 +195,10 @@ impl Ledger<'_, '_> {
                 self.tx.put_by_fingerprint(ns, *part, *tier, fingerprint, id)
             }
             IndexRow::Due(at) => self.tx.put_due(ns, *at, id),
-            IndexRow::Pending(part) => self.tx.put_pending(ns, *part, id),
+            IndexRow::Pending(part) => {
+                self.waiting.push((ns, id));
+                self.tx.put_pending(ns, *part, id)
+            }
             IndexRow::Superseded(by) => self.tx.put_superseded(ns, *by, id),
             IndexRow::Series(part, series, at) => self.tx.put_series(ns, *part, series, *at, id),
             IndexRow::Meta(path, value) => self.tx.put_meta_value(ns, path, value, id),

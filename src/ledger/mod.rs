@@ -297,6 +297,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) analyzer: String,
     /// The vectors that it has written so far.
     pub(crate) staged: Staged,
+    /// The memories that wait for a vector since this transaction.
+    pub(crate) waiting: Vec<(NsId, MemoryId)>,
     /// The paths of metadata with an index, of the namespaces that it has written to.
     declared: BTreeMap<NsId, Arc<derived::Declared>>,
 }
@@ -320,6 +322,7 @@ impl<'a, 't> Ledger<'a, 't> {
             secret,
             analyzer,
             staged: Staged::default(),
+            waiting: Vec::new(),
             declared: BTreeMap::new(),
         })
     }

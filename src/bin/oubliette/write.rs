@@ -8,8 +8,7 @@ use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::{
-    Database, Draft, Error, Kept, MaintainOptions, Namespace, Outcome, Pass, Result, RunId, SupersedeMode,
-    Time, WriteOptions,
+    Database, Draft, Error, Kept, Namespace, Outcome, Result, RunId, SupersedeMode, Time, WriteOptions,
 };
 use serde_json::{Map, Value, json};
 
@@ -220,20 +219,11 @@ fn count(path: &Path) -> Result<Option<u64>> {
     LineReader::new(read(path)?, path).count_lines().map(Some)
 }
 
-/// Gives vectors to what was written without one.
-fn embed(database: &Database) -> Result<()> {
-    if database.stats(None)?.pending > 0 {
-        database.maintain(&[Pass::Embed], &MaintainOptions::live())?;
-    }
-    Ok(())
-}
-
 /// `update`.
 pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output) -> Done {
     let (namespace, patch) = (place.namespace()?, fields::patch(options)?);
     let database = place.open(Access::Write)?;
     let outcome = database.update(&namespace, &options.name, patch)?;
-    embed(&database)?;
     database.close()?;
     output.document(&answers::outcome(&namespace, &outcome))
 }
@@ -268,7 +258,6 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
             answers::outcome(&namespace, &outcome)
         }
     };
-    embed(&database)?;
     database.close()?;
     output.document(&document)
 }
