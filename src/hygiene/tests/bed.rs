@@ -57,6 +57,16 @@ impl Bed {
     }
 
     pub(super) fn apply(&self, changes: impl IntoIterator<Item = Change>) {
+        self.ledger(|ledger, context| {
+            for change in changes {
+                ledger.apply(context, Entry::new(RuleId::STORE, change))?;
+            }
+            Ok(())
+        });
+    }
+
+    /// One transaction of the ledger.
+    pub(super) fn ledger(&self, unit: impl FnOnce(&mut Ledger<'_, '_>, &Context) -> Result<()>) {
         self.write(|tx| {
             let secret = Secret::from_bytes([7; 32]);
             let mut ledger = Ledger::open(tx, &secret, crate::limits::ANALYZER.to_owned(), NOW)?;
@@ -71,9 +81,7 @@ impl Bed {
             };
             ledger.clock.next_ns = 2;
             ledger.clock.policy = 1;
-            for change in changes {
-                ledger.apply(&context, Entry::new(RuleId::STORE, change))?;
-            }
+            unit(&mut ledger, &context)?;
             ledger.finish().map(|_| ())
         });
     }

@@ -1,10 +1,17 @@
 //! A superseded row that nothing stands for any more is live again (LIFE-9).
 
 use super::bed::{Bed, NOW, NS, field, go, id, row};
+use crate::hygiene::carry::{Cursor, carry_out};
 use crate::hygiene::chains::{RepairSupersessionReport, plan};
+use crate::hygiene::check::check;
 use crate::hygiene::plan::Action;
-use crate::model::{MemoryId, Significance, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
-use crate::store::{Rows, Table, keys};
+use crate::hygiene::report::CheckOptions;
+use crate::ledger::{Change, Moves};
+use crate::model::{
+    MemoryId, RuleId, Significance, SupersedeMode, Supersession, Time, TombstoneReason, Vitals,
+};
+use crate::store::control::CounterSort;
+use crate::store::{PartId, Rows, Table, keys};
 
 const MODE: SupersedeMode = SupersedeMode::Correction;
 
@@ -18,6 +25,33 @@ fn repaired(bed: &Bed) -> RepairSupersessionReport {
     assert_eq!(plan.actions.len(), told);
     assert_eq!(plan.cost(), 0, "a repair removes nothing");
     report
+}
+
+/// Plans and carries the plan out, after which the file is whole: ids that are live, ascending.
+fn mended(bed: &Bed) -> Vec<MemoryId> {
+    let (plan, _) = plan(&bed.snapshot(), &field(), &mut go).unwrap().unwrap();
+    let rows = plan.actions.len() as u64;
+    bed.ledger(|ledger, context| {
+        let whole = (Cursor::default(), None);
+        let (cursor, done) = carry_out(
+            ledger,
+            context,
+            (&plan, RuleId::REPAIR_SUPERSESSION, false),
+            whole,
+            usize::MAX,
+            &mut || false,
+        )?;
+        assert!(cursor.is_done(&plan));
+        assert_eq!((done.rows, done.mended, done.skipped), (rows, rows, 0));
+        Ok(())
+    });
+    let snapshot = bed.snapshot();
+    assert_eq!(repaired(bed).restored, [], "one repair is enough");
+    let report = check(&snapshot, &CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+    assert!(report.ok, "{:#?}", report.findings);
+    let live =
+        |n: &u8| snapshot.vitals(NS, id(*n)).unwrap().is_some_and(|row| row.times.superseded.is_none());
+    (1..=9).filter(live).map(id).collect()
 }
 
 /// Writes into the file what no call of the ledger writes.
@@ -36,6 +70,51 @@ fn point(bed: &Bed, from: u8, to: u8, change: impl Fn(&mut Vitals)) {
 
 fn ids(all: &[u8]) -> Vec<MemoryId> {
     all.iter().map(|n| id(*n)).collect()
+}
+
+/// A circle of the rows 1, 2 and 3, of which the ledger counted each as superseded.
+fn circle() -> Bed {
+    let bed = bed(4);
+    for (old, new) in [(1, 2), (2, 3), (3, 4)] {
+        let (old, new) = (id(old), id(new));
+        bed.apply([Change::Supersede { old, new, mode: MODE, at: NOW, moves: Moves::None }]);
+    }
+    point(&bed, 3, 1, |_| ());
+    bed
+}
+
+#[test]
+fn v172_a_row_whose_superseder_is_lost_is_live_again() {
+    let bed = bed(3);
+    bed.supersede(1, 2, MODE);
+    bed.remove(2, TombstoneReason::Expired, None);
+    assert_eq!(mended(&bed), ids(&[3]), "a purged one was meant to go");
+    bed.ledger(|ledger, _| {
+        let tombstone = ledger.tx.tombstone(NS, id(2))?.unwrap();
+        ledger.tx.delete_tombstone(NS, &tombstone)?;
+        ledger.counters.add(NS, PartId(0), CounterSort::Tombstones, "", -1, 0);
+        Ok(())
+    });
+    assert_eq!(mended(&bed), ids(&[1, 3]));
+}
+
+#[test]
+fn v173_one_row_of_a_circle_is_live_again() {
+    let bed = circle();
+    assert_eq!(mended(&bed), ids(&[1, 4]));
+    let by = |n| bed.snapshot().vitals(NS, id(n)).unwrap().unwrap().times.superseded_by();
+    assert_eq!((by(2), by(3)), (Some(id(1)), Some(id(1))), "the others point to it");
+}
+
+#[test]
+fn v174_a_row_whose_superseder_went_with_its_tag_is_live_again() {
+    for (reason, live) in [(TombstoneReason::Forget, ids(&[3])), (TombstoneReason::ForgetByTag, ids(&[1, 3]))]
+    {
+        let bed = bed(3);
+        bed.supersede(1, 2, MODE);
+        bed.remove(2, reason, None);
+        assert_eq!(mended(&bed), live, "{reason:?}");
+    }
 }
 
 #[test]
