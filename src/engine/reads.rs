@@ -223,8 +223,8 @@ impl Database {
         self.read(|published, _| {
             let mut report = check(published.snapshot(), options)?;
             if !options.erased.is_empty() {
-                let file = self.inner.store.bytes()?;
-                check_erased(published.snapshot(), self.path(), file, &options.erased, &mut report)?;
+                let files = self.inner.store.bytes()?;
+                check_erased(published.snapshot(), files, &options.erased, &mut report)?;
             }
             Ok(report)
         })

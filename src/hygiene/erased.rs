@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::io::Read as Bytes;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::hygiene::report::{CheckReport, Code};
@@ -204,16 +204,14 @@ enum Pattern<'s> {
     Needle(&'s [u8]),
 }
 
-/// Searches the bytes of a file for what erased memories consisted of; `path` is its name, for errors. One finding
-/// is reported for each part of each probe, with the first place where it stands. Nothing must be written to the
-/// file meanwhile.
+/// Searches the bytes of files, each with its name, for what erased memories consisted of. One finding is reported for
+/// each part of each probe and file, with the first place where it stands. Nothing must be written to the files meanwhile.
 ///
 /// # Errors
-/// `Io` when the file can't be read; what keeps the snapshot from being read.
+/// `Io` when a file can't be read; what keeps the snapshot from being read.
 pub(crate) fn check_erased(
     snapshot: &Snapshot,
-    path: &Path,
-    mut file: impl Bytes,
+    files: impl IntoIterator<Item = (PathBuf, impl Bytes)>,
     probes: &[ErasedProbe],
     report: &mut CheckReport,
 ) -> Result<()> {
@@ -224,6 +222,19 @@ pub(crate) fn check_erased(
     }
     subtract_rows(snapshot, &mut search)?;
     subtract_vectors(snapshot, &mut search)?;
+    for (path, file) in files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        for ((probe, part), offset) in residues(&search, &path, file)? {
+            let (part, probe) = (part.as_str(), probe + 1);
+            let what = format!("the {part} of record {probe} of the earlier export is left in {name}");
+            report.add(Code::Residue, "file", format!("{offset:x}"), what);
+        }
+    }
+    Ok(())
+}
+
+/// What is left in a file, each with the first place where it stands.
+fn residues(search: &Search, path: &Path, mut file: impl Bytes) -> Result<Vec<(Origin, u64)>> {
     let mut residues: HashMap<Origin, u64> = HashMap::new();
     let (mut held, mut begin) = (Vec::with_capacity(CHUNK + search.longest), 0_u64);
     loop {
@@ -243,11 +254,7 @@ pub(crate) fn check_erased(
     }
     let mut residues: Vec<_> = residues.into_iter().collect();
     residues.sort_unstable();
-    for ((probe, part), offset) in residues {
-        let what = format!("the {} of record {} of the earlier export is left", part.as_str(), probe + 1);
-        report.add(Code::Residue, "file", format!("{offset:x}"), what);
-    }
-    Ok(())
+    Ok(residues)
 }
 
 /// What live rows hold: content, holders and their keys and tags, names.

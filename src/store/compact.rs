@@ -20,8 +20,9 @@ use crate::record::{
     vectors_per_block,
 };
 use crate::store::control::SlotHead;
+use crate::store::draft::{clear_drafts, draft_path, is_overtaken};
 use crate::store::keys::{self, IndexId, NsId, Parts};
-use crate::store::open::{Store, draft_path, io, start};
+use crate::store::open::{Store, io, start};
 use crate::store::rows::{Rows, bad_key, last_id};
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
@@ -53,10 +54,12 @@ impl Store {
     /// `Io` when the disk is full or refuses; the database is then as it was.
     pub(crate) fn compact(&self, unique: &[u8; 32]) -> Result<CompactReport> {
         let _one = self.writer.lock();
+        // Of what is forgotten there must be no copy left either.
+        clear_drafts(self.disk.as_ref(), self.path())?;
         let bytes_before = self.file_bytes()?;
         let path = self.path().to_owned();
         let draft = draft_path(&path, unique);
-        let copied = self.copy_to(&draft).and_then(|rows| {
+        let copied = self.copy_to(&draft, true).and_then(|rows| {
             // The copy is opened, and so locked, before it takes the name: no other process can come between.
             let backend = self.disk.open(&draft, true).map_err(|why| io("open", &draft, why))?;
             let database = start(backend, &self.options, &draft)?;
@@ -81,14 +84,18 @@ impl Store {
     pub(crate) fn backup(&self, target: &Path, unique: &[u8; 32]) -> Result<CompactReport> {
         let _one = self.writer.lock();
         let bytes_before = self.file_bytes()?;
+        clear_drafts(self.disk.as_ref(), target)?;
         let draft = draft_path(target, unique);
-        let linked = self.copy_to(&draft).and_then(|rows| match self.disk.link(&draft, target) {
-            Ok(()) => Ok(rows),
-            Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::Conflict {
+        let linked = self.copy_to(&draft, false).and_then(|rows| {
+            self.disk.link(&draft, target).map_err(|why| io("create", target, why))?;
+            Ok(rows)
+        });
+        let linked = linked.map_err(|why| match is_overtaken(self.disk.as_ref(), target, &why) {
+            true => Error::Conflict {
                 what: format!("backup to {}", target.display()),
                 why: "there is something by this name".to_owned(),
-            }),
-            Err(why) => Err(io("create", target, why)),
+            },
+            false => why,
         });
         let rows = match linked {
             Ok(rows) => rows,
@@ -112,10 +119,15 @@ impl Store {
         }
     }
 
-    /// Copies every row into a new file and closes it.
-    fn copy_to(&self, draft: &Path) -> Result<u64> {
+    /// Copies every row into a new file and closes it. Only its owner can read it, unless it is to take the place of this
+    /// one.
+    fn copy_to(&self, draft: &Path, in_place: bool) -> Result<u64> {
         let snapshot = self.snapshot()?;
         let backend = self.disk.create(draft).map_err(|why| io("create", draft, why))?;
+        if in_place {
+            let path = self.path();
+            self.disk.keep_access(path, draft).map_err(|why| io("keep the permissions of", path, why))?;
+        }
         let mut database = start(backend, &self.options, draft)?;
         let mut copy = Copy { from: &snapshot, to: &database, slots: Renumbered::new(), rows: 0 };
         for table in Table::ALL {

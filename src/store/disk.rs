@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Bound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use redb::backends::FileBackend;
 pub use redb::{BackendError, StorageBackend};
@@ -30,6 +30,19 @@ pub trait Disk: Debug + Send + Sync {
     fn sync_folder(&self, file: &Path) -> io::Result<()>;
     /// Length of a file in bytes.
     fn len(&self, path: &Path) -> io::Result<u64>;
+    /// The name of a file without links, also of one that is yet to be made. A disk without links has nothing to follow.
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+    /// The files in the folder of `file`. A disk that keeps none but those it is asked for finds nothing.
+    fn beside(&self, _file: &Path) -> io::Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+    /// Lets those use `to` who may use `from`, as far as this process can: where the owner or the group can't be kept, nobody
+    /// gains by it. A disk without permissions has nothing to do.
+    fn keep_access(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The file system.
@@ -71,8 +84,7 @@ impl Disk for Folder {
 
     #[cfg(unix)]
     fn sync_folder(&self, file: &Path) -> io::Result<()> {
-        let parent = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(parent)?.sync_all()
+        File::open(folder_of(file))?.sync_all()
     }
 
     /// Elsewhere than on Unix a folder can't be synced; the file system's own journal has to do.
@@ -84,6 +96,66 @@ impl Disk for Folder {
     fn len(&self, path: &Path) -> io::Result<u64> {
         Ok(fs::metadata(path)?.len())
     }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut path = path.to_owned();
+        for _ in 0..LINKS_FOLLOWED_MAX {
+            match fs::canonicalize(&path) {
+                Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+                found => return found,
+            }
+            // There is no such file yet. Its folder is there, or whoever makes the file says that it is not.
+            let folder = match fs::canonicalize(folder_of(&path)) {
+                Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(path),
+                found => found?,
+            };
+            match (fs::read_link(&path), path.file_name()) {
+                (Ok(target), _) => path = folder.join(target),
+                (Err(_), Some(name)) => return Ok(folder.join(name)),
+                (Err(_), None) => return Ok(path),
+            }
+        }
+        Err(io::Error::other("too many links on the way to the file"))
+    }
+
+    fn beside(&self, file: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(folder_of(file))? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                all.push(entry.path());
+            }
+        }
+        Ok(all)
+    }
+
+    #[cfg(unix)]
+    fn keep_access(&self, from: &Path, to: &Path) -> io::Result<()> {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+        /// Bits of the rest of the world, and of the owner.
+        const OTHERS: u32 = 0o007;
+        const OWNER: u32 = 0o700;
+        let (like, own) = (fs::metadata(from)?, fs::metadata(to)?);
+        if like.uid() != own.uid() && chown(to, Some(like.uid()), None).is_err() {
+            tracing::debug!(file = %to.display(), "the owner can't be kept: only the superuser gives files away");
+        }
+        if like.gid() != own.gid() && chown(to, None, Some(like.gid())).is_err() {
+            tracing::debug!(file = %to.display(), "the group can't be kept");
+        }
+        let mut mode = like.mode() & 0o777;
+        if fs::metadata(to)?.gid() != like.gid() {
+            // Another group may do nothing, and the one that was is now a part of the rest.
+            mode &= OWNER | (mode >> 3 & OTHERS);
+        }
+        fs::set_permissions(to, fs::Permissions::from_mode(mode))
+    }
+}
+
+/// Links that lead from one name to the next, as many as Linux follows.
+const LINKS_FOLLOWED_MAX: usize = 40;
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn backend(file: File) -> io::Result<Box<dyn StorageBackend>> {

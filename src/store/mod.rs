@@ -11,6 +11,7 @@
 mod compact;
 pub(crate) mod control;
 pub(crate) mod disk;
+mod draft;
 pub(crate) mod keys;
 mod messages;
 mod open;

@@ -12,6 +12,7 @@ use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity};
 use crate::store::disk::{Bytes, Disk, Medium};
+use crate::store::draft::{clear_drafts, draft_path, drafts_for, is_overtaken};
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::tx::{Snapshot, Staged, WriteTx, fenced};
@@ -87,6 +88,9 @@ impl Store {
     /// # Errors
     /// `Locked`, `NotADatabase`, `Format`, `Corrupted`, `NotFound`, `Io`.
     pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Self> {
+        // A link may be led elsewhere at any time, and a file that takes the place of a link is not the one behind it.
+        let path = disk.resolve(&options.path).map_err(|why| io("find", &options.path, why))?;
+        let options = Options { path, ..options };
         let exists = disk.exists(&options.path).map_err(|why| io("open", &options.path, why))?;
         if !exists {
             if !options.create || options.read_only {
@@ -99,6 +103,12 @@ impl Store {
         let store =
             Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()), name_unsynced };
         store.check_format()?;
+        if !store.options.read_only
+            && let Err(why) = clear_drafts(store.disk.as_ref(), store.path())
+        {
+            // The database itself is well. `compact`, which promises that nothing is left, insists.
+            tracing::warn!(%why, "what a killed process left beside the file could not be removed");
+        }
         // Whoever made the file may have been stopped before it could sync its name.
         store.sync_name()?;
         Ok(store)
@@ -114,10 +124,14 @@ impl Store {
         self.disk.len(&self.options.path).map_err(|why| io("measure", &self.options.path, why))
     }
 
-    /// The bytes of the file as they stand on the disk.
-    pub(crate) fn bytes(&self) -> Result<Bytes> {
-        let path = &self.options.path;
-        Ok(Bytes::new(self.disk.open(path, false).map_err(|why| io("open", path, why))?))
+    /// The bytes of the file as they stand on the disk, and those of the drafts for it: each with its path.
+    pub(crate) fn bytes(&self) -> Result<Vec<(PathBuf, Bytes)>> {
+        let paths = [self.options.path.clone()].into_iter();
+        let opened = paths.chain(drafts_for(self.disk.as_ref(), self.path())?).map(|path| {
+            let backend = self.disk.open(&path, false).map_err(|why| io("open", &path, why))?;
+            Ok((path, Bytes::new(backend)))
+        });
+        opened.collect()
     }
 
     /// Refuses a file of another program, of another format or of another normalizer.
@@ -352,28 +366,15 @@ fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
         initialise(&database, options.secret)?;
         fenced(FILE, &[], || database.close().map_err(closing))
     });
-    let linked = made.and_then(|()| match disk.link(&draft, &options.path) {
-        Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        other => other.map_err(|why| io("create", &options.path, why)),
-    });
+    let path = &options.path;
+    let linked = made.and_then(|()| disk.link(&draft, path).map_err(|why| io("create", path, why)));
+    let linked = linked.or_else(|why| if is_overtaken(disk, path, &why) { Ok(()) } else { Err(why) });
     // The draft has served, or has failed; its name goes in both cases, and the first failure is the one to tell.
     let removed = match disk.remove(&draft) {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other.map_err(|why| io("remove", &draft, why)),
     };
     linked.and(removed)
-}
-
-/// A name beside `path` that no other process makes at the same time: the secret is random.
-pub(super) fn draft_path(path: &Path, unique: &[u8; 32]) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    let tag = unique
-        .iter()
-        .take(6)
-        .fold(std::process::id() as u64, |tag, byte| tag.wrapping_mul(257) ^ u64::from(*byte));
-    name.push(format!(".{tag:016x}.new"));
-    path.with_file_name(name)
 }
 
 fn initialise(database: &Database, secret: [u8; 32]) -> Result<()> {

@@ -380,6 +380,12 @@ impl Disk for SimDisk {
         let state = self.state();
         Ok(state.seen.files[state.number(path)?].len() as u64)
     }
+
+    fn beside(&self, file: &Path) -> io::Result<Vec<PathBuf>> {
+        let state = self.state();
+        let beside = state.seen.names.keys().filter(|path| path.parent() == file.parent());
+        Ok(beside.cloned().collect())
+    }
 }
 
 #[derive(Debug)]

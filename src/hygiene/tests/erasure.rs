@@ -1,6 +1,6 @@
 //! What is left of an erased memory is found in the bytes of the file, and only that (MODEL-30).
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::fixture::{ERASED_KEY, ERASED_TEXT, Fixture, values};
 use crate::hygiene::erased::{ErasedProbe, check_erased};
@@ -15,7 +15,8 @@ fn erased() -> ErasedProbe {
 fn residues(fixture: &Fixture, bytes: &[u8], probes: &[ErasedProbe]) -> Vec<String> {
     let mut report = CheckReport::default();
     let snapshot = fixture.store.snapshot().unwrap();
-    check_erased(&snapshot, Path::new("check.db"), bytes, probes, &mut report).unwrap();
+    let files = [(PathBuf::from("check.db"), bytes)];
+    check_erased(&snapshot, files, probes, &mut report).unwrap();
     assert!(report.findings.iter().all(|finding| finding.code == "residue"));
     report.findings.into_iter().map(|finding| finding.what).collect()
 }
@@ -33,7 +34,7 @@ fn a_file_from_before_the_erasure_is_full_of_it_and_a_compacted_one_has_nothing(
     after.store.compact(&[9; 32]).unwrap();
     assert_eq!(residues(&after, &file_of(&after), &[erased()]), Vec::<String>::new());
     let all = ["text", "vector", "code of the vector", "key"];
-    let all = all.map(|part| format!("the {part} of record 1 of the earlier export is left"));
+    let all = all.map(|part| format!("the {part} of record 1 of the earlier export is left in check.db"));
     assert_eq!(residues(&after, &old, &[erased()]), all);
     // What a live row says as well is no residue.
     assert_eq!(residues(&before, &old, &[erased()]), Vec::<String>::new());
@@ -63,7 +64,7 @@ fn every_window_counts_wherever_it_lies() {
             let end = bytes.len().min(offset + 16 + tail);
             bytes[offset + 16..end].copy_from_slice(&piece[16..16 + end - offset - 16]);
             let found = residues(&fixture, &bytes, &[ErasedProbe::default(), erased()]);
-            let told = format!("the {part} of record 2 of the earlier export is left");
+            let told = format!("the {part} of record 2 of the earlier export is left in check.db");
             assert_eq!(found, [told], "at {offset}");
             // One byte less is no window.
             bytes[offset + 8] ^= 0x80;

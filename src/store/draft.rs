@@ -1,0 +1,86 @@
+//! Drafts: a new file is written under a name of its own and takes its place only when it is whole.
+//!
+//! A process that is killed leaves its draft behind, with a copy of everything that the file held. Whoever next works on the
+//! file under the name that the draft was for takes it away. A draft that somebody is still at work on is locked, as every
+//! open file is, and stays. A maker has no lock in the moment between creating and opening its draft, and between closing
+//! and naming it: one that is taken away then finds no draft to name, and the name given already.
+
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::store::disk::{BackendError, Disk};
+use crate::store::open::io;
+
+/// How the name of a draft ends, behind its tag.
+const ENDING: &str = ".new";
+/// Digits of the tag.
+const TAG_DIGITS: usize = 16;
+
+/// A name beside `path` that no other process makes at the same time: `unique` is random.
+pub(super) fn draft_path(path: &Path, unique: &[u8; 32]) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    let tag = unique
+        .iter()
+        .take(6)
+        .fold(std::process::id() as u64, |tag, byte| tag.wrapping_mul(257) ^ u64::from(*byte));
+    name.push(format!(".{tag:0TAG_DIGITS$x}{ENDING}"));
+    path.with_file_name(name)
+}
+
+/// Whether a file is a draft for `path`.
+fn is_draft_for(path: &Path, file: &Path) -> bool {
+    let (Some(name), Some(file)) = (path.file_name(), file.file_name()) else { return false };
+    let tag = file
+        .as_encoded_bytes()
+        .strip_prefix(b".")
+        .and_then(|rest| rest.strip_prefix(name.as_encoded_bytes()))
+        .and_then(|rest| rest.strip_prefix(b"."))
+        .and_then(|rest| rest.strip_suffix(ENDING.as_bytes()));
+    tag.is_some_and(|tag| tag.len() == TAG_DIGITS && tag.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// The drafts for a file, whole or not.
+pub(super) fn drafts_for(disk: &dyn Disk, path: &Path) -> Result<Vec<PathBuf>> {
+    let mut all = disk.beside(path).map_err(|why| io("list the folder of", path, why))?;
+    all.retain(|file| is_draft_for(path, file));
+    all.sort_unstable();
+    Ok(all)
+}
+
+/// Takes the drafts for a file away that nobody is at work on.
+///
+/// # Errors
+/// `Io` for one that can't be removed.
+pub(super) fn clear_drafts(disk: &dyn Disk, path: &Path) -> Result<()> {
+    let gone = |why: &std::io::Error| why.kind() == std::io::ErrorKind::NotFound;
+    for draft in drafts_for(disk, path)? {
+        let backend = match disk.open(&draft, true) {
+            Err(why) if gone(&why) => continue,
+            opened => opened.map_err(|why| io("open", &draft, why))?,
+        };
+        match backend.try_lock_range(Bound::Unbounded, Bound::Unbounded) {
+            Ok(true) => match disk.remove(&draft) {
+                Err(why) if !gone(&why) => return Err(io("remove", &draft, why)),
+                _ => tracing::info!(draft = %draft.display(), "what a killed process left was removed"),
+            },
+            Err(BackendError::Io(why)) => return Err(io("lock", &draft, why)),
+            // Somebody is at work on it, or there is no way to tell.
+            Ok(false) | Err(_) => {}
+        }
+        backend.close().map_err(|why| io("close", &draft, why))?;
+    }
+    Ok(())
+}
+
+/// Whether the making of a draft for `path` failed because somebody else was faster: the name is given.
+pub(super) fn is_overtaken(disk: &dyn Disk, path: &Path, why: &Error) -> bool {
+    let kind = match why {
+        Error::Locked { .. } => std::io::ErrorKind::NotFound,
+        Error::Io { source, .. } => source.kind(),
+        _ => return false,
+    };
+    let taken = matches!(kind, std::io::ErrorKind::NotFound | std::io::ErrorKind::AlreadyExists);
+    taken && disk.exists(path).unwrap_or(false)
+}
