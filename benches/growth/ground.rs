@@ -1,0 +1,85 @@
+//! What the rows share: a database in a folder that goes away, data, and how costs are taken.
+
+use std::time::Instant;
+
+use oubliette::{Builder, Database, Draft, Durability, ManualClock, Namespace, Outcome, WriteOptions};
+use tempfile::TempDir;
+
+/// A database without syncs, so that what is measured is work.
+pub struct Ground {
+    pub db: Database,
+    pub ns: Namespace,
+    pub clock: ManualClock,
+    pub folder: TempDir,
+}
+
+impl Ground {
+    pub fn new() -> Self {
+        Ground::with(|builder| builder)
+    }
+
+    pub fn with(options: impl Fn(Builder) -> Builder) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at("2026-01-02T10:00:00Z".parse().unwrap());
+        let builder =
+            Database::builder().durability(Durability::Batch).cache_bytes(64 << 20).clock(clock.clone());
+        let db = options(builder).open(folder.path().join("m.oub")).unwrap();
+        Ground { db, ns: Namespace::default(), clock, folder }
+    }
+
+    pub fn add(&self, draft: Draft) -> Outcome {
+        self.db.add(&self.ns, draft).unwrap()
+    }
+
+    /// Adds `n` drafts in batches, with dedup or without.
+    pub fn fill(&self, n: usize, no_dedup: bool, draft: impl Fn(usize) -> Draft) -> Vec<Outcome> {
+        let how = WriteOptions { no_dedup, ..WriteOptions::default() };
+        let mut all = Vec::with_capacity(n);
+        for from in (0..n).step_by(1_000) {
+            let drafts = (from..n.min(from + 1_000)).map(&draft).collect();
+            all.extend(self.db.add_all(&self.ns, drafts, &how).unwrap());
+        }
+        all
+    }
+}
+
+/// Milliseconds that `work` takes.
+pub fn ms(work: impl FnOnce()) -> f64 {
+    let begun = Instant::now();
+    work();
+    begun.elapsed().as_secs_f64() * 1e3
+}
+
+/// The median of so many runs, in milliseconds.
+pub fn median_ms(times: usize, mut work: impl FnMut(usize)) -> f64 {
+    let mut all: Vec<f64> = (0..times).map(|at| ms(|| work(at))).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    all[times / 2]
+}
+
+/// A vector of no particular direction.
+pub fn vector(seed: usize, dim: usize) -> Vec<f32> {
+    let mut state = (seed as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+    };
+    (0..dim).map(|_| next()).collect()
+}
+
+/// MiB by which the resident set rises above what it is now while `work` runs; 0 where the system does not say.
+pub fn peak_mib(work: impl FnOnce()) -> f64 {
+    // The high-water mark of the process begins anew.
+    let _: std::io::Result<()> = std::fs::write("/proc/self/clear_refs", "5");
+    let before = high_water_kib();
+    work();
+    (high_water_kib() - before) / 1024.0
+}
+
+fn high_water_kib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
+}

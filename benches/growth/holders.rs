@@ -1,0 +1,73 @@
+//! Rows that stand for many writes.
+
+use oubliette::{Draft, Forget, WriteOptions};
+
+use crate::ground::{Ground, median_ms, ms};
+use crate::{Bound, Row};
+
+pub const ROWS: &[Row] = &[
+    Row {
+        name: "forgetting n holders of a row by key, a holder",
+        unit: "ms",
+        sizes: (250, 1_000),
+        bound: Bound::Growth(1.5),
+        measure: by_key,
+    },
+    Row {
+        name: "forgetting n holders of a row by tag, a holder",
+        unit: "ms",
+        sizes: (250, 1_000),
+        bound: Bound::Growth(1.5),
+        measure: by_tag,
+    },
+    Row {
+        name: "undoing an import of n equal texts, a text",
+        unit: "ms",
+        sizes: (250, 1_000),
+        bound: Bound::Growth(1.5),
+        measure: undo_of_equal_texts,
+    },
+    Row {
+        name: "n holders with 64 tags each, an add",
+        unit: "ms",
+        sizes: (25, 200),
+        bound: Bound::Growth(1.5),
+        measure: tags_of_holders,
+    },
+];
+
+fn equal(at: usize) -> Draft {
+    Draft::new("equal").key(format!("k{at}")).tag("all")
+}
+
+fn by_key(n: usize) -> f64 {
+    let ground = Ground::new();
+    ground.fill(n, false, equal);
+    let names: Vec<String> = (0..n).map(|at| format!("k{at}")).collect();
+    ms(|| drop(ground.db.forget(&ground.ns, Forget::names(names)).unwrap())) / n as f64
+}
+
+fn by_tag(n: usize) -> f64 {
+    let ground = Ground::new();
+    ground.fill(n, false, equal);
+    ms(|| drop(ground.db.forget(&ground.ns, Forget::tag("all")).unwrap())) / n as f64
+}
+
+fn undo_of_equal_texts(n: usize) -> f64 {
+    let ground = Ground::new();
+    let run = ground.db.start_import(&ground.ns).unwrap();
+    let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
+    ground.db.add_all(&ground.ns, (0..n).map(equal).collect(), &how).unwrap();
+    ms(|| drop(ground.db.undo(&ground.ns, run).unwrap())) / n as f64
+}
+
+fn tags_of_holders(n: usize) -> f64 {
+    let ground = Ground::new();
+    // Tags of one holder each: a bound of the row's tags refuses or drops them, and the adds go on.
+    let say = |at: usize| Draft {
+        tags: Some((0..64).map(|tag| format!("tag-{at:04}-{tag:02}-{}", "x".repeat(100))).collect()),
+        ..Draft::new("equal text").key(format!("k{at}"))
+    };
+    (0..n).for_each(|at| drop(ground.db.add(&ground.ns, say(at))));
+    median_ms(11, |at| drop(ground.db.add(&ground.ns, say(n + at))))
+}
