@@ -43,10 +43,10 @@ pub use hygiene::{
 };
 pub use model::{
     Access, Actor, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Content, Decision, Delta,
-    Draft, Effort, Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, Expiry,
-    FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, JournalRow, Kind, Link,
-    Memory, MemoryId, Mode, Namespace, Outcome, Page, PageRequest, Partition, Patch, Query, RandomIds,
-    RuleId, RunId, Scope, SearchPlan, Signals, Significance, Span, State, Summary, SupersedeMode,
+    Draft, Effort, Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, ExpiresBy,
+    Expiry, FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, JournalRow,
+    Kind, Link, Memory, MemoryId, Mode, Namespace, Outcome, Page, PageRequest, Partition, Patch, Query,
+    RandomIds, RuleId, RunId, Scope, SearchPlan, Signals, Significance, Span, State, Summary, SupersedeMode,
     Supersession, Tier, Time, TimeRange, Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{

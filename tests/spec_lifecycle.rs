@@ -5,9 +5,10 @@
 
 mod world;
 
+use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::{
-    Decision, Draft, ErrorKind, Expiry, Forget, MemoryId, Scope, State, SupersedeMode, Tier, Time,
-    TombstoneReason, Undone,
+    Decision, Draft, ErrorKind, ExpiresBy, Expiry, Forget, MemoryId, Patch, Scope, State, SupersedeMode,
+    Tier, Time, TombstoneReason, Undone,
 };
 use world::{World, axis, holders, ms, revised, span, text};
 
@@ -387,6 +388,94 @@ fn life18_reinforcing() {
     world.db.reinforce(&world.ns, "k", u32::MAX).unwrap();
     assert_eq!(world.row(id).vitals.reinforcement_count, u32::MAX, "saturating");
     assert_eq!(world.db.reinforce(&world.ns, "nobody", 1).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+/// V-296: an end that a caller set is a promise (LIFE-56). Neither a use nor an equal text that gives no end moves it.
+#[test]
+fn v296_nothing_lengthens_an_end_that_a_caller_set() {
+    for key in [None, Some("k")] {
+        let world = World::new();
+        let mut draft = text("a one-time code").tier(Tier::Working).expiry(Expiry::After(span("10m")));
+        draft.key = key.map(str::to_owned);
+        let id = world.add(draft).id;
+        let end = Some(world.ahead("10m"));
+        assert_eq!(world.row(id).vitals.expires_by, ExpiresBy::Caller);
+        world.advance("5m");
+        world.db.reinforce(&world.ns, &id.to_string(), 1).unwrap();
+        assert_eq!(world.row(id).vitals.times.expires_at, end, "a use");
+        let again = world.add(text("a one-time code").tier(Tier::Working).key("other"));
+        assert_eq!((again.id, again.decision), (id, Decision::Reinforced));
+        world.add(text("a one-time code").tier(Tier::Working));
+        let row = world.row(id).vitals;
+        assert_eq!((row.times.expires_at, row.expires_by), (end, ExpiresBy::Caller), "an equal text");
+        world.advance("5m");
+        assert_eq!(world.row(id).state, State::Expired);
+        assert_eq!(world.live(), []);
+    }
+}
+
+/// LIFE-56: a later write that names another end moves it: the later of the two, or what its own key says.
+#[test]
+fn a_write_that_names_an_end_moves_it() {
+    let world = World::new();
+    let draft = |ttl: &str| text("t").tier(Tier::Working).expiry(Expiry::After(span(ttl)));
+    let id = world.add(draft("10m").key("k")).id;
+    world.add(draft("20m"));
+    let end = |id| (world.row(id).vitals.times.expires_at, world.row(id).vitals.expires_by);
+    assert_eq!(end(id), (Some(world.ahead("20m")), ExpiresBy::Caller), "the later of the two");
+    world.add(draft("5m"));
+    assert_eq!(end(id), (Some(world.ahead("20m")), ExpiresBy::Caller));
+    let own = world.add(draft("1m").key("k")).id;
+    assert_ne!(own, id, "the write of a key that says something else gets a row of its own");
+    assert_eq!(end(own), (Some(world.ahead("1m")), ExpiresBy::Caller));
+    let patch = Patch { expiry: Some(Expiry::Tier), ..Patch::default() };
+    world.db.update(&world.ns, &own.to_string(), patch).unwrap();
+    assert_eq!(end(own), (Some(world.ahead("72h")), ExpiresBy::Tier));
+    // A durable memory stays durable: the write that made it was promised so.
+    let durable = world.add(text("a fact")).id;
+    world.add(text("a fact").expiry(Expiry::After(span("10m"))));
+    assert_eq!(end(durable), (None, ExpiresBy::Tier));
+    // What a key shares with another's promise it does not take along when it says something new.
+    let short = world.add(text("shared").key("a").expiry(Expiry::After(span("10m")))).id;
+    assert_eq!(world.add(text("shared").key("b")).id, short);
+    let new = world.add(text("b's own").key("b")).id;
+    assert_eq!(end(new), (None, ExpiresBy::Tier));
+}
+
+/// V-297: the end that a tier gave slides (LIFE-56).
+#[test]
+fn v297_a_repeat_moves_the_end_of_a_tier() {
+    let world = World::new();
+    let id = world.add(text("t").tier(Tier::Working)).id;
+    world.advance("71h");
+    assert_eq!(world.add(text("t").tier(Tier::Working)).decision, Decision::Reinforced);
+    let row = world.row(id).vitals;
+    assert_eq!((row.times.expires_at, row.expires_by), (Some(world.ahead("72h")), ExpiresBy::Tier));
+}
+
+/// Who set an end goes out with an export, comes in again, and survives the file (LIFE-56).
+#[test]
+fn who_set_the_end_is_kept() {
+    let mut world = World::new();
+    let ends = [(Expiry::Never, None), (Expiry::After(span("10m")), Some(world.ahead("10m")))];
+    let ids: Vec<_> = (0..2)
+        .map(|at| world.add(text(&format!("t{at}")).tier(Tier::Working).expiry(ends[at].0)).id)
+        .collect();
+    world.reopen();
+    let mut lines = Vec::new();
+    let export = Export { namespaces: vec![world.ns.clone()], all_states: true };
+    let to = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
+    export.write(&world.db.snapshot().unwrap(), &mut lines, "out", to).unwrap();
+    let other = World::new();
+    let read = LineReader::new(lines.as_slice(), "lines");
+    Import::default().run(&other.db, read, &mut ()).unwrap();
+    for (id, (_, end)) in ids.into_iter().zip(ends) {
+        for world in [&world, &other] {
+            world.db.reinforce(&world.ns, &id.to_string(), 1).unwrap();
+            let row = world.row(id).vitals;
+            assert_eq!((row.times.expires_at, row.expires_by), (end, ExpiresBy::Caller));
+        }
+    }
 }
 
 #[test]

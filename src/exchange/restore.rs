@@ -15,12 +15,13 @@ use crate::model::{
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
-pub(super) const KEPT: [&str; 13] = [
+pub(super) const KEPT: [&str; 14] = [
     "id",
     "keys",
     "state",
     "version",
     "recorded_at",
+    "expires_by",
     "superseded_at",
     "superseded_by",
     "valid_to_before",
@@ -149,6 +150,7 @@ fn vitals(fields: &Fields, times: Times, kept: &Kept<'_>, text: &str, holders: &
         system_locked: fields.system_locked.unwrap_or_default(),
         deletes_source: kept.maybe("deletes_source")?.unwrap_or_default(),
         times,
+        expires_by: kept.maybe("expires_by")?.unwrap_or_default(),
         created_at: fields.created_at.ok_or_else(|| missing("created_at"))?,
         updated_at: fields.updated_at.ok_or_else(|| missing("updated_at"))?,
         happened_at: fields.happened_at.value().copied(),

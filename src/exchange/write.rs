@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::exchange::restore::field_name;
-use crate::model::{Content, Delta, Holder, JournalRow, Memory, Namespace, Tombstone, TombstoneReason};
+use crate::model::{
+    Content, Delta, ExpiresBy, Holder, JournalRow, Memory, Namespace, Tombstone, TombstoneReason,
+};
 
 /// Appends `value` as JSON.
 fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
@@ -130,6 +132,7 @@ fn write_times(memory: &Memory, object: &mut Object<'_>) {
     object.member("recorded_at", &times.recorded_at);
     object.member("happened_at", &vitals.happened_at);
     object.member("expires_at", &times.expires_at);
+    object.unless("expires_by", &vitals.expires_by, &ExpiresBy::Tier);
     object.member("valid_from", &times.valid_from);
     object.member("valid_to", &times.valid_to);
     object.maybe("valid_to_before", &times.valid_to_before);

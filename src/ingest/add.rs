@@ -6,7 +6,7 @@ use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::message::{Message, Met};
 use crate::ingest::rules::Ruled;
 use crate::ingest::{Desk, Prepared};
-use crate::ledger::{Change, Entry, Moves, NewRow, Raise, later_end};
+use crate::ledger::{Change, Entry, Moves, NewRow, Raise};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Access, Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, RuleId, SupersedeMode,
@@ -220,13 +220,10 @@ impl Desk<'_, '_, '_> {
     fn raise(&self, draft: &Draft, vitals: &Vitals) -> Raise {
         let mut parts = self.parts_of(draft);
         parts.expire(draft.expiry.unwrap_or_default(), self.policy);
-        let mut expires_at = later_end(vitals.times.expires_at, parts.vitals.times.expires_at);
         let tier = vitals.tier.max(parts.vitals.tier);
-        if let (Some(at), Some(ttl)) = (expires_at, tier_ttl(tier, self.policy)) {
-            expires_at = Some(at.max(self.now().plus(ttl)));
-        }
+        let slid = vitals.life().slid(self.now(), tier_ttl(tier, self.policy));
         Raise {
-            expires_at: Some(expires_at),
+            life: Some(slid.absorbing(parts.vitals.life())),
             significance: draft.fields.significance,
             tier: Some(tier),
             importance: draft.fields.importance,

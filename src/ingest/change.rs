@@ -8,7 +8,7 @@ use crate::ingest::fields::{RowParts, carries_expiry, given, tier_ttl};
 use crate::ingest::{Desk, Embedded, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow};
 use crate::model::{
-    Access, Decision, Delta, Draft, Evidence, Holder, MemoryId, Outcome, PINNED_TAG, Patch, RuleId,
+    Access, Decision, Delta, Draft, Evidence, Holder, Life, MemoryId, Outcome, PINNED_TAG, Patch, RuleId,
     SupersedeMode, Vitals, check_patch,
 };
 use crate::policy::OnKey;
@@ -292,14 +292,9 @@ impl Desk<'_, '_, '_> {
         };
         let moves = if parts.vitals.place.holders > 1 { Moves::AllBut(first.number) } else { Moves::None };
         let mut parts = parts;
-        // New content is a new memory: it begins now, and lives as long as its tier, unless the caller said otherwise.
+        // New content is a new memory: it begins now.
         parts.vitals.created_at = self.now();
-        let lives_by_tier = edit.patch.expiry.is_none() && !carries_expiry(&first);
         let mut row = self.row_like(parts, edit, first)?;
-        if lives_by_tier {
-            let ttl = tier_ttl(row.vitals.tier, self.policy);
-            row.vitals.times.expires_at = ttl.map(|ttl| row.vitals.created_at.max(self.now()).plus(ttl));
-        }
         row.sources = self.sources_of(old)?;
         let new = row.id;
         self.apply(RuleId::REVISE, Change::Insert(Box::new(row)))?;
@@ -349,6 +344,7 @@ impl Desk<'_, '_, '_> {
         let now = self.now();
         // What was counted was the old row, not this one.
         parts.access = Access::default();
+        let lives_by_tier = edit.patch.expiry.is_none() && !carries_expiry(&holder);
         self.patch_parts(&mut parts, &edit);
         patch_holder(&mut holder, &edit);
         (holder.from, holder.text) = (None, None);
@@ -366,6 +362,11 @@ impl Desk<'_, '_, '_> {
             Some(vector) => self.open_space_of(vector.dim(), space_of(edit.embedder.as_ref()))?.0,
             None => SpaceId::NONE.0,
         };
+        if lives_by_tier {
+            // It lives as long as its tier, whatever other writes said of the old row.
+            let base = vitals.created_at.max(now);
+            vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, self.policy)));
+        }
         parts.content.text = text;
         Ok(NewRow {
             id: self.next_id(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Access, Content, Expiry, Fields, Holder, Summary, Time, Vitals};
+use crate::model::{Access, Content, ExpiresBy, Expiry, Fields, Holder, Life, Summary, Time, Vitals};
 use crate::policy::Policy;
 use crate::text::Secret;
 
@@ -124,6 +124,7 @@ impl RowParts {
             ("admin_locked", vitals.admin_locked.into()),
             ("system_locked", vitals.system_locked.into()),
             ("expires_at", time(vitals.times.expires_at)),
+            ("expires_by", vitals.expires_by.as_str().into()),
             ("valid_from", time(vitals.times.valid_from)),
             ("valid_to", time(vitals.times.valid_to)),
             ("created_at", time(Some(vitals.created_at))),
@@ -226,12 +227,13 @@ impl RowParts {
         let vitals = &mut self.vitals;
         // Imported history is not born expired.
         let base = vitals.created_at.max(vitals.times.recorded_at);
-        vitals.times.expires_at = match expiry {
-            Expiry::Never => None,
-            Expiry::At(at) => Some(at),
-            Expiry::After(span) => Some(base.plus(span)),
-            Expiry::Tier => tier_ttl(vitals.tier, policy).map(|ttl| base.plus(ttl)),
-        };
+        let callers = |end: Option<Time>| Life { end, by: ExpiresBy::Caller };
+        vitals.set_life(match expiry {
+            Expiry::Never => callers(None),
+            Expiry::At(at) => callers(Some(at)),
+            Expiry::After(span) => callers(Some(base.plus(span))),
+            Expiry::Tier => Life::of_tier(base, tier_ttl(vitals.tier, policy)),
+        });
     }
 }
 

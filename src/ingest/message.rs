@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::ingest::{Desk, Prepared};
-use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, later_end, statistics};
+use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
-    Access, AggregateId, AuthorKind, Decision, Draft, EventId, Evidence, Hint, Holder, Kind, MemoryId,
+    Access, AggregateId, AuthorKind, Decision, Draft, EventId, Evidence, Hint, Holder, Kind, Life, MemoryId,
     Outcome, RuleId, Span, SupersedeMode, Time, Vitals,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, Rows};
@@ -159,7 +159,7 @@ impl Desk<'_, '_, '_> {
         let may_be_there = self.no_dedup || prepared.checked.key().is_some();
         let begins = decision == EventRow::STORED && !(may_be_there && self.has_family(message, part)?);
         let family = if begins { Some((id, self.begin(message, part, memory)?)) } else { None };
-        let recorded = Recorded { event: id, row, family, aggregate: None, expires_at: None };
+        let recorded = Recorded { event: id, row, family, aggregate: None, life: None };
         self.apply(outcome.rule, Change::Record(Box::new(recorded)))?;
         outcome.event = Some(EventId::from_bytes(id));
         Ok(())
@@ -371,7 +371,7 @@ impl Desk<'_, '_, '_> {
         let used = self.use_of(first, 1)?;
         self.apply_entry(Entry { change: used, rule, evidence: evidence.clone() })?;
         let family = Some((found.slice, family));
-        let recorded = Recorded { event: id, row, family, aggregate: Some(aggregate), expires_at: None };
+        let recorded = Recorded { event: id, row, family, aggregate: Some(aggregate), life: None };
         self.apply_entry(Entry {
             change: Change::Record(Box::new(recorded)),
             rule,
@@ -398,17 +398,17 @@ impl Desk<'_, '_, '_> {
         let (vitals, _) = self.ledger.load(self.ns(), standing)?;
         let mut parts = self.parts_of(prepared.checked.draft());
         parts.expire(prepared.checked.draft().expiry.unwrap_or_default(), self.policy);
-        let expires_at = later_end(vitals.times.expires_at, parts.vitals.times.expires_at);
+        let life = vitals.life().absorbing(parts.vitals.life());
         let begins = numbers.memory.is_none();
         if begins {
             let memory = self.next_id();
             numbers.memory = Some(*memory.as_bytes());
             numbers.slice = Some(self.slice_of(message.at).name);
-            self.put_aggregate_memory((&aggregate, &numbers), &found, expires_at, &evidence)?;
+            self.put_aggregate_memory((&aggregate, &numbers), &found, life, &evidence)?;
         }
         let memory = MemoryId::from_bytes(numbers.memory.unwrap_or_default());
         let (family, numbers) = (Some((found.slice, family)), Some((aggregate, numbers)));
-        let recorded = Recorded { event: id, row, family, aggregate: numbers, expires_at };
+        let recorded = Recorded { event: id, row, family, aggregate: numbers, life: Some(life) };
         self.apply_entry(Entry {
             change: Change::Record(Box::new(recorded)),
             rule,
@@ -433,7 +433,7 @@ impl Desk<'_, '_, '_> {
         &mut self,
         (aggregate, numbers): (&Id, &AggregateRow),
         found: &Found,
-        expires_at: Option<Time>,
+        life: Life,
         evidence: &Evidence,
     ) -> Result<()> {
         let ns = self.ns();
@@ -453,7 +453,7 @@ impl Desk<'_, '_, '_> {
             created_at: Time::from_millis(found.row.first_ts),
             ..parts.vitals
         };
-        parts.vitals.times.expires_at = expires_at;
+        parts.vitals.set_life(life);
         parts.content.scope_label.clone_from(&content.scope_label);
         parts.content.channel.clone_from(&content.channel);
         parts.content.author_kind = content.author_kind;

@@ -5,7 +5,7 @@ use crate::index::holder_of_key;
 use crate::ingest::fields::tier_ttl;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Ledger};
-use crate::model::{MemoryId, Namespace, Partition, Time};
+use crate::model::{MemoryId, Namespace, Partition};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId};
 
@@ -93,8 +93,7 @@ impl Desk<'_, '_, '_> {
         let ttl = tier_ttl(vitals.tier, self.policy);
         // A use that comes after the end does not bring a memory back.
         let ttl = ttl.filter(|_| vitals.times.expires_at.is_some_and(|end| end > self.now()));
-        let slid = |at: Time| ttl.map_or(at, |ttl| at.max(self.now().plus(ttl)));
-        let expires_at = vitals.times.expires_at.map(slid);
+        let expires_at = vitals.life().slid(self.now(), ttl).end;
         Ok(Change::Reinforce { id, by: i64::from(by), expires_at, confidence: self.grown(&vitals) })
     }
 

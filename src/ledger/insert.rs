@@ -291,10 +291,16 @@ fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
     let mut note = |field: &str, before: serde_json::Value, after: serde_json::Value| {
         deltas.push(Delta { field: field.to_owned(), before, after });
     };
-    if let Some(expires_at) = raise.expires_at.filter(|at| *at != vitals.times.expires_at) {
-        let shown = |at: Option<Time>| at.map(|at| at.to_string()).into();
-        note("expires_at", shown(vitals.times.expires_at), shown(expires_at));
-        vitals.times.expires_at = expires_at;
+    if let Some(life) = raise.life {
+        let old = vitals.life();
+        if life.end != old.end {
+            let shown = |at: Option<Time>| at.map(|at| at.to_string()).into();
+            note("expires_at", shown(old.end), shown(life.end));
+        }
+        if life.by != old.by {
+            note("expires_by", old.by.as_str().into(), life.by.as_str().into());
+        }
+        vitals.set_life(life);
     }
     if let Some(tier) = raise.tier.filter(|tier| *tier > vitals.tier) {
         note("tier", vitals.tier.as_str().into(), tier.as_str().into());

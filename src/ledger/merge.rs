@@ -7,7 +7,7 @@ use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
 use crate::ledger::limbo::Aside;
 use crate::ledger::{Applied, Context, Ledger, Merge, Merged, Why};
-use crate::model::{Content, Delta, Holder, MemoryId, Time, TombstoneReason, Vitals};
+use crate::model::{Content, Delta, Holder, MemoryId, TombstoneReason, Vitals};
 use crate::store::Rows;
 
 /// The row that stays, as it is becoming.
@@ -102,7 +102,7 @@ impl Ledger<'_, '_> {
             canonical.vitals.place.holders += 1;
         }
         let kept = &mut canonical.vitals;
-        kept.times.expires_at = later_end(kept.times.expires_at, row.times.expires_at);
+        kept.set_life(kept.life().longer(row.life()));
         kept.tier = kept.tier.max(row.tier);
         kept.last_reinforced_at = kept.last_reinforced_at.max(row.last_reinforced_at);
         if latest_happened_at {
@@ -113,9 +113,4 @@ impl Ledger<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// The later of two ends, of which none is the latest.
-pub(crate) fn later_end(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    Some(a?.max(b?))
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
-use crate::model::{AggregateId, MemoryId, Time, TombstoneReason};
+use crate::model::{AggregateId, Life, MemoryId, Time, TombstoneReason};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
 
@@ -22,8 +22,8 @@ pub(crate) struct Recorded {
     pub(crate) family: Option<(Id, FamilyRow)>,
     /// The numbers of the slice. If they are new, its first event joins them.
     pub(crate) aggregate: Option<(Id, AggregateRow)>,
-    /// End of life of the memory of the aggregate.
-    pub(crate) expires_at: Option<Time>,
+    /// The end of life that the memory of the aggregate gets; none: as it is.
+    pub(crate) life: Option<Life>,
 }
 
 /// The numbers of a family as its memory shows them: the metadata of a memory of the kind `aggregate`.
@@ -105,7 +105,7 @@ impl AggregateRow {
 
 impl Ledger<'_, '_> {
     pub(super) fn record(&mut self, context: &Context, recorded: Recorded, why: Why) -> Result<Applied> {
-        let Recorded { event, row, family, aggregate, expires_at } = recorded;
+        let Recorded { event, row, family, aggregate, life } = recorded;
         let ns = context.ns;
         if self.tx.event(ns, &event)?.is_some() {
             let id = MemoryId::from_bytes(event);
@@ -129,7 +129,7 @@ impl Ledger<'_, '_> {
                 }
             }
             self.tx.put_aggregate(ns, id, numbers)?;
-            self.refresh(context, id, numbers, Some(expires_at))?;
+            self.refresh(context, id, numbers, life)?;
             subject = subject.or(numbers.memory);
         }
         if let Some((id, family)) = &family {
@@ -141,13 +141,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Brings the memory of an aggregate, where it is there and has one, to its numbers.
-    fn refresh(
-        &mut self,
-        context: &Context,
-        id: &Id,
-        row: &AggregateRow,
-        expires_at: Option<Option<Time>>,
-    ) -> Result<()> {
+    fn refresh(&mut self, context: &Context, id: &Id, row: &AggregateRow, life: Option<Life>) -> Result<()> {
         let Some(memory) = row.memory.map(MemoryId::from_bytes) else { return Ok(()) };
         if self.tx.vitals(context.ns, memory)?.is_none() {
             return Ok(());
@@ -159,7 +153,7 @@ impl Ledger<'_, '_> {
             Value::Object(metadata) => metadata.extend(statistics(id, row)),
             other => *other = Value::Object(statistics(id, row)),
         }
-        vitals.times.expires_at = expires_at.unwrap_or(vitals.times.expires_at);
+        vitals.set_life(life.unwrap_or(vitals.life()));
         if vitals == before && content == old {
             return Ok(());
         }

@@ -32,8 +32,8 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::index::Staged;
 use crate::model::{
-    Access, Actor, Content, Delta, Evidence, Holder, Memory, MemoryId, RuleId, RunId, SupersedeMode, Tier,
-    Time, TombstoneReason, Vitals,
+    Access, Actor, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, RuleId, RunId, SupersedeMode,
+    Tier, Time, TombstoneReason, Vitals,
 };
 use crate::store::control::Clock;
 use crate::store::{Id, NsId, Rows, WriteTx, WriteTx as Tx};
@@ -44,7 +44,6 @@ pub(crate) use counters::Counters;
 pub(crate) use erase::Erased;
 pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;
-pub(crate) use merge::later_end;
 pub(crate) use message::{Recorded, statistics};
 pub(crate) use supersede::Restored;
 
@@ -70,8 +69,8 @@ pub(crate) struct NewRow {
 /// What absorbing a write raises on the row that absorbs it (DEDUP-55); it stays raised (MODEL-8).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Raise {
-    /// The later expiry; none in the inner option is never.
-    pub(crate) expires_at: Option<Option<Time>>,
+    /// The end of its life, with who set it.
+    pub(crate) life: Option<Life>,
     /// The higher significance.
     pub(crate) significance: Option<crate::model::Significance>,
     /// The more durable tier.

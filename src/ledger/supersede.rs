@@ -4,7 +4,6 @@ use crate::error::{Error, Result};
 use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
-use crate::ledger::later_end;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
 use crate::model::{Actor, Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
@@ -125,7 +124,7 @@ impl Ledger<'_, '_> {
             }
         }
         if merges {
-            vitals.times.expires_at = later_end(vitals.times.expires_at, replaced.0.times.expires_at);
+            vitals.set_life(vitals.life().longer(replaced.0.life()));
             vitals.tier = vitals.tier.max(replaced.0.tier);
         }
         if vitals != before {

@@ -134,6 +134,18 @@ closed_set!(
 });
 
 closed_set!(
+    /// Who set the end of a memory's life. The tier's moves with each use; a caller's stays until a write names
+    /// another.
+    #[derive(Default)]
+    ExpiresBy, "expires_by", "must be tier or caller", {
+    /// The default life of its tier.
+    #[default]
+    Tier = 0, "tier";
+    /// A caller: an instant, a duration, or never.
+    Caller = 1, "caller";
+});
+
+closed_set!(
     /// State of an id at an instant (MODEL-14): a label; visibility is decided by MODEL-15 alone.
     State, "state", "must be live, superseded, expired, limbo or tombstoned", {
     /// In the main table, not superseded, not expired.

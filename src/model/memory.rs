@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::model::field::{Attachment, Embed, Entity, Link, Summary};
 use crate::model::id::{MemoryId, RunId};
-use crate::model::kind::{AuthorKind, Kind, Significance, State, SupersedeMode, Tier};
+use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
 use crate::model::name::{Namespace, Partition};
 use crate::model::order::Rank;
-use crate::model::time::Time;
+use crate::model::time::{Span, Time};
 use crate::model::visible::Times;
 
 /// By what, when and how a memory was superseded (LIFE-6).
@@ -46,6 +46,8 @@ pub struct Vitals {
     pub deletes_source: bool,
     /// The instants that decide visibility.
     pub times: Times,
+    /// Who set the end of its life, [`Times::expires_at`].
+    pub expires_by: ExpiresBy,
     /// When it came to be.
     pub created_at: Time,
     /// When a caller last wrote it.
@@ -129,6 +131,45 @@ impl Counted {
     }
 }
 
+/// The end of a memory's life, with who set it (LIFE-56).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// The instant; none: never.
+    pub(crate) end: Option<Time>,
+    /// Who set it.
+    pub(crate) by: ExpiresBy,
+}
+
+impl Life {
+    /// The end that a tier gives to a row whose life begins at `base`; none of a durable tier.
+    pub(crate) fn of_tier(base: Time, ttl: Option<Span>) -> Self {
+        Life { end: ttl.map(|ttl| base.plus(ttl)), by: ExpiresBy::Tier }
+    }
+
+    /// Moved by a use at `now`: only a tier's end slides, and only where there is one (LIFE-2).
+    pub(crate) fn slid(self, now: Time, ttl: Option<Span>) -> Self {
+        match (self.by, self.end, ttl) {
+            (ExpiresBy::Tier, Some(end), Some(ttl)) => Life { end: Some(end.max(now.plus(ttl))), ..self },
+            _ => self,
+        }
+    }
+
+    /// That of a row which stands for one more write: the later of what the writes gave, but a write that gave none
+    /// moves no end that a caller set.
+    pub(crate) fn absorbing(self, write: Life) -> Self {
+        match (self.by, write.by) {
+            (ExpiresBy::Caller, ExpiresBy::Tier) => self,
+            _ => self.longer(write),
+        }
+    }
+
+    /// The longer of two lives, of which one without an end is the longest. Of two equal ones that of the caller.
+    pub(crate) fn longer(self, other: Life) -> Self {
+        let until = |life: Life| (life.end.is_none(), life.end, life.by);
+        if until(other) > until(self) { other } else { self }
+    }
+}
+
 impl Vitals {
     /// Those of a memory of this text, written at `now`, of which nothing else is known.
     pub(crate) fn new(text: &str, now: Time) -> Self {
@@ -144,6 +185,7 @@ impl Vitals {
             system_locked: false,
             deletes_source: false,
             times: Times { recorded_at: now, ..Times::default() },
+            expires_by: ExpiresBy::Tier,
             created_at: now,
             updated_at: now,
             happened_at: None,
@@ -161,6 +203,16 @@ impl Vitals {
                 holders: 0,
             },
         }
+    }
+
+    /// The end of its life, with who set it.
+    pub(crate) fn life(&self) -> Life {
+        Life { end: self.times.expires_at, by: self.expires_by }
+    }
+
+    /// Gives it another end.
+    pub(crate) fn set_life(&mut self, life: Life) {
+        (self.times.expires_at, self.expires_by) = (life.end, life.by);
     }
 
     /// Whether no automatic actor may touch it (MODEL-13).

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::*;
 use crate::error::ErrorKind;
 use crate::model::{
-    Access, Actor, Content, Counted, Delta, Entity, Evidence, Holder, JournalRow, Kind, MemoryId, Place,
-    RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Times, Tombstone, TombstoneReason,
+    Access, Actor, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Holder, JournalRow, Kind, MemoryId,
+    Place, RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Times, Tombstone, TombstoneReason,
     Vitals,
 };
 
@@ -56,6 +56,7 @@ fn vitals() -> Vitals {
             superseded: Some(Supersession { at: ms(5_000), by: id(2), mode: SupersedeMode::Correction }),
             ..Times::default()
         },
+        expires_by: ExpiresBy::Tier,
         created_at: ms(1_001),
         updated_at: ms(1_002),
         happened_at: None,

@@ -37,12 +37,14 @@
 //! | 156 | 16 | FINGERPRINT |
 //! | 172 | 4 | CRC |
 //!
-//! With the flag `HAS_DOC` the number of a document stands between fingerprint and CRC.
+//! With the flag `HAS_DOC` the number of a document stands between fingerprint and CRC. The flag `CALLERS_END` says that
+//! a caller set `EXPIRES_AT`.
 
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::{
-    Counted, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier, Time, Times, Vitals,
+    Counted, ExpiresBy, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier, Time, Times,
+    Vitals,
 };
 use crate::record::{At, begin, open, seal, tag};
 
@@ -50,6 +52,8 @@ use crate::record::{At, begin, open, seal, tag};
 pub(super) const VITALS_BYTES: usize = 176;
 /// Flag of the header: the memory has a document in the full-text index.
 const HAS_DOC: u16 = 1;
+/// Flag of the header: a caller set the end of the memory's life.
+const CALLERS_END: u16 = 2;
 
 /// A field at a fixed place of the value.
 #[derive(Clone, Copy)]
@@ -158,7 +162,9 @@ pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
     put_times(vitals, out);
     put_place(&vitals.place, out);
     out.extend(vitals.place.doc.into_iter().flat_map(u32::to_le_bytes));
-    seal(vitals.place.doc.map_or(0, |_| HAS_DOC), key, out);
+    let doc = vitals.place.doc.map_or(0, |_| HAS_DOC);
+    let end = u16::from(vitals.expires_by == ExpiresBy::Caller) * CALLERS_END;
+    seal(doc | end, key, out);
 }
 
 fn status_of(vitals: &Vitals) -> u8 {
@@ -227,7 +233,7 @@ fn counted_code(counted: Counted) -> u8 {
 /// `Corrupted` for other bytes, an unknown code, a float outside 0 to 1, an instant outside the years 1 to 9999.
 pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let (flags, _) = open(tag::VITALS, at, bytes)?;
-    let (fixed, doc) = match (flags, bytes.split_first_chunk::<VITALS_BYTES>()) {
+    let (fixed, doc) = match (flags & !CALLERS_END, bytes.split_first_chunk::<VITALS_BYTES>()) {
         (0, Some((fixed, []))) => (fixed, None),
         // The number stands where the checksum does otherwise.
         (HAS_DOC, Some((fixed, [_, _, _, _]))) => {
@@ -238,6 +244,9 @@ pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let mut vitals =
         read_vitals(fixed).map_err(|field| at.corrupted(format!("{field} is out of its bounds")))?;
     vitals.place.doc = doc;
+    if flags & CALLERS_END != 0 {
+        vitals.expires_by = ExpiresBy::Caller;
+    }
     Ok(vitals)
 }
 
@@ -267,6 +276,7 @@ fn read_vitals(bytes: &[u8; VITALS_BYTES]) -> Read<Vitals> {
         system_locked: status & status::SYSTEM_LOCKED != 0,
         deletes_source: status & status::DELETES_SOURCE != 0,
         times: read_times(bytes, status & status::IS_SUPERSEDED != 0)?,
+        expires_by: ExpiresBy::Tier,
         created_at: instant("created_at", CREATED_AT.get(bytes))?,
         updated_at: instant("updated_at", UPDATED_AT.get(bytes))?,
         happened_at: instant_or_none("happened_at", HAPPENED_AT.get(bytes))?,

@@ -35,7 +35,10 @@ fn add_tells_what_became_of_a_write() {
     let got = sandbox.document(&["get", "a"]);
     assert_eq!((&got["keys"], &got["tags"]), (&json!(["a", "b"]), &json!(["t"])));
     assert_eq!(got["entities"], json!([{ "name": "Ann", "role": "subject" }]));
-    assert_eq!(got["expires_at"], Value::Null, "the second write never ends");
+    assert_eq!(
+        got["expires_at"], "2026-03-31T00:00:00Z",
+        "a write without an end moves none that a caller set"
+    );
     add(&["Bob walks", "--key", "w", "--ttl", "30d"]);
     assert_eq!(sandbox.document(&["get", "w"])["expires_at"], "2026-03-31T00:00:00Z");
 }

@@ -172,10 +172,8 @@ impl Model {
             row.reinforcement += 1;
             // A row that waits for a vector takes the one that comes with the same content.
             row.vector = row.vector.or(write.vector);
-            row.expires = match (row.expires, write.expiry) {
-                (Some(a), Some(b)) => Some(a.max(b)),
-                _ => None,
-            };
+            // The later of what the writes gave; one that gave none moves no end that another gave.
+            row.expires = row.expires.map(|end| write.expiry.map_or(end, |other| end.max(other)));
             let number = row.next_number();
             let shared = row.holders.iter_mut().find(|other| {
                 hold.key.is_none()
@@ -227,6 +225,7 @@ impl Model {
             let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
             let row = self.rows.get_mut(&id).unwrap();
             let mut hold = row.holders.remove(at);
+            copy.expires = copy.expires.filter(|_| hold.expiry.is_some());
             row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
             hold.patch(&edit);
             copy.renew(hold, edit, vector);

@@ -284,7 +284,7 @@ fn messages() -> Vec<(RuleId, Change)> {
     };
     let repeated = FamilyRow { latest_ts: 2_000, aggregate: Some(AGGREGATE), count: 2, ..family.clone() };
     let record = |event, row, family, aggregate| {
-        let recorded = Recorded { event, row, family: Some((FIRST, family)), aggregate, expires_at: None };
+        let recorded = Recorded { event, row, family: Some((FIRST, family)), aggregate, life: None };
         (RuleId::MESSAGE_EXACT, Change::Record(Box::new(recorded)))
     };
     vec![

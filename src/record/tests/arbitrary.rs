@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0, TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::{
-    Access, Actor, Attachment, AuthorKind, Content, Counted, Delta, Embed, Entity, Evidence, Holder,
-    JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, Summary, SupersedeMode, Supersession,
-    Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Vitals,
+    Access, Actor, Attachment, AuthorKind, Content, Counted, Delta, Embed, Entity, Evidence, ExpiresBy,
+    Holder, JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, Summary, SupersedeMode,
+    Supersession, Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Vitals,
 };
 use crate::record::journal::OPS;
 use crate::record::{NODES_PER_BLOCK, SlotMeta};
@@ -114,7 +114,7 @@ pub(super) fn vitals() -> impl Strategy<Value = Vitals> {
     let floats = (0.0_f32..=1.0, option::of(0.0_f32..=1.0));
     let counts = (any::<u32>(), any::<u64>(), any::<u32>());
     let instants = (time(), time(), option::of(time()), option::of(time()));
-    (codes, floats, counts, any::<[bool; 4]>(), instants, times(), place()).prop_map(
+    (codes, floats, counts, any::<[bool; 5]>(), instants, times(), place()).prop_map(
         |(codes, floats, counts, flags, instants, times, place)| Vitals {
             kind_code: codes.0,
             tier: codes.1,
@@ -127,6 +127,7 @@ pub(super) fn vitals() -> impl Strategy<Value = Vitals> {
             system_locked: flags[2],
             deletes_source: flags[3],
             times,
+            expires_by: if flags[4] { ExpiresBy::Caller } else { ExpiresBy::Tier },
             created_at: instants.0,
             updated_at: instants.1,
             happened_at: instants.2,
