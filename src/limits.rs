@@ -45,6 +45,14 @@ pub const ATTACHMENTS_MAX: usize = 64;
 pub const DIM_MAX: usize = 4_096;
 /// Results of one query.
 pub const K_MAX: usize = 1_000;
+/// Most neighbours that deduplication looks at for a row: a search for them finds the row itself as well.
+pub const NEIGHBOURS_MAX: u32 = K_MAX as u32 - 1;
+/// Largest value of the least members of a cluster.
+pub const CLUSTER_MAX: u32 = 1_000_000;
+/// Most rows of a page of a pass's listing.
+pub const LISTING_ROWS_MAX: u32 = 1_000_000;
+/// Most sample groups of a pass's report.
+pub const SAMPLES_MAX: u32 = 10_000;
 /// Neighbours of a memory in its thread, to each side.
 pub const AROUND_MAX: usize = 1_000;
 /// Items of one page of a listing.

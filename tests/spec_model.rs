@@ -441,3 +441,31 @@ fn model42_duplicates_detected() {
     world.forget_id(first);
     assert_eq!(world.duplicates(), 0);
 }
+
+/// MODEL-28: with `tombstone.hash = sha256` a tombstone names key and content by SHA-256, which others can compare; those from
+/// before are found as well, and a key is never found by a content of the same bytes.
+#[test]
+fn model28_a_tombstone_may_name_what_is_gone_by_sha_256() {
+    use sha2::{Digest, Sha256};
+    let plain = |text: &str| -> [u8; 32] { Sha256::digest(text.as_bytes()).into() };
+    let world = World::new();
+    world.add(text("the first plan").key("plan"));
+    world.forget(&["plan"]);
+    let keyed = world.tombstone("plan");
+    assert!(keyed.content_hash != plain("the first plan") && !keyed.key_hashes.contains(&plain("plan")));
+    world.db.set_policy("tombstone.hash = \"sha256\"", Syntax::Toml).unwrap();
+    assert_eq!(world.tombstone("plan").id, keyed.id, "made with the secret");
+    world.add(text("the second plan").key("other plan"));
+    world.forget(&["other plan"]);
+    let open = world.tombstone("other plan");
+    assert_eq!((open.content_hash, open.key_hashes), (plain("the second plan"), vec![plain("other plan")]));
+    let explained = world.db.explain(&world.ns, "the second plan").unwrap();
+    assert_eq!((explained.id, explained.state), (open.id, State::Tombstoned), "by its content");
+    assert!(world.unknown("the second plan"), "a content is no key");
+    assert!(world.db.history(&world.ns, "other plan").unwrap().versions.len() == 1);
+    world.add(text("the third plan").key("third"));
+    world.db.set_policy("tombstone.hash = \"hmac\"", Syntax::Toml).unwrap();
+    world.forget(&["third"]);
+    assert_ne!(world.tombstone("third").content_hash, plain("the third plan"));
+    assert_eq!(world.tombstone("other plan").id, open.id, "made without the secret");
+}

@@ -165,6 +165,16 @@ fn only_ledger_writes_truth_tables() {
 }
 
 #[test]
+fn every_key_of_the_policy_has_a_reader() {
+    let files = project();
+    let docs = files.iter().find(|file| file.path == "docs/policy.md").unwrap();
+    let reads = |file: &&Source| file.room().is_some_and(|room| room != "policy") && !file.is_test();
+    let rooms: Vec<&Source> = files.iter().filter(reads).collect();
+    assert!(keys_of(docs).len() > 60, "docs/policy.md was misread");
+    verdict(&unread_keys(docs, &rooms));
+}
+
+#[test]
 fn tests_can_fail_and_run() {
     let files = rust(CODE);
     verdict(&files.iter().flat_map(idle_tests).collect::<Vec<_>>());
@@ -294,6 +304,33 @@ fn truth_writes(file: &Source) -> Vec<Finding> {
     calls
         .map(|at| file.finding(file.tokens[at].line, format!("only `ledger` may call `{}`", file.token(at))))
         .collect()
+}
+
+/// The keys that the table of `docs/policy.md` lists, with their lines.
+fn keys_of(docs: &Source) -> Vec<(usize, &str)> {
+    let rows =
+        docs.text.lines().enumerate().filter_map(|(at, line)| Some((at + 1, line.strip_prefix("| `")?)));
+    rows.filter_map(|(line, row)| Some((line, row.split_once("` |")?.0))).collect()
+}
+
+/// Keys of the policy that no room reads: neither as `group.key`, nor as `.key` in a file that names the type of the group.
+fn unread_keys(docs: &Source, rooms: &[&Source]) -> Vec<Finding> {
+    let is_read = |key: &str| {
+        let (group, name) = key.rsplit_once('.').unwrap_or_default();
+        let mut letters = group.chars();
+        let of_type: String =
+            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+        rooms.iter().any(|file| {
+            let by_type = || {
+                !file.find(&of_type).is_empty()
+                    && !file.find("crate::policy").is_empty()
+                    && !file.find(&format!(".{name}")).is_empty()
+            };
+            !file.find(key).is_empty() || by_type()
+        })
+    };
+    let unread = keys_of(docs).into_iter().filter(|(_, key)| !is_read(key));
+    unread.map(|(line, key)| docs.finding(line, format!("nothing reads the policy key `{key}`"))).collect()
 }
 
 /// Checks that check nothing, and ignored tests that do not say why.

@@ -147,7 +147,7 @@ impl Builder {
         self
     }
 
-    /// How long to wait for a file that another process has open; not at all by default.
+    /// How long to wait for a file that another process has open, up to 36,525 days; not at all by default.
     pub fn wait(mut self, wait: Span) -> Self {
         self.wait = Some(wait);
         self
@@ -172,7 +172,7 @@ impl Builder {
         self
     }
 
-    /// How long a [`Snapshot`](crate::Snapshot) may be held; 60 s by default. Past it the space that it pins is
+    /// How long a [`Snapshot`](crate::Snapshot) may be held, up to 36,525 days; 60 s by default. Past it the space that it pins is
     /// given back, and its reads fail with `SnapshotExpired`.
     pub fn lease(mut self, lease: Span) -> Self {
         self.lease = lease;
@@ -254,6 +254,8 @@ impl Builder {
                 self.cache_bytes,
             ));
         }
+        self.wait.map_or(Ok(()), |wait| wait.check("wait"))?;
+        self.lease.check("lease")?;
         if self.shared && self.durability == Durability::Batch {
             return Err(Error::invalid("durability", "must not be batch for a shared file", "batch"));
         }

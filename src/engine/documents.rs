@@ -10,6 +10,7 @@ use crate::engine::maintain::{MaintainOptions, MaintainReport, Pass};
 use crate::error::{Error, Result};
 use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
 use crate::ingest::Threshold;
+use crate::limits::{CLUSTER_MAX, NEIGHBOURS_MAX};
 use crate::model::{Namespace, Tier};
 use crate::policy::{Linkage, Metric, Policy};
 
@@ -22,7 +23,7 @@ pub struct ProfileCollapseOptions {
     pub enable_fuzzy: bool,
     /// Sample groups of the report, 0 to 10,000; 20 by default.
     pub max_sample_groups: u32,
-    /// Rows of a page of the listing, at least 1; below 50 counts as 50. 500 by default.
+    /// Rows of a page of the listing, 1 to 1,000,000; below 50 counts as 50. 500 by default.
     pub batch_size: u32,
     /// Only this namespace; all by default, one by one.
     pub namespace: Option<Namespace>,
@@ -87,13 +88,13 @@ fn report_of<T: DeserializeOwned + Default>(mut done: MaintainReport) -> Result<
 pub struct DedupOptions {
     /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one turns the pass off.
     pub similarity: f64,
-    /// Least members of a cluster; 0 and 1 count as 2.
+    /// Least members of a cluster, at most 1,000,000; 0 and 1 count as 2.
     pub min_cluster_size: u32,
     /// Only rows of these tiers; empty: all.
     pub tiers: Vec<Tier>,
     /// Only this namespace; all by default, one by one.
     pub namespace: Option<Namespace>,
-    /// Neighbours that are searched for each row; 0 counts as 20.
+    /// Neighbours that are searched for each row, at most 999; 0 counts as 20.
     pub neighbours_per_anchor: u32,
     /// How a pair is scored.
     pub metric: Metric,
@@ -120,6 +121,12 @@ impl Default for DedupOptions {
 
 impl DedupOptions {
     pub(super) fn check(&self) -> Result<()> {
+        let bounded = |field, value: u32, most: u32| match value > most {
+            true => Err(Error::invalid(field, format!("must be at most {most}"), value)),
+            false => Ok(()),
+        };
+        bounded("neighbours_per_anchor", self.neighbours_per_anchor, NEIGHBOURS_MAX)?;
+        bounded("min_cluster_size", self.min_cluster_size, CLUSTER_MAX)?;
         Threshold::new(self.metric, self.similarity).map(|_| ())
     }
 

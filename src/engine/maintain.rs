@@ -10,7 +10,7 @@ use crate::engine::documents::DedupOptions;
 use crate::engine::pace::Pace;
 use crate::error::{Error, Result};
 use crate::hygiene::{self, Asked};
-use crate::limits::THREADS_MAX;
+use crate::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX};
 use crate::model::{Kind, Namespace, RuleId, RunId};
 use crate::policy::{Policy, Stage};
 use crate::store::control::{CounterSort, TOTAL};
@@ -91,22 +91,13 @@ impl Pass {
         }
     }
 
-    /// The pass of a stage of the sweep; none for stages that this version does not have.
-    fn of_stage(stage: Stage) -> Option<Pass> {
+    /// The pass of a stage of the sweep.
+    fn of_stage(stage: Stage) -> Pass {
         match stage {
-            Stage::Collapse => Some(Pass::Collapse),
-            Stage::Dedup => Some(Pass::VectorDuplicates),
-            Stage::Snapshots => Some(Pass::Snapshots),
-            Stage::Limbo => Some(Pass::Limbo),
-            Stage::Fold
-            | Stage::Purge
-            | Stage::Cap
-            | Stage::SupersededPurge
-            | Stage::Demote
-            | Stage::Promote
-            | Stage::Prune
-            | Stage::Gc
-            | Stage::Retention => None,
+            Stage::Collapse => Pass::Collapse,
+            Stage::Dedup => Pass::VectorDuplicates,
+            Stage::Snapshots => Pass::Snapshots,
+            Stage::Limbo => Pass::Limbo,
         }
     }
 }
@@ -141,7 +132,7 @@ pub struct MaintainOptions {
     pub fuzzy: Option<bool>,
     /// Sample groups in a report, 0 to 10,000, in place of `collapse.max_samples` (DEDUP-20).
     pub max_samples: Option<u32>,
-    /// Rows of a page of the listing of `collapse`, at least 1, in place of `collapse.batch` (DEDUP-20).
+    /// Rows of a page of the listing of `collapse`, 1 to 1,000,000, in place of `collapse.batch` (DEDUP-20).
     pub batch_size: Option<u32>,
     /// Only this series, in `snapshots`.
     pub series: Option<String>,
@@ -180,8 +171,8 @@ impl MaintainOptions {
         if let Some(samples) = self.max_samples.filter(|samples| *samples > SAMPLES_MAX) {
             return Err(Error::invalid("max_samples", format!("must be at most {SAMPLES_MAX}"), samples));
         }
-        if self.batch_size == Some(0) {
-            return Err(Error::invalid("batch_size", "must be at least 1", 0));
+        if let Some(rows) = self.batch_size.filter(|rows| !(1..=LISTING_ROWS_MAX).contains(rows)) {
+            return Err(Error::invalid("batch_size", format!("must be 1 to {LISTING_ROWS_MAX}"), rows));
         }
         self.dedup.as_ref().map_or(Ok(()), DedupOptions::check)
     }
@@ -204,9 +195,6 @@ impl MaintainOptions {
         policy
     }
 }
-
-/// Most sample groups of a report.
-const SAMPLES_MAX: u32 = 10_000;
 
 /// What one pass came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -374,7 +362,7 @@ impl Database {
     fn enabled(&self, namespace: Option<&Namespace>) -> Result<Vec<Pass>> {
         let policy = self.inner.in_force().policy.clone();
         let mut all: BTreeSet<Pass> =
-            policy.sweeper.stages.iter().filter_map(|stage| Pass::of_stage(*stage)).collect();
+            policy.sweeper.stages.iter().map(|stage| Pass::of_stage(*stage)).collect();
         all.extend([Pass::Index, Pass::Repair]);
         let published = self.inner.current.read();
         let rows = published.snapshot();

@@ -127,6 +127,7 @@ impl Inner {
         let mut turn = Turn::default();
         let written = self.store.write(durability, |tx| {
             let mut ledger = Ledger::open(tx, &self.secret, in_force.analyzer.clone(), self.clock.now())?;
+            ledger.tombstone_hash = in_force.policy.tombstone.hash;
             // Only the leader commits and publishes: nothing lies between this state and the transaction.
             let published = self.current.read();
             let mut session = Session {

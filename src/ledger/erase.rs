@@ -7,8 +7,10 @@ use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::model::{
     Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Tombstone, TombstoneReason,
 };
+use crate::policy::TombstoneHash;
 use crate::store::control::CounterSort as Sort;
 use crate::store::{Junction, NsId, PartId, Rows};
+use crate::text::plain;
 
 /// A row that is gone.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,14 +185,20 @@ impl Ledger<'_, '_> {
         Ok(true)
     }
 
-    /// HMAC by which a key is found in a tombstone.
-    pub(crate) fn hash_key(&self, key: &str) -> [u8; 32] {
-        self.secret.of_key(key)
+    /// The hash by which a key is found in a tombstone.
+    fn hash_key(&self, key: &str) -> [u8; 32] {
+        match self.tombstone_hash {
+            TombstoneHash::Hmac => self.secret.of_key(key),
+            TombstoneHash::Sha256 => plain(key),
+        }
     }
 
-    /// HMAC by which a content is found in a tombstone.
-    pub(crate) fn hash_content(&self, text: &str) -> [u8; 32] {
-        self.secret.of_content(text)
+    /// The hash by which a content is found in a tombstone.
+    fn hash_content(&self, text: &str) -> [u8; 32] {
+        match self.tombstone_hash {
+            TombstoneHash::Hmac => self.secret.of_content(text),
+            TombstoneHash::Sha256 => plain(text),
+        }
     }
 }
 

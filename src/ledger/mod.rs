@@ -35,6 +35,7 @@ use crate::model::{
     Access, Actor, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, RuleId, RunId, SupersedeMode,
     Tier, Time, TombstoneReason, Vitals,
 };
+use crate::policy::TombstoneHash;
 use crate::store::control::Clock;
 use crate::store::{Id, NsId, Rows, WriteTx, WriteTx as Tx};
 use crate::text::Secret;
@@ -292,6 +293,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) secret: &'a Secret,
+    /// How a tombstone names what is gone.
+    pub(crate) tombstone_hash: TombstoneHash,
     /// Id of the analyzer of full-text indexes that are new.
     pub(crate) analyzer: String,
     /// The vectors that it has written so far.
@@ -319,6 +322,7 @@ impl<'a, 't> Ledger<'a, 't> {
             clock,
             counters: Counters::default(),
             secret,
+            tombstone_hash: TombstoneHash::Hmac,
             analyzer,
             staged: Staged::default(),
             waiting: Vec::new(),

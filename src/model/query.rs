@@ -34,7 +34,8 @@ pub struct Query {
     pub effort: Effort,
     /// How much hits shall differ from each other, 0 to 1: 0 ranks by score alone.
     pub diversity: f32,
-    /// How long it may take; as long as it does, by default. What was found until then is ranked, and the plan says so.
+    /// How long it may take, 0 to 36,525 days; as long as it does, by default. What was found until then is ranked, and the
+    /// plan says so.
     pub deadline: Option<Span>,
 }
 
@@ -162,12 +163,13 @@ impl Query {
     ///
     /// # Errors
     /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, the recall not above 0 and below 1, the diversity not 0 to
-    /// 1, or the text longer than 64 KiB.
+    /// 1, the deadline not 0 to 36,525 days, or the text longer than 64 KiB.
     pub fn check(&self) -> Result<()> {
         check_k(self.k)?;
         if !(0.0..=1.0).contains(&self.diversity) {
             return Err(Error::invalid("diversity", "must be 0 to 1", self.diversity));
         }
+        self.deadline.map_or(Ok(()), |deadline| deadline.check("deadline"))?;
         if let Some(len) = self.text.as_ref().map(String::len).filter(|len| *len > QUERY_BYTES_MAX) {
             return Err(Error::invalid("query", format!("must have at most {QUERY_BYTES_MAX} bytes"), len));
         }

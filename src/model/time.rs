@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
+use crate::limits::{SPAN_MS_MAX, TIME_MAX_MS, TIME_MIN_MS};
 
 /// An instant: UTC milliseconds since 1970, from year 1 to year 9999, shown as RFC 3339 (MODEL-11).
 ///
@@ -155,6 +155,18 @@ impl Span {
     /// From milliseconds; a negative count is held to 0.
     pub const fn from_millis(millis: i64) -> Self {
         Span(if millis < 0 { 0 } else { millis })
+    }
+
+    /// Bounds of a span that somebody waits for.
+    pub(crate) fn check(self, field: &'static str) -> Result<()> {
+        if self.0 > SPAN_MS_MAX.cast_signed() {
+            return Err(Error::invalid(
+                field,
+                format!("must be at most {}d", SPAN_MS_MAX / 86_400_000),
+                self,
+            ));
+        }
+        Ok(())
     }
 
     /// Milliseconds, never negative.

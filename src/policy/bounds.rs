@@ -94,12 +94,6 @@ pub(super) fn set<T: Ord + fmt::Debug>(item: impl Fn(&T) -> Checked) -> impl Fn(
     }
 }
 
-/// A [`set`] with at least one item.
-pub(super) fn some<T: Ord + fmt::Debug>(item: impl Fn(&T) -> Checked) -> impl Fn(&Vec<T>) -> Checked {
-    let every = set(item);
-    move |items| if items.is_empty() { Err("must have at least one item".to_owned()) } else { every(items) }
-}
-
 /// The items of a list that is not too long.
 pub(super) fn bounded<T>(items: &[T]) -> Result<&[T], String> {
     match items.len() <= POLICY_ITEMS_MAX {

@@ -47,10 +47,10 @@ group! {
     /// ```
     /// use oubliette::policy::{Policy, Span, Syntax};
     ///
-    /// let policy = Policy::parse("ttl.working = \"12h\"\n[prune]\nenabled = true", Syntax::Toml)?;
+    /// let policy = Policy::parse("ttl.working = \"12h\"\n[rules]\nstrict = true", Syntax::Toml)?;
     /// assert_eq!(policy.ttl.working, "12h".parse().unwrap());
     /// assert_eq!(policy.ttl.episodic, "30d".parse().unwrap());
-    /// assert!(policy.prune.enabled);
+    /// assert!(policy.rules.strict);
     ///
     /// let error = Policy::parse("ttl.working = 12", Syntax::Toml).unwrap_err();
     /// assert!(error.to_string().starts_with("policy ttl.working: 12 has no unit"));
@@ -59,8 +59,6 @@ group! {
     Policy {
         @group /// Time to live of the short-term tiers.
         ttl: Ttl;
-        @group /// Removal of expired rows.
-        purge: Purge;
         @group /// Taking back what maintenance removed.
         undo: Undo;
         @group /// What stays of a removed row.
@@ -69,10 +67,8 @@ group! {
         budget: Budget;
         @group /// Size of one plan.
         plan: Plan;
-        @group /// Retention of the journal.
-        journal: Journal;
-        @group /// Retention of the events ledger.
-        events: Events;
+        @group /// Plans of maintenance.
+        gc: Gc;
         @group /// The vector index.
         index: Index;
         @group /// The full-text index.
@@ -105,32 +101,8 @@ group! {
         salience: Salience;
         @group /// Confidence of durable rows.
         confidence: Confidence;
-        @group /// Promotion of short-term rows.
-        promote: Promote;
-        @group /// Demotion of stale durable rows.
-        demote: Demote;
-        @group /// The background sweep.
+        @group /// What maintenance does by itself.
         sweeper: Sweeper;
-        @group /// Utility of a memory.
-        mus: Mus;
-        @group /// Goals in the scores.
-        goal: Goal;
-        @group /// Semantic uniqueness.
-        sus: Sus;
-        @group /// Pruning by utility and goals.
-        prune: Prune;
-        @group /// Temporary protection of what is retrieved often.
-        protect: Protect;
-        @group /// Clustering in idle time.
-        cluster: Cluster;
-        @group /// Accounting of inclusions in a context.
-        access: Access;
-        @group /// Summary GC.
-        gc: Gc;
-        @group /// The GC report.
-        report: Report;
-        @group /// Tool calls.
-        tools: Tools;
     }
 }
 
@@ -154,8 +126,8 @@ impl Policy {
     /// use oubliette::policy::{Policy, Syntax};
     ///
     /// let base = Policy::parse("sim.max_hamming = 3", Syntax::Toml)?;
-    /// let here = base.overlaid(r#"{"gc": {"max_groups": 2}}"#, Syntax::Json)?;
-    /// assert_eq!((here.sim.max_hamming, here.gc.max_groups), (3, 2));
+    /// let here = base.overlaid(r#"{"agg": {"max_authors": 2}}"#, Syntax::Json)?;
+    /// assert_eq!((here.sim.max_hamming, here.agg.max_authors), (3, 2));
     /// assert_ne!(here.hash(), base.hash());
     /// # Ok::<(), oubliette::Error>(())
     /// ```
@@ -180,10 +152,6 @@ impl Policy {
     pub fn validate(&self) -> Result<()> {
         use groups::Group;
         self.check("")?;
-        if self.events.payload_ttl > self.events.metadata_ttl {
-            let why = format!("must be at most events.metadata_ttl, {}", self.events.metadata_ttl);
-            return Err(refused("events.payload_ttl", format!("{why} (got {})", self.events.payload_ttl)));
-        }
         if self.index.exact_min > self.index.exact_max {
             let why = format!("must be at most index.exact_max, {}", self.index.exact_max);
             return Err(refused("index.exact_min", format!("{why} (got {})", self.index.exact_min)));

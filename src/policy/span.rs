@@ -44,10 +44,6 @@ impl Span {
         Span(count * 1_000)
     }
 
-    pub(super) const fn minutes(count: u64) -> Self {
-        Span(count * 60_000)
-    }
-
     pub(super) const fn hours(count: u64) -> Self {
         Span(count * 3_600_000)
     }

@@ -108,7 +108,7 @@ fn the_examples_in_the_docs_load() {
 fn a_document_is_written_whole_and_read_back() {
     let text = Policy::default().to_toml().unwrap();
     assert!(text.starts_with("format = 1\n\n[ttl]\nworking = \"3d\"\nepisodic = \"30d\"\n"), "{text}");
-    assert!(text.contains("\n[prune.l1]\n"));
+    assert!(text.contains("\n[salience]\n"));
     assert!(text.lines().all(|line| line.chars().count() <= 200), "{text}");
     assert_eq!(toml(&text).unwrap(), Policy::default());
     let mut whole: toml::Table = text.parse().unwrap();
@@ -131,12 +131,13 @@ fn texts_and_tables_of_any_content_are_read_back() {
 #[test]
 fn equal_documents_have_equal_hashes() {
     let dotted =
-        toml("sim.max_hamming = 3\nttl.working = \"1d\"\nretention.tau_days = 9\ngoal.w_mus = -0.0").unwrap();
+        toml("sim.max_hamming = 3\nttl.working = \"1d\"\nretention.tau_days = 9\nrecall.month = -0.0")
+            .unwrap();
     let tables = toml(
-        "[retention]\ntau_days = 9.0\n[goal]\nw_mus = 0\n[ttl]\nworking = \"24h\"\n[sim]\nmax_hamming = 3\n",
+        "[retention]\ntau_days = 9.0\n[recall]\nmonth = 0\n[ttl]\nworking = \"24h\"\n[sim]\nmax_hamming = 3\n",
     );
     let json = json(
-        r#"{"goal":{"w_mus":0.0},"ttl":{"working":"86400s"},"sim":{"max_hamming":3},"retention":{"tau_days":9}}"#,
+        r#"{"recall":{"month":0.0},"ttl":{"working":"86400s"},"sim":{"max_hamming":3},"retention":{"tau_days":9}}"#,
     );
     assert_eq!(dotted.hash(), tables.unwrap().hash());
     assert_eq!(dotted.hash(), json.unwrap().hash());
@@ -158,7 +159,7 @@ fn numbers_are_read_exactly_in_both_syntaxes() {
 #[test]
 fn the_hash_is_sha_256_of_the_canonical_json() {
     let canonical = serde_json::to_string(&Policy::default()).unwrap();
-    assert!(canonical.starts_with(r#"{"ttl":{"working":"3d","episodic":"30d"},"purge":{"batch":500}"#));
+    assert!(canonical.starts_with(r#"{"ttl":{"working":"3d","episodic":"30d"},"undo":{"horizon":"7d"}"#));
     let digest = format!("{:x}", Sha256::digest(canonical.as_bytes()));
     assert_eq!(Policy::default().hash().to_string(), digest[..16]);
     let version = PolicyVersion { number: 7, hash: Policy::default().hash() };
@@ -178,7 +179,7 @@ fn each_key_takes_part_in_the_hash() {
             changed += 1;
         }
     }
-    assert!(changed > 110, "only {changed} keys could be changed");
+    assert!(changed > 60, "only {changed} keys could be changed");
 }
 
 /// Values of the same sort as `value`, some of them out of range.
@@ -188,7 +189,7 @@ fn others(value: &Value) -> Vec<Value> {
         Value::Number(number) if number.is_u64() => vec![json!(1), json!(2), json!(7), json!("36h")],
         Value::Number(_) => vec![json!(0.125), json!(1)],
         Value::String(_) => vec![json!("7h"), json!("other")],
-        Value::Array(_) => vec![json!([]), json!(["message"]), json!(["purge"]), json!(["thread"])],
+        Value::Array(_) => vec![json!([]), json!(["message"]), json!(["dedup"])],
         _ => vec![json!({ "a.example": ["q"] })],
     }
 }
@@ -197,10 +198,10 @@ fn others(value: &Value) -> Vec<Value> {
 fn overrides_change_only_what_they_name() {
     let base = toml("ttl.working = \"12h\"\nmsg.query_allow = { \"a.example\" = [\"q\"] }").unwrap();
     let over = base
-        .overlaid("prune.l1.mus = 0.4\nmsg.query_allow = { \"b.example\" = [\"p\"] }", Syntax::Toml)
+        .overlaid("salience.working = 0.4\nmsg.query_allow = { \"b.example\" = [\"p\"] }", Syntax::Toml)
         .unwrap();
     assert_eq!(over.ttl, base.ttl);
-    assert_eq!((over.prune.l1.mus, over.prune.l1.delay_steps, over.prune.l2.mus), (0.4, 10, 0.3));
+    assert_eq!((over.salience.working, over.salience.episodic), (0.4, 0.55));
     assert_eq!(
         over.msg.query_allow.keys().collect::<Vec<_>>(),
         ["b.example"],
@@ -215,7 +216,11 @@ fn unknown_keys_are_refused_with_their_path() {
     for (document, key) in [
         ("tll.working = \"1h\"", "tll"),
         ("ttl.wroking = \"1h\"", "ttl.wroking"),
-        ("prune.l1.mis = 1", "prune.l1.mis"),
+        ("salience.workin = 1", "salience.workin"),
+        // Keys of rules that nothing carries out yet.
+        ("purge.batch = 500", "purge"),
+        ("gc.max_groups = 2", "gc.max_groups"),
+        ("sweeper.interval = \"10m\"", "sweeper.interval"),
         ("\"ttl.working\" = \"1h\"", "ttl.working"),
     ] {
         let (place, why) = refusal(toml(document));
@@ -234,12 +239,12 @@ fn bad_values_are_refused_with_their_key() {
         ("budget.share = -0.1", "must be 0 to 1 (got -0.1)"),
         ("write.hint_cosine = -1.5", "must be -1 to 1 (got -1.5)"),
         ("sim.max_hamming = 8", "must be 0 to 7 (got 8)"),
-        ("purge.batch = 0", "must be 1 to 1000000 (got 0)"),
+        ("collapse.batch = 0", "must be 1 to 1000000 (got 0)"),
+        ("dedup.neighbours = 1000", "must be 0 to 999 (got 1000)"),
         ("ttl.working = 0", "must be longer than 0"),
         ("retention.tau_days = 0", "must be 0.001 to 36525 (got 0)"),
-        ("gc.max_bullets = 41", "must be 1 to 40 (got 41)"),
-        ("gc.group_by = []", "must have at least one item"),
-        ("sweeper.stages = [\"fold\", \"fold\"]", "Fold stands in the list twice"),
+        ("recall.window_reach = 17", "must be 0 to 16 (got 17)"),
+        ("sweeper.stages = [\"dedup\", \"dedup\"]", "Dedup stands in the list twice"),
         ("collapse.kinds = [\"profiles\"]", "\"profiles\": is no kind; use one of MODEL-12 or custom:NAME"),
         ("collapse.kinds = [\"custom:\"]", "\"custom:\": must be 1 to 128 bytes (got 0)"),
         ("collapse.keywords = [\"Status\"]", "\"Status\": must be lowercase"),
@@ -258,14 +263,14 @@ fn bad_values_are_refused_with_their_key() {
         ("msg.patterns = [{ custom = { regex = \"a*\", put = \"<n>\" } }]", "\"a*\" matches the empty text"),
         ("msg.patterns = [{ custom = { regex = \"a\" } }]", "missing field `put`"),
         ("msg.patterns = [{ custom = { regex = \"a\", put = \"b\", x = 1 } }]", "unknown field `x`"),
-        ("msg.embed_desc = true", "must be false: descriptions of embeds are not stored"),
+        ("sweeper.stages = [\"purge\"]", "unknown variant `purge`"),
         ("msg.volatile_for = [\"robot\"]", "must be human or bot"),
         ("msg.volatile_for = [\"bot\", \"bot\"]", "Bot stands in the list twice"),
         ("msg.patterns = [\"uuid\"]", "unknown variant `uuid`"),
         ("write.on_key = \"overwrite\"", "unknown variant `overwrite`"),
-        ("prune.enabled = \"yes\"", "invalid type: string \"yes\", expected a boolean"),
-        ("purge.batch = 1.5", "invalid type: floating point `1.5`, expected u32"),
-        ("purge.batch = -1", "invalid value: integer `-1`, expected u32"),
+        ("rules.strict = \"yes\"", "invalid type: string \"yes\", expected a boolean"),
+        ("collapse.batch = 1.5", "invalid type: floating point `1.5`, expected u32"),
+        ("collapse.batch = -1", "invalid value: integer `-1`, expected u32"),
         ("snapshot.period = 1979-05-27", "invalid type: map"),
     ] {
         let (place, said) = refusal(toml(document));
@@ -335,13 +340,6 @@ fn a_rule_may_use_every_condition_and_action() {
 }
 
 #[test]
-fn the_payload_of_an_event_never_outlives_its_metadata() {
-    assert!(toml("events.payload_ttl = \"365d\"").is_ok());
-    assert_eq!(refusal(toml("events.payload_ttl = \"366d\"")).0, "events.payload_ttl");
-    assert_eq!(refusal(toml("events.metadata_ttl = \"29d\"")).0, "events.payload_ttl");
-}
-
-#[test]
 fn spans_need_a_unit_unless_they_are_zero() {
     for (text, ms) in [
         ("0", 0),
@@ -390,7 +388,7 @@ fn syntax_errors_name_their_line() {
     assert_eq!(refusal(toml("[ttl]\nworking = \"1h\"\nworking = \"2h\"")).0, "line 3");
     assert_eq!(refusal(json("{\n\"ttl\": }")).0, "line 2");
     assert_eq!(refusal(json("[]")).0, "document");
-    let (place, why) = refusal(json("{\"purge\": {\"batch\": 1,\n \"batch\": 2}}"));
+    let (place, why) = refusal(json("{\"collapse\": {\"batch\": 1,\n \"batch\": 2}}"));
     assert_eq!(place, "line 2");
     assert!(why.contains("\"batch\" stands twice"), "{why}");
     for number in ["nan", "inf", "-inf"] {
@@ -443,19 +441,14 @@ fn any_value() -> impl Strategy<Value = Value> {
         "custom:x",
         "bot",
         "human",
-        "fold",
-        "gc",
-        "family",
-        "thread",
+        "limbo",
+        "dedup",
         "hint",
         "off",
         "error",
         "sha256",
         "chain",
         "l2_score",
-        "v2",
-        "age",
-        "skip",
         "namespace",
         "half_life",
         "reinforcement_first",

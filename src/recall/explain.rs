@@ -103,7 +103,12 @@ impl Reader<'_> {
             Named::Gone(tombstone) => tombstone.id,
         }];
         open.extend(self.rows().holders_of_key(ns, name)?.into_iter().map(|(id, _)| id));
-        open.extend(self.rows().tombstones_of_hash(ns, &self.secret.of_key(name))?);
+        for hash in self.secret.names_of_key(name) {
+            for id in self.rows().tombstones_of_hash(ns, &hash)? {
+                let found = self.rows().tombstone(ns, id)?;
+                open.extend(found.filter(|found| found.key_hashes.contains(&hash)).map(|found| found.id));
+            }
+        }
         let mut seen = BTreeSet::new();
         let mut history = History::default();
         while let Some(id) = open.pop() {
@@ -183,7 +188,9 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(self.latest_tombstone(ns, &self.secret.of_content(text))?.map(Named::Gone))
+        let hashes = self.secret.names_of_content(text);
+        let has_text = |found: &Tombstone| hashes.contains(&found.content_hash);
+        Ok(self.latest_tombstone(ns, &hashes, has_text)?.map(Named::Gone))
     }
 
     fn explain_row(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Explanation> {

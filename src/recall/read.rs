@@ -90,7 +90,9 @@ impl Reader<'_> {
         if let Some(Answering { id, vitals, number }) = holder_of_key(self.rows(), ns, name, self.now)? {
             return Ok(Some(Named::Row(id, Box::new(vitals), Some(number))));
         }
-        Ok(self.latest_tombstone(ns, &self.secret.of_key(name))?.map(Named::Gone))
+        let hashes = self.secret.names_of_key(name);
+        let has_key = |found: &Tombstone| hashes.iter().any(|hash| found.key_hashes.contains(hash));
+        Ok(self.latest_tombstone(ns, &hashes, has_key)?.map(Named::Gone))
     }
 
     pub(super) fn by_id(&self, ns: NsId, id: MemoryId) -> Result<Option<Named>> {
@@ -101,13 +103,20 @@ impl Reader<'_> {
     }
 
     /// Of the tombstones with an HMAC the one that was made last.
-    pub(super) fn latest_tombstone(&self, ns: NsId, hash: &[u8; 32]) -> Result<Option<Tombstone>> {
+    pub(super) fn latest_tombstone(
+        &self,
+        ns: NsId,
+        hashes: &[[u8; 32]],
+        fits: impl Fn(&Tombstone) -> bool,
+    ) -> Result<Option<Tombstone>> {
         let mut latest: Option<Tombstone> = None;
-        for id in self.rows().tombstones_of_hash(ns, hash)? {
-            let Some(found) = self.rows().tombstone(ns, id)? else { continue };
-            if latest.as_ref().is_none_or(|other| (other.deleted_at, other.id) < (found.deleted_at, found.id))
-            {
-                latest = Some(found);
+        for hash in hashes {
+            for id in self.rows().tombstones_of_hash(ns, hash)? {
+                let Some(found) = self.rows().tombstone(ns, id)?.filter(&fits) else { continue };
+                let later = |other: &Tombstone| (other.deleted_at, other.id) < (found.deleted_at, found.id);
+                if latest.as_ref().is_none_or(later) {
+                    latest = Some(found);
+                }
             }
         }
         Ok(latest)

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use hmac::{Hmac, Mac};
-use sha2::Sha256;
 use sha2::digest::KeyInit;
+use sha2::{Digest, Sha256};
 
 /// Bytes that SHA-256 takes at once, the length of a padded HMAC key (RFC 2104).
 const BLOCK_BYTES: usize = 64;
@@ -47,6 +47,16 @@ impl Secret {
         self.hmac("content", text.as_bytes())
     }
 
+    /// The hashes by which a key may stand in a tombstone: with the secret, and without.
+    pub fn names_of_key(&self, key: &str) -> [[u8; 32]; 2] {
+        [self.of_key(key), plain(key)]
+    }
+
+    /// The hashes by which a content may stand in a tombstone: with the secret, and without.
+    pub fn names_of_content(&self, text: &str) -> [[u8; 32]; 2] {
+        [self.of_content(text), plain(text)]
+    }
+
     /// By what the tombstone of a dropped namespace is found (MODEL-28).
     pub fn of_namespace(&self, name: &str) -> [u8; 32] {
         self.hmac("namespace", name.as_bytes())
@@ -57,6 +67,11 @@ impl Secret {
         let [a, b, c, d, e, f, g, h, ..] = self.hmac(domain, bytes);
         [a, b, c, d, e, f, g, h]
     }
+}
+
+/// SHA-256 of a text, which other systems can compare and anyone can guess from.
+pub fn plain(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
 }
 
 impl fmt::Debug for Secret {

@@ -31,7 +31,7 @@ mod words;
 
 pub(crate) use analyze::{Analyzer, Clause, TextQuery};
 pub use guard::{Guard, Guards, Profile};
-pub use hmac::Secret;
+pub use hmac::{Secret, plain};
 pub use message::{MSG_ID, Messages, attachment_signature, dup_key};
 pub use normal::{NormalForm, normal_form};
 pub use operational::{OP_ID, Operational, Signature};

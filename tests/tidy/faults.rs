@@ -172,3 +172,16 @@ fn a_path_of_one_machine_is_found() {
     assert_eq!(count(concat!("see `/wo", "rk/x` and fa", "rm-status")), 2);
     assert_eq!(count(concat!("see src/wo", "rk/x and the pharma", "fa", "rm-x")), 0);
 }
+
+#[test]
+fn a_policy_key_without_a_reader_is_found() {
+    let docs = Source::new(
+        "docs/policy.md",
+        "| key | default |\n| `ttl.working` | `3d` |\n| `recall.day` | `0.2` |\n| `prune.mode` | `both` |\n",
+    );
+    let named = Source::new("src/ingest/a.rs", "fn a(p: &Policy) { p.ttl\n.working }");
+    let by_type = Source::new("src/recall/b.rs", "use crate::policy::Recall; fn b(r: &Recall) { r.day }");
+    let other = Source::new("src/recall/c.rs", "// prune.mode\nfn c(q: &Query) { q.mode }");
+    let said = said(&unread_keys(&docs, &[&named, &by_type, &other]));
+    assert_eq!(said, ["docs/policy.md:4: nothing reads the policy key `prune.mode`"]);
+}

@@ -6,8 +6,11 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use super::group;
+use crate::limits::CLUSTER_MAX;
 use crate::limits::FIELD_BYTES_MAX;
-use crate::limits::K_MAX;
+use crate::limits::LISTING_ROWS_MAX;
+use crate::limits::NEIGHBOURS_MAX;
+use crate::limits::SAMPLES_MAX;
 use crate::model::AuthorKind;
 use crate::policy::Rule;
 use crate::policy::Span;
@@ -18,7 +21,6 @@ use crate::policy::bounds::cosine;
 use crate::policy::bounds::count;
 use crate::policy::bounds::kind;
 use crate::policy::bounds::lasting;
-use crate::policy::bounds::maybe_zero;
 use crate::policy::bounds::pair;
 use crate::policy::bounds::set;
 use crate::policy::bounds::share;
@@ -42,9 +44,9 @@ group! {
         /// Least number of tokens that make a token key (DEDUP-12).
         min_token_key: u32 = 3, count(1, 10_000);
         /// Page of the listing, at least 1; below 50 counts as 50 (DEDUP-20).
-        batch: u32 = 500, count(1, 1_000_000);
+        batch: u32 = 500, count(1, LISTING_ROWS_MAX.into());
         /// Sample groups in the report (DEDUP-20).
-        max_samples: u32 = 20, count(0, 10_000);
+        max_samples: u32 = 20, count(0, SAMPLES_MAX.into());
         /// Which member stays: `significance_first` or `reinforcement_first` (DEDUP-15, DEDUP-16).
         canonical: Canonical = Canonical::SignificanceFirst, any;
         /// Whether the canonical row takes the latest happened_at of its group (DEDUP-18).
@@ -85,8 +87,6 @@ group! {
         key_scope: KeyScope = KeyScope::Channel, any;
         /// How long after the latest member a human's repeat still counts as one (DEDUP-33).
         exact_window: Span = Span::seconds(3_600), lasting;
-        /// Whether the description of an embed is part of its signature; only `false`, for descriptions are not stored (DEDUP-31).
-        embed_desc: bool = false, no_descriptions;
     }
 }
 
@@ -127,13 +127,6 @@ fn message_patterns(patterns: &Vec<MessagePattern>) -> Checked {
         }
     }
     Ok(())
-}
-
-fn no_descriptions(wanted: &bool) -> Checked {
-    match wanted {
-        true => Err("must be false: descriptions of embeds are not stored".to_owned()),
-        false => Ok(()),
-    }
 }
 
 /// Where equal messages meet.
@@ -182,13 +175,11 @@ group! {
         /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one is off (DEDUP-42, DEDUP-43).
         similarity: f64 = 0.984_429, cosine;
         /// Least members of a cluster; 0 and 1 count as 2 (DEDUP-42).
-        min_cluster_size: u32 = 2, count(0, 1_000_000);
+        min_cluster_size: u32 = 2, count(0, CLUSTER_MAX.into());
         /// Neighbours that are searched for each row; 0 counts as 20 (DEDUP-42).
-        neighbours: u32 = 20, count(0, K_MAX as u64);
+        neighbours: u32 = 20, count(0, NEIGHBOURS_MAX.into());
         /// How a cluster holds together: `representative` or `chain` (DEDUP-44).
         linkage: Linkage = Linkage::Representative, any;
-        /// Time between two runs of the periodic pass; 0 is off (DEDUP-48).
-        interval: Span = Span::ZERO, maybe_zero;
         /// Kinds that are never deduplicated by vector (DEDUP-44).
         exempt_kinds: Vec<String> = words::list("snapshot system developer admin"), set(kind);
     }

@@ -4,12 +4,10 @@
 mod duplicates;
 mod scores;
 mod storage;
-mod summaries;
 
 pub use duplicates::*;
 pub use scores::*;
 pub use storage::*;
-pub use summaries::*;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -27,14 +27,6 @@ group! {
 }
 
 group! {
-    /// Removal of expired rows.
-    Purge {
-        /// Rows of one batch, at least 1 (LIFE-3).
-        batch: u32 = 500, count(1, 1_000_000);
-    }
-}
-
-group! {
     /// Taking back what maintenance removed.
     Undo {
         /// How long removed content stays in limbo; 0 erases it in the same transaction (MODEL-29).
@@ -45,8 +37,6 @@ group! {
 group! {
     /// What stays of a removed row.
     Tombstone {
-        /// How long a Tombstone stays; 0 is for ever (MODEL-28).
-        retention: Span = Span::ZERO, maybe_zero;
         /// Hash of content and keys in a Tombstone: `hmac` or `sha256` (MODEL-28).
         hash: TombstoneHash = TombstoneHash::Hmac, any;
     }
@@ -83,24 +73,10 @@ group! {
 }
 
 group! {
-    /// Retention of the journal, never shorter than `undo.horizon`.
-    Journal {
-        /// Age past which journal rows are dropped (MODEL-32).
-        max_age: Span = Span::days(30), lasting;
-        /// Rows past which the oldest are dropped (MODEL-32).
-        max_rows: u64 = 1_000_000, count(1, COUNT_MAX);
-    }
-}
-
-group! {
-    /// Retention of the events ledger.
-    Events {
-        /// How long the raw payload of an event stays; at most `events.metadata_ttl` (MODEL-26).
-        payload_ttl: Span = Span::days(30), lasting;
-        /// How long the rest of an event stays (MODEL-26).
-        metadata_ttl: Span = Span::days(365), lasting;
-        /// Events past which the oldest are dropped; 0 is off (MODEL-26).
-        max_rows: u64 = 0, count(0, COUNT_MAX);
+    /// Plans of maintenance.
+    Gc {
+        /// How long a plan may be carried out (GC-9).
+        plan_ttl: Span = Span::hours(24), lasting;
     }
 }
 
@@ -242,17 +218,9 @@ group! {
 }
 
 group! {
-    /// The background sweep.
+    /// What maintenance does by itself.
     Sweeper {
-        /// Time between two sweeps; 0 is off (LIFE-46).
-        interval: Span = Span::ZERO, maybe_zero;
-        /// Visible short-term rows of a namespace past which the least valuable go; 0 is off (LIFE-4, LIFE-46).
-        short_term_cap: u64 = 0, count(0, COUNT_MAX);
-        /// Age past which superseded rows are erased; 0 keeps them for ever (LIFE-10, LIFE-46).
-        tombstone_ttl: Span = Span::ZERO, maybe_zero;
-        /// Age past which durable rows that nobody used are demoted; 0 is off (LIFE-24, LIFE-46).
-        demote_after: Span = Span::ZERO, maybe_zero;
-        /// The stages of a sweep, a set; they run in the order of the rule (LIFE-47).
+        /// What maintenance runs when no pass is named, a set (LIFE-47).
         stages: Vec<Stage> = Stage::DEFAULT.to_vec(), set(any);
     }
 }
@@ -261,42 +229,16 @@ group! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Buffered accesses become counters.
-    Fold,
-    /// Expired rows go.
-    Purge,
-    /// The cap of short-term rows is enforced.
-    Cap,
-    /// Superseded rows are erased.
-    SupersededPurge,
-    /// Stale durable rows become episodic.
-    Demote,
     /// Operational snapshots collapse.
     Collapse,
     /// Near-equal vectors are deduplicated.
     Dedup,
     /// Snapshot histories are reduced to one a period.
     Snapshots,
-    /// Short-term rows that are used become durable.
-    Promote,
-    /// Rows of low utility go.
-    Prune,
-    /// A plan of the summary GC is made.
-    Gc,
     /// Limbo rows past the undo horizon are erased.
     Limbo,
-    /// Events and journal rows past their retention go.
-    Retention,
 }
 
 impl Stage {
-    const DEFAULT: [Stage; 7] = [
-        Stage::Fold,
-        Stage::Purge,
-        Stage::Cap,
-        Stage::SupersededPurge,
-        Stage::Demote,
-        Stage::Limbo,
-        Stage::Retention,
-    ];
+    const DEFAULT: [Stage; 1] = [Stage::Limbo];
 }
