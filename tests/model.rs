@@ -221,7 +221,7 @@ impl Machine {
             }
             Op::Restore(at) => {
                 let Some(id) = self.row(ns, at) else { return };
-                let told = self.model(ns).restore(id, now);
+                let told = self.model(ns).restore(id, now, true);
                 match (self.world.db.restore(ns, &id.to_string()), told) {
                     (Ok(report), Ok(taken)) => assert_eq!(BTreeSet::from_iter(report.keys_taken), taken),
                     (Err(why), Err(_)) => assert_eq!(why.kind(), ErrorKind::Conflict),

@@ -5,7 +5,7 @@ use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::ingest::{Desk, ForgetNames, prepare};
-use crate::ledger::{Change, Entry};
+use crate::ledger::{Change, Entry, Restored};
 use crate::model::{
     Draft, Forgotten, Namespace, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
 };
@@ -121,9 +121,11 @@ impl Desk<'_, '_, '_> {
 
     pub(super) fn restore(&mut self, name: &str) -> Result<RestoreReport> {
         let (id, _) = self.find(name)?;
-        let applied =
-            self.ledger.apply(&self.context, Entry::new(RuleId::RESTORE, Change::Restore { id }))?;
-        Ok(RestoreReport { id, keys_taken: applied.restored.map(|done| done.keys_taken).unwrap_or_default() })
+        let applied = self
+            .ledger
+            .apply(&self.context, Entry::new(RuleId::RESTORE, Change::Restore { id, asked: true }))?;
+        let Restored { keys_taken, superseded_by } = applied.restored.unwrap_or_default();
+        Ok(RestoreReport { id, keys_taken, superseded_by })
     }
 
     pub(super) fn reinforce(&mut self, name: &str, by: u32) -> Result<()> {

@@ -164,10 +164,13 @@ pub enum Kept {
 /// What restoring did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreReport {
-    /// The memory that is live again.
+    /// The memory that is back.
     pub id: MemoryId,
     /// Keys that another memory has taken since; they stay there.
     pub keys_taken: Vec<String>,
+    /// The memory that superseded it, where it came back from limbo and all its writers had said something else
+    /// meanwhile; none: it is live.
+    pub superseded_by: Option<MemoryId>,
 }
 
 /// What compaction or a backup did.

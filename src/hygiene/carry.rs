@@ -168,7 +168,7 @@ impl Slice<'_, '_, '_> {
             }
             Action::Restore { id, version } => {
                 if self.vitals(*id)?.is_some_and(|row| row.version == *version) {
-                    self.apply(Change::Restore { id: *id }, Evidence::default())?;
+                    self.apply(Change::Restore { id: *id, asked: false }, Evidence::default())?;
                     done.mended += 1;
                 } else {
                     done.skipped += 1;
@@ -178,7 +178,7 @@ impl Slice<'_, '_, '_> {
                 let row = self.vitals(*id)?.filter(|row| row.version == *version);
                 match row.and_then(|row| row.times.superseded) {
                     Some(superseded) => {
-                        self.apply(Change::Restore { id: *id }, Evidence::default())?;
+                        self.apply(Change::Restore { id: *id, asked: true }, Evidence::default())?;
                         let (old, new, mode, at) = (*id, *to, superseded.mode, superseded.at);
                         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
                         self.apply(change, Evidence::default())?;

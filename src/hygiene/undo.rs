@@ -1,7 +1,7 @@
 //! Taking a run of maintenance back, a slice at a time (MODEL-33).
 
 use crate::error::Result;
-use crate::ledger::{Change, Context, Entry, Ledger, Op};
+use crate::ledger::{Change, Context, Entry, Ledger, Op, Restored};
 use crate::model::{JournalRow, MemoryId, RuleId, RunId, SupersedeMode};
 use crate::store::Rows;
 
@@ -17,6 +17,18 @@ pub(crate) struct Returned {
     pub(crate) lost: Vec<String>,
     /// Whether nothing of the run is left.
     pub(crate) finished: bool,
+}
+
+impl Returned {
+    /// Counts a row that came back, and names what did not come with it (MODEL-67).
+    fn tell(&mut self, id: MemoryId, restored: Restored) {
+        let what = match restored.superseded_by {
+            Some(by) => format!("superseded by {by}, which its writer has said since"),
+            None => "another memory has it".to_owned(),
+        };
+        self.restored += u64::from(restored.superseded_by.is_none());
+        self.lost.extend(restored.keys_taken.iter().map(|key| format!("key {key} of {id}: {what}")));
+    }
 }
 
 /// Takes back what the last journal rows of a run tell. Rows that were taken back go off the list of the run, which is
@@ -67,10 +79,7 @@ fn bring_back(
     match ledger.tx.limbo(context.ns, id)? {
         Some(limbo) if limbo.run() == Some(run) => {
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, Change::Return { id }))?.restored;
-            all.restored += 1;
-            for key in restored.into_iter().flat_map(|restored| restored.keys_taken) {
-                all.lost.push(format!("key {key} of {id}: another memory has it"));
-            }
+            all.tell(id, restored.unwrap_or_default());
         }
         Some(_) => all.lost.push(format!("{id}: another run removed it since")),
         None if ledger.tx.vitals(context.ns, id)?.is_some() => {
@@ -95,12 +104,9 @@ fn restore(
     let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
     match superseded.filter(|s| s.mode == SupersedeMode::Duplicate && Some(s.by) == by) {
         Some(_) => {
-            let change = Change::Restore { id };
+            let change = Change::Restore { id, asked: false };
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, change))?.restored;
-            all.restored += 1;
-            for key in restored.into_iter().flat_map(|restored| restored.keys_taken) {
-                all.lost.push(format!("key {key} of {id}: another memory has it"));
-            }
+            all.tell(id, restored.unwrap_or_default());
         }
         None => all.lost.push(format!("{id}: it has changed since")),
     }

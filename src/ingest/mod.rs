@@ -200,13 +200,21 @@ impl Desk<'_, '_, '_> {
         self.ledger.apply(&self.context, entry)
     }
 
-    /// Makes the rows live again that an erased one had superseded (LIFE-9).
+    /// Makes the rows live again that an erased one had superseded (LIFE-9). Where something has superseded that one since
+    /// they are led on to it: an old fact does not come back beside the newest.
     fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
         let mut restored = BTreeSet::new();
-        for (id, _) in applied.erased.iter().flat_map(|erased| &erased.predecessors) {
-            if let Some(change) = inverse(Op::Supersede, *id, None, TombstoneReason::Undone) {
-                self.apply(RuleId::RESTORE, change)?;
-                restored.insert(*id);
+        for erased in &applied.erased {
+            for (id, _) in &erased.predecessors {
+                let change = match &erased.onward {
+                    Some(onward) => Some(Change::LeadOn { id: *id, onward: Box::new(onward.clone()) }),
+                    None => inverse(Op::Supersede, *id, None, TombstoneReason::Undone),
+                };
+                let Some(change) = change else { continue };
+                let back = self.apply(RuleId::RESTORE, change)?.restored;
+                if back.is_some_and(|back| back.superseded_by.is_none()) {
+                    restored.insert(*id);
+                }
             }
         }
         Ok(restored)

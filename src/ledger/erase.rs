@@ -5,7 +5,7 @@ use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::model::{
-    Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Tombstone, TombstoneReason,
+    Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Time, Tombstone, TombstoneReason,
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::CounterSort as Sort;
@@ -19,8 +19,25 @@ pub(crate) struct Erased {
     pub(crate) id: MemoryId,
     /// The rows that it had superseded, with how.
     pub(crate) predecessors: Vec<(MemoryId, SupersedeMode)>,
+    /// What had superseded it.
+    pub(crate) onward: Option<Onward>,
     /// Summaries and consolidated rows that were made from it.
     pub(crate) derived: Vec<MemoryId>,
+}
+
+/// What had superseded a row that is gone, and what the row had taken along.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Onward {
+    /// The row that is gone.
+    pub(super) gone: MemoryId,
+    /// How it was superseded.
+    pub(super) superseded: Supersession,
+    /// Its end in world time.
+    pub(super) valid_to: Option<Time>,
+    /// Whether it was merged, so that reinforcement went along.
+    pub(super) merged: bool,
+    /// The holders that had come to it from others.
+    pub(super) holders: Vec<Holder>,
 }
 
 impl Ledger<'_, '_> {
@@ -71,6 +88,13 @@ impl Ledger<'_, '_> {
         let (vitals, content) = self.load(ns, id)?;
         let holders = self.tx.holders(ns, id)?;
         let mut erased = self.kin(ns, id)?;
+        erased.onward = vitals.times.superseded.map(|superseded| Onward {
+            gone: id,
+            superseded,
+            valid_to: vitals.times.valid_to,
+            merged: vitals.times.removed_at.is_some(),
+            holders: holders.iter().filter(|holder| holder.from.is_some()).cloned().collect(),
+        });
         if is_asked_for(reason) {
             erased.derived.append(&mut self.erase_messages(context, id)?);
         } else if let Some(by) = replaced_by {
@@ -120,7 +144,8 @@ impl Ledger<'_, '_> {
             }
         }
         let made = self.tx.joined_to(ns, Junction::Source, id.as_bytes())?;
-        Ok(Erased { id, predecessors, derived: made.into_iter().map(|(summary, _)| summary).collect() })
+        let derived = made.into_iter().map(|(summary, _)| summary).collect();
+        Ok(Erased { id, predecessors, onward: None, derived })
     }
 
     pub(super) fn tombstone_of(

@@ -26,7 +26,7 @@ pub(crate) fn inverse(
         Op::Insert | Op::Hold | Op::Recreate => {
             Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason: Some(reason) })
         }
-        Op::Supersede => Some(Change::Restore { id: subject }),
+        Op::Supersede => Some(Change::Restore { id: subject, asked: false }),
         Op::Retire => Some(Change::Return { id: subject }),
         Op::Update
         | Op::Merge

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::erase::Erased;
 use crate::ledger::journal::Op;
+use crate::ledger::returns::SaidSince;
 use crate::ledger::{Applied, Context, Ledger, Restored, Why};
 use crate::model::{
     Content, Holder, Link, MemoryId, RunId, SupersedeMode, Supersession, TombstoneReason, Vitals,
@@ -82,7 +83,7 @@ impl Ledger<'_, '_> {
             }
             self.unjoin(ns, id, &joined)?;
         }
-        row.links = self.lead_on(ns, id, aside.replaced_by)?;
+        row.links = self.lead_links_on(ns, id, aside.replaced_by)?;
         vitals.times.removed_at = Some(context.now);
         if let Some(by) = aside.replaced_by.filter(|_| row.replaced) {
             let mode = SupersedeMode::Duplicate;
@@ -99,7 +100,12 @@ impl Ledger<'_, '_> {
     }
 
     /// Links of others to a row that goes lead to what stands in its place, or end (MODEL-24).
-    fn lead_on(&mut self, ns: NsId, gone: MemoryId, on: Option<MemoryId>) -> Result<Vec<LimboLink>> {
+    pub(super) fn lead_links_on(
+        &mut self,
+        ns: NsId,
+        gone: MemoryId,
+        on: Option<MemoryId>,
+    ) -> Result<Vec<LimboLink>> {
         let mut all = Vec::new();
         for (from, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
             for mut holder in self.tx.holders(ns, from)? {
@@ -129,7 +135,7 @@ impl Ledger<'_, '_> {
     pub(super) fn return_from_limbo(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
         let ns = context.ns;
         let (before, content) = self.load(ns, id)?;
-        let (Some(removed_at), Some(row)) = (before.times.removed_at, self.tx.limbo(ns, id)?) else {
+        let (Some(removed_at), Some(limbo)) = (before.times.removed_at, self.tx.limbo(ns, id)?) else {
             return Err(Error::Conflict {
                 what: format!("return {id}"),
                 why: "it is not in limbo".to_owned(),
@@ -137,16 +143,17 @@ impl Ledger<'_, '_> {
         };
         let mut applied = Applied::default();
         let mut vitals = before.clone();
-        if let Some(superseded) = before.times.superseded.filter(|_| row.replaced) {
-            self.take_transfer(context, superseded.by, row.transferred)?;
+        let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
+        if let Some(superseded) = before.times.superseded.filter(|_| limbo.replaced) {
+            self.take_transfer(context, superseded.by, limbo.transferred)?;
             applied.erased = self.give_back(context, superseded.by, id, &why)?;
-            let keys_taken = self.reclaim_keys(context, id, superseded.by)?;
-            applied.restored = Some(Restored { keys_taken });
+            said = self.said_since(context, id, superseded.by)?;
+            keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
             vitals.times.superseded = None;
         }
         vitals.times.removed_at = None;
         vitals.version += 1;
-        if let Some(vector) = UnitVector::from_stored(row.vector.clone()) {
+        if let Some(vector) = UnitVector::from_stored(limbo.vector.clone()) {
             let index = Self::index_of(ns, &vitals);
             let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &vector)?;
             vitals.place.slot = Some(slot);
@@ -155,19 +162,21 @@ impl Ledger<'_, '_> {
             self.drop_dead_links(ns, &mut holder)?;
             self.put_holder(ns, id, &holder)?;
         }
-        let sources: Vec<_> = row.sources.iter().copied().map(MemoryId::from_bytes).collect();
+        let sources: Vec<_> = limbo.sources.iter().copied().map(MemoryId::from_bytes).collect();
         self.join_sources(ns, id, &sources)?;
-        let superseder = before.times.superseded_by().filter(|_| row.replaced);
-        self.lead_back(ns, id, superseder, &row.links)?;
+        let superseder = before.times.superseded_by().filter(|_| limbo.replaced);
+        self.lead_back(ns, id, superseder, &limbo.links)?;
         if let Some(tombstone) = self.tx.tombstone(ns, id)? {
             self.tx.delete_tombstone(ns, &tombstone)?;
             self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", -1, 0);
         }
         self.tx.delete_limbo(ns, id, removed_at)?;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
-        let mut why = why;
-        why.evidence.members.extend(superseder);
-        self.journal(context, Op::Return, Some((id, None)), Vec::new(), why)?;
+        let mut told = why.clone();
+        told.evidence.members.extend(superseder);
+        self.journal(context, Op::Return, Some((id, None)), Vec::new(), told)?;
+        let superseded_by = self.follow_writers(context, id, said, why)?;
+        applied.restored = Some(Restored { keys_taken, superseded_by });
         Ok(applied)
     }
 

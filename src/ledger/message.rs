@@ -269,7 +269,7 @@ impl Ledger<'_, '_> {
             return Ok(());
         }
         for first in self.tx.superseded_by(ns, memory)? {
-            self.restore(context, first, why.clone())?;
+            self.restore(context, first, false, why.clone())?;
         }
         let gone = (TombstoneReason::Undone, None);
         applied.erased.append(&mut self.remove(context, memory, gone, why.clone())?.erased);

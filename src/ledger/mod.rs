@@ -21,6 +21,7 @@ mod limbo;
 mod merge;
 mod message;
 mod metadata;
+mod returns;
 mod settle;
 mod supersede;
 mod terms;
@@ -42,7 +43,7 @@ use crate::text::Secret;
 use crate::vector::UnitVector;
 
 pub(crate) use counters::Counters;
-pub(crate) use erase::Erased;
+pub(crate) use erase::{Erased, Onward};
 pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;
 pub(crate) use message::{Recorded, statistics};
@@ -149,6 +150,15 @@ pub(crate) enum Change {
     Restore {
         /// The memory.
         id: MemoryId,
+        /// Whether a caller named this memory: then it is live, whatever its writers have said since.
+        asked: bool,
+    },
+    /// A memory whose superseder is gone is superseded by what had superseded that.
+    LeadOn {
+        /// The memory.
+        id: MemoryId,
+        /// What had superseded the one that is gone.
+        onward: Box<Onward>,
     },
     /// A holder goes; the row goes with its last one (MODEL-8).
     Detach {
@@ -354,7 +364,8 @@ impl<'a, 't> Ledger<'a, 't> {
             Change::Supersede { old, new, mode, at, moves } => {
                 self.supersede(context, (old, new), (mode, at), moves, why)
             }
-            Change::Restore { id } => self.restore(context, id, why),
+            Change::Restore { id, asked } => self.restore(context, id, asked, why),
+            Change::LeadOn { id, onward } => self.lead_on(context, id, *onward, why),
             Change::Detach { id, number, reason } => self.detach(context, id, number, reason, why),
             Change::Remove { id, reason, replaced_by } => {
                 self.remove(context, id, (reason, replaced_by), why)

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
+use crate::ledger::returns::SaidSince;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
 use crate::model::{Actor, Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
@@ -13,6 +14,8 @@ use crate::store::{NsId, Rows};
 pub(crate) struct Restored {
     /// Keys that another memory has taken since; they stay there.
     pub(crate) keys_taken: Vec<String>,
+    /// The memory that has taken its place, since all its writers have said something else meanwhile.
+    pub(crate) superseded_by: Option<MemoryId>,
 }
 
 impl Ledger<'_, '_> {
@@ -152,7 +155,14 @@ impl Ledger<'_, '_> {
         Ok(false)
     }
 
-    pub(super) fn restore(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
+    /// `asked`: somebody named this very memory, which is live then whatever its writers have said since (LIFE-7).
+    pub(super) fn restore(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        asked: bool,
+        why: Why,
+    ) -> Result<Applied> {
         let ns = context.ns;
         let (before, content) = self.load(ns, id)?;
         if before.times.removed_at.is_some() {
@@ -165,7 +175,11 @@ impl Ledger<'_, '_> {
             });
         };
         let erased = self.give_back(context, superseded.by, id, &why)?;
-        let keys_taken = self.reclaim_keys(context, id, superseded.by)?;
+        let said = match asked {
+            true => SaidSince::default(),
+            false => self.said_since(context, id, superseded.by)?,
+        };
+        let keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
         if superseded.mode == SupersedeMode::Replaced {
@@ -173,10 +187,11 @@ impl Ledger<'_, '_> {
         }
         vitals.version += 1;
         self.place_row(context, id, (&before, &content), vitals, &content)?;
-        let mut why = why;
-        why.evidence.members.push(superseded.by);
-        self.journal(context, Op::Restore, Some((id, None)), Vec::new(), why)?;
-        Ok(Applied { restored: Some(Restored { keys_taken }), erased, ..Applied::default() })
+        let mut told = why.clone();
+        told.evidence.members.push(superseded.by);
+        self.journal(context, Op::Restore, Some((id, None)), Vec::new(), told)?;
+        let superseded_by = self.follow_writers(context, id, said, why)?;
+        Ok(Applied { restored: Some(Restored { keys_taken, superseded_by }), erased, ..Applied::default() })
     }
 
     /// Takes the holders that came from `old` off the row that superseded it, where that row still is. If they were
@@ -211,7 +226,7 @@ impl Ledger<'_, '_> {
         content.tags = self.tags_of(ns, new)?;
         vitals.version += 1;
         // What was merged again has handed its holders on.
-        let next = vitals.times.superseded_by().filter(|_| vitals.times.removed_at.is_some());
+        let next = vitals.times.merged_into();
         self.place_row(context, new, (&before, &old_content), vitals, &content)?;
         if let Some(next) = next {
             self.take_copies(context, next, new, moved)?;
@@ -233,11 +248,7 @@ impl Ledger<'_, '_> {
             let mut all = self.tx.holders(ns, at)?;
             let mut copies = Vec::new();
             for holder in &moved {
-                let same = |other: &Holder| {
-                    other.from == Some(from)
-                        && (&other.key, &other.tags, other.run, other.count)
-                            == (&holder.key, &holder.tags, holder.run, holder.count)
-                };
+                let same = |other: &Holder| other.from == Some(from) && other.is_copy_of(holder);
                 if let Some(found) = all.iter().position(same) {
                     copies.push(all.swap_remove(found));
                 }
@@ -249,7 +260,7 @@ impl Ledger<'_, '_> {
             }
             content.tags = self.tags_of(ns, at)?;
             vitals.version += 1;
-            let next = vitals.times.superseded_by().filter(|_| vitals.times.removed_at.is_some());
+            let next = vitals.times.merged_into();
             self.place_row(context, at, (&before, &old_content), vitals, &content)?;
             let Some(next) = next else { break };
             (from, at, moved) = (at, next, copies);
@@ -258,14 +269,17 @@ impl Ledger<'_, '_> {
     }
 
     /// A restored row has its keys again, except those that another current row than `superseder` holds: it gives
-    /// them up and names them.
+    /// them up and names them. One that its writers have left altogether keeps them, as a superseded row does.
     pub(super) fn reclaim_keys(
         &mut self,
         context: &Context,
         id: MemoryId,
-        superseder: MemoryId,
+        (superseder, said): (MemoryId, &SaidSince),
     ) -> Result<Vec<String>> {
         let ns = context.ns;
+        if said.by_all() {
+            return Ok(said.keys());
+        }
         let mut taken = Vec::new();
         for holder in self.tx.holders(ns, id)? {
             let Some(key) = holder.key.clone() else { continue };

@@ -374,6 +374,16 @@ impl Holder {
         (self.key.is_some() && text != new).then(|| text.to_owned())
     }
 
+    /// Whether it has written a text in its row: that of the row, or one of its own.
+    pub(crate) fn has_text(&self) -> bool {
+        self.from.is_none() || self.text.is_some()
+    }
+
+    /// Whether this is what a move made of `other`, taken along to another row.
+    pub(crate) fn is_copy_of(&self, other: &Holder) -> bool {
+        (&self.key, &self.tags, self.run, self.count) == (&other.key, &other.tags, other.run, other.count)
+    }
+
     /// Whether a keyless write with these tags and this run is one more of the same (MODEL-8).
     pub fn takes_keyless(&self, tags: &[String], run: Option<RunId>) -> bool {
         self.key.is_none() && self.from.is_none() && self.run == run && self.tags == tags

@@ -112,6 +112,13 @@ impl Times {
         instants.into_iter().flatten().filter(move |&at| at > now && last.replace(at) != Some(at))
     }
 
+    /// The row that this one was merged into as its duplicate, and that speaks for it.
+    pub(crate) fn merged_into(&self) -> Option<MemoryId> {
+        self.superseded
+            .filter(|s| self.removed_at.is_some() || s.mode == SupersedeMode::Duplicate)
+            .map(|s| s.by)
+    }
+
     /// The row that superseded this one.
     pub fn superseded_by(&self) -> Option<MemoryId> {
         self.superseded.map(|s| s.by)

@@ -335,7 +335,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn restore(&mut self, id: MemoryId, now: Time) -> Result<BTreeSet<String>, Told> {
+    /// `asked`: by its own id; otherwise a row whose writers have all said something else is superseded by that.
+    pub(crate) fn restore(&mut self, id: MemoryId, now: Time, asked: bool) -> Result<BTreeSet<String>, Told> {
         let Some((by, mode)) = self.rows[&id].superseded else { return Err(Told::Conflict) };
         if let Some(row) = self.rows.get_mut(&by) {
             row.holders.retain(|hold| hold.from != Some(id));
@@ -344,6 +345,30 @@ impl Model {
             }
         }
         let mut lost = BTreeSet::new();
+        let elsewhere = |hold: &Hold| {
+            let holder = hold.key.as_deref().and_then(|key| self.holder_of(key, now));
+            holder.map(|(other, _)| other).filter(|other| *other != by)
+        };
+        let writers = self.rows[&id].holders.iter().filter(|hold| !asked && hold.from.is_none());
+        let said: Vec<_> = writers.map(|hold| (hold.number, elsewhere(hold))).collect();
+        let later = said.iter().filter_map(|(_, later)| *later).max();
+        if let Some(later) = later.filter(|_| said.iter().all(|(_, later)| later.is_some())) {
+            let row = self.rows.get_mut(&id).unwrap();
+            row.superseded = None;
+            if mode == SupersedeMode::Replaced {
+                row.valid_to = row.valid_to_before.take();
+            }
+            if row.current(now) {
+                self.replace((id, later), SupersedeMode::Correction, Some(None), [now, now]);
+            }
+            return Ok(lost);
+        }
+        let row = self.rows.get_mut(&id).unwrap();
+        for (number, _) in said.iter().filter(|(_, later)| later.is_some()) {
+            let at = row.holders.iter().position(|hold| hold.number == *number).unwrap();
+            let hold = row.holders.remove(at);
+            row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
+        }
         for at in 0..self.rows[&id].holders.len() {
             let Some(key) = self.rows[&id].holders[at].key.clone() else { continue };
             let Some((other, place)) = self.holder_of(&key, now) else { continue };
@@ -360,6 +385,30 @@ impl Model {
             row.valid_to = row.valid_to_before.take();
         }
         Ok(lost)
+    }
+
+    /// A row whose superseder `gone` went is superseded by what had superseded that.
+    fn lead_on(&mut self, id: MemoryId, gone: MemoryId, was: &Row, onward: (MemoryId, SupersedeMode)) {
+        let row = self.rows.get_mut(&id).unwrap();
+        if row.superseded.is_some_and(|(_, mode)| mode == SupersedeMode::Replaced) {
+            row.valid_to = row.valid_to_before.take();
+        }
+        row.superseded = Some(onward);
+        if onward.1 == SupersedeMode::Replaced {
+            row.valid_to_before = row.valid_to;
+            row.valid_to = [row.valid_to, was.valid_to].into_iter().flatten().min();
+        }
+        for hold in was.holders.iter().filter(|hold| hold.from == Some(id)) {
+            let mut copies = self.rows.get_mut(&onward.0).into_iter().flat_map(|row| &mut row.holders);
+            let like = |copy: &&mut Hold| {
+                copy.from == Some(gone)
+                    && (&copy.key, &copy.tags, copy.run, copy.count)
+                        == (&hold.key, &hold.tags, hold.run, hold.count)
+            };
+            if let Some(copy) = copies.find(like) {
+                copy.from = Some(id);
+            }
+        }
     }
 
     /// A row goes, with all its holders.
@@ -414,10 +463,14 @@ impl Model {
         let mut gone = BTreeSet::new();
         for (id, number) in self.holders_where(wanted) {
             let there = |row: &Row| row.holders.iter().any(|hold| hold.number == number);
-            if self.rows.get(&id).is_some_and(there) && self.detach(id, number) {
+            let before = self.rows.get(&id).cloned();
+            if before.as_ref().is_some_and(there) && self.detach(id, number) {
                 gone.insert(id);
                 for (old, _) in self.superseded_by(id) {
-                    self.restore(old, now).unwrap();
+                    match before.as_ref().and_then(|row| row.superseded) {
+                        Some(onward) => self.lead_on(old, id, before.as_ref().unwrap(), onward),
+                        None => drop(self.restore(old, now, false).unwrap()),
+                    }
                 }
             }
         }

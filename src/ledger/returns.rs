@@ -1,0 +1,154 @@
+//! What a row comes back to: what its writers have said since (MODEL-67), and what has taken the place of the row that
+//! had superseded it (LIFE-9).
+
+use crate::error::{Error, Result};
+use crate::index::holder_of_key;
+use crate::ledger::erase::Onward;
+use crate::ledger::journal::Op;
+use crate::ledger::{Applied, Context, Ledger, Moves, Why};
+use crate::model::{Holder, MemoryId, SupersedeMode, Supersession};
+use crate::store::{NsId, Rows};
+
+/// What the writers of a row have said since, through their keys.
+#[derive(Default)]
+pub(super) struct SaidSince {
+    /// Writers that said something else, with the row that says it.
+    rewritten: Vec<(Holder, MemoryId)>,
+    /// Whether that is all of its writers.
+    all: bool,
+}
+
+impl Ledger<'_, '_> {
+    /// A row whose superseder is gone is superseded by what had superseded that, in the same way: what was true after
+    /// the one that is gone stays true after this one.
+    pub(super) fn lead_on(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        onward: Onward,
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let by = onward.superseded.by;
+        let stands = self.tx.vitals(ns, by)?.is_some() || self.tx.tombstone(ns, by)?.is_some();
+        if by == id || !stands {
+            return self.restore(context, id, false, why);
+        }
+        let (before, content) = self.load(ns, id)?;
+        let Some(superseded) = before.times.superseded else {
+            return Err(Error::Conflict {
+                what: format!("lead {id} on"),
+                why: "it is not superseded".to_owned(),
+            });
+        };
+        let mut vitals = before.clone();
+        let times = &mut vitals.times;
+        if let Some(mut limbo) = self.tx.limbo(ns, id)? {
+            times.superseded = Some(Supersession { by, ..superseded });
+            if !onward.merged
+                && let Some(at) = times.removed_at
+            {
+                // What it had brought did not go on with the row that is gone.
+                limbo.transferred = 0;
+                self.tx.put_limbo(ns, id, at, &limbo)?;
+            }
+        } else {
+            if superseded.mode == SupersedeMode::Replaced {
+                times.valid_to = times.valid_to_before.take();
+            }
+            times.superseded = Some(onward.superseded);
+            if onward.superseded.mode == SupersedeMode::Replaced {
+                times.valid_to_before = times.valid_to;
+                times.valid_to = match (times.valid_to, onward.valid_to) {
+                    (Some(own), Some(end)) => Some(own.min(end)),
+                    (own, end) => own.or(end),
+                };
+            }
+        }
+        vitals.version += 1;
+        self.place_row(context, id, (&before, &content), vitals, &content)?;
+        self.adopt_copies(ns, by, id, &onward)?;
+        let mut why = why;
+        why.evidence.members.push(by);
+        self.journal(context, Op::Supersede, Some((id, None)), Vec::new(), why)?;
+        Ok(Applied::default())
+    }
+
+    /// The holders of `id` that had gone on with the row that is gone came from `id` itself now: they go back there.
+    fn adopt_copies(&mut self, ns: NsId, at: MemoryId, id: MemoryId, onward: &Onward) -> Result<()> {
+        let mut copies = self.tx.holders(ns, at)?;
+        copies.retain(|copy| copy.from == Some(onward.gone));
+        for holder in onward.holders.iter().filter(|holder| holder.from == Some(id)) {
+            if let Some(found) = copies.iter().position(|copy| copy.is_copy_of(holder)) {
+                let copy = copies.swap_remove(found);
+                self.tx.put_holder(ns, at, &Holder { from: Some(id), ..copy })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Which writers of a row that comes back have said something else since: another current row has their key, and what
+    /// had come there from the row itself has been given back. `superseder` had taken the place of the row.
+    pub(super) fn said_since(
+        &self,
+        context: &Context,
+        id: MemoryId,
+        superseder: MemoryId,
+    ) -> Result<SaidSince> {
+        let ns = context.ns;
+        let (mut rewritten, mut all) = (Vec::new(), true);
+        for holder in self.tx.holders(ns, id)?.into_iter().filter(Holder::has_text) {
+            let found = holder.key.as_deref().map(|key| holder_of_key(&*self.tx, ns, key, context.now));
+            let later = found.transpose()?.flatten().filter(|found| {
+                found.id != id && found.id != superseder && found.vitals.times.is_current(context.now)
+            });
+            match later {
+                Some(later) => rewritten.push((holder, later.id)),
+                None => all = false,
+            }
+        }
+        all &= !rewritten.is_empty();
+        Ok(SaidSince { rewritten, all })
+    }
+
+    /// Writers that have said something else leave a row that is back. Where that is all of them it is superseded by the
+    /// latest of what they said.
+    pub(super) fn follow_writers(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        said: SaidSince,
+        why: Why,
+    ) -> Result<Option<MemoryId>> {
+        let current = self.tx.vitals(context.ns, id)?.is_some_and(|row| row.times.is_current(context.now));
+        if !current {
+            return Ok(None);
+        }
+        if !said.all {
+            for (holder, _) in said.rewritten {
+                self.detach(context, id, holder.number, None, why.clone())?;
+            }
+            return Ok(None);
+        }
+        let mut latest = None;
+        for (_, later) in said.rewritten {
+            let recorded = self.tx.vitals(context.ns, later)?.map(|row| row.times.recorded_at);
+            latest = latest.max(Some((recorded, later)));
+        }
+        let Some((_, later)) = latest else { return Ok(None) };
+        self.supersede(context, (id, later), (SupersedeMode::Correction, context.now), Moves::All, why)?;
+        Ok(Some(later))
+    }
+}
+
+impl SaidSince {
+    /// Whether all writers of the row said something else.
+    pub(super) fn by_all(&self) -> bool {
+        self.all
+    }
+
+    /// The keys of those that did.
+    pub(super) fn keys(&self) -> Vec<String> {
+        self.rewritten.iter().filter_map(|(holder, _)| holder.key.clone()).collect()
+    }
+}

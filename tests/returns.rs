@@ -1,0 +1,173 @@
+//! What comes back by undo, by restore and by forgetting what came later: never an old fact beside the newest
+//! (LIFE-7, LIFE-9, MODEL-33, MODEL-67).
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod world;
+
+use oubliette::{Draft, Kind, MaintainOptions, MemoryId, Pass, RunId, State, SupersedeMode};
+use world::{World, holders, text};
+
+/// A line of a status report: those with other numbers collapse into one.
+fn status(apps: u32) -> Draft {
+    text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile)
+}
+
+fn collapse(world: &World) -> RunId {
+    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap()
+}
+
+fn superseder(world: &World, id: MemoryId) -> Option<MemoryId> {
+    world.row(id).vitals.times.superseded.map(|superseded| superseded.by)
+}
+
+/// A7: the user wrote v1, an import v2, the user v3. Undoing the import, or forgetting its tag, made v1 live beside v3.
+#[test]
+fn what_an_undone_import_had_superseded_is_led_on_to_the_newest() {
+    let tag = "import:x:2026-01-01";
+    for mode in [SupersedeMode::Replaced, SupersedeMode::Correction] {
+        for by_tag in [false, true] {
+            let world = World::new();
+            let home = |town: &str| {
+                let mut draft = text(&format!("Ann lives in {town}")).key("ann:home");
+                draft.supersede_mode = Some(mode);
+                draft.tags = Some(Vec::new());
+                draft
+            };
+            let v1 = world.add(home("Ghent")).id;
+            world.advance("1h");
+            let run = world.start_import();
+            let v2 = world.import(run, vec![home("Bruges").tag(tag)])[0].id;
+            world.advance("1h");
+            let changed = world.now();
+            let v3 = world.add(home("Lyon")).id;
+            world.advance("1h");
+            if by_tag {
+                assert_eq!((world.forget_tag(tag).forgotten, world.live()), (1, vec![v3]));
+            } else {
+                let undone = world.db.undo(&world.ns, run).unwrap();
+                assert_eq!((undone.removed, undone.restored, world.live()), (1, 0, vec![v3]));
+            }
+            assert_eq!(superseder(&world, v1), Some(v3));
+            assert_eq!((world.row("ann:home").id, world.unknown(v2)), (v3, false));
+            let times = world.row(v1).vitals.times;
+            assert_eq!(times.superseded.unwrap().at, changed, "it held until v3 came");
+            assert_eq!(times.valid_to, (mode == SupersedeMode::Replaced).then_some(changed));
+            world.db.restore(&world.ns, &v1.to_string()).unwrap();
+            assert!(world.is_live(v1), "who asks for it by its id gets it");
+        }
+    }
+}
+
+/// The same where rows were superseded by name.
+#[test]
+fn a_named_chain_stays_whole_without_its_middle() {
+    let world = World::new();
+    let a = world.add(text("a").key("ka").tag("ta")).id;
+    let run = world.start_import();
+    let b = world.import(run, vec![text("b")])[0].id;
+    let c = world.add(text("c").key("kc")).id;
+    world.supersede(a, b, SupersedeMode::Correction, None).unwrap();
+    world.supersede(b, c, SupersedeMode::Replaced, None).unwrap();
+    world.db.undo(&world.ns, run).unwrap();
+    assert_eq!(world.live(), [c]);
+    world.db.restore(&world.ns, &a.to_string()).unwrap();
+    assert_eq!((world.row(a).state, world.row(a).vitals.times.valid_to), (State::Live, None));
+}
+
+/// Both of two imports are taken back, in either order: the first version is live again.
+#[test]
+fn imports_are_taken_back_in_any_order() {
+    for first in [0, 1] {
+        let world = World::new();
+        let v1 = world.add(text("v1").key("k")).id;
+        let runs = [(); 2].map(|()| world.start_import());
+        world.import(runs[0], vec![text("v2").key("k")]);
+        world.import(runs[1], vec![text("v3").key("k")]);
+        world.db.undo(&world.ns, runs[first]).unwrap();
+        assert_ne!(world.live(), [v1]);
+        world.db.undo(&world.ns, runs[1 - first]).unwrap();
+        assert_eq!((world.live(), world.row("k").id), (vec![v1], v1));
+    }
+}
+
+/// V-316: a row that returns does not outlive what its writer said since (MODEL-67), by undo or by restore.
+#[test]
+fn v316_an_old_text_does_not_come_back_beside_the_new_one() {
+    for by_undo in [true, false] {
+        let world = World::new();
+        let a = world.add(status(4).key("a")).id;
+        let b = world.add(status(7).key("b")).id;
+        let run = collapse(&world);
+        let new = world.add(status(9).key("b")).id;
+        assert_eq!(world.live(), [a, new]);
+        if by_undo {
+            let undone = world.db.undo(&world.ns, run).unwrap();
+            assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
+            let names = |what: &str| undone.lost[0].contains(what);
+            assert!(names("key b ") && names(&b.to_string()) && names(&new.to_string()), "{undone:?}");
+            let again = world.db.undo(&world.ns, run).unwrap();
+            assert_eq!((again.restored, again.lost.len()), (0, 0), "twice is a no-op (MODEL-33)");
+        } else {
+            let report = world.db.restore(&world.ns, &b.to_string()).unwrap();
+            assert_eq!((report.keys_taken, report.superseded_by), (vec!["b".to_owned()], Some(new)));
+        }
+        let times = world.row(b).vitals.times.superseded.unwrap();
+        assert_eq!((times.by, times.mode), (new, SupersedeMode::Correction));
+        assert_eq!((world.row("b").id, world.live()), (new, vec![a, new]));
+        assert_eq!(world.row(a).keys, ["a"]);
+        assert_eq!(world.row(a).vitals.reinforcement_count, 1);
+        // Its key reaches the old text too.
+        world.forget(&["b"]);
+        assert_eq!((world.unknown(b), world.live()), (false, vec![a]));
+        assert!(world.tombstone(b).key_hashes.len() == 1);
+    }
+}
+
+/// MODEL-67: where only some of its writers have said something else, the row returns live with the rest.
+#[test]
+fn writers_that_said_something_else_leave_the_row_that_returns() {
+    let world = World::new();
+    let mut draft = status(4).key("a");
+    draft.fields.significance = Some(oubliette::Significance::Core);
+    let a = world.add(draft).id;
+    let b = world.add(status(7).key("b").tag("of b")).id;
+    assert_eq!(world.add(status(7).key("c").tag("of c")).id, b);
+    let run = collapse(&world);
+    assert_eq!(world.live(), [a]);
+    let new = world.add(status(9).key("b")).id;
+    let undone = world.db.undo(&world.ns, run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (1, 1), "{undone:?}");
+    assert!(undone.lost[0].contains("key b ") && undone.lost[0].contains(&b.to_string()));
+    assert_eq!(world.live(), [a, b, new]);
+    assert_eq!(holders(&world.row(b)), [(Some("c"), 1, 1, vec!["of c"])]);
+    assert_eq!(
+        (world.row(b).content.tags, world.row(b).vitals.reinforcement_count),
+        (vec!["of c".to_owned()], 1)
+    );
+    assert_eq!((world.row("b").id, world.row("c").id), (new, b));
+}
+
+/// A pass that undoes its own merge out of order: what was only carried along goes back with its key.
+#[test]
+fn runs_that_carried_a_key_along_are_taken_back_in_any_order() {
+    for first in [0, 1] {
+        let world = World::new();
+        let b = world.add(status(7).key("b")).id;
+        let a = world.add(status(4).key("a")).id;
+        let one = collapse(&world);
+        let mut core = status(3).key("c");
+        core.fields.significance = Some(oubliette::Significance::Core);
+        let c = world.add(core).id;
+        let two = collapse(&world);
+        assert_eq!(world.live(), [c]);
+        let runs = [one, two];
+        world.db.undo(&world.ns, runs[first]).unwrap();
+        world.check();
+        world.db.undo(&world.ns, runs[1 - first]).unwrap();
+        assert_eq!(world.live(), [b, a, c]);
+        for (key, id) in [("a", a), ("b", b), ("c", c)] {
+            assert_eq!((world.row(key).id, world.row(id).keys), (id, vec![key.to_owned()]));
+        }
+    }
+}
