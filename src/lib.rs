@@ -63,6 +63,7 @@ pub use store::Durability;
 pub mod faults {
     pub use crate::record::decode_any;
     pub use crate::store::disk::{BackendError, Disk, StorageBackend};
+    pub use crate::store::tally::Tally;
 
     /// The graph, for its bench.
     pub mod hnsw {

@@ -550,7 +550,7 @@ fn v189_v190_histories_are_pruned_to_one_a_day() {
         "the mark is in the store (DEDUP-69)"
     );
     let last = &world.db.stats(Some(&world.ns)).unwrap().passes["snapshots"];
-    assert!(!last.open && last.report["deleted"] == 0);
+    assert!(!last.open && last.report["deleted"] == 3, "a run without anything to do writes nothing");
 }
 
 #[test]

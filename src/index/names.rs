@@ -1,5 +1,7 @@
 //! The memory that answers to a key.
 
+use std::ops::ControlFlow;
+
 use crate::error::Result;
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::{NsId, Rows};
@@ -18,13 +20,16 @@ pub(crate) struct Answering {
 /// The current row that holds `key`, else the row that held it last (MODEL-20).
 pub(crate) fn holder_of_key(rows: &impl Rows, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
     let mut best: Option<Answering> = None;
-    for (id, number) in rows.holders_of_key(ns, key)? {
-        let Some(vitals) = rows.vitals(ns, id)? else { continue };
+    // At most one of them is current, and of many versions it is nearly always the latest: those before it are not looked at.
+    rows.latest_holders_of_key(ns, key, &mut |id, number| {
+        let Some(vitals) = rows.vitals(ns, id)? else { return Ok(ControlFlow::Continue(())) };
         let found = Answering { id, vitals, number };
+        let is_current = found.vitals.times.is_current(now);
         if best.as_ref().is_none_or(|other| other.rank(now) < found.rank(now)) {
             best = Some(found);
         }
-    }
+        Ok(if is_current { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     Ok(best)
 }
 

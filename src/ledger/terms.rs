@@ -56,7 +56,7 @@ impl Ledger<'_, '_> {
             Junction::Link | Junction::Source => None,
         };
         if let Some(term) = term
-            && self.tx.joined_to(ns, row.sort, &row.target)?.is_empty()
+            && !self.tx.is_joined_to(ns, row.sort, &row.target)?
         {
             self.tx.delete_term(ns, row.sort, term)?;
         }

@@ -17,6 +17,10 @@ mod messages;
 mod open;
 mod rows;
 mod tables;
+#[cfg(feature = "faults")]
+pub mod tally;
+#[cfg(not(feature = "faults"))]
+mod tally;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -333,6 +333,20 @@ pub(crate) trait Rows: Read {
         self.id_and_number(Table::HolderKey, &keys::holder_key_prefix(ns, key))
     }
 
+    /// The rows that hold, or held, `key`, the one with the highest id first, until `visit` breaks off.
+    fn latest_holders_of_key(
+        &self,
+        ns: NsId,
+        key: &str,
+        visit: &mut dyn FnMut(MemoryId, u32) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let walk = Walk::prefix(&keys::holder_key_prefix(ns, key)).reversed();
+        self.walk(Table::HolderKey, &walk, &mut |key, _| {
+            let (id, number) = tail(Table::HolderKey, key)?;
+            visit(id, number)
+        })
+    }
+
     /// Numbers of the holders of a memory that were written without a key.
     fn keyless_holders(&self, ns: NsId, id: MemoryId) -> Result<Vec<u32>> {
         let all = self.id_and_number(Table::HolderKey, &keys::keyless(ns, id))?;
@@ -408,6 +422,17 @@ pub(crate) trait Rows: Read {
             },
         )?;
         Ok(all)
+    }
+
+    /// Whether a memory is joined to a target.
+    fn is_joined_to(&self, ns: NsId, sort: Junction, target: &[u8]) -> Result<bool> {
+        let mut any = false;
+        let walk = Walk::prefix(&keys::junction_back_prefix(ns, sort, target));
+        self.walk(Table::JunctionBack, &walk, &mut |_, _| {
+            any = true;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(any)
     }
 
     /// The rows that `new` superseded.

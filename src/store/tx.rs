@@ -16,6 +16,7 @@ use crate::record::{self, At, DocBlock, Postings, SlotBlock, VectorBlock};
 use crate::store::control::TextHead;
 use crate::store::keys::{self, IndexId};
 use crate::store::tables::Table;
+use crate::store::tally;
 use crate::store::text::TextId;
 
 type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -225,6 +226,7 @@ fn look_row(
     key: &[u8],
     f: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<bool> {
+    tally::read();
     match fenced(name, key, || table.get(key))? {
         Some(value) => f(fenced(name, key, || Ok::<_, StorageError>(value.value()))?).map(|()| true),
         None => Ok(false),
@@ -247,6 +249,7 @@ fn walk_rows(
             None => Ok::<_, StorageError>(None),
         })?;
         let Some((key, value)) = row else { return Ok(()) };
+        tally::read();
         // On a damaged page even looking at what was found can end in a panic.
         let (key, value) = fenced(name, &[], || Ok::<_, StorageError>((key.value(), value.value())))?;
         if visit(key, value)?.is_break() {
@@ -350,12 +353,14 @@ impl<'t> WriteTx<'t> {
 
     /// Puts a row in place of whatever stood under its key.
     pub(crate) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        tally::written();
         let rows = self.table_mut(table)?;
         fenced(table.name(), key, || rows.insert(key, value).map(|_| ()))
     }
 
     /// Takes a row away and says whether there was one.
     pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
+        tally::written();
         let rows = self.table_mut(table)?;
         fenced(table.name(), key, || rows.remove(key).map(|row| row.is_some()))
     }

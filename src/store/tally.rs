@@ -1,0 +1,47 @@
+//! How many rows a thread has read and written: for tests of what an operation costs, which must not go by the clock.
+
+/// Rows that a thread has read and written since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Rows that were looked up or walked over.
+    pub read: u64,
+    /// Rows that were put or taken away.
+    pub written: u64,
+}
+
+#[cfg(feature = "faults")]
+mod counted {
+    use std::cell::Cell;
+
+    use super::Tally;
+
+    thread_local! {
+        static TALLY: Cell<Tally> = const { Cell::new(Tally { read: 0, written: 0 }) };
+    }
+
+    impl Tally {
+        /// What this thread has done so far.
+        pub fn of_thread() -> Tally {
+            TALLY.get()
+        }
+    }
+
+    pub(in crate::store) fn read() {
+        let tally = TALLY.get();
+        TALLY.set(Tally { read: tally.read + 1, ..tally });
+    }
+
+    pub(in crate::store) fn written() {
+        let tally = TALLY.get();
+        TALLY.set(Tally { written: tally.written + 1, ..tally });
+    }
+}
+
+#[cfg(not(feature = "faults"))]
+mod counted {
+    pub(in crate::store) const fn read() {}
+
+    pub(in crate::store) const fn written() {}
+}
+
+pub(super) use counted::{read, written};

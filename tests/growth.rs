@@ -1,0 +1,107 @@
+//! What an operation costs as a database grows, in rows read and written: the same at any size.
+
+#![cfg(feature = "faults")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod world;
+
+use oubliette::faults::Tally;
+use oubliette::{Draft, Durability, Forget, MaintainOptions, Namespace, Pass};
+use world::{World, text};
+
+/// Rows that `work` reads and writes.
+fn cost(work: impl FnOnce()) -> Tally {
+    let before = Tally::of_thread();
+    work();
+    let after = Tally::of_thread();
+    Tally { read: after.read - before.read, written: after.written - before.written }
+}
+
+/// The larger may cost a little more: a page of a listing, a block that is full.
+#[track_caller]
+fn constant(small: Tally, large: Tally) {
+    assert!(
+        large.read <= small.read + 8 && large.written <= small.written + 8,
+        "it grows: {small:?}, then {large:?}"
+    );
+}
+
+fn world() -> World {
+    World::with(|builder| builder.durability(Durability::Batch))
+}
+
+/// Adds drafts `from` to `to`, a hundred at a time.
+fn fill(world: &World, from: usize, to: usize, draft: impl Fn(usize) -> Draft) {
+    for from in (from..to).step_by(100) {
+        let drafts = (from..to.min(from + 100)).map(&draft).collect();
+        world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    }
+}
+
+/// Look-ups by a key look at its newest version first, and at no other where that is current.
+#[test]
+fn a_key_revised_many_times() {
+    let world = world();
+    let say = |at: usize| text(&format!("status number {at}")).key("status");
+    fill(&world, 0, 50, say);
+    let add = |at: usize| cost(|| drop(world.add(say(at))));
+    let get = || cost(|| drop(world.row("status")));
+    let small = (add(50), get());
+    fill(&world, 51, 1_000, say);
+    constant(small.0, add(1_000));
+    constant(small.1, get());
+    assert_eq!(world.db.history(&world.ns, "status").unwrap().versions.len(), 1_001);
+}
+
+/// Whether anything else is in a category is asked of one row.
+#[test]
+fn forgetting_a_member_of_a_large_category() {
+    let world = world();
+    let say = |at: usize| Draft {
+        categories: Some(vec!["work".to_owned()]),
+        ..text(&format!("memory {at} of the crowd")).key(format!("k{at}"))
+    };
+    fill(&world, 0, 50, say);
+    let forget =
+        |at: usize| cost(|| drop(world.db.forget(&world.ns, Forget::names([format!("k{at}")])).unwrap()));
+    let small = forget(7);
+    fill(&world, 50, 2_000, say);
+    constant(small, forget(8));
+}
+
+/// Maintenance that finds nothing to do writes nothing, however often it runs, and reads as much for each namespace as for one.
+#[test]
+fn maintenance_with_nothing_to_do() {
+    let world = world();
+    let tenants = |from: usize, to: usize| {
+        for at in from..to {
+            let tenant: Namespace = format!("tenant-{at}").parse().unwrap();
+            world.db.add(&tenant, text("a memory").kind(oubliette::Kind::Profile)).unwrap();
+        }
+    };
+    let passes = [
+        Pass::Snapshots,
+        Pass::Collapse,
+        Pass::NearDuplicates,
+        Pass::VectorDuplicates,
+        Pass::Supersession,
+        Pass::Embed,
+        Pass::Limbo,
+    ];
+    let run = || {
+        let mut report = None;
+        let cost = cost(|| report = Some(world.db.maintain(&passes, &MaintainOptions::live()).unwrap()));
+        assert!(report.unwrap().passes.iter().all(|pass| pass.changed == 0));
+        assert_eq!(cost.written, 0, "an idle run writes");
+        cost.read
+    };
+    tenants(0, 4);
+    let small = run();
+    tenants(4, 64);
+    let large = run();
+    assert!(large <= small * 17, "{small} rows for 4 namespaces, {large} for 64");
+    run();
+    let before = world.db.compact().unwrap().bytes_after;
+    run();
+    assert_eq!(world.db.compact().unwrap().bytes_after, before);
+}
