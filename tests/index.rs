@@ -12,8 +12,12 @@
 mod churn;
 #[path = "index/deletion.rs"]
 mod deletion;
+#[path = "index/dropped.rs"]
+mod dropped;
 #[path = "index/regimes.rs"]
 mod regimes;
+#[path = "index/repeats.rs"]
+mod repeats;
 #[path = "index/scopes.rs"]
 mod scopes;
 mod world;

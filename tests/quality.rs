@@ -8,6 +8,8 @@
 mod churn;
 #[path = "quality/collapse.rs"]
 mod collapse;
+#[path = "quality/repeats.rs"]
+mod repeats;
 #[path = "quality/replaced.rs"]
 mod replaced;
 mod world;

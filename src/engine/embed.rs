@@ -461,6 +461,9 @@ impl Database {
         }
         let vectors = given.vectors(texts.iter().map(|(_, text)| text.as_str()))?;
         self.inner.run_alone(|session| {
+            if session.is_dropping(ns)? {
+                return Ok(0);
+            }
             let context = session.context(ns, run);
             let mut filled = 0;
             for ((id, _), vector) in texts.iter().zip(&vectors) {

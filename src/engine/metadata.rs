@@ -66,13 +66,14 @@ impl Database {
 
     /// Writes the declared indexes of a namespace, or of all, anew from the memories.
     pub(super) fn rebuild_declared(&self, namespace: Option<&Namespace>, run: RunId) -> Result<()> {
-        for (name, row) in self.read(|published, _| published.snapshot().namespaces())? {
-            if !row.dropping && namespace.is_none_or(|namespace| namespace.as_str() == name) {
-                self.inner.run_alone(|session| {
-                    let context = session.context(NsId(row.number), Some(run));
-                    session.ledger.rebuild_declared(&context)
-                })?;
-            }
+        for (name, ns) in self.tenants(namespace)? {
+            self.inner.run_alone(|session| {
+                if !session.stands(&name, ns)? {
+                    return Ok(0);
+                }
+                let context = session.context(ns, Some(run));
+                session.ledger.rebuild_declared(&context)
+            })?;
         }
         Ok(())
     }

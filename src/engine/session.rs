@@ -13,6 +13,7 @@ use crate::ingest::{Desk, Rulebook, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
+use crate::store::control::dropped_name;
 use crate::store::{Durability, IndexId, NsId, Rows};
 use crate::text::Messages;
 
@@ -99,6 +100,18 @@ impl<'a, 't> Session<'_, 'a, 't> {
             return Err(Error::NotFound { what: "namespace", name: namespace.to_string() });
         }
         self.desk(namespace, None, false)
+    }
+
+    /// Whether a namespace is still there with the number that was read before the transaction began: what upkeep writes to
+    /// one that was dropped meanwhile would be left over.
+    pub(super) fn stands(&self, namespace: &Namespace, ns: NsId) -> Result<bool> {
+        let row = self.ledger.tx.namespace(namespace.as_str())?;
+        Ok(row.is_some_and(|row| row.number == ns.0 && !row.dropping))
+    }
+
+    /// Whether the rows of a namespace are being deleted.
+    pub(super) fn is_dropping(&self, ns: NsId) -> Result<bool> {
+        Ok(self.ledger.tx.namespace(&dropped_name(ns))?.is_some())
     }
 
     pub(super) fn context(&self, ns: NsId, run: Option<RunId>) -> Context {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::index::text::upkeep::{self, TextEdit};
 use crate::model::{Namespace, RunId};
 use crate::store::control::TextHead;
-use crate::store::{NsId, Read, Rows, TextId, TextRows};
+use crate::store::{Read, TextId, TextRows};
 
 /// Documents that are posted in one commit while others write: few make many blocks, which are to be joined again.
 const POST_MIN: usize = 256;
@@ -89,17 +89,11 @@ impl Database {
 
     /// The full-text indexes of a namespace or of all.
     fn texts(&self, namespace: Option<&Namespace>) -> Result<Vec<(TextId, TextHead)>> {
-        self.read(|published, _| {
-            let rows = published.snapshot();
-            let mut all = Vec::new();
-            for (name, row) in rows.namespaces()? {
-                let wanted = namespace.is_none_or(|namespace| namespace.as_str() == name);
-                if wanted && !row.dropping {
-                    all.extend(rows.text_heads(Some(NsId(row.number)))?);
-                }
-            }
-            Ok(all)
-        })
+        let mut all = Vec::new();
+        for (_, ns) in self.tenants(namespace)? {
+            all.extend(self.read(|published, _| published.snapshot().text_heads(Some(ns)))?);
+        }
+        Ok(all)
     }
 
     /// Posts the tail of an index that is past its bound, on behalf of a writer.
@@ -113,14 +107,12 @@ impl Database {
 
     /// Writes the full-text indexes of a namespace, or of all, anew, with the analyzer of the policy in force.
     pub(super) fn rebuild_texts(&self, namespace: Option<&Namespace>, run: RunId) -> Result<u64> {
-        let spaces = self.read(|published, _| published.snapshot().namespaces())?;
         let mut rows = 0;
-        for (name, row) in spaces {
-            if row.dropping || namespace.is_some_and(|namespace| namespace.as_str() != name) {
-                continue;
-            }
+        for (name, ns) in self.tenants(namespace)? {
             rows += u64::from(self.inner.run_alone(|session| {
-                let ns = NsId(row.number);
+                if !session.stands(&name, ns)? {
+                    return Ok(0);
+                }
                 let context = session.context(ns, Some(run));
                 let (texts, rows) = session.ledger.rebuild_texts(&context)?;
                 session.reset.extend(texts.into_iter().map(TextId::index));

@@ -9,7 +9,7 @@ use crate::engine::pace::{Pace, STALE_MAX, outpaced};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hnsw::Crew;
 use crate::index::text::upkeep as text_upkeep;
-use crate::index::upkeep::{self, Counts, Need, Regimes, Torn};
+use crate::index::upkeep::{self, Counts, Need, Regimes, Work};
 use crate::index::{Edit, Written};
 use crate::model::{Namespace, RuleId, RunId};
 use crate::store::{IndexId, NsId, Read, Rows, SpaceId, TextId};
@@ -18,6 +18,8 @@ use crate::store::{IndexId, NsId, Read, Rows, SpaceId, TextId};
 const HELP_ROWS: usize = 128;
 /// Rows that a writer links for each of its own.
 const HELP_PER_ROW: usize = 4;
+/// Steps that the repair of one index takes, about.
+const REPAIR_STEPS_MAX: usize = 1_024;
 /// Rows of a write that is helped by all cores.
 const HELP_BY_ALL: usize = 1_024;
 
@@ -121,34 +123,31 @@ impl Worker<'_> {
             Need::Nothing if !before.has_graph => return Ok(()),
             Need::Nothing => {}
         }
-        self.finish(false, report)
+        self.finish(false)
     }
 
     /// The pass `repair` on one index.
     fn repair(&mut self, report: &mut PassReport) -> Result<()> {
-        let (index, mut torn) = (self.index, Torn::default());
+        let (index, mut work) = (self.index, Work::default());
         let dead = u64::from(self.counts()?.dead);
         let (changed, whole) = self.steps(dead, |worker, rows| {
-            upkeep::repair(&worker.inner().current.read(), index, rows, &mut torn, &mut worker.crew)
+            // Each step looks at the whole graph once; there are only so many steps, however busy others are.
+            let published = worker.inner().current.read();
+            let floor = published.snapshot().slot_head(index)?.len as usize / REPAIR_STEPS_MAX;
+            let rows = rows.max(floor.min(worker.pace.rows_left()));
+            upkeep::repair(&published, index, rows, &mut work, &mut worker.crew)
         })?;
-        report.note("mended", torn.mended());
+        report.note("mended", work.mended());
         report.changed += changed;
         if whole && self.counts()?.has_graph {
-            self.finish(changed > 0, report)?;
+            self.finish(changed > 0)?;
         }
         Ok(())
     }
 
-    /// Closes what a pass may have left open: nodes that no walk comes to, and a recall that no longer holds.
-    fn finish(&mut self, repaired: bool, report: &mut PassReport) -> Result<()> {
+    /// Measures the recall again where it no longer holds.
+    fn finish(&mut self, repaired: bool) -> Result<()> {
         let index = self.index;
-        let mut rounds = 0;
-        self.steps(u64::MAX, |worker, _| {
-            let step = upkeep::reconnect(&worker.inner().current.read(), index, &mut worker.crew)?;
-            rounds += u64::from(step.is_some());
-            Ok(step)
-        })?;
-        report.note("reconnected", rounds);
         let mut measured = false;
         self.steps(u64::MAX, |worker, _| {
             if measured {
@@ -270,14 +269,18 @@ impl Database {
         let _one = self.inner.upkeep.lock();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let mut rows = 0;
-        for index in
-            self.inner.current.read().snapshot().indexes_by_memory(namespace.map(Namespace::as_str))?
-        {
-            rows += u64::from(self.inner.run_alone(|session| {
-                session.reset.insert(index);
-                let context = session.context(index.ns, Some(run));
-                session.ledger.rebuild_index(&context, index)
-            })?);
+        for (name, ns) in self.tenants(namespace)? {
+            let indexes = self.inner.current.read().snapshot().indexes_by_memory(ns)?;
+            for index in indexes {
+                rows += u64::from(self.inner.run_alone(|session| {
+                    if !session.stands(&name, ns)? {
+                        return Ok(0);
+                    }
+                    session.reset.insert(index);
+                    let context = session.context(ns, Some(run));
+                    session.ledger.rebuild_index(&context, index)
+                })?);
+            }
         }
         self.rebuild_texts(namespace, run)?;
         self.rebuild_declared(namespace, run)?;

@@ -8,13 +8,15 @@ use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0};
 const CHUNK: usize = 64;
 /// The level of a slot that is not in the graph.
 const ABSENT: u8 = u8::MAX;
+/// The level of a twin.
+const TWIN: u8 = u8::MAX - 1;
 /// Stands behind the last link of a list that is not full: no slot has this number.
 const END: u32 = u32::MAX;
 
 /// One node in 16 has a list of 64 bytes and its two headers, and one in 16 of these another one.
 const UPPER_BYTES: usize = 10;
 
-const _: () = assert!(GRAPH_LEVEL_MAX < ABSENT as usize);
+const _: () = assert!(GRAPH_LEVEL_MAX < TWIN as usize);
 
 /// The adjacency of neighbouring slots.
 #[derive(Clone)]
@@ -24,11 +26,20 @@ struct Chunk {
     bottom: [[u32; GRAPH_M0]; CHUNK],
     /// The links of the levels from 1 on, by position; few nodes have any.
     upper: Vec<(u8, Vec<Vec<u32>>)>,
+    /// The twins of the nodes that have some, by position, ascending.
+    twins: Vec<(u8, Vec<u32>)>,
+    /// The hosts of the nodes that are twins, by position.
+    hosts: Vec<(u8, u32)>,
 }
 
 impl Chunk {
-    const EMPTY: Chunk =
-        Chunk { levels: [ABSENT; CHUNK], bottom: [[END; GRAPH_M0]; CHUNK], upper: Vec::new() };
+    const EMPTY: Chunk = Chunk {
+        levels: [ABSENT; CHUNK],
+        bottom: [[END; GRAPH_M0]; CHUNK],
+        upper: Vec::new(),
+        twins: Vec::new(),
+        hosts: Vec::new(),
+    };
 
     fn bottom(&self, at: usize) -> &[u32] {
         let Some(links) = self.bottom.get(at) else { return &[] };
@@ -45,9 +56,45 @@ impl Chunk {
         put(&mut self.levels, at, level);
         put(&mut self.bottom, at, [END; GRAPH_M0]);
         self.upper.retain(|(node, _)| usize::from(*node) != at);
-        if level != ABSENT && level > 0 {
+        self.hosts.retain(|(node, _)| usize::from(*node) != at);
+        if usize::from(level) <= GRAPH_LEVEL_MAX && level > 0 {
             self.upper.push((at as u8, vec![Vec::new(); usize::from(level)]));
         }
+    }
+
+    fn host(&self, at: usize) -> Option<u32> {
+        self.levels.get(at).filter(|level| **level == TWIN)?;
+        self.hosts.iter().find(|(node, _)| usize::from(*node) == at).map(|(_, host)| *host)
+    }
+
+    fn set_host(&mut self, at: usize, host: u32) {
+        self.set_node(at, TWIN);
+        self.hosts.push((at as u8, host));
+    }
+
+    fn twins(&self, at: usize) -> &[u32] {
+        let found = self.twins.iter().find(|(node, _)| usize::from(*node) == at);
+        found.map(|(_, twins)| twins.as_slice()).unwrap_or_default()
+    }
+
+    fn add_twin(&mut self, at: usize, twin: u32) {
+        match self.twins.iter_mut().find(|(node, _)| usize::from(*node) == at) {
+            Some((_, twins)) => {
+                if let Err(place) = twins.binary_search(&twin) {
+                    twins.insert(place, twin);
+                }
+            }
+            None => self.twins.push((at as u8, vec![twin])),
+        }
+    }
+
+    fn take_twin(&mut self, at: usize, twin: u32) {
+        if let Some((_, twins)) = self.twins.iter_mut().find(|(node, _)| usize::from(*node) == at)
+            && let Ok(place) = twins.binary_search(&twin)
+        {
+            twins.remove(place);
+        }
+        self.twins.retain(|(_, twins)| !twins.is_empty());
     }
 
     fn set_links(&mut self, at: usize, level: usize, links: &[u32]) {
@@ -73,7 +120,13 @@ impl Chunk {
                 + levels.iter().map(|links| links.capacity() * size_of::<u32>()).sum::<usize>()
         };
         let upper = self.upper.iter().map(|(_, levels)| lists(levels)).sum::<usize>();
-        size_of::<Chunk>() + self.upper.capacity() * size_of::<(u8, Vec<Vec<u32>>)>() + upper
+        let twins = self.twins.iter().map(|(_, twins)| twins.capacity() * size_of::<u32>()).sum::<usize>();
+        size_of::<Chunk>()
+            + self.upper.capacity() * size_of::<(u8, Vec<Vec<u32>>)>()
+            + self.twins.capacity() * size_of::<(u8, Vec<u32>)>()
+            + self.hosts.capacity() * size_of::<(u8, u32)>()
+            + upper
+            + twins
     }
 }
 
@@ -90,6 +143,8 @@ pub struct Node<'g> {
     pub bottom: &'g [u32],
     /// Links of the levels from 1 on, at most [`GRAPH_M`] each.
     pub upper: &'g [Vec<u32>],
+    /// Of a twin, which has no links, its host.
+    pub host: Option<u32>,
 }
 
 /// Who is linked to whom. A clone shares all chunks until one of the two changes.
@@ -98,6 +153,8 @@ pub struct Graph {
     chunks: Vec<Arc<Chunk>>,
     entry: Option<u32>,
     len: usize,
+    /// How many of the nodes are twins.
+    twins: usize,
 }
 
 impl std::fmt::Debug for Graph {
@@ -147,11 +204,37 @@ impl Graph {
         size_of::<Graph>() + self.chunks.capacity() * size_of::<Arc<Chunk>>() + chunks
     }
 
-    /// Level of a node; none when the slot is not one.
+    /// Level of a node, 0 for a twin; none when the slot is not one.
     #[inline]
     pub fn level(&self, slot: u32) -> Option<u8> {
         let (chunk, at) = place(slot);
-        self.chunks.get(chunk)?.levels.get(at).copied().filter(|level| *level != ABSENT)
+        let level = self.chunks.get(chunk)?.levels.get(at).copied().filter(|level| *level != ABSENT)?;
+        Some(if level == TWIN { 0 } else { level })
+    }
+
+    /// The node that a twin hangs on; none for every other slot.
+    pub fn host(&self, slot: u32) -> Option<u32> {
+        let (chunk, at) = place(slot);
+        self.chunks.get(chunk)?.host(at)
+    }
+
+    /// The twins of a node, ascending.
+    #[inline]
+    pub fn twins(&self, slot: u32) -> &[u32] {
+        let (chunk, at) = place(slot);
+        self.chunks.get(chunk).map(|chunk| chunk.twins(at)).unwrap_or_default()
+    }
+
+    /// Whether any node is a twin.
+    pub(super) fn has_twins(&self) -> bool {
+        self.twins > 0
+    }
+
+    /// The nodes with twins, with these.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        (0_u32..).step_by(CHUNK).zip(&self.chunks).flat_map(|(first, chunk)| {
+            chunk.twins.iter().map(move |(at, twins)| (first + u32::from(*at), twins.as_slice()))
+        })
     }
 
     /// Whether a slot is a node.
@@ -183,7 +266,7 @@ impl Graph {
         let (chunk, at) = place(slot);
         let chunk = self.chunks.get(chunk)?;
         chunk.levels.get(at).filter(|level| **level != ABSENT)?;
-        Some(Node { bottom: chunk.bottom(at), upper: chunk.upper(at) })
+        Some(Node { bottom: chunk.bottom(at), upper: chunk.upper(at), host: chunk.host(at) })
     }
 
     /// Every node, by slot.
@@ -215,6 +298,17 @@ impl Graph {
         }
     }
 
+    /// Makes a slot the twin of a node, which may be stored later.
+    pub fn set_twin(&mut self, slot: u32, host: u32) {
+        self.add_node(slot, 0);
+        self.twins += 1;
+        let (chunk, at) = place(slot);
+        self.chunk_mut(chunk).set_host(at, host);
+        let (chunk, at) = place(host);
+        self.make_room(chunk);
+        self.chunk_mut(chunk).add_twin(at, slot);
+    }
+
     /// Says where walks begin. It has to be a node of the highest level, or none in an empty graph.
     pub fn set_entry(&mut self, entry: Option<u32>) {
         self.entry = entry;
@@ -222,15 +316,26 @@ impl Graph {
 
     /// A node without links, in place of whatever stood there.
     pub(super) fn add_node(&mut self, slot: u32, level: u8) {
+        self.take_node(slot);
         let (chunk, at) = place(slot);
-        while self.chunks.len() <= chunk {
-            self.chunks.push(Arc::new(Chunk::EMPTY));
-        }
-        self.len += usize::from(!self.contains(slot));
+        self.make_room(chunk);
+        self.len += 1;
         self.chunk_mut(chunk).set_node(at, level);
     }
 
+    fn make_room(&mut self, chunk: usize) {
+        while self.chunks.len() <= chunk {
+            self.chunks.push(Arc::new(Chunk::EMPTY));
+        }
+    }
+
+    /// Takes a node out. Its twins, if it has any, have to go too.
     pub(super) fn take_node(&mut self, slot: u32) {
+        if let Some(host) = self.host(slot) {
+            self.twins -= 1;
+            let (chunk, at) = place(host);
+            self.chunk_mut(chunk).take_twin(at, slot);
+        }
         let (chunk, at) = place(slot);
         if self.contains(slot) {
             self.len -= 1;

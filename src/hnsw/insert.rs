@@ -4,9 +4,16 @@
 //! Both steps are done by many hands, and no item of a step sees what another one gives. So the result is that of one
 //! hand, and near the result of one insertion after the other: what a node can't see in the graph yet, it sees
 //! exactly.
+//!
+//! A node with the very code of another becomes its *twin*: it hangs on it without a link of its own, so a crowd of equal
+//! codes takes one place among the neighbours of others, and cannot close itself off.
+//!
+//! Whoever could be come to stays so. A link that a full list gives up, or that finds no room in one, is made up for: unless
+//! a short path leads from the owner of the list to the same node, the owner or a neighbour of it with room takes the link.
 
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
+use super::met::Met;
 use super::near::{Near, Points, score_each};
 use super::search::Scratch;
 use super::select::select;
@@ -17,6 +24,8 @@ use crate::limits::{GRAPH_EF_CONSTRUCTION, GRAPH_M, GRAPH_M0};
 pub(super) const CANDIDATES_MAX: usize = 2 * GRAPH_M0;
 /// A list that runs over is brought down by one part in so many, so that it has room for the next links.
 const SLACK: usize = 4;
+/// Nodes among which a path is looked for in place of a link.
+const AROUND_MAX: usize = 1_024;
 
 /// A link that is to be: from `target`, on `level`, to `source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,10 +35,50 @@ pub(super) struct Reverse {
     pub(super) source: u32,
 }
 
+/// Where a new node goes.
+#[derive(Clone, Debug)]
+enum Place {
+    /// It gets these links, by level from the bottom up.
+    Links(Vec<Vec<u32>>),
+    /// It has the code of this node, of the graph or of the batch.
+    Twin(u32),
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Place::Links(Vec::new())
+    }
+}
+
+/// What a step has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// The slots of all nodes whose links changed, and of those that are nodes no more; ascending.
+    pub slots: Vec<u32>,
+    /// Among these, those that are alive and nodes no more, since no walk would come to them; ascending.
+    pub loose: Vec<u32>,
+}
+
+impl Changed {
+    pub(super) fn of(mut slots: Vec<u32>, loose: Vec<u32>) -> Self {
+        slots.extend(&loose);
+        slots.sort_unstable();
+        slots.dedup();
+        Changed { slots, loose }
+    }
+}
+
+/// Nodes that took new links.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Relinked {
+    pub(super) slots: Vec<u32>,
+    /// Those of which the list of the lowest level ran over, with the nodes that were in it, or were to be, and are not.
+    lost: Vec<(u32, Vec<u32>)>,
+}
+
 impl Graph {
     /// Adds nodes, each a slot and its level, in one step. Batches of a few hundred are best: larger ones compare
-    /// their members with each other, smaller ones keep fewer hands busy. Gives the slots of all nodes whose links
-    /// changed, ascending.
+    /// their members with each other, smaller ones keep fewer hands busy.
     ///
     /// # Panics
     /// When a slot is a node already, or stands twice in the batch.
@@ -39,43 +88,75 @@ impl Graph {
         batch: &[(u32, u8)],
         alive: impl Fn(u32) -> bool + Sync,
         crew: &mut Crew,
-    ) -> Vec<u32> {
-        let graph = &*self;
-        let lists = crew.map(batch.len(), |at, scratch| {
+    ) -> Changed {
+        let (graph, entry) = (&*self, self.entry());
+        let places = crew.map(batch.len(), |at, scratch| {
             let (earlier, rest) = batch.split_at(at);
             rest.first()
-                .map(|node| graph.neighbours(points, *node, earlier, &alive, scratch))
+                .map(|node| graph.place_of(points, *node, earlier, &alive, scratch))
                 .unwrap_or_default()
         });
         let mut changed = Vec::new();
         let mut reverse = Vec::new();
-        for (&(slot, level), lists) in batch.iter().zip(&lists) {
+        for (&(slot, level), place) in batch.iter().zip(places) {
             assert!(!self.contains(slot), "slot {slot} is a node already");
-            self.add_node(slot, level);
             changed.push(slot);
-            for (level, links) in (0_u8..).zip(lists) {
-                self.set_links(slot, usize::from(level), links);
+            let lists = match place {
+                Place::Twin(other) => {
+                    self.set_twin(slot, self.host(other).unwrap_or(other));
+                    continue;
+                }
+                Place::Links(lists) => lists,
+            };
+            self.add_node(slot, level);
+            for (level, mut links) in (0_u8..).zip(lists) {
+                self.lead_to_hosts(level, &mut links);
+                self.set_links(slot, usize::from(level), &links);
                 reverse.extend(links.iter().map(|&target| Reverse { target, level, source: slot }));
             }
             if self.entry().and_then(|entry| self.level(entry)).is_none_or(|top| top < level) {
                 self.set_entry(Some(slot));
             }
         }
-        changed.extend(self.link_back(points, reverse, crew));
-        changed.sort_unstable();
-        changed.dedup();
-        changed
+        let Relinked { slots, lost } = self.link_back(points, reverse, crew);
+        changed.extend(slots);
+        let (mut sure, mut met) = (true, Met::default());
+        for (from, lost) in &lost {
+            sure &= self.make_up(*from, lost, &mut met, &mut changed);
+        }
+        if sure && self.entry() == entry {
+            return Changed::of(changed, Vec::new());
+        }
+        let rest = self.reconnect(points, alive, crew);
+        changed.extend(rest.slots);
+        Changed::of(changed, rest.loose)
     }
 
-    /// The links of a new node, by level from the bottom up.
-    fn neighbours<P: Points + ?Sized>(
+    /// Puts their hosts in place of twins: links lead to nodes that have some.
+    fn lead_to_hosts(&self, level: u8, links: &mut Vec<u32>) {
+        if !links.iter().any(|link| self.host(*link).is_some()) {
+            return;
+        }
+        for link in links.iter_mut() {
+            *link = self.host(*link).unwrap_or(*link);
+        }
+        let mut met = Vec::with_capacity(links.len());
+        links.retain(|link| {
+            let stays = !met.contains(link) && self.level(*link).is_some_and(|found| found >= level);
+            met.push(*link);
+            stays
+        });
+    }
+
+    /// The links of a new node, or the node whose twin it is.
+    fn place_of<P: Points + ?Sized>(
         &self,
         points: &P,
         (slot, level): (u32, u8),
         earlier: &[(u32, u8)],
         alive: &(impl Fn(u32) -> bool + Sync),
         scratch: &mut Scratch,
-    ) -> Vec<Vec<u32>> {
+    ) -> Place {
         let probe = points.probe(slot);
         let peers: Vec<u32> = earlier.iter().map(|(peer, _)| *peer).collect();
         let mut near_peers = Vec::with_capacity(peers.len());
@@ -96,20 +177,23 @@ impl Graph {
             let high = near_peers.iter().zip(earlier).filter(|(_, (_, peer_level))| *peer_level >= level);
             candidates.extend(high.map(|(near, _)| *near));
             candidates.sort_unstable_by(|a, b| b.cmp(a));
+            if let Some(twin) = equal(points, slot, &candidates) {
+                return Place::Twin(twin);
+            }
             candidates.truncate(CANDIDATES_MAX);
             *list = select(points, slot, &candidates, GRAPH_M, GRAPH_M);
         }
-        lists
+        Place::Links(lists)
     }
 
     /// Gives the targets of `links` a link back to their source. A target with too many keeps those that lead in
-    /// different directions and the nearest of the others. Gives the slots that changed.
+    /// different directions and the nearest of the others.
     pub(super) fn link_back<P: Points + ?Sized>(
         &mut self,
         points: &P,
         mut links: Vec<Reverse>,
         crew: &mut Crew,
-    ) -> Vec<u32> {
+    ) -> Relinked {
         links.sort_unstable();
         links.dedup();
         let groups: Vec<&[Reverse]> =
@@ -118,19 +202,53 @@ impl Graph {
         let lists = crew.map(groups.len(), |at, _| {
             groups.get(at).map(|group| graph.with_links(points, group)).unwrap_or_default()
         });
-        let mut changed = Vec::with_capacity(groups.len());
-        for (group, list) in groups.iter().zip(&lists) {
-            if let Some(first) = group.first() {
-                self.set_links(first.target, usize::from(first.level), list);
-                changed.push(first.target);
+        let mut relinked = Relinked::default();
+        for (group, (links, lost)) in groups.iter().zip(lists) {
+            let Some(first) = group.first() else { continue };
+            self.set_links(first.target, usize::from(first.level), &links);
+            relinked.slots.push(first.target);
+            // The upper levels are short cuts: whether a walk comes to a node is decided on the lowest.
+            if first.level == 0 && !lost.is_empty() {
+                relinked.lost.push((first.target, lost));
             }
         }
-        changed
+        relinked
     }
 
-    /// The links of the target of a group with those of the group.
-    fn with_links<P: Points + ?Sized>(&self, points: &P, group: &[Reverse]) -> Vec<u32> {
-        let Some(first) = group.first() else { return Vec::new() };
+    /// Sees to it that a path leads from a node to each of those that its list has lost; false where there was no room for
+    /// one.
+    fn make_up(&mut self, from: u32, lost: &[u32], met: &mut Met, changed: &mut Vec<u32>) -> bool {
+        met.begin(self.slots());
+        met.meet(from);
+        let mut around = vec![from];
+        let mut at = 0;
+        let is_done = |met: &Met| lost.iter().all(|slot| met.contains(*slot));
+        while let Some(&slot) = around.get(at)
+            && around.len() < AROUND_MAX
+        {
+            at += 1;
+            let fresh = self.links(slot, 0).iter().copied().filter(|link| met.meet(*link));
+            around.extend(fresh);
+            if at.is_power_of_two() && is_done(met) {
+                return true;
+            }
+        }
+        for &slot in lost.iter().filter(|slot| !met.contains(**slot)) {
+            let roomy = around.iter().copied().find(|host| {
+                *host != slot && self.host(*host).is_none() && self.links(*host, 0).len() < degree_max(0)
+            });
+            let Some(host) = roomy else { return false };
+            let mut links = self.links(host, 0).to_vec();
+            links.push(slot);
+            self.set_links(host, 0, &links);
+            changed.push(host);
+        }
+        true
+    }
+
+    /// The links of the target of a group with those of the group, and those that found no room.
+    fn with_links<P: Points + ?Sized>(&self, points: &P, group: &[Reverse]) -> (Vec<u32>, Vec<u32>) {
+        let Some(first) = group.first() else { return Default::default() };
         let level = usize::from(first.level);
         let mut all = self.links(first.target, level).to_vec();
         for link in group {
@@ -140,11 +258,26 @@ impl Graph {
         }
         let most = degree_max(level);
         if all.len() <= most {
-            return all;
+            return (all, Vec::new());
         }
         let mut candidates = Vec::with_capacity(all.len());
         score_each(points, points.probe(first.target), &all, |near| candidates.push(near));
         candidates.sort_unstable_by(|a, b| b.cmp(a));
-        select(points, first.target, &candidates, most, most - most / SLACK)
+        let links = select(points, first.target, &candidates, most, most - most / SLACK);
+        all.retain(|slot| !links.contains(slot));
+        (links, all)
     }
+}
+
+/// The first of `candidates`, which come nearest first, with the very code of a slot.
+fn equal<P: Points + ?Sized>(points: &P, slot: u32, candidates: &[Near]) -> Option<u32> {
+    let mut own = f32::INFINITY;
+    score_each(points, points.probe(slot), &[slot], |near| own = near.score());
+    let same =
+        |other: u32| points.code(other) == points.code(slot) && points.scale(other) == points.scale(slot);
+    candidates
+        .iter()
+        .take_while(|near| near.score() >= own)
+        .map(|near| near.slot())
+        .find(|other| same(*other))
 }

@@ -10,7 +10,9 @@
 //! - a node has at most [`GRAPH_M0`](crate::limits::GRAPH_M0) links on the bottom level and
 //!   [`GRAPH_M`] on each other one, all to nodes of the graph on that level, none to itself,
 //!   none twice;
-//! - the level of a node is a function of its id ([`level_of`]);
+//! - the level of a node is a function of its id ([`level_of`]), unless it is a *twin*: a node with the very code of
+//!   another one, its host, has no links, and is found with its host;
+//! - from the entry a path leads to every node that is alive, or to its host;
 //! - the result of every function is decided by its arguments: not by the number of threads, not by time or chance;
 //! - a node that is not alive is never among the results of a search, and is given no new link.
 //!
@@ -31,6 +33,7 @@ mod tests;
 
 pub use crew::Crew;
 pub use graph::Graph;
+pub use insert::Changed;
 pub use near::{Near, Points, Probe};
 pub use search::{Scratch, Verdict};
 

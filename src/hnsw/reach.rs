@@ -1,7 +1,10 @@
 //! Whether a walk can come to every node, and what to do about those where it can't.
 
+use std::collections::BTreeSet;
+
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
+use super::insert::Changed;
 use super::met::Met;
 use super::near::Points;
 use super::search::Scratch;
@@ -9,37 +12,27 @@ use super::select::select;
 use crate::limits::GRAPH_M;
 
 impl Graph {
-    /// The nodes that are alive and to which no path leads from the entry, ascending.
+    /// The nodes that are alive and to which no path leads from the entry on the lowest level, ascending.
     pub fn unreachable(&self, alive: impl Fn(u32) -> bool) -> Vec<u32> {
         self.beyond(&self.reached(), alive)
     }
 
-    /// The nodes that are alive and were not met.
+    /// The nodes that are alive and were not met, nor were their hosts.
     fn beyond(&self, met: &Met, alive: impl Fn(u32) -> bool) -> Vec<u32> {
-        self.nodes().filter(|slot| alive(*slot) && !met.contains(*slot)).collect()
+        let is_met = |slot: u32| met.contains(slot) || self.host(slot).is_some_and(|host| met.contains(host));
+        self.nodes().filter(|slot| !is_met(*slot) && alive(*slot)).collect()
     }
 
-    /// Every node to which a path leads: down from the entry, on each level from all that were met above.
+    /// Every node to which a path leads from the entry on the lowest level.
     fn reached(&self) -> Met {
         let mut met = Met::none(self.slots());
-        let Some(entry) = self.entry() else { return met };
-        let mut all = vec![entry];
-        for level in (1..=self.level(entry).map_or(0, usize::from)).rev() {
-            let mut here = Met::none(self.slots());
-            all.retain(|slot| here.meet(*slot));
-            let mut at = 0;
-            while let Some(&slot) = all.get(at) {
-                at += 1;
-                all.extend(self.links(slot, level).iter().copied().filter(|link| here.meet(*link)));
-            }
-        }
-        for start in all {
-            self.spread(start, &mut met);
+        if let Some(entry) = self.entry() {
+            self.spread(entry, &mut met);
         }
         met
     }
 
-    /// Meets all that can be come to from a node on the bottom level.
+    /// Meets all that can be come to from a node on the lowest level.
     fn spread(&self, start: u32, met: &mut Met) {
         let mut open = if met.meet(start) { vec![start] } else { Vec::new() };
         while let Some(slot) = open.pop() {
@@ -47,14 +40,13 @@ impl Graph {
         }
     }
 
-    /// Links every node that is alive and cut off back into the graph. Gives the slots of all nodes whose links
-    /// changed, ascending.
+    /// Links every node that is alive and cut off back into the graph. Those for which that fails are taken out.
     pub fn reconnect<P: Points + ?Sized>(
         &mut self,
         points: &P,
         alive: impl Fn(u32) -> bool + Sync,
         crew: &mut Crew,
-    ) -> Vec<u32> {
+    ) -> Changed {
         let mut changed = Vec::new();
         // A link that is taken from a full node can cut another one off, so it is looked at again. A node gets a
         // link that is not given away in the next round, for the nodes with room come first.
@@ -62,31 +54,35 @@ impl Graph {
             let mut met = self.reached();
             let lost = self.beyond(&met, &alive);
             if lost.is_empty() {
-                break;
+                return Changed::of(changed, Vec::new());
             }
             let Some(scratch) = crew.own() else { break };
             for slot in lost {
                 // What hangs on one that was linked back is reached with it.
-                if !met.contains(slot) {
-                    changed.extend(self.tie(points, slot, &alive, scratch));
+                if self.host(slot).is_none() && !met.contains(slot) {
+                    changed.extend(self.tie(points, slot, &met, &alive, scratch));
                     self.spread(slot, &mut met);
                 }
             }
         }
-        changed.sort_unstable();
-        changed.dedup();
-        changed
+        let loose = self.unreachable(&alive);
+        let (gone, all): (BTreeSet<u32>, Vec<u32>) =
+            (loose.iter().copied().collect(), self.nodes().collect());
+        changed.extend(self.remove(&gone, &all));
+        Changed::of(changed, loose)
     }
 
-    /// Links a node to what lies near it, and one of these back to it.
+    /// Links a node to what lies near it, and one of those that a walk comes to back to it.
     fn tie<P: Points + ?Sized>(
         &mut self,
         points: &P,
         slot: u32,
+        met: &Met,
         alive: &(impl Fn(u32) -> bool + Sync),
         scratch: &mut Scratch,
     ) -> Vec<u32> {
-        let near = self.found_anew(points, slot, 0, alive, scratch);
+        let is_host = |other: u32| alive(other) && met.contains(other);
+        let near = self.found_anew(points, slot, 0, &is_host, scratch);
         let Some(nearest) = near.first().map(|near| near.slot()) else { return Vec::new() };
         if self.links(slot, 0).len() < GRAPH_M / 2 {
             let links = select(points, slot, &near, GRAPH_M, GRAPH_M);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
-use super::insert::{CANDIDATES_MAX, Reverse};
+use super::insert::{CANDIDATES_MAX, Changed, Reverse};
 use super::near::{Near, Points, score_each};
 use super::search::Scratch;
 use super::select::select;
@@ -25,6 +25,47 @@ impl Graph {
             levels.into_iter().any(|level| self.links(*slot, level).iter().any(|link| !alive(*link)))
         };
         self.nodes().filter(|slot| alive(*slot)).filter(is_torn).collect()
+    }
+
+    /// Nodes that are not alive with twins that are: one of these takes their place before they go.
+    pub fn orphans(&self, alive: impl Fn(u32) -> bool) -> Vec<u32> {
+        let is_left = |twins: &[u32]| twins.iter().any(|twin| alive(*twin));
+        self.hosts().filter(|(host, twins)| !alive(*host) && is_left(twins)).map(|(host, _)| host).collect()
+    }
+
+    /// Puts one of the living twins of each of `hosts` in its place: it becomes a node with links, of the level that `level`
+    /// gives, and the others hang on it.
+    pub fn inherit<P: Points + ?Sized>(
+        &mut self,
+        points: &P,
+        hosts: &[u32],
+        alive: impl Fn(u32) -> bool + Sync,
+        level: impl Fn(u32) -> u8,
+        crew: &mut Crew,
+    ) -> Changed {
+        let mut families: Vec<Vec<u32>> = Vec::with_capacity(hosts.len());
+        for &host in hosts {
+            let living: Vec<u32> = self.twins(host).iter().copied().filter(|twin| alive(*twin)).collect();
+            living.iter().for_each(|twin| self.take_node(*twin));
+            families.push(living);
+        }
+        let heirs: Vec<(u32, u8)> =
+            families.iter().filter_map(|family| family.first().map(|heir| (*heir, level(*heir)))).collect();
+        let mut changed = self.insert_batch(points, &heirs, &alive, crew);
+        for family in &families {
+            let Some((heir, others)) = family.split_first() else { continue };
+            // An heir that could not be linked leaves its family to the next batch, too.
+            let host = self.contains(*heir).then(|| self.host(*heir).unwrap_or(*heir));
+            for &twin in others {
+                match host {
+                    Some(host) => self.set_twin(twin, host),
+                    None => changed.loose.push(twin),
+                }
+                changed.slots.push(twin);
+            }
+        }
+        changed.loose.sort_unstable();
+        Changed::of(changed.slots, changed.loose)
     }
 
     /// Gives nodes other links in place of those to nodes that are not alive, in one step. Gives the slots of all
@@ -53,7 +94,7 @@ impl Graph {
                 changed.push(slot);
             }
         }
-        changed.extend(self.link_back(points, reverse, crew));
+        changed.extend(self.link_back(points, reverse, crew).slots);
         changed.sort_unstable();
         changed.dedup();
         changed
@@ -143,8 +184,8 @@ impl Graph {
         scratch.found().to_vec()
     }
 
-    /// Takes nodes out of the graph. No node but `others` may have a link to them any more; those lose it. Gives the
-    /// slots of all nodes that are gone or lost a link, ascending.
+    /// Takes nodes out of the graph, and with a node its twins. No node but `others` may have a link to them any more; those
+    /// lose it. Gives the slots of all nodes that are gone or lost a link, ascending.
     pub fn remove(&mut self, slots: &BTreeSet<u32>, others: &[u32]) -> Vec<u32> {
         let mut changed: Vec<u32> = slots.iter().copied().collect();
         for &other in others {
@@ -158,6 +199,9 @@ impl Graph {
             }
         }
         for &slot in slots {
+            let twins = self.twins(slot).to_vec();
+            twins.iter().for_each(|twin| self.take_node(*twin));
+            changed.extend(twins);
             self.take_node(slot);
         }
         if self.entry().is_some_and(|entry| !self.contains(entry)) {
@@ -170,6 +214,7 @@ impl Graph {
 
     /// The node of the highest level with the lowest slot.
     fn highest(&self) -> Option<u32> {
-        self.nodes().max_by_key(|slot| (self.level(*slot), std::cmp::Reverse(*slot)))
+        let linked = self.nodes().filter(|slot| self.host(*slot).is_none());
+        linked.max_by_key(|slot| (self.level(*slot), std::cmp::Reverse(*slot)))
     }
 }

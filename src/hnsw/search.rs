@@ -1,5 +1,7 @@
 //! The walk: from the entry down the levels, then outwards on one of them.
 
+use std::collections::BinaryHeap;
+
 use super::graph::Graph;
 use super::met::Met;
 use super::near::{Near, Points, Probe, score_each};
@@ -51,102 +53,135 @@ impl Scratch {
     }
 }
 
-/// The nodes that a walk keeps, nearest first: those that were taken, at most `ef`, and those that are walked through.
-/// Nothing lies behind the last one that was taken once there are `ef`. Sorted lists of a few hundred numbers are
-/// faster than two heaps: a node is put in its place once, and none is ever taken out from the front.
+/// The nodes that a walk keeps: those that were taken, at most `ef`, nearest first, and those that are walked through and
+/// still open. A sorted list of a few hundred numbers is faster than a heap: a node is put in its place once, and none is
+/// ever taken out from the front. There is no bound to how many are walked through, so these lie in a heap.
 #[derive(Debug, Default)]
 struct Pool {
-    nodes: Vec<Near>,
-    /// For each node, whether its links are still to be looked at, and whether it was taken.
-    marks: Vec<u8>,
-    taken: usize,
+    taken: Vec<Near>,
+    /// For each node that was taken, whether its links are still to be looked at.
+    open: Vec<bool>,
+    passed: BinaryHeap<Near>,
     ef: usize,
     /// No node before this place is open.
     cursor: usize,
 }
 
-const OPEN: u8 = 1;
-const TAKEN: u8 = 2;
-
 impl Pool {
     fn begin(&mut self, ef: usize) {
-        self.nodes.clear();
-        self.marks.clear();
-        (self.taken, self.ef, self.cursor) = (0, ef, 0);
+        self.taken.clear();
+        self.open.clear();
+        self.passed.clear();
+        (self.ef, self.cursor) = (ef, 0);
     }
 
     /// Whether a node would be kept.
     #[inline]
     fn admits(&self, near: Near) -> bool {
-        self.taken < self.ef || self.nodes.last().is_some_and(|last| *last < near)
+        self.taken.len() < self.ef || self.taken.last().is_some_and(|last| *last < near)
     }
 
     /// Puts a node in its place, with what became of it; says whether the walk goes on.
     fn put(&mut self, near: Near, verdict: Verdict) -> bool {
-        let mark = match verdict {
-            Verdict::Take => OPEN | TAKEN,
-            Verdict::Pass => OPEN,
+        match verdict {
+            Verdict::Take => {
+                let at = self.taken.partition_point(|other| *other > near);
+                self.taken.insert(at, near);
+                self.open.insert(at, true);
+                self.cursor = self.cursor.min(at);
+                self.taken.truncate(self.ef);
+                self.open.truncate(self.ef);
+            }
+            Verdict::Pass => self.passed.push(near),
             Verdict::Stop => return false,
-        };
-        let at = self.nodes.partition_point(|other| *other > near);
-        self.nodes.insert(at, near);
-        self.marks.insert(at, mark);
-        self.cursor = self.cursor.min(at);
-        self.taken += usize::from(mark & TAKEN != 0);
-        if self.taken > self.ef {
-            self.drop_last();
-        }
-        while self.taken == self.ef && self.marks.last().is_some_and(|mark| mark & TAKEN == 0) {
-            self.drop_last();
         }
         true
     }
 
-    fn drop_last(&mut self) {
-        self.nodes.pop();
-        self.taken -= usize::from(self.marks.pop().is_some_and(|mark| mark & TAKEN != 0));
+    /// The place of the nearest node that was taken and is open.
+    #[inline]
+    fn ahead(&self) -> Option<(usize, Near)> {
+        let ahead = self.open.get(self.cursor..)?.iter().position(|open| *open)?;
+        let at = self.cursor + ahead;
+        Some((at, *self.taken.get(at)?))
     }
 
     /// The nearest node that is open, which it closes.
     #[inline]
     fn next(&mut self) -> Option<Near> {
-        let rest = self.marks.get_mut(self.cursor..)?;
-        let ahead = rest.iter().position(|mark| mark & OPEN != 0)?;
-        *rest.get_mut(ahead)? &= !OPEN;
-        self.cursor += ahead + 1;
-        self.nodes.get(self.cursor - 1).copied()
+        let own = self.ahead();
+        let passed = self.passed.peek().copied().filter(|near| self.admits(*near));
+        if let Some(passed) = passed.filter(|passed| own.is_none_or(|(_, own)| own < *passed)) {
+            self.passed.pop();
+            return Some(passed);
+        }
+        let (at, near) = own?;
+        *self.open.get_mut(at)? = false;
+        self.cursor = at + 1;
+        Some(near)
     }
 
-    /// The open node that comes next as it stands.
+    /// The open node that probably comes next.
     #[inline]
     fn peek(&self) -> Option<Near> {
-        let rest = self.marks.get(self.cursor..)?;
-        let ahead = rest.iter().position(|mark| mark & OPEN != 0)?;
-        self.nodes.get(self.cursor + ahead).copied()
-    }
-
-    fn list_taken(&self, sorted: &mut Vec<Near>) {
-        sorted.clear();
-        let taken = self.nodes.iter().zip(&self.marks).filter(|(_, mark)| **mark & TAKEN != 0);
-        sorted.extend(taken.map(|(near, _)| *near));
+        self.ahead().map(|(_, near)| near).max(self.passed.peek().copied())
     }
 }
 
 impl Graph {
-    /// Looks for the `ef` nearest nodes that `accept` takes; they stand in [`Scratch::found`]. `accept` is asked once
-    /// for a node, and only for one that would get in.
+    /// Looks for the `ef` nearest nodes that `accept` takes; they stand in [`Scratch::found`]. `accept` is asked only for a
+    /// node that would get in, once for one without twins. A node and its twins are one place of the list, so that a crowd
+    /// of equal codes does not fill it, and lead nowhere.
     pub fn search<P: Points + ?Sized>(
         &self,
         points: &P,
         probe: Probe<'_>,
         ef: usize,
         scratch: &mut Scratch,
-        accept: impl FnMut(u32) -> Verdict,
+        mut accept: impl FnMut(u32) -> Verdict,
     ) {
         scratch.sorted.clear();
         scratch.scored = 0;
         let starts = self.approach(points, probe, 0, scratch);
-        self.search_level(points, probe, &starts, (ef, 0), scratch, accept);
+        if !self.has_twins() {
+            self.search_level(points, probe, &starts, (ef, 0), scratch, accept);
+            return;
+        }
+        self.search_level(points, probe, &starts, (ef, 0), scratch, |slot| {
+            let members = std::iter::once(&slot).chain(self.twins(slot));
+            members
+                .map(|member| accept(*member))
+                .find(|verdict| *verdict != Verdict::Pass)
+                .unwrap_or(Verdict::Pass)
+        });
+        self.unfold(ef, scratch, accept);
+    }
+
+    /// Puts those that `accept` takes of each node and its twins in place of the node, at most `ef` in all.
+    fn unfold(&self, ef: usize, scratch: &mut Scratch, mut accept: impl FnMut(u32) -> Verdict) {
+        let mut all = Vec::with_capacity(scratch.sorted.len());
+        for &near in &scratch.sorted {
+            let twins = self.twins(near.slot());
+            if all.len() >= ef {
+                break;
+            }
+            if twins.is_empty() {
+                all.push(near);
+                continue;
+            }
+            for &member in std::iter::once(&near.slot()).chain(twins) {
+                match accept(member) {
+                    Verdict::Take => all.push(Near::new(near.score(), member)),
+                    Verdict::Pass => {}
+                    Verdict::Stop => break,
+                }
+                if all.len() >= ef {
+                    break;
+                }
+            }
+        }
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        scratch.sorted = all;
     }
 
     /// Where a walk on a level begins: at the nearest nodes of the level above it. One alone, found greedily, lies on
@@ -168,16 +203,17 @@ impl Graph {
         scratch.sorted.clone()
     }
 
-    /// As [`Graph::search`] for the code of a node, as if that node were not there. It must not be the entry.
+    /// As [`Graph::search`] for the code of a node, as if that node were not there. It must not be the entry, nor have twins.
     pub fn search_without<P: Points + ?Sized>(
         &self,
         points: &P,
         slot: u32,
         ef: usize,
         scratch: &mut Scratch,
-        accept: impl FnMut(u32) -> Verdict,
+        mut accept: impl FnMut(u32) -> Verdict,
     ) {
         scratch.without = Some(slot);
+        let accept = |found: u32| if found == slot { Verdict::Pass } else { accept(found) };
         self.search(points, points.probe(slot), ef, scratch, accept);
         scratch.without = None;
     }
@@ -258,6 +294,6 @@ impl Graph {
                 }
             });
         }
-        pool.list_taken(sorted);
+        sorted.clone_from(&pool.taken);
     }
 }

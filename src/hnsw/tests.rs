@@ -99,21 +99,29 @@ fn insert(graph: &mut Graph, cloud: &Cloud, slots: impl Iterator<Item = u32>, ba
     for batch in nodes.chunks(batch) {
         let (linked, before) = (graph.len(), graph.clone());
         let changed = graph.insert_batch(cloud, batch, |_| true, &mut crew);
-        assert_eq!(graph.len(), linked + batch.len());
-        check_changed(&before, graph, &changed);
+        assert_eq!((graph.len(), changed.loose), (linked + batch.len(), vec![]));
+        check_changed(&before, graph, &changed.slots);
+        assert_eq!(graph.unreachable(|_| true), Vec::<u32>::new());
     }
 }
 
 fn forget(graph: &mut Graph, cloud: &Cloud, dead: &[u32]) {
     let alive = |slot: u32| dead.binary_search(&slot).is_err();
     let mut crew = Crew::new(2);
+    let before = graph.clone();
+    let orphans = graph.orphans(alive);
+    let changed = graph.inherit(cloud, &orphans, alive, |slot| node(slot).1, &mut crew);
+    assert_eq!((graph.orphans(alive), &changed.loose), (vec![], &vec![]));
+    check_changed(&before, graph, &changed.slots);
     for batch in graph.torn(alive).chunks(64) {
         let before = graph.clone();
         let changed = graph.repair_batch(cloud, batch, alive, &mut crew);
         check_changed(&before, graph, &changed);
     }
     assert_eq!(graph.torn(alive), Vec::<u32>::new());
-    // In two parts, so that dead nodes which stay for a while lead to some that are gone.
+    // In two parts, so that dead nodes which stay for a while lead to some that are gone; twins go before their hosts.
+    let (mut dead, hosts): (Vec<u32>, Vec<u32>) = dead.iter().partition(|slot| graph.host(**slot).is_some());
+    dead.extend(hosts);
     let (first, second) = dead.split_at(dead.len() / 2);
     for (gone, others) in [(first, second), (second, &[])] {
         let before = graph.clone();
@@ -121,7 +129,7 @@ fn forget(graph: &mut Graph, cloud: &Cloud, dead: &[u32]) {
         check_changed(&before, graph, &changed);
         check(graph);
     }
-    graph.reconnect(cloud, alive, &mut crew);
+    assert_eq!(graph.reconnect(cloud, alive, &mut crew).loose, Vec::<u32>::new());
 }
 
 /// Exactly the slots that are named have other links.
@@ -141,6 +149,11 @@ fn check(graph: &Graph) {
     for &slot in &nodes {
         let node = graph.node(slot).unwrap();
         assert_eq!(node.upper.len(), usize::from(graph.level(slot).unwrap()));
+        if let Some(host) = node.host {
+            assert!(graph.contains(host) && graph.host(host).is_none() && node.bottom.is_empty());
+            assert!(graph.twins(host).contains(&slot), "{host} does not know its twin {slot}");
+        }
+        assert!(graph.twins(slot).iter().all(|twin| graph.host(*twin) == Some(slot)));
         for level in 0..=node.upper.len() {
             let links = graph.links(slot, level);
             assert!(links.len() <= if level == 0 { GRAPH_M0 } else { GRAPH_M });
@@ -150,6 +163,7 @@ fn check(graph: &Graph) {
             assert_eq!(sorted.len(), links.len(), "slot {slot} has a link twice");
             for &link in links {
                 assert_ne!(link, slot);
+                assert_eq!(graph.host(link), None, "{slot} leads to the twin {link}");
                 let found = graph.level(link).map(usize::from);
                 assert!(found.is_some_and(|found| found >= level), "{slot} leads to {link} on {level}");
             }

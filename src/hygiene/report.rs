@@ -190,6 +190,8 @@ codes! {
     GraphHead = "graph_head";
     /// A live node that no search comes to.
     GraphReach = "graph_unreachable";
+    /// Too many nodes that a search for their own vectors does not find.
+    GraphRecall = "graph_recall";
     /// A code without its vector.
     VectorMissing = "vector_missing";
     /// A vector in a free slot.

@@ -27,6 +27,16 @@ pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, view: &View) -> Re
             let Some(slot) = u32::try_from(slot).ok().filter(|slot| *slot < view.len()) else {
                 return Err(disagree(index, format!("slot {slot} is a node and was never given out")));
             };
+            if let Some(host) = node.host() {
+                if host >= view.len() {
+                    return Err(disagree(
+                        index,
+                        format!("slot {slot} hangs on {host}, which was never given out"),
+                    ));
+                }
+                graph.set_twin(slot, host);
+                continue;
+            }
             bottom.clear();
             bottom.extend(node.bottom());
             let upper: Vec<Vec<u32>> = (1..=node.level()).map(|level| node.upper(level).collect()).collect();
@@ -49,8 +59,16 @@ fn check_graph(graph: &Graph, head: &GraphHead) -> std::result::Result<(), Strin
         return Err(format!("the entry {:?} is not a node", graph.entry()));
     }
     for slot in graph.nodes() {
+        if let Some(host) = graph.host(slot)
+            && (!graph.contains(host) || graph.host(host).is_some())
+        {
+            return Err(format!("slot {slot} hangs on {host}, which is no node with links"));
+        }
         for level in 0..=usize::from(graph.level(slot).unwrap_or(0)) {
-            let leads = |link: &u32| graph.level(*link).is_some_and(|found| usize::from(found) >= level);
+            let leads = |link: &u32| {
+                graph.host(*link).is_none()
+                    && graph.level(*link).is_some_and(|found| usize::from(found) >= level)
+            };
             if let Some(link) = graph.links(slot, level).iter().find(|link| !leads(link)) {
                 return Err(format!("slot {slot} has a link to {link}, which is no node of level {level}"));
             }
@@ -80,7 +98,10 @@ pub(super) fn write_blocks(
         let first = block * NODES_PER_BLOCK as u32;
         let nodes: Vec<Option<GraphNode<'_>>> = (first..)
             .take(NODES_PER_BLOCK)
-            .map(|slot| graph.node(slot).map(|node| GraphNode { bottom: node.bottom, upper: node.upper }))
+            .map(|slot| {
+                let node = graph.node(slot)?;
+                Some(GraphNode { bottom: node.bottom, upper: node.upper, host: node.host })
+            })
             .collect();
         tx.put_graph_block(index, block, &nodes)?;
     }

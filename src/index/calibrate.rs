@@ -7,10 +7,13 @@
 
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::hnsw::{Near, Points, Probe, Scratch, Verdict};
 use crate::index::view::{Linked, View};
 use crate::limits::EF_MAX;
+use crate::model::Effort;
 use crate::store::control::RecallPoint;
+use crate::store::{IndexId, Rows, Snapshot};
 use crate::vector::{dot_i8_many, unit_scale};
 
 /// Lengths of lists that are tried.
@@ -23,6 +26,8 @@ const SAMPLE: usize = 128;
 const SCANNED_MAX: usize = 1 << 27;
 /// Nodes of the smallest sample.
 const SAMPLE_MIN: usize = 32;
+/// Nodes of a sample that is looked for by their own codes.
+const OWN_SAMPLE: usize = 256;
 /// Recall past which longer lists are not tried.
 const ENOUGH: u16 = 9_995;
 /// Growth past which a list does not grow.
@@ -54,8 +59,10 @@ pub(crate) fn measure(view: &View) -> Arc<[RecallPoint]> {
     let Some(linked) = view.linked() else { return Arc::default() };
     let graph = &linked.graph;
     let alive = |slot: u32| view.id(slot).is_some();
-    // The upper levels are the way to all nodes: taking one of theirs away would tear the graph.
-    let all: Vec<u32> = graph.nodes().filter(|slot| graph.level(*slot) == Some(0) && alive(*slot)).collect();
+    // The upper levels are the way to all nodes: taking one of theirs away would tear the graph, and one with twins has these
+    // hanging on it.
+    let is_leaf = |slot: &u32| graph.level(*slot) == Some(0) && graph.twins(*slot).is_empty();
+    let all: Vec<u32> = graph.nodes().filter(|slot| is_leaf(slot) && alive(*slot)).collect();
     if all.len() <= K {
         return Arc::default();
     }
@@ -81,6 +88,34 @@ pub(crate) fn measure(view: &View) -> Arc<[RecallPoint]> {
         }
     }
     points.into()
+}
+
+/// Of a sample of nodes how many a walk of the default effort finds by their own codes, and how many these are.
+///
+/// # Errors
+/// `Corrupted` for damaged codes.
+pub(crate) fn found_by_themselves(snapshot: &Snapshot, index: IndexId, dim: usize) -> Result<(usize, usize)> {
+    let view = View::load(snapshot, index, dim)?;
+    let Some(linked) = view.linked() else { return Ok((0, 0)) };
+    let alive = |slot: u32| view.id(slot).is_some();
+    let all: Vec<u32> = linked.graph.nodes().filter(|slot| alive(*slot)).collect();
+    let ef = match Effort::default() {
+        Effort::Recall(recall) => ef_for(linked, snapshot.slot_head(index)?.used, recall, K),
+        Effort::Ef(ef) => ef,
+        Effort::Exact => return Ok((0, 0)),
+    };
+    let (mut scratch, mut found, mut sampled) = (Scratch::default(), 0, 0);
+    for &slot in all.iter().step_by(all.len().div_ceil(OWN_SAMPLE).max(1)) {
+        linked.graph.search(&view, view.probe(slot), ef, &mut scratch, |found| alive(found).into());
+        let own = view.probe(slot);
+        let mut dot = [0];
+        dot_i8_many(own.code, own.code, &mut dot);
+        let [dot] = dot;
+        let own = dot as f32 * (own.scale * own.scale);
+        sampled += 1;
+        found += usize::from(scratch.found().first().is_some_and(|near| near.score() >= own));
+    }
+    Ok((found, sampled))
 }
 
 /// What is looked for, and how near the tenth of the nearest is.

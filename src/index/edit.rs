@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::hnsw::Graph;
+use crate::hnsw::{Changed, Graph};
 use crate::index::adjacency::{block_of, write_blocks};
 use crate::index::view::Linked;
 use crate::record::{SlotBlock, SlotMeta, slots_per_block};
@@ -26,6 +26,8 @@ pub(crate) struct Edit {
     pub(super) blocks: BTreeSet<u32>,
     /// Slots that became nodes, each with the commit that made it.
     pub(super) claims: Vec<(u32, u64)>,
+    /// Slots that are nodes no more and lie in the tail again, in the same way.
+    pub(super) loose: Vec<(u32, u64)>,
     /// Dead slots, by the commits that ended them, that are nodes no more and can be used again.
     pub(super) freed: Vec<(u64, u32)>,
     /// What was measured of the recall, and on how many rows.
@@ -51,6 +53,7 @@ impl Edit {
             graph: Some(graph),
             blocks: BTreeSet::new(),
             claims: Vec::new(),
+            loose: Vec::new(),
             freed: Vec::new(),
             recall: None,
         }
@@ -64,6 +67,12 @@ impl Edit {
     /// Notes that nodes have other links.
     pub(super) fn touch(&mut self, slots: &[u32]) {
         self.blocks.extend(slots.iter().map(|slot| block_of(*slot)));
+    }
+
+    /// Notes what a step has changed; gives the slots that lie in the tail again.
+    pub(super) fn take(&mut self, changed: &Changed) -> Vec<u32> {
+        self.touch(&changed.slots);
+        changed.loose.clone()
     }
 
     /// Writes the step, if the index is as it was when the step was worked out. `commit` is the number of the commit
@@ -99,11 +108,11 @@ impl Edit {
         Ok(Written::Done(Some(Linked::new(Arc::clone(graph), head.recall.into(), head.calibrated_at))))
     }
 
-    /// Whether every slot that became a node still holds what it held.
+    /// Whether every slot that became a node, or is none any more, still holds what it held.
     fn holds(&self, tx: &WriteTx<'_>) -> Result<bool> {
         let per = slots_per_block(self.dim) as u32;
         let mut blocks: BTreeMap<u32, Option<SlotBlock>> = BTreeMap::new();
-        for &(slot, born) in &self.claims {
+        for &(slot, born) in self.claims.iter().chain(&self.loose) {
             let number = slot / per;
             let block = match blocks.entry(number) {
                 std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),

@@ -34,6 +34,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use calibrate::found_by_themselves;
 pub(crate) use cosines::Cosines;
 pub(crate) use edit::{Edit, Written};
 pub(crate) use filter::{Sieve, nearest_listed, nearest_matching};

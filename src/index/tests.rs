@@ -477,7 +477,6 @@ mod texts;
 fn link_all(world: &mut World, published: &mut Published, at: IndexId, rows: usize) {
     let mut crew = Crew::new(2);
     world.steps(published, |published| upkeep::link(published, at, rows, &mut crew));
-    world.steps(published, |published| upkeep::reconnect(published, at, &mut crew));
     let mut measured = false;
     world.steps(published, |published| {
         if std::mem::replace(&mut measured, true) { Ok(None) } else { upkeep::calibrate(published, at, true) }
@@ -485,9 +484,8 @@ fn link_all(world: &mut World, published: &mut Published, at: IndexId, rows: usi
 }
 
 fn repair_all(world: &mut World, published: &mut Published, at: IndexId, rows: usize) {
-    let (mut crew, mut torn) = (Crew::new(2), upkeep::Torn::default());
-    world.steps(published, |published| upkeep::repair(published, at, rows, &mut torn, &mut crew));
-    world.steps(published, |published| upkeep::reconnect(published, at, &mut crew));
+    let (mut crew, mut work) = (Crew::new(2), upkeep::Work::default());
+    world.steps(published, |published| upkeep::repair(published, at, rows, &mut work, &mut crew));
 }
 
 /// The image that was brought forward is the one that the rows of the file give.

@@ -124,10 +124,14 @@ pub(crate) fn link(
     let mut edit = Edit::on(index, view.dim(), head.as_ref(), Arc::default());
     let level = |slot: &u32| view.id(*slot).map(|id| (*slot, level_of(id.as_bytes())));
     let nodes: Vec<(u32, u8)> = slots.iter().filter_map(level).collect();
+    let mut loose = Vec::new();
     for batch in nodes.chunks(BATCH) {
-        edit.touch(&graph.insert_batch(&*view, batch, |slot| view.id(slot).is_some(), crew));
+        loose.extend(edit.take(&graph.insert_batch(&*view, batch, |slot| view.id(slot).is_some(), crew)));
     }
+    loose.sort_unstable();
+    loose.retain(|slot| slots.binary_search(slot).is_err());
     edit.claims = born(published, &view, index, &slots)?;
+    edit.loose = born(published, &view, index, &loose)?;
     edit.graph = Some(Arc::new(graph));
     Ok(Some(edit))
 }
@@ -163,8 +167,9 @@ pub(crate) fn unlink_all(published: &Published, index: IndexId) -> Result<Option
     Ok(Some(edit))
 }
 
-/// Gives at most `most` nodes that lost neighbours other ones, then frees at most `most` dead slots; none when there
-/// is no dead slot.
+/// One step on the way to free the dead slots of an index, of at most `most` rows: twins of a dead node take its place,
+/// nodes that lost neighbours get other ones, or dead slots are freed. None when there is nothing left of what was dead
+/// when the work began.
 ///
 /// # Errors
 /// As [`link`].
@@ -172,64 +177,106 @@ pub(crate) fn repair(
     published: &Published,
     index: IndexId,
     most: usize,
-    torn: &mut Torn,
+    work: &mut Work,
     crew: &mut Crew,
 ) -> Result<Option<Edit>> {
-    let dead = published.snapshot().dead_slots(index, usize::MAX)?;
-    if dead.is_empty() {
-        return Ok(None);
+    if work.dead.is_none() {
+        let dead = published.snapshot().dead_slots(index, usize::MAX)?;
+        let graph = if dead.is_empty() { Graph::new() } else { Upkeep::open(published, index)?.graph };
+        work.begin(dead, &graph);
     }
-    let Upkeep { view, head, mut graph } = Upkeep::open(published, index)?;
+    let Upkeep { view, head, mut graph } = match work.left(published, index)? {
+        Some(upkeep) => upkeep,
+        None => return Ok(None),
+    };
     let alive = |slot: u32| view.id(slot).is_some();
     let mut edit = Edit::on(index, view.dim(), head.as_ref(), Arc::default());
-    if torn.0.is_empty() {
-        torn.0 = graph.torn(alive);
-        torn.0.reverse();
-    }
-    if torn.0.is_empty() {
-        // No living node leads to a dead one: those that go may only be led to by others that are dead.
-        let gone: Vec<(u64, u32)> = dead.iter().copied().take(most).collect();
-        let slots: BTreeSet<u32> = gone.iter().map(|(_, slot)| *slot).collect();
-        let others: Vec<u32> = dead.iter().skip(most).map(|(_, slot)| *slot).collect();
-        edit.touch(&graph.remove(&slots, &others));
-        edit.freed = gone;
-    } else {
-        let batch = torn.0.split_off(torn.0.len().saturating_sub(most));
-        torn.1 += batch.len() as u64;
+    let mut loose = Vec::new();
+    let orphans = work.orphans(&graph, most, alive);
+    if !orphans.is_empty() {
+        let level = |slot: u32| view.id(slot).map_or(0, |id| level_of(id.as_bytes()));
+        for batch in orphans.chunks(BATCH) {
+            loose.extend(edit.take(&graph.inherit(&*view, batch, alive, level, crew)));
+        }
+    } else if let Some(batch) = work.torn(&graph, most, alive) {
         let batch: Vec<u32> =
             batch.into_iter().filter(|slot| alive(*slot) && graph.contains(*slot)).collect();
         for batch in batch.chunks(BATCH) {
             edit.touch(&graph.repair_batch(&*view, batch, alive, crew));
         }
+    } else {
+        // No living node leads to those that go; they may only be led to by others that are dead.
+        edit.freed = work.dead.iter().flatten().rev().take(most).copied().collect();
+        let slots: BTreeSet<u32> = edit.freed.iter().map(|(_, slot)| *slot).collect();
+        let others: Vec<u32> = graph.nodes().filter(|slot| !alive(*slot) && !slots.contains(slot)).collect();
+        edit.touch(&graph.remove(&slots, &others));
     }
+    loose.extend(edit.take(&graph.reconnect(&*view, alive, crew)));
+    edit.loose = born(published, &view, index, &loose)?;
     edit.graph = Some(Arc::new(graph));
     Ok(Some(edit))
 }
 
-/// The nodes that are still to be mended in a round of [`repair`], the first ones last, and how many were taken on.
+/// What is known of the work on the dead slots of an index from one step of [`repair`] to the next. Slots that die
+/// meanwhile are left to the next run: a writer as fast as the pass would keep it here for ever.
 #[derive(Debug, Default)]
-pub(crate) struct Torn(Vec<u32>, u64);
-
-impl Torn {
-    /// Nodes that were given other links.
-    pub(crate) fn mended(&self) -> u64 {
-        self.1
-    }
+pub(crate) struct Work {
+    /// The slots that were dead when it began and are not freed yet, with the commits that ended them; twins come last, for
+    /// no host goes before them. None before it began.
+    dead: Option<Vec<(u64, u32)>>,
+    /// The same slots.
+    gone: BTreeSet<u32>,
+    /// Nodes that are still to be mended in a round, the first ones last.
+    torn: Vec<u32>,
+    /// No living node leads to one of the dead any more.
+    is_clean: bool,
+    mended: u64,
 }
 
-/// Links what no walk comes to back into the graph; none when a walk comes to all.
-///
-/// # Errors
-/// As [`link`].
-pub(crate) fn reconnect(published: &Published, index: IndexId, crew: &mut Crew) -> Result<Option<Edit>> {
-    let Upkeep { view, head, mut graph } = Upkeep::open(published, index)?;
-    let changed = graph.reconnect(&*view, |slot| view.id(slot).is_some(), crew);
-    if changed.is_empty() {
-        return Ok(None);
+impl Work {
+    /// Nodes that were given other links.
+    pub(crate) fn mended(&self) -> u64 {
+        self.mended
     }
-    let mut edit = Edit::on(index, view.dim(), head.as_ref(), Arc::new(graph));
-    edit.touch(&changed);
-    Ok(Some(edit))
+
+    fn begin(&mut self, mut dead: Vec<(u64, u32)>, graph: &Graph) {
+        dead.sort_by_key(|(died, slot)| (graph.host(*slot).is_some(), *died, *slot));
+        self.gone = dead.iter().map(|(_, slot)| *slot).collect();
+        self.dead = Some(dead);
+    }
+
+    /// The index as it is now; none when nothing is left to be done.
+    fn left(&mut self, published: &Published, index: IndexId) -> Result<Option<Upkeep>> {
+        let Some(dead) = self.dead.as_mut().filter(|dead| !dead.is_empty()) else { return Ok(None) };
+        let upkeep = Upkeep::open(published, index)?;
+        while dead.pop_if(|(_, slot)| !upkeep.graph.contains(*slot)).is_some() {}
+        Ok((!dead.is_empty()).then_some(upkeep))
+    }
+
+    /// At most `most` of the dead whose place is to be taken by a twin.
+    fn orphans(&self, graph: &Graph, most: usize, alive: impl Fn(u32) -> bool) -> Vec<u32> {
+        if self.is_clean {
+            return Vec::new();
+        }
+        let mut orphans = graph.orphans(alive);
+        orphans.retain(|host| self.gone.contains(host));
+        orphans.truncate(most);
+        orphans
+    }
+
+    /// The next nodes with a link to one of the dead, at most `most`; none when there is no such node. A step that could not be
+    /// written is found again in the next round.
+    fn torn(&mut self, graph: &Graph, most: usize, alive: impl Fn(u32) -> bool) -> Option<Vec<u32>> {
+        if self.torn.is_empty() && !self.is_clean {
+            self.torn = graph.torn(|slot| !self.gone.contains(&slot));
+            self.torn.retain(|slot| alive(*slot));
+            self.torn.reverse();
+            self.is_clean = self.torn.is_empty();
+        }
+        let batch = self.torn.split_off(self.torn.len().saturating_sub(most));
+        self.mended += batch.len() as u64;
+        (!batch.is_empty()).then_some(batch)
+    }
 }
 
 /// Measures the recall of an index; none when what was measured before still holds. With `always` it is measured

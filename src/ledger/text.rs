@@ -101,8 +101,11 @@ impl Ledger<'_, '_> {
         Ok(true)
     }
 
-    /// Joins blocks of postings, with one journal row. Gives how many.
+    /// Joins blocks of postings, with one journal row. Gives how many; an index that is gone has none.
     pub(crate) fn join_postings(&mut self, context: &Context, text: TextId, most: usize) -> Result<u64> {
+        if self.tx.text_head(text)?.is_none() {
+            return Ok(0);
+        }
         let joined = join(self.tx, text, most)?;
         let what = format!("{joined} blocks of postings of partition {}", text.part.0);
         self.journal_derived(context, RuleId::INDEX, what)?;

@@ -3,10 +3,12 @@
 //! ```text
 //! header 4 | present u16 | present nodes, by slot | crc u32
 //! node: level u8 | count u8 | count × link u32 | level × ( count u8 | count × link u32 )
+//! twin: 255 u8 | host u32
 //! ```
 //! Bit n of `present` is set when slot n of the block is a node of the graph. The first list of a node is that of
 //! level 0 (at most 32 links), then come those of the levels from 1 on (at most 16 each). A link is the number of a
-//! slot of the same index; the order of the links is that of the graph and is kept.
+//! slot of the same index; the order of the links is that of the graph and is kept. A twin has no links: its code is that
+//! of another node, its host, and whoever comes to the host has come to the twin.
 
 use crate::error::Result;
 use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0};
@@ -16,6 +18,8 @@ use crate::record::{At, begin, no_flags, open, seal, tag};
 pub(crate) const NODES_PER_BLOCK: usize = 16;
 /// Bytes of a link.
 const LINK_BYTES: usize = 4;
+/// Stands for the level of a twin.
+const TWIN: u8 = u8::MAX;
 
 /// The links of one node: `bottom` of level 0, `upper` of the levels from 1 on; its level is `upper.len()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,16 @@ pub(crate) struct GraphNode<'a> {
     pub(crate) bottom: &'a [u32],
     /// Links of the levels from 1 on, at most 15 levels of at most 16.
     pub(crate) upper: &'a [Vec<u32>],
+    /// Of a twin, which has no links, the node whose code it has.
+    pub(crate) host: Option<u32>,
+}
+
+#[cfg(test)]
+impl<'a> GraphNode<'a> {
+    /// A node with links.
+    pub(crate) fn linked(bottom: &'a [u32], upper: &'a [Vec<u32>]) -> Self {
+        GraphNode { bottom, upper, host: None }
+    }
 }
 
 /// Writes a block into `out`, replacing what is there. Entries past the end of `nodes` are absent.
@@ -36,6 +50,11 @@ pub(crate) fn encode_graph_block(nodes: &[Option<GraphNode<'_>>], key: &[u8], ou
     let present = nodes.iter().rev().fold(0_u16, |bits, node| (bits << 1) | u16::from(node.is_some()));
     out.extend_from_slice(&present.to_le_bytes());
     for node in nodes.iter().flatten() {
+        if let Some(host) = node.host {
+            out.push(TWIN);
+            out.extend_from_slice(&host.to_le_bytes());
+            continue;
+        }
         assert!(node.upper.len() <= GRAPH_LEVEL_MAX, "a node of level {}", node.upper.len());
         // Bounded by the assertions far below 256, here and for each list.
         out.push(node.upper.len() as u8);
@@ -101,6 +120,7 @@ impl<'b> GraphBlockRef<'b> {
 pub(crate) struct GraphNodeRef<'b> {
     bottom: &'b [[u8; LINK_BYTES]],
     levels: u8,
+    host: Option<u32>,
     /// The lists of the levels from 1 on, each behind its count.
     upper: &'b [u8],
 }
@@ -109,6 +129,12 @@ impl<'b> GraphNodeRef<'b> {
     /// The node at the front of `bytes`, which it takes; none when they end before it does.
     fn take(bytes: &mut &'b [u8]) -> Option<Self> {
         let (&levels, mut rest) = bytes.split_first()?;
+        if levels == TWIN {
+            let (host, rest) = rest.split_first_chunk::<LINK_BYTES>()?;
+            *bytes = rest;
+            let host = Some(u32::from_le_bytes(*host));
+            return Some(GraphNodeRef { bottom: &[], levels: 0, host, upper: &[] });
+        }
         let bottom = take_links(&mut rest)?;
         let before = rest;
         for _ in 0..levels {
@@ -116,7 +142,7 @@ impl<'b> GraphNodeRef<'b> {
         }
         let (upper, _) = before.split_at_checked(before.len() - rest.len())?;
         *bytes = rest;
-        Some(GraphNodeRef { bottom, levels, upper })
+        Some(GraphNodeRef { bottom, levels, host: None, upper })
     }
 
     fn is_sound(&self) -> bool {
@@ -129,6 +155,11 @@ impl<'b> GraphNodeRef<'b> {
     /// Its highest level.
     pub(crate) fn level(&self) -> usize {
         usize::from(self.levels)
+    }
+
+    /// The node whose code it has, of a twin.
+    pub(crate) fn host(&self) -> Option<u32> {
+        self.host
     }
 
     /// Its links of level 0.
@@ -158,5 +189,4 @@ fn take_links<'b>(bytes: &mut &'b [u8]) -> Option<&'b [[u8; LINK_BYTES]]> {
 }
 
 const _: () = assert!(NODES_PER_BLOCK == u16::BITS as usize);
-const _: () =
-    assert!(GRAPH_M0 <= u8::MAX as usize && GRAPH_M <= GRAPH_M0 && GRAPH_LEVEL_MAX <= u8::MAX as usize);
+const _: () = assert!(GRAPH_M0 <= u8::MAX as usize && GRAPH_M <= GRAPH_M0 && GRAPH_LEVEL_MAX < TWIN as usize);

@@ -208,7 +208,7 @@ fn decode_tagged(table_tag: u8, at: At<'_>, bytes: &[u8]) -> Result<()> {
             .map(drop),
         tag::GRAPH_BLOCK => GraphBlockRef::open(at, bytes).map(|block| {
             block.nodes().flatten().for_each(|node| {
-                node.bottom().for_each(drop);
+                node.bottom().chain(node.host()).for_each(drop);
                 (1..=node.level()).for_each(|level| node.upper(level).for_each(drop));
             });
         }),

@@ -180,13 +180,14 @@ fn vectors() -> VectorBlock {
     block
 }
 
-/// Nodes 0 of level 0, 2 of level 2 with an empty list, and 15 without links.
+/// Nodes 0 of level 0, 2 of level 2 with an empty list, 3 a twin of 2, and 15 without links.
 fn graph(_: &(), key: &[u8], out: &mut Vec<u8>) {
     let upper = [vec![7, 8], Vec::new()];
     let mut nodes = [None; NODES_PER_BLOCK];
-    nodes[0] = Some(GraphNode { bottom: &[1, 0x0403_0201], upper: &[] });
-    nodes[2] = Some(GraphNode { bottom: &[u32::MAX], upper: &upper });
-    nodes[15] = Some(GraphNode { bottom: &[], upper: &[] });
+    nodes[0] = Some(GraphNode::linked(&[1, 0x0403_0201], &[]));
+    nodes[2] = Some(GraphNode::linked(&[u32::MAX], &upper));
+    nodes[3] = Some(GraphNode { bottom: &[], upper: &[], host: Some(2) });
+    nodes[15] = Some(GraphNode::linked(&[], &[]));
     encode_graph_block(&nodes, key, out);
 }
 
@@ -194,7 +195,8 @@ fn graph(_: &(), key: &[u8], out: &mut Vec<u8>) {
 fn read_graph(bytes: &[u8]) -> Vec<Option<arbitrary::Lists>> {
     let block = GraphBlockRef::open(at(), bytes).unwrap();
     let node = |node: GraphNodeRef<'_>| {
-        (node.bottom().collect(), (1..=node.level()).map(|level| node.upper(level).collect()).collect())
+        let upper = (1..=node.level()).map(|level| node.upper(level).collect()).collect();
+        (node.bottom().collect(), upper, node.host())
     };
     block.nodes().map(|found| found.map(node)).collect()
 }
@@ -324,7 +326,7 @@ proptest! {
     fn graph_block_round_trip(nodes in arbitrary::graph_nodes()) {
         let borrowed: Vec<_> = nodes
             .iter()
-            .map(|node| node.as_ref().map(|(bottom, upper)| GraphNode { bottom, upper }))
+            .map(|node| node.as_ref().map(|(bottom, upper, host)| GraphNode { bottom, upper, host: *host }))
             .collect();
         let mut bytes = b"before".to_vec();
         encode_graph_block(&borrowed, KEY, &mut bytes);
@@ -459,7 +461,8 @@ fn forged_graph_blocks_out_of_bounds_are_refused() {
         (3, node(0, &[1]), "a node that is missing"),
         (1, vec![0, 200], "a list without its links"),
         (1, vec![2, 0, 0], "a level without its list"),
-        (1, vec![255, 0], "levels without lists"),
+        (1, vec![254, 0], "levels without lists"),
+        (1, vec![255, 0, 0, 0], "a twin without its host"),
         (1, [node(0, &[1]), vec![0]].concat(), "a byte after the last node"),
         (0, vec![0], "a byte where no node is"),
     ];

@@ -234,24 +234,18 @@ pub(crate) trait Rows: Read {
         })
     }
 
-    /// The indexes in which the memories of a namespace, or of all, have their slots, whatever else is damaged.
-    fn indexes_by_memory(&self, namespace: Option<&str>) -> Result<BTreeSet<IndexId>> {
+    /// The indexes in which the memories of a namespace have their slots, whatever else is damaged.
+    fn indexes_by_memory(&self, ns: NsId) -> Result<BTreeSet<IndexId>> {
         let mut all = BTreeSet::new();
-        for (name, row) in self.namespaces()? {
-            if row.dropping || namespace.is_some_and(|wanted| wanted != name) {
-                continue;
+        // One in which no memory is left has rows of its own, if these can be read.
+        all.extend(self.slot_heads(Some(ns)).unwrap_or_default().into_iter().map(|(index, _)| index));
+        self.all_vitals(ns, &mut |_, vitals| {
+            let (part, space) = (PartId(vitals.place.partition), SpaceId(vitals.place.space));
+            if vitals.place.slot.is_some() {
+                all.insert(IndexId { ns, part, space });
             }
-            let ns = NsId(row.number);
-            // One in which no memory is left has rows of its own, if these can be read.
-            all.extend(self.slot_heads(Some(ns)).unwrap_or_default().into_iter().map(|(index, _)| index));
-            self.all_vitals(ns, &mut |_, vitals| {
-                let (part, space) = (PartId(vitals.place.partition), SpaceId(vitals.place.space));
-                if vitals.place.slot.is_some() {
-                    all.insert(IndexId { ns, part, space });
-                }
-                Ok(())
-            })?;
-        }
+            Ok(())
+        })?;
         Ok(all)
     }
 

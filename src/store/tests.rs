@@ -81,7 +81,7 @@ fn links(rows: &(impl Rows + ?Sized), index: IndexId) -> BTreeMap<u32, Vec<Vec<u
 fn put_links(tx: &mut WriteTx<'_>, index: IndexId, nodes: &BTreeMap<u32, Vec<Vec<u32>>>) -> Result<()> {
     let mut blocks: BTreeMap<u32, [Option<GraphNode<'_>>; NODES_PER_BLOCK]> = BTreeMap::new();
     for (slot, lists) in nodes {
-        let node = GraphNode { bottom: &lists[0], upper: &lists[1..] };
+        let node = GraphNode::linked(&lists[0], &lists[1..]);
         blocks.entry(slot / 16).or_default()[(slot % 16) as usize] = Some(node);
     }
     blocks.iter().try_for_each(|(block, nodes)| tx.put_graph_block(index, *block, nodes))

@@ -3,18 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hnsw::level_of;
 use crate::hygiene::check::{Check, address, seen};
 use crate::hygiene::report::Code;
+use crate::index::found_by_themselves;
 use crate::model::MemoryId;
-use crate::record::{At, GraphBlockRef, GraphNodeRef, NODES_PER_BLOCK, SlotMeta, decode_meta};
+use crate::record::{
+    At, GraphBlockRef, GraphNodeRef, NODES_PER_BLOCK, SlotMeta, decode_meta, slots_per_block,
+};
 use crate::store::control::GraphHead;
 use crate::store::keys::{self, Parts};
 use crate::store::{IndexId, Read, Rows, Table, Walk};
 
 /// Level in [`Mesh`] of a slot that is no node.
 const ABSENT: u8 = u8::MAX;
+/// Level in [`Mesh`] of a twin.
+const TWIN: u8 = u8::MAX - 1;
+/// Share of a sample that a search has to find: what the default effort promises, with room for chance.
+const FOUND_MIN: f64 = 0.98;
 /// Slots of one block, as slots are numbered.
 const PER: u32 = NODES_PER_BLOCK as u32;
 
@@ -27,10 +34,18 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// Level of a node; none for a slot that is none.
+    /// Level of a node, 0 for a twin; none for a slot that is no node.
     fn level(&self, slot: u32) -> Option<usize> {
-        let block = self.levels.get(&(slot / PER))?;
-        block.get((slot % PER) as usize).filter(|level| **level != ABSENT).map(|level| usize::from(*level))
+        self.byte(slot).filter(|level| *level != ABSENT).map(level_of_byte)
+    }
+
+    /// Whether a slot is a twin.
+    fn is_twin(&self, slot: u32) -> bool {
+        self.byte(slot) == Some(TWIN)
+    }
+
+    fn byte(&self, slot: u32) -> Option<u8> {
+        self.levels.get(&(slot / PER))?.get((slot % PER) as usize).copied()
     }
 
     /// Every node with its level.
@@ -38,9 +53,13 @@ impl Mesh {
         self.levels.iter().flat_map(|(block, levels)| {
             let slots = (0..PER).map(|at| block.saturating_mul(PER).saturating_add(at));
             let nodes = slots.zip(levels).filter(|(_, level)| **level != ABSENT);
-            nodes.map(|(slot, level)| (slot, usize::from(*level)))
+            nodes.map(|(slot, level)| (slot, level_of_byte(*level)))
         })
     }
+}
+
+fn level_of_byte(byte: u8) -> usize {
+    if byte == TWIN { 0 } else { usize::from(byte) }
 }
 
 impl Check<'_> {
@@ -56,7 +75,10 @@ impl Check<'_> {
                 Some(found) => {
                     let mut levels = [ABSENT; NODES_PER_BLOCK];
                     for (place, node) in levels.iter_mut().zip(found.nodes()) {
-                        *place = node.map_or(ABSENT, |node| node.level() as u8);
+                        *place = node.map_or(ABSENT, |node| match node.host() {
+                            Some(_) => TWIN,
+                            None => node.level() as u8,
+                        });
                     }
                     mesh.levels.insert(block, levels);
                 }
@@ -79,9 +101,10 @@ impl Check<'_> {
     }
 
     /// With `deep` the node of a memory has the level that follows from the id, so that whoever builds the graph again
-    /// comes to the same one.
+    /// comes to the same one. A twin is on no level but the lowest.
     pub(super) fn level_of_node(&mut self, key: &[u8], index: IndexId, slot: u32, id: MemoryId) {
-        let found = self.meshes.get(&index).and_then(|mesh| mesh.level(slot));
+        let mesh = self.meshes.get(&index).filter(|mesh| !mesh.is_twin(slot));
+        let found = mesh.and_then(|mesh| mesh.level(slot));
         let wanted = usize::from(level_of(id.as_bytes()));
         if let Some(level) = found.filter(|level| self.deep && *level != wanted) {
             let what = format!("the node of slot {slot} has level {level}, by its memory it is {wanted}");
@@ -148,9 +171,44 @@ impl Check<'_> {
                 let what = format!("slot {slot} is a node and holds neither a memory nor the code of one");
                 self.find(Code::GraphNode, Table::Graph, key, what);
             }
-            self.links_of(key, index, slot, node);
+            match node.host() {
+                Some(host) => self.twin(key, index, (slot, host))?,
+                None => self.links_of(key, index, slot, node),
+            }
         }
         Ok(())
+    }
+
+    /// The host of a twin is another node, which has links, and with `deep` the same code.
+    fn twin(&mut self, key: &[u8], index: IndexId, (slot, host): (u64, u32)) -> Result<()> {
+        let mesh = self.meshes.entry(index).or_default();
+        let what = match mesh.level(host) {
+            _ if u64::from(host) == slot => "itself".to_owned(),
+            None if !mesh.blind => format!("slot {host}, which is no node"),
+            Some(_) if mesh.is_twin(host) => format!("slot {host}, which is a twin"),
+            Some(_) if self.deep && !self.same_codes(index, slot, host)? => {
+                format!("slot {host}, which has another code")
+            }
+            _ => return Ok(()),
+        };
+        self.find(Code::GraphLink, Table::Graph, key, format!("slot {slot} hangs on {what}"));
+        Ok(())
+    }
+
+    /// Whether two slots have the same code, as far as that can be read.
+    fn same_codes(&self, index: IndexId, slot: u64, host: u32) -> Result<bool> {
+        let Some(dim) = self.spaces.get(&index.space).copied().filter(|dim| *dim > 0) else {
+            return Ok(true);
+        };
+        let per = slots_per_block(dim);
+        let code = |slot: u64| {
+            let Ok(number) = u32::try_from(slot / per as u64) else { return Ok(None) };
+            let block = seen(self.snapshot.slot_block(index, number, dim))?.flatten();
+            let at = (slot % per as u64) as usize;
+            Ok::<_, Error>(block.and_then(|block| block.code(at).map(<[i8]>::to_vec)))
+        };
+        let (own, other) = (code(slot)?, code(u64::from(host))?);
+        Ok(own.is_none() || other.is_none() || own == other)
     }
 
     /// The links of a node go to other nodes of their level, each once.
@@ -165,6 +223,7 @@ impl Check<'_> {
                     _ if u64::from(link) == slot => "itself".to_owned(),
                     _ if !met.insert(link) => format!("slot {link} twice"),
                     None if !mesh.blind => format!("slot {link}, which is no node"),
+                    Some(_) if mesh.is_twin(link) => format!("slot {link}, which is a twin"),
                     Some(highest) if highest < level => format!("slot {link}, whose level is {highest}"),
                     _ => continue,
                 };
@@ -207,15 +266,16 @@ impl Check<'_> {
                 let what = format!("the entry is {:?} where the highest level is {top:?}", head.entry);
                 self.find(Code::GraphHead, Table::GraphHead, &key, what);
             }
-            if self.deep {
-                self.reach(index, &head, &mesh)?;
+            if self.deep && self.reach(index, &head, &mesh)? {
+                self.recall(index)?;
             }
         }
         Ok(())
     }
 
-    /// Every live node is found from the entry over the links of all levels.
-    fn reach(&mut self, index: IndexId, head: &GraphHead, mesh: &Mesh) -> Result<()> {
+    /// From the entry a path over the links of the lowest level leads to every live node, or to its host. Says whether that
+    /// is so.
+    fn reach(&mut self, index: IndexId, head: &GraphHead, mesh: &Mesh) -> Result<bool> {
         let mut reached: BTreeMap<u32, u16> = BTreeMap::new();
         let mut mark = |slot: u32| {
             let bits = reached.entry(slot / PER).or_default();
@@ -228,21 +288,44 @@ impl Check<'_> {
             let key = keys::block(index, slot / PER);
             let found = self.snapshot.row(Table::Graph, &key, |at, bytes| {
                 let node = GraphBlockRef::open(at, bytes)?.nodes().nth((slot % PER) as usize).flatten();
-                Ok(node.map(|node| {
-                    let upper = (1..=node.level()).flat_map(|level| node.upper(level));
-                    node.bottom().chain(upper).collect::<Vec<_>>()
-                }))
+                Ok(node.map(|node| node.bottom().collect::<Vec<_>>()))
             });
             let links = seen(found)?.flatten().flatten().unwrap_or_default();
             open.extend(links.into_iter().filter(|link| mark(*link)));
         }
-        for (slot, _) in mesh.nodes() {
-            let met = reached.get(&(slot / PER)).is_some_and(|bits| bits & (1 << (slot % PER)) != 0);
+        let is_met =
+            |slot: u32| reached.get(&(slot / PER)).is_some_and(|bits| bits & (1 << (slot % PER)) != 0);
+        let mut all = true;
+        for (slot, _) in mesh.nodes().filter(|(slot, _)| !is_met(*slot)) {
             let live = self.slots.get(&index).is_none_or(|tally| !tally.dead.contains_key(&slot));
-            if live && !met {
-                let key = keys::block(index, slot / PER);
-                self.find(Code::GraphReach, Table::Graph, &key, format!("no search comes to slot {slot}"));
+            let key = keys::block(index, slot / PER);
+            if !live || (mesh.is_twin(slot) && self.host_of(&key, slot)?.is_none_or(is_met)) {
+                continue;
             }
+            all = false;
+            self.find(Code::GraphReach, Table::Graph, &key, format!("no search comes to slot {slot}"));
+        }
+        Ok(all)
+    }
+
+    /// The host of a twin, as far as that can be read.
+    fn host_of(&self, key: &[u8], slot: u32) -> Result<Option<u32>> {
+        let found = self.snapshot.row(Table::Graph, key, |at, bytes| {
+            let node = GraphBlockRef::open(at, bytes)?.nodes().nth((slot % PER) as usize).flatten();
+            Ok(node.and_then(|node| node.host()))
+        });
+        Ok(seen(found)?.flatten().flatten())
+    }
+
+    /// Nodes of a sample are found by their own vectors at the default effort. Damage to codes is reported by their table.
+    fn recall(&mut self, index: IndexId) -> Result<()> {
+        let Some(dim) = self.spaces.get(&index.space).copied().filter(|dim| *dim > 0) else { return Ok(()) };
+        let Some((found, sampled)) = seen(found_by_themselves(self.snapshot, index, dim))? else {
+            return Ok(());
+        };
+        if (found as f64) < sampled as f64 * FOUND_MIN {
+            let what = format!("of {sampled} nodes, searches for their own vectors find {found}");
+            self.find(Code::GraphRecall, Table::GraphHead, &keys::index(index), what);
         }
         Ok(())
     }

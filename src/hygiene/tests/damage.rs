@@ -9,7 +9,7 @@ use crate::hygiene::report::Code;
 use crate::model::{
     Access, Content, Counted, Delta, Holder, MetaValue, SupersedeMode, Supersession, Time, Vitals,
 };
-use crate::record::{ALIVE, SlotMeta, encode_graph_block, encode_meta};
+use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
 use crate::store::control::{
     CounterRow, GraphHead, LimboRow, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow,
@@ -283,6 +283,18 @@ fn head(change: impl Fn(&mut GraphHead) + 'static) -> (Code, Fault) {
     })
 }
 
+/// Slot 1 becomes a twin of another slot, whose code it does not have: of slot 0, of itself, of one that is no node, of none.
+fn twin(host: u32) -> (Code, Fault) {
+    case(Code::GraphLink, move |tx| {
+        let upper = [vec![]];
+        let mut block = [None; NODES_PER_BLOCK];
+        block[0] = Some(GraphNode::linked(&[3], &upper));
+        block[1] = Some(GraphNode { bottom: &[], upper: &[], host: Some(host) });
+        block[3] = Some(GraphNode::linked(&[0], &[]));
+        tx.put_graph_block(SHARED, 0, &block)
+    })
+}
+
 fn graph() -> Vec<(Code, Fault)> {
     vec![
         case(Code::Corrupted, |tx| tx.put(Table::Graph, &keys::block(SHARED, 0), b"rubbish")),
@@ -293,6 +305,10 @@ fn graph() -> Vec<(Code, Fault)> {
         links(Code::GraphLink, &[(0, &[3, 2]), (1, &[3]), (3, &[0, 1])]),
         links(Code::GraphLink, &[(0, &[3, 77]), (1, &[3]), (3, &[0, 1])]),
         case(Code::GraphLink, |tx| put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![3]])),
+        twin(0),
+        twin(1),
+        twin(2),
+        twin(77),
         links(Code::GraphReach, &[(0, &[3]), (1, &[3]), (3, &[0])]),
         case(Code::GraphLevel, |tx| put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[])),
         case(Code::GraphLevel, |tx| put_links(tx, &[(0, &[3]), (1, &[3]), (3, &[0, 1])], &[vec![], vec![]])),

@@ -186,7 +186,7 @@ pub(super) fn graph_head() -> GraphHead {
 pub(super) fn put_links(tx: &mut WriteTx<'_>, nodes: &[(usize, &[u32])], upper: &[Vec<u32>]) -> Result<()> {
     let mut block = [None; NODES_PER_BLOCK];
     for (slot, bottom) in nodes {
-        block[*slot] = Some(GraphNode { bottom, upper: if *slot == 0 { upper } else { &[] } });
+        block[*slot] = Some(GraphNode::linked(bottom, if *slot == 0 { upper } else { &[] }));
     }
     tx.put_graph_block(SHARED, 0, &block)
 }

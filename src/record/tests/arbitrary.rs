@@ -293,15 +293,17 @@ pub(super) fn slot() -> impl Strategy<Value = SlotMeta> {
     )
 }
 
-/// Bottom and upper lists of a node.
-pub(super) type Lists = (Vec<u32>, Vec<Vec<u32>>);
+/// Bottom and upper lists of a node, or its host.
+pub(super) type Lists = (Vec<u32>, Vec<Vec<u32>>, Option<u32>);
 
 /// The lists of at most 16 nodes.
 pub(super) fn graph_nodes() -> impl Strategy<Value = Vec<Option<Lists>>> {
     let links = |most: usize| vec(any::<u32>(), 0..=most);
     let level = prop_oneof![Just(0), 0..=GRAPH_LEVEL_MAX];
     let upper = level.prop_flat_map(move |level| vec(links(GRAPH_M), level));
-    vec(option::of((links(GRAPH_M0), upper)), 0..=NODES_PER_BLOCK)
+    let linked = (links(GRAPH_M0), upper).prop_map(|(bottom, upper)| (bottom, upper, None));
+    let twin = any::<u32>().prop_map(|host| (Vec::new(), Vec::new(), Some(host)));
+    vec(option::of(prop_oneof![3 => linked, 1 => twin]), 0..=NODES_PER_BLOCK)
 }
 
 pub(super) fn vector(dim: usize) -> impl Strategy<Value = Vec<f32>> {

@@ -72,7 +72,9 @@ impl Renumbering {
             let Some(node) = node else { continue };
             let upper = (1..=node.level()).map(|level| self.of_links(at, node.upper(level)));
             let upper = upper.collect::<Result<_>>()?;
-            out.push((self.of_slot(at, slot)?, Node { bottom: self.of_links(at, node.bottom())?, upper }));
+            let bottom = self.of_links(at, node.bottom())?;
+            let host = node.host().map(|host| self.of_slot(at, host)).transpose()?;
+            out.push((self.of_slot(at, slot)?, Node { bottom, upper, host }));
         }
         Ok(())
     }
@@ -82,6 +84,7 @@ impl Renumbering {
 struct Node {
     bottom: Vec<u32>,
     upper: Vec<Vec<u32>>,
+    host: Option<u32>,
 }
 
 impl Graph {
@@ -181,7 +184,7 @@ fn put_nodes(tx: &mut WriteTx<'_>, index: IndexId, nodes: &[(u32, Node)]) -> Res
         for (slot, node) in of_block {
             let at = *slot as usize % NODES_PER_BLOCK;
             if let Some(entry) = entries.get_mut(at) {
-                *entry = Some(GraphNode { bottom: &node.bottom, upper: &node.upper });
+                *entry = Some(GraphNode { bottom: &node.bottom, upper: &node.upper, host: node.host });
             }
         }
         if let Some((slot, _)) = of_block.first() {
