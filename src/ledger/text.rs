@@ -6,7 +6,7 @@ use crate::index::text::upkeep::{TextEdit, join};
 use crate::ledger::derived::Seen;
 use crate::ledger::{Context, Ledger};
 use crate::model::{Content, MemoryId, RuleId, Vitals, thread_place};
-use crate::store::{NsId, PartId, Rows, TextId, TextRows};
+use crate::store::{NsId, PartId, Read, Rows, TextId, TextRows};
 
 impl Ledger<'_, '_> {
     /// The index in which a row has its document.

@@ -62,7 +62,7 @@ fn writers_link_a_trace_of_repeats_and_no_neighbour_is_missed() {
 
 fn assert_recall(world: &World, all: &[Vec<f32>], when: &str) {
     let (mut right, mut wanted) = (0, 0);
-    for vector in all.iter().step_by(all.len() / 100) {
+    for vector in all.iter().step_by(all.len() / 50) {
         let search = |effort| {
             let query = Query::vector(vector.clone()).effort(effort);
             world.db.search(&world.ns, &query).unwrap().hits
