@@ -91,13 +91,17 @@ impl Story {
         let Story { cloud, graph, dead, crew, .. } = self;
         let gone = dead.clone();
         let alive = |slot: u32| !gone.contains(&slot);
+        let orphans = graph.orphans(alive);
+        graph.inherit(cloud, &orphans, alive, |slot| level_of(&u128::from(slot).to_be_bytes()), crew);
+        assert!(graph.orphans(alive).is_empty(), "a living twin hangs on a dead node after the repair");
         let torn = graph.torn(alive);
         graph.repair_batch(cloud, &torn, alive, crew);
         assert!(graph.torn(alive).is_empty(), "a live node leads to a dead one after the repair");
         let (now, later): (Vec<u32>, Vec<u32>) =
             (gone.iter().copied().take(most).collect(), gone.iter().copied().skip(most).collect());
         graph.remove(&now.iter().copied().collect(), &later);
-        dead.retain(|slot| !now.contains(slot));
+        // The dead twins of a host go with it.
+        dead.retain(|slot| graph.contains(*slot));
         graph.reconnect(cloud, alive, crew);
         assert!(graph.unreachable(alive).is_empty(), "a live node is reached by nothing after the repair");
         assert!(now.iter().all(|slot| !graph.contains(*slot)));
@@ -115,6 +119,10 @@ impl Story {
             "the entry is not of the highest level"
         );
         for slot in nodes {
+            if let Some(host) = graph.host(slot) {
+                assert!(graph.contains(host) && graph.host(host).is_none(), "a twin of a twin, or of none");
+                assert!(graph.twins(host).contains(&slot), "a twin that its host does not know");
+            }
             for level in 0..=usize::from(graph.level(slot).unwrap()) {
                 let links = graph.links(slot, level);
                 assert!(links.len() <= if level == 0 { GRAPH_M0 } else { GRAPH_M }, "too many links");
@@ -123,7 +131,9 @@ impl Story {
                     distinct.len() == links.len() && !distinct.contains(&slot),
                     "a link twice, or to itself"
                 );
-                let leads = |link: &u32| graph.level(*link).is_some_and(|of| usize::from(of) >= level);
+                let leads = |link: &u32| {
+                    graph.host(*link).is_none() && graph.level(*link).is_some_and(|of| usize::from(of) >= level)
+                };
                 assert!(links.iter().all(leads), "a link to no node of its level");
             }
         }

@@ -11,8 +11,9 @@ use crate::error::ErrorKind;
 use crate::hnsw::Crew;
 use crate::index::view::View;
 use crate::model::{Effort, Hit, MemoryId, Time, Times};
+use crate::record::{GraphNode, NODES_PER_BLOCK};
 use crate::store::StagedBlocks;
-use crate::store::control::{Clock, SlotHead, SpaceRow};
+use crate::store::control::{Clock, GraphHead, SlotHead, SpaceRow};
 use crate::store::disk::Folder;
 use crate::store::{
     Durability, IndexId, NsId, Options, PartId, Read, Rows, Snapshot, SpaceId, Store, Table, WriteTx, keys,
@@ -753,4 +754,31 @@ fn a_reader_never_sees_two_commits_at_once() {
         }
         readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
+}
+
+#[test]
+fn a_graph_in_which_walks_lose_their_way_is_told() {
+    let mut world = World::new(24, 41);
+    let at = index(0);
+    let rows = (1..=600).map(|number| (at, id(number), world.vector(None), times(None, None))).collect();
+    world.add(rows);
+    let mut published = world.first(usize::MAX);
+    link_all(&mut world, &mut published, at, 600);
+    let found = |world: &World| found_by_themselves(world.first(usize::MAX).snapshot(), at, 24).unwrap();
+    let (all, sampled) = found(&world);
+    assert!(sampled >= 200 && all == sampled, "{all} of {sampled}");
+    // A ring leads to all of them, and no walk goes around it.
+    world.commit(|tx, _| {
+        for block in 0..600_u32.div_ceil(NODES_PER_BLOCK as u32) {
+            let first = block * NODES_PER_BLOCK as u32;
+            let lists: Vec<[u32; 1]> =
+                (first..600).take(NODES_PER_BLOCK).map(|slot| [(slot + 1) % 600]).collect();
+            let nodes: Vec<_> = lists.iter().map(|links| Some(GraphNode::linked(links, &[]))).collect();
+            tx.put_graph_block(at, block, &nodes)?;
+        }
+        let head = tx.graph_head(at)?.unwrap();
+        tx.put_graph_head(at, &GraphHead { entry: Some(0), ..head })
+    });
+    let (few, sampled) = found(&world);
+    assert!(few * 2 < sampled, "{few} of {sampled}");
 }

@@ -78,8 +78,8 @@ pub(super) const GOLDEN: [(u8, &str); 12] = [
     (
         tag::GRAPH_BLOCK,
         "01090000
-         0580000201000000010203040201ffffffff020700000008000000000000
-         d77ce9ab",
+         0d80000201000000010203040201ffffffff02070000000800000000ff020000
+         000000eb2ea5c3",
     ),
     (
         tag::DOC_BLOCK,
