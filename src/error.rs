@@ -156,8 +156,11 @@ pub enum Error {
     /// A write on a handle that was opened for reading.
     #[error("the database is open for reading only")]
     ReadOnly,
-    /// A snapshot was held past its lease; take a new one and go on from the last cursor.
-    #[error("the snapshot was held for longer than its lease of {lease_ms} ms")]
+    /// A snapshot was held past its lease, or its file was compacted or opened again after a failure; take a new one and go
+    /// on from the last cursor.
+    #[error(
+        "the snapshot is gone: its lease of {lease_ms} ms is over, or its file was replaced or opened again"
+    )]
     SnapshotExpired {
         /// The lease, in milliseconds.
         lease_ms: u64,

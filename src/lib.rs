@@ -62,7 +62,7 @@ pub use store::Durability;
 #[doc(hidden)]
 pub mod faults {
     pub use crate::record::decode_any;
-    pub use crate::store::disk::{BackendError, Disk, StorageBackend};
+    pub use crate::store::disk::{BackendError, Disk, FileId, OpenFile, StorageBackend};
     pub use crate::store::tally::Tally;
 
     /// The graph, for its bench.

@@ -211,7 +211,7 @@ impl Builder {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         self.check()?;
         let instructions = self.instructions.as_deref().map(read_instructions).transpose()?.flatten();
-        let secret = self.secret.map_or_else(random_secret, Ok)?;
+        let secret = self.secret.map_or_else(random, Ok)?;
         let options = Options {
             path: path.as_ref().to_owned(),
             cache_bytes: self.cache_bytes,
@@ -220,6 +220,7 @@ impl Builder {
             create: self.create,
             paranoid: self.paranoid,
             secret,
+            opener: random()?,
         };
         let store = open_waiting(&self.disk, &options, self.wait)?;
         let opening = Opening {
@@ -276,11 +277,11 @@ fn open_waiting(disk: &Arc<dyn Disk>, options: &Options, wait: Option<Span>) -> 
     }
 }
 
-/// A secret, or a name that no other process chooses.
-pub(super) fn random_secret() -> Result<[u8; 32]> {
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).map_err(|why| Error::Unavailable {
+/// A secret, a name that no other process chooses, or a mark that no other handle has.
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|why| Error::Unavailable {
         why: format!("the operating system gives no random bytes: {why}"),
     })?;
-    Ok(secret)
+    Ok(bytes)
 }

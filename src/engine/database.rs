@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, RwLock};
 
 use crate::engine::batch::Batch;
-use crate::engine::builder::{Builder, random_secret};
+use crate::engine::builder::{Builder, random};
 use crate::engine::clock::Clock;
 use crate::engine::embed::Given;
 use crate::engine::queue::{Queue, Weight};
@@ -70,6 +70,8 @@ pub(super) struct Inner {
     read_only: bool,
     closed: AtomicBool,
     pub(super) leases: Mutex<Vec<Lease>>,
+    /// Whoever holds it is the one who publishes.
+    pub(super) publishing: Mutex<()>,
     /// Whoever holds it is the one who changes graphs.
     pub(super) upkeep: Mutex<()>,
     /// Indexes past their bounds.
@@ -222,6 +224,7 @@ impl Inner {
             read_only,
             closed: AtomicBool::new(false),
             leases: Mutex::new(Vec::new()),
+            publishing: Mutex::new(()),
             upkeep: Mutex::new(()),
             pressed: Mutex::new(BTreeSet::new()),
         }))
@@ -245,22 +248,49 @@ impl Inner {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Makes a commit visible. Its caller leads the queue, so commits are published in their order.
-    pub(super) fn publish(&self, written: Written<ClockRow>, turn: &Turn) -> Result<()> {
-        let row = written.value;
-        if written.reopened {
-            self.publish_afresh();
-        } else {
-            let snapshot = self.store.snapshot()?;
-            let before = self.current.read();
-            let changes = Changes {
-                blocks: &written.staged,
-                dropped: &turn.dropped,
-                linked: &turn.linked,
-                reset: &turn.reset,
-            };
-            self.current.publish(before.next(Arc::new(snapshot), &row, &changes));
+    /// The state that reads and units begin with: what was published last or, where the file was opened again or replaced
+    /// since, what it holds now. Images of before are never joined with rows of after.
+    ///
+    /// # Errors
+    /// `Locked` and `Unavailable` while the file can't be opened again, `Corrupted`, `Closed`.
+    pub(super) fn state(&self) -> Result<Arc<Published>> {
+        if let Some(published) = self.valid_state() {
+            return Ok(published);
         }
+        self.store.recover()?;
+        let _one = self.publishing.lock();
+        if let Some(published) = self.valid_state() {
+            return Ok(published);
+        }
+        let snapshot = self.store.snapshot()?;
+        let row = snapshot.clock()?;
+        if self.own_policy.is_none() {
+            *self.in_force.write() = Arc::new(in_force(&snapshot, &row, None)?);
+        }
+        self.current.publish(self.current.read().afresh(Arc::new(snapshot), &row));
+        Ok(self.current.read())
+    }
+
+    fn valid_state(&self) -> Option<Arc<Published>> {
+        let published = self.current.read();
+        (published.snapshot().epoch() == self.store.epoch()).then_some(published)
+    }
+
+    /// Publishes what the file holds, where that was opened again or replaced: what it was before takes room until then.
+    pub(super) fn catch_up(&self) {
+        if let Err(why) = self.state() {
+            tracing::warn!(%why, "the file can't be read; whoever comes next tries again");
+        }
+    }
+
+    /// Makes a commit visible. Its caller leads the queue, so commits are published in their order. The commit stands
+    /// already: what goes wrong here is no error of it, and whoever reads next begins afresh.
+    pub(super) fn publish(&self, written: &Written<ClockRow>, turn: &Turn) {
+        if let Err(why) = self.publish_next(written, turn) {
+            tracing::warn!(%why, "a commit could not be published");
+            self.store.outdate();
+        }
+        self.catch_up();
         let mut indexes: Vec<IndexId> = written.staged.slots.keys().map(|(index, _)| *index).collect();
         indexes.dedup();
         self.note_pressed(indexes.into_iter());
@@ -268,23 +298,27 @@ impl Inner {
         texts.dedup();
         self.note_pressed_texts(texts.into_iter());
         self.end_leases();
-        if row.policy != self.in_force().number && self.own_policy.is_none() {
-            let policy = in_force(&**self.current.read().snapshot(), &row, None)?;
-            *self.in_force.write() = Arc::new(policy);
-        }
-        Ok(())
     }
 
-    /// After a failure or a compaction: what is published comes from the file anew.
-    pub(super) fn publish_afresh(&self) {
-        let fresh = self.store.snapshot().and_then(|snapshot| {
-            let row = snapshot.clock()?;
-            Ok(self.current.read().after_compaction(Arc::new(snapshot), &row))
-        });
-        match fresh {
-            Ok(published) => self.current.publish(published),
-            Err(why) => tracing::warn!(%why, "readers stay on the state before the failure"),
+    fn publish_next(&self, written: &Written<ClockRow>, turn: &Turn) -> Result<()> {
+        let _one = self.publishing.lock();
+        let row = &written.value;
+        // Whoever published afresh since has this commit already.
+        let Some(before) = self.valid_state().filter(|before| before.commit() < row.commit) else {
+            return Ok(());
+        };
+        let snapshot = self.store.snapshot()?;
+        if row.policy != self.in_force().number && self.own_policy.is_none() {
+            *self.in_force.write() = Arc::new(in_force(&snapshot, row, None)?);
         }
+        let changes = Changes {
+            blocks: &written.staged,
+            dropped: &turn.dropped,
+            linked: &turn.linked,
+            reset: &turn.reset,
+        };
+        self.current.publish(before.next(Arc::new(snapshot), row, &changes));
+        Ok(())
     }
 
     /// Lets go of snapshots whose lease is over.
@@ -663,13 +697,13 @@ impl Database {
     /// `Io` when the disk is full or refuses; the database is then as it was.
     pub fn compact(&self) -> Result<CompactReport> {
         self.inner.check_open()?;
-        let unique = random_secret()?;
+        let unique = random()?;
         let _one = self.inner.upkeep.lock();
         self.repair_all()?;
         self.inner.queue.alone(|| {
             let report = self.inner.store.compact(&unique);
             // One that failed late has replaced the file as well.
-            self.inner.publish_afresh();
+            self.inner.catch_up();
             report.map(CompactReport::from)
         })
     }
@@ -687,7 +721,7 @@ impl Database {
             let _one = self.inner.upkeep.lock();
             self.repair_all()?;
         }
-        Ok(self.inner.store.backup(target.as_ref(), &random_secret()?)?.into())
+        Ok(self.inner.store.backup(target.as_ref(), &random()?)?.into())
     }
 
     /// A view of the database at this instant, for reads that must fit together.

@@ -173,7 +173,7 @@ impl Inner {
         drafts: &mut [Prepared],
         no_dedup: bool,
     ) -> Result<bool> {
-        let published = self.current.read();
+        let published = self.state()?;
         let Some(given) = self.embedder_for(&published)? else { return Ok(true) };
         let rows = published.snapshot();
         let gives_way = match rows.space(SpaceId(rows.clock()?.space))? {
@@ -223,7 +223,7 @@ impl Inner {
         name: &str,
         patch: &Patch,
     ) -> Result<(Option<Embedded>, bool)> {
-        let published = self.current.read();
+        let published = self.state()?;
         let Some(given) = self.embedder_for(&published)? else { return Ok((None, true)) };
         let rows = published.snapshot();
         let Some(ns) = rows.namespace(namespace.as_str())?.map(|row| NsId(row.number)) else {
@@ -390,7 +390,7 @@ impl Database {
         sweep: &mut Sweep,
         report: &mut PassReport,
     ) -> Result<()> {
-        let given = self.inner.embedder_for(&self.inner.current.read())?;
+        let given = self.inner.embedder_for(&*self.inner.state()?)?;
         for (_, ns) in self.tenants(options.namespace.as_ref())? {
             let mut waiting = self.read(|published, _| published.snapshot().pending_rows(ns))?;
             report.planned += waiting.len() as u64;
@@ -404,7 +404,7 @@ impl Database {
                 let filled = self.fill(ns, &batch, given, Some(sweep.run))?;
                 report.changed += filled;
                 report.skipped += batch.len() as u64 - filled;
-                sweep.pace.spend(filled, self.inner.current.read().commit());
+                sweep.pace.spend(filled, self.inner.state()?.commit());
             }
             report.left += waiting.len() as u64;
         }
@@ -418,7 +418,7 @@ impl Database {
             if waiting.is_empty() {
                 return Ok(());
             }
-            let Some(given) = self.inner.embedder_for(&self.inner.current.read())? else { return Ok(()) };
+            let Some(given) = self.inner.embedder_for(&*self.inner.state()?)? else { return Ok(()) };
             let waiting: BTreeSet<(NsId, MemoryId)> = waiting.into_iter().collect();
             let waiting: Vec<(NsId, MemoryId)> = waiting.into_iter().collect();
             for slice in

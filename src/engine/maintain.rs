@@ -364,7 +364,7 @@ impl Database {
         let mut all: BTreeSet<Pass> =
             policy.sweeper.stages.iter().map(|stage| Pass::of_stage(*stage)).collect();
         all.extend([Pass::Index, Pass::Repair]);
-        let published = self.inner.current.read();
+        let published = self.inner.state()?;
         let rows = published.snapshot();
         if self.inner.embedder_for(&published)?.is_some() {
             all.insert(Pass::Embed);
@@ -390,7 +390,7 @@ impl Database {
     /// The run of one of these passes that was cut off, if there is one: the call goes on with it.
     fn cut_off(&self, passes: &[Pass], options: &MaintainOptions) -> Result<Option<RunId>> {
         let hash = options.effective(&self.inner.in_force().policy).hash().0;
-        let published = self.inner.current.read();
+        let published = self.inner.state()?;
         for (_, ns) in self.tenants(options.namespace.as_ref())? {
             for pass in passes {
                 let row = published.snapshot().pass(ns, pass.as_str())?;
@@ -405,7 +405,7 @@ impl Database {
     /// The namespaces that a pass looks at, by name.
     pub(super) fn tenants(&self, namespace: Option<&Namespace>) -> Result<Vec<(Namespace, NsId)>> {
         let mut all = Vec::new();
-        for (name, row) in self.inner.current.read().snapshot().namespaces()? {
+        for (name, row) in self.inner.state()?.snapshot().namespaces()? {
             if !row.dropping && namespace.is_none_or(|wanted| wanted.as_str() == name) {
                 all.push((name.parse()?, NsId(row.number)));
             }

@@ -181,6 +181,7 @@ pub(super) fn failed_together(why: &Error) -> Error {
     match why {
         Error::Retry { why } => Error::Retry { why: why.clone() },
         Error::Unavailable { why } => Error::Unavailable { why: why.clone() },
+        Error::Locked { path } => Error::Locked { path: path.clone() },
         Error::Closed => Error::Closed,
         Error::ReadOnly => Error::ReadOnly,
         other => Error::Unavailable { why: other.to_string() },

@@ -76,7 +76,7 @@ impl Snapshot {
             return Err(Error::Closed);
         }
         let (now, lease) = (inner.clock.now(), inner.lease);
-        let held = Arc::new(Mutex::new(Some(inner.current.read())));
+        let held = Arc::new(Mutex::new(Some(inner.state()?)));
         inner.leases.lock().push(Lease { until: now.plus(lease), held: Arc::downgrade(&held) });
         Ok(Snapshot { inner, held, now, lease })
     }
@@ -86,7 +86,9 @@ impl Snapshot {
             return Err(Error::Closed);
         }
         let published = self.held.lock().clone();
-        let published = published.filter(|_| self.inner.clock.now() < self.now.plus(self.lease));
+        let is_of_this_file = |held: &Arc<Published>| held.snapshot().epoch() == self.inner.store.epoch();
+        let is_in_time = self.inner.clock.now() < self.now.plus(self.lease);
+        let published = published.filter(|held| is_in_time && is_of_this_file(held));
         let lease_ms = self.lease.as_millis().unsigned_abs();
         let published = published.ok_or(Error::SnapshotExpired { lease_ms })?;
         read(&published, self.now)
@@ -100,8 +102,8 @@ impl Database {
             return Err(Error::Closed);
         }
         let now = self.inner.clock.now();
-        match read(&self.inner.current.read(), now) {
-            Err(Error::Retry { .. }) if !self.inner.is_closed() => read(&self.inner.current.read(), now),
+        match read(&*self.inner.state()?, now) {
+            Err(Error::Retry { .. }) if !self.inner.is_closed() => read(&*self.inner.state()?, now),
             Err(Error::Retry { .. }) => Err(Error::Closed),
             other => other,
         }

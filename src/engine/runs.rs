@@ -83,7 +83,7 @@ impl Database {
 
     fn run_is_maintenance(&self, namespace: &Namespace, run: RunId) -> Result<bool> {
         let Some((_, ns)) = self.tenants(Some(namespace))?.pop() else { return Ok(false) };
-        let row = self.inner.current.read().snapshot().run(ns, run)?;
+        let row = self.inner.state()?.snapshot().run(ns, run)?;
         Ok(row.is_some_and(|row| row.what == RunRow::MAINTAIN))
     }
 
@@ -163,7 +163,7 @@ impl Database {
         if self.inner.check_open().is_err() {
             return Ok(());
         }
-        let namespaces = self.inner.current.read().snapshot().namespaces()?;
+        let namespaces = self.inner.state()?.snapshot().namespaces()?;
         for (_, row) in namespaces.into_iter().filter(|(_, row)| row.dropping) {
             self.delete_rows(NsId(row.number))?;
         }

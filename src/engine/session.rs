@@ -135,14 +135,14 @@ impl Inner {
         durability: Durability,
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
-        let in_force = self.in_force();
         let mut culprit = None;
         let mut turn = Turn::default();
         let written = self.store.write(durability, |tx| {
+            // Only the leader commits and publishes: nothing lies between this state and the transaction.
+            let published = self.state()?;
+            let in_force = self.in_force();
             let mut ledger = Ledger::open(tx, &self.secret, in_force.analyzer.clone(), self.clock.now())?;
             ledger.tombstone_hash = in_force.policy.tombstone.hash;
-            // Only the leader commits and publishes: nothing lies between this state and the transaction.
-            let published = self.current.read();
             let mut session = Session {
                 ledger: &mut ledger,
                 in_force: &in_force,
@@ -164,10 +164,13 @@ impl Inner {
             ledger.finish()
         });
         match written {
-            Ok(written) => self.publish(written, &turn).map_err(|why| (None, why)),
+            Ok(written) => {
+                self.publish(&written, &turn);
+                Ok(())
+            }
             // A storage that fails is nobody's fault, whoever was at work.
-            Err(why @ (Error::Retry { .. } | Error::Unavailable { .. })) => {
-                self.publish_afresh();
+            Err(why @ (Error::Retry { .. } | Error::Unavailable { .. } | Error::Locked { .. })) => {
+                self.catch_up();
                 Err((None, why))
             }
             Err(why) => Err((culprit, why)),
@@ -182,11 +185,9 @@ impl Inner {
     /// Makes every commit so far durable.
     pub(super) fn sync(&self) -> Result<()> {
         self.queue.alone(|| {
-            let reopened = self.store.flush();
-            if !matches!(reopened, Ok(false)) {
-                self.publish_afresh();
-            }
-            reopened.map(|_| ())
+            let flushed = self.store.flush();
+            self.catch_up();
+            flushed
         })
     }
 

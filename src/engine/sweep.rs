@@ -310,7 +310,7 @@ impl Database {
         let in_force = self.inner.in_force();
         let policy = options.effective(&in_force.policy);
         let version = PolicyVersion { number: in_force.number, hash: policy.hash() };
-        let published = self.inner.current.read();
+        let published = self.inner.state()?;
         let committed = published.committed_at();
         let now = self.inner.clock.now().max(committed);
         let field = Field { ns, parts: None, now, committed };
@@ -359,7 +359,7 @@ impl Database {
         if let Some(most) = options.destroy_max {
             return Ok(most);
         }
-        let published = self.inner.current.read();
+        let published = self.inner.state()?;
         let live = published.snapshot().counter(ns, TOTAL, CounterSort::Live as u8, "")?;
         let share = policy.budget.share * live.rows.max(0) as f64;
         Ok(policy.budget.floor.max(share.floor() as u64))
@@ -379,7 +379,7 @@ impl Database {
         let (mut unsynced, mut last) = (0, 0);
         loop {
             // A commit of somebody else has synced all before it.
-            unsynced = if self.inner.current.read().commit() == last { unsynced + 1 } else { 1 };
+            unsynced = if self.inner.state()?.commit() == last { unsynced + 1 } else { 1 };
             let (begun, slice_time) = (Instant::now(), Duration::from_millis(plan.max_ms));
             let rows = sweep.pace.rows_left().min(plan.max_rows);
             let durability =
@@ -407,7 +407,7 @@ impl Database {
             })?;
             (progress, wrote, counted) = (next, Some(row), None);
             unsynced %= SLICES_PER_SYNC;
-            let commit = self.inner.current.read().commit();
+            let commit = self.inner.state()?.commit();
             last = commit;
             sweep.pace.spend(progress.done.rows - spent, commit);
             spent = progress.done.rows;
@@ -444,7 +444,7 @@ impl Database {
         let horizon = self.inner.in_force().policy.undo.horizon.as_ms();
         let horizon = i64::try_from(horizon).unwrap_or(i64::MAX);
         for (namespace, ns) in self.tenants(options.namespace.as_ref())? {
-            let published = self.inner.current.read();
+            let published = self.inner.state()?;
             let now = self.inner.clock.now().max(published.committed_at());
             // An instant that lies exactly at the horizon is past it.
             let until = Time::from_millis(now.as_millis().saturating_sub(horizon).saturating_add(1));
@@ -453,11 +453,11 @@ impl Database {
             report.scanned += due;
             let mut erased = 0;
             while erased < due && !options.dry_run && !sweep.pace.is_over() {
-                let rows = sweep.pace.rows(self.inner.current.read().commit());
+                let rows = sweep.pace.rows(self.inner.state()?.commit());
                 let gone = self
                     .inner
                     .run_alone(|session| purge(session, (&namespace, ns), sweep.run, until, rows))?;
-                sweep.pace.spend(gone, self.inner.current.read().commit());
+                sweep.pace.spend(gone, self.inner.state()?.commit());
                 erased += gone;
                 if gone == 0 {
                     break;

@@ -50,12 +50,12 @@ impl Database {
     ) -> Result<()> {
         let (mut done, mut stale) = (0, 0);
         while done < waiting && !sweep.pace.is_over() {
-            let published = self.inner.current.read();
+            let published = self.inner.state()?;
             let most = sweep.pace.rows(published.commit()).max(POST_MIN).min(sweep.pace.rows_left());
             let Some(edit) = upkeep::post(&published, text, most)? else { break };
             if self.write_text(&edit, sweep.run)? {
                 (done, stale) = (done + edit.rows(), 0);
-                sweep.pace.spend(edit.rows(), self.inner.current.read().commit());
+                sweep.pace.spend(edit.rows(), self.inner.state()?.commit());
             } else {
                 stale += 1;
                 if stale > STALE_MAX {
@@ -67,7 +67,7 @@ impl Database {
         report.note("posted", done);
         let mut joined = 0;
         loop {
-            let head = self.inner.current.read().snapshot().text_head(text)?.unwrap_or_default();
+            let head = self.inner.state()?.snapshot().text_head(text)?.unwrap_or_default();
             if !upkeep::is_loose(&head) || sweep.pace.is_over() {
                 break;
             }
@@ -98,7 +98,7 @@ impl Database {
 
     /// Posts the tail of an index that is past its bound, on behalf of a writer.
     pub(super) fn help_text(&self, text: TextId, run: RunId) -> Result<()> {
-        let published = self.inner.current.read();
+        let published = self.inner.state()?;
         if let Some(edit) = upkeep::post(&published, text, upkeep::POST_MAX)? {
             self.write_text(&edit, run)?;
         }

@@ -55,14 +55,14 @@ impl Worker<'_> {
     }
 
     fn counts(&self) -> Result<Counts> {
-        Counts::read(&**self.inner().current.read().snapshot(), self.index)
+        Counts::read(&**self.inner().state()?.snapshot(), self.index)
     }
 
     /// Writes a step and publishes it; false when the index has changed under it.
     fn write(&mut self, edit: &Edit) -> Result<bool> {
         let done = self.database.write_edit(edit, self.rule, self.run)?;
         if done {
-            let commit = self.inner().current.read().commit();
+            let commit = self.inner().state()?.commit();
             self.pace.spend(edit.rows(), commit);
         }
         Ok(done)
@@ -81,7 +81,7 @@ impl Worker<'_> {
             if changed >= most {
                 return Ok((changed, true));
             }
-            let commit = self.inner().current.read().commit();
+            let commit = self.inner().state()?.commit();
             // What was worked on for less time has changed less often.
             let rows = (self.pace.rows(commit) >> stale).max(1);
             let Some(edit) = step(self, rows)? else { return Ok((changed, true)) };
@@ -102,8 +102,8 @@ impl Worker<'_> {
         let (index, before) = (self.index, self.counts()?);
         match regimes.need(before) {
             Need::Drop => {
-                let (_, whole) = self
-                    .steps(u64::MAX, |worker, _| upkeep::unlink_all(&worker.inner().current.read(), index))?;
+                let (_, whole) =
+                    self.steps(u64::MAX, |worker, _| upkeep::unlink_all(&*worker.inner().state()?, index))?;
                 if whole {
                     report.changed += u64::from(before.in_graph);
                     report.note("dropped", 1);
@@ -113,7 +113,7 @@ impl Worker<'_> {
             Need::Link(waiting) => {
                 report.note("built", u64::from(!before.has_graph));
                 let (changed, whole) = self.steps(u64::from(waiting), |worker, rows| {
-                    upkeep::link(&worker.inner().current.read(), index, rows, &mut worker.crew)
+                    upkeep::link(&*worker.inner().state()?, index, rows, &mut worker.crew)
                 })?;
                 report.changed += changed;
                 if !whole {
@@ -132,7 +132,7 @@ impl Worker<'_> {
         let dead = u64::from(self.counts()?.dead);
         let (changed, whole) = self.steps(dead, |worker, rows| {
             // Each step looks at the whole graph once; there are only so many steps, however busy others are.
-            let published = worker.inner().current.read();
+            let published = worker.inner().state()?;
             let floor = published.snapshot().slot_head(index)?.len as usize / REPAIR_STEPS_MAX;
             let rows = rows.max(floor.min(worker.pace.rows_left()));
             upkeep::repair(&published, index, rows, &mut work, &mut worker.crew)
@@ -154,7 +154,7 @@ impl Worker<'_> {
                 return Ok(None);
             }
             measured = true;
-            upkeep::calibrate(&worker.inner().current.read(), index, repaired)
+            upkeep::calibrate(&*worker.inner().state()?, index, repaired)
         })?;
         Ok(())
     }
@@ -252,7 +252,7 @@ impl Database {
 
     /// Unlinks all that is dead, so that no code of it is copied.
     pub(super) fn repair_all(&self) -> Result<()> {
-        if !self.inner.current.read().snapshot().has_dead_slots()? {
+        if !self.inner.state()?.snapshot().has_dead_slots()? {
             return Ok(());
         }
         self.run_alone_pass(Pass::Repair, &MaintainOptions::live())
@@ -270,7 +270,7 @@ impl Database {
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let mut rows = 0;
         for (name, ns) in self.tenants(namespace)? {
-            let indexes = self.inner.current.read().snapshot().indexes_by_memory(ns)?;
+            let indexes = self.inner.state()?.snapshot().indexes_by_memory(ns)?;
             for index in indexes {
                 rows += u64::from(self.inner.run_alone(|session| {
                     if !session.stands(&name, ns)? {
@@ -313,7 +313,7 @@ impl Database {
             let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
             return self.help_text(TextId { ns: index.ns, part: index.part }, run);
         }
-        let published = self.inner.current.read();
+        let published = self.inner.state()?;
         let counts = Counts::read(&**published.snapshot(), index)?;
         let head = published.snapshot().slot_head(index)?;
         if !published.has_room_for(&head, published.dim(index.space)?) {
@@ -338,7 +338,7 @@ impl Database {
 impl Inner {
     /// Notes which of the indexes that a commit wrote to are past their bounds.
     pub(super) fn note_pressed(&self, written: impl Iterator<Item = IndexId>) {
-        let (current, regimes) = (self.current.read(), Regimes::of(self));
+        let (Ok(current), regimes) = (self.state(), Regimes::of(self)) else { return };
         for index in written {
             let counts = Counts::read(&**current.snapshot(), index);
             if counts.is_ok_and(|counts| regimes.is_pressed(counts)) {
@@ -349,7 +349,7 @@ impl Inner {
 
     /// Notes which of the full-text indexes that a commit wrote to have too long a tail.
     pub(super) fn note_pressed_texts(&self, written: impl Iterator<Item = TextId>) {
-        let current = self.current.read();
+        let Ok(current) = self.state() else { return };
         for text in written {
             let head = current.snapshot().text_head(text);
             if head.is_ok_and(|head| head.is_some_and(|head| text_upkeep::is_pressed(&head))) {

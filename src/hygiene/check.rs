@@ -108,6 +108,7 @@ impl<'s> Check<'s> {
             next_space: u16::MAX,
             policy: 0,
             space: 0,
+            nonce: [0; 16],
         };
         let mut check = Check {
             snapshot,

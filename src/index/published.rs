@@ -221,8 +221,8 @@ impl<L: Locks> PublishedIn<L> {
         next
     }
 
-    /// The state after a compaction, which numbers slots anew: no view lives on.
-    pub(crate) fn after_compaction(&self, snapshot: Arc<Snapshot>, clock: &Clock) -> Self {
+    /// The state of a file that was opened again or replaced: no view lives on.
+    pub(crate) fn afresh(&self, snapshot: Arc<Snapshot>, clock: &Clock) -> Self {
         Self::first(snapshot, clock, Arc::clone(&self.budget))
     }
 

@@ -105,6 +105,7 @@ impl World {
             create: true,
             paranoid: false,
             secret: [7; 32],
+            opener: [1; 8],
         };
         let store = Store::open(Arc::new(Folder), options).unwrap();
         let mut world = World {
@@ -466,7 +467,7 @@ fn dropping_and_compacting_lose_their_views() {
     assert!(kept.loaded(index(0)).is_some() && kept.kept_bytes() > 0);
     let dropped = published.next(Arc::clone(&snapshot), &clock, &changes(&none, &[NS], &same));
     assert!(dropped.loaded(index(0)).is_none() && dropped.kept_bytes() == 0);
-    let compacted = published.after_compaction(snapshot, &clock);
+    let compacted = published.afresh(snapshot, &clock);
     assert!(compacted.loaded(index(0)).is_none());
     assert!(published.loaded(index(0)).is_some(), "an old state keeps what it had");
 }

@@ -38,6 +38,7 @@ fn families(path: &Path, change: impl Fn(&mut FamilyRow)) -> Vec<FamilyRow> {
         create: false,
         paranoid: false,
         secret: SECRET,
+        opener: [1; 8],
     };
     let store = Store::open(Arc::new(Folder), options).unwrap();
     let mut before = Vec::new();

@@ -85,6 +85,7 @@ impl World {
             create: true,
             paranoid: false,
             secret: [3; 32],
+            opener: [1; 8],
         };
         let store = Store::open(Arc::new(Folder), options).unwrap();
         let made = store.write(Durability::Batch, |tx| {

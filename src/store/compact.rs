@@ -61,18 +61,18 @@ impl Store {
         let draft = draft_path(&path, unique);
         let copied = self.copy_to(&draft, true).and_then(|rows| {
             // The copy is opened, and so locked, before it takes the name: no other process can come between.
-            let backend = self.disk.open(&draft, true).map_err(|why| io("open", &draft, why))?;
-            let database = start(backend, &self.options, &draft)?;
+            let file = self.disk.open(&draft, true).map_err(|why| io("open", &draft, why))?;
+            let database = start(file.backend, &self.options, &draft)?;
             self.disk.rename(&draft, &path).map_err(|why| io("replace", &path, why))?;
-            Ok((rows, database))
+            Ok((rows, database, file.id))
         });
-        let (rows, database) = match copied {
+        let (rows, database, id) = match copied {
             Ok(copied) => copied,
             Err(why) => return Err(self.clear_away(&draft, why)),
         };
         // Until the folder is synced the power may bring the old file back, so no commit may count before.
         self.name_unsynced.store(true, Ordering::SeqCst);
-        self.replace(database);
+        self.replace(database, id);
         self.sync_name()?;
         Ok(CompactReport { bytes_before, bytes_after: self.file_bytes()?, rows })
     }
@@ -123,12 +123,12 @@ impl Store {
     /// one.
     fn copy_to(&self, draft: &Path, in_place: bool) -> Result<u64> {
         let snapshot = self.snapshot()?;
-        let backend = self.disk.create(draft).map_err(|why| io("create", draft, why))?;
+        let file = self.disk.create(draft).map_err(|why| io("create", draft, why))?;
         if in_place {
             let path = self.path();
             self.disk.keep_access(path, draft).map_err(|why| io("keep the permissions of", path, why))?;
         }
-        let mut database = start(backend, &self.options, draft)?;
+        let mut database = start(file.backend, &self.options, draft)?;
         let mut copy = Copy { from: &snapshot, to: &database, slots: Renumbered::new(), rows: 0 };
         for table in Table::ALL {
             copy.table(*table)?;

@@ -34,7 +34,13 @@ pub(crate) struct Clock {
     pub(crate) policy: u64,
     /// Space that searches use; 0 while none is known.
     pub(crate) space: u16,
+    /// By it two commits of one number are told apart, which two processes have made, or one and a loss between.
+    pub(crate) nonce: Nonce,
 }
+
+/// The mark of a commit, which no other one has: 8 bytes that were drawn at random for the handle that made it, then the
+/// number of its attempt.
+pub(crate) type Nonce = [u8; 16];
 
 /// A namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

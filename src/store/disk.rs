@@ -12,14 +12,35 @@ use std::path::{Path, PathBuf};
 use redb::backends::FileBackend;
 pub use redb::{BackendError, StorageBackend};
 
+/// Which file a name or a handle stands for, by numbers of the file system: another file has others as long as this
+/// one is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    /// Number of the device.
+    pub device: u64,
+    /// Number of the file on it.
+    pub inode: u64,
+}
+
+/// A file that is open.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// Its bytes and locks.
+    pub backend: Box<dyn StorageBackend>,
+    /// Which file it is; none where the system does not say.
+    pub id: Option<FileId>,
+}
+
 /// The operations on files that the store needs besides reading and writing them.
 pub trait Disk: Debug + Send + Sync {
     /// Whether there is something by this name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Which file has this name now, as [`OpenFile::id`] says it.
+    fn id(&self, path: &Path) -> io::Result<Option<FileId>>;
     /// Opens a file that exists; `write` opens it for writing as well.
-    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn StorageBackend>>;
+    fn open(&self, path: &Path, write: bool) -> io::Result<OpenFile>;
     /// Creates an empty file that only its owner can read; fails when there is one.
-    fn create(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>>;
+    fn create(&self, path: &Path) -> io::Result<OpenFile>;
     /// Gives the file a second name; fails when that is taken.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives the file another name, in place of whatever had that.
@@ -58,16 +79,20 @@ impl Disk for Folder {
         }
     }
 
-    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn StorageBackend>> {
-        backend(OpenOptions::new().read(true).write(write).open(path)?)
+    fn id(&self, path: &Path) -> io::Result<Option<FileId>> {
+        Ok(file_id(&fs::metadata(path)?))
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
+    fn open(&self, path: &Path, write: bool) -> io::Result<OpenFile> {
+        open_file(OpenOptions::new().read(true).write(write).open(path)?)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<OpenFile> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        backend(options.open(path)?)
+        open_file(options.open(path)?)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -158,11 +183,25 @@ fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn backend(file: File) -> io::Result<Box<dyn StorageBackend>> {
+fn open_file(file: File) -> io::Result<OpenFile> {
+    let id = file_id(&file.metadata()?);
     match FileBackend::new(file) {
-        Ok(backend) => Ok(Box::new(backend)),
+        Ok(backend) => Ok(OpenFile { backend: Box::new(backend), id }),
         Err(why) => Err(io::Error::other(why)),
     }
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems say nothing")]
+fn file_id(file: &fs::Metadata) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    Some(FileId { device: file.dev(), inode: file.ino() })
+}
+
+/// Elsewhere than on Unix the standard library does not tell which file it is.
+#[cfg(not(unix))]
+fn file_id(_file: &fs::Metadata) -> Option<FileId> {
+    None
 }
 
 /// The bytes of a file in order, without the eyes of the key-value store.

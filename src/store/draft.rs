@@ -17,8 +17,8 @@ const ENDING: &str = ".new";
 /// Digits of the tag.
 const TAG_DIGITS: usize = 16;
 
-/// A name beside `path` that no other process makes at the same time: `unique` is random.
-pub(super) fn draft_path(path: &Path, unique: &[u8; 32]) -> PathBuf {
+/// A name beside `path` that nobody else makes at the same time: `unique` is random.
+pub(super) fn draft_path(path: &Path, unique: &[u8]) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     let tag = unique
@@ -58,7 +58,7 @@ pub(super) fn clear_drafts(disk: &dyn Disk, path: &Path) -> Result<()> {
     for draft in drafts_for(disk, path)? {
         let backend = match disk.open(&draft, true) {
             Err(why) if gone(&why) => continue,
-            opened => opened.map_err(|why| io("open", &draft, why))?,
+            opened => opened.map_err(|why| io("open", &draft, why))?.backend,
         };
         match backend.try_lock_range(Bound::Unbounded, Bound::Unbounded) {
             Ok(true) => match disk.remove(&draft) {

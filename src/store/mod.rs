@@ -15,6 +15,7 @@ mod draft;
 pub(crate) mod keys;
 mod messages;
 mod open;
+mod recover;
 mod rows;
 mod tables;
 #[cfg(feature = "faults")]

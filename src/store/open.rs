@@ -1,18 +1,19 @@
 //! Creating, opening, writing, and opening again after a failure.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
-use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase};
+use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 
 use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
-use crate::store::control::{Clock, Identity};
-use crate::store::disk::{Bytes, Disk, Medium};
+use crate::store::control::{Clock, Identity, Nonce};
+use crate::store::disk::{Bytes, Disk, FileId, Medium, OpenFile};
 use crate::store::draft::{clear_drafts, draft_path, drafts_for, is_overtaken};
+use crate::store::recover::Unsure;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::tx::{Snapshot, Staged, WriteTx, fenced};
@@ -20,7 +21,7 @@ use crate::store::tx::{Snapshot, Staged, WriteTx, fenced};
 /// First bytes of a redb file.
 const MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
 /// Name of redb in errors that belong to no table.
-const FILE: &str = "file";
+pub(super) const FILE: &str = "file";
 
 /// How to open.
 #[derive(Clone, Debug)]
@@ -39,9 +40,12 @@ pub(crate) struct Options {
     pub(crate) paranoid: bool,
     /// Secret of a new file.
     pub(crate) secret: [u8; 32],
+    /// Random bytes of this opening, which mark its commits.
+    pub(crate) opener: [u8; 8],
 }
 
-enum Handle {
+/// The file as it is open.
+pub(super) enum Handle {
     Write(Database),
     Read(ReadOnlyDatabase),
     /// The file could not be opened again after a failure.
@@ -52,7 +56,17 @@ enum Handle {
 pub(crate) struct Store {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) options: Options,
-    handle: RwLock<Option<Handle>>,
+    pub(super) handle: RwLock<Option<Handle>>,
+    /// Which file the handle has open.
+    pub(super) id: Mutex<Option<FileId>>,
+    /// How often the handle was replaced; see [`Store::epoch`].
+    pub(super) epoch: AtomicU64,
+    /// Numbers the attempts to commit.
+    pub(super) attempts: AtomicU64,
+    /// The mark of the last commit that this handle has made or found.
+    pub(super) last: Mutex<Nonce>,
+    /// The row `identity` as it was found first; none before.
+    identity: OnceLock<Identity>,
     /// One writer at a time; compaction takes the same lock.
     pub(super) writer: Mutex<()>,
     /// The file may be under its name only until the power fails: no commit counts before the folder is synced.
@@ -65,15 +79,13 @@ pub(crate) struct Written<R> {
     pub(crate) value: R,
     /// The blocks that changed of what readers keep images of.
     pub(crate) staged: Staged,
-    /// Whether the file had to be opened again meanwhile: snapshots taken before are of no use.
-    pub(crate) reopened: bool,
 }
 
 /// A write transaction that did not end well.
 pub(super) struct Failed<R> {
     why: Error,
-    /// What it wrote, and the number of its commit, when only the commit itself failed: the file may hold it.
-    unsure: Option<Box<(Written<R>, u64)>>,
+    /// What it wrote, when only the commit itself failed: the file may hold it.
+    unsure: Option<Box<Unsure<R>>>,
 }
 
 impl<R> From<Error> for Failed<R> {
@@ -98,11 +110,24 @@ impl Store {
             }
             create(disk.as_ref(), &options)?;
         }
-        let handle = open_handle(disk.as_ref(), &options, &options.path)?;
+        let (handle, id) = open_handle(disk.as_ref(), &options)?;
         let name_unsynced = AtomicBool::new(!options.read_only);
-        let store =
-            Store { disk, options, handle: RwLock::new(Some(handle)), writer: Mutex::new(()), name_unsynced };
-        store.check_format()?;
+        let store = Store {
+            disk,
+            options,
+            handle: RwLock::new(Some(handle)),
+            id: Mutex::new(id),
+            epoch: AtomicU64::new(0),
+            attempts: AtomicU64::new(0),
+            last: Mutex::new(Nonce::default()),
+            identity: OnceLock::new(),
+            writer: Mutex::new(()),
+            name_unsynced,
+        };
+        let snapshot = store.snapshot()?;
+        store.check_format(&snapshot)?;
+        *store.last.lock() = snapshot.clock()?.nonce;
+        drop(snapshot);
         if !store.options.read_only
             && let Err(why) = clear_drafts(store.disk.as_ref(), store.path())
         {
@@ -128,17 +153,17 @@ impl Store {
     pub(crate) fn bytes(&self) -> Result<Vec<(PathBuf, Bytes)>> {
         let paths = [self.options.path.clone()].into_iter();
         let opened = paths.chain(drafts_for(self.disk.as_ref(), self.path())?).map(|path| {
-            let backend = self.disk.open(&path, false).map_err(|why| io("open", &path, why))?;
-            Ok((path, Bytes::new(backend)))
+            let file = self.disk.open(&path, false).map_err(|why| io("open", &path, why))?;
+            Ok((path, Bytes::new(file.backend)))
         });
         opened.collect()
     }
 
-    /// Refuses a file of another program, of another format or of another normalizer.
-    fn check_format(&self) -> Result<()> {
+    /// Refuses a file of another program, of another format or of another normalizer, and one that is not the database that
+    /// was opened first.
+    pub(super) fn check_format(&self, snapshot: &Snapshot) -> Result<()> {
         let not_ours =
             |why: &str| Error::NotADatabase { path: self.options.path.clone(), why: why.to_owned() };
-        let snapshot = self.snapshot()?;
         let identity = match snapshot.identity() {
             Ok(Some(identity)) => identity,
             Ok(None) => return Err(not_ours("a redb file without an identity")),
@@ -156,19 +181,17 @@ impl Store {
                 identity.normalizer
             )));
         }
+        if self.identity.get_or_init(|| identity.clone()) != &identity {
+            return Err(not_ours("another database has taken the name of the one that was open"));
+        }
         Ok(())
     }
 
     /// The store as of the last commit.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
-        let guard = self.handle.read();
-        let txn = match guard.as_ref() {
-            Some(Handle::Write(db)) => fenced(FILE, &[], || db.begin_read())?,
-            Some(Handle::Read(db)) => fenced(FILE, &[], || db.begin_read())?,
-            Some(Handle::Lost) => return Err(lost()),
-            None => return Err(Error::Closed),
-        };
-        Ok(Snapshot::new(txn))
+        let guard = self.handle.read_recursive();
+        let txn = guard.as_ref().ok_or(Error::Closed)?.begin_read()?;
+        Ok(Snapshot::new(txn, self.epoch()))
     }
 
     /// Runs `unit` in a write transaction and commits it, or leaves no trace.
@@ -201,76 +224,49 @@ impl Store {
         durability: Durability,
         unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
     ) -> Result<Written<R>> {
-        if matches!(*self.handle.read(), Some(Handle::Lost)) {
-            self.reopen()?;
-        }
+        self.recover_locked()?;
         self.sync_name()?;
+        let nonce = self.next_nonce();
+        // A commit without a sync is no commit for the processes that read beside this one.
+        let durability = match durability {
+            Durability::Batch if self.options.shared => Durability::Fast,
+            other => other,
+        };
         let result = {
             let guard = self.handle.read();
             match guard.as_ref() {
-                Some(Handle::Write(db)) => attempt(db, durability, unit),
+                Some(Handle::Write(db)) => attempt(db, (durability, nonce), unit),
                 Some(Handle::Read(_)) => return Err(Error::ReadOnly),
                 Some(Handle::Lost) => return Err(lost()),
                 None => return Err(Error::Closed),
             }
         };
         match result {
-            Ok(written) => Ok(written),
-            Err(Failed { why: Error::Retry { why }, unsure }) => {
-                self.reopen()?;
-                let unflushed = if durability == Durability::Batch {
-                    "; commits since the last flush are lost"
-                } else {
-                    ""
-                };
-                self.settle(unsure)?.ok_or_else(|| Error::Retry { why: why + unflushed })
+            Ok((written, clock)) => {
+                *self.last.lock() = clock.nonce;
+                Ok(written)
+            }
+            // However a commit has ended, by a panic too: the file says whether it counts.
+            Err(Failed { why, unsure }) if unsure.is_some() || matches!(why, Error::Retry { .. }) => {
+                self.settle(why, unsure.map(|unsure| *unsure))
             }
             Err(Failed { why, .. }) => Err(why),
         }
     }
 
-    /// What a failed commit came to, now that the file is open again: it counts if the file holds it, once that is
-    /// synced; it is gone without a trace if not.
-    fn settle<R>(&self, unsure: Option<Box<(Written<R>, u64)>>) -> Result<Option<Written<R>>> {
-        let Some((written, commit)) = unsure.map(|unsure| *unsure) else { return Ok(None) };
-        let unknown =
-            |why: Error| Error::Unavailable { why: format!("the last write may be there or not: {why}") };
-        let found = self.snapshot().and_then(|snapshot| snapshot.clock()).map_err(unknown)?;
-        if found.commit != commit {
-            return Ok(None);
-        }
-        let guard = self.handle.read();
-        if let Some(Handle::Write(db)) = guard.as_ref() {
-            transact(db, Durability::Safe, |_| Ok(())).map_err(unknown)?;
-        }
-        Ok(Some(Written { reopened: true, ..written }))
-    }
-
-    /// Opens the file again: a failed commit leaves redb's handle unusable. Snapshots taken before fail with
-    /// `Retry` from now on.
-    fn reopen(&self) -> Result<()> {
-        let mut guard = self.handle.write();
-        // The file's lock goes with the old handle, so that must go first.
-        let old = guard.replace(Handle::Lost);
-        let_go(old);
-        match open_handle(self.disk.as_ref(), &self.options, &self.options.path) {
-            Ok(handle) => {
-                *guard = Some(handle);
-                Ok(())
-            }
-            Err(why) => Err(Error::Unavailable { why: why.to_string() }),
-        }
-    }
-
     /// Puts an open copy of the file in place of the handle; the caller holds the writer's lock.
-    pub(super) fn replace(&self, database: Database) {
-        let old = self.handle.write().replace(Handle::Write(database));
+    pub(super) fn replace(&self, database: Database, id: Option<FileId>) {
+        let mut guard = self.handle.write();
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        *self.id.lock() = id;
+        let old = guard.replace(Handle::Write(database));
+        drop(guard);
         let_go(old);
     }
 
-    /// Makes every commit so far durable, and says whether the file had to be opened again for it.
-    pub(crate) fn flush(&self) -> Result<bool> {
-        self.write(Durability::Safe, |_| Ok(())).map(|written| written.reopened)
+    /// Makes every commit so far durable.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.write(Durability::Safe, |_| Ok(())).map(|_| ())
     }
 
     /// Lets go of the file. Snapshots that are still held fail from now on.
@@ -290,8 +286,19 @@ impl Drop for Store {
     }
 }
 
+impl Handle {
+    /// Begins to read the last commit.
+    pub(super) fn begin_read(&self) -> Result<ReadTransaction> {
+        match self {
+            Handle::Write(db) => fenced(FILE, &[], || db.begin_read()),
+            Handle::Read(db) => fenced(FILE, &[], || db.begin_read()),
+            Handle::Lost => Err(lost()),
+        }
+    }
+}
+
 /// Drops a handle. redb works on the file once more then, and ends in a panic where that is damaged.
-fn let_go(handle: Option<Handle>) {
+pub(super) fn let_go(handle: Option<Handle>) {
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(handle))).is_err() {
         tracing::warn!("the key-value store panicked while it let go of a damaged file");
     }
@@ -313,14 +320,16 @@ pub(super) fn transact<R>(
     durability: Durability,
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
 ) -> Result<Written<R>> {
-    attempt(db, durability, unit).map_err(|failed| failed.why)
+    let done = attempt(db, (durability, Nonce::default()), unit);
+    done.map(|(written, _)| written).map_err(|failed| failed.why)
 }
 
+/// Runs `unit` in a transaction and commits it with a mark. Gives the clock row of the commit as well.
 fn attempt<R>(
     db: &Database,
-    durability: Durability,
+    (durability, nonce): (Durability, Nonce),
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
-) -> Result<Written<R>, Failed<R>> {
+) -> Result<(Written<R>, Clock), Failed<R>> {
     let mut txn = fenced(FILE, &[], || db.begin_write())?;
     let level = match durability {
         Durability::Safe | Durability::Fast => redb::Durability::Immediate,
@@ -330,16 +339,16 @@ fn attempt<R>(
     txn.set_two_phase_commit(durability == Durability::Safe);
     txn.set_quick_repair(durability == Durability::Safe);
     let result = {
-        let mut tx = WriteTx::new(&txn);
+        let mut tx = WriteTx::new(&txn, nonce);
         unit(&mut tx).and_then(|value| {
-            let written = Written { value, staged: tx.flush()?, reopened: false };
-            Ok((written, tx.clock()?.commit))
+            let written = Written { value, staged: tx.flush()? };
+            Ok((written, tx.clock()?))
         })
     };
     match result {
-        Ok((written, commit)) => match fenced(FILE, &[], || txn.commit()) {
-            Ok(()) => Ok(written),
-            Err(why) => Err(Failed { why, unsure: Some(Box::new((written, commit))) }),
+        Ok((written, clock)) => match fenced(FILE, &[], || txn.commit()) {
+            Ok(()) => Ok((written, clock)),
+            Err(why) => Err(Failed { why, unsure: Some(Box::new(Unsure { written, clock })) }),
         },
         Err(why) => {
             // A failing disk can fail the abort as well; the transaction is gone either way, and the handle is
@@ -360,9 +369,9 @@ pub(super) fn io(action: &'static str, path: &Path, source: std::io::Error) -> E
 
 /// Makes a whole database under a name of its own, then links it to `path`: whoever is second finds the first one's.
 fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
-    let draft = draft_path(&options.path, &options.secret);
-    let made = disk.create(&draft).map_err(|why| io("create", &draft, why)).and_then(|backend| {
-        let database = start(backend, options, &draft)?;
+    let draft = draft_path(&options.path, &options.opener);
+    let made = disk.create(&draft).map_err(|why| io("create", &draft, why)).and_then(|file| {
+        let database = start(file.backend, options, &draft)?;
         initialise(&database, options.secret)?;
         fenced(FILE, &[], || database.close().map_err(closing))
     });
@@ -410,34 +419,55 @@ pub(super) fn start(
     opened(path, || builder(options).create_with_backend(Medium(backend)))
 }
 
-fn open_handle(disk: &dyn Disk, options: &Options, path: &Path) -> Result<Handle> {
-    let backend = disk.open(path, !options.read_only).map_err(|why| match why.kind() {
-        std::io::ErrorKind::IsADirectory => not_a_database(path, "a directory"),
-        _ => io("open", path, why),
-    })?;
-    // redb would make a new database of an empty file, and ends in a panic on some that are no database.
-    let mut magic = [0_u8; MAGIC.len()];
-    let long_enough = backend.len().map_err(|why| match why.kind() {
+/// How often the file may be replaced while it is being opened.
+const REPLACED_MAX: usize = 16;
+
+/// Opens and locks the file that has the name of the options, and says which it is.
+///
+/// Between the opening and the lock another process may have put a compacted copy in its place: the lock is then that of a
+/// file without a name, in which every commit would be lost. So the two are compared once the lock is there.
+pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle, Option<FileId>)> {
+    let path = &options.path;
+    for _ in 0..REPLACED_MAX {
+        let OpenFile { backend, id } =
+            disk.open(path, !options.read_only).map_err(|why| match why.kind() {
+                std::io::ErrorKind::IsADirectory => not_a_database(path, "a directory"),
+                _ => io("open", path, why),
+            })?;
+        check_magic(backend.as_ref(), path)?;
+        let handle = if options.read_only {
+            opened(path, || builder(options).open_read_only_with_backend(Medium(backend)))
+                .map(Handle::Read)?
+        } else {
+            start(backend, options, path).map(Handle::Write)?
+        };
+        match disk.id(path) {
+            Ok(named) if named == id => return Ok((handle, id)),
+            // Opening it again says what is wrong, or finds what has taken the name.
+            Ok(_) => {}
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}
+            Err(why) => {
+                let_go(Some(handle));
+                return Err(io("look at", path, why));
+            }
+        }
+        let_go(Some(handle));
+    }
+    Err(Error::Locked { path: path.clone() })
+}
+
+/// redb would make a new database of an empty file, and ends in a panic on some that are no database.
+fn check_magic(backend: &dyn redb::StorageBackend, path: &Path) -> Result<()> {
+    let failed = |why: std::io::Error| match why.kind() {
         std::io::ErrorKind::IsADirectory => not_a_database(path, "a directory"),
         _ => io("read", path, why),
-    })? >= MAGIC.len() as u64;
-    if long_enough {
-        backend.read(0, &mut magic).map_err(|why| match why.kind() {
-            std::io::ErrorKind::IsADirectory => not_a_database(path, "a directory"),
-            _ => io("read", path, why),
-        })?;
+    };
+    let mut magic = [0_u8; MAGIC.len()];
+    if backend.len().map_err(failed)? < MAGIC.len() as u64 {
+        return Err(not_a_database(path, "an empty or cut file"));
     }
-    if &magic != MAGIC {
-        return Err(not_a_database(
-            path,
-            if long_enough { "another kind of file" } else { "an empty or cut file" },
-        ));
-    }
-    if options.read_only {
-        opened(path, || builder(options).open_read_only_with_backend(Medium(backend))).map(Handle::Read)
-    } else {
-        start(backend, options, path).map(Handle::Write)
-    }
+    backend.read(0, &mut magic).map_err(failed)?;
+    if &magic != MAGIC { Err(not_a_database(path, "another kind of file")) } else { Ok(()) }
 }
 
 fn not_a_database(path: &Path, why: &str) -> Error {

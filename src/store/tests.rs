@@ -32,6 +32,7 @@ fn options(path: PathBuf) -> Options {
         create: true,
         paranoid: false,
         secret: [7; 32],
+        opener: [1; 8],
     }
 }
 

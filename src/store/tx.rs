@@ -13,7 +13,7 @@ use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableE
 
 use crate::error::{Error, Result};
 use crate::record::{self, At, DocBlock, Postings, SlotBlock, VectorBlock};
-use crate::store::control::TextHead;
+use crate::store::control::{Nonce, TextHead};
 use crate::store::keys::{self, IndexId};
 use crate::store::tables::Table;
 use crate::store::tally;
@@ -262,13 +262,20 @@ fn walk_rows(
 /// again while it lives.
 pub(crate) struct Snapshot {
     txn: ReadTransaction,
+    /// The epoch of the store that gave it.
+    epoch: u64,
     /// Tables that were used.
     tables: [OnceLock<ReadTable>; Table::COUNT],
 }
 
 impl Snapshot {
-    pub(crate) fn new(txn: ReadTransaction) -> Self {
-        Snapshot { txn, tables: [const { OnceLock::new() }; Table::COUNT] }
+    pub(crate) fn new(txn: ReadTransaction, epoch: u64) -> Self {
+        Snapshot { txn, epoch, tables: [const { OnceLock::new() }; Table::COUNT] }
+    }
+
+    /// The epoch of the store when it was taken ([`Store::epoch`](crate::store::Store::epoch)).
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     fn table(&self, table: Table) -> Result<&ReadTable> {
@@ -311,6 +318,8 @@ pub(crate) struct Staged {
 /// writes each of them once.
 pub(crate) struct WriteTx<'t> {
     txn: &'t WriteTransaction,
+    /// The mark of its commit.
+    pub(super) nonce: Nonce,
     tables: [OnceCell<WriteTable<'t>>; Table::COUNT],
     slots: BTreeMap<(IndexId, u32), SlotBlock>,
     vectors: BTreeMap<(IndexId, u32), VectorBlock>,
@@ -323,10 +332,11 @@ pub(crate) struct WriteTx<'t> {
 }
 
 impl<'t> WriteTx<'t> {
-    pub(crate) fn new(txn: &'t WriteTransaction) -> Self {
+    pub(crate) fn new(txn: &'t WriteTransaction, nonce: Nonce) -> Self {
         let tables = [const { OnceCell::new() }; Table::COUNT];
         WriteTx {
             txn,
+            nonce,
             tables,
             slots: BTreeMap::new(),
             vectors: BTreeMap::new(),

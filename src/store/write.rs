@@ -39,8 +39,9 @@ impl WriteTx<'_> {
         self.put_meta(Table::Meta, IDENTITY, identity)
     }
 
+    /// Writes the clock row, with the mark of this transaction.
     pub(crate) fn put_clock(&mut self, clock: &Clock) -> Result<()> {
-        self.put_meta(Table::Meta, CLOCK, clock)
+        self.put_meta(Table::Meta, CLOCK, &Clock { nonce: self.nonce, ..*clock })
     }
 
     pub(crate) fn put_namespace(&mut self, name: &str, row: &NamespaceRow) -> Result<()> {

@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use oubliette::faults::{BackendError, Disk, StorageBackend};
+use oubliette::faults::{BackendError, Disk, FileId, OpenFile, StorageBackend};
 
 /// What a disk writes in one piece.
 const SECTOR_BYTES: usize = 512;
@@ -324,9 +324,10 @@ impl SimDisk {
         self.state().plan = None;
     }
 
-    fn handle(&self, state: &mut State, file: usize) -> Box<dyn StorageBackend> {
+    fn handle(&self, state: &mut State, file: usize) -> OpenFile {
         state.handles += 1;
-        Box::new(SimFile { disk: self.clone(), file, handle: state.handles })
+        let backend = Box::new(SimFile { disk: self.clone(), file, handle: state.handles });
+        OpenFile { backend, id: Some(id_of(file)) }
     }
 }
 
@@ -335,13 +336,17 @@ impl Disk for SimDisk {
         Ok(self.state().seen.names.contains_key(path))
     }
 
-    fn open(&self, path: &Path, _write: bool) -> io::Result<Box<dyn StorageBackend>> {
+    fn id(&self, path: &Path) -> io::Result<Option<FileId>> {
+        self.state().number(path).map(|file| Some(id_of(file)))
+    }
+
+    fn open(&self, path: &Path, _write: bool) -> io::Result<OpenFile> {
         let mut state = self.state();
         let file = state.number(path)?;
         Ok(self.handle(&mut state, file))
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
+    fn create(&self, path: &Path) -> io::Result<OpenFile> {
         let mut state = self.state();
         if state.seen.names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -386,6 +391,10 @@ impl Disk for SimDisk {
         let beside = state.seen.names.keys().filter(|path| path.parent() == file.parent());
         Ok(beside.cloned().collect())
     }
+}
+
+fn id_of(file: usize) -> FileId {
+    FileId { device: 1, inode: file as u64 }
 }
 
 #[derive(Debug)]

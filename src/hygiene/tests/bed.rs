@@ -34,6 +34,7 @@ impl Bed {
             create: true,
             paranoid: false,
             secret: [7; 32],
+            opener: [1; 8],
         };
         let bed = Bed { store: Store::open(Arc::new(Folder), options).unwrap(), _folder: folder };
         bed.write(|tx| {

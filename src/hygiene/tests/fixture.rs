@@ -87,6 +87,7 @@ impl Fixture {
             create: true,
             paranoid: false,
             secret: [7; 32],
+            opener: [1; 8],
         };
         let fixture = Fixture { store: Store::open(Arc::new(Folder), options).unwrap(), folder };
         fixture.write(control_rows);

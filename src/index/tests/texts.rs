@@ -103,6 +103,7 @@ impl Texts {
             create: true,
             paranoid: false,
             secret: [7; 32],
+            opener: [1; 8],
         };
         let store = Store::open(Arc::new(Folder), options).unwrap();
         let snapshot = Arc::new(store.snapshot().unwrap());

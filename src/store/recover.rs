@@ -1,0 +1,134 @@
+//! Opening the file again: after a failure of the storage, and where another file has taken its name.
+//!
+//! The lock of the file goes with the handle, so while it is opened again another process may write, or put a compacted
+//! copy in its place. Whatever was read before counts no more: [`Store::epoch`] says so.
+
+use std::sync::atomic::Ordering;
+
+use crate::error::{Error, Result};
+use crate::store::Durability;
+use crate::store::control::{Clock, Nonce};
+use crate::store::open::{Handle, Store, Written, let_go, open_handle, transact};
+use crate::store::rows::Rows;
+use crate::store::tx::Snapshot;
+
+/// A commit that failed: the file may hold it.
+pub(super) struct Unsure<R> {
+    pub(super) written: Written<R>,
+    /// Its clock row, by which it is known.
+    pub(super) clock: Clock,
+}
+
+impl Store {
+    /// How often the file was opened again or replaced: what was read at another epoch counts no more.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// Begins another epoch although the file stays open: what was read of it is not to be gone on with.
+    pub(crate) fn outdate(&self) {
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Opens the file again, if that failed before.
+    ///
+    /// # Errors
+    /// `Locked` when another process has it by now, `Unavailable` when it still can't be opened.
+    pub(crate) fn recover(&self) -> Result<()> {
+        if !self.is_lost() {
+            return Ok(());
+        }
+        let _one = self.writer.lock();
+        self.recover_locked()
+    }
+
+    /// [`Store::recover`] for whoever holds the writer's lock.
+    pub(super) fn recover_locked(&self) -> Result<()> {
+        if self.is_lost() {
+            self.reopen().map_err(unavailable)?;
+        }
+        Ok(())
+    }
+
+    fn is_lost(&self) -> bool {
+        matches!(*self.handle.read_recursive(), Some(Handle::Lost))
+    }
+
+    /// The mark of the next commit.
+    pub(super) fn next_nonce(&self) -> Nonce {
+        let attempt = self.attempts.fetch_add(1, Ordering::SeqCst);
+        let mut nonce = Nonce::default();
+        let (opener, number) = nonce.split_at_mut(self.options.opener.len());
+        opener.copy_from_slice(&self.options.opener);
+        number.copy_from_slice(&attempt.to_be_bytes());
+        nonce
+    }
+
+    /// What a transaction that ended badly came to, once the file is open again: the commit counts if the file holds it and
+    /// that is synced; it is gone without a trace if not; where another process has written since, nobody can tell.
+    pub(super) fn settle<R>(&self, why: Error, unsure: Option<Unsure<R>>) -> Result<Written<R>> {
+        let last = *self.last.lock();
+        let Some(Unsure { written, clock }) = unsure else {
+            let found = self.reopen().map_err(unavailable)?;
+            return Err(gone(why, found.nonce == last));
+        };
+        let unknown =
+            |why: String| Error::Unavailable { why: format!("the last write may be there or not: {why}") };
+        let found = self.reopen().map_err(|why| unknown(why.to_string()))?;
+        if found.nonce != clock.nonce {
+            // Numbers grow by one with each commit, so what was built on this one has a higher one.
+            return Err(if found.commit > clock.commit {
+                unknown(format!("{why}; another process has written since"))
+            } else {
+                gone(why, found.nonce == last)
+            });
+        }
+        let guard = self.handle.read();
+        if let Some(Handle::Write(db)) = guard.as_ref() {
+            transact(db, Durability::Safe, |_| Ok(())).map_err(|why| unknown(why.to_string()))?;
+        }
+        *self.last.lock() = clock.nonce;
+        Ok(written)
+    }
+
+    /// Opens the file again and gives its clock row. Snapshots taken before fail with `Retry` from now on.
+    fn reopen(&self) -> Result<Clock> {
+        let mut guard = self.handle.write();
+        if guard.is_none() {
+            return Err(Error::Closed);
+        }
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        // The file's lock goes with the old handle, so that must go first.
+        let old = guard.replace(Handle::Lost);
+        let_go(old);
+        let (handle, id) = open_handle(self.disk.as_ref(), &self.options)?;
+        let snapshot = Snapshot::new(handle.begin_read()?, self.epoch());
+        self.check_format(&snapshot)?;
+        let clock = snapshot.clock()?;
+        drop(snapshot);
+        *self.id.lock() = id;
+        *self.last.lock() = clock.nonce;
+        // Whoever has replaced the file may not have synced its name yet.
+        self.name_unsynced.store(!self.options.read_only, Ordering::SeqCst);
+        *guard = Some(handle);
+        Ok(clock)
+    }
+}
+
+/// The error of a write of which nothing is in the file. Without `kept` the file has lost commits before it as well.
+fn gone(why: Error, kept: bool) -> Error {
+    match why {
+        Error::Retry { why } if !kept => {
+            Error::Retry { why: why + "; commits since the last flush are lost" }
+        }
+        other => other,
+    }
+}
+
+/// The error of a file that could not be opened again.
+fn unavailable(why: Error) -> Error {
+    match why {
+        Error::Locked { .. } => why,
+        other => Error::Unavailable { why: other.to_string() },
+    }
+}
