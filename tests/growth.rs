@@ -6,7 +6,8 @@
 mod world;
 
 use oubliette::faults::Tally;
-use oubliette::{Draft, Durability, Forget, MaintainOptions, Namespace, Pass};
+use oubliette::{Decision, Draft, Durability, Forget, MaintainOptions, Namespace, Pass, WriteOptions};
+use serde_json::json;
 use world::{World, text};
 
 /// Rows that `work` reads and writes.
@@ -104,4 +105,45 @@ fn maintenance_with_nothing_to_do() {
     let before = world.db.compact().unwrap().bytes_after;
     run();
     assert_eq!(world.db.compact().unwrap().bytes_after, before);
+}
+
+/// Of many rows with an equal text a write looks at those alone that could stand for it, and tells of a few others.
+#[test]
+fn equal_texts_with_other_metadata() {
+    let world = world();
+    let say = |at: usize| text("user opened the settings page").metadata(json!({ "user_id": at }));
+    let add = |at: usize| {
+        let mut hints = 0;
+        let cost = cost(|| hints = world.add(say(at)).hints.len());
+        assert!((1..=10).contains(&hints), "{hints} hints");
+        cost
+    };
+    fill(&world, 0, 50, say);
+    let small = add(50);
+    let again = |at: usize| cost(|| assert_eq!(world.add(say(at)).decision, Decision::Reinforced));
+    let small_again = again(17);
+    fill(&world, 51, 1_000, say);
+    constant(small, add(1_000));
+    // The one that is equal in all is found among all that are equal in their text.
+    constant(small_again, again(517));
+    constant(small_again, again(999));
+    assert_eq!(world.live().len(), 1_001);
+}
+
+/// The same with rows that are equal in all, stored with dedup off: one of them takes the write in.
+#[test]
+fn equal_rows_stored_apart() {
+    let world = world();
+    let say = || text("user opened the settings page");
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let more = |count: usize| {
+        let drafts = (0..count).map(|_| say()).collect();
+        world.db.add_all(&world.ns, drafts, &apart).unwrap()
+    };
+    let first = more(50)[0].id;
+    let add = || cost(|| assert_eq!(world.add(say()).id, first, "the oldest of those that are equal"));
+    add();
+    let small = add();
+    more(1_000);
+    constant(small, add());
 }

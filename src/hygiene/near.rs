@@ -62,9 +62,10 @@ pub(crate) fn plan<R: Rows>(
             stopped = true;
             return Ok(ControlFlow::Break(()));
         }
-        let (head, id) = key.split_last_chunk::<16>().ok_or_else(|| bad_key(Table::ByFingerprint, key))?;
+        let ends = key.get(..HEAD_BYTES).zip(key.last_chunk::<16>());
+        let (head, id) = ends.ok_or_else(|| bad_key(Table::ByFingerprint, key))?;
         if run.head != head {
-            search.compare(&run)?;
+            search.compare(&mut run)?;
             run.head = head.to_vec();
             run.ids.clear();
         }
@@ -74,7 +75,7 @@ pub(crate) fn plan<R: Rows>(
     if stopped {
         return Ok(None);
     }
-    search.compare(&run)?;
+    search.compare(&mut run)?;
     let Search { groups, scanned, .. } = search;
     let protected_skipped = groups.protected;
     let found = groups.into_sorted();
@@ -90,6 +91,9 @@ pub(crate) fn plan<R: Rows>(
     let actions = found.into_iter().map(Action::Merge).collect();
     Ok(Some((Plan { actions, ..Plan::default() }, report)))
 }
+
+/// Namespace, partition, tier and fingerprint at the front of a key of the index.
+const HEAD_BYTES: usize = 4 + 4 + 1 + 16;
 
 /// The rows that share partition, tier and fingerprint.
 #[derive(Default)]
@@ -150,7 +154,7 @@ impl<'s, R: Rows> Search<'s, R> {
         }
     }
 
-    fn compare(&mut self, run: &Run) -> Result<()> {
+    fn compare(&mut self, run: &mut Run) -> Result<()> {
         if run.ids.len() < 2 {
             return Ok(());
         }
@@ -163,6 +167,7 @@ impl<'s, R: Rows> Search<'s, R> {
         if !self.field.takes(part) {
             return Ok(());
         }
+        run.ids.sort_unstable();
         let mut alike: HashMap<Likeness<'static>, Classes> = HashMap::new();
         for id in &run.ids {
             let Some(vitals) = self.rows.vitals(self.field.ns, *id)? else { continue };

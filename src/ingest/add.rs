@@ -1,9 +1,12 @@
 //! The ladder: what becomes of a draft (DEDUP-55; step 6 is [`near`](super::near)).
 
+use std::ops::ControlFlow;
+
 use crate::error::{Error, Result};
 use crate::ingest::fields::{RowParts, given, tier_ttl};
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::message::{Message, Met};
+use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise};
@@ -14,7 +17,7 @@ use crate::model::{
 };
 use crate::policy::NormalizedMatch;
 use crate::store::{PartId, Rows, SpaceId};
-use crate::text::same_but_spacing_and_case;
+use crate::text::{ALIKE_BYTES, same_but_spacing_and_case};
 
 /// What a candidate row means for a write.
 enum Match {
@@ -25,6 +28,9 @@ enum Match {
     /// It has nothing to do with it.
     Other,
 }
+
+/// Rows with an equal text that a write looks at in each way into their index, at most.
+const EQUALS_MAX: usize = 8;
 
 /// What stands with the fingerprint of a draft.
 #[derive(Default)]
@@ -151,18 +157,32 @@ impl Desk<'_, '_, '_> {
         let tier = draft.fields.tier.unwrap_or_default();
         let mut equals = Equals::default();
         let Some(fingerprint) = prepared.normal.prefix() else { return Ok(equals) };
-        for id in self.ledger.tx.by_fingerprint(self.ns(), part, tier, &fingerprint, usize::MAX)? {
-            match self.compare(draft, id)? {
-                Match::Absorbs(rule, rank) => {
-                    // Equal rows can stand side by side where dedup was off: the canonical one absorbs.
-                    let first = |(other, _): &(Rank, RuleId)| canonical(&rank, other).is_lt();
-                    if equals.absorber.as_ref().is_none_or(first) {
-                        equals.absorber = Some((rank, rule));
+        let likeness = Likeness::of_draft(draft).key(&draft.text);
+        // Byte-equal ones first, then those that are alike, then all others: each by its own way into the index, and of each
+        // only the first, however many there are.
+        let alike = likeness.get(..ALIKE_BYTES).unwrap_or_default();
+        for likeness in [&likeness[..], alike, &[]] {
+            let mut looked_at = 0;
+            self.ledger.tx.by_fingerprint(self.ns(), part, tier, (&fingerprint, likeness), &mut |id| {
+                let known = equals.hints.iter().any(|hint| hint.id == id);
+                match self.compare(draft, id)? {
+                    Match::Absorbs(rule, rank) => {
+                        // Equal rows can stand side by side where dedup was off: the canonical one absorbs.
+                        let first = |(other, _): &(Rank, RuleId)| canonical(&rank, other).is_lt();
+                        if equals.absorber.as_ref().is_none_or(first) {
+                            equals.absorber = Some((rank, rule));
+                        }
                     }
+                    Match::Near(why) if !known && equals.hints.len() < HINTS_MAX => {
+                        equals.hints.push(Hint::new(id, why));
+                    }
+                    Match::Near(_) => {}
+                    // What has come to its end goes from the index in bounded steps.
+                    Match::Other => return Ok(ControlFlow::Continue(())),
                 }
-                Match::Near(why) => equals.hints.push(Hint::new(id, why)),
-                Match::Other => {}
-            }
+                looked_at += 1;
+                Ok(if looked_at < EQUALS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            })?;
         }
         Ok(equals)
     }

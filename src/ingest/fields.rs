@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::{Access, Content, ExpiresBy, Expiry, Fields, Holder, Life, Summary, Time, Vitals};
 use crate::policy::Policy;
-use crate::text::Secret;
+use crate::text::{Secret, canonical};
 
 /// Code of the expiry among a holder's fields; those of [`Fields`] count up from 0.
 const EXPIRY_CODE: u8 = 250;
@@ -64,32 +64,6 @@ fn short(secret: &Secret, code: u8, value: &Value) -> [u8; 8] {
     let mut bytes = vec![code];
     canonical(value, &mut bytes);
     secret.short(DOMAIN, &bytes)
-}
-
-/// JSON with the members of each object in byte order, so that equal values have equal bytes.
-fn canonical(value: &Value, out: &mut Vec<u8>) {
-    match value {
-        Value::Object(map) => {
-            let mut members: Vec<_> = map.iter().collect();
-            members.sort_unstable_by_key(|(name, _)| *name);
-            out.push(b'{');
-            for (name, member) in members {
-                out.extend_from_slice(name.as_bytes());
-                out.push(0);
-                canonical(member, out);
-            }
-            out.push(b'}');
-        }
-        Value::Array(items) => {
-            out.push(b'[');
-            for item in items {
-                canonical(item, out);
-                out.push(0);
-            }
-            out.push(b']');
-        }
-        other => out.extend_from_slice(other.to_string().as_bytes()),
-    }
 }
 
 /// The part of a row that fields decide.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::model::{Content, Draft, Kind, Time, Vitals};
 use crate::store::kind_of;
+use crate::text::{LIKENESS_BYTES, likeness};
 
 /// Metadata keys that name whose memory it is (LIFE-28): rows that differ in one are never one.
 const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
@@ -40,6 +41,11 @@ impl<'a> Likeness<'a> {
             valid_to: vitals.times.valid_to,
             metadata: Cow::Borrowed(&content.metadata),
         }
+    }
+
+    /// The key by which rows with the same likeness and text are found.
+    pub(super) fn key(&self, text: &str) -> [u8; LIKENESS_BYTES] {
+        likeness(&self.kind, (self.valid_from, self.valid_to), &self.metadata, text)
     }
 
     pub(crate) fn into_owned(self) -> Likeness<'static> {

@@ -18,8 +18,8 @@ use crate::store::{IndexId, PartId, Rows, SpaceId, kind_of};
 use crate::text::{Guard, Guards};
 use crate::vector::{TopK, UnitVector, dot_f32};
 
-/// Hints by vector that a write gets at most.
-const HINTS_MAX: usize = 5;
+/// Hints by vector that a write gets at most, and as many by its text.
+pub(super) const HINTS_MAX: usize = 5;
 /// Neighbours that are looked at where `dedup.neighbours` is 0 (DEDUP-42).
 const NEIGHBOURS_DEFAULT: usize = 20;
 
@@ -99,7 +99,7 @@ impl Desk<'_, '_, '_> {
         }
         let Some(fingerprint) = prepared.normal.prefix() else { return Ok(false) };
         let tier = prepared.checked.draft().fields.tier.unwrap_or_default();
-        Ok(!self.ledger.tx.by_fingerprint(self.ns(), part, tier, &fingerprint, 1)?.is_empty())
+        self.ledger.tx.has_fingerprint(self.ns(), part, tier, &fingerprint)
     }
 
     fn threshold(&self) -> Result<Option<Threshold>> {

@@ -1,5 +1,7 @@
 //! What the published state knows of a write before it is queued: what it would absorb needs no vector (DEDUP-71).
 
+use std::ops::ControlFlow;
+
 use crate::error::Result;
 use crate::index::holder_of_key;
 use crate::ingest::fields::RowParts;
@@ -69,12 +71,12 @@ impl Prepared {
         };
         let (Some(part), Some(fingerprint)) = (part, self.normal.prefix()) else { return Ok(false) };
         let tier = draft.fields.tier.unwrap_or_default();
-        for id in rows.by_fingerprint(ns, part, tier, &fingerprint, usize::MAX)? {
-            if self.is_like(rows, ns, now, id)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let (likeness, mut known) = (Likeness::of_draft(draft).key(&draft.text), false);
+        rows.by_fingerprint(ns, part, tier, (&fingerprint, &likeness), &mut |id| {
+            known = self.is_like(rows, ns, now, id)?;
+            Ok(if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(known)
     }
 
     /// Whether a row is current and equal to it in text and in all that step 2 asks (DEDUP-55).

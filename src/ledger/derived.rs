@@ -15,15 +15,16 @@ use crate::model::{
     series_place,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{IndexId, NsId, PartId, Rows};
+use crate::store::{IndexId, NsId, PartId, Rows, kind_of};
+use crate::text::{LIKENESS_BYTES, likeness};
 
 /// A row of a secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum IndexRow {
     /// By creation.
     ByTime(PartId, Time),
-    /// By fingerprint, while the row is current.
-    ByFingerprint(PartId, crate::model::Tier, [u8; 16]),
+    /// By fingerprint and likeness, while the row is current.
+    ByFingerprint(PartId, crate::model::Tier, [u8; 16], [u8; 12]),
     /// The next instant at which its visibility changes without a write.
     Due(Time),
     /// It waits for a vector.
@@ -48,7 +49,7 @@ pub(crate) fn index_rows(
     let part = PartId(vitals.place.partition);
     let mut rows = BTreeSet::from([IndexRow::ByTime(part, vitals.created_at)]);
     if let Some(fingerprint) = vitals.place.fingerprint.filter(|_| absorbs(vitals)) {
-        rows.insert(IndexRow::ByFingerprint(part, vitals.tier, fingerprint));
+        rows.insert(IndexRow::ByFingerprint(part, vitals.tier, fingerprint, vitals.place.likeness));
     }
     if vitals.times.removed_at.is_some() {
         // In limbo it is only found by name, in listings that ask for it, and by what stands in its place.
@@ -74,6 +75,12 @@ pub(crate) fn index_rows(
         rows.extend(values.map(|value| IndexRow::Meta(Arc::clone(path), value)));
     }
     rows
+}
+
+/// The key of what must be equal beside the normal form before a write is absorbed (DEDUP-55).
+pub(crate) fn likeness_of(vitals: &Vitals, content: &Content) -> [u8; LIKENESS_BYTES] {
+    let world = (vitals.times.valid_from, vitals.times.valid_to);
+    likeness(&kind_of(vitals, content), world, &content.metadata, &content.text)
 }
 
 /// Whether the row can absorb a write, as far as the counters know: current, and of a kind whose repeats mean
@@ -187,12 +194,12 @@ impl Ledger<'_, '_> {
     fn put_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
         match row {
             IndexRow::ByTime(part, created) => self.tx.put_by_time(ns, *part, *created, id),
-            IndexRow::ByFingerprint(part, tier, fingerprint) => {
+            IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
                 // Rows beyond the first with an equal fingerprint are duplicates (MODEL-42).
-                if !self.tx.by_fingerprint(ns, *part, *tier, fingerprint, 1)?.is_empty() {
+                if self.tx.has_fingerprint(ns, *part, *tier, fingerprint)? {
                     self.counters.add(ns, *part, Sort::Duplicates, "", 1, 0);
                 }
-                self.tx.put_by_fingerprint(ns, *part, *tier, fingerprint, id)
+                self.tx.put_by_fingerprint(ns, *part, *tier, (fingerprint, likeness), id)
             }
             IndexRow::Due(at) => self.tx.put_due(ns, *at, id),
             IndexRow::Pending(part) => {
@@ -208,9 +215,9 @@ impl Ledger<'_, '_> {
     fn take_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
         match row {
             IndexRow::ByTime(part, created) => self.tx.delete_by_time(ns, *part, *created, id).map(|_| ()),
-            IndexRow::ByFingerprint(part, tier, fingerprint) => {
-                self.tx.delete_by_fingerprint(ns, *part, *tier, fingerprint, id)?;
-                if !self.tx.by_fingerprint(ns, *part, *tier, fingerprint, 1)?.is_empty() {
+            IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
+                self.tx.delete_by_fingerprint(ns, *part, *tier, (fingerprint, likeness), id)?;
+                if self.tx.has_fingerprint(ns, *part, *tier, fingerprint)? {
                     self.counters.add(ns, *part, Sort::Duplicates, "", -1, 0);
                 }
                 Ok(())
@@ -257,6 +264,15 @@ impl Ledger<'_, '_> {
     ) -> Result<Vitals> {
         // The tag and the flag are one thing (MODEL-9).
         vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
+        let is_like = |(was, old): (&Vitals, &Content)| {
+            let world = |vitals: &Vitals| (vitals.kind_code, vitals.times.valid_from, vitals.times.valid_to);
+            world(was) == world(&vitals) && old.text == content.text && old.metadata == content.metadata
+        };
+        // It costs a hash of the text.
+        vitals.place.likeness = match before.filter(|before| is_like(*before)) {
+            Some((was, _)) => was.place.likeness,
+            None => likeness_of(&vitals, content),
+        };
         vitals.place.counted = Counted::at(&vitals.times, context.now);
         self.rederive(context.ns, id, before, Some((&vitals, content)))?;
         self.stage(context, id, before.map(|(before, _)| before), &vitals)?;

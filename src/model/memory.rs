@@ -77,6 +77,8 @@ pub struct Place {
     pub doc: Option<u32>,
     /// First 16 bytes of its fingerprint; none for an empty normal form.
     pub fingerprint: Option<[u8; 16]>,
+    /// Key of what must be equal beside it before a write is absorbed: kind, world time, metadata, and the bytes of the text.
+    pub likeness: [u8; 12],
     /// How it stands in the counters now.
     pub counted: Counted,
     /// Number that its next holder gets.
@@ -198,6 +200,7 @@ impl Vitals {
                 slot: None,
                 doc: None,
                 fingerprint: None,
+                likeness: [0; 12],
                 counted: Counted::Live,
                 next_holder: 0,
                 holders: 0,

@@ -1,6 +1,7 @@
 //! Where a memory came from and what became of it (MODEL-31).
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use crate::error::Result;
 use crate::model::{
@@ -180,10 +181,13 @@ impl Reader<'_> {
             let agents = self.rows().partitions(ns)?.into_iter().map(|(_, part)| part);
             for part in std::iter::once(PartId(0)).chain(agents) {
                 for tier in Tier::ALL {
-                    for id in self.rows().by_fingerprint(ns, part, *tier, &fingerprint, usize::MAX)? {
-                        if self.rows().text(ns, id)?.is_some_and(|found| found == text) {
-                            return self.by_id(ns, id);
-                        }
+                    let mut equal = None;
+                    self.rows().by_fingerprint(ns, part, *tier, (&fingerprint, &[]), &mut |id| {
+                        equal = self.rows().text(ns, id)?.filter(|found| found == text).map(|_| id);
+                        Ok(if equal.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                    })?;
+                    if let Some(id) = equal {
+                        return self.by_id(ns, id);
                     }
                 }
             }

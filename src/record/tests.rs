@@ -69,6 +69,7 @@ fn vitals() -> Vitals {
             slot: Some(6),
             doc: None,
             fingerprint: Some([0xAB; 16]),
+            likeness: [0xCD; 12],
             counted: Counted::Superseded,
             next_holder: 8,
             holders: 2,
@@ -544,10 +545,10 @@ fn erasing_leaves_nothing_behind() {
 #[test]
 fn sizes_are_as_designed() {
     let size = |bytes: Vec<u8>| bytes.len();
-    assert_eq!(size(encoded(encode_vitals, &vitals())), 176);
+    assert_eq!(size(encoded(encode_vitals, &vitals())), 188);
     let mut with_document = vitals();
     with_document.place.doc = Some(9);
-    assert_eq!(size(encoded(encode_vitals, &with_document)), 180);
+    assert_eq!(size(encoded(encode_vitals, &with_document)), 192);
     let text = "x".repeat(300);
     assert_eq!(size(encoded(encode_content, &plain(&text))) - 300, 42);
     let tagged = Content { tags: vec!["project".to_owned(), "rust".to_owned()], ..plain(&text) };

@@ -35,9 +35,10 @@
 //! | 148 | 4 | NEXT_HOLDER |
 //! | 152 | 4 | HOLDERS |
 //! | 156 | 16 | FINGERPRINT |
-//! | 172 | 4 | CRC |
+//! | 172 | 12 | LIKENESS |
+//! | 184 | 4 | CRC |
 //!
-//! With the flag `HAS_DOC` the number of a document stands between fingerprint and CRC. The flag `CALLERS_END` says that
+//! With the flag `HAS_DOC` the number of a document stands between likeness and CRC. The flag `CALLERS_END` says that
 //! a caller set `EXPIRES_AT`.
 
 use crate::error::Result;
@@ -49,7 +50,7 @@ use crate::model::{
 use crate::record::{At, begin, open, seal, tag};
 
 /// Width of the whole value.
-pub(super) const VITALS_BYTES: usize = 176;
+pub(super) const VITALS_BYTES: usize = 188;
 /// Flag of the header: the memory has a document in the full-text index.
 const HAS_DOC: u16 = 1;
 /// Flag of the header: a caller set the end of the memory's life.
@@ -117,6 +118,7 @@ layout! {
     NEXT_HOLDER: 148, 4;
     HOLDERS: 152, 4;
     FINGERPRINT: 156, 16;
+    LIKENESS: 172, 12;
 }
 
 /// Bits of `STATUS`.
@@ -213,6 +215,7 @@ fn put_place(place: &Place, out: &mut [u8]) {
     NEXT_HOLDER.put(out, place.next_holder.to_le_bytes());
     HOLDERS.put(out, place.holders.to_le_bytes());
     FINGERPRINT.put(out, place.fingerprint.unwrap_or_default());
+    LIKENESS.put(out, place.likeness);
 }
 
 /// The position in [`Counted::ALL`].
@@ -316,6 +319,7 @@ fn read_place(bytes: &[u8; VITALS_BYTES], status: u8) -> Read<Place> {
         space: u16::from_le_bytes(SPACE.get(bytes)),
         slot: (status & status::HAS_SLOT != 0).then(|| u32::from_le_bytes(SLOT.get(bytes))),
         fingerprint: (status & status::HAS_FINGERPRINT != 0).then(|| FINGERPRINT.get(bytes)),
+        likeness: LIKENESS.get(bytes),
         counted: Counted::ALL.get(usize::from(counted)).copied().ok_or("counted")?,
         doc: None,
         next_holder: u32::from_le_bytes(NEXT_HOLDER.get(bytes)),

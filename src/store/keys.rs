@@ -21,7 +21,7 @@
 //! superseded       ns | new | old                journal         ns | seq(8)
 //! journal_subject  ns | id | seq(8)              tombstone_hash  ns | hash(32) | id
 //! by_time          ns | part | created(8) | id   pending         ns | part | id
-//! by_fingerprint   ns | part | tier | fp(16) | id
+//! by_fingerprint   ns | part | tier | fp(16) | likeness(12) | id
 //! due              ns | at(8) | id               counter         ns | part | sort | name
 //! limbo, event, aggregate, family  ns | id       limbo_time, event_time  ns | at(8) | id
 //! event_of         ns | owner(16) | id           journal_run     ns | run | seq(8)
@@ -283,18 +283,25 @@ pub(crate) fn by_time(ns: NsId, part: PartId, created: Time, id: MemoryId) -> Ke
     Key::new(32).u32(ns.0).u32(part.0).time(created).bytes(id.as_bytes())
 }
 
-pub(crate) fn by_fingerprint_prefix(ns: NsId, part: PartId, tier: Tier, fingerprint: &[u8; 16]) -> Key {
-    Key::new(25).u32(ns.0).u32(part.0).bytes(&[tier.code()]).bytes(fingerprint)
+/// Of every row with a fingerprint and a likeness that begins with some bytes.
+pub(crate) fn by_fingerprint_prefix(
+    ns: NsId,
+    part: PartId,
+    tier: Tier,
+    (fingerprint, likeness): (&[u8; 16], &[u8]),
+) -> Key {
+    let head = Key::new(37).u32(ns.0).u32(part.0);
+    head.bytes(&[tier.code()]).bytes(fingerprint).bytes(likeness)
 }
 
 pub(crate) fn by_fingerprint(
     ns: NsId,
     part: PartId,
     tier: Tier,
-    fingerprint: &[u8; 16],
+    (fingerprint, likeness): (&[u8; 16], &[u8; 12]),
     id: MemoryId,
 ) -> Key {
-    by_fingerprint_prefix(ns, part, tier, fingerprint).bytes(id.as_bytes())
+    by_fingerprint_prefix(ns, part, tier, (fingerprint, likeness)).bytes(id.as_bytes())
 }
 
 pub(crate) fn pending(ns: NsId, part: PartId, id: MemoryId) -> Key {

@@ -477,22 +477,27 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
-    /// The rows of a partition and tier with a fingerprint, in id order, at most `most`.
+    /// Whether a row of a partition and tier has a fingerprint.
+    fn has_fingerprint(&self, ns: NsId, part: PartId, tier: Tier, fingerprint: &[u8; 16]) -> Result<bool> {
+        let mut any = false;
+        self.by_fingerprint(ns, part, tier, (fingerprint, &[]), &mut |_| {
+            any = true;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(any)
+    }
+
+    /// The rows of a partition and tier with a fingerprint and a likeness that begins with some bytes, until `visit` breaks off.
     fn by_fingerprint(
         &self,
         ns: NsId,
         part: PartId,
         tier: Tier,
-        fingerprint: &[u8; 16],
-        most: usize,
-    ) -> Result<Vec<MemoryId>> {
-        let mut all = Vec::new();
-        let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, fingerprint));
-        self.walk(Table::ByFingerprint, &walk, &mut |key, _| {
-            all.push(last_id(Table::ByFingerprint, key)?);
-            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(all)
+        mark: (&[u8; 16], &[u8]),
+        visit: &mut dyn FnMut(MemoryId) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, mark));
+        self.walk(Table::ByFingerprint, &walk, &mut |key, _| visit(last_id(Table::ByFingerprint, key)?))
     }
 
     /// The current snapshots of a series from the instant `from` on, before `until`, by time and id.

@@ -269,10 +269,10 @@ impl WriteTx<'_> {
         ns: NsId,
         part: PartId,
         tier: Tier,
-        fingerprint: &[u8; 16],
+        mark: (&[u8; 16], &[u8; 12]),
         id: MemoryId,
     ) -> Result<()> {
-        self.put(Table::ByFingerprint, &keys::by_fingerprint(ns, part, tier, fingerprint, id), &[])
+        self.put(Table::ByFingerprint, &keys::by_fingerprint(ns, part, tier, mark, id), &[])
     }
 
     pub(crate) fn delete_by_fingerprint(
@@ -280,10 +280,10 @@ impl WriteTx<'_> {
         ns: NsId,
         part: PartId,
         tier: Tier,
-        fingerprint: &[u8; 16],
+        mark: (&[u8; 16], &[u8; 12]),
         id: MemoryId,
     ) -> Result<bool> {
-        self.delete(Table::ByFingerprint, &keys::by_fingerprint(ns, part, tier, fingerprint, id))
+        self.delete(Table::ByFingerprint, &keys::by_fingerprint(ns, part, tier, mark, id))
     }
 
     pub(crate) fn put_due(&mut self, ns: NsId, at: Time, id: MemoryId) -> Result<()> {

@@ -122,7 +122,7 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
         }
         Table::ByFingerprint => {
             let [tier] = parts.take::<1>()?;
-            let _ = (Tier::from_code(tier)?, parts.take::<16>()?, parts.id()?);
+            let _ = (Tier::from_code(tier)?, parts.take::<28>()?, parts.id()?);
         }
         Table::Counter => {
             let [sort] = parts.take::<1>()?;

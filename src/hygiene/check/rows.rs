@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
-use crate::ledger::derived::{Declared, IndexRow, index_rows, next_due};
+use crate::ledger::derived::{Declared, IndexRow, index_rows, likeness_of, next_due};
 use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Tier, Vitals};
 use crate::record::{At, decode_access, decode_content, decode_vitals};
 use crate::store::keys::{self, Key, Parts};
@@ -62,6 +62,9 @@ impl Check<'_> {
         }
         if self.deep && vitals.place.fingerprint != normal_form(&content.text).prefix() {
             self.find(Code::Fingerprint, Table::Vitals, key, "the fingerprint is not that of the text");
+        }
+        if self.deep && vitals.place.likeness != likeness_of(vitals, content) {
+            self.find(Code::Fingerprint, Table::Vitals, key, "the likeness is not that of the memory");
         }
     }
 
@@ -168,7 +171,7 @@ impl Check<'_> {
                 self.find(Code::IndexExtra, table, key, format!("memory {id} does not stand here"));
             }
             Some(Some(_)) => {
-                if let IndexRow::ByFingerprint(part, tier, fingerprint) = row {
+                if let IndexRow::ByFingerprint(part, tier, fingerprint, _) = row {
                     self.counts.add_fingerprint(ns, part, tier, fingerprint);
                 }
             }
@@ -193,8 +196,8 @@ pub(super) fn memory_of(key: &[u8]) -> Option<(NsId, MemoryId)> {
 fn key_of(ns: NsId, id: MemoryId, row: &IndexRow) -> (Table, Key) {
     match row {
         IndexRow::ByTime(part, created) => (Table::ByTime, keys::by_time(ns, *part, *created, id)),
-        IndexRow::ByFingerprint(part, tier, fingerprint) => {
-            (Table::ByFingerprint, keys::by_fingerprint(ns, *part, *tier, fingerprint, id))
+        IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
+            (Table::ByFingerprint, keys::by_fingerprint(ns, *part, *tier, (fingerprint, likeness), id))
         }
         IndexRow::Due(at) => (Table::Due, keys::due(ns, *at, id)),
         IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
@@ -212,7 +215,7 @@ fn index_row_of(table: Table, key: &[u8]) -> Option<(NsId, MemoryId, IndexRow)> 
         Table::ByTime => IndexRow::ByTime(PartId(parts.u32()?), parts.time()?),
         Table::ByFingerprint => {
             let (part, [tier]) = (PartId(parts.u32()?), parts.take::<1>()?);
-            IndexRow::ByFingerprint(part, Tier::from_code(tier)?, parts.take::<16>()?)
+            IndexRow::ByFingerprint(part, Tier::from_code(tier)?, parts.take::<16>()?, parts.take::<12>()?)
         }
         Table::Due => IndexRow::Due(parts.time()?),
         Table::Pending => IndexRow::Pending(PartId(parts.u32()?)),

@@ -161,7 +161,9 @@ fn rows() -> Vec<(Code, Fault)> {
         case(Code::IndexExtra, |tx| tx.put_due(NS, NOW, A)),
         case(Code::IndexExtra, |tx| tx.put_superseded(NS, A, D)),
         case(Code::IndexExtra, |tx| tx.put_by_time(NS, PART, NOW, NOBODY)),
-        case(Code::IndexExtra, |tx| tx.put_by_fingerprint(NS, PART, Default::default(), &[3; 16], A)),
+        case(Code::IndexExtra, |tx| {
+            tx.put_by_fingerprint(NS, PART, Default::default(), (&[3; 16], &[3; 12]), A)
+        }),
         vitals_of(Code::SupersederMissing, C, |vitals| {
             vitals.times.superseded =
                 Some(Supersession { at: NOW, by: NOBODY, mode: SupersedeMode::Correction });

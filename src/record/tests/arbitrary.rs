@@ -90,19 +90,22 @@ fn place() -> impl Strategy<Value = Place> {
         numbers,
         option::of(any::<u32>()),
         option::of(any::<u32>()),
-        option::of(any::<[u8; 16]>()),
+        (option::of(any::<[u8; 16]>()), any::<[u8; 12]>()),
         prop::sample::select(&Counted::ALL[..]),
     )
-        .prop_map(|((partition, space, next_holder, holders), slot, doc, fingerprint, counted)| Place {
-            partition,
-            space,
-            slot,
-            doc,
-            fingerprint,
-            counted,
-            next_holder,
-            holders,
-        })
+        .prop_map(
+            |((partition, space, next_holder, holders), slot, doc, (fingerprint, likeness), counted)| Place {
+                partition,
+                space,
+                slot,
+                doc,
+                fingerprint,
+                likeness,
+                counted,
+                next_holder,
+                holders,
+            },
+        )
 }
 
 pub(super) fn vitals() -> impl Strategy<Value = Vitals> {

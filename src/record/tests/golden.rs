@@ -13,7 +13,7 @@ pub(super) const GOLDEN: [(u8, &str); 12] = [
          02020202e903000000000000ea030000000000000000000000000080eb030000
          000000000400000005000204060000000800000002000000abababababababab
          abababababababab
-         f8be81bf",
+         cdcdcdcdcdcdcdcdcdcdcdcd3cf1743f",
     ),
     (
         tag::CONTENT,

@@ -241,10 +241,10 @@ fn a_document_beside_its_vitals() {
     let mut vitals = vitals();
     vitals.place.doc = Some(0x0102_0304);
     let bytes = encoded(encode_vitals, &vitals);
-    assert_eq!(bytes[172..176], 0x0102_0304_u32.to_le_bytes(), "between fingerprint and checksum");
+    assert_eq!(bytes[184..188], 0x0102_0304_u32.to_le_bytes(), "between likeness and checksum");
     assert_eq!(decode_vitals(at(), &bytes).unwrap(), vitals);
-    let without = &bytes[HEADER_BYTES..172];
+    let without = &bytes[HEADER_BYTES..184];
     assert_corrupted(tag::VITALS, at(), &forged(tag::VITALS, 1, without), "a document that is missing");
-    let with = &bytes[HEADER_BYTES..176];
+    let with = &bytes[HEADER_BYTES..188];
     assert_corrupted(tag::VITALS, at(), &forged(tag::VITALS, 0, with), "a document without its flag");
 }

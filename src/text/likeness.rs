@@ -1,0 +1,58 @@
+//! What must be equal beside the normal form before one write stands for another, as a key.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::model::{Kind, Time};
+
+/// Bytes of the key that stand for kind, world time and metadata; the rest stands for the text as it is.
+pub(crate) const ALIKE_BYTES: usize = 8;
+/// Bytes of the key.
+pub(crate) const LIKENESS_BYTES: usize = 12;
+
+/// First bytes of SHA-256 over kind, world time and metadata, then those over the bytes of the text. Equal writes have equal keys;
+/// unequal ones nearly never, so a key finds candidates and decides nothing.
+pub(crate) fn likeness(
+    kind: &Kind,
+    (valid_from, valid_to): (Option<Time>, Option<Time>),
+    metadata: &Value,
+    text: &str,
+) -> [u8; LIKENESS_BYTES] {
+    let mut bytes = kind.to_string().into_bytes();
+    for time in [valid_from, valid_to] {
+        bytes.push(0);
+        bytes.extend(time.map_or(i64::MIN, Time::as_millis).to_be_bytes());
+    }
+    canonical(metadata, &mut bytes);
+    let (alike, exact) = (Sha256::digest(&bytes), Sha256::digest(text.as_bytes()));
+    let mut key = [0; LIKENESS_BYTES];
+    let first = alike.iter().take(ALIKE_BYTES).chain(exact.iter());
+    key.iter_mut().zip(first).for_each(|(to, from)| *to = *from);
+    key
+}
+
+/// JSON with the members of each object in byte order, so that equal values have equal bytes.
+pub(crate) fn canonical(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Object(map) => {
+            let mut members: Vec<_> = map.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            out.push(b'{');
+            for (name, member) in members {
+                out.extend_from_slice(name.as_bytes());
+                out.push(0);
+                canonical(member, out);
+            }
+            out.push(b'}');
+        }
+        Value::Array(items) => {
+            out.push(b'[');
+            for item in items {
+                canonical(item, out);
+                out.push(0);
+            }
+            out.push(b']');
+        }
+        other => out.extend_from_slice(other.to_string().as_bytes()),
+    }
+}
