@@ -86,8 +86,10 @@ pub const GROUP_BYTES_MAX: usize = 16 << 20;
 /// Operations of one caller's batch.
 pub const BATCH_ROWS_MAX: usize = 100_000;
 
-/// Payload of a vector block or slot block: what fills an 8 KiB page of the key-value store.
-pub const BLOCK_BYTES: usize = 8_100;
+/// Page of the key-value store that a vector block or slot block fills; where too few entries fit, a power of two of it.
+pub const BLOCK_PAGE_BYTES: usize = 8 << 10;
+/// What of such a page belongs to the key-value store: a header, two offsets and the key.
+pub const BLOCK_PAGE_OVERHEAD: usize = 40;
 
 /// Links of a node of the vector graph on each level from 1 on (`M` of Malkov and Yashunin, 2018).
 pub const GRAPH_M: usize = 16;

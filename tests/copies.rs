@@ -6,8 +6,11 @@ mod world;
 
 use std::path::{Path, PathBuf};
 
-use oubliette::{CheckOptions, CheckReport, Database, ErasedProbe, ErrorKind};
-use world::{World, text};
+use oubliette::{
+    Actor, CheckOptions, CheckReport, Database, Draft, ErasedProbe, ErrorKind, Expiry, Got, Kind,
+    MaintainOptions, Pass, RuleId, State, Tier, TombstoneReason,
+};
+use world::{START, World, span, text};
 
 const SECRET: &str = "the secret is XYZZY-PLUGH-42-SECRET";
 
@@ -148,4 +151,114 @@ fn a_compaction_keeps_the_permissions_and_a_backup_is_private() {
     }
     world.db.backup(world.beside("backup.oub")).unwrap();
     assert_eq!(mode(&world.beside("backup.oub")), 0o600);
+}
+
+/// V-295: a copy carries over nothing that is past its end (LIFE-55), and says so like the passes.
+#[test]
+fn v295_a_compaction_erases_what_is_past_its_end() {
+    let world = World::new();
+    let probe = |what: &str| format!("{what}-0123456789-abcdefghij");
+    let ours = |what: &str| text(&probe(what)).key(what);
+    let add = |draft: Draft| world.add(draft).id;
+    for apps in [4, 7] {
+        let mut status = text(&format!("Gateway status: {apps} apps pending"));
+        status.fields.kind = Some(Kind::Profile);
+        add(status);
+    }
+    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    // Tier `working` lets a memory expire after three days; ten and one of them have passed since.
+    let ten = add(ours("ten-days").tier(Tier::Working));
+    let pinned = add(ours("pinned").tier(Tier::Working));
+    world.db.pin(&world.ns, "pinned", true).unwrap();
+    world.advance("9d");
+    let one = add(ours("one-day").tier(Tier::Working));
+    let callers = add(ours("callers").tier(Tier::Working).expiry(Expiry::After(span("95h"))));
+    let lasting = add(ours("lasting"));
+    world.advance("4d");
+    let expired_at = world.row(callers).vitals.times.expires_at;
+    let report = world.db.compact().unwrap();
+    assert_eq!((report.expired, report.limbo, report.damaged.len()), (2, 1, 0));
+    let bytes = std::fs::read(world.path()).unwrap();
+    let left = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    for (what, there) in
+        [("ten-days", false), ("callers", false), ("one-day", true), ("pinned", true), ("lasting", true)]
+    {
+        assert_eq!(left(&probe(what)), there, "{what}");
+    }
+    assert!(left("Gateway status: 7 apps pending") != left("Gateway status: 4 apps pending"));
+    for gone in [ten, callers] {
+        let stone = world.tombstone(gone);
+        assert_eq!((stone.reason, stone.deleted_at), (TombstoneReason::Expired, world.now()));
+        let history = world.db.history(&world.ns, &gone.to_string()).unwrap();
+        assert_eq!(
+            history.events.last().map(|row| (row.actor, row.rule)),
+            Some((Actor::Sweeper, RuleId::EXPIRED))
+        );
+    }
+    assert_eq!((world.row(one).state, world.row(pinned).state), (State::Expired, State::Expired));
+    assert_eq!(world.row(lasting).state, State::Live);
+    let horizon = world.db.stats(None).unwrap().purge_horizon;
+    let horizon = horizon.values().next().unwrap();
+    assert_eq!(horizon.known, Some(START.parse().unwrap()));
+    assert_eq!(horizon.valid, expired_at);
+    world.check();
+    // Once more there is nothing to erase, until the last one is past the horizon too.
+    let report = world.db.compact().unwrap();
+    assert_eq!((report.expired, report.limbo), (0, 0));
+    world.advance("6d");
+    assert_eq!(world.db.compact().unwrap().expired, 1);
+    world.check();
+}
+
+/// A value that can't be read stopped `compact` and `backup`. Both go past it, and name it.
+#[test]
+fn damage_stops_no_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
+    let ns = oubliette::Namespace::default();
+    let db = Database::open(&path).unwrap();
+    let bad = db.add(&ns, text(SECRET).key("bad")).unwrap().id;
+    let good = db.add(&ns, text("good").key("good").vector([1.0, 0.0, 0.0, 0.0])).unwrap().id;
+    db.close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(SECRET.len()).position(|window| window == SECRET.as_bytes()).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let db = Database::open(&path).unwrap();
+    for report in [db.backup(&copy).unwrap(), db.compact().unwrap()] {
+        let damaged: Vec<_> =
+            report.damaged.iter().map(|row| (row.code, row.table, row.key.clone())).collect();
+        let key = format!("00000001{}", bad.to_string().replace('-', ""));
+        assert_eq!(damaged, [("corrupted", "memory", key)]);
+    }
+    for db in [db, Database::open(&copy).unwrap()] {
+        let Got::Memory(row) = db.get(&ns, "good", false).unwrap() else { panic!("it is there") };
+        assert_eq!(row.id, good);
+    }
+}
+
+/// A vector in a file takes at most 1.15 of its bytes, and a code with its slot at most 1.15 of its: at 1,024 and 2,048 dimensions
+/// blocks filled half of their pages.
+#[test]
+fn vectors_fill_their_pages_at_any_dimension() {
+    // With rows for whole blocks.
+    let sizes = [(8, 1_356), (128, 1_320), (384, 1_350), (768, 900), (1_024, 700), (1_536, 500)];
+    for (dim, rows) in sizes.into_iter().chain([(2_048, 350), (3_072, 300), (4_096, 140)]) {
+        let size = |with: bool| {
+            let world = World::with(|builder| builder.durability(oubliette::Durability::Batch));
+            let drafts = (0..rows).map(|at| {
+                let draft = text(&format!("t{at}"));
+                if !with {
+                    return draft;
+                }
+                let values: Vec<f32> = (0..dim).map(|d| ((at * 31 + d * 17) % 101) as f32 - 50.5).collect();
+                draft.vector(values)
+            });
+            let how = oubliette::WriteOptions { no_dedup: true, ..Default::default() };
+            world.db.add_all(&world.ns, drafts.collect(), &how).unwrap();
+            world.db.compact().unwrap().bytes_after as f64
+        };
+        let (taken, slot) = ((size(true) - size(false)) / rows as f64, (5 * dim + 56) as f64);
+        assert!(taken <= 1.15 * slot, "{dim} dimensions: {taken} bytes a vector for {slot}");
+    }
 }

@@ -84,7 +84,8 @@ fn cold_readers(threads: usize) -> f64 {
 /// Bytes by which a row with a vector is longer in a compacted file than one without, by four bytes of f32 and one of int8 a
 /// dimension.
 fn vector_bytes(dim: usize) -> f64 {
-    const ROWS: usize = 500;
+    // Whole blocks of 7.
+    const ROWS: usize = 1_400;
     let bytes = |dim: Option<usize>| {
         let ground = Ground::new();
         ground.fill(ROWS, true, |at| {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, RwLock};
 
 use crate::engine::batch::Batch;
-use crate::engine::builder::{Builder, random};
+use crate::engine::builder::Builder;
 use crate::engine::clock::Clock;
 use crate::engine::embed::Given;
 use crate::engine::queue::{Queue, Weight};
@@ -173,17 +173,6 @@ pub struct RestoreReport {
     /// The memory that superseded it, where it came back from limbo and all its writers had said something else
     /// meanwhile; none: it is live.
     pub superseded_by: Option<MemoryId>,
-}
-
-/// What compaction or a backup did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompactReport {
-    /// Length of the file before, in bytes.
-    pub bytes_before: u64,
-    /// Length of the new file, in bytes.
-    pub bytes_after: u64,
-    /// Rows copied, of all tables.
-    pub rows: u64,
 }
 
 impl Inner {
@@ -691,39 +680,6 @@ impl Database {
         self.inner.sync()
     }
 
-    /// Rewrites the file without free space and without a byte of what was forgotten. Writers wait, readers do not.
-    ///
-    /// # Errors
-    /// `Io` when the disk is full or refuses; the database is then as it was.
-    pub fn compact(&self) -> Result<CompactReport> {
-        self.inner.check_open()?;
-        let unique = random()?;
-        let _one = self.inner.upkeep.lock();
-        self.repair_all()?;
-        self.inner.queue.alone(|| {
-            let report = self.inner.store.compact(&unique);
-            // One that failed late has replaced the file as well.
-            self.inner.catch_up();
-            report.map(CompactReport::from)
-        })
-    }
-
-    /// Writes a compact copy to `target`, which must not exist. Of what was forgotten before the call it has no byte; a
-    /// handle that only reads copies codes that wait for `repair` as well.
-    ///
-    /// # Errors
-    /// `Conflict` when there is something by that name; `Io`.
-    pub fn backup(&self, target: impl AsRef<Path>) -> Result<CompactReport> {
-        if self.inner.is_closed() {
-            return Err(Error::Closed);
-        }
-        if self.inner.check_open().is_ok() {
-            let _one = self.inner.upkeep.lock();
-            self.repair_all()?;
-        }
-        Ok(self.inner.store.backup(target.as_ref(), &random()?)?.into())
-    }
-
     /// A view of the database at this instant, for reads that must fit together.
     ///
     /// # Errors
@@ -738,11 +694,4 @@ pub(super) const ONE: Weight = Weight { rows: 1, bytes: 1_024 };
 
 fn weight_of(rows: usize) -> Weight {
     Weight { rows, bytes: rows * 1_024 }
-}
-
-impl From<crate::store::CompactReport> for CompactReport {
-    fn from(report: crate::store::CompactReport) -> Self {
-        let crate::store::CompactReport { bytes_before, bytes_after, rows } = report;
-        CompactReport { bytes_before, bytes_after, rows }
-    }
 }

@@ -13,6 +13,7 @@
 mod batch;
 mod builder;
 mod clock;
+mod copies;
 mod database;
 mod documents;
 mod embed;
@@ -32,7 +33,8 @@ mod upkeep;
 pub use batch::Batch;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use database::{CompactReport, Database, Forget, Kept, RestoreReport, WriteOptions};
+pub use copies::CompactReport;
+pub use database::{Database, Forget, Kept, RestoreReport, WriteOptions};
 pub use documents::{DedupJob, DedupOptions, ProfileCollapseOptions, collapse_operational_profile_snapshots};
 pub use embed::{EmbeddingSpace, Reembedded};
 pub use maintain::{MaintainOptions, MaintainReport, Pass, PassReport};

@@ -29,6 +29,13 @@ pub struct Finding {
     pub what: String,
 }
 
+impl Finding {
+    /// A row that can't be read.
+    pub(crate) fn corrupted(table: &'static str, key: &[u8], what: String) -> Self {
+        Finding { code: Code::Corrupted.as_str(), table, key: hex(key), what }
+    }
+}
+
 /// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckReport {

@@ -783,3 +783,10 @@ fn a_graph_in_which_walks_lose_their_way_is_told() {
     let (few, sampled) = found(&world);
     assert!(few * 2 < sampled, "{few} of {sampled}");
 }
+
+/// What an image of more slots than the address space has room for would take is more than any budget, not a small number.
+#[test]
+fn the_size_of_an_image_does_not_overflow() {
+    assert_eq!(View::bytes_of(usize::MAX / 100, 384), usize::MAX);
+    assert_eq!(View::bytes_of(2, 384), 2 * View::bytes_of(1, 384));
+}

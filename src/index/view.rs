@@ -327,9 +327,10 @@ impl View {
         Ok(view)
     }
 
-    /// Bytes of the view of an index of so many slots, with a graph.
+    /// Bytes of the view of an index of so many slots, with a graph; more than any budget where the address space is too
+    /// small for them.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
-        slots * (dim + Chunk::META_BYTES + Graph::SLOT_BYTES)
+        slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Graph::SLOT_BYTES))
     }
 
     fn weigh(&mut self) {

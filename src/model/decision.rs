@@ -9,7 +9,7 @@ pub struct RuleId(pub &'static str);
 
 impl RuleId {
     /// Every rule that a journal row may name; the position is its code on disk, so the list only grows.
-    pub const ALL: [RuleId; 36] = [
+    pub const ALL: [RuleId; 37] = [
         RuleId::STORE,
         RuleId::KEY,
         RuleId::CONTENT,
@@ -46,6 +46,7 @@ impl RuleId {
         RuleId::PRUNE_SNAPSHOTS,
         RuleId::REPAIR_SUPERSESSION,
         RuleId::LIMBO,
+        RuleId::EXPIRED,
     ];
     /// Nothing else decided: stored.
     pub const STORE: RuleId = RuleId("DEDUP-55.7");
@@ -117,6 +118,8 @@ impl RuleId {
     pub const REPAIR_SUPERSESSION: RuleId = RuleId("LIFE-9");
     /// A row of limbo was erased at its horizon: pass `limbo`.
     pub const LIMBO: RuleId = RuleId("MODEL-29");
+    /// A memory was erased that had expired.
+    pub const EXPIRED: RuleId = RuleId("LIFE-3");
     /// A memory that had none gets a vector, or one of another model.
     pub const EMBED: RuleId = RuleId("pass.embed");
 

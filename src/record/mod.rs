@@ -27,7 +27,7 @@ mod vector_block;
 mod vitals;
 
 use crate::error::{Error, Result};
-use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
+use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::Time;
 
 pub(crate) use access::{decode_access, encode_access};
@@ -132,6 +132,32 @@ fn seal(flags: u16, key: &[u8], out: &mut Vec<u8>) {
     }
     let crc = checksum(&[out, key]);
     out.extend_from_slice(&crc.to_le_bytes());
+}
+
+/// Checks the checksum of a sealed value, whatever record it is; a row without a value has none.
+///
+/// # Errors
+/// `Corrupted` where it does not fit.
+pub(crate) fn check_sum(at: At<'_>, bytes: &[u8]) -> Result<()> {
+    match (bytes.is_empty(), bytes.get(1)) {
+        (true, _) => Ok(()),
+        // A block of vectors has one for each of them.
+        (_, Some(&tag::VECTOR_BLOCK)) => Ok(()),
+        (_, found) => open(found.copied().unwrap_or_default(), at, bytes).map(drop),
+    }
+}
+
+/// Entries of `entry` bytes in a block with `overhead` bytes of its own: as many as fill a page of the key-value store. It is
+/// the smallest page, of 8 KiB times a power of two, that entries fill to seven eighths.
+const fn entries_per_block(overhead: usize, entry: usize) -> usize {
+    let mut page = BLOCK_PAGE_BYTES;
+    loop {
+        let fit = (page - BLOCK_PAGE_OVERHEAD - overhead) / entry;
+        if fit * entry * 8 >= page * 7 {
+            return fit;
+        }
+        page *= 2;
+    }
 }
 
 /// Flags and body of a sealed value.

@@ -9,9 +9,9 @@
 //! walks pass through the node until it is unlinked. The block fills a page of the key-value store.
 
 use crate::error::Result;
-use crate::limits::{BLOCK_BYTES, DIM_MAX, TIME_MAX_MS, TIME_MIN_MS};
+use crate::limits::{DIM_MAX, TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::MemoryId;
-use crate::record::{At, CRC_BYTES, HEADER_BYTES, begin, no_flags, open, seal, tag};
+use crate::record::{At, CRC_BYTES, HEADER_BYTES, begin, entries_per_block, no_flags, open, seal, tag};
 
 /// Header, count, dim and crc.
 const OVERHEAD: usize = HEADER_BYTES + 4 + CRC_BYTES;
@@ -20,10 +20,9 @@ const META_BYTES: usize = 56;
 /// `died` of a slot that is alive.
 pub(crate) const ALIVE: u64 = u64::MAX;
 
-/// Slots of `dim` dimensions in one block: 18 at 384, never less than 1.
+/// Slots of `dim` dimensions in one block: 18 at 384, 7 at 1,024, 2,048 and 4,096.
 pub(crate) const fn slots_per_block(dim: usize) -> usize {
-    let fit = (BLOCK_BYTES - OVERHEAD) / (META_BYTES + dim);
-    if fit == 0 { 1 } else { fit }
+    entries_per_block(OVERHEAD, META_BYTES + dim)
 }
 
 /// What the index knows of a slot beside its code.
@@ -268,5 +267,5 @@ impl SlotBlock {
     }
 }
 
-const _: () = assert!(slots_per_block(384) == 18 && slots_per_block(DIM_MAX) == 1);
+const _: () = assert!(slots_per_block(384) == 18 && slots_per_block(DIM_MAX) == 7);
 const _: () = assert!(slots_per_block(1) <= u16::MAX as usize && DIM_MAX <= u16::MAX as usize);

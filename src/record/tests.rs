@@ -559,7 +559,7 @@ fn sizes_are_as_designed() {
     assert!(size(encoded(encode_holder, &keyed)) - strings < 40);
     assert!(size(encoded(encode_access, &access())) < 30);
 
-    for dim in [1, 2, 3, 4, 8, 16, 100, 256, 384, 512, 768, 1_024, 1_536, 3_072, 4_096] {
+    for dim in [1, 2, 3, 4, 8, 16, 100, 128, 256, 384, 512, 768, 1_024, 1_536, 2_048, 3_072, 4_096] {
         let mut slots = SlotBlock::new(dim);
         while slots.len() < slots_per_block(dim) {
             slots.put(slots.len(), slot(1), &vec![1; dim]);
@@ -570,9 +570,9 @@ fn sizes_are_as_designed() {
             (encoded(SlotBlock::encode, &slots), slots_per_block(dim), 56 + dim),
             (encoded(VectorBlock::encode, &vectors), vectors_per_block(dim), 4 + 4 * dim),
         ] {
-            let fits = bytes.len() <= crate::limits::BLOCK_BYTES;
-            assert!(fits || count == 1, "{count} of dimension {dim} are {} bytes", bytes.len());
-            assert!(bytes.len() + slack > crate::limits::BLOCK_BYTES, "dimension {dim} leaves room");
+            let room = (bytes.len() + BLOCK_PAGE_OVERHEAD).next_power_of_two().max(BLOCK_PAGE_BYTES);
+            assert!(count * slack * 8 >= room * 7, "{count} of dimension {dim} in a page of {room} bytes");
+            assert!(bytes.len() + BLOCK_PAGE_OVERHEAD + slack > room, "dimension {dim} leaves room");
         }
     }
 }

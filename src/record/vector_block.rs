@@ -7,16 +7,17 @@
 //! (u32) and its data, so that reading one vector touches no other. A vacant position is zero bytes throughout.
 
 use crate::error::Result;
-use crate::limits::{BLOCK_BYTES, DIM_MAX};
-use crate::record::{At, CRC_BYTES, HEADER_BYTES, begin, checksum, no_flags, open_header, tag};
+use crate::limits::DIM_MAX;
+use crate::record::{
+    At, CRC_BYTES, HEADER_BYTES, begin, checksum, entries_per_block, no_flags, open_header, tag,
+};
 
 /// Header, count and dim.
 const OVERHEAD: usize = HEADER_BYTES + 4;
 
-/// Vectors of `dim` dimensions in one block: 5 at 384, never less than 1.
+/// Vectors of `dim` dimensions in one block: 5 at 384, 7 at 1,024, 2,048 and 4,096.
 pub(crate) const fn vectors_per_block(dim: usize) -> usize {
-    let fit = (BLOCK_BYTES - OVERHEAD) / vector_bytes(dim);
-    if fit == 0 { 1 } else { fit }
+    entries_per_block(OVERHEAD, vector_bytes(dim))
 }
 
 const fn vector_bytes(dim: usize) -> usize {
@@ -164,6 +165,6 @@ fn read_position(at: At<'_>, position: usize, bytes: &[u8], out: &mut Vec<f32>) 
     Ok(true)
 }
 
-const _: () = assert!(vectors_per_block(384) == 5 && vectors_per_block(DIM_MAX) == 1);
+const _: () = assert!(vectors_per_block(384) == 5 && vectors_per_block(DIM_MAX) == 7);
 const _: () = assert!(DIM_MAX <= u16::MAX as usize);
-const _: () = assert!(BLOCK_BYTES <= u16::MAX as usize);
+const _: () = assert!(vectors_per_block(1) <= u16::MAX as usize);

@@ -3,10 +3,17 @@
 //! redb's own compaction moves pages whole, with their slack: deleted values stay in them. A copy of rows has no
 //! slack and nothing deleted. Slots are numbered anew so that blocks have no holes; those of dead nodes are kept where
 //! there is a graph that needs them. `compact`, `backup` and `forget --erase` are this one path.
+//!
+//! Memory: a slice of rows, the cache of the copy, and for each slot of an index a bit and a half. Damage stops nothing: a
+//! value that can't be read is copied as it stands, rows behind a damaged page are read from the other end, and
+//! what was met is told.
 
 mod graph;
+mod numbers;
+#[cfg(test)]
+mod tests;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -14,26 +21,30 @@ use std::sync::atomic::Ordering;
 use redb::Database;
 
 use crate::error::{Error, Result};
-use crate::model::MemoryId;
 use crate::record::{
-    At, DocBlock, DocMeta, SlotBlock, SlotMeta, decode_vitals, encode_vitals, slots_per_block,
-    vectors_per_block,
+    self, At, DocBlock, DocMeta, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
 };
 use crate::store::control::SlotHead;
 use crate::store::draft::{clear_drafts, draft_path, is_overtaken};
-use crate::store::keys::{self, IndexId, NsId, Parts};
-use crate::store::open::{Store, io, start};
-use crate::store::rows::{Rows, bad_key, last_id};
+use crate::store::keys::{self, IndexId, NsId, PartId, Parts, SpaceId};
+use crate::store::open::{Options, Store, io, start};
+use crate::store::rows::{Rows, bad_key, index_of};
 use crate::store::tables::Table;
-use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
+use crate::store::tx::{FILE_CUT, Read, Snapshot, Walk, WriteTx, fenced};
 
 use graph::Graph;
+use numbers::Numbers;
 
-/// Rows that one transaction of the copy takes: bounds the memory that dirty pages need.
-const ROWS_PER_COMMIT: usize = 50_000;
+/// Rows that one transaction of the copy takes.
+const SLICE_ROWS: usize = 50_000;
+/// Bytes of keys and values that one transaction of the copy takes, and the row that passes them: bounds the memory that a
+/// slice needs.
+const SLICE_BYTES: usize = 4 << 20;
+/// Cache of the file that is being written: its pages are not read again.
+const CACHE_BYTES: usize = 4 << 20;
 
 /// What a compaction did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompactReport {
     /// Length of the file before, in bytes.
     pub(crate) bytes_before: u64,
@@ -41,10 +52,26 @@ pub(crate) struct CompactReport {
     pub(crate) bytes_after: u64,
     /// Rows copied, of all tables.
     pub(crate) rows: u64,
+    /// What can't be read, in the order of the copy.
+    pub(crate) damaged: Vec<Damaged>,
 }
 
-/// New number of each slot that is in use, by index and memory.
-type Renumbered = HashMap<(NsId, MemoryId), u32>;
+/// A row that a copy could not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Damaged {
+    /// Its table.
+    pub(crate) table: Table,
+    /// Its key; of rows of a damaged page the last key that was read before them.
+    pub(crate) key: Vec<u8>,
+    /// What is wrong with it.
+    pub(crate) why: String,
+}
+
+/// What a copy took.
+struct Copied {
+    rows: u64,
+    damaged: Vec<Damaged>,
+}
 
 impl Store {
     /// Puts a fresh copy in place of the file. Writers wait; readers stay on the old file until they take a new
@@ -59,14 +86,14 @@ impl Store {
         let bytes_before = self.file_bytes()?;
         let path = self.path().to_owned();
         let draft = draft_path(&path, unique);
-        let copied = self.copy_to(&draft, true).and_then(|rows| {
+        let copied = self.copy_to(&draft, true).and_then(|copied| {
             // The copy is opened, and so locked, before it takes the name: no other process can come between.
             let file = self.disk.open(&draft, true).map_err(|why| io("open", &draft, why))?;
             let database = start(file.backend, &self.options, &draft)?;
             self.disk.rename(&draft, &path).map_err(|why| io("replace", &path, why))?;
-            Ok((rows, database, file.id))
+            Ok((copied, database, file.id))
         });
-        let (rows, database, id) = match copied {
+        let (Copied { rows, damaged }, database, id) = match copied {
             Ok(copied) => copied,
             Err(why) => return Err(self.clear_away(&draft, why)),
         };
@@ -74,7 +101,7 @@ impl Store {
         self.name_unsynced.store(true, Ordering::SeqCst);
         self.replace(database, id);
         self.sync_name()?;
-        Ok(CompactReport { bytes_before, bytes_after: self.file_bytes()?, rows })
+        Ok(CompactReport { bytes_before, bytes_after: self.file_bytes()?, rows, damaged })
     }
 
     /// Writes a fresh copy under another name, which must be free.
@@ -86,9 +113,9 @@ impl Store {
         let bytes_before = self.file_bytes()?;
         clear_drafts(self.disk.as_ref(), target)?;
         let draft = draft_path(target, unique);
-        let linked = self.copy_to(&draft, false).and_then(|rows| {
+        let linked = self.copy_to(&draft, false).and_then(|copied| {
             self.disk.link(&draft, target).map_err(|why| io("create", target, why))?;
-            Ok(rows)
+            Ok(copied)
         });
         let linked = linked.map_err(|why| match is_overtaken(self.disk.as_ref(), target, &why) {
             true => Error::Conflict {
@@ -97,14 +124,14 @@ impl Store {
             },
             false => why,
         });
-        let rows = match linked {
-            Ok(rows) => rows,
+        let Copied { rows, damaged } = match linked {
+            Ok(copied) => copied,
             Err(why) => return Err(self.clear_away(&draft, why)),
         };
         self.disk.remove(&draft).map_err(|why| io("remove", &draft, why))?;
         self.disk.sync_folder(target).map_err(|why| io("sync the folder of", target, why))?;
         let bytes_after = self.disk.len(target).map_err(|why| io("measure", target, why))?;
-        Ok(CompactReport { bytes_before, bytes_after, rows })
+        Ok(CompactReport { bytes_before, bytes_after, rows, damaged })
     }
 
     /// A draft that is not to be takes no room; if even that fails, the first failure is the one to tell.
@@ -121,24 +148,46 @@ impl Store {
 
     /// Copies every row into a new file and closes it. Only its owner can read it, unless it is to take the place of this
     /// one.
-    fn copy_to(&self, draft: &Path, in_place: bool) -> Result<u64> {
+    fn copy_to(&self, draft: &Path, in_place: bool) -> Result<Copied> {
         let snapshot = self.snapshot()?;
         let file = self.disk.create(draft).map_err(|why| io("create", draft, why))?;
         if in_place {
             let path = self.path();
             self.disk.keep_access(path, draft).map_err(|why| io("keep the permissions of", path, why))?;
         }
-        let mut database = start(file.backend, &self.options, draft)?;
-        let mut copy = Copy { from: &snapshot, to: &database, slots: Renumbered::new(), rows: 0 };
+        let options =
+            Options { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options.clone() };
+        let mut database = start(file.backend, &options, draft)?;
+        let mut copy =
+            Copy { from: &snapshot, to: &database, slots: BTreeMap::new(), rows: 0, damaged: Vec::new() };
         for table in Table::ALL {
             copy.table(*table)?;
         }
-        let rows = copy.rows;
+        let copied = Copied { rows: copy.rows, damaged: copy.damaged };
         drop(snapshot);
         // redb doubles a file as it grows. What it moves here are pages of a copy in which nothing was ever deleted.
         fenced("file", &[], || database.compact().map(drop))?;
         fenced("file", &[], || database.close().map_err(super::open::closing))?;
-        Ok(rows)
+        Ok(copied)
+    }
+}
+
+/// Rows of a slice of the copy, with their keys.
+#[derive(Default)]
+struct Slice {
+    rows: Vec<(Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl Slice {
+    fn take(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
+        self.bytes += key.len() + value.len();
+        self.rows.push((key.to_vec(), value.to_vec()));
+        if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() >= SLICE_ROWS || self.bytes >= SLICE_BYTES
     }
 }
 
@@ -154,8 +203,20 @@ struct Kept {
 struct Copy<'c> {
     from: &'c Snapshot,
     to: &'c Database,
-    slots: Renumbered,
+    /// New numbers of the slots of each index.
+    slots: BTreeMap<IndexId, Numbers>,
     rows: u64,
+    damaged: Vec<Damaged>,
+}
+
+/// What is damaged, where something is; what else went wrong is an error.
+fn torn<T>(read: Result<T>) -> Result<Result<T, String>> {
+    match read {
+        Ok(read) => Ok(Ok(read)),
+        // Of a file that was cut nothing more can be read.
+        Err(Error::Corrupted { why, .. }) if why != FILE_CUT => Ok(Err(why)),
+        Err(other) => Err(other),
+    }
 }
 
 impl Copy<'_> {
@@ -164,158 +225,222 @@ impl Copy<'_> {
             Table::Slot => self.indexes(),
             // Written by `indexes`; a fresh copy has no free slots.
             Table::SlotHead | Table::Vector | Table::Graph | Table::GraphHead | Table::SlotDead => Ok(()),
-            Table::SlotFree => self.commit(|tx| tx.touch(Table::SlotFree)),
-            _ => self.plain(table),
+            Table::SlotFree => Ok(()),
+            _ => self.plain(table, &Walk::all()),
         }
     }
 
     fn commit(&self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) -> Result<()> {
-        super::open::transact(self.to, crate::store::Durability::Safe, unit).map(|_| ())
+        // A copy that is not whole is not used, so a slice need not outlive a crash in any way but the cheapest.
+        super::open::transact(self.to, crate::store::Durability::Fast, unit).map(|_| ())
     }
 
-    /// Copies a table row by row, in slices.
-    fn plain(&mut self, table: Table) -> Result<()> {
-        let mut walk = Walk::all();
+    fn note(&mut self, table: Table, key: &[u8], why: impl Into<String>) {
+        self.damaged.push(Damaged { table, key: key.to_vec(), why: why.into() });
+    }
+
+    /// Copies the rows of a walk one by one, in slices. Where a page is damaged, those behind it are read from the end.
+    fn plain(&mut self, table: Table, walk: &Walk) -> Result<()> {
+        let (last, why) = self.rows(table, walk.clone(), false)?;
+        let Some(why) = why else { return Ok(()) };
+        self.note(table, last.as_deref().unwrap_or_default(), why);
+        let rest = last.map_or_else(|| walk.clone(), |last| walk.clone().after(&last));
+        self.rows(table, rest.reversed(), true).map(|_| ())
+    }
+
+    /// Copies the rows of a walk as far as they can be read: the last key, and why the walk ended before its end.
+    fn rows(
+        &mut self,
+        table: Table,
+        mut walk: Walk,
+        reversed: bool,
+    ) -> Result<(Option<Vec<u8>>, Option<String>)> {
+        let mut last = None;
         loop {
-            let mut rows = Vec::new();
-            self.from.walk(table, &walk, &mut |key, value| {
-                rows.push((key.to_vec(), value.to_vec()));
-                Ok(if rows.len() < ROWS_PER_COMMIT {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                })
-            })?;
-            self.rows += rows.len() as u64;
-            self.commit(|tx| {
-                tx.touch(table)?;
-                for (key, value) in &rows {
-                    match table {
-                        Table::Vitals => tx.put(table, key, &self.vitals(key, value)?)?,
-                        Table::TextDoc => tx.put(table, key, &self.docs(key, value)?)?,
-                        _ => tx.put(table, key, value)?,
-                    }
-                }
-                Ok(())
-            })?;
-            match rows.last() {
-                Some((last, _)) if rows.len() == ROWS_PER_COMMIT => walk = walk.after(last),
-                _ => return Ok(()),
+            let mut slice = Slice::default();
+            let from = self.from;
+            let walked = torn(from.walk(table, &walk, &mut |key, value| Ok(slice.take(key, value))))?;
+            let full = slice.is_full();
+            last = slice.rows.last().map(|(key, _)| key.clone()).or(last);
+            self.put(table, slice)?;
+            match (walked, &last) {
+                (Err(why), _) => return Ok((last, Some(why))),
+                (Ok(()), Some(at)) if full => walk = if reversed { walk.before(at) } else { walk.after(at) },
+                (Ok(()), _) => return Ok((last, None)),
             }
         }
     }
 
-    /// Vitals with the new number of their slot.
-    fn vitals(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
+    fn put(&mut self, table: Table, slice: Slice) -> Result<()> {
+        self.rows += slice.rows.len() as u64;
+        let mut rows = Vec::with_capacity(slice.rows.len());
+        for (key, value) in slice.rows {
+            let read = match table {
+                Table::Vitals => self.vitals(&key, &value),
+                Table::TextDoc => self.docs(&key, &value),
+                _ => record::check_sum(At::new(table.name(), &key), &value).map(|()| None),
+            };
+            let changed = torn(read)?.unwrap_or_else(|why| {
+                self.note(table, &key, why);
+                None
+            });
+            rows.push((key, changed.unwrap_or(value)));
+        }
+        self.commit(|tx| {
+            tx.touch(table)?;
+            rows.iter().try_for_each(|(key, value)| tx.put(table, key, value))
+        })
+    }
+
+    /// Vitals with the new number of their slot; none where they are to stay as they are.
+    fn vitals(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         let at = At::new(Table::Vitals.name(), key);
         let mut vitals = decode_vitals(at, value)?;
-        if vitals.place.slot.is_some() {
-            let id = last_id(Table::Vitals, key)?;
-            let ns = Parts(key).u32().ok_or_else(|| bad_key(Table::Vitals, key))?;
-            let slot = self.slots.get(&(NsId(ns), id)).copied();
-            vitals.place.slot = Some(slot.ok_or_else(|| {
-                Error::corrupted(
-                    Table::Slot.name(),
-                    key,
-                    "a memory says that it has a slot, and no slot knows it",
-                )
-            })?);
+        let Some(slot) = vitals.place.slot else { return Ok(None) };
+        let ns = Parts(key).u32().ok_or_else(|| bad_key(Table::Vitals, key))?;
+        let (part, space) = (PartId(vitals.place.partition), SpaceId(vitals.place.space));
+        let numbers = self.slots.get(&IndexId { ns: NsId(ns), part, space });
+        vitals.place.slot = numbers.and_then(|numbers| numbers.of(slot));
+        if vitals.place.slot.is_none() {
+            self.note(Table::Vitals, key, "the memory says that it has a slot, and there is no such slot");
         }
         let mut bytes = Vec::with_capacity(value.len());
         encode_vitals(&vitals, key, &mut bytes);
-        Ok(bytes)
+        Ok(Some(bytes))
     }
 
     /// Documents with the new numbers of the slots of their memories.
-    fn docs(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
+    fn docs(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut docs = DocBlock::decode(At::new(Table::TextDoc.name(), key), value)?;
-        let ns = Parts(key).u32().ok_or_else(|| bad_key(Table::TextDoc, key))?;
+        let mut parts = Parts(key);
+        let place = parts.u32().zip(parts.u32()).ok_or_else(|| bad_key(Table::TextDoc, key))?;
+        let (ns, part) = (NsId(place.0), PartId(place.1));
         for at in 0..docs.len() {
-            let renumbered = docs
-                .get(at)
-                .filter(|doc| doc.slot.is_some())
-                .map(|doc| DocMeta { slot: self.slots.get(&(NsId(ns), doc.id)).copied(), ..*doc });
-            if renumbered.is_some() {
-                docs.put(at, renumbered);
-            }
+            let Some(doc) = docs.get(at).copied() else { continue };
+            let Some(slot) = doc.slot else { continue };
+            let numbers = self.numbers_of(ns, part, &doc)?;
+            let slot = numbers.and_then(|numbers| numbers.of(slot));
+            docs.put(at, Some(DocMeta { slot, ..doc }));
         }
         let mut bytes = Vec::with_capacity(value.len());
         docs.encode(key, &mut bytes);
-        Ok(bytes)
+        Ok(Some(bytes))
+    }
+
+    /// The numbers of the index in which the memory of a document has its slot.
+    fn numbers_of(&self, ns: NsId, part: PartId, doc: &DocMeta) -> Result<Option<&Numbers>> {
+        let of_space = |space| IndexId { ns, part, space: SpaceId(space) };
+        let mut indexes = self.slots.range(of_space(0)..=of_space(u16::MAX)).map(|(_, numbers)| numbers);
+        if let (Some(only), None) = (indexes.next(), indexes.next()) {
+            return Ok(Some(only));
+        }
+        let vitals = torn(self.from.vitals(ns, doc.id))?.unwrap_or_default();
+        Ok(vitals.and_then(|vitals| self.slots.get(&of_space(vitals.place.space))))
     }
 
     /// Copies codes, vectors and graphs, index by index, without the holes.
     fn indexes(&mut self) -> Result<()> {
-        self.commit(|tx| {
-            let tables = [Table::Slot, Table::SlotHead, Table::Vector];
-            let of_graphs = [Table::Graph, Table::GraphHead, Table::SlotDead];
-            tables.into_iter().chain(of_graphs).try_for_each(|table| tx.touch(table))
-        })?;
-        for (index, head) in self.from.slot_heads(None)? {
-            let space = self.from.space(index.space)?;
-            let dim = space.map(|space| space.dim as usize).ok_or_else(|| {
-                Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in no space")
-            })?;
-            let graph = Graph::of(self.from, index, head.len, dim)?;
-            self.index(index, head, dim, graph.is_some())?;
-            if let Some(graph) = graph {
-                self.graph(index, &graph)?;
-            }
+        self.commit(|tx| OF_INDEXES.into_iter().try_for_each(|table| tx.touch(table)))?;
+        let mut indexes = Vec::new();
+        let walked = self.from.walk(Table::SlotHead, &Walk::all(), &mut |key, _| {
+            indexes.push(index_of(&mut Parts(key)).ok_or_else(|| bad_key(Table::SlotHead, key))?);
+            Ok(ControlFlow::Continue(()))
+        });
+        if let Err(why) = torn(walked)? {
+            self.note(Table::SlotHead, &[], why);
         }
-        Ok(())
-    }
-
-    /// Copies the slots of an index; the dead ones only where the copy has the graph that needs them.
-    fn index(&mut self, index: IndexId, head: SlotHead, dim: usize, linked: bool) -> Result<()> {
-        let (per, blocks) = (slots_per_block(dim) as u32, head.len.div_ceil(slots_per_block(dim) as u32));
-        let mut copied = SlotHead::default();
-        let mut block = 0;
-        while block < blocks {
-            let until = blocks.min(block + (ROWS_PER_COMMIT as u32 / per).max(1));
-            let mut kept = Vec::new();
-            for number in block..until {
-                let Some(codes) = self.from.slot_block(index, number, dim)? else { continue };
-                self.kept_slots(index, number * per, &codes, linked, &mut copied, &mut kept);
-            }
-            self.rows += kept.len() as u64;
-            let (from, head) = (self.from, copied);
-            self.commit(|tx| {
-                let mut vector = Vec::with_capacity(dim);
-                for slot in &kept {
-                    put_slot(tx, from, index, slot, &mut vector, dim)?;
+        for index in indexes {
+            if let Err(why) = torn(self.index(index))? {
+                // Codes can be made again from the vectors, so these keep their places. A graph is left out.
+                self.note(Table::Slot, &keys::index(index), why);
+                let rows = Walk::prefix(&keys::index(index));
+                for table in OF_INDEXES {
+                    self.commit(|tx| tx.delete_walk(table, &rows, usize::MAX).map(drop))?;
                 }
-                tx.put_slot_head(index, &head)
-            })?;
-            block = until;
+                for table in [Table::Slot, Table::SlotHead, Table::SlotFree, Table::Vector] {
+                    self.plain(table, &rows)?;
+                }
+                self.slots.insert(index, Numbers::Same);
+            }
         }
         Ok(())
     }
 
-    /// The slots of a block that hold a memory, and with `linked` the dead ones, with their old and new numbers.
-    fn kept_slots(
-        &mut self,
-        index: IndexId,
-        first: u32,
-        codes: &SlotBlock,
-        linked: bool,
-        copied: &mut SlotHead,
-        kept: &mut Vec<Kept>,
-    ) {
-        for at in 0..codes.len() {
-            let (Some(meta), Some(code)) = (codes.meta(at), codes.code(at)) else { continue };
-            if !meta.is_vacant() {
-                self.slots.insert((index.ns, meta.id), copied.len);
-                copied.used += 1;
-            } else if !linked || !meta.is_dead() {
-                continue;
-            }
-            kept.push(Kept { old: first + at as u32, new: copied.len, meta: *meta, code: code.to_vec() });
-            copied.len += 1;
+    fn index(&mut self, index: IndexId) -> Result<()> {
+        let head = self.from.slot_head(index)?;
+        let space = self.from.space(index.space)?;
+        let dim = space.map(|space| space.dim as usize).ok_or_else(|| {
+            Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in no space")
+        })?;
+        let linked = self.from.look(Table::GraphHead, &keys::index(index), &mut |_| Ok(()))?;
+        let mut numbers = Numbers::without_holes(self.from, index, head.len, dim, linked)?;
+        let graph = Graph::of(self.from, index, &numbers)?;
+        if linked && graph.is_none() {
+            numbers = Numbers::without_holes(self.from, index, head.len, dim, false)?;
         }
+        self.codes(index, head, dim, &numbers)?;
+        if let Some(graph) = graph {
+            self.graph(index, &graph, &numbers)?;
+        }
+        self.slots.insert(index, numbers);
+        Ok(())
+    }
+
+    /// Copies the codes and vectors of an index; the dead slots only where the copy has the graph that needs them.
+    fn codes(&mut self, index: IndexId, head: SlotHead, dim: usize, numbers: &Numbers) -> Result<()> {
+        let per = slots_per_block(dim) as u32;
+        let (mut copied, mut kept) = (SlotHead::default(), Vec::new());
+        let most = SLICE_BYTES / (SLOT_BYTES + 2 * 5 * dim);
+        for block in 0..head.len.div_ceil(per) {
+            let codes = self.from.slot_block(index, block, dim)?;
+            for (at, slot) in (0..per as usize).zip(block * per..) {
+                let (Some(codes), Some(new)) = (&codes, numbers.of(slot)) else { continue };
+                let (Some(meta), Some(code)) = (codes.meta(at), codes.code(at)) else { continue };
+                copied.len = new + 1;
+                copied.used += u32::from(!meta.is_vacant());
+                kept.push(Kept { old: slot, new, meta: *meta, code: code.to_vec() });
+            }
+            if kept.len() >= most || block + 1 == head.len.div_ceil(per) {
+                self.put_slots(index, dim, &kept, &copied)?;
+                kept.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn put_slots(&mut self, index: IndexId, dim: usize, kept: &[Kept], head: &SlotHead) -> Result<()> {
+        let mut lost = Vec::new();
+        let from = self.from;
+        self.commit(|tx| {
+            let mut vector = Vec::with_capacity(dim);
+            for slot in kept {
+                if let Err(why) = put_slot(tx, from, index, slot, &mut vector, dim)? {
+                    lost.push((keys::memory(index.ns, slot.meta.id), why));
+                }
+            }
+            tx.put_slot_head(index, head)
+        })?;
+        self.rows += kept.len() as u64;
+        lost.into_iter().for_each(|(key, why)| self.note(Table::Vector, &key, why));
+        Ok(())
     }
 }
 
-/// Puts a slot under its new number, with its vector or its row among the dead.
+/// The tables of an index of vectors.
+const OF_INDEXES: [Table; 7] = [
+    Table::Slot,
+    Table::SlotHead,
+    Table::SlotFree,
+    Table::SlotDead,
+    Table::Vector,
+    Table::Graph,
+    Table::GraphHead,
+];
+/// Bytes of a slot that is being copied, beside its code and its vector, which lie in memory twice.
+const SLOT_BYTES: usize = 256;
+
+/// Puts a slot under its new number, with its vector or its row among the dead. A vector that can't be read leaves its
+/// place vacant.
 fn put_slot(
     tx: &mut WriteTx<'_>,
     from: &Snapshot,
@@ -323,18 +448,19 @@ fn put_slot(
     slot: &Kept,
     vector: &mut Vec<f32>,
     dim: usize,
-) -> Result<()> {
+) -> Result<Result<(), String>> {
     let per = slots_per_block(dim) as u32;
     let codes = tx.slot_block_mut(index, slot.new / per, dim)?;
     codes.put((slot.new % per) as usize, slot.meta, &slot.code);
     if slot.meta.is_vacant() {
-        return tx.put_dead_slot(index, slot.meta.died, slot.new);
+        return tx.put_dead_slot(index, slot.meta.died, slot.new).map(Ok);
     }
-    if !from.vector(index, dim, slot.old, vector)? {
-        let key = keys::index(index);
-        return Err(Error::corrupted(Table::Vector.name(), &key, "a code without its vector"));
+    match torn(from.vector(index, dim, slot.old, vector))? {
+        Ok(true) => {}
+        Ok(false) => return Ok(Err("a code without its vector".to_owned())),
+        Err(why) => return Ok(Err(why)),
     }
     let per = vectors_per_block(dim) as u32;
     tx.vector_block_mut(index, slot.new / per, dim)?.put((slot.new % per) as usize, vector);
-    Ok(())
+    Ok(Ok(()))
 }

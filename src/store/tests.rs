@@ -422,3 +422,30 @@ fn blocks_of_links_that_go_over_the_border_of_two_commits_are_whole() {
     // Slots, blocks, the head of the graph; identity, clock and space.
     assert_eq!(rows, 51_999 + blocks as u64 + 1 + 3);
 }
+
+/// A copy goes past rows that can't be read, whatever table they stand in, and names them.
+#[test]
+fn a_copy_goes_past_damage_and_names_it() {
+    let (_folder, store) = compacted(|tx| {
+        for table in [Table::Vitals, Table::Memory, Table::Holder, Table::Journal, Table::TextDoc] {
+            tx.put(table, &keys::memory(NS, id(9)), b"rotten value")?;
+            tx.put(table, &keys::memory(NS, id(10)), &[])?;
+        }
+        let block = tx.vector_block_mut(INDEX, 0, DIM)?;
+        block.erase(3);
+        Ok(())
+    });
+    write(&store, |tx| tx.put(Table::Slot, &keys::block(INDEX, 0), b"rotten block"));
+    let again = store.compact(&[8; 32]).unwrap();
+    let tables: Vec<&str> = again.damaged.iter().map(|row| row.table.name()).collect();
+    // An empty value is one that no row of vitals has.
+    assert_eq!(
+        tables,
+        ["slot", "slot", "vitals", "vitals", "memory", "holder", "journal", "text_doc", "text_doc"]
+    );
+    let rows = store.snapshot().unwrap();
+    for table in [Table::Vitals, Table::Memory, Table::Holder, Table::Journal, Table::TextDoc] {
+        assert_eq!(count(&rows, table), 2, "{table:?}");
+    }
+    assert_eq!(rows.slot_head(INDEX).unwrap().len as usize, churned().1.len());
+}

@@ -184,5 +184,12 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
 
 /// What a compaction or a backup did.
 pub(crate) fn compaction(report: &CompactReport) -> Value {
-    json!({ "bytes_before": report.bytes_before, "bytes_after": report.bytes_after, "rows": report.rows })
+    json!({
+        "bytes_before": report.bytes_before,
+        "bytes_after": report.bytes_after,
+        "rows": report.rows,
+        "expired": report.expired,
+        "limbo": report.limbo,
+        "damaged": report.damaged,
+    })
 }

@@ -3,59 +3,28 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use crate::record::{At, GraphBlockRef, GraphNode, NODES_PER_BLOCK, SlotBlockRef, slots_per_block};
-use crate::store::compact::{Copy, ROWS_PER_COMMIT};
+use crate::record::{At, GraphBlockRef, GraphNode, NODES_PER_BLOCK};
+use crate::store::compact::numbers::Numbers;
+use crate::store::compact::{Copy, SLICE_BYTES};
 use crate::store::control::GraphHead;
 use crate::store::keys::{self, IndexId};
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::tx::{Snapshot, Walk, WriteTx};
 
-/// In [`Renumbering`]: the slot is not kept.
-const LEFT_OUT: u32 = u32::MAX;
+/// Blocks of links that one transaction of the copy takes.
+const SLICE_BLOCKS: usize = SLICE_BYTES / BLOCK_BYTES;
+/// Bytes of a block of links in memory: about 32 links a node, in lists of their own.
+const BLOCK_BYTES: usize = NODES_PER_BLOCK * 512;
 
-/// A graph that can be copied: what it is, and the new number of each slot of its index.
+/// A graph that can be copied.
 pub(super) struct Graph {
     head: GraphHead,
-    numbers: Renumbering,
 }
 
-/// New numbers of the slots of an index by their old ones; holds no more entries than there are slots in the file.
-struct Renumbering(Vec<u32>);
-
-impl Renumbering {
-    /// Gives the slots of an index that are alive or dead new numbers without holes, in order.
-    fn of(from: &Snapshot, index: IndexId, len: u32, dim: usize) -> Result<Self> {
-        let per = slots_per_block(dim);
-        let (mut numbers, mut next, mut blocks) = (Vec::new(), 0_u32, 0_u32);
-        from.slot_blocks(&Walk::prefix(&keys::index(index)), &mut |_, block, key, bytes| {
-            let at = At::new(Table::Slot.name(), key);
-            if block != blocks {
-                return Err(Error::corrupted(
-                    at.table,
-                    key,
-                    format!("block {blocks} is missing before this one"),
-                ));
-            }
-            blocks += 1;
-            numbers.resize(block as usize * per, LEFT_OUT);
-            for meta in SlotBlockRef::open(at, dim, bytes)?.metas() {
-                let kept = !meta.is_vacant() || meta.is_dead();
-                numbers.push(if kept { next } else { LEFT_OUT });
-                next += u32::from(kept);
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        if blocks != len.div_ceil(per as u32) {
-            let why = format!("{blocks} blocks where the {len} slots given out need others");
-            return Err(Error::corrupted(Table::SlotHead.name(), &keys::index(index), why));
-        }
-        Ok(Renumbering(numbers))
-    }
-
+impl Numbers {
     fn of_slot(&self, at: At<'_>, slot: u32) -> Result<u32> {
-        let number = self.0.get(slot as usize).copied().filter(|number| *number != LEFT_OUT);
-        number.ok_or_else(|| {
+        self.of(slot).ok_or_else(|| {
             Error::corrupted(at.table, at.key, format!("the graph names slot {slot}, which holds nothing"))
         })
     }
@@ -90,8 +59,8 @@ struct Node {
 impl Graph {
     /// The graph of an index; none where it has none, or where it is damaged, which is said in the log. It is
     /// derived data: a copy without it answers as exactly as one with it.
-    pub(super) fn of(from: &Snapshot, index: IndexId, len: u32, dim: usize) -> Result<Option<Self>> {
-        match Graph::checked(from, index, len, dim) {
+    pub(super) fn of(from: &Snapshot, index: IndexId, numbers: &Numbers) -> Result<Option<Self>> {
+        match Graph::checked(from, index, numbers) {
             Err(why @ Error::Corrupted { .. }) => {
                 tracing::warn!(
                     namespace = index.ns.0,
@@ -107,9 +76,8 @@ impl Graph {
     }
 
     /// The graph of an index, every row of it read and every link followed to its slot.
-    fn checked(from: &Snapshot, index: IndexId, len: u32, dim: usize) -> Result<Option<Self>> {
+    fn checked(from: &Snapshot, index: IndexId, numbers: &Numbers) -> Result<Option<Self>> {
         let Some(head) = from.graph_head(index)? else { return Ok(None) };
-        let numbers = Renumbering::of(from, index, len, dim)?;
         let key = keys::index(index);
         if let Some(entry) = head.entry {
             numbers.of_slot(At::new(Table::GraphHead.name(), &key), entry)?;
@@ -120,26 +88,26 @@ impl Graph {
             numbers.of_block(block, at, bytes, &mut nodes)?;
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Some(Graph { head, numbers }))
+        Ok(Some(Graph { head }))
     }
 }
 
 impl Copy<'_> {
     /// Copies the links of an index and what stands above them, in slices.
-    pub(super) fn graph(&mut self, index: IndexId, graph: &Graph) -> Result<()> {
+    pub(super) fn graph(&mut self, index: IndexId, graph: &Graph, numbers: &Numbers) -> Result<()> {
         let mut walk = Walk::prefix(&keys::index(index));
         // The nodes of the last block of a slice may go on in the next one.
         let mut open: Vec<(u32, Node)> = Vec::new();
         loop {
             let (mut last, mut rows) = (None, 0);
             self.from.graph_blocks(&walk, &mut |_, block, at, bytes| {
-                graph.numbers.of_block(block, at, bytes, &mut open)?;
+                numbers.of_block(block, at, bytes, &mut open)?;
                 last = Some(at.key.to_vec());
                 rows += 1;
-                let full = rows == ROWS_PER_COMMIT / NODES_PER_BLOCK;
+                let full = rows == SLICE_BLOCKS;
                 Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             })?;
-            let done = rows < ROWS_PER_COMMIT / NODES_PER_BLOCK;
+            let done = rows < SLICE_BLOCKS;
             let whole = if done { open.len() } else { whole_blocks(&open) };
             let nodes: Vec<_> = open.drain(..whole).collect();
             let mut written = 0;
@@ -153,13 +121,13 @@ impl Copy<'_> {
                 _ => break,
             }
         }
-        self.graph_head(index, graph)
+        self.graph_head(index, graph, numbers)
     }
 
-    fn graph_head(&mut self, index: IndexId, graph: &Graph) -> Result<()> {
+    fn graph_head(&mut self, index: IndexId, graph: &Graph, numbers: &Numbers) -> Result<()> {
         let key = keys::index(index);
         let at = At::new(Table::GraphHead.name(), &key);
-        let entry = graph.head.entry.map(|entry| graph.numbers.of_slot(at, entry)).transpose()?;
+        let entry = graph.head.entry.map(|entry| numbers.of_slot(at, entry)).transpose()?;
         let head = GraphHead { entry, version: graph.head.version.wrapping_add(1), ..graph.head.clone() };
         self.rows += 1;
         self.commit(|tx| tx.put_graph_head(index, &head))

@@ -1,0 +1,163 @@
+//! Copies of the file, and what they do not carry over.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::engine::builder::random;
+use crate::engine::database::Database;
+use crate::engine::maintain::{MaintainOptions, Pass, Sweep};
+use crate::engine::session::Session;
+use crate::error::{Error, Result};
+use crate::hygiene::Finding;
+use crate::ledger::{Change, Context, Entry};
+use crate::model::{Actor, ExpiresBy, MemoryId, Namespace, RuleId, RunId, Time, TombstoneReason, Vitals};
+use crate::store::{NsId, Rows};
+
+/// Expired rows that one transaction erases.
+const ROWS_PER_SLICE: usize = 500;
+
+/// What compaction or a backup did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactReport {
+    /// Length of the file before, in bytes.
+    pub bytes_before: u64,
+    /// Length of the new file, in bytes.
+    pub bytes_after: u64,
+    /// Rows copied, of all tables.
+    pub rows: u64,
+    /// Expired memories that were erased first: those of which a caller had set the end, and those that a tier had let
+    /// expire longer ago than `undo.horizon`.
+    pub expired: u64,
+    /// Memories of limbo that were erased first: those past `undo.horizon`.
+    pub limbo: u64,
+    /// Rows that can't be read, as `check` names them; they are in the copy as they stood. The code is `corrupted`.
+    pub damaged: Vec<Finding>,
+}
+
+impl CompactReport {
+    fn of(report: crate::store::CompactReport, expired: u64, limbo: u64) -> Self {
+        let crate::store::CompactReport { bytes_before, bytes_after, rows, damaged } = report;
+        let damaged =
+            damaged.into_iter().map(|row| Finding::corrupted(row.table.name(), &row.key, row.why)).collect();
+        CompactReport { bytes_before, bytes_after, rows, expired, limbo, damaged }
+    }
+}
+
+impl Database {
+    /// Rewrites the file without free space and without a byte of what was forgotten. What is past its end is erased first, as
+    /// maintenance would: memories of limbo past `undo.horizon`, and expired memories that are not protected, at once
+    /// where a caller had set the end, else after `undo.horizon`. Writers wait for the copy, readers do not.
+    ///
+    /// # Errors
+    /// `Io` when the disk is full or refuses, or something that a killed process left can't be removed; the file is then as it
+    /// was.
+    pub fn compact(&self) -> Result<CompactReport> {
+        self.inner.check_open()?;
+        let unique = random()?;
+        let _one = self.inner.upkeep.lock();
+        let (expired, limbo) = self.erase_ended()?;
+        self.repair_all()?;
+        self.inner.queue.alone(|| {
+            let report = self.inner.store.compact(&unique);
+            // One that failed late has replaced the file as well.
+            self.inner.catch_up();
+            report.map(|report| CompactReport::of(report, expired, limbo))
+        })
+    }
+
+    /// Writes a compact copy to `target`, which must not exist. Of what was forgotten before the call it has no byte; a
+    /// handle that only reads copies codes that wait for `repair` as well. Only its owner can read it.
+    ///
+    /// # Errors
+    /// `Conflict` when there is something by that name; `Io`.
+    pub fn backup(&self, target: impl AsRef<Path>) -> Result<CompactReport> {
+        if self.inner.is_closed() {
+            return Err(Error::Closed);
+        }
+        if self.inner.check_open().is_ok() {
+            let _one = self.inner.upkeep.lock();
+            self.repair_all()?;
+        }
+        let report = self.inner.store.backup(target.as_ref(), &random()?)?;
+        Ok(CompactReport::of(report, 0, 0))
+    }
+
+    /// Erases what no copy carries over, in slices: expired memories, and memories of limbo past their horizon. Gives how many.
+    fn erase_ended(&self) -> Result<(u64, u64)> {
+        let options = MaintainOptions::live();
+        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let limbo = self.run_pass(Pass::Limbo, &options, &mut Sweep::new(run, &options))?.changed;
+        let mut expired = 0;
+        for (namespace, ns) in self.tenants(None)? {
+            let mut after = None;
+            loop {
+                let ended = self.expired_after(ns, after, ROWS_PER_SLICE)?;
+                let Some(last) = ended.last() else { break };
+                after = Some(*last);
+                expired += self.inner.run_alone(|session| erase(session, (&namespace, ns), run, &ended))?;
+            }
+        }
+        Ok((expired, limbo))
+    }
+
+    /// Memories of a namespace that expired and are to be erased, behind `after` by id, at most `most`.
+    fn expired_after(&self, ns: NsId, after: Option<MemoryId>, most: usize) -> Result<Vec<MemoryId>> {
+        let horizon = self.inner.in_force().policy.undo.horizon.as_ms();
+        let published = self.inner.current.read();
+        let now = self.inner.clock.now().max(published.committed_at());
+        let mut all = Vec::new();
+        published.snapshot().vitals_after(ns, after, &mut |id, vitals| {
+            if is_over(vitals, now, horizon) {
+                all.push(id);
+            }
+            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+}
+
+/// Whether a memory expired and nothing is to bring it back: of what a tier let expire `undo.horizon` milliseconds are left to
+/// ask for it.
+fn is_over(vitals: &Vitals, now: Time, horizon: u64) -> bool {
+    let waits = match vitals.expires_by {
+        ExpiresBy::Caller => 0,
+        ExpiresBy::Tier => i64::try_from(horizon).unwrap_or(i64::MAX),
+    };
+    let end = vitals.times.expires_at.map(|end| end.as_millis().saturating_add(waits));
+    // What is in limbo waits for the horizon of its removal.
+    vitals.times.removed_at.is_none()
+        && !vitals.is_protected()
+        && end.is_some_and(|end| end <= now.as_millis())
+}
+
+/// Erases expired memories that still are, and raises the purge horizons (MODEL-18): reads of a world time before the end
+/// of one would have seen it, and those of a transaction time before another superseded it.
+fn erase(
+    session: &mut Session<'_, '_, '_>,
+    (namespace, ns): (&Namespace, NsId),
+    run: RunId,
+    expired: &[MemoryId],
+) -> Result<u64> {
+    let context = Context { actor: Actor::Sweeper, ..session.context(ns, Some(run)) };
+    let horizon = session.in_force.policy.undo.horizon.as_ms();
+    // A namespace that was dropped meanwhile has no row to erase from.
+    let Some(mut row) = session.ledger.tx.namespace(namespace.as_str())?.filter(|row| row.number == ns.0)
+    else {
+        return Ok(0);
+    };
+    let mut erased = 0;
+    for id in expired {
+        let vitals = session.ledger.tx.vitals(ns, *id)?;
+        let Some(vitals) = vitals.filter(|vitals| is_over(vitals, context.now, horizon)) else { continue };
+        let change = Change::Remove { id: *id, reason: TombstoneReason::Expired, replaced_by: None };
+        session.ledger.apply(&context, Entry::new(RuleId::EXPIRED, change))?;
+        let (ended, superseded) = (vitals.times.expires_at, vitals.times.superseded.map(|by| by.at));
+        row.horizon_valid_ms =
+            ended.map_or(row.horizon_valid_ms, |at| row.horizon_valid_ms.max(at.as_millis()));
+        row.horizon_known_ms =
+            superseded.map_or(row.horizon_known_ms, |at| row.horizon_known_ms.max(at.as_millis()));
+        erased += 1;
+    }
+    session.ledger.tx.put_namespace(namespace.as_str(), &row)?;
+    Ok(erased)
+}
