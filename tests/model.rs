@@ -317,7 +317,8 @@ impl Machine {
         };
         let done: Result<Outcome> = self.world.db.update(ns, &shown, patch);
         let new = done.as_ref().map_or(MemoryId::from_bytes([0; 16]), |outcome| outcome.id);
-        let told = self.model(ns).edit(id, through, Edit { text, ..edit }, new, now);
+        let says = edit.text.is_some() && text.is_none();
+        let told = self.model(ns).edit(id, through, Edit { text, says, ..edit }, new, now);
         match done {
             Ok(outcome) => assert_eq!(told, told_by(&outcome)),
             Err(why) => assert_eq!((why.kind(), told), (ErrorKind::Conflict, Told::Conflict)),
@@ -344,8 +345,17 @@ impl Machine {
                 let Ok(Got::Memory(memory)) = got else { panic!("{key}: {got:?}") };
                 assert_eq!((memory.id, &memory.text), (id, &model.rows[&id].text));
             } else if model.rows.values().any(|row| row.keys().contains(key)) {
-                let Ok(Got::Memory(memory)) = got else { panic!("{key}: {got:?}") };
-                assert!(model.rows[&memory.id].keys().contains(key));
+                match got.unwrap() {
+                    Got::Memory(memory) => assert!(model.rows[&memory.id].keys().contains(key)),
+                    // It led to a memory that was forgotten.
+                    Got::Tombstone(stone) => {
+                        let led = |row: &reference::Row| row.superseded.is_some_and(|(by, _)| by == stone.id);
+                        assert!(model.rows.values().any(|row| led(row) && row.keys().contains(key)));
+                        assert!(
+                            model.forgotten.contains(&stone.id) && !model.stones[&stone.id].contains(key)
+                        );
+                    }
+                }
             } else if model.stones.values().any(|keys| keys.contains(key)) {
                 let Ok(Got::Tombstone(stone)) = got else { panic!("{key}: {got:?}") };
                 assert!(model.stones[&stone.id].contains(key));

@@ -249,6 +249,8 @@ struct HolderLine {
     run: Option<RunId>,
     text: Option<String>,
     from: Option<MemoryId>,
+    #[serde(default)]
+    follows: bool,
 }
 
 fn holders(kept: &Kept<'_>) -> Result<Vec<Holder>> {
@@ -257,6 +259,12 @@ fn holders(kept: &Kept<'_>) -> Result<Vec<Holder>> {
     let numbers = holders.iter().zip(holders.iter().skip(1));
     if let Some((_, after)) = numbers.into_iter().find(|(a, b)| a.number >= b.number) {
         return Err(Error::invalid("holders.number", "must ascend", after.number));
+    }
+    if let Some(holder) = holders.iter().find(|holder| holder.follows && holder.text.is_some()) {
+        return Err(Error::invalid("holders.follows", "must not stand beside a text", holder.number));
+    }
+    if !holders.is_empty() && !holders.iter().any(Holder::wrote_row_text) {
+        return Err(Error::invalid("holders", "must name one that wrote the text of the memory", "none"));
     }
     Ok(holders)
 }
@@ -299,6 +307,7 @@ fn holder(line: HolderLine) -> Result<Holder> {
         run: line.run,
         text: line.text,
         from: line.from,
+        follows: line.follows,
     })
 }
 

@@ -231,6 +231,7 @@ fn write_holders(holders: &[Holder], out: &mut Vec<u8>) {
         object.maybe("run", &holder.run);
         object.maybe("text", &holder.text);
         object.maybe("from", &holder.from);
+        object.maybe("follows", &holder.follows.then_some(true));
         object.end();
     }
     out.push(b']');

@@ -165,6 +165,8 @@ codes! {
     SlotMissing = "slot_missing";
     /// Instants beside a code that are not those of its memory.
     SlotTimes = "slot_times";
+    /// The text of a memory is that of none of its holders.
+    TextWriter = "text_writer";
     /// A slot whose memory does not know it.
     SlotOrphan = "slot_orphan";
     /// The list of free slots contradicts the slots.

@@ -320,6 +320,7 @@ impl Desk<'_, '_, '_> {
             run: self.context.run,
             text: None,
             from: None,
+            follows: false,
         }
     }
 

@@ -33,6 +33,8 @@ struct Edit {
     embedder: Option<Arc<str>>,
     /// Codes and HMACs of the fields that it gives.
     given: Vec<(u8, [u8; 8])>,
+    /// Whether it says the text that its key answers with: then the holder has written that.
+    says_text: bool,
 }
 
 impl Edit {
@@ -76,7 +78,8 @@ impl Desk<'_, '_, '_> {
         let mut edit = self.edit_of(prepared, &holder);
         if same_text {
             edit.vector = edit.vector.take_if(|vector| !self.has_vector(id, &vitals, vector));
-            if edit.is_of_holder() && !changes_links(&edit.patch, &holder) {
+            edit.says_text = true;
+            if edit.is_of_holder() && !changes_links(&edit.patch, &holder) && !holder.follows {
                 let decided = (Decision::Unchanged, RuleId::KEY);
                 return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
             }
@@ -106,7 +109,8 @@ impl Desk<'_, '_, '_> {
             links: draft.links.clone(),
         };
         let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
-        Edit { patch, vector: prepared.vector.clone(), embedder: prepared.embedder.clone(), given }
+        let (vector, embedder) = (prepared.vector.clone(), prepared.embedder.clone());
+        Edit { patch, vector, embedder, given, says_text: false }
     }
 
     /// Whether a draft says null for a field that the holder carries.
@@ -164,6 +168,7 @@ impl Desk<'_, '_, '_> {
         let through = number.map_or(Through::All, Through::Holder);
         let held = number.map(|number| self.holder(id, number)).transpose()?;
         let text = held.as_ref().and_then(|holder| holder.text.as_ref()).unwrap_or(&content.text);
+        let says_text = patch.text.as_ref() == Some(text);
         patch.text = patch.text.filter(|new| new != text);
         let (vector, embedder) = match (patch.vector.take(), embedded) {
             (Some(values), _) => (Some(UnitVector::new("vector", &values)?), None),
@@ -176,7 +181,7 @@ impl Desk<'_, '_, '_> {
         };
         let given = given(&patch.fields, patch.expiry, None, self.ledger.secret);
         let key = held.and_then(|holder| holder.key);
-        let edit = Edit { patch, vector, embedder, given };
+        let edit = Edit { patch, vector, embedder, given, says_text };
         let (id, decision, rule) = self.change(id, through, edit, SupersedeMode::Correction)?;
         Ok(Outcome {
             id,
@@ -213,13 +218,19 @@ impl Desk<'_, '_, '_> {
         let parts = RowParts { vitals, content, access };
         match through {
             Through::Holder(number)
-                if parts.vitals.place.holders > 1 && (edit.patch.text.is_some() || !edit.is_of_holder()) =>
+                if (edit.patch.text.is_some() || !edit.is_of_holder()) && self.has_others(id, number)? =>
             {
                 self.copy_on_write(id, number, parts, edit)
             }
             _ if edit.patch.text.is_some() => self.revise(id, through, parts, edit, mode),
             _ => self.edit_in_place(id, through, parts, edit),
         }
+    }
+
+    /// Whether holders beside this one have a text: those that follow it go with the text (MODEL-59).
+    fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
+        let has_text = &mut |holder: &Holder| holder.number != number && !holder.follows;
+        self.ledger.tx.any_holder(self.ns(), id, has_text)
     }
 
     fn edit_in_place(
@@ -242,10 +253,15 @@ impl Desk<'_, '_, '_> {
             Through::Holder(number) => vec![self.holder(id, number)?],
             Through::All => self.ledger.tx.holders(self.ns(), id)?,
         };
+        // The journal of one holder tells what that one brought, and nothing of the others (MODEL-32).
+        let tags = match holders.as_slice() {
+            [one] => one.tags.clone(),
+            _ => before.content.tags.clone(),
+        };
         for holder in &mut holders {
             patch_holder(holder, &edit);
         }
-        let deltas = deltas(&before, &parts, &edit);
+        let deltas = deltas(&before, &parts, &edit, tags);
         let change = Change::Update {
             id,
             version: before.vitals.version,
@@ -322,7 +338,7 @@ impl Desk<'_, '_, '_> {
             .or_else(|| holder.text.clone())
             .unwrap_or_else(|| parts.content.text.clone());
         edit.patch.text = Some(text);
-        self.apply(RuleId::DETACH, Change::Detach { id: old, number, reason: None })?;
+        self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
         let mut row = self.row_like(parts, edit, holder)?;
         row.content.tags.clone_from(&row.holder.tags);
         row.sources = self.sources_of(old)?;
@@ -347,7 +363,7 @@ impl Desk<'_, '_, '_> {
         let lives_by_tier = edit.patch.expiry.is_none() && !carries_expiry(&holder);
         self.patch_parts(&mut parts, &edit);
         patch_holder(&mut holder, &edit);
-        (holder.from, holder.text) = (None, None);
+        (holder.from, holder.text, holder.follows) = (None, None, false);
         let text = edit.patch.text.unwrap_or_default();
         let vitals = &mut parts.vitals;
         vitals.version = 1;
@@ -395,6 +411,7 @@ impl Desk<'_, '_, '_> {
 /// Puts what an edit gives in place of what a holder carries.
 fn patch_holder(holder: &mut Holder, edit: &Edit) {
     let patch = &edit.patch;
+    holder.follows &= !edit.says_text;
     holder.tags = patch.tags.clone().unwrap_or_else(|| std::mem::take(&mut holder.tags));
     holder.categories = patch.categories.clone().unwrap_or_else(|| std::mem::take(&mut holder.categories));
     holder.entities = patch.entities.clone().unwrap_or_else(|| std::mem::take(&mut holder.entities));
@@ -428,7 +445,7 @@ fn changes_links(patch: &Patch, holder: &Holder) -> bool {
 
 /// What the journal tells of a change in place: every field that was given, its new value, and its old one where the
 /// row keeps it by the same name.
-fn deltas(before: &RowParts, after: &RowParts, edit: &Edit) -> Vec<Delta> {
+fn deltas(before: &RowParts, after: &RowParts, edit: &Edit, had: Vec<String>) -> Vec<Delta> {
     let mut all = Vec::new();
     let (old, new) = (before.shown(), after.shown());
     for (name, after) in &new {
@@ -438,7 +455,7 @@ fn deltas(before: &RowParts, after: &RowParts, edit: &Edit) -> Vec<Delta> {
         }
     }
     if let Some(tags) = &edit.patch.tags {
-        let (before, after) = (before.content.tags.clone().into(), tags.clone().into());
+        let (before, after) = (had.into(), tags.clone().into());
         all.push(Delta { field: "tags".to_owned(), before, after });
     }
     all

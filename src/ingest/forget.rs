@@ -1,10 +1,10 @@
 //! Forgetting on request: by id, by key, by tag, by what a filter found (MODEL-30, LIFE-26).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
 use crate::ingest::Desk;
-use crate::ledger::{Applied, Change, Op, inverse};
+use crate::ledger::{Applied, Change, Left};
 use crate::model::{Forgotten, MemoryId, RuleId, SupersedeMode, TombstoneReason};
 use crate::store::{PartId, Rows};
 
@@ -60,28 +60,39 @@ impl Desk<'_, '_, '_> {
     /// Takes a key from every row that holds or held it.
     fn forget_key(&mut self, key: &str, how: ForgetNames, answer: &mut Forgotten) -> Result<()> {
         let ns = self.ns();
-        let (mut gone, mut left) = (false, false);
+        let (mut gone, mut held) = (false, false);
         for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
+            // A row that ends with another is gone by now.
             let Some(vitals) = self.ledger.tx.vitals(ns, id)? else { continue };
-            let old = vitals.times.superseded.is_some();
-            if old && how.keep_history {
+            let mode = vitals.times.superseded.map(|superseded| superseded.mode);
+            if mode.is_some() && how.keep_history {
                 continue;
             }
-            let reason = Some(TombstoneReason::Forget);
-            let applied = self.apply(RuleId::FORGET_KEY, Change::Detach { id, number, reason })?;
+            let applied = self.detach(id, vec![number], RuleId::FORGET_KEY, TombstoneReason::Forget)?;
             answer.note(&applied);
-            match applied.holders_left {
-                Some(_) if !old => left = true,
-                Some(_) => {}
-                None => gone = true,
-            }
+            gone = true;
+            // Another holder of an earlier version does not hold what the key says now.
+            let counts = mode.is_none_or(|mode| mode == SupersedeMode::Duplicate);
+            held |= counts && applied.left.is_some_and(|left| left.text_held);
         }
-        match (gone, left) {
+        match (gone, held) {
             (_, true) => answer.detached += 1,
             (true, false) => answer.forgotten += 1,
             (false, false) => answer.missing += 1,
         }
         Ok(())
+    }
+
+    /// Holders are forgotten; where their text goes and the row stays, a tombstone of its own tells of them.
+    fn detach(
+        &mut self,
+        id: MemoryId,
+        numbers: Vec<u32>,
+        rule: RuleId,
+        reason: TombstoneReason,
+    ) -> Result<Applied> {
+        let stone = self.next_id();
+        self.apply(rule, Change::Detach { id, numbers, reason, stone })
     }
 
     /// Takes away every holder with a tag, on rows in any state; the row goes with its last holder (LIFE-26).
@@ -113,18 +124,27 @@ impl Desk<'_, '_, '_> {
     ) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
         let (mut kept, mut restored) = (BTreeSet::new(), BTreeSet::new());
-        let rows: BTreeSet<MemoryId> = doomed.iter().map(|(id, _)| *id).collect();
+        let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
         for (id, number) in doomed {
-            // A holder that a supersession had moved went back, or went with its row.
-            let Some(holder) = self.ledger.tx.holder(self.ns(), *id, *number)? else { continue };
-            // What a write brought is taken back as an undo of it does, whatever asks for it.
-            let Some(change) = inverse(Op::Hold, *id, Some(*number), reason) else { continue };
-            let applied = self.apply(rule, change)?;
-            match applied.holders_left {
+            rows.entry(*id).or_default().push(*number);
+        }
+        for (id, numbers) in &rows {
+            let (mut there, mut is_copy) = (Vec::new(), true);
+            for number in numbers {
+                // A holder that a supersession had moved went back, or went with its row.
+                let Some(holder) = self.ledger.tx.holder(self.ns(), *id, *number)? else { continue };
                 // A holder that was moved here is the same record as the one on the row it came from.
-                Some(_) if holder.from.is_some_and(|from| rows.contains(&from)) => {}
-                Some(_) => drop(kept.insert(*id)),
-                None => answer.forgotten += 1,
+                is_copy &= holder.from.is_some_and(|from| rows.contains_key(&from));
+                there.push(*number);
+            }
+            if there.is_empty() {
+                continue;
+            }
+            let applied = self.detach(*id, there, rule, reason)?;
+            match applied.left {
+                Some(_) if is_copy => {}
+                Some(Left { text_held: true, .. }) => drop(kept.insert(*id)),
+                Some(Left { text_held: false, .. }) | None => answer.forgotten += 1,
             }
             answer.note(&applied);
             restored.append(&mut self.restore_predecessors(&applied)?);
@@ -156,5 +176,6 @@ impl Forgotten {
             self.tombstones.push(erased.id);
             self.derived.extend(&erased.derived);
         }
+        self.went_with += applied.went_with;
     }
 }

@@ -37,7 +37,6 @@ use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, Op, inverse};
 use crate::model::{
     AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, Namespace, Partition, RuleId, Time,
-    TombstoneReason,
 };
 use crate::policy::Policy;
 use crate::store::NsId;
@@ -208,7 +207,7 @@ impl Desk<'_, '_, '_> {
             for (id, _) in &erased.predecessors {
                 let change = match &erased.onward {
                     Some(onward) => Some(Change::LeadOn { id: *id, onward: Box::new(onward.clone()) }),
-                    None => inverse(Op::Supersede, *id, None, TombstoneReason::Undone),
+                    None => inverse(Op::Supersede, *id),
                 };
                 let Some(change) = change else { continue };
                 let back = self.apply(RuleId::RESTORE, change)?.restored;

@@ -1,6 +1,6 @@
-//! Going: a holder leaves, a row is erased with everything that hangs on it (MODEL-23, MODEL-30).
+//! Going: a row is erased with everything that hangs on it (MODEL-23, MODEL-30).
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
@@ -41,42 +41,6 @@ pub(crate) struct Onward {
 }
 
 impl Ledger<'_, '_> {
-    pub(super) fn detach(
-        &mut self,
-        context: &Context,
-        id: MemoryId,
-        number: u32,
-        reason: Option<TombstoneReason>,
-        why: Why,
-    ) -> Result<Applied> {
-        let ns = context.ns;
-        let (before, old) = self.load(ns, id)?;
-        let Some(holder) = self.tx.holder(ns, id, number)? else {
-            return Err(Error::NotFound { what: "holder", name: format!("{number} of {id}") });
-        };
-        if let Some(reason) = reason.filter(|_| before.place.holders <= 1) {
-            return self.remove(context, id, (reason, None), why);
-        }
-        assert!(before.place.holders > 1, "a row never stands without a holder");
-        self.take_holder(ns, id, &holder)?;
-        let (mut vitals, mut content) = (before.clone(), old.clone());
-        vitals.place.holders -= 1;
-        vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(holder.share).max(1);
-        vitals.version += 1;
-        for tag in &holder.tags {
-            if !self.tx.brings_tag(ns, tag, id)? {
-                content.tags.retain(|kept| kept != tag);
-            }
-        }
-        let left = vitals.place.holders;
-        self.place_row(context, id, (&before, &old), vitals, &content)?;
-        if reason.is_some() {
-            self.redact(ns, id, Some(number))?;
-        }
-        self.journal(context, Op::Detach, Some((id, Some(number))), Vec::new(), why)?;
-        Ok(Applied { holders_left: Some(left), ..Applied::default() })
-    }
-
     pub(super) fn remove(
         &mut self,
         context: &Context,
@@ -129,7 +93,7 @@ impl Ledger<'_, '_> {
         }
         let tombstone = self.tombstone_of(context, &erased, &holders, &content.text, (reason, replaced_by));
         self.tx.put_tombstone(ns, &Tombstone { deleted_at, ..tombstone })?;
-        self.redact(ns, id, None)?;
+        self.redact(ns, id)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })
     }
@@ -167,7 +131,9 @@ impl Ledger<'_, '_> {
             merged_from: merged.map(|(id, _)| *id).collect(),
             key_hashes: holders
                 .iter()
-                .filter_map(|h| h.key.as_deref())
+                // A key that a supersession had brought is still that of the row that it came from.
+                .filter(|holder| !holder.follows)
+                .filter_map(|holder| holder.key.as_deref())
                 .map(|key| self.hash_key(key))
                 .collect(),
             content_hash: self.hash_content(text),
@@ -229,7 +195,7 @@ impl Ledger<'_, '_> {
 
 /// Whether somebody asked for the removal: then what the messages behind the memory said goes as well (MODEL-30).
 /// What maintenance removes leaves them to their own retention (MODEL-26).
-const fn is_asked_for(reason: TombstoneReason) -> bool {
+pub(super) const fn is_asked_for(reason: TombstoneReason) -> bool {
     matches!(
         reason,
         TombstoneReason::Forget

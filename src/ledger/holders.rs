@@ -50,7 +50,7 @@ impl Ledger<'_, '_> {
         }
         for number in self.tx.keyless_holders(ns, id)? {
             let Some(holder) = self.tx.holder(ns, id, number)? else { continue };
-            if holder.takes_keyless(&write.tags, write.run) {
+            if holder.takes_keyless(&write.tags, write.run, write.text.as_deref()) {
                 return Ok(Some(holder));
             }
         }

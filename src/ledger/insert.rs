@@ -248,7 +248,13 @@ impl Ledger<'_, '_> {
         Ok(self.tx.space(SpaceId(space))?.map(|row| row.name))
     }
 
-    fn set_vector(&mut self, ns: NsId, id: MemoryId, vitals: &mut Vitals, vector: &UnitVector) -> Result<()> {
+    pub(super) fn set_vector(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        vitals: &mut Vitals,
+        vector: &UnitVector,
+    ) -> Result<()> {
         let index = Self::index_of(ns, vitals);
         let commit = self.clock.commit;
         self.staged.push(index, id, vector);

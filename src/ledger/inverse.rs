@@ -2,33 +2,28 @@
 
 use crate::ledger::Change;
 use crate::ledger::journal::Op;
-use crate::model::{MemoryId, TombstoneReason};
+use crate::model::MemoryId;
 
 /// What takes a change back that the journal tells of; none where nothing can: an erased row has left nothing to
 /// put back, and a restored one would need a superseder that the journal does not choose.
 ///
 /// | change | inverse |
 /// |---|---|
-/// | insert, hold, recreate | detach of the holder that came; the row goes with its last |
+/// | insert, hold, recreate | detach of the holder that came, which forgetting it makes; the row goes with its last |
 /// | merge, retire | return of each row from limbo |
 /// | supersede | restore, with the exact earlier end of world time |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
-/// | return, restore, remove, detach, drop, derive, ignore | none |
+/// | return, restore, remove, detach, part, drop, derive, ignore | none |
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
-pub(crate) fn inverse(
-    op: Op,
-    subject: MemoryId,
-    holder: Option<u32>,
-    reason: TombstoneReason,
-) -> Option<Change> {
+pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
     match op {
-        Op::Insert | Op::Hold | Op::Recreate => {
-            Some(Change::Detach { id: subject, number: holder.unwrap_or(0), reason: Some(reason) })
-        }
         Op::Supersede => Some(Change::Restore { id: subject, asked: false }),
         Op::Retire => Some(Change::Return { id: subject }),
-        Op::Update
+        Op::Insert
+        | Op::Hold
+        | Op::Recreate
+        | Op::Update
         | Op::Merge
         | Op::Return
         | Op::Restore
@@ -39,6 +34,7 @@ pub(crate) fn inverse(
         | Op::Derive
         | Op::Ignore
         | Op::Event
-        | Op::Withdraw => None,
+        | Op::Withdraw
+        | Op::Retell => None,
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::ledger::{Context, Ledger, Why};
-use crate::model::{Delta, JournalRow, MemoryId};
+use crate::model::{Delta, Holder, JournalRow, MemoryId};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, Rows};
 
@@ -45,6 +45,8 @@ pub(crate) enum Op {
     Event,
     /// Messages of an import were taken back.
     Withdraw,
+    /// The text of one of its holders took the place of its own.
+    Retell,
 }
 
 impl Op {
@@ -68,6 +70,7 @@ impl Op {
             Op::Ignore => "ignore",
             Op::Event => "event",
             Op::Withdraw => "withdraw",
+            Op::Retell => "retold",
         }
     }
 }
@@ -107,21 +110,58 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::Ignore, Some((id, None)), Vec::new(), why)
     }
 
-    /// Replaces the values that a subject, or one holder of it, brought into the journal by their HMAC.
-    pub(super) fn redact(&mut self, ns: NsId, id: MemoryId, holder: Option<u32>) -> Result<()> {
-        for mut row in self.tx.journal_of(ns, id)? {
-            if holder.is_some() && row.holder != holder {
-                continue;
+    /// Replaces the values that a subject brought into the journal by their HMAC.
+    pub(super) fn redact(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        let rows = self.tx.journal_of(ns, id)?;
+        self.redact_rows(ns, rows, |_| true)
+    }
+
+    /// The same for holders that leave a row to others. Of what no single holder brought the tags go that none brings now,
+    /// and all where the text goes too.
+    pub(super) fn redact_holders(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        leaving: &[Holder],
+        retold: bool,
+    ) -> Result<()> {
+        for holder in leaving {
+            let rows = self.tx.journal_of_holder(ns, id, Some(holder.number))?;
+            self.redact_rows(ns, rows, |_| true)?;
+        }
+        let mut gone = Vec::new();
+        for tag in leaving.iter().flat_map(|holder| &holder.tags) {
+            if !self.tx.brings_tag(ns, tag, id)? {
+                gone.push(tag.as_str());
             }
+        }
+        if !retold && gone.is_empty() {
+            return Ok(());
+        }
+        let names = |value: &Value| {
+            value.as_array().is_some_and(|tags| tags.iter().any(|tag| gone.iter().any(|gone| tag == gone)))
+        };
+        let rows = self.tx.journal_of_holder(ns, id, None)?;
+        self.redact_rows(ns, rows, |value| retold || names(value))
+    }
+
+    /// Replaces values of journal rows, and what their decisions rest on, by their HMAC.
+    fn redact_rows(
+        &mut self,
+        ns: NsId,
+        rows: Vec<JournalRow>,
+        is_gone: impl Fn(&Value) -> bool,
+    ) -> Result<()> {
+        for mut row in rows {
             let mut changed = false;
             for delta in &mut row.deltas {
                 for value in [&mut delta.before, &mut delta.after] {
-                    changed |= self.redact_value(value);
+                    changed |= is_gone(value) && self.redact_value(value);
                 }
             }
             if let Some(signature) = row.evidence.signature.take() {
                 let mut value = Value::String(signature);
-                changed |= self.redact_value(&mut value);
+                changed |= is_gone(&value) && self.redact_value(&mut value);
                 row.evidence.signature = value.as_str().map(str::to_owned);
             }
             if changed {

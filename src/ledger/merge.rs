@@ -93,8 +93,8 @@ impl Ledger<'_, '_> {
             }
             unite(&mut canonical.content.tags, &holder.tags);
             let number = canonical.vitals.place.next_holder;
-            let mut moved = Holder { number, from: Some(loser), ..holder.clone() };
-            moved.text = moved.own_text(&content.text, &canonical.content.text);
+            let moved = holder.clone().merged(&content.text, &canonical.content.text);
+            let mut moved = Holder { number, from: Some(loser), ..moved };
             // A memory is not linked to itself (MODEL-24).
             moved.links.retain(|link| link.to != id && link.to != loser);
             self.put_holder(ns, id, &moved)?;

@@ -17,6 +17,7 @@ mod holders;
 mod insert;
 mod inverse;
 mod journal;
+mod leave;
 mod limbo;
 mod merge;
 mod message;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::index::Staged;
+use crate::ledger::leave::Departure;
 use crate::model::{
     Access, Actor, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, RuleId, RunId, SupersedeMode,
     Tier, Time, TombstoneReason, Vitals,
@@ -46,6 +48,7 @@ pub(crate) use counters::Counters;
 pub(crate) use erase::{Erased, Onward};
 pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;
+pub(crate) use leave::Left;
 pub(crate) use message::{Recorded, statistics};
 pub(crate) use supersede::Restored;
 
@@ -160,14 +163,23 @@ pub(crate) enum Change {
         /// What had superseded the one that is gone.
         onward: Box<Onward>,
     },
-    /// A holder goes; the row goes with its last one (MODEL-8).
+    /// Holders are forgotten; the row goes with the last of those that wrote a text (MODEL-8, MODEL-59).
     Detach {
+        /// The memory.
+        id: MemoryId,
+        /// Numbers of the holders.
+        numbers: Vec<u32>,
+        /// Why.
+        reason: TombstoneReason,
+        /// Id of the tombstone that tells of them where their text goes and the row stays; never used before.
+        stone: MemoryId,
+    },
+    /// A holder leaves a row for one of its own, which is made with it. Others that stay have a text.
+    Part {
         /// The memory.
         id: MemoryId,
         /// Number of the holder.
         number: u32,
-        /// Why; none: it moves to a row of its own, and its journal rows keep what they say.
-        reason: Option<TombstoneReason>,
     },
     /// A memory goes, with all its holders (MODEL-30).
     Remove {
@@ -287,8 +299,10 @@ pub(crate) struct Context {
 pub(crate) struct Applied {
     /// Rows that are gone.
     pub(crate) erased: Vec<Erased>,
-    /// Holders left on the row that a holder was detached from.
-    pub(crate) holders_left: Option<u32>,
+    /// What is left of the row that holders were detached from; none where it is gone.
+    pub(crate) left: Option<Left>,
+    /// Writes without a key that were merged into a row and went with it.
+    pub(crate) went_with: u64,
     /// What restoring, or returning from limbo, did.
     pub(crate) restored: Option<Restored>,
     /// Messages without a memory of their own that were taken back.
@@ -366,7 +380,10 @@ impl<'a, 't> Ledger<'a, 't> {
             }
             Change::Restore { id, asked } => self.restore(context, id, asked, why),
             Change::LeadOn { id, onward } => self.lead_on(context, id, *onward, why),
-            Change::Detach { id, number, reason } => self.detach(context, id, number, reason, why),
+            Change::Detach { id, numbers, reason, stone } => {
+                self.detach(context, id, &numbers, Departure::Forgotten(reason, stone), why)
+            }
+            Change::Part { id, number } => self.detach(context, id, &[number], Departure::Apart, why),
             Change::Remove { id, reason, replaced_by } => {
                 self.remove(context, id, (reason, replaced_by), why)
             }

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ledger::erase::Onward;
 use crate::ledger::journal::Op;
+use crate::ledger::leave::Departure;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why};
 use crate::model::{Holder, MemoryId, SupersedeMode, Supersession};
 use crate::store::{NsId, Rows};
@@ -126,7 +127,7 @@ impl Ledger<'_, '_> {
         }
         if !said.all {
             for (holder, _) in said.rewritten {
-                self.detach(context, id, holder.number, None, why.clone())?;
+                self.detach(context, id, &[holder.number], Departure::Apart, why.clone())?;
             }
             return Ok(None);
         }

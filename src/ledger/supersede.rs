@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
+use crate::ledger::leave::Departure;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
 use crate::model::{Actor, Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
@@ -115,10 +116,13 @@ impl Ledger<'_, '_> {
                 }
                 unite(&mut content.tags, &holder.tags);
                 let number = vitals.place.next_holder;
-                let mut moved = Holder { number, share: 0, from: Some(old), ..holder };
-                if merges {
-                    moved.text = moved.own_text(&replaced.1.text, &content.text);
-                }
+                let mut moved = match moves {
+                    _ if merges => holder.merged(&replaced.1.text, &content.text),
+                    // An update by id is a write of every holder (MODEL-8).
+                    Moves::AllBut(_) => Holder { text: None, ..holder },
+                    _ => led_on(holder, &replaced.1.text, &content.text),
+                };
+                (moved.number, moved.share, moved.from) = (number, 0, Some(old));
                 // A memory is not linked to itself (MODEL-24).
                 moved.links.retain(|link| link.to != new);
                 self.put_holder(ns, new, &moved)?;
@@ -168,12 +172,15 @@ impl Ledger<'_, '_> {
         if before.times.removed_at.is_some() {
             return self.return_from_limbo(context, id, why);
         }
+        let refuse = |why: &str| Error::Conflict { what: format!("restore {id}"), why: why.to_owned() };
         let Some(superseded) = before.times.superseded else {
-            return Err(Error::Conflict {
-                what: format!("restore {id}"),
-                why: "it is not superseded".to_owned(),
-            });
+            return Err(refuse("it is not superseded"));
         };
+        let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
+        let stone = self.tx.tombstone(ns, superseded.by)?.filter(|_| replaced);
+        if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
+            return Err(refuse("what took its place was forgotten (MODEL-59)"));
+        }
         let erased = self.give_back(context, superseded.by, id, &why)?;
         let said = match asked {
             true => SaidSince::default(),
@@ -204,34 +211,18 @@ impl Ledger<'_, '_> {
         why: &Why,
     ) -> Result<Vec<Erased>> {
         let ns = context.ns;
-        if self.tx.vitals(ns, new)?.is_none() {
-            return Ok(Vec::new());
-        }
-        let (before, old_content) = self.load(ns, new)?;
-        let mut vitals = before.clone();
-        let (moved, own): (Vec<_>, Vec<_>) =
-            self.tx.holders(ns, new)?.into_iter().partition(|holder| holder.from == Some(old));
-        if own.is_empty() {
-            let gone = (TombstoneReason::Forget, Some(old));
-            return Ok(self.remove(context, new, gone, why.clone())?.erased);
-        }
-        for holder in &moved {
-            self.take_holder(ns, new, holder)?;
-            vitals.place.holders -= 1;
-        }
+        let Some(vitals) = self.tx.vitals(ns, new)? else { return Ok(Vec::new()) };
+        let mut moved = self.tx.holders(ns, new)?;
+        moved.retain(|holder| holder.from == Some(old));
         if moved.is_empty() {
             return Ok(Vec::new());
         }
-        let mut content = old_content.clone();
-        content.tags = self.tags_of(ns, new)?;
-        vitals.version += 1;
+        let mut erased = self.leave(context, new, &moved, Departure::Back(old), why)?.erased;
         // What was merged again has handed its holders on.
-        let next = vitals.times.merged_into();
-        self.place_row(context, new, (&before, &old_content), vitals, &content)?;
-        if let Some(next) = next {
-            self.take_copies(context, next, new, moved)?;
+        if let Some(next) = vitals.times.merged_into() {
+            erased.append(&mut self.take_copies(context, next, new, moved, why)?);
         }
-        Ok(Vec::new())
+        Ok(erased)
     }
 
     /// Takes holders that went on from `from`, as `moved`, off the row that they went to, and off those after it.
@@ -241,10 +232,11 @@ impl Ledger<'_, '_> {
         mut at: MemoryId,
         mut from: MemoryId,
         mut moved: Vec<Holder>,
-    ) -> Result<()> {
+        why: &Why,
+    ) -> Result<Vec<Erased>> {
         let ns = context.ns;
-        while !moved.is_empty() && self.tx.vitals(ns, at)?.is_some() {
-            let (before, old_content) = self.load(ns, at)?;
+        let mut erased = Vec::new();
+        while let Some(vitals) = self.tx.vitals(ns, at)? {
             let mut all = self.tx.holders(ns, at)?;
             let mut copies = Vec::new();
             for holder in &moved {
@@ -253,19 +245,15 @@ impl Ledger<'_, '_> {
                     copies.push(all.swap_remove(found));
                 }
             }
-            let (mut vitals, mut content) = (before.clone(), old_content.clone());
-            for holder in &copies {
-                self.take_holder(ns, at, holder)?;
-                vitals.place.holders -= 1;
+            if copies.is_empty() {
+                break;
             }
-            content.tags = self.tags_of(ns, at)?;
-            vitals.version += 1;
+            erased.append(&mut self.leave(context, at, &copies, Departure::Back(from), why)?.erased);
             let next = vitals.times.merged_into();
-            self.place_row(context, at, (&before, &old_content), vitals, &content)?;
             let Some(next) = next else { break };
             (from, at, moved) = (at, next, copies);
         }
-        Ok(())
+        Ok(erased)
     }
 
     /// A restored row has its keys again, except those that another current row than `superseder` holds: it gives
@@ -303,9 +291,16 @@ impl Ledger<'_, '_> {
     }
 
     /// The holder stays, without its key.
-    fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
+    pub(super) fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
         let holder = self.tx.holder(ns, id, number)?.ok_or_else(|| gone(id))?;
         self.tx.delete_holder(ns, id, &holder)?;
         self.tx.put_holder(ns, id, &Holder { key: None, ..holder })
     }
+}
+
+/// A holder of a row that another one took the place of: its key leads to the newest text. It has written that only where
+/// it wrote the same.
+fn led_on(holder: Holder, old: &str, new: &str) -> Holder {
+    let same = holder.text.as_deref().unwrap_or(old) == new;
+    Holder { text: None, follows: holder.follows || !same, ..holder }
 }

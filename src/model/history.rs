@@ -145,10 +145,10 @@ pub struct JournalRow {
 }
 
 impl JournalRow {
-    /// The memories whose story it is part of: its subject, and the rows that were merged into it.
-    pub fn found_by(&self) -> impl Iterator<Item = &MemoryId> {
+    /// The memories whose story it is part of: its subject with the holder, and the rows that were merged into it.
+    pub fn found_by(&self) -> impl Iterator<Item = (&MemoryId, Option<u32>)> {
         let members = self.evidence.members.iter().filter(|_| self.op == "merge");
-        self.subject.iter().chain(members)
+        self.subject.iter().map(|id| (id, self.holder)).chain(members.map(|id| (id, None)))
     }
 
     /// Whether `undo` of its run looks at it: what the engine's own maintenance did to memories.

@@ -367,19 +367,20 @@ pub struct Holder {
     pub text: Option<String>,
     /// The row that it came from when that row was superseded or merged; it goes back there on restore.
     pub from: Option<MemoryId>,
+    /// Whether it wrote another text than the row's and keeps none of its own: it came with a supersession, as a way to
+    /// the newest text, or was merged without a key. It does not keep the text of the row alive.
+    pub follows: bool,
 }
 
 impl Holder {
-    /// What its key has to answer with after a move from a row with the text `old` to one with the text `new`; none
-    /// where that is the text of the row, or where no key asks.
-    pub(crate) fn own_text(&self, old: &str, new: &str) -> Option<String> {
-        let text = self.text.as_deref().unwrap_or(old);
-        (self.key.is_some() && text != new).then(|| text.to_owned())
+    /// Whether it wrote the very text of its row, which lives as long as such a holder.
+    pub fn wrote_row_text(&self) -> bool {
+        self.text.is_none() && !self.follows
     }
 
     /// Whether it has written a text in its row: that of the row, or one of its own.
     pub(crate) fn has_text(&self) -> bool {
-        self.from.is_none() || self.text.is_some()
+        !self.follows
     }
 
     /// Whether this is what a move made of `other`, taken along to another row.
@@ -387,9 +388,22 @@ impl Holder {
         (&self.key, &self.tags, self.run, self.count) == (&other.key, &other.tags, other.run, other.count)
     }
 
-    /// Whether a keyless write with these tags and this run is one more of the same (MODEL-8).
-    pub fn takes_keyless(&self, tags: &[String], run: Option<RunId>) -> bool {
-        self.key.is_none() && self.from.is_none() && self.run == run && self.tags == tags
+    /// As it is after a merge of its row, with the text `old`, into one with the text `new`: a key keeps the text that it
+    /// answers with (DEDUP-4); a write without one keeps none.
+    pub(crate) fn merged(mut self, old: &str, new: &str) -> Self {
+        if !self.follows {
+            let text = self.text.take().unwrap_or_else(|| old.to_owned());
+            let differs = text != new;
+            self.follows = differs && self.key.is_none();
+            self.text = Some(text).filter(|_| differs && !self.follows);
+        }
+        self
+    }
+
+    /// Whether a keyless write with these tags, this run and this text of its own is one more of the same (MODEL-8).
+    pub fn takes_keyless(&self, tags: &[String], run: Option<RunId>, text: Option<&str>) -> bool {
+        let is_like = self.key.is_none() && self.from.is_none() && !self.follows;
+        is_like && self.run == run && self.tags == tags && self.text.as_deref() == text
     }
 }
 

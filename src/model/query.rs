@@ -320,10 +320,12 @@ pub struct Page<T> {
 /// The answer to a forget.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forgotten {
-    /// Rows that are gone, each with a tombstone.
+    /// Records or rows that are gone, each with a tombstone.
     pub forgotten: u64,
-    /// Records whose text is still held by another write.
+    /// Records whose own text is still held by another write.
     pub detached: u64,
+    /// Writes without a key that had been merged into a row and went with it: no other write had kept a text.
+    pub went_with: u64,
     /// Names that named nothing.
     pub missing: u64,
     /// Rows that became live again since what superseded them is gone.

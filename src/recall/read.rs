@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::index::{Answering, holder_of_key};
-use crate::model::{Holder, Memory, MemoryId, Tombstone, Vitals};
+use crate::model::{Holder, Memory, MemoryId, SupersedeMode, Tombstone, TombstoneReason, Vitals};
 use crate::recall::Reader;
 use crate::recall::assemble::keys_of;
 use crate::store::{NsId, Rows};
@@ -88,11 +88,30 @@ impl Reader<'_> {
             return Ok(None);
         }
         if let Some(Answering { id, vitals, number }) = holder_of_key(self.rows(), ns, name, self.now)? {
+            if let Some(tombstone) = self.forgotten_successor(ns, &vitals, name)? {
+                return Ok(Some(Named::Gone(tombstone)));
+            }
             return Ok(Some(Named::Row(id, Box::new(vitals), Some(number))));
         }
         let hashes = self.secret.names_of_key(name);
         let has_key = |found: &Tombstone| hashes.iter().any(|hash| found.key_hashes.contains(hash));
         Ok(self.latest_tombstone(ns, &hashes, has_key)?.map(Named::Gone))
+    }
+
+    /// The tombstone of what took the place of a row, where that was forgotten: a key of the row had led there without
+    /// having written it, and the old text does not come back under that key (MODEL-59).
+    fn forgotten_successor(&self, ns: NsId, vitals: &Vitals, key: &str) -> Result<Option<Tombstone>> {
+        let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
+        let led = superseded.filter(|s| s.mode != SupersedeMode::Aggregate && !self.sees(vitals));
+        let Some(by) = led.map(|superseded| superseded.by) else { return Ok(None) };
+        if self.rows().vitals(ns, by)?.is_some() {
+            return Ok(None);
+        }
+        let was_forgotten = |stone: &Tombstone| {
+            let named = stone.key_hashes.contains(&self.secret.of_key(key));
+            stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none() && !named
+        };
+        Ok(self.rows().tombstone(ns, by)?.filter(was_forgotten))
     }
 
     pub(super) fn by_id(&self, ns: NsId, id: MemoryId) -> Result<Option<Named>> {

@@ -23,6 +23,7 @@ pub(crate) fn encode_holder(holder: &Holder, key: &[u8], out: &mut Vec<u8>) {
     parts.maybe(holder.run.as_ref().map(RunId::as_bytes));
     parts.maybe(holder.text.as_deref());
     parts.maybe(holder.from.as_ref().map(MemoryId::as_bytes));
+    parts.maybe(holder.follows.then_some(()));
     parts.seal(key);
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn decode_holder(at: At<'_>, bytes: &[u8]) -> Result<Holder> {
         run: parts.maybe("run")?.map(RunId::from_bytes),
         text: parts.maybe("text")?,
         from: parts.maybe("from")?.map(MemoryId::from_bytes),
+        follows: parts.maybe::<()>("follows")?.is_some(),
     };
     parts.finish()?;
     Ok(holder)

@@ -11,7 +11,7 @@ use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
 
 /// Every operation of the journal (MODEL-32); the position is its code on disk, so the list only grows.
-pub(crate) const OPS: [&str; 20] = [
+pub(crate) const OPS: [&str; 21] = [
     "insert",
     "hold",
     "revise",
@@ -32,6 +32,7 @@ pub(crate) const OPS: [&str; 20] = [
     "ignore",
     "event",
     "withdraw",
+    "retold",
 ];
 
 /// Writes `row` into `out`, replacing what is there.

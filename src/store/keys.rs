@@ -19,7 +19,7 @@
 //! junction         ns | id | sort | target | role
 //! junction_back    ns | sort | target | id | role
 //! superseded       ns | new | old                journal         ns | seq(8)
-//! journal_subject  ns | id | seq(8)              tombstone_hash  ns | hash(32) | id
+//! journal_subject  ns | id | holder | seq(8)     tombstone_hash  ns | hash(32) | id
 //! by_time          ns | part | created(8) | id   pending         ns | part | id
 //! by_fingerprint   ns | part | tier | fp(16) | likeness(12) | id
 //! due              ns | at(8) | id               counter         ns | part | sort | name
@@ -267,8 +267,13 @@ pub(crate) fn journal(ns: NsId, seq: u64) -> Key {
     Key::new(12).u32(ns.0).u64(seq)
 }
 
-pub(crate) fn journal_subject(ns: NsId, id: MemoryId, seq: u64) -> Key {
-    Key::new(28).u32(ns.0).bytes(id.as_bytes()).u64(seq)
+/// What the journal tells of one holder of a memory, or of none of them.
+pub(crate) fn journal_holder(ns: NsId, id: MemoryId, holder: Option<u32>) -> Key {
+    Key::new(32).u32(ns.0).bytes(id.as_bytes()).u32(holder.unwrap_or(u32::MAX))
+}
+
+pub(crate) fn journal_subject(ns: NsId, id: MemoryId, holder: Option<u32>, seq: u64) -> Key {
+    journal_holder(ns, id, holder).u64(seq)
 }
 
 pub(crate) fn tombstone_hash_prefix(ns: NsId, hash: &[u8; 32]) -> Key {

@@ -318,6 +318,16 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
+    /// Whether a holder of a memory is one of these. It looks at no more than it must.
+    fn any_holder(&self, ns: NsId, id: MemoryId, is_one: &mut dyn FnMut(&Holder) -> bool) -> Result<bool> {
+        let mut found = false;
+        self.walk(Table::Holder, &Walk::prefix(&keys::memory(ns, id)), &mut |key, bytes| {
+            found = is_one(&record::decode_holder(At::new(Table::Holder.name(), key), bytes)?);
+            Ok(if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(found)
+    }
+
     fn holder(&self, ns: NsId, id: MemoryId, number: u32) -> Result<Option<Holder>> {
         self.row(Table::Holder, &keys::holder(ns, id, number), record::decode_holder)
     }
@@ -354,7 +364,12 @@ pub(crate) trait Rows: Read {
 
     /// Whether some holder of a memory brings `tag`.
     fn brings_tag(&self, ns: NsId, tag: &str, id: MemoryId) -> Result<bool> {
-        Ok(!self.id_and_number(Table::HolderTag, &keys::holder_key_row(ns, tag, id))?.is_empty())
+        let mut brings = false;
+        self.walk(Table::HolderTag, &Walk::prefix(&keys::holder_key_row(ns, tag, id)), &mut |_, _| {
+            brings = true;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(brings)
     }
 
     /// At most `most` of the holders that came with `run`.
@@ -443,13 +458,24 @@ pub(crate) trait Rows: Read {
 
     /// The journal rows of a memory, oldest first.
     fn journal_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<JournalRow>> {
+        self.journal_under(ns, &keys::memory(ns, id))
+    }
+
+    /// The journal rows of one holder of a memory, or of none of them, oldest first.
+    fn journal_of_holder(&self, ns: NsId, id: MemoryId, holder: Option<u32>) -> Result<Vec<JournalRow>> {
+        self.journal_under(ns, &keys::journal_holder(ns, id, holder))
+    }
+
+    /// The journal rows whose key by subject begins with `prefix`, oldest first.
+    fn journal_under(&self, ns: NsId, prefix: &[u8]) -> Result<Vec<JournalRow>> {
         let mut seqs = Vec::new();
-        self.walk(Table::JournalSubject, &Walk::prefix(&keys::memory(ns, id)), &mut |key, _| {
+        self.walk(Table::JournalSubject, &Walk::prefix(prefix), &mut |key, _| {
             let mut parts = Parts(key);
-            let (_, _) = (parts.u32(), parts.id());
+            let (_, _, _) = (parts.u32(), parts.id(), parts.u32());
             seqs.push(parts.u64().ok_or_else(|| bad_key(Table::JournalSubject, key))?);
             Ok(ControlFlow::Continue(()))
         })?;
+        seqs.sort_unstable();
         seqs.into_iter().filter_map(|seq| self.journal_row(ns, seq).transpose()).collect()
     }
 

@@ -198,8 +198,8 @@ impl WriteTx<'_> {
     /// Puts a journal row, found by its subject, and by its run where the engine's own maintenance wrote it.
     pub(crate) fn put_journal(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
         self.rewrite_journal(ns, row)?;
-        for id in row.found_by() {
-            self.put(Table::JournalSubject, &keys::journal_subject(ns, *id, row.seq), &[])?;
+        for (id, holder) in row.found_by() {
+            self.put(Table::JournalSubject, &keys::journal_subject(ns, *id, holder, row.seq), &[])?;
         }
         match row.run.filter(|_| row.can_be_undone()) {
             Some(run) => self.put(Table::JournalRun, &keys::journal_run(ns, run, row.seq), &[]),

@@ -22,6 +22,8 @@ pub(crate) struct Hold {
     pub(crate) valid: Valid,
     pub(crate) run: Option<RunId>,
     pub(crate) from: Option<MemoryId>,
+    /// It led to the newest text and did not write it.
+    pub(crate) follows: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -68,6 +70,8 @@ pub(crate) enum Told {
 pub(crate) struct Model {
     pub(crate) rows: BTreeMap<MemoryId, Row>,
     pub(crate) stones: BTreeMap<MemoryId, BTreeSet<String>>,
+    /// Those of the stones that somebody asked for by name.
+    pub(crate) forgotten: BTreeSet<MemoryId>,
 }
 
 impl Row {
@@ -139,7 +143,7 @@ impl Model {
                 || gives(write.valid.0, hold.valid.0)
                 || gives(write.valid.1, hold.valid.1);
             let vector = same && write.vector.is_some() && write.vector != self.rows[&held].vector;
-            if same && !tags && !fields && !vector {
+            if same && !tags && !fields && !vector && !hold.follows {
                 return Told::Unchanged(held);
             }
             let edit = Edit {
@@ -149,6 +153,7 @@ impl Model {
                 expiry: write.expiry.filter(|_| fields),
                 valid: if fields { write.valid } else { (None, None) },
                 run: write.run,
+                says: same,
             };
             return self.edit(held, Some(at), edit, id, now);
         }
@@ -166,6 +171,7 @@ impl Model {
             valid: write.valid,
             run: write.run,
             from: None,
+            follows: false,
         };
         if let Some(equal) = equal.map(|(id, _)| *id) {
             let row = self.rows.get_mut(&equal).unwrap();
@@ -179,6 +185,7 @@ impl Model {
                 hold.key.is_none()
                     && other.key.is_none()
                     && other.from.is_none()
+                    && !other.follows
                     && other.run == hold.run
                     && other.tags == hold.tags
             });
@@ -220,7 +227,11 @@ impl Model {
         }
         let several = self.rows[&id].holders.len() > 1;
         let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();
-        if let Some(at) = through.filter(|_| several && !of_holder) {
+        let speak = |at: usize| {
+            let others = self.rows[&id].holders.iter().enumerate().filter(|(other, _)| *other != at);
+            others.into_iter().any(|(_, hold)| !hold.follows)
+        };
+        if let Some(at) = through.filter(|at| speak(*at) && !of_holder) {
             let mut copy = self.rows[&id].clone();
             let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
             let row = self.rows.get_mut(&id).unwrap();
@@ -315,7 +326,7 @@ impl Model {
             row.valid_to_before = row.valid_to;
             row.valid_to = Some(row.valid_to.map_or(at, |to| to.min(at)));
         }
-        let holders = row.holders.clone();
+        let (holders, text) = (row.holders.clone(), row.text.clone());
         let row = self.rows.get_mut(&new).unwrap();
         if mode == SupersedeMode::Replaced && row.valid_from.is_none() {
             row.valid_from = Some(at);
@@ -331,25 +342,27 @@ impl Model {
             }
             let row = self.rows.get_mut(&new).unwrap();
             let number = row.next_number();
-            row.holders.push(Hold { number, share: 0, from: Some(old), ..hold });
+            let follows = hold.follows || (moves == Some(None) && text != row.text);
+            row.holders.push(Hold { number, share: 0, from: Some(old), follows, ..hold });
         }
     }
 
     /// `asked`: by its own id; otherwise a row whose writers have all said something else is superseded by that.
     pub(crate) fn restore(&mut self, id: MemoryId, now: Time, asked: bool) -> Result<BTreeSet<String>, Told> {
         let Some((by, mode)) = self.rows[&id].superseded else { return Err(Told::Conflict) };
-        if let Some(row) = self.rows.get_mut(&by) {
-            row.holders.retain(|hold| hold.from != Some(id));
-            if row.holders.is_empty() {
-                self.erase(by);
-            }
+        if mode != SupersedeMode::Duplicate
+            && mode != SupersedeMode::Aggregate
+            && self.forgotten.contains(&by)
+        {
+            return Err(Told::Conflict);
         }
+        self.give_back(id, by);
         let mut lost = BTreeSet::new();
         let elsewhere = |hold: &Hold| {
             let holder = hold.key.as_deref().and_then(|key| self.holder_of(key, now));
             holder.map(|(other, _)| other).filter(|other| *other != by)
         };
-        let writers = self.rows[&id].holders.iter().filter(|hold| !asked && hold.from.is_none());
+        let writers = self.rows[&id].holders.iter().filter(|hold| !asked && !hold.follows);
         let said: Vec<_> = writers.map(|hold| (hold.number, elsewhere(hold))).collect();
         let later = said.iter().filter_map(|(_, later)| *later).max();
         if let Some(later) = later.filter(|_| said.iter().all(|(_, later)| later.is_some())) {
@@ -387,6 +400,35 @@ impl Model {
         Ok(lost)
     }
 
+    /// What came from a row goes back, and its copies off the rows into which that one was merged as a duplicate.
+    fn give_back(&mut self, id: MemoryId, by: MemoryId) {
+        let (mut from, mut next, mut moved) = (id, Some(by), None::<Vec<Hold>>);
+        while let Some(at) = next.filter(|at| self.rows.contains_key(at)) {
+            let row = self.rows.get_mut(&at).unwrap();
+            let mut left = moved.take();
+            let copies = row.holders.extract_if(.., |hold| {
+                let alike = |other: &Hold| {
+                    (&other.key, &other.tags, other.run, other.count)
+                        == (&hold.key, &hold.tags, hold.run, hold.count)
+                };
+                hold.from == Some(from)
+                    && left.as_mut().is_none_or(|left| {
+                        let found = left.iter().position(alike);
+                        found.map(|found| left.remove(found)).is_some()
+                    })
+            });
+            let copies: Vec<Hold> = copies.collect();
+            next = row.superseded.filter(|(_, mode)| *mode == SupersedeMode::Duplicate).map(|(by, _)| by);
+            if !copies.is_empty() && row.holders.iter().all(|hold| hold.follows) {
+                self.erase(at);
+            }
+            if copies.is_empty() {
+                break;
+            }
+            (from, moved) = (at, Some(copies));
+        }
+    }
+
     /// A row whose superseder `gone` went is superseded by what had superseded that.
     fn lead_on(&mut self, id: MemoryId, gone: MemoryId, was: &Row, onward: (MemoryId, SupersedeMode)) {
         let row = self.rows.get_mut(&id).unwrap();
@@ -414,19 +456,20 @@ impl Model {
     /// A row goes, with all its holders.
     fn erase(&mut self, id: MemoryId) {
         let row = self.rows.remove(&id).unwrap();
-        self.stones.insert(id, row.keys());
+        let own = row.holders.into_iter().filter(|hold| !hold.follows);
+        self.stones.insert(id, own.filter_map(|hold| hold.key).collect());
     }
 
-    /// A holder leaves; says whether the row went with it.
-    fn detach(&mut self, id: MemoryId, number: u32) -> bool {
+    /// Holders leave; says whether the row went with them.
+    fn detach(&mut self, id: MemoryId, numbers: &[u32]) -> bool {
         let row = self.rows.get_mut(&id).unwrap();
-        if row.holders.len() == 1 {
+        if row.holders.iter().all(|hold| hold.follows || numbers.contains(&hold.number)) {
             self.erase(id);
             return true;
         }
-        let at = row.holders.iter().position(|hold| hold.number == number).unwrap();
-        let hold = row.holders.remove(at);
-        row.reinforcement = row.reinforcement.saturating_sub(hold.share).max(1);
+        let gone: u32 =
+            row.holders.extract_if(.., |hold| numbers.contains(&hold.number)).map(|hold| hold.share).sum();
+        row.reinforcement = row.reinforcement.saturating_sub(gone).max(1);
         false
     }
 
@@ -444,6 +487,7 @@ impl Model {
             self.erase(id);
             gone.insert(id);
         }
+        self.forgotten.extend(&gone);
         gone
     }
 
@@ -455,16 +499,24 @@ impl Model {
     /// Rows that went.
     pub(crate) fn forget_key(&mut self, key: &str) -> BTreeSet<MemoryId> {
         let doomed = self.holders_where(|hold| hold.key.as_deref() == Some(key));
-        doomed.into_iter().filter(|(id, number)| self.detach(*id, *number)).map(|(id, _)| id).collect()
+        let gone = doomed.into_iter().filter(|(id, number)| self.detach(*id, &[*number]));
+        let gone: BTreeSet<_> = gone.map(|(id, _)| id).collect();
+        self.forgotten.extend(&gone);
+        gone
     }
 
     /// Rows that went with the holders that are wanted; what they had superseded is live again.
     pub(crate) fn take(&mut self, wanted: impl Fn(&Hold) -> bool, now: Time) -> BTreeSet<MemoryId> {
         let mut gone = BTreeSet::new();
-        for (id, number) in self.holders_where(wanted) {
-            let there = |row: &Row| row.holders.iter().any(|hold| hold.number == number);
+        let mut rows: BTreeMap<MemoryId, Vec<u32>> = BTreeMap::new();
+        self.holders_where(wanted)
+            .into_iter()
+            .for_each(|(id, number)| rows.entry(id).or_default().push(number));
+        for (id, mut numbers) in rows {
+            let there = |row: &Row, number: &u32| row.holders.iter().any(|hold| hold.number == *number);
             let before = self.rows.get(&id).cloned();
-            if before.as_ref().is_some_and(there) && self.detach(id, number) {
+            numbers.retain(|number| before.as_ref().is_some_and(|row| there(row, number)));
+            if !numbers.is_empty() && self.detach(id, &numbers) {
                 gone.insert(id);
                 for (old, _) in self.superseded_by(id) {
                     match before.as_ref().and_then(|row| row.superseded) {
@@ -487,6 +539,8 @@ pub(crate) struct Edit {
     pub(crate) expiry: Option<Time>,
     pub(crate) valid: Valid,
     pub(crate) run: Option<RunId>,
+    /// It says the text that is there.
+    pub(crate) says: bool,
 }
 
 impl Edit {
@@ -503,6 +557,7 @@ impl Hold {
             self.tags.clone_from(tags);
         }
         self.expiry = edit.expiry.or(self.expiry);
+        self.follows &= !edit.says;
     }
 }
 
@@ -526,6 +581,6 @@ impl Row {
         self.reinforcement = hold.share.max(1);
         self.valid_to_before = None;
         self.superseded = None;
-        self.holders = vec![Hold { number: 0, run: edit.run, from: None, ..hold }];
+        self.holders = vec![Hold { number: 0, run: edit.run, from: None, follows: false, ..hold }];
     }
 }

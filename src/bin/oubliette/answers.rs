@@ -175,6 +175,7 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
     json!({
         "forgotten": done.forgotten,
         "detached": done.detached,
+        "went_with": done.went_with,
         "missing": done.missing,
         "tombstones": done.tombstones.len(),
         "restored": done.restored,

@@ -111,7 +111,10 @@ fn body(table: Table, parts: &mut Parts<'_>) -> Option<()> {
         Table::Journal => {
             parts.u64()?;
         }
-        Table::JournalSubject | Table::JournalRun => {
+        Table::JournalSubject => {
+            let _ = (parts.id()?, parts.u32()?, parts.u64()?);
+        }
+        Table::JournalRun => {
             let _ = (parts.id()?, parts.u64()?);
         }
         Table::TombstoneHash => {

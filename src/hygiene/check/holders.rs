@@ -35,6 +35,13 @@ impl Check<'_> {
             let what = format!("holder {}, and the next is {}", holder.number, place.next_holder);
             self.find(Code::HolderNumber, Table::Vitals, key, what);
         }
+        if !holders.iter().any(Holder::wrote_row_text) {
+            self.find(Code::TextWriter, Table::Holder, key, "no holder wrote the text");
+        }
+        if let Some(holder) = holders.iter().find(|holder| holder.follows && holder.text.is_some()) {
+            let what = format!("holder {} has a text of its own and none", holder.number);
+            self.find(Code::TextWriter, Table::Holder, key, what);
+        }
         let tags: BTreeSet<&String> = holders.iter().flat_map(|holder| &holder.tags).collect();
         if !tags.iter().copied().eq(&content.tags) {
             let what = format!("tags {:?} where the holders brought {tags:?}", content.tags);

@@ -25,8 +25,8 @@ impl Check<'_> {
             let what = format!("row {seq} at {} was not written yet", row.at);
             self.find(Code::JournalSeq, Table::Journal, key, what);
         }
-        for id in row.found_by() {
-            if !self.has(Table::JournalSubject, &keys::journal_subject(ns, *id, seq))? {
+        for (id, holder) in row.found_by() {
+            if !self.has(Table::JournalSubject, &keys::journal_subject(ns, *id, holder, seq))? {
                 let what = format!("row {seq} is not found by memory {id}");
                 self.find(Code::JournalSubject, Table::Journal, key, what);
             }
@@ -46,10 +46,13 @@ impl Check<'_> {
     pub(super) fn journal_subject(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.no_value(Table::JournalSubject, key, value);
         let mut parts = Parts(key);
-        let (ns, id, seq) = (parts.u32().map(NsId), parts.id(), parts.u64());
-        let (Some(ns), Some(id), Some(seq)) = (ns, id, seq) else { return Ok(()) };
+        let (ns, id, holder) = (parts.u32().map(NsId), parts.id(), parts.u32());
+        let (Some(ns), Some((id, holder)), Some(seq)) = (ns, id.zip(holder), parts.u64()) else {
+            return Ok(());
+        };
+        let holder = Some(holder).filter(|number| *number != u32::MAX);
         if let Some(row) = seen(self.snapshot.journal_row(ns, seq))?
-            && row.is_none_or(|row| row.found_by().all(|about| *about != id))
+            && row.is_none_or(|row| row.found_by().all(|about| about != (&id, holder)))
         {
             let what = format!("row {seq} is not about {id}");
             self.find(Code::JournalSubject, Table::JournalSubject, key, what);

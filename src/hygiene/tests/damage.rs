@@ -201,6 +201,10 @@ fn holders() -> Vec<(Code, Fault)> {
             tx.put_content(NS, A, &content)
         }),
         vitals(Code::Reinforcement, |vitals| vitals.reinforcement_count = 0),
+        case(Code::TextWriter, |tx| {
+            let holder = tx.holder(NS, F, 0)?.unwrap();
+            tx.put_holder(NS, F, &Holder { follows: true, ..holder })
+        }),
         case(Code::KeyShared, |tx| {
             let key = Some("lamp".to_owned());
             tx.put_holder(NS, F, &Holder { number: 1, key, count: 1, share: 1, ..Holder::default() })
@@ -411,12 +415,12 @@ fn past() -> Vec<(Code, Fault)> {
             tx.put_journal(NS, &crate::model::JournalRow { seq: 1_000, ..row })
         }),
         case(Code::JournalSubject, |tx| {
-            let seq = first_of(tx, A)?.seq;
-            take(tx, Table::JournalSubject, &keys::journal_subject(NS, A, seq))
+            let row = first_of(tx, A)?;
+            take(tx, Table::JournalSubject, &keys::journal_subject(NS, A, row.holder, row.seq))
         }),
         case(Code::JournalSubject, |tx| {
             let seq = first_of(tx, A)?.seq;
-            tx.put(Table::JournalSubject, &keys::journal_subject(NS, F, seq), &[])
+            tx.put(Table::JournalSubject, &keys::journal_subject(NS, F, None, seq), &[])
         }),
         case(Code::JournalPlain, |tx| {
             let mut row = first_of(tx, E)?;

@@ -1,0 +1,354 @@
+//! Holders leave a row, and its text goes with the last of them that wrote it (MODEL-8, MODEL-59).
+//!
+//! Of those that stay one that carries a text of its own gives it to the row; where none does, the row goes. What had
+//! only led to the newest text is still on the row that it came from, which stays superseded.
+
+use crate::error::{Error, Result};
+use crate::index::slots;
+use crate::ledger::erase::{Erased, is_asked_for};
+use crate::ledger::journal::Op;
+use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::model::order::{Rank, canonical};
+use crate::model::{
+    Content, Holder, MemoryId, Significance, SupersedeMode, Tombstone, TombstoneReason, Vitals,
+};
+use crate::store::control::CounterSort as Sort;
+use crate::store::{NsId, PartId, Rows, SpaceId};
+use crate::text::normal_form;
+use crate::vector::UnitVector;
+
+/// What is left of a row that holders have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// Whether they wrote the text of the row, and others of it did so too.
+    pub(crate) text_held: bool,
+    /// Whether another text has taken its place.
+    pub(crate) retold: bool,
+}
+
+/// Why holders leave.
+#[derive(Clone, Copy)]
+pub(super) enum Departure {
+    /// They are forgotten. Where their text goes and the row stays, a tombstone with this id tells of it.
+    Forgotten(TombstoneReason, MemoryId),
+    /// One of them gets a row of its own, and takes its share along.
+    Apart,
+    /// They return to this row, of which they are the copies; their shares are settled elsewhere.
+    Back(MemoryId),
+}
+
+/// What becomes of the text of a row.
+enum Fate {
+    /// Somebody who stays wrote it.
+    Stays,
+    /// The text of this holder takes its place.
+    Retold(Box<Holder>),
+    /// Nobody who stays has a text.
+    Ends,
+}
+
+/// A row that a holder came from, with the text that the holder carries.
+struct Origin {
+    id: MemoryId,
+    vitals: Vitals,
+    content: Content,
+    vector: Option<UnitVector>,
+}
+
+impl Ledger<'_, '_> {
+    /// Holders leave a row; the row goes with its last one, or with the last that has a text.
+    pub(super) fn detach(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        numbers: &[u32],
+        departure: Departure,
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let mut leaving = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let holder = self.tx.holder(ns, id, *number)?;
+            leaving.push(
+                holder
+                    .ok_or_else(|| Error::NotFound { what: "holder", name: format!("{number} of {id}") })?,
+            );
+        }
+        let applied = self.leave(context, id, &leaving, departure, &why)?;
+        if let Some(Left { retold, .. }) = applied.left {
+            self.redact_holders(ns, id, &leaving, retold)?;
+            for number in numbers {
+                self.journal(context, Op::Detach, Some((id, Some(*number))), Vec::new(), why.clone())?;
+            }
+        }
+        Ok(applied)
+    }
+
+    /// The same for copies that return to the row that they came from, which tells of it in the journal.
+    pub(super) fn leave(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        leaving: &[Holder],
+        departure: Departure,
+        why: &Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let (before, old) = self.load(ns, id)?;
+        let fate = self.fate(ns, id, &before, leaving)?;
+        if matches!(fate, Fate::Ends) {
+            return self.end(context, id, leaving, departure, why);
+        }
+        let (mut vitals, mut content) = (before.clone(), old.clone());
+        for holder in leaving {
+            self.take_holder(ns, id, holder)?;
+            vitals.place.holders -= 1;
+            if !matches!(departure, Departure::Back(_)) {
+                vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(holder.share).max(1);
+            }
+        }
+        for tag in leaving.iter().flat_map(|holder| &holder.tags) {
+            if !self.tx.brings_tag(ns, tag, id)? {
+                content.tags.retain(|kept| kept != tag);
+            }
+        }
+        vitals.version += 1;
+        let retold = matches!(fate, Fate::Retold(_));
+        let text_held = !retold && leaving.iter().any(Holder::wrote_row_text);
+        if let Fate::Retold(teller) = fate {
+            let from = teller.from;
+            (vitals, content) = self.retell(ns, id, (&before, &old), (vitals, content), *teller)?;
+            self.place_row(context, id, (&before, &old), vitals, &content)?;
+            let mut why = why.clone();
+            why.evidence.members.extend(from);
+            self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)?;
+        } else {
+            self.place_row(context, id, (&before, &old), vitals, &content)?;
+        }
+        let marked = match departure {
+            Departure::Forgotten(reason, stone) => {
+                self.mark(context, (id, &before, &old), leaving, (reason, stone), retold)?
+            }
+            Departure::Apart | Departure::Back(_) => None,
+        };
+        let left = Some(Left { text_held, retold });
+        Ok(Applied { left, erased: marked.into_iter().collect(), ..Applied::default() })
+    }
+
+    fn fate(&self, ns: NsId, id: MemoryId, row: &Vitals, leaving: &[Holder]) -> Result<Fate> {
+        if usize::try_from(row.place.holders).is_ok_and(|holders| holders <= leaving.len()) {
+            return Ok(Fate::Ends);
+        }
+        let stays = |holder: &Holder| leaving.iter().all(|other| other.number != holder.number);
+        // Mostly one of the first does.
+        let is_held = !leaving.iter().any(Holder::wrote_row_text)
+            || self.tx.any_holder(ns, id, &mut |holder| stays(holder) && holder.wrote_row_text())?;
+        if is_held {
+            return Ok(Fate::Stays);
+        }
+        let mut best: Option<(Rank, Holder)> = None;
+        for holder in self.tx.holders(ns, id)? {
+            if holder.text.is_none() || !stays(&holder) {
+                continue;
+            }
+            let rank = self.rank_of(ns, (id, row), &holder)?;
+            if best.as_ref().is_none_or(|(other, _)| canonical(&rank, other).is_lt()) {
+                best = Some((rank, holder));
+            }
+        }
+        Ok(best.map_or(Fate::Ends, |(_, holder)| Fate::Retold(Box::new(holder))))
+    }
+
+    /// The rank of the row that a holder came from; of one that is gone what the holder still says of it.
+    fn rank_of(&self, ns: NsId, (id, row): (MemoryId, &Vitals), holder: &Holder) -> Result<Rank> {
+        let from = holder.from.unwrap_or(id);
+        if let Some(vitals) = holder.from.map(|from| self.tx.vitals(ns, from)).transpose()?.flatten() {
+            return Ok(vitals.rank(from));
+        }
+        Ok(Rank {
+            significance: Significance::default(),
+            reinforcement_count: holder.share.max(1),
+            created_at: row.created_at,
+            id: from,
+        })
+    }
+
+    /// The row goes. Keys that return to the row that they came from are not named by its tombstone.
+    fn end(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        leaving: &[Holder],
+        departure: Departure,
+        why: &Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let (reason, replaced_by) = match departure {
+            Departure::Forgotten(reason, _) => (reason, None),
+            Departure::Back(to) => (TombstoneReason::Forget, Some(to)),
+            Departure::Apart => (TombstoneReason::Forget, None),
+        };
+        let mut went_with = 0;
+        for holder in self.tx.holders(ns, id)? {
+            let leaves = leaving.iter().any(|other| other.number == holder.number);
+            let returns = leaves && matches!(departure, Departure::Back(_));
+            // What waits in limbo has its tombstone already.
+            if returns && holder.key.is_some() && self.tx.limbo(ns, id)?.is_none() {
+                self.drop_key(ns, id, holder.number)?;
+            } else if !leaves && holder.key.is_none() && !self.waits_superseded(ns, &holder)? {
+                went_with += u64::from(holder.count);
+            }
+        }
+        let applied = self.remove(context, id, (reason, replaced_by), why.clone())?;
+        Ok(Applied { went_with, ..applied })
+    }
+
+    /// Whether a holder is still on the row that it came from, which another one superseded.
+    fn waits_superseded(&self, ns: NsId, holder: &Holder) -> Result<bool> {
+        let Some(from) = holder.from else { return Ok(false) };
+        let row = self.tx.vitals(ns, from)?.filter(|row| row.times.removed_at.is_none());
+        let superseded = row.and_then(|row| row.times.superseded);
+        Ok(superseded.is_some_and(|superseded| superseded.mode != SupersedeMode::Duplicate))
+    }
+
+    /// A holder gives the row its text. With it comes what else is known of the row where that was written; where
+    /// nothing is left of that, the row says no more than the text.
+    fn retell(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        (before, old): (&Vitals, &Content),
+        (mut vitals, content): (Vitals, Content),
+        mut teller: Holder,
+    ) -> Result<(Vitals, Content)> {
+        let text = teller.text.take().unwrap_or_default();
+        let origin = self.origin(ns, teller.from, &text)?;
+        let said = match &origin {
+            Some(origin) => {
+                vitals.kind_code = origin.vitals.kind_code;
+                vitals.happened_at = origin.vitals.happened_at;
+                origin.content.clone()
+            }
+            None => {
+                vitals.happened_at = None;
+                let (custom_kind, series) = (content.custom_kind, content.series);
+                Content { custom_kind, series, ..Content::new(text.as_str()) }
+            }
+        };
+        let content =
+            Content { text, tags: content.tags, consolidated_from: content.consolidated_from, ..said };
+        vitals.content_bytes = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
+        vitals.place.fingerprint = normal_form(&content.text).prefix();
+        self.say_text(ns, id, &content.text, origin.as_ref())?;
+        if let Some(doc) = vitals.place.doc.take() {
+            self.forget_text(Self::text_of(ns, before), (doc, id), before, old)?;
+        }
+        let space = origin.as_ref().map_or(SpaceId::NONE.0, |origin| origin.vitals.place.space);
+        let vector = origin.and_then(|origin| origin.vector);
+        self.swap_vector(ns, id, &mut vitals, vector.map(|vector| (space, vector)))?;
+        Ok((vitals, content))
+    }
+
+    /// The holders that stay and wrote this text are its writers now.
+    fn say_text(&mut self, ns: NsId, id: MemoryId, text: &str, origin: Option<&Origin>) -> Result<()> {
+        let beside = origin.map(|origin| self.tx.holders(ns, origin.id)).transpose()?.unwrap_or_default();
+        for mut holder in self.tx.holders(ns, id)? {
+            let wrote = |there: &Holder| {
+                there.wrote_row_text()
+                    && (there.key.is_none(), there.run, &there.tags) == (true, holder.run, &holder.tags)
+            };
+            let came = holder.key.is_none() && holder.from == origin.map(|origin| origin.id);
+            if holder.text.as_deref() == Some(text) {
+                holder.text = None;
+            } else if holder.follows && came && beside.iter().any(wrote) {
+                holder.follows = false;
+            } else {
+                continue;
+            }
+            self.tx.put_holder(ns, id, &holder)?;
+        }
+        Ok(())
+    }
+
+    /// The row in which a text was written that has come through `from`, where it still is.
+    fn origin(&self, ns: NsId, mut from: Option<MemoryId>, text: &str) -> Result<Option<Origin>> {
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(id) = from.filter(|id| seen.insert(*id)) {
+            let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
+            let content = self.content_of(ns, id)?;
+            if content.text == text {
+                let vector = match (vitals.place.slot, self.tx.limbo(ns, id)?) {
+                    (Some(slot), _) => {
+                        let (index, dim) = (Self::index_of(ns, &vitals), self.dim_of(&vitals)?);
+                        slots::vector_at(self.tx, index, dim, slot)?
+                    }
+                    (None, Some(limbo)) => UnitVector::from_stored(limbo.vector),
+                    (None, None) => None,
+                };
+                return Ok(Some(Origin { id, vitals, content, vector }));
+            }
+            let holders = self.tx.holders(ns, id)?;
+            from = holders.iter().find(|h| h.text.as_deref() == Some(text)).and_then(|holder| holder.from);
+        }
+        Ok(None)
+    }
+
+    /// Puts a vector in place of the one of a row; without one the row waits for it.
+    fn swap_vector(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        vitals: &mut Vitals,
+        vector: Option<(u16, UnitVector)>,
+    ) -> Result<()> {
+        if let Some(at) = vitals.times.removed_at {
+            let mut limbo = self.tx.limbo(ns, id)?.unwrap_or_default();
+            vitals.place.space = vector.as_ref().map_or(SpaceId::NONE.0, |(space, _)| *space);
+            limbo.vector = vector.map(|(_, vector)| vector.as_slice().to_vec()).unwrap_or_default();
+            return self.tx.put_limbo(ns, id, at, &limbo);
+        }
+        // A vector of a space that is left behind is no help to a search.
+        let fits = |space: u16| space == vitals.place.space || space == self.clock.space;
+        let vector = vector.filter(|(space, _)| fits(*space));
+        let stays = vector.as_ref().is_some_and(|(space, _)| *space == vitals.place.space);
+        if let Some(slot) = vitals.place.slot.filter(|_| !stays) {
+            let (index, dim) = (Self::index_of(ns, vitals), self.dim_of(vitals)?);
+            self.staged.end(index, id);
+            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
+            vitals.place.slot = None;
+        }
+        vitals.place.space = vector.as_ref().map_or(SpaceId::NONE.0, |(space, _)| *space);
+        vector.map_or(Ok(()), |(_, vector)| self.set_vector(ns, id, vitals, &vector))
+    }
+
+    /// Leaves a tombstone of writes whose text is gone while their row stays. A write that came from a row of its own
+    /// has the tombstone of that one.
+    fn mark(
+        &mut self,
+        context: &Context,
+        (id, row, content): (MemoryId, &Vitals, &Content),
+        leaving: &[Holder],
+        (reason, stone): (TombstoneReason, MemoryId),
+        retold: bool,
+    ) -> Result<Option<Erased>> {
+        let ns = context.ns;
+        let gone = |holder: &&Holder| match &holder.text {
+            Some(_) => holder.from.is_none(),
+            None => retold && holder.wrote_row_text() && holder.from.is_none(),
+        };
+        let gone: Vec<Holder> = leaving.iter().filter(gone).cloned().collect();
+        let Some(first) = gone.first() else { return Ok(None) };
+        let text = first.text.as_ref().unwrap_or(&content.text);
+        let mut erased = Erased { id: stone, predecessors: Vec::new(), ..self.kin(ns, id)? };
+        let tombstone = Tombstone {
+            merged_from: Vec::new(),
+            ..self.tombstone_of(context, &erased, &gone, text, (reason, None))
+        };
+        self.tx.put_tombstone(ns, &tombstone)?;
+        self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);
+        if retold && is_asked_for(reason) {
+            erased.derived.append(&mut self.erase_messages(context, id)?);
+        }
+        Ok(Some(erased))
+    }
+}

@@ -1,0 +1,277 @@
+//! What was forgotten is gone: a text goes with the last write that wrote it, under whatever key it was found.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod world;
+
+use oubliette::{
+    Decision, Draft, ErrorKind, Forgotten, Got, Kind, MaintainOptions, MemoryId, Pass, Patch, Query, RunId,
+    State, SupersedeMode, TombstoneReason, WriteOptions,
+};
+use world::{World, axis, text};
+
+fn profile(words: &str) -> Draft {
+    let mut draft = text(words);
+    draft.fields.kind = Some(Kind::Profile);
+    draft
+}
+
+/// Ids that a search for words finds.
+fn by_words(world: &World, words: &str) -> Vec<MemoryId> {
+    world.db.search(&world.ns, &Query::text(words)).unwrap().hits.iter().map(|hit| hit.id).collect()
+}
+
+/// Texts of everything that is live.
+fn texts(world: &World) -> Vec<String> {
+    world.live().iter().map(|id| world.row(id).text).collect()
+}
+
+fn collapse(world: &World) -> RunId {
+    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap()
+}
+
+fn counts(answer: &Forgotten) -> (u64, u64, u64) {
+    (answer.forgotten, answer.detached, answer.went_with)
+}
+
+/// V-309: a holder that a supersession had moved kept the newest text alive, under a key that never wrote it.
+#[test]
+fn v309_a_key_that_was_led_on_keeps_no_text_alive() {
+    let world = World::at(10);
+    let a = world.add(text("ash in the grate").key("pa").vector(axis(0))).id;
+    let b = world.add(text("birch by the door").key("pb").vector(axis(1))).id;
+    world.supersede(a, b, SupersedeMode::Correction, None).unwrap();
+    assert_eq!(world.row("pa").text, "birch by the door", "the key leads to the newest text");
+    let answer = world.forget(&["pb"]);
+    assert_eq!(counts(&answer), (1, 0, 0));
+    assert_eq!(answer.tombstones, [b]);
+    assert!(world.live().is_empty());
+    assert!(by_words(&world, "birch").is_empty() && !world.find(axis(1), 9).contains(&b));
+    assert_eq!(world.row(a).state, State::Superseded);
+    assert_eq!(world.tombstone("pa").id, b);
+    for name in ["pa".to_owned(), a.to_string()] {
+        let why = world.db.restore(&world.ns, &name).unwrap_err();
+        assert_eq!(why.kind(), ErrorKind::Conflict, "{why}");
+    }
+    world.check();
+    assert_eq!(counts(&world.forget(&["pa"])), (1, 0, 0));
+    assert_eq!(world.tombstone("pa").id, a, "each key answers with its own");
+    assert_eq!(world.tombstone("pb").id, b);
+}
+
+/// A key that was led on and then wrote the newest text itself does hold it.
+#[test]
+fn a_key_that_was_led_on_holds_what_it_writes_itself() {
+    let world = World::at(10);
+    let a = world.add(text("old").key("pa")).id;
+    let b = world.add(text("new").key("pb")).id;
+    world.supersede(a, b, SupersedeMode::Correction, None).unwrap();
+    let again = world.add(text("new").key("pa"));
+    assert_eq!((again.id, again.decision), (b, Decision::Updated));
+    assert_eq!(world.add(text("new").key("pa")).decision, Decision::Unchanged);
+    assert_eq!(counts(&world.forget(&["pb"])), (0, 1, 0));
+    assert_eq!(world.row("pa").id, b);
+    world.check();
+}
+
+/// New content for the key that others were led to leads them on: the text that it had does not stay under them.
+#[test]
+fn keys_that_were_led_on_follow_a_revision() {
+    let world = World::at(10);
+    let a = world.add(text("one").key("pa")).id;
+    let b = world.add(text("two").key("pb")).id;
+    world.supersede(a, b, SupersedeMode::Correction, None).unwrap();
+    let c = world.add(text("three").key("pb")).id;
+    assert_eq!(texts(&world), ["three"]);
+    assert_eq!((world.row("pa").id, world.row(b).state), (c, State::Superseded));
+    world.check();
+    assert_eq!(counts(&world.forget(&["pb"])), (1, 0, 0), "all versions of it");
+    assert!(world.live().is_empty());
+    assert!(matches!(world.get("pa").unwrap(), Got::Tombstone(_)));
+    assert_eq!(world.row(a).text, "one");
+}
+
+/// An update by id is a write of every holder: none of them loses its record when another is forgotten.
+#[test]
+fn an_update_by_id_is_a_write_of_each_key() {
+    let world = World::new();
+    let id = world.add(text("said by both").key("a")).id;
+    world.add(text("said by both").key("b"));
+    let patch = Patch { text: Some("changed for both".to_owned()), ..Patch::default() };
+    world.db.update(&world.ns, &id.to_string(), patch).unwrap();
+    assert_eq!(counts(&world.forget(&["a"])), (0, 1, 0));
+    assert_eq!(world.row("b").text, "changed for both");
+    world.check();
+}
+
+/// V-314: the text of a canonical row stayed, under keys that had never written it.
+#[test]
+fn v314_a_merged_row_says_what_its_next_writer_said() {
+    let world = World::new();
+    let status =
+        |apps: u32, at: usize| profile(&format!("Gateway status: {apps} apps pending")).vector(axis(at));
+    let a = world.add(status(4, 0).key("a")).id;
+    let b = world.add(status(7, 1).key("b")).id;
+    let c = world.add(status(3, 2).key("c")).id;
+    collapse(&world);
+    assert_eq!(world.live(), [a]);
+    let before = world.row(a).vitals.version;
+
+    let answer = world.forget(&["a"]);
+    assert_eq!((counts(&answer), answer.tombstones.len()), ((1, 0, 0), 1));
+    let row = world.row(a);
+    assert_eq!(
+        (row.text.as_str(), row.keys),
+        ("Gateway status: 7 apps pending", vec!["b".into(), "c".into()])
+    );
+    assert!(row.vitals.version > before);
+    assert_eq!((world.row("b").text, world.row("c").text.contains("3 apps")), (row.text, true));
+    assert_eq!(world.find(axis(1), 1), [a], "its vector is that of the text");
+    assert_eq!(by_words(&world, "gateway"), [a]);
+    let found = world.db.search(&world.ns, &Query::text("gateway status 4 apps")).unwrap();
+    assert!(found.hits.iter().all(|hit| !world.row(hit.id).text.contains("4 apps")));
+    assert!(by_words(&world, "4").is_empty());
+    let stone = world.tombstone("a");
+    assert_eq!((stone.reason, stone.replaced_by), (TombstoneReason::Forget, None));
+    let told = world.db.history(&world.ns, "b").unwrap().events;
+    assert!(told.iter().any(|row| row.op == "retold" && row.evidence.members == [b]));
+    world.check();
+
+    assert_eq!(counts(&world.forget(&["b"])), (1, 0, 0));
+    assert_eq!(
+        (world.row(a).text.as_str(), world.row(a).keys),
+        ("Gateway status: 3 apps pending", vec!["c".into()])
+    );
+    assert!(matches!(world.get("b").unwrap(), Got::Tombstone(_)) && by_words(&world, "7").is_empty());
+    world.check();
+    assert_eq!(counts(&world.forget(&["c"])), (1, 0, 0));
+    assert!(world.live().is_empty());
+    for key in ["a", "b", "c"] {
+        assert!(matches!(world.get(key).unwrap(), Got::Tombstone(_)), "{key}");
+    }
+    world.db.compact().unwrap();
+    for gone in ["4 apps", "7 apps", "3 apps"] {
+        assert!(!holds(&world, gone), "{gone}");
+    }
+    let _ = c;
+}
+
+fn holds(world: &World, needle: &str) -> bool {
+    std::fs::read(world.path()).unwrap().windows(needle.len()).any(|window| window == needle.as_bytes())
+}
+
+/// Past the horizon of limbo nothing is left but the texts of the keys: the row waits for its vector.
+#[test]
+fn a_row_is_retold_when_limbo_is_over() {
+    let world = World::new();
+    let a = world.add(profile("Gateway status: 4 apps pending").key("a").vector(axis(0))).id;
+    world.add(profile("Gateway status: 7 apps pending").key("b").vector(axis(1)));
+    collapse(&world);
+    world.advance("8d");
+    world.db.maintain(&[Pass::Limbo], &MaintainOptions::live()).unwrap();
+    assert_eq!(counts(&world.forget(&["a"])), (1, 0, 0));
+    assert_eq!(world.row("b").text, "Gateway status: 7 apps pending");
+    assert_eq!((world.find(axis(0), 9), world.db.stats(None).unwrap().pending), (vec![], 1));
+    assert_eq!(by_words(&world, "gateway"), [a]);
+    world.check();
+}
+
+/// What was merged returns from a row that says another text by now.
+#[test]
+fn undoing_a_merge_takes_back_the_text_that_was_retold() {
+    let world = World::new();
+    let a = world.add(profile("Gateway status: 4 apps pending").key("a")).id;
+    let b = world.add(profile("Gateway status: 7 apps pending").key("b")).id;
+    let c = world.add(profile("Gateway status: 3 apps pending").key("c")).id;
+    let run = collapse(&world);
+    world.forget(&["a"]);
+    let undone = world.db.undo(&world.ns, run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (2, 0));
+    assert_eq!(world.live(), [b, c]);
+    assert_eq!((world.row("b").id, world.row("c").id), (b, c));
+    assert!(matches!(world.get(a).unwrap(), Got::Tombstone(_)));
+    world.check();
+}
+
+/// V-315: writes without a key keep no text when they are merged.
+#[test]
+fn v315_what_was_merged_without_a_key_goes_with_its_row() {
+    let world = World::new();
+    let a = world.add(profile("Gateway status: 4 apps pending").key("a")).id;
+    world.add(profile("Gateway status: 7 apps pending"));
+    world.add(profile("Gateway status: 3 apps pending"));
+    collapse(&world);
+    let answer = world.forget(&["a"]);
+    assert_eq!((counts(&answer), answer.tombstones), ((1, 0, 2), vec![a]));
+    assert!(world.live().is_empty() && by_words(&world, "gateway").is_empty());
+    world.check();
+}
+
+/// A write without a key that wrote the very text holds it.
+#[test]
+fn an_equal_text_without_a_key_is_held() {
+    let world = World::new();
+    let drafts = vec![profile("Gateway status: 4 apps").key("a"), profile("Gateway status: 4 apps")];
+    let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    world.db.add_all(&world.ns, drafts, &options).unwrap();
+    collapse(&world);
+    assert_eq!(counts(&world.forget(&["a"])), (0, 1, 0));
+    assert_eq!(texts(&world), ["Gateway status: 4 apps"]);
+    world.check();
+}
+
+/// New content for the key of a merged row left its old text to the others, which never wrote it.
+#[test]
+fn writing_a_merged_key_anew_leaves_the_text_of_the_next() {
+    let world = World::new();
+    let a = world.add(profile("Gateway status: 4 apps pending").key("a")).id;
+    world.add(profile("Gateway status: 7 apps pending").key("b"));
+    collapse(&world);
+    let new = world.add(profile("Gateway status: 9 apps pending").key("a")).id;
+    assert_ne!(new, a);
+    assert_eq!(texts(&world), ["Gateway status: 7 apps pending", "Gateway status: 9 apps pending"]);
+    assert_eq!((world.row("a").id, world.row("b").id), (new, a));
+    world.check();
+}
+
+/// A holder that moved to a row of its own left its tags in the journal of the old row, and `history` of another key
+/// printed them after it was forgotten.
+#[test]
+fn a_holder_that_moves_leaves_nothing_in_the_journal_of_the_others() {
+    let world = World::new();
+    world.add(text("equal text").key("b"));
+    world.add(text("equal text").key("a"));
+    world.add(text("equal text").key("a").tag("diagnosis:XYZZY-SECRET"));
+    // What another write tells of the row's tags names it as well.
+    world.add(text("equal text").key("b").tag("harmless"));
+    world.add(text("another text now").key("a"));
+    assert_eq!(counts(&world.forget(&["a"])), (1, 0, 0));
+    assert!(!format!("{:?}", world.db.history(&world.ns, "b").unwrap()).contains("XYZZY"));
+    world.db.compact().unwrap();
+    assert!(!holds(&world, "XYZZY-SECRET"));
+    world.check();
+}
+
+/// V-277, V-279: the losers that are forgotten while they wait in limbo do not return, the others do.
+#[test]
+fn v277_v279_what_was_forgotten_in_limbo_does_not_return() {
+    let world = World::new();
+    let status = |apps: u32, key: &str| profile(&format!("Gateway status: {apps} apps pending")).key(key);
+    let canonical = world.add(status(4, "a")).id;
+    let shared = world.add(status(7, "b")).id;
+    world.add(status(7, "c"));
+    let alone = world.add(status(3, "d")).id;
+    let run = collapse(&world);
+    assert_eq!(counts(&world.forget(&["b"])), (0, 1, 0), "c says the same");
+    assert!(world.unknown("b"));
+    assert_eq!(counts(&world.forget(&["d"])), (1, 0, 0), "nobody else says that");
+    assert_eq!(world.tombstone("d").id, alone);
+    world.check();
+    let undone = world.db.undo(&world.ns, run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (1, 1));
+    assert!(undone.lost[0].contains(&alone.to_string()), "{:?}", undone.lost);
+    assert_eq!(
+        (world.row(shared).keys, world.row(canonical).keys),
+        (vec!["c".to_owned()], vec!["a".to_owned()])
+    );
+}
