@@ -38,7 +38,7 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "n drafts with vectors in one transaction, a draft",
         unit: "ms",
-        sizes: (1_000, 8_000),
+        sizes: (4_000, 32_000),
         bound: Bound::Growth(2.0),
         measure: staged_vectors,
     },

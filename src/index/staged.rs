@@ -6,6 +6,9 @@ use crate::model::MemoryId;
 use crate::store::IndexId;
 use crate::vector::{Candidates, Codes, QueryCode, UnitVector, encode};
 
+/// Vectors of an index that a search looks at, the last ones: what a draft costs does not grow with its batch.
+pub(crate) const WINDOW: usize = 1 << 14;
+
 /// Codes of the vectors that a transaction has written, by index. A row that is current no more, or has another vector
 /// since, is never found.
 #[derive(Debug, Default)]
@@ -24,6 +27,21 @@ struct Side {
     residuals: Vec<f32>,
     /// A bit for each that can be found.
     visible: Vec<u64>,
+}
+
+impl Side {
+    /// The codes of the last vectors, and the position of the first of them, which begins a word of visibility.
+    fn last(&self, dim: usize) -> (Codes<'_>, u32) {
+        let first = self.ids.len().saturating_sub(WINDOW).next_multiple_of(64);
+        let (codes, scales) = (self.codes.get(first * dim..), self.scales.get(first..));
+        let codes = Codes::new(
+            dim,
+            codes.unwrap_or_default(),
+            scales.unwrap_or_default(),
+            self.residuals.get(first..).unwrap_or_default(),
+        );
+        (codes, u32::try_from(first).unwrap_or(u32::MAX))
+    }
 }
 
 impl Staged {
@@ -61,8 +79,8 @@ impl Staged {
         self.places.contains_key(&(index, id))
     }
 
-    /// The memories that may be among the `most` nearest to `query` and score at least `least`, each with a bound that its
-    /// score does not pass; the most promising first.
+    /// The memories, of those of the last [`WINDOW`] vectors of the index, that may be among the `most` nearest to `query` and score
+    /// at least `least`, each with a bound that its score does not pass; the most promising first.
     pub(crate) fn near(
         &self,
         index: IndexId,
@@ -73,8 +91,8 @@ impl Staged {
         let Some(side) = self.indexes.get(&index) else { return Vec::new() };
         let code = QueryCode::new(query);
         let mut candidates = Candidates::at_least(&code, most, least);
-        let codes = Codes::new(query.dim(), &side.codes, &side.scales, &side.residuals);
-        candidates.push_chunk(0, codes, Some(&side.visible));
+        let (codes, first) = side.last(query.dim());
+        candidates.push_chunk(first, codes, side.visible.get(first as usize / 64..));
         let mut candidates = candidates.finish();
         candidates.sort_unstable();
         let id = |slot: u32| side.ids.get(slot as usize).copied();

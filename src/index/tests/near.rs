@@ -1,6 +1,7 @@
 //! Neighbours of many vectors at once are those of a full scan, one by one.
 
 use super::*;
+use crate::index::staged::WINDOW;
 
 impl World {
     /// The definition of the neighbours of one.
@@ -108,6 +109,27 @@ fn neighbours_of_a_vector_of_another_dimension_are_refused() {
     let refused = near_many(&published, index(0), &[&vector, &other], 0.5, 5, Time::from_millis(9));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
     assert!(near_many(&published, index(0), &[], 0.5, 5, Time::from_millis(9)).unwrap().is_empty());
+}
+
+/// What a search among the vectors of a transaction looks at has a bound, however many there are.
+#[test]
+fn staged_vectors_are_looked_for_among_the_last() {
+    let mut world = World::new(4, 22);
+    let mut staged = Staged::default();
+    let (early, late) = (world.vector(None), world.vector(None));
+    staged.push(index(0), id(0), &early);
+    for number in 1..WINDOW as u32 + 100 {
+        staged.push(index(0), id(number), &late);
+    }
+    let found = |staged: &Staged, vector: &UnitVector| {
+        staged.near(index(0), vector, 0.999, 10).first().map(|(id, _)| *id)
+    };
+    assert_eq!(found(&staged, &early), None, "it lies before the window");
+    assert!(found(&staged, &late).is_some());
+    staged.push(index(0), id(0), &early);
+    assert_eq!(found(&staged, &early), Some(id(0)), "its vector was written anew");
+    staged.end(index(0), id(0));
+    assert_eq!(found(&staged, &early), None);
 }
 
 #[test]
