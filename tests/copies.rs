@@ -210,34 +210,37 @@ fn v295_a_compaction_erases_what_is_past_its_end() {
     world.check();
 }
 
-/// A value that can't be read stopped `compact` and `backup`. Both go past it, and name it.
+/// A value that can't be read stopped `compact` and `backup`, above all one of vitals. Both go past it, and name it.
 #[test]
 fn damage_stops_no_copy() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
-    let ns = oubliette::Namespace::default();
-    let db = Database::open(&path).unwrap();
-    let bad = db.add(&ns, text(SECRET).key("bad")).unwrap().id;
-    let good = db.add(&ns, text("good").key("good").vector([1.0, 0.0, 0.0, 0.0])).unwrap().id;
-    db.close().unwrap();
-    let mut bytes = std::fs::read(&path).unwrap();
-    // The commit before may have left it in a page that is free now.
-    for at in 0..bytes.len() - SECRET.len() {
-        if bytes[at..].starts_with(SECRET.as_bytes()) {
-            bytes[at] ^= 1;
+    const IMPORTANCE: f32 = 0.712_345_6;
+    for (table, part) in [("memory", SECRET.as_bytes()), ("vitals", &IMPORTANCE.to_le_bytes())] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
+        let ns = oubliette::Namespace::default();
+        let db = Database::open(&path).unwrap();
+        let bad = db.add(&ns, text(SECRET).key("bad").importance(IMPORTANCE)).unwrap().id;
+        let good = db.add(&ns, text("good").key("good").vector([1.0, 0.0, 0.0, 0.0])).unwrap().id;
+        db.close().unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        // The commit before may have left it in a page that is free now.
+        for at in 0..bytes.len() - part.len() {
+            if bytes[at..].starts_with(part) {
+                bytes[at] ^= 1;
+            }
         }
-    }
-    std::fs::write(&path, &bytes).unwrap();
-    let db = Database::open(&path).unwrap();
-    for report in [db.backup(&copy).unwrap(), db.compact().unwrap()] {
-        let damaged: Vec<_> =
-            report.damaged.iter().map(|row| (row.code, row.table, row.key.clone())).collect();
-        let key = format!("00000001{}", bad.to_string().replace('-', ""));
-        assert_eq!(damaged, [("corrupted", "memory", key)]);
-    }
-    for db in [db, Database::open(&copy).unwrap()] {
-        let Got::Memory(row) = db.get(&ns, "good", false).unwrap() else { panic!("it is there") };
-        assert_eq!(row.id, good);
+        std::fs::write(&path, &bytes).unwrap();
+        let db = Database::open(&path).unwrap();
+        for report in [db.backup(&copy).unwrap(), db.compact().unwrap()] {
+            let damaged: Vec<_> =
+                report.damaged.iter().map(|row| (row.code, row.table, row.key.clone())).collect();
+            let key = format!("00000001{}", bad.to_string().replace('-', ""));
+            assert_eq!(damaged, [("corrupted", table, key)]);
+        }
+        for db in [db, Database::open(&copy).unwrap()] {
+            let Got::Memory(row) = db.get(&ns, "good", false).unwrap() else { panic!("it is there") };
+            assert_eq!(row.id, good);
+        }
     }
 }
 

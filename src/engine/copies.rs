@@ -55,8 +55,14 @@ impl Database {
         self.inner.check_open()?;
         let unique = random()?;
         let _one = self.inner.upkeep.lock();
-        let (expired, limbo) = self.erase_ended()?;
-        self.repair_all()?;
+        let (mut expired, mut limbo) = (0, 0);
+        for step in [self.erase_ended(&mut expired, &mut limbo), self.repair_all()] {
+            match step {
+                // The copy goes past it, and names it.
+                Err(why @ Error::Corrupted { .. }) => tracing::warn!(%why, "damage is copied as it stands"),
+                other => other?,
+            }
+        }
         self.inner.queue.alone(|| {
             let report = self.inner.store.compact(&unique);
             // One that failed late has replaced the file as well.
@@ -76,28 +82,30 @@ impl Database {
         }
         if self.inner.check_open().is_ok() {
             let _one = self.inner.upkeep.lock();
-            self.repair_all()?;
+            match self.repair_all() {
+                Err(why @ Error::Corrupted { .. }) => tracing::warn!(%why, "damage is copied as it stands"),
+                other => other?,
+            }
         }
         let report = self.inner.store.backup(target.as_ref(), &random()?)?;
         Ok(CompactReport::of(report, 0, 0))
     }
 
-    /// Erases what no copy carries over, in slices: expired memories, and memories of limbo past their horizon. Gives how many.
-    fn erase_ended(&self) -> Result<(u64, u64)> {
+    /// Erases what no copy carries over, in slices: expired memories, and memories of limbo past their horizon. Counts both.
+    fn erase_ended(&self, expired: &mut u64, limbo: &mut u64) -> Result<()> {
         let options = MaintainOptions::live();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-        let limbo = self.run_pass(Pass::Limbo, &options, &mut Sweep::new(run, &options))?.changed;
-        let mut expired = 0;
         for (namespace, ns) in self.tenants(None)? {
             let mut after = None;
             loop {
                 let ended = self.expired_after(ns, after, ROWS_PER_SLICE)?;
                 let Some(last) = ended.last() else { break };
                 after = Some(*last);
-                expired += self.inner.run_alone(|session| erase(session, (&namespace, ns), run, &ended))?;
+                *expired += self.inner.run_alone(|session| erase(session, (&namespace, ns), run, &ended))?;
             }
         }
-        Ok((expired, limbo))
+        *limbo = self.run_pass(Pass::Limbo, &options, &mut Sweep::new(run, &options))?.changed;
+        Ok(())
     }
 
     /// Memories of a namespace that expired and are to be erased, behind `after` by id, at most `most`.
