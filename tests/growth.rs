@@ -70,6 +70,28 @@ fn forgetting_a_member_of_a_large_category() {
     constant(small, forget(8));
 }
 
+/// Each memory is superseded by the next, the last first: whether that closes a circle is not asked of the whole chain.
+#[test]
+fn superseding_at_the_end_of_a_long_chain() {
+    let world = world();
+    let ids: Vec<_> = (0..1_000).map(|at| world.add(text(&format!("version {at}"))).id).collect();
+    let supersede = |at: usize| {
+        cost(|| world.supersede(ids[at], ids[at + 1], oubliette::SupersedeMode::Correction, None).unwrap())
+    };
+    for at in (951..999).rev() {
+        supersede(at);
+    }
+    let small = supersede(950);
+    for at in (1..950).rev() {
+        supersede(at);
+    }
+    constant(small, supersede(0));
+    assert!(
+        world.supersede(ids[999], ids[0], oubliette::SupersedeMode::Correction, None).is_err(),
+        "a circle"
+    );
+}
+
 /// Maintenance that finds nothing to do writes nothing, however often it runs, and reads as much for each namespace as for one.
 #[test]
 fn maintenance_with_nothing_to_do() {

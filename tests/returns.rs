@@ -5,7 +5,11 @@
 
 mod world;
 
-use oubliette::{Draft, Kind, MaintainOptions, MemoryId, Pass, RunId, State, SupersedeMode};
+use std::collections::BTreeSet;
+
+use oubliette::{
+    Draft, Kind, Link, MaintainOptions, MemoryId, Mode, Pass, Query, RunId, State, SupersedeMode,
+};
 use world::{World, holders, text};
 
 /// A line of a status report: those with other numbers collapse into one.
@@ -170,4 +174,84 @@ fn runs_that_carried_a_key_along_are_taken_back_in_any_order() {
             assert_eq!((world.row(key).id, world.row(id).keys), (id, vec![key.to_owned()]));
         }
     }
+}
+
+fn embedder(name: &str, dim: usize) -> impl oubliette::Embedder + 'static {
+    let vector = move |text: &&str| (0..dim).map(|at| ((text.len() + at) % 7) as f32 + 1.0).collect();
+    let embed = move |texts: &[&str]| Ok(texts.iter().map(vector).collect::<Vec<Vec<f32>>>());
+    oubliette::embedder_fn(name, dim, embed).unwrap()
+}
+
+/// A14: a row that came back from limbo after the model was changed kept its vector of the old space, which no search
+/// looks at.
+#[test]
+fn a_row_that_returns_after_another_model_came_is_found_by_vector() {
+    for at_hand in [true, false] {
+        let mut world = World::new();
+        world.db.use_embedder(embedder("model-one", 4)).unwrap();
+        let ids = [4, 7].map(|apps| world.add(status(apps)).id);
+        let run = collapse(&world);
+        world.db.reembed(embedder("model-two", 8)).unwrap();
+        if !at_hand {
+            world.reopen();
+        }
+        assert_eq!(world.db.undo(&world.ns, run).unwrap().restored, 1);
+        world.check();
+        if !at_hand {
+            assert_eq!(world.db.stats(None).unwrap().pending, 1, "it waits for an embedder");
+            world.db.use_embedder(embedder("model-two", 8)).unwrap();
+            world.db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
+        }
+        let query = Query { mode: Mode::Vector, ..Query::text("gateway status") };
+        let found = world.db.search(&world.ns, &query).unwrap();
+        let found: BTreeSet<_> = found.hits.iter().map(|hit| hit.id).collect();
+        assert_eq!((found, world.db.stats(None).unwrap().pending), (BTreeSet::from(ids), 0));
+    }
+}
+
+/// A16: without limbo the links of others ended with a merged row, and each journal row named all those before it.
+#[test]
+fn a_merge_without_limbo_leads_links_on_and_names_each_row_once() {
+    for horizon in ["7d", "0s"] {
+        let world = World::new();
+        let policy = format!("[undo]\nhorizon = \"{horizon}\"\n");
+        world.db.set_policy(&policy, oubliette::policy::Syntax::Toml).unwrap();
+        let ids: Vec<_> = (0..20).map(|apps| world.add(status(apps)).id).collect();
+        let link = |to| {
+            let mut draft = text(&format!("see {to}"));
+            draft.links = Some(vec![Link { to, relation: "about".to_owned() }]);
+            world.add(draft).id
+        };
+        let links: Vec<_> = ids.iter().map(|id| link(*id)).collect();
+        collapse(&world);
+        let canonical = world.live().into_iter().find(|id| ids.contains(id)).unwrap();
+        for id in &links {
+            assert_eq!(world.row(id).links.iter().map(|link| link.to).collect::<Vec<_>>(), [canonical]);
+        }
+        let named: usize = ids
+            .iter()
+            .flat_map(|id| world.db.explain(&world.ns, &id.to_string()).unwrap().events)
+            .filter(|row| row.op != "merge")
+            .map(|row| row.evidence.members.len())
+            .sum();
+        assert!(named <= 3 * ids.len(), "{named} names of rows with a horizon of {horizon}");
+    }
+}
+
+/// A write that had left the row that it was merged into took its share along. Undoing the merge took that share from the
+/// row a second time.
+#[test]
+fn reinforcement_is_given_back_once() {
+    let world = World::new();
+    let a = world.add(status(2)).id;
+    world.add(status(0).key("b"));
+    let run = collapse(&world);
+    world.add(status(1).key("b"));
+    world.add(status(2));
+    world.add(status(3));
+    collapse(&world);
+    assert_eq!((world.live(), world.row(a).vitals.reinforcement_count), (vec![a], 4));
+    world.db.undo(&world.ns, run).unwrap();
+    assert_eq!(world.row(a).vitals.reinforcement_count, 4);
+    world.check();
 }

@@ -92,14 +92,14 @@ impl Database {
         let _one = self.inner.upkeep.lock();
         let mut undone = Undone::default();
         loop {
-            let step = self.inner.run_alone(|session| {
+            let (step, waiting) = self.inner.run_alone(|session| {
                 let horizon = session.in_force.policy.undo.horizon;
                 let desk = session.known_desk(namespace)?;
                 let ns = desk.context.ns;
                 let row = desk.ledger.tx.run(ns, run)?;
                 let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
                 if row.state == RunState::Undone {
-                    return Ok(Returned { finished: true, ..Returned::default() });
+                    return Ok((Returned { finished: true, ..Returned::default() }, Vec::new()));
                 }
                 if row.state != RunState::Undoing
                     && Time::from_millis(row.started_ms).plus(horizon.into()) <= desk.context.now
@@ -120,8 +120,9 @@ impl Database {
                         desk.ledger.tx.put_pass(ns, &pass, &last)?;
                     }
                 }
-                Ok(step)
+                Ok((step, std::mem::take(&mut desk.ledger.waiting)))
             })?;
+            self.embed_waiting(waiting);
             undone.restored += step.restored;
             undone.lost.extend(step.lost);
             if step.finished {

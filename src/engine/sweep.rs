@@ -311,9 +311,8 @@ impl Database {
         let policy = options.effective(&in_force.policy);
         let version = PolicyVersion { number: in_force.number, hash: policy.hash() };
         let published = self.inner.state()?;
-        let committed = published.committed_at();
-        let now = self.inner.clock.now().max(committed);
-        let field = Field { ns, parts: None, now, committed };
+        let now = self.inner.clock.now().max(published.committed_at());
+        let field = Field { ns, parts: None, now };
         let asked = options.asked();
         let sight = Sight { published: &published, field: &field, policy: &policy, asked: &asked };
         let pace = &sweep.pace;

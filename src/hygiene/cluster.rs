@@ -235,7 +235,7 @@ impl<'s> Search<'s> {
             updated_at: vitals.updated_at,
             created_at: vitals.created_at,
             protected: vitals.is_protected(),
-            visible: vitals.times.visible_live(self.field.now, self.field.committed),
+            visible: vitals.times.visible_live(self.field.now),
         }
     }
 

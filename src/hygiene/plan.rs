@@ -27,8 +27,6 @@ pub(crate) struct Field {
     pub(crate) parts: Option<BTreeSet<PartId>>,
     /// The instant at which rows are current or not (MODEL-14).
     pub(crate) now: Time,
-    /// The last committed transaction time: what was committed counts as reached (MODEL-16).
-    pub(crate) committed: Time,
 }
 
 impl Field {
@@ -274,7 +272,7 @@ impl Member {
             version: vitals.version,
             happened_at: vitals.happened_at,
             protected: vitals.is_protected(),
-            visible: vitals.times.visible_live(field.now, field.committed),
+            visible: vitals.times.visible_live(field.now),
         }
     }
 

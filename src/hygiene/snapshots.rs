@@ -94,7 +94,7 @@ pub(crate) fn plan<R: Rows>(
                 unread.insert((part, content.series));
                 continue;
             };
-            let visible = vitals.times.visible_live(field.now, field.committed);
+            let visible = vitals.times.visible_live(field.now);
             let taken = Taken { at, id, version: vitals.version, protected: vitals.is_protected(), visible };
             let of_series = all.entry(part).or_default().entry(content.series).or_default();
             of_series.entry(periods.of(at)).or_default().push(taken);

@@ -237,7 +237,7 @@ impl World {
                 Target::Index(one) => one == *index,
                 Target::Namespace(ns, space) => (ns, space) == (index.ns, index.space),
             };
-            if inside && times.visible_live(Time::from_millis(now), Time::MAX) {
+            if inside && times.visible_live(Time::from_millis(now)) {
                 scanned += 1;
                 if passes(*id) {
                     top.push(dot_f32(query.as_slice(), vector.as_slice()), *id);

@@ -14,7 +14,7 @@ use crate::model::{
     Content, Holder, Link, MemoryId, RunId, SupersedeMode, Supersession, TombstoneReason, Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow};
-use crate::store::{Junction, JunctionRow, NsId, PartId, Rows};
+use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
 
 /// Why a row is set aside, and what went from it to where.
@@ -60,6 +60,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Vec<Erased>> {
         let ns = context.ns;
         if !context.keeps_limbo {
+            self.lead_links_on(ns, id, aside.replaced_by)?;
             let gone = (aside.reason, aside.replaced_by);
             return Ok(self.remove(context, id, gone, why.clone())?.erased);
         }
@@ -145,7 +146,7 @@ impl Ledger<'_, '_> {
         let mut vitals = before.clone();
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
         if let Some(superseded) = before.times.superseded.filter(|_| limbo.replaced) {
-            self.take_transfer(context, superseded.by, limbo.transferred)?;
+            self.take_transfer(context, id, superseded.by, limbo.transferred)?;
             applied.erased = self.give_back(context, superseded.by, id, &why)?;
             said = self.said_since(context, id, superseded.by)?;
             keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
@@ -153,7 +154,12 @@ impl Ledger<'_, '_> {
         }
         vitals.times.removed_at = None;
         vitals.version += 1;
-        if let Some(vector) = UnitVector::from_stored(limbo.vector.clone()) {
+        let was_left = vitals.place.space != self.clock.space && !content.text.trim().is_empty();
+        if was_left && !limbo.vector.is_empty() {
+            // The model was changed meanwhile: a vector of the old one would never be found.
+            vitals.place.space = SpaceId::NONE.0;
+            self.waiting.push((ns, id));
+        } else if let Some(vector) = UnitVector::from_stored(limbo.vector.clone()) {
             let index = Self::index_of(ns, &vitals);
             let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &vector)?;
             vitals.place.slot = Some(slot);
@@ -180,18 +186,34 @@ impl Ledger<'_, '_> {
         Ok(applied)
     }
 
-    /// Takes reinforcement that a row had received back from it, and from whatever it has gone into since.
-    fn take_transfer(&mut self, context: &Context, from: MemoryId, transferred: u32) -> Result<()> {
-        let mut at = Some(from);
+    /// Takes reinforcement that the row `id` had brought back from where it went, and from whatever that has gone into
+    /// since. Writes that have left meanwhile took their shares along.
+    fn take_transfer(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        from: MemoryId,
+        transferred: u32,
+    ) -> Result<()> {
+        let ns = context.ns;
+        let shares = |holders: &[Holder]| holders.iter().map(|h| h.share).fold(0_u32, u32::saturating_add);
+        let mut brought = self.tx.holders(ns, id)?;
+        let count = self.tx.vitals(ns, id)?.map_or(0, |row| row.reinforcement_count);
+        let beside = count.saturating_sub(shares(&brought));
+        let (mut came, mut at) = (id, Some(from));
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| transferred > 0 && seen.insert(*id)) {
-            let Some(before) = self.tx.vitals(context.ns, id)? else { return Ok(()) };
-            let (_, content) = self.load(context.ns, id)?;
+            let Some(before) = self.tx.vitals(ns, id)? else { return Ok(()) };
+            let content = self.content_of(ns, id)?;
+            let mut copies = self.tx.holders(ns, id)?;
+            copies.retain(|copy| copy.from == Some(came) && brought.iter().any(|one| copy.is_copy_of(one)));
+            let there = transferred.min(beside.saturating_add(shares(&copies)));
             let mut vitals = before.clone();
-            vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(transferred).max(1);
+            vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(there).max(1);
             vitals.version += 1;
             // Only what was merged again has handed the count on.
             at = before.times.superseded_by().filter(|_| before.times.removed_at.is_some());
+            (came, brought) = (id, copies);
             self.place_row(context, id, (&before, &content), vitals, &content)?;
         }
         Ok(())

@@ -30,6 +30,9 @@ impl Ledger<'_, '_> {
         };
         let old = self.content_of(ns, id)?;
         let mut canonical = Canonical { id, vitals: before.clone(), content: old.clone() };
+        // What is erased at once has a journal row of its own, which names the row that stays and no other loser.
+        let mut apart = why.clone();
+        apart.evidence.members = vec![id];
         let mut why = why;
         let mut deltas = Vec::new();
         let mut erased = Vec::new();
@@ -57,7 +60,7 @@ impl Ledger<'_, '_> {
             deltas.push(Delta { field: "merged".to_owned(), before: shown, after: json!(null) });
             let reason = TombstoneReason::Collapsed;
             let aside = Aside { reason, replaced_by: Some(id), transferred };
-            erased.append(&mut self.set_aside(context, loser, (row, content, holders), aside, &why)?);
+            erased.append(&mut self.set_aside(context, loser, (row, content, holders), aside, &apart)?);
         }
         if !merged.removed.is_empty() {
             let Canonical { mut vitals, content, .. } = canonical;

@@ -70,8 +70,13 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// Whether the chain of superseders that begins at `from` reaches `to`.
+    /// Whether the chain of superseders that begins at `from` reaches `to`. It is walked only where it has more than one
+    /// end to join: one that begins at `from` ends there mostly, and nothing leads to a row that has superseded none.
     fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
+        let next = self.tx.vitals(ns, from)?.and_then(|vitals| vitals.times.superseded_by());
+        if from != to && (next.is_none() || self.tx.superseded_by(ns, to)?.is_empty()) {
+            return Ok(false);
+        }
         let mut at = Some(from);
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| seen.insert(*id)) {

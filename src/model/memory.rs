@@ -115,7 +115,7 @@ impl Counted {
     pub fn at(times: &Times, now: Time) -> Counted {
         if times.removed_at.is_some() {
             Counted::Limbo
-        } else if times.visible_live(now, Time::MAX) {
+        } else if times.visible_live(now) {
             Counted::Live
         } else if times.superseded.is_some() {
             if now < times.from() && times.from() < times.until() {

@@ -63,10 +63,11 @@ impl Times {
             && self.expires_at.is_none_or(|end| valid < end)
     }
 
-    /// Whether a live read at clock `now` sees the row; `committed` is the last committed transaction time, so
-    /// that a clock that stepped back hides nothing (MODEL-16).
-    pub fn visible_live(&self, now: Time, committed: Time) -> bool {
-        self.visible(now, now.max(committed))
+    /// Whether a live read at `now` sees the row. Its instants of transaction time count as reached, for they are
+    /// committed: a clock that stepped back hides nothing, nor do the instants of a row that came from a machine whose
+    /// clock is ahead (MODEL-16). The index asks the same by [`Times::from`] and [`Times::until`].
+    pub fn visible_live(&self, now: Time) -> bool {
+        self.visible(now, Time::MAX)
     }
 
     /// First instant at which a live read can see the row. An instant of transaction time counts as reached

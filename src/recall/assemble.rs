@@ -30,7 +30,7 @@ pub(super) fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
 impl Reader<'_> {
     /// Whether a live read sees a row (MODEL-16).
     pub(super) fn sees(&self, vitals: &Vitals) -> bool {
-        vitals.times.visible_live(self.now, self.committed())
+        vitals.times.visible_live(self.now)
     }
 
     /// The cold part of a row whose vitals are there.

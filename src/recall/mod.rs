@@ -99,10 +99,6 @@ impl<'p> Reader<'p> {
         self.published.snapshot()
     }
 
-    fn committed(&self) -> Time {
-        self.published.committed_at()
-    }
-
     /// The partition of a scope; none when no memory ever lay in it.
     fn part(&self, ns: NsId, scope: &Scope) -> Result<Part> {
         Ok(match scope {
