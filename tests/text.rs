@@ -377,3 +377,21 @@ fn a_session_in_the_metadata_counts_as_one() {
     world.db.update(&world.ns, &second.to_string(), moved).unwrap();
     assert_eq!(found(&world, "kitchen"), [first]);
 }
+
+/// A tail is bounded by its bytes as well as by its documents: writers post what is past that.
+#[test]
+fn a_tail_of_large_texts_is_posted_by_writers() {
+    let world = World::new();
+    let long =
+        |at: usize| (0..14_000).map(|word| format!("word{} ", (word * 7 + at) % 500)).collect::<String>();
+    for part in 0..6 {
+        let drafts = (part * 10..part * 10 + 10).map(|at| text(&format!("{at} {}", long(at)))).collect();
+        let how = oubliette::WriteOptions { no_dedup: true, ..oubliette::WriteOptions::default() };
+        world.db.add_all(&world.ns, drafts, &how).unwrap();
+    }
+    let plan = world.db.maintain(&[Pass::Index], &MaintainOptions::default()).unwrap();
+    let unposted = plan.passes[0].report["unposted"].as_u64().unwrap();
+    assert!(unposted <= 45, "{unposted} of 60 texts of 110 kB wait");
+    assert_eq!(world.db.search(&world.ns, &by_words("word17")).unwrap().hits.len(), 60);
+    world.check();
+}

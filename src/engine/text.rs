@@ -98,11 +98,15 @@ impl Database {
 
     /// Posts the tail of an index that is past its bound, on behalf of a writer.
     pub(super) fn help_text(&self, text: TextId, run: RunId) -> Result<()> {
-        let published = self.inner.state()?;
-        if let Some(edit) = upkeep::post(&published, text, upkeep::POST_MAX)? {
-            self.write_text(&edit, run)?;
+        loop {
+            let published = self.inner.state()?;
+            let Some(edit) = upkeep::post(&published, text, upkeep::POST_MAX)? else { return Ok(()) };
+            let written = self.write_text(&edit, run)?;
+            let head = self.inner.state()?.snapshot().text_head(text)?.unwrap_or_default();
+            if !written || !upkeep::is_pressed(&head) {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Writes the full-text indexes of a namespace, or of all, anew, with the analyzer of the policy in force.

@@ -42,6 +42,6 @@ pub(crate) use names::{Answering, holder_of_key};
 pub(crate) use near::near_many;
 pub(crate) use published::{Changes, Current, Published, ViewBudget};
 pub(crate) use rebuild::rebuild;
-pub(crate) use search::{Ask, Found, Target, nearest, rank_rows};
+pub(crate) use search::{Ask, Found, Stop, Target, nearest, rank_rows};
 pub(crate) use staged::Staged;
 pub(crate) use view::Linked;

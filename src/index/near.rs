@@ -7,9 +7,8 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::hnsw::Verdict;
 use crate::index::published::Published;
-use crate::index::search::{Ask, Search, Source, Target, check_dim};
+use crate::index::search::{Ask, Search, Source, Stop, Target, check_dim};
 use crate::index::view::Window;
 use crate::model::{Effort, Hit, Time};
 use crate::store::{IndexId, Rows};
@@ -39,7 +38,8 @@ pub(crate) fn near_many(
     let mut found = Vec::with_capacity(queries.len());
     let Some(first) = queries.first() else { return Ok(found) };
     let dim = check_dim(published, Target::Index(index), first)?;
-    let source = source(published, index, dim)?;
+    let window = Window::current(now);
+    let source = source(published, index, dim, window)?;
     if source.used == 0 {
         found.resize_with(queries.len(), Vec::new);
         return Ok(found);
@@ -49,18 +49,19 @@ pub(crate) fn near_many(
         let mut searches = Vec::with_capacity(block.len());
         for query in block {
             check_dim(published, Target::Index(index), query)?;
-            let ask = Ask { query, k: most, sure: most, now, effort: Effort::default() };
-            searches.push(Search::over(published, Arc::clone(&sources), ask, Window::current(now)));
+            let (effort, stop) = (Effort::default(), Stop::NEVER);
+            let ask = Ask { query, k: most, sure: most, now, effort, stop };
+            searches.push(Search::over(published, Arc::clone(&sources), ask, window));
         }
         let mut candidates: Vec<_> =
             searches.iter().map(|search| Candidates::at_least(&search.code, most, least)).collect();
         let Some(scan) = searches.first() else { continue };
-        let scanned = scan.scan(None, &mut |first, codes, visible| {
+        let scanned = scan.scan((None, &[]), &mut |first, codes, visible| {
             candidates.iter_mut().for_each(|of_one| of_one.push_chunk(first, codes, visible));
         })?;
         let candidates: Vec<_> = candidates.into_iter().map(Candidates::finish).collect();
         for (search, candidates) in searches.iter().zip(candidates) {
-            let walked = search.walk_all(&mut |_, _| Ok(Verdict::Take))?;
+            let walked = search.walk_through()?;
             let mut hits = search.rank(candidates, scanned, walked, least)?.hits;
             hits.retain(|hit| hit.score >= least);
             found.push(hits);
@@ -70,7 +71,7 @@ pub(crate) fn near_many(
 }
 
 /// An index as searches take it.
-fn source(published: &Published, index: IndexId, dim: usize) -> Result<Source> {
+fn source(published: &Published, index: IndexId, dim: usize, window: Window) -> Result<Source> {
     let head = published.snapshot().slot_head(index)?;
     let view = match published.loaded(index) {
         None if head.used >= VIEW_SLOTS_MIN && published.has_room_for(&head, dim) => {
@@ -78,5 +79,6 @@ fn source(published: &Published, index: IndexId, dim: usize) -> Result<Source> {
         }
         loaded => loaded,
     };
-    Ok(Source { base: 0, index, used: head.used, len: head.len, view })
+    let seen = view.as_ref().map_or(1.0, |view| view.share_seen(window));
+    Ok(Source { base: 0, index, used: head.used, len: head.len, view, seen })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::index::search::Stop;
 use crate::index::text::TextView;
 use crate::index::view::{Linked, View};
 use crate::model::Time;
@@ -299,6 +300,26 @@ impl<L: Locks> PublishedIn<L> {
             Ok(TextView::load(&self.snapshot, text)?.map(|view| Image::Texts(Arc::new(view))))
         })?;
         Ok(loaded.and_then(|image| image.texts()))
+    }
+
+    /// As [`PublishedIn::text_view`], with the tail; the image stays only where there is room for it beside the others.
+    ///
+    /// # Errors
+    /// As [`PublishedIn::text_view`], and where the text of a memory cannot be read.
+    pub(crate) fn text_view_beside(&self, text: TextId, stop: Stop<'_>) -> Result<Option<Arc<TextView>>> {
+        let Some(view) = TextView::load(&self.snapshot, text)? else { return Ok(None) };
+        let view = Arc::new(view.with_tail(&self.snapshot, stop)?);
+        let (index, image) = (text.index(), Image::Texts(Arc::clone(&view)));
+        let bytes = image.bytes();
+        self.budget.touch(&image);
+        self.kept_bytes.write(|kept| {
+            let fits = kept.saturating_add(bytes) <= self.budget.bytes_max;
+            if let Some(shard) = self.shard(index).filter(|_| fits && self.image(index).is_none()) {
+                shard.write(|shard| Arc::make_mut(shard).insert(index, image));
+                *kept += bytes;
+            }
+        });
+        Ok(Some(view))
     }
 
     /// The view of an index, read from the snapshot of this state when it is not in memory. It stays there for

@@ -23,6 +23,19 @@ const CANDIDATES_PER_HIT_MAX: usize = 64;
 /// Blocks are walked only if at least one slot in this many is a candidate: a walk reads all that lies between.
 const SLOTS_PER_CANDIDATE_MAX: usize = 8;
 
+/// An index of which a search sees no more than this share may be scanned although it has a graph.
+const RARELY_SEEN: f64 = 0.25;
+/// Codes that a walk scores for each entry of its list, when all slots are seen.
+const SCORED_PER_ENTRY: f64 = 16.0;
+/// Codes that a walk scores for each node that it walks through.
+const SCORED_PER_PASS: f64 = 8.0;
+/// What a code costs in a scan, side by side with others, in codes of a walk.
+const SCANNED_CODE: f64 = 0.25;
+/// What it costs to see that a slot is not visible.
+const LOOKED_AT_SLOT: f64 = 0.01;
+/// Nodes that a walk takes between two looks at the clock.
+const ASKED_AT_ONCE: u32 = 32;
+
 /// Where to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -64,6 +77,29 @@ pub(crate) struct Ask<'q> {
     pub(crate) now: Time,
     /// How much of a large index to look at.
     pub(crate) effort: Effort,
+    /// When to come to an end with what was found.
+    pub(crate) stop: Stop<'q>,
+}
+
+/// Says whether the time of a search is over.
+#[derive(Clone, Copy)]
+pub(crate) struct Stop<'q>(pub(crate) &'q dyn Fn() -> bool);
+
+impl Stop<'_> {
+    /// There is time without end.
+    pub(crate) const NEVER: Stop<'static> = Stop(&|| false);
+
+    /// Whether it is over.
+    #[inline]
+    pub(crate) fn is_over(self) -> bool {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Stop<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stop")
+    }
 }
 
 /// The answer, best first, and how it came about.
@@ -98,6 +134,8 @@ pub(super) struct Source {
     pub(super) len: u32,
     /// None: its blocks are read from the table.
     pub(super) view: Option<Arc<View>>,
+    /// Share of its slots that the search sees, by a sample; 1 where there is no graph to be walked.
+    pub(super) seen: f64,
 }
 
 /// The `k` memories whose vectors are nearest to the query, among those that a live read sees. Where every index is
@@ -155,7 +193,7 @@ pub(super) fn check_dim(published: &Published, target: Target, query: &UnitVecto
 }
 
 /// The indexes of a target, those that are worth it with their view.
-fn sources(published: &Published, target: Target, dim: usize) -> Result<Vec<Source>> {
+fn sources(published: &Published, target: Target, dim: usize, window: Window) -> Result<Vec<Source>> {
     let heads: Vec<(IndexId, SlotHead)> = match target {
         Target::Index(index) => vec![(index, published.snapshot().slot_head(index)?)],
         Target::Namespace(ns, space) => {
@@ -176,7 +214,8 @@ fn sources(published: &Published, target: Target, dim: usize) -> Result<Vec<Sour
         let SlotHead { len, used } = head;
         // Blocks are whole, so the last one may reach past the length.
         let room = len.checked_next_multiple_of(slots_per_block(dim) as u32);
-        all.push(Source { base, index, used, len, view });
+        let seen = view.as_ref().map_or(1.0, |view| view.share_seen(window));
+        all.push(Source { base, index, used, len, view, seen });
         base = room.and_then(|room| base.checked_add(room)).ok_or_else(|| Error::Conflict {
             what: "search".to_owned(),
             why: "a scope holds at most 4,294,967,295 vectors".to_owned(),
@@ -200,6 +239,8 @@ thread_local! {
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     candidates: Vec<Candidate>,
+    /// Numbers of the first slots of the indexes where it was given up: they are scanned.
+    given_up: Vec<u32>,
     scored: u64,
     /// Length of the longest list; 0 when there was no walk.
     pub(super) ef: u64,
@@ -220,8 +261,9 @@ pub(super) struct Search<'p> {
 impl<'p> Search<'p> {
     pub(super) fn open(published: &'p Published, target: Target, ask: Ask<'p>) -> Result<Self> {
         let dim = check_dim(published, target, ask.query)?;
-        let sources = sources(published, target, dim)?.into();
-        Ok(Search::over(published, sources, ask, Window::live(ask.now)))
+        let window = Window::live(ask.now);
+        let sources = sources(published, target, dim, window)?.into();
+        Ok(Search::over(published, sources, ask, window))
     }
 
     /// A search of given indexes, which have the dimensions of its query.
@@ -238,7 +280,10 @@ impl<'p> Search<'p> {
     /// The graph of a source, if this search walks it.
     fn graph_of<'s>(&self, source: &'s Source) -> Option<(&'s View, &'s Linked)> {
         let view = source.view.as_deref().filter(|_| self.ask.effort != Effort::Exact)?;
-        Some((view, view.linked()?))
+        let linked = view.linked()?;
+        let ef = self.ef(linked, source.used) as f64;
+        let walk = (ef * SCORED_PER_ENTRY / source.seen.max(f64::MIN_POSITIVE)).min(f64::from(source.len));
+        (source.seen > RARELY_SEEN || walk < source.scan_cost()).then_some((view, linked))
     }
 
     /// Whether any source is walked.
@@ -261,12 +306,22 @@ impl<'p> Search<'p> {
         graphs.map(|(linked, live)| self.ef(linked, live)).max().unwrap_or(0)
     }
 
-    /// Walks every graph. `judge` is asked of slots that a live read sees.
+    /// Walks every graph. `judge` is asked of slots that a live read sees. A walk that meets too many others is given up.
     pub(super) fn walk_all(&self, judge: Judge<'_>) -> Result<Walked> {
+        self.walk_each(judge, |source, ef| (4 * ef).max((source.scan_cost() / SCORED_PER_PASS) as usize))
+    }
+
+    /// The same, and no walk is given up.
+    pub(super) fn walk_through(&self) -> Result<Walked> {
+        self.walk_each(&mut |_, _| Ok(Verdict::Take), |_, _| usize::MAX)
+    }
+
+    fn walk_each(&self, judge: Judge<'_>, passes: impl Fn(&Source, usize) -> usize) -> Result<Walked> {
         let mut walked = Walked::default();
         for source in self.sources.iter() {
             if let Some((view, linked)) = self.graph_of(source).filter(|_| !walked.stopped) {
-                self.walk(source, (view, linked), judge, &mut walked)?;
+                let ef = self.ef(linked, source.used);
+                self.walk(source, (view, linked), (ef, passes(source, ef)), judge, &mut walked)?;
             }
         }
         Ok(walked)
@@ -276,16 +331,24 @@ impl<'p> Search<'p> {
         &self,
         source: &Source,
         (view, linked): (&View, &Linked),
+        (ef, passes): (usize, usize),
         judge: Judge<'_>,
         walked: &mut Walked,
     ) -> Result<()> {
         let probe = Probe { code: self.code.code(), scale: self.code.unit_scale() };
-        let (ef, window) = (self.ef(linked, source.used), self.window);
-        let mut failed = None;
+        let (window, stop) = (self.window, self.ask.stop);
+        let (mut failed, mut asked, mut passed, mut ended) = (None, 0_u32, 0, false);
         SCRATCH.with_borrow_mut(|scratch| {
             linked.graph.search(view, probe, ef, scratch, |slot| {
+                asked = asked.wrapping_add(1);
+                // What was found until then is asked for once more, with its twins.
+                if !ended && asked.is_multiple_of(ASKED_AT_ONCE) && stop.is_over() {
+                    ended = true;
+                    return Verdict::Stop;
+                }
                 if !view.sees(slot, window) {
-                    return Verdict::Pass;
+                    passed += 1;
+                    return if passed > passes { Verdict::Stop } else { Verdict::Pass };
                 }
                 let verdict = judge(source, slot).unwrap_or_else(|why| {
                     failed = Some(why);
@@ -295,6 +358,10 @@ impl<'p> Search<'p> {
                 verdict
             });
             walked.scored += scratch.scored() as u64;
+            if passed > passes {
+                walked.given_up.push(source.base);
+                return;
+            }
             walked.candidates.extend(scratch.found().iter().map(|near| {
                 let upper = self.code.likely_upper(near.score(), view.residual(near.slot()));
                 Candidate { slot: source.base + near.slot(), upper }
@@ -308,8 +375,9 @@ impl<'p> Search<'p> {
     /// source, where it is given.
     pub(super) fn by_candidates(&self, walked: Walked, among: Option<&[Vec<u64>]>) -> Result<Found> {
         let mut candidates = Candidates::new(&self.code, self.ask.k);
-        let scanned =
-            self.scan(among, &mut |first, codes, visible| candidates.push_chunk(first, codes, visible))?;
+        let scanned = self.scan((among, &walked.given_up), &mut |first, codes, visible| {
+            candidates.push_chunk(first, codes, visible);
+        })?;
         self.rank(candidates.finish(), scanned, walked, f32::NEG_INFINITY)
     }
 
@@ -331,7 +399,8 @@ impl<'p> Search<'p> {
         } else {
             candidates.extend(&walked.candidates);
             for candidate in Ranking::from(candidates) {
-                if candidate.upper < least || ranker.is_done_at(candidate.upper) {
+                let over = ranker.ranked() >= self.ask.k as u64 && self.ask.stop.is_over();
+                if candidate.upper < least || ranker.is_done_at(candidate.upper) || over {
                     break;
                 }
                 if !ranker.is_sure_at(candidate.upper) || !ranker.estimate(candidate.slot, &self.code) {
@@ -349,8 +418,9 @@ impl<'p> Search<'p> {
     pub(super) fn by_ranking(&self, walked: Walked, tries: u64, accept: Accept<'_>) -> Result<Option<Found>> {
         let mut promises = Promises::new(&self.code);
         promises.extend(&walked.candidates);
-        let scanned =
-            self.scan(None, &mut |first, codes, visible| promises.push_chunk(first, codes, visible))?;
+        let scanned = self.scan((None, &walked.given_up), &mut |first, codes, visible| {
+            promises.push_chunk(first, codes, visible);
+        })?;
         let mut ranker = self.ranker();
         for (tested, candidate) in (0..).zip(promises.finish()) {
             if ranker.is_done_at(candidate.upper) {
@@ -375,9 +445,13 @@ impl<'p> Search<'p> {
         Found { hits: ranker.into_hits(), partitions, scanned, ranked, regime, ..Found::default() }
     }
 
-    /// Gives `visit` every chunk that has a visible slot which no walk can find, or with `among` one of those, and
-    /// says how many such slots there are.
-    pub(super) fn scan(&self, among: Option<&[Vec<u64>]>, visit: VisitChunk<'_>) -> Result<u64> {
+    /// Gives `visit` every chunk that has a visible slot which no walk finds, because there is none or it was given up, or with
+    /// `among` one of those, and says how many such slots there are.
+    pub(super) fn scan(
+        &self,
+        (among, given_up): (Option<&[Vec<u64>]>, &[u32]),
+        visit: VisitChunk<'_>,
+    ) -> Result<u64> {
         let mut scanned = 0;
         let mut at = 0;
         for run in self.sources.chunk_by(|a, b| a.view.is_none() && b.view.is_none()) {
@@ -385,7 +459,7 @@ impl<'p> Search<'p> {
             at += run.len();
             match run {
                 [source @ Source { base, view: Some(view), .. }] => match (among, self.graph_of(source)) {
-                    (None, Some(_)) => {
+                    (None, Some(_)) if !given_up.contains(base) => {
                         for (first, chunk, mask) in view.tail() {
                             scanned += self.scan_chunk(base + first, chunk, Some(&[mask]), visit);
                         }
@@ -406,6 +480,9 @@ impl<'p> Search<'p> {
 
     /// Gives `visit` a chunk with the slots that are visible and in `mask`, if there are any.
     fn scan_chunk(&self, first: u32, chunk: &Chunk, mask: Option<&[u64]>, visit: VisitChunk<'_>) -> u64 {
+        if self.ask.stop.is_over() {
+            return 0;
+        }
         let visible = match mask {
             Some(mask) if mask.iter().all(|word| *word == 0) => return 0,
             Some(mask) => chunk.visible(self.window).within(mask),
@@ -424,11 +501,12 @@ impl<'p> Search<'p> {
         let per = slots_per_block(self.dim);
         let mut scanned = 0;
         let mut rest = run;
-        let mut next = 0_u32;
+        let (mut next, mut stopped) = (0_u32, false);
         let mut scratch = Chunk::with_room(per, self.dim);
         let walk = Walk::prefix(&keys::ns(first.index.ns)).starting_at(&keys::block(first.index, 0));
         self.published.snapshot().slot_blocks(&walk, &mut |index, block, key, bytes| {
-            if index > last.index {
+            stopped = self.ask.stop.is_over();
+            if index > last.index || stopped {
                 return Ok(ControlFlow::Break(()));
             }
             while let [source, others @ ..] = rest
@@ -455,7 +533,7 @@ impl<'p> Search<'p> {
             scanned += self.scan_chunk(source.base + first, &scratch, mask.as_deref(), visit);
             Ok(ControlFlow::Continue(()))
         })?;
-        for source in rest {
+        for source in rest.iter().filter(|_| !stopped) {
             source.ends_at(std::mem::take(&mut next), per)?;
         }
         Ok(scanned)
@@ -472,6 +550,12 @@ fn bits_from(words: &[u64], first: usize, count: usize) -> Vec<u64> {
 }
 
 impl Source {
+    /// What a scan of what is seen costs, in codes that a walk scores.
+    fn scan_cost(&self) -> f64 {
+        let len = f64::from(self.len);
+        len * self.seen * SCANNED_CODE + len * LOOKED_AT_SLOT
+    }
+
     /// Slots, vacant ones too.
     pub(super) fn slots(&self) -> u32 {
         self.len

@@ -62,7 +62,7 @@ fn changes<'c>(
 }
 
 fn ask(query: &UnitVector, k: usize, now: Time, effort: Effort) -> Ask<'_> {
-    Ask { query, k, sure: k, now, effort }
+    Ask { query, k, sure: k, now, effort, stop: Stop::NEVER }
 }
 
 /// A filter on ids alone.

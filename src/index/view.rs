@@ -469,6 +469,20 @@ impl View {
         self.chunks.get(chunk).is_some_and(|chunk| chunk.sees(at, window))
     }
 
+    /// Share of the slots that lie in a window, by a sample of chunks; 1 without a graph, where nobody asks.
+    pub(super) fn share_seen(&self, window: Window) -> f64 {
+        if self.linked.is_none() {
+            return 1.0;
+        }
+        let step = self.chunks.len().div_ceil(SAMPLED_CHUNKS).max(1);
+        let (mut seen, mut slots) = (0, 0);
+        for chunk in self.chunks.iter().step_by(step) {
+            seen += chunk.visible(window).count(chunk.len());
+            slots += chunk.len();
+        }
+        seen as f64 / slots.max(1) as f64
+    }
+
     /// Norm of the rounding residual of the code of a slot.
     pub(super) fn residual(&self, slot: u32) -> f32 {
         let (chunk, at) = place(slot as usize);
@@ -520,6 +534,8 @@ impl Points for View {
     }
 }
 
+/// Chunks in which visible slots are counted.
+const SAMPLED_CHUNKS: usize = 128;
 /// Chunks for which room is made before any was read.
 const LOAD_CHUNKS_MAX: usize = 1 << 16;
 

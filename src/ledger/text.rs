@@ -30,7 +30,9 @@ impl Ledger<'_, '_> {
                 return Ok(None);
             }
             let thread = thread_place(vitals, content);
-            return self.tx.claim_doc(text, id, vitals, thread, &self.analyzer).map(Some);
+            let doc = self.tx.claim_doc(text, id, vitals, thread, &self.analyzer)?;
+            self.tx.add_waiting(text, content.text.len())?;
+            return Ok(Some(doc));
         };
         if !stays {
             self.forget_text(text, (doc, id), old, before)?;
@@ -84,6 +86,7 @@ impl Ledger<'_, '_> {
             let content = self.content_of(ns, *id)?;
             let thread = thread_place(vitals, &content);
             vitals.place.doc = Some(self.tx.claim_doc(text, *id, vitals, thread, &self.analyzer)?);
+            self.tx.add_waiting(text, content.text.len())?;
             self.tx.put_vitals(ns, *id, vitals)?;
         }
         let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::error::Result;
 use crate::index::text::{DocRef, Lexical, TextAsk, Window, lexical};
-use crate::index::{Ask, Cosines, Found, Target};
+use crate::index::{Ask, Cosines, Found, Stop, Target};
 use crate::limits::K_MAX;
 use crate::model::{Effort, Hit, MemoryId, Query, SearchPlan, Signals};
 use crate::policy;
@@ -70,8 +70,8 @@ impl Reader<'_> {
             _ => None,
         };
         let function_words = weights.function_words as f32;
-        let stop = || self.is_over();
-        let ask = TextAsk { ns, text, words, now: self.now, function_words, stop: &stop };
+        let over = || self.is_over();
+        let ask = TextAsk { ns, text, words, now: self.now, function_words, stop: Stop(&over) };
         let lexical = lexical(self.published, ask)?;
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
@@ -135,7 +135,8 @@ impl Reader<'_> {
         let named = matcher.as_ref().and_then(Matcher::list).is_some_and(is_short);
         let k = query.k.clamp(if named { BY_VECTOR_OF_FEW } else { BY_VECTOR }, K_MAX);
         let sure = query.k.max(MARGIN_AT);
-        let ask = Ask { query: vector, k, sure, now: self.now, effort };
+        let over = || self.is_over();
+        let ask = Ask { query: vector, k, sure, now: self.now, effort, stop: Stop(&over) };
         Ok(Some((self.nearest(ns, (part, target), matcher.as_mut(), ask)?, target)))
     }
 

@@ -1,7 +1,7 @@
 //! Search: query → partitions → exact ranking → hits.
 
 use crate::error::{Error, Result};
-use crate::index::{Ask, Found, Sieve, Target, nearest, nearest_listed, nearest_matching, rank_rows};
+use crate::index::{Ask, Found, Sieve, Stop, Target, nearest, nearest_listed, nearest_matching, rank_rows};
 use crate::limits::K_MAX;
 use crate::model::{Filter, Hit, MemoryId, Mode, Query, SearchPlan, Vitals};
 use crate::policy;
@@ -64,7 +64,8 @@ impl Reader<'_> {
         let Some(target) = self.target(ns, part, vector)? else { return Ok(SearchResult::default()) };
         let diverse = query.diversity > 0.0;
         let k = if diverse { query.k.saturating_mul(POOL).min(K_MAX) } else { query.k };
-        let ask = Ask { query: vector, k, sure: k, now: self.now, effort: query.effort };
+        let over = || self.is_over();
+        let ask = Ask { query: vector, k, sure: k, now: self.now, effort: query.effort, stop: Stop(&over) };
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let found = self.nearest(ns, (part, target), matcher.as_mut(), ask)?;

@@ -204,6 +204,8 @@ pub(crate) struct TextHead {
     pub(crate) unmerged: u32,
     /// The last term that the joining under way has come to; none when none is under way.
     pub(crate) merging: Option<String>,
+    /// Bytes of the texts that came into the tail since it was last empty, less those that were posted; never too few.
+    pub(crate) waiting_bytes: u64,
 }
 
 /// The graph of an index as a whole.

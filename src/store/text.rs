@@ -53,6 +53,16 @@ pub(crate) trait TextRows: Rows {
         Ok(all)
     }
 
+    /// The analyzer of the full-text indexes of a namespace; none where it has no index.
+    fn analyzer_of_namespace(&self, ns: NsId) -> Result<Option<String>> {
+        let mut found = None;
+        self.walk(Table::TextHead, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
+            found = Some(meta_of::<TextHead>(Table::TextHead, key, bytes)?.analyzer);
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
     /// The full-text indexes of a namespace, also those whose heads are damaged.
     fn text_ids(&self, ns: NsId) -> Result<BTreeSet<TextId>> {
         let mut all = BTreeSet::new();
@@ -113,8 +123,7 @@ impl WriteTx<'_> {
         let mut head = match self.text_head(text)? {
             Some(head) => head,
             None => {
-                let others = self.text_heads(Some(text.ns))?.into_iter().next();
-                let analyzer = others.map_or_else(|| analyzer.to_owned(), |(_, other)| other.analyzer);
+                let analyzer = self.analyzer_of_namespace(text.ns)?.unwrap_or_else(|| analyzer.to_owned());
                 TextHead { analyzer, ..TextHead::default() }
             }
         };
@@ -141,6 +150,14 @@ impl WriteTx<'_> {
             self.join_thread(text, doc, thread)?;
         }
         Ok(doc)
+    }
+
+    /// Counts the bytes of a text whose document lies in the tail.
+    pub(crate) fn add_waiting(&mut self, text: TextId, bytes: usize) -> Result<()> {
+        let mut head = self.text_head(text)?.unwrap_or_default();
+        head.waiting_bytes = head.waiting_bytes.saturating_add(bytes as u64);
+        self.put_text_head(text, head);
+        Ok(())
     }
 
     /// Changes a document in place.

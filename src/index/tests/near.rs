@@ -160,3 +160,75 @@ fn staged_vectors_are_found_until_they_end() {
     assert!(staged.near(index(2), &center, -1.0, 10).is_empty());
     assert!(staged.has(index(0), id(1)) && !staged.has(index(0), id(3)) && staged.has(index(1), id(3)));
 }
+
+/// A18: a walk and a scan end when the time is over, with what they have found.
+#[test]
+fn a_deadline_ends_a_walk_and_a_scan() {
+    let mut world = World::new(24, 43);
+    let at = index(0);
+    let rows = (1..=900).map(|number| (at, id(number), world.vector(None), times(None, None))).collect();
+    world.add(rows);
+    let mut published = world.first(usize::MAX);
+    link_all(&mut world, &mut published, at, 900);
+    let query = world.vector(None);
+    let published = world.first(usize::MAX);
+    let found = |effort, over: &dyn Fn() -> bool| {
+        let ask = Ask { stop: Stop(over), ..ask(&query, 10, Time::EPOCH, effort) };
+        nearest(&published, Target::Index(at), ask).unwrap()
+    };
+    let (whole, cut) = (found(Effort::Ef(300), &|| false), found(Effort::Ef(300), &|| true));
+    assert!(cut.walked * 2 < whole.walked && !cut.hits.is_empty(), "{cut:?} of {whole:?}");
+    assert_eq!((found(Effort::Exact, &|| false).scanned, found(Effort::Exact, &|| true).scanned), (900, 0));
+}
+
+/// A walk among nodes that are not visible costs no more than twice what a scan of the visible ones does, wherever these lie.
+#[test]
+fn rows_that_are_rarely_seen_are_scanned() {
+    let mut world = World::new(24, 47);
+    let at = index(0);
+    let center = world.vector(None);
+    // The nearest to the question have ended, and one in a hundred of the others has not.
+    let rows: Vec<_> = (1..=3_000)
+        .map(|number| {
+            let near = number <= 1_500;
+            let vector = world.vector(near.then_some(&center));
+            let ends = if near || number % 100 > 0 { Some(5) } else { None };
+            (at, id(number), vector, times(None, ends))
+        })
+        .collect();
+    world.add(rows);
+    let mut published = world.first(usize::MAX);
+    link_all(&mut world, &mut published, at, 3_000);
+    let published = world.first(usize::MAX);
+    let found = |now, effort| {
+        nearest(&published, Target::Index(at), ask(&center, 10, Time::from_millis(now), effort)).unwrap()
+    };
+    assert_eq!(found(0, Effort::default()).regime, "graph");
+    let (rare, exact) = (found(9, Effort::default()), found(9, Effort::Exact));
+    assert_eq!((rare.hits, rare.walked), (exact.hits, 0), "0.5 % are visible");
+}
+
+/// A walk that comes into a crowd which nobody sees is given up, and the index is scanned.
+#[test]
+fn a_walk_into_a_crowd_that_is_not_visible_is_given_up() {
+    let mut world = World::new(24, 53);
+    let at = index(0);
+    let center = world.vector(None);
+    let rows: Vec<_> = (1..=4_000)
+        .map(|number| {
+            let near = number % 2 == 0;
+            let vector = world.vector(near.then_some(&center));
+            (at, id(number), vector, times(None, near.then_some(5)))
+        })
+        .collect();
+    world.add(rows);
+    let mut published = world.first(usize::MAX);
+    link_all(&mut world, &mut published, at, 4_000);
+    let published = world.first(usize::MAX);
+    let found = |effort| {
+        nearest(&published, Target::Index(at), ask(&center, 10, Time::from_millis(9), effort)).unwrap()
+    };
+    let (walk, exact) = (found(Effort::Ef(16)), found(Effort::Exact));
+    assert_eq!((walk.hits, walk.scanned), (exact.hits, exact.scanned), "half are visible, and none is near");
+    assert!(walk.walked < 3_000, "walked {}", walk.walked);
+}

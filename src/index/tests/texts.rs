@@ -156,7 +156,7 @@ impl Texts {
     /// How many texts of an index are found by the order of their ids.
     fn found_by_id(&self, part: u32) -> usize {
         let (text, words, now) = (Some(text(part)), "lamp", Time::from_millis(0));
-        let ask = TextAsk { ns: NS, text, words, now, function_words: FUNCTION_WORDS, stop: &|| false };
+        let ask = TextAsk { ns: NS, text, words, now, function_words: FUNCTION_WORDS, stop: Stop::NEVER };
         let found = lexical(&self.published, ask).unwrap();
         self.rows.iter().filter(|row| found.doc_of(row.id) == found.doc(row.text, row.doc)).count()
     }
@@ -197,7 +197,7 @@ impl Texts {
             words,
             now: Time::from_millis(now),
             function_words: FUNCTION_WORDS,
-            stop: &|| false,
+            stop: Stop::NEVER,
         };
         let found = lexical(&self.published, ask).unwrap();
         let all: Vec<&Row> =
@@ -468,4 +468,74 @@ fn blocks_that_overlap_are_damage() {
     });
     let joined = texts.store.write(Durability::Batch, |tx| join(tx, text(0), 100));
     assert_eq!(joined.map(|written| written.value).unwrap_err().kind(), ErrorKind::Corrupted);
+}
+
+/// A clock that stands at the end after it was asked so many times.
+fn after(calls: usize) -> impl Fn() -> bool {
+    let asked = std::cell::Cell::new(0);
+    move || {
+        asked.set(asked.get() + 1);
+        asked.get() > calls
+    }
+}
+
+fn lamps(texts: &Texts, part: Option<u32>, over: &dyn Fn() -> bool) -> usize {
+    let now = Time::from_millis(0);
+    let (text, words, stop) = (part.map(text), "lamp", Stop(over));
+    let ask = TextAsk { ns: NS, text, words, now, function_words: FUNCTION_WORDS, stop };
+    lexical(&texts.published, ask).unwrap().top(1_000).len()
+}
+
+/// A18: a tail is cut into terms until the time is over, and the next search goes on where that one ended.
+#[test]
+fn a_deadline_ends_the_cutting_of_a_tail_and_nothing_is_done_twice() {
+    let mut texts = Texts::new(usize::MAX);
+    for number in 0..60 {
+        texts.add(text(0), &format!("the lamp {number}"), None, Times::default());
+    }
+    texts.reload(usize::MAX);
+    let asked = std::cell::Cell::new(0);
+    let over = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 20
+    };
+    assert_eq!(lamps(&texts, Some(0), &over), 0, "no clause is looked for any more");
+    assert!(asked.get() <= 25, "asked {} times", asked.get());
+    // 40 documents are left, and the two clauses.
+    assert_eq!(lamps(&texts, Some(0), &after(50)), 60);
+    assert_eq!(lamps(&texts, Some(0), &after(5)), 60, "the tail is kept");
+}
+
+/// A18: a deadline ends a clause, of however many postings.
+#[test]
+fn a_deadline_ends_a_clause() {
+    let mut texts = Texts::new(usize::MAX);
+    for number in 0..600 {
+        texts.add(text(0), &format!("the lamp {number}"), None, Times::default());
+        if number % 100 == 99 {
+            texts.post(text(0), usize::MAX);
+        }
+    }
+    assert_eq!(lamps(&texts, Some(0), &|| false), 600);
+    let some = lamps(&texts, Some(0), &after(3));
+    assert!((1..600).contains(&some), "{some}");
+}
+
+/// The images that a search of all partitions has made stay for the next one, within the budget, and drive out no others.
+#[test]
+fn tails_of_all_partitions_are_cut_once() {
+    let mut texts = Texts::new(usize::MAX);
+    for number in 0..90 {
+        texts.add(text(number % 9), &format!("the lamp {number}"), None, Times::default());
+    }
+    texts.reload(usize::MAX);
+    assert_eq!(lamps(&texts, None, &|| false), 90);
+    // One look at each partition that is loaded, and at each clause; none at a document.
+    assert_eq!(lamps(&texts, None, &after(9 + 2)), 90);
+    let whole = texts.published.kept_bytes();
+    texts.reload(whole / 2);
+    texts.published.text_view(text(8)).unwrap();
+    assert_eq!(lamps(&texts, None, &|| false), 90);
+    assert!(texts.published.kept_bytes() <= whole / 2);
+    assert!(texts.published.loaded_text(text(8)).is_some(), "what somebody else looks at stays");
 }

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
+
 use crate::error::{Error, Result};
+use crate::index::search::Stop;
 use crate::index::text::analyzer_of;
 use crate::index::text::run::{RunBuilder, Tail};
 use crate::model::{MemoryId, Time};
@@ -51,8 +54,8 @@ pub(crate) struct TextView {
     chunks: Vec<Option<Arc<Chunk>>>,
     /// The tail, made by whoever searches first.
     tail: OnceLock<Arc<Tail>>,
-    /// What an earlier image knew of the tail.
-    seed: Option<Arc<Tail>>,
+    /// What an earlier image knew of the tail, or a search that was stopped.
+    seed: Mutex<Option<Arc<Tail>>>,
     bytes: usize,
     /// When it was last asked for, in ticks of the budget.
     pub(in crate::index) used: AtomicU64,
@@ -98,6 +101,7 @@ impl TextView {
             + chunks.capacity() * size_of::<Option<Arc<Chunk>>>()
             + seed.as_ref().map_or(0, |seed| seed.bytes());
         let used = AtomicU64::new(0);
+        let seed = Mutex::new(seed);
         Ok(TextView { text, head, analyzer, chunks, tail: OnceLock::new(), seed, bytes, used })
     }
 
@@ -117,7 +121,7 @@ impl TextView {
                 *place = (!docs.is_vacant()).then(|| Arc::new(Chunk::new((*docs).clone())));
             }
         }
-        let seed = self.tail.get().or(self.seed.as_ref()).cloned();
+        let seed = self.tail.get().cloned().or_else(|| self.seed.lock().clone());
         let view = TextView::new(self.text, head, chunks, seed)?;
         view.used.store(self.used.load(Ordering::Relaxed), Ordering::Relaxed);
         Ok(Some(view))
@@ -199,27 +203,43 @@ impl TextView {
         })
     }
 
-    /// The documents without postings, from the memories of the same commit.
+    /// The image with its tail, whose bytes count among its own.
+    ///
+    /// # Errors
+    /// As [`TextView::tail`].
+    pub(in crate::index) fn with_tail(mut self, snapshot: &Snapshot, stop: Stop<'_>) -> Result<Self> {
+        self.bytes += self.tail(snapshot, stop)?.bytes();
+        Ok(self)
+    }
+
+    /// The documents without postings, from the memories of the same commit. When it is stopped, those that were read until
+    /// then; the next one goes on there.
     ///
     /// # Errors
     /// `Corrupted` where the text of a memory cannot be read.
-    pub(super) fn tail(&self, snapshot: &Snapshot) -> Result<Arc<Tail>> {
+    pub(super) fn tail(&self, snapshot: &Snapshot, stop: Stop<'_>) -> Result<Arc<Tail>> {
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
         }
-        let mut tail = match &self.seed {
-            Some(seed) => Tail::clone(seed),
-            None => Tail::at(self.head.posted),
-        };
+        let seed = self.seed.lock().clone();
+        let mut tail = seed.map_or_else(|| Tail::at(self.head.posted), |seed| Tail::clone(&seed));
         if tail.end() < self.end() {
             let (mut run, mut lengths) = (RunBuilder::default(), Vec::new());
             for doc in tail.end()..self.end() {
+                if stop.is_over() {
+                    break;
+                }
                 lengths.push(match self.doc(doc) {
                     Some(meta) => run.push(&self.analyzer, doc, &self.words(snapshot, meta.id)?),
                     None => 0,
                 });
             }
             tail.push(run.finish(), &lengths);
+        }
+        if tail.end() < self.end() {
+            let tail = Arc::new(tail);
+            *self.seed.lock() = Some(Arc::clone(&tail));
+            return Ok(tail);
         }
         // Two readers may make it at the same time; they make the same.
         Ok(Arc::clone(self.tail.get_or_init(|| Arc::new(tail))))

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::published::Published;
+use crate::index::search::Stop;
 use crate::index::text::held::Held;
 use crate::index::text::image::{Lengths, Seen, TextView};
 use crate::index::text::run::Tail;
@@ -54,8 +55,8 @@ pub(crate) struct TextAsk<'q> {
     pub(crate) now: Time,
     /// What a function word counts for, 0 to 1.
     pub(crate) function_words: f32,
-    /// Whether the time is over: the clauses that are left are not looked for then.
-    pub(crate) stop: &'q dyn Fn() -> bool,
+    /// When the time is over: what is left of tails and clauses is not looked at then.
+    pub(crate) stop: Stop<'q>,
 }
 
 /// How the neighbours of a document in its thread lend their terms.
@@ -130,7 +131,7 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     let snapshot = published.snapshot();
     let mut lexical = Lexical::default();
     for view in views(published, ask)? {
-        let tail = view.tail(snapshot)?;
+        let tail = view.tail(snapshot, ask.stop)?;
         let seen = view.seen(ask.now, &tail);
         let scores = vec![0.0; view.end() as usize];
         lexical.sources.push(Source { view, tail, seen, scores, found: Vec::new() });
@@ -143,12 +144,12 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     lexical.mean = (terms as f32 / lexical.docs.max(1) as f32).max(1.0);
     let mut many = Vec::new();
     for (clause, _) in clauses {
-        if (ask.stop)() {
+        if ask.stop.is_over() {
             break;
         }
         let mut holders = 0;
         for source in &mut lexical.sources {
-            holders += source.find(snapshot, &clause)?;
+            holders += source.find(snapshot, &clause, ask.stop)?;
         }
         let mut weight = weight(lexical.docs, holders);
         if let (Clause::Term { term }, Some(source)) = (&clause, lexical.sources.first())
@@ -204,16 +205,23 @@ fn weight(docs: u64, holders: u64) -> f32 {
     (1.0 + (docs - holders + 0.5) / (holders + 0.5)).ln()
 }
 
-/// The images of the indexes in question. Those of a whole namespace are not kept for the sake of one query.
+/// The images of the indexes in question. Those of a whole namespace are kept as far as there is room: none that others
+/// look at goes for the sake of one query.
 fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> {
     if let Some(text) = ask.text {
         return Ok(published.text_view(text)?.into_iter().collect());
     }
     let mut all = Vec::new();
-    for (text, _) in published.snapshot().text_heads(Some(ask.ns))? {
+    for (text, head) in published.snapshot().text_heads(Some(ask.ns))? {
+        if head.used == 0 {
+            continue;
+        }
+        if ask.stop.is_over() {
+            break;
+        }
         match published.loaded_text(text) {
             Some(view) => all.push(view),
-            None => all.extend(TextView::load(published.snapshot(), text)?.map(Arc::new)),
+            None => all.extend(published.text_view_beside(text, ask.stop)?),
         }
     }
     Ok(all)
@@ -221,12 +229,12 @@ fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> 
 
 impl Source {
     /// Notes the visible documents that hold a clause. Gives their number.
-    fn find(&mut self, snapshot: &Snapshot, clause: &Clause) -> Result<u64> {
+    fn find(&mut self, snapshot: &Snapshot, clause: &Clause, stop: Stop<'_>) -> Result<u64> {
         let mut held = Held::default();
         match clause {
             Clause::Term { term } => {
                 let Source { view, tail, seen, .. } = &*self;
-                self.blocks(snapshot, &keys_of(view.text(), term), &mut |postings| {
+                self.blocks(snapshot, &keys_of(view.text(), term), stop, &mut |postings| {
                     if seen.all_posted {
                         return held.take_all(postings);
                     }
@@ -237,12 +245,12 @@ impl Source {
                 }
             }
             Clause::Prefix { prefix } => {
-                for (doc, often) in self.prefix(snapshot, prefix)? {
+                for (doc, often) in self.prefix(snapshot, prefix, stop)? {
                     held.take(doc, often);
                 }
             }
             Clause::Phrase { terms } => {
-                for (doc, starts) in self.phrase(snapshot, terms)? {
+                for (doc, starts) in self.phrase(snapshot, terms, stop)? {
                     held.take(doc, starts.len() as u32);
                 }
             }
@@ -273,9 +281,11 @@ impl Source {
         &self,
         snapshot: &Snapshot,
         walk: &Walk,
+        stop: Stop<'_>,
         visit: &mut dyn FnMut(PostingsRef<'_>) -> bool,
     ) -> Result<()> {
         snapshot.postings(walk, &mut |term, postings| match visit(postings) {
+            true if stop.is_over() => Ok(ControlFlow::Break(())),
             true => Ok(ControlFlow::Continue(())),
             false => Err(bad_postings(self.view.text(), term)),
         })
@@ -286,7 +296,7 @@ impl Source {
     }
 
     /// How often terms that begin so occur in each document.
-    fn prefix(&self, snapshot: &Snapshot, prefix: &str) -> Result<BTreeMap<u32, u32>> {
+    fn prefix(&self, snapshot: &Snapshot, prefix: &str, stop: Stop<'_>) -> Result<BTreeMap<u32, u32>> {
         let (view, seen) = (&self.view, &self.seen);
         let mut found = BTreeMap::new();
         let mut add = |doc, often| {
@@ -300,7 +310,7 @@ impl Source {
             if term != last {
                 (terms, last) = (terms + 1, term.to_owned());
             }
-            if terms > PREFIX_TERMS_MAX {
+            if terms > PREFIX_TERMS_MAX || stop.is_over() {
                 return Ok(ControlFlow::Break(()));
             }
             match view.each(seen, false, postings, &mut add) {
@@ -317,7 +327,12 @@ impl Source {
     }
 
     /// Where a phrase begins in each document that has it.
-    fn phrase(&self, snapshot: &Snapshot, terms: &[(String, u32)]) -> Result<BTreeMap<u32, Vec<u32>>> {
+    fn phrase(
+        &self,
+        snapshot: &Snapshot,
+        terms: &[(String, u32)],
+        stop: Stop<'_>,
+    ) -> Result<BTreeMap<u32, Vec<u32>>> {
         let mut begun: Option<BTreeMap<u32, Vec<u32>>> = None;
         for (term, behind) in terms {
             let mut next = BTreeMap::new();
@@ -334,7 +349,7 @@ impl Source {
                     next.insert(doc, starts);
                 }
             };
-            self.blocks(snapshot, &keys_of(self.view.text(), term), &mut |postings| {
+            self.blocks(snapshot, &keys_of(self.view.text(), term), stop, &mut |postings| {
                 postings.positions(|doc, positions| {
                     if self.seen.holds(doc) {
                         take(doc, positions);

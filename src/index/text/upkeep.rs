@@ -15,6 +15,9 @@ const JOIN_SHARE: u32 = 8;
 /// Documents that are posted at once, at most.
 pub(crate) const POST_MAX: usize = 4_096;
 
+/// Bytes of texts that are posted at once, about.
+const POST_BYTES: usize = 2 << 20;
+
 /// Postings of the first documents of a tail, worked out on a published state, and what they take for granted.
 #[derive(Debug)]
 pub(crate) struct TextEdit {
@@ -24,6 +27,8 @@ pub(crate) struct TextEdit {
     end: u32,
     docs: Vec<(u32, MemoryId, u32)>,
     postings: Vec<(Box<str>, Postings)>,
+    /// Of the texts.
+    bytes: u64,
 }
 
 /// Documents of a tail that are always allowed.
@@ -31,9 +36,12 @@ const TAIL_MIN: u32 = 4_096;
 /// One part in so many of an index may lie in its tail.
 const TAIL_SHARE: u32 = 16;
 
+/// Bytes of texts that may lie in a tail: whoever searches cuts them into terms and keeps these in memory.
+const TAIL_BYTES: u64 = 4 << 20;
+
 /// Whether a tail is so long that writers have to help.
 pub(crate) fn is_pressed(head: &TextHead) -> bool {
-    waiting(head) > TAIL_MIN.max(head.posted / TAIL_SHARE)
+    waiting(head) > TAIL_MIN.max(head.posted / TAIL_SHARE) || head.waiting_bytes > TAIL_BYTES
 }
 
 /// Documents of a tail.
@@ -53,17 +61,22 @@ pub(crate) fn is_loose(head: &TextHead) -> bool {
 pub(crate) fn post(published: &Published, text: TextId, most: usize) -> Result<Option<TextEdit>> {
     let Some(view) = published.text_view(text)? else { return Ok(None) };
     let first = view.head().posted;
-    let end = view.head().len.min(first.saturating_add(most.clamp(1, POST_MAX) as u32));
+    let mut end = view.head().len.min(first.saturating_add(most.clamp(1, POST_MAX) as u32));
     if first >= end {
         return Ok(None);
     }
-    let (mut run, mut docs) = (RunBuilder::default(), Vec::new());
+    let (mut run, mut docs, mut bytes) = (RunBuilder::default(), Vec::new(), 0);
     for doc in first..end {
         let Some(id) = view.id(doc) else { continue };
-        let terms = run.push(view.analyzer(), doc, &view.words(published.snapshot(), id)?);
-        docs.push((doc, id, terms));
+        let words = view.words(published.snapshot(), id)?;
+        docs.push((doc, id, run.push(view.analyzer(), doc, &words)));
+        bytes += words.len();
+        if bytes >= POST_BYTES {
+            end = doc + 1;
+            break;
+        }
     }
-    Ok(Some(TextEdit { text, first, end, docs, postings: run.finish().into_terms() }))
+    Ok(Some(TextEdit { text, first, end, docs, postings: run.finish().into_terms(), bytes: bytes as u64 }))
 }
 
 impl TextEdit {
@@ -93,6 +106,8 @@ impl TextEdit {
             put_split(tx, self.text, term, postings)?;
         }
         head.posted = self.end;
+        head.waiting_bytes =
+            if self.end == head.len { 0 } else { head.waiting_bytes.saturating_sub(self.bytes) };
         head.unmerged = head.unmerged.saturating_add(self.end - self.first);
         tx.put_text_head(self.text, head);
         Ok(true)
