@@ -49,7 +49,8 @@ fn main() -> ExitCode {
     let mut past = 0;
     for row in themes.iter().flat_map(|rows| rows.iter()).filter(asked) {
         let (small, large) = ((row.measure)(row.sizes.0), (row.measure)(row.sizes.1));
-        let ratio = large / small;
+        // What costs nothing at both sizes does not grow.
+        let ratio = if small == large { 1.0 } else { large / small };
         let (held, bound) = match row.bound {
             Bound::Growth(most) => (ratio <= most, format!("ratio ≤ {most}")),
             Bound::Most(most) => (large <= most, format!("large ≤ {most} {}", row.unit)),

@@ -7,7 +7,7 @@ use crate::store::IndexId;
 use crate::vector::{Candidates, Codes, QueryCode, UnitVector, encode};
 
 /// Vectors of an index that a search looks at, the last ones: what a draft costs does not grow with its batch.
-pub(crate) const WINDOW: usize = 1 << 14;
+pub(crate) const WINDOW: usize = 1 << 12;
 
 /// Codes of the vectors that a transaction has written, by index. A row that is current no more, or has another vector
 /// since, is never found.
