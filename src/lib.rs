@@ -30,9 +30,9 @@ pub use embed::{MiniLm, Precision};
 #[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
 pub use embed::{OpenAiEmbedder, OpenAiOptions};
 pub use engine::{
-    Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, EmbeddingSpace, Forget, Kept,
+    Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, EmbeddingSpace, Forget,
     MaintainOptions, MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions,
-    Reembedded, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
+    PutBack, Reembedded, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
     collapse_operational_profile_snapshots,
 };
 pub use error::{Error, ErrorKind, Result};
@@ -44,10 +44,11 @@ pub use hygiene::{
 pub use model::{
     Access, Actor, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Content, Decision, Delta,
     Draft, Effort, Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, ExpiresBy,
-    Expiry, FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, JournalRow,
-    Kind, Link, Memory, MemoryId, Mode, Namespace, Outcome, Page, PageRequest, Partition, Patch, Query,
-    RandomIds, RuleId, RunId, Scope, SearchPlan, Signals, Significance, Span, State, Summary, SupersedeMode,
-    Supersession, Tier, Time, TimeRange, Tombstone, TombstoneReason, Vitals,
+    Expiry, Family, FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, Joint,
+    JournalRow, Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, Namespace, Outcome, Page,
+    PageRequest, Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope,
+    SearchPlan, Signals, Significance, Span, State, Summary, SupersedeMode, Supersession, Tier, Time,
+    TimeRange, Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{
     AgentStats, Around, BytesStats, DateRange, Explanation, Got, HealthStats, History, IndexStats, LastRun,

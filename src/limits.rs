@@ -34,6 +34,8 @@ pub const TAGS_MAX: usize = 64;
 pub const TAG_BYTES_MAX: usize = 128;
 /// Entities, categories, links or sources of one memory, each.
 pub const LINKS_MAX: usize = 1_024;
+/// Number of a holder in a line of an export: a memory has as many numbers again for the writes to come.
+pub const HOLDER_NUMBER_MAX: u32 = u32::MAX / 2;
 /// Every other short string field: channel, thread, session, author, series, resource …
 pub const FIELD_BYTES_MAX: usize = 1_024;
 /// Entries of each list that only a summary carries (bullets, decisions, open loops, patterns).

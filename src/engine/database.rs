@@ -19,8 +19,8 @@ use crate::index::{Changes, Current, Published, ViewBudget};
 use crate::ingest::{ForgetNames, Prepared, Rulebook, prepare};
 use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
 use crate::model::{
-    Actor, Draft, Filter, Forgotten, IdSource, Memory, MemoryId, Namespace, Outcome, Patch, RunId, Scope,
-    Span, SupersedeMode, Time, Tombstone,
+    Actor, Draft, Filter, Forgotten, IdSource, MemoryId, Namespace, Outcome, Patch, RunId, Scope, Span,
+    SupersedeMode, Time,
 };
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
@@ -152,15 +152,6 @@ impl Forget {
     pub fn tag(tag: impl Into<String>) -> Self {
         Forget::Tag { tag: tag.into(), scope: Scope::Any, keep_pinned: false }
     }
-}
-
-/// A row of an export (MODEL-48).
-#[derive(Clone, Debug)]
-pub enum Kept {
-    /// A memory with what the engine kept of it.
-    Memory(Box<Memory>),
-    /// What stays of one that is gone.
-    Tombstone(Tombstone),
 }
 
 /// What restoring did.
@@ -629,24 +620,6 @@ impl Database {
         }
     }
 
-    /// Puts rows of an export back as they were, in one transaction: ids, holders, states, tombstones (MODEL-48).
-    ///
-    /// # Errors
-    /// `Conflict` when an id was used and is gone, or a key belongs to another current memory; as a line, with the
-    /// position of the row counted from 1.
-    pub fn recreate(&self, namespace: &Namespace, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
-        let (namespace, weight) = (namespace.clone(), weight_of(rows.len()));
-        self.submit(weight, move |session| {
-            let mut desk = session.desk(&namespace, None, false)?;
-            let mut one = |row: &Kept| match row {
-                Kept::Memory(memory) => desk.recreate((**memory).clone()).map(Some),
-                Kept::Tombstone(tombstone) => desk.recreate_tombstone(tombstone).map(|_| None),
-            };
-            let line = |at: usize| move |why: Error| why.at_line(at as u64 + 1);
-            rows.iter().enumerate().map(|(at, row)| one(row).map_err(line(at))).collect()
-        })
-    }
-
     /// The policy in force, and its version.
     pub fn policy(&self) -> (Policy, PolicyVersion) {
         let in_force = self.inner.in_force();
@@ -692,6 +665,6 @@ impl Database {
 /// The weight of a unit that changes a row or two.
 pub(super) const ONE: Weight = Weight { rows: 1, bytes: 1_024 };
 
-fn weight_of(rows: usize) -> Weight {
+pub(super) fn weight_of(rows: usize) -> Weight {
     Weight { rows, bytes: rows * 1_024 }
 }

@@ -11,8 +11,8 @@ use crate::hygiene::{Briefed, CheckOptions, CheckReport, briefing, check, check_
 use crate::index::Published;
 use crate::limits::PAGE_MAX;
 use crate::model::{
-    Aggregate, AggregateId, Event, EventQuery, Filter, Memory, MemoryId, Namespace, Page, PageRequest, Query,
-    Scope, Span, Time, Tombstone,
+    Aggregate, AggregateId, Event, EventId, EventQuery, Family, Filter, JournalRow, Memory, MemoryId,
+    Namespace, Page, PageRequest, Query, Run, RunId, Scope, Span, State, Time, Tombstone,
 };
 use crate::recall::{
     Around, Deadline, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats,
@@ -382,6 +382,42 @@ reads! {
     /// # Errors
     /// `NotFound`.
     aggregate(id: AggregateId) -> Aggregate;
+    /// Names of the agents whose partitions the namespace has, sorted.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    agents() -> Vec<String>;
+    /// The memories that one took the place of, by id.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    replaces(id: MemoryId) -> Vec<MemoryId>;
+    /// The state of an id (MODEL-14); none for one that nothing is known of.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    state(id: MemoryId) -> Option<State>;
+    /// Whether a live read sees the memory with an id (MODEL-16).
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    is_visible(id: MemoryId) -> bool;
+    /// The runs of which something is left that can be taken back, by id (MODEL-33).
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    runs_left() -> Vec<Run>;
+    /// What taking a run of maintenance back would still look at, in the order in which it was done: at most `most` rows of
+    /// the journal, behind the row with the number `after`.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    steps_left(run: RunId, after: Option<u64>, most: usize) -> Vec<JournalRow>;
+    /// The slice of a family that a message began; none where it began none (DEDUP-33).
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    family(event: EventId) -> Option<Family>;
     /// The versions of a memory and what the journal tells of them, oldest first.
     ///
     /// # Errors

@@ -1,15 +1,20 @@
 //! Memories of a snapshot out to a file.
 
+use std::collections::BTreeSet;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::engine::Snapshot;
 use crate::error::{Error, Result};
-use crate::exchange::{NpyWriter, write_memory, write_tombstone};
-use crate::model::{Memory, Namespace, PageRequest, Scope};
+use crate::exchange::{
+    NpyWriter, write_aggregate, write_event, write_memory, write_run, write_step, write_tombstone,
+};
+use crate::model::{Event, EventQuery, Memory, MemoryId, Namespace, PageRequest, Scope, State};
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
+/// Steps of a run that are read at a time: each tells of as many memories as a slice of a pass works on.
+const PAGE_STEPS: usize = 100;
 
 /// Where the vectors of an export go.
 #[derive(Debug)]
@@ -22,7 +27,14 @@ pub enum VectorsTo<'a, W> {
     Npy(&'a mut NpyWriter<W>, usize),
 }
 
-/// An export: every line from one snapshot, in the order of partition, creation and id.
+/// An export: every line from one snapshot. Of a namespace memories stand in the order of partition, creation and id, the
+/// shared partition first and then the agents by name, but for what was superseded: that stands behind the memory that
+/// took its place. With [`Export::all_states`] the runs that can be taken back and the tombstones stand before the
+/// memories, and the messages behind them, so that each line names what stands before it; links and provenance may lead
+/// ahead.
+///
+/// An export of all states is a backup: an import into an empty database puts everything back as it was (MODEL-48,
+/// MODEL-50), and another export gives the same bytes. One of what is visible names nothing that is not in it.
 ///
 /// ```
 /// use oubliette::{Database, Draft, Namespace};
@@ -40,7 +52,7 @@ pub enum VectorsTo<'a, W> {
 pub struct Export {
     /// The namespaces, one after the other.
     pub namespaces: Vec<Namespace>,
-    /// Also rows that are superseded, expired, not yet or no longer valid, and tombstones.
+    /// Also rows that are superseded, expired, in limbo, not yet or no longer valid, and tombstones, messages and runs.
     pub all_states: bool,
 }
 
@@ -53,6 +65,12 @@ pub struct ExportReport {
     pub tombstones: u64,
     /// Memories with a vector.
     pub vectors: u64,
+    /// Runs of which something can be taken back.
+    pub runs: u64,
+    /// Families of messages in numbers.
+    pub aggregates: u64,
+    /// Messages.
+    pub events: u64,
 }
 
 impl Export {
@@ -73,11 +91,17 @@ impl Export {
         vectors: VectorsTo<'_, W>,
     ) -> Result<ExportReport> {
         let (path, line) = (path.as_ref().to_owned(), Vec::new());
-        let mut lines = Lines { snapshot, out, path, vectors, line, report: ExportReport::default() };
+        let all_states = self.all_states;
+        let mut lines =
+            Lines { snapshot, out, path, vectors, all_states, line, report: ExportReport::default() };
         for namespace in &self.namespaces {
-            lines.memories(namespace, self.all_states)?;
-            if self.all_states {
+            if all_states {
+                lines.runs(namespace)?;
                 lines.tombstones(namespace)?;
+            }
+            lines.memories(namespace)?;
+            if all_states {
+                lines.messages(namespace)?;
             }
         }
         let Lines { out, path, report, .. } = lines;
@@ -92,18 +116,55 @@ struct Lines<'a, W> {
     out: &'a mut dyn Write,
     path: PathBuf,
     vectors: VectorsTo<'a, W>,
+    all_states: bool,
     line: Vec<u8>,
     report: ExportReport,
 }
 
 impl<W: Write + Seek> Lines<'_, W> {
-    fn memories(&mut self, namespace: &Namespace, all_states: bool) -> Result<()> {
-        let mut request = PageRequest { scope: Scope::Any, limit: PAGE_ROWS, ..PageRequest::default() };
-        request.any_state = all_states;
+    fn memories(&mut self, namespace: &Namespace) -> Result<()> {
+        let agents = self.snapshot.agents(namespace)?;
+        let scopes: Vec<Scope> = std::iter::once(Ok(Scope::Shared))
+            .chain(agents.iter().map(|agent| Scope::agent(agent)))
+            .collect::<Result<_>>()?;
+        let (begun, mut listed) = (self.report.memories, 0);
+        for scope in &scopes {
+            self.each(namespace, scope, &mut |lines, memory| {
+                listed += 1;
+                match lines.superseder(namespace, &memory)? {
+                    None => lines.tree(namespace, memory),
+                    Some(_) => Ok(()),
+                }
+            })?;
+        }
+        if self.report.memories - begun == listed {
+            return Ok(());
+        }
+        // Where memories supersede each other in a circle no tree comes to them.
+        for scope in &scopes {
+            self.each(namespace, scope, &mut |lines, memory| {
+                if lines.is_first_of_circle(namespace, &memory)? {
+                    lines.tree(namespace, memory)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The memories of a scope, in the order of their creation.
+    fn each(
+        &mut self,
+        namespace: &Namespace,
+        scope: &Scope,
+        visit: &mut dyn FnMut(&mut Self, Memory) -> Result<()>,
+    ) -> Result<()> {
+        let mut request = PageRequest { scope: scope.clone(), limit: PAGE_ROWS, ..PageRequest::default() };
+        request.any_state = self.all_states;
         loop {
             let page = self.snapshot.list(namespace, &request)?;
             for memory in page.items {
-                self.memory(namespace, memory)?;
+                visit(self, memory)?;
             }
             match page.next {
                 Some(next) => request.cursor = Some(next),
@@ -112,10 +173,64 @@ impl<W: Write + Seek> Lines<'_, W> {
         }
     }
 
+    /// The memory of the export that superseded this one.
+    fn superseder(&self, namespace: &Namespace, memory: &Memory) -> Result<Option<MemoryId>> {
+        let Some(by) = memory.vitals.times.superseded_by() else { return Ok(None) };
+        Ok(self.has(namespace, by)?.then_some(by))
+    }
+
+    /// Whether a memory is among those that the export shows.
+    fn has(&self, namespace: &Namespace, id: MemoryId) -> Result<bool> {
+        if !self.all_states {
+            return self.snapshot.is_visible(namespace, id);
+        }
+        let state = self.snapshot.state(namespace, id)?;
+        Ok(state.is_some_and(|state| state != State::Tombstoned))
+    }
+
+    /// A memory, then what it took the place of, and so on: who superseded a memory stands before it.
+    fn tree(&mut self, namespace: &Namespace, root: Memory) -> Result<()> {
+        let first = root.id;
+        let mut open = Vec::new();
+        let mut at = Some(root);
+        loop {
+            if let Some(memory) = at.take() {
+                open.extend(self.snapshot.replaces(namespace, memory.id)?.into_iter().rev());
+                self.memory(namespace, memory)?;
+            }
+            let Some(next) = open.pop() else { return Ok(()) };
+            if next != first && self.has(namespace, next)? {
+                at = self.snapshot.get(namespace, &next.to_string(), false)?.into_memory();
+            }
+        }
+    }
+
+    /// Whether a memory lies on a circle of superseders and has the smallest id of it.
+    fn is_first_of_circle(&self, namespace: &Namespace, memory: &Memory) -> Result<bool> {
+        let (mut met, mut at) = (BTreeSet::new(), memory.vitals.times.superseded_by());
+        while let Some(next) = at.filter(|next| met.insert(*next)) {
+            if next == memory.id {
+                return Ok(met.first() == Some(&memory.id));
+            }
+            let found = self.snapshot.state(namespace, next)?.filter(|state| *state != State::Tombstoned);
+            at = match found {
+                Some(_) => {
+                    let found = self.snapshot.get(namespace, &next.to_string(), false)?.into_memory();
+                    found.and_then(|found| found.vitals.times.superseded_by())
+                }
+                None => None,
+            };
+        }
+        Ok(false)
+    }
+
     fn memory(&mut self, namespace: &Namespace, mut memory: Memory) -> Result<()> {
         if !matches!(self.vectors, VectorsTo::Nowhere) {
             let found = self.snapshot.get(namespace, &memory.id.to_string(), true)?;
             memory.vector = found.into_memory().and_then(|found| found.vector);
+        }
+        if !self.all_states {
+            self.leave_out(namespace, &mut memory)?;
         }
         self.report.memories += 1;
         self.report.vectors += u64::from(memory.vector.is_some());
@@ -123,17 +238,110 @@ impl<W: Write + Seek> Lines<'_, W> {
         self.end_line(memory.vector.as_deref())
     }
 
+    /// What is visible names nothing that is not: links, provenance and superseders that the export does not show are
+    /// left out.
+    fn leave_out(&self, namespace: &Namespace, memory: &mut Memory) -> Result<()> {
+        let mut ends: BTreeSet<MemoryId> = memory.links.iter().map(|link| link.to).collect();
+        ends.extend(memory.sources.iter().chain(&memory.content.consolidated_from));
+        let mut shown = BTreeSet::new();
+        for end in ends {
+            if self.has(namespace, end)? {
+                shown.insert(end);
+            }
+        }
+        for links in memory.holders.iter_mut().map(|holder| &mut holder.links).chain([&mut memory.links]) {
+            links.retain(|link| shown.contains(&link.to));
+        }
+        memory.sources.retain(|source| shown.contains(source));
+        memory.content.consolidated_from.retain(|source| shown.contains(source));
+        if self.superseder(namespace, memory)?.is_none() && memory.vitals.times.superseded.take().is_some() {
+            memory.vitals.times.valid_to_before = None;
+            (memory.state, memory.also) = (State::Live, None);
+        }
+        if let Some(also) = memory.also
+            && !self.has(namespace, also)?
+        {
+            memory.also = None;
+        }
+        Ok(())
+    }
+
+    /// What taking a run back needs to know.
+    fn runs(&mut self, namespace: &Namespace) -> Result<()> {
+        for run in self.snapshot.runs_left(namespace)? {
+            self.report.runs += 1;
+            write_run(namespace, &run, &mut self.line);
+            self.end_line(None)?;
+            let mut after = None;
+            loop {
+                let steps = self.snapshot.steps_left(namespace, run.id, after, PAGE_STEPS)?;
+                let Some(last) = steps.last() else { break };
+                after = Some(last.seq);
+                for step in &steps {
+                    write_step(namespace, step, &mut self.line);
+                    self.end_line(None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn tombstones(&mut self, namespace: &Namespace) -> Result<()> {
         let mut cursor = None;
         loop {
             let page = self.snapshot.tombstones(namespace, cursor.as_deref(), PAGE_ROWS)?;
             for tombstone in page.items {
+                // That of a memory in limbo stands in its line.
+                if self.has(namespace, tombstone.id)? {
+                    continue;
+                }
                 self.report.tombstones += 1;
                 write_tombstone(namespace, &tombstone, &mut self.line);
                 self.end_line(None)?;
             }
             match page.next {
                 Some(next) => cursor = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Families of messages in numbers, each with its members behind it, then the messages of none.
+    fn messages(&mut self, namespace: &Namespace) -> Result<()> {
+        let mut cursor = None;
+        loop {
+            let page = self.snapshot.aggregates(namespace, cursor.as_deref(), PAGE_ROWS)?;
+            for aggregate in page.items {
+                self.report.aggregates += 1;
+                write_aggregate(namespace, &aggregate, &mut self.line);
+                self.end_line(None)?;
+                self.events(namespace, EventQuery::of_aggregate(aggregate.id), |_| true)?;
+            }
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => break,
+            }
+        }
+        self.events(namespace, EventQuery::default(), |event| event.aggregate_id.is_none())
+    }
+
+    fn events(
+        &mut self,
+        namespace: &Namespace,
+        mut query: EventQuery,
+        wanted: impl Fn(&Event) -> bool,
+    ) -> Result<()> {
+        query.limit = PAGE_ROWS;
+        loop {
+            let page = self.snapshot.events(namespace, &query)?;
+            for event in page.items.iter().filter(|event| wanted(event)) {
+                let family = self.snapshot.family(namespace, event.id)?;
+                self.report.events += 1;
+                write_event(namespace, event, family.as_ref(), &mut self.line);
+                self.end_line(None)?;
+            }
+            match page.next {
+                Some(next) => query.cursor = Some(next),
                 None => return Ok(()),
             }
         }

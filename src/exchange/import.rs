@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 
-use crate::engine::{Database, Kept, WriteOptions};
+use crate::engine::{Database, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exchange::adapters;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
 use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX};
-use crate::model::{CheckedDraft, Decision, Draft, Namespace, Outcome, RunId};
+use crate::model::{CheckedDraft, Decision, Draft, Joint, Kept, MemoryId, Namespace, Outcome, RunId};
 
 /// How the file of an import is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +139,10 @@ pub struct ImportReport {
     pub consolidated: u64,
     /// Tombstones of an export put back.
     pub tombstones: u64,
+    /// Other lines of an export put back: runs and their steps, families of messages in numbers, messages.
+    pub told: u64,
+    /// Links and provenance of an export that lead to memories which are nowhere: they are left out.
+    pub dangling: u64,
     /// Lines left out.
     pub bad: u64,
     /// Values that were read otherwise than they stand there.
@@ -190,6 +194,8 @@ impl Import {
             runs: BTreeMap::new(),
             batch: Vec::new(),
             namespace: self.namespace.clone(),
+            owed: None,
+            ahead: BTreeMap::new(),
         };
         match self.format {
             Format::Oubliette => running.records(Records::new(lines, vectors, self.lenient))?,
@@ -250,6 +256,11 @@ struct Running<'a> {
     /// Rows that wait for their commit, all drafts or all of an export, all of `namespace`.
     batch: Vec<(Place, Row)>,
     namespace: Namespace,
+    /// Whose lines must stand in one batch with what follows, and how many are still to come: the members of an aggregate,
+    /// the steps of a run.
+    owed: Option<([u8; 16], u64)>,
+    /// Links and provenance that lead to memories of later lines, by these: the line and the end that it names.
+    ahead: BTreeMap<(Namespace, MemoryId), Vec<(u64, Joint)>>,
 }
 
 impl Running<'_> {
@@ -268,9 +279,9 @@ impl Running<'_> {
                     let namespace = memory.namespace.clone();
                     self.offer(place, namespace, Row::Kept(Kept::Memory(memory)))?;
                 }
-                Ok(ParsedLine::Tombstone(line)) => {
+                Ok(ParsedLine::Kept(line)) => {
                     let namespace = line.namespace.unwrap_or_else(|| self.import.namespace.clone());
-                    self.offer(place, namespace, Row::Kept(Kept::Tombstone(line.tombstone)))?;
+                    self.offer(place, namespace, Row::Kept(line.row))?;
                 }
                 Err(error) => {
                     let whole_file = is_about_vectors(&error);
@@ -324,11 +335,31 @@ impl Running<'_> {
             self.flush()?;
             self.namespace = namespace;
         }
+        self.owe(&row);
         self.batch.push((place, row));
-        if self.batch.len() >= self.import.batch_rows {
+        if self.batch.len() >= self.import.batch_rows && self.owed.is_none() {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Notes whether the lines that follow belong to this one.
+    fn owe(&mut self, row: &Row) {
+        let member = |of: [u8; 16]| self.owed.filter(|(owner, _)| *owner == of).map(|(_, left)| left - 1);
+        let (owner, left) = match row {
+            Row::Kept(Kept::Aggregate(aggregate)) => (Some(*aggregate.id.as_bytes()), aggregate.dup_count),
+            Row::Kept(Kept::Run(run)) => (Some(*run.id.as_bytes()), run.steps),
+            Row::Kept(Kept::Event(event, _)) => {
+                let owner = event.aggregate_id.map(|id| *id.as_bytes());
+                (owner, owner.and_then(member).unwrap_or(0))
+            }
+            Row::Kept(Kept::Step(step)) => {
+                let owner = step.run.map(|id| *id.as_bytes());
+                (owner, owner.and_then(member).unwrap_or(0))
+            }
+            Row::Draft(_) | Row::Kept(_) => (None, 0),
+        };
+        self.owed = owner.zip(Some(left)).filter(|(_, left)| *left > 0);
     }
 
     /// A line that could not be read.
@@ -383,9 +414,10 @@ impl Running<'_> {
             error if rows.len() == 1 && is_of_a_line(&error) => (Some(0), error),
             error => (None, error),
         })?;
-        for ((place, _), outcome) in rows.iter().zip(&outcomes) {
+        for ((place, row), outcome) in rows.iter().zip(&outcomes) {
             let counted = match outcome {
-                None => &mut self.report.tombstones,
+                None if matches!(row, Row::Kept(Kept::Tombstone(_))) => &mut self.report.tombstones,
+                None => &mut self.report.told,
                 Some(outcome) => match &outcome.decision {
                     Decision::Stored => &mut self.report.stored,
                     Decision::Unchanged => &mut self.report.unchanged,
@@ -404,10 +436,43 @@ impl Running<'_> {
                 decided.map_err(|error| (None, error))?;
             }
         }
+        self.join(rows).map_err(|error| (None, error))
+    }
+
+    /// Joins the memories of earlier lines to those that were just written.
+    fn join(&mut self, rows: &[(Place, Row)]) -> Result<()> {
+        if self.ahead.is_empty() {
+            return Ok(());
+        }
+        let mut joints = Vec::new();
+        for (_, row) in rows {
+            let id = match row {
+                Row::Kept(Kept::Memory(memory)) => memory.id,
+                Row::Kept(Kept::Tombstone(tombstone)) => tombstone.id,
+                Row::Draft(_) | Row::Kept(_) => continue,
+            };
+            joints.extend(self.ahead.remove(&(self.namespace.clone(), id)).into_iter().flatten());
+        }
+        if joints.is_empty() {
+            return Ok(());
+        }
+        let (lines, kept): (Vec<u64>, Vec<Kept>) =
+            joints.into_iter().map(|(line, joint)| (line, Kept::Joint(joint))).unzip();
+        let part = self.database.recreate_part(&self.namespace, kept)?;
+        self.wait(&lines, part.ahead);
         Ok(())
     }
 
-    fn commit(&self, rows: &[(Place, Row)], run: RunId) -> Result<Vec<Option<Outcome>>> {
+    /// Keeps what leads ahead, with the number of its line.
+    fn wait(&mut self, lines: &[u64], ahead: Vec<(u64, Joint)>) {
+        for (place, joint) in ahead {
+            let line = usize::try_from(place - 1).ok().and_then(|at| lines.get(at)).copied();
+            let to = (self.namespace.clone(), joint.to);
+            self.ahead.entry(to).or_default().push((line.unwrap_or_default(), joint));
+        }
+    }
+
+    fn commit(&mut self, rows: &[(Place, Row)], run: RunId) -> Result<Vec<Option<Outcome>>> {
         let (mut drafts, mut kept) = (Vec::new(), Vec::new());
         for (_, row) in rows {
             match row {
@@ -416,7 +481,10 @@ impl Running<'_> {
             }
         }
         if drafts.is_empty() {
-            return self.database.recreate(&self.namespace, kept);
+            let part = self.database.recreate_part(&self.namespace, kept)?;
+            let lines: Vec<u64> = rows.iter().map(|(place, _)| place.number()).collect();
+            self.wait(&lines, part.ahead);
+            return Ok(part.outcomes);
         }
         let how = WriteOptions {
             run: Some(run),
@@ -448,6 +516,13 @@ impl Running<'_> {
 
     fn finish(mut self) -> Result<ImportReport> {
         self.flush()?;
+        for ((_, to), joints) in std::mem::take(&mut self.ahead) {
+            for (line, joint) in joints {
+                let what = if joint.number.is_some() { "a link" } else { "provenance" };
+                self.report.dangling += 1;
+                self.observer.warned(line, &format!("{what} to {to}, which is nowhere, was left out"));
+            }
+        }
         for (namespace, run) in &self.runs {
             self.database.finish_run(namespace, *run)?;
         }

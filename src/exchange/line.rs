@@ -9,11 +9,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value, json};
 
 use crate::error::{Error, Result};
-use crate::exchange::restore;
+use crate::exchange::{restore, told};
 use crate::limits::{DIM_MAX, FIELD_JSON_BYTES_MAX, LINE_BYTES_MAX, LINE_FIELDS_MAX};
-use crate::model::{
-    Draft, Entity, Expiry, Memory, Namespace, Significance, Span, SupersedeMode, Tier, Tombstone,
-};
+use crate::model::{Draft, Entity, Expiry, Kept, Memory, Namespace, Significance, Span, SupersedeMode, Tier};
 
 /// What one line of an import says.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +20,8 @@ pub enum ParsedLine {
     Draft(Box<DraftLine>),
     /// A memory of an export, with the fields that the engine keeps: to be put back as it was (MODEL-48).
     Memory(Box<Memory>),
-    /// What an export wrote of a memory that is gone.
-    Tombstone(Box<TombstoneLine>),
+    /// What an export wrote besides memories: a tombstone, a run or a step of one, a message or a family of them.
+    Kept(Box<KeptLine>),
 }
 
 /// A line that says what a caller wants remembered.
@@ -37,20 +35,20 @@ pub struct DraftLine {
     pub warnings: Vec<String>,
 }
 
-/// A line that tells of a memory that is gone.
+/// A line of an export that is no memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TombstoneLine {
-    /// The namespace that it was in, where the line names one.
+pub struct KeptLine {
+    /// The namespace that it is of, where the line names one.
     pub namespace: Option<Namespace>,
-    /// What is kept of it.
-    pub tombstone: Tombstone,
+    /// The row.
+    pub row: Kept,
 }
 
 /// Reads one line: a JSON object in UTF-8 whose members are the fields of MODEL-9 by their names.
 ///
 /// A line with `id` and `holders` is one of an export and gives [`ParsedLine::Memory`]; the HMACs of the fields
-/// that its holders gave are zero, for they depend on the database. One with `tombstone` gives
-/// [`ParsedLine::Tombstone`]. Any other one gives [`ParsedLine::Draft`]; `lenient` moves members that are no
+/// that its holders gave are zero, for they depend on the database. One whose member `tombstone`, `run`, `step`,
+/// `aggregate` or `event` is an object gives [`ParsedLine::Kept`]. Any other one gives [`ParsedLine::Draft`]; `lenient` moves members that are no
 /// field of a draft into its metadata. The names of other tools are taken as well: `content`, `embedding`,
 /// `source_memory_ids`, `memory_type` and those of MODEL-40. `null` for a field that can't be null says nothing.
 ///
@@ -74,10 +72,10 @@ pub fn parse_line(text: &[u8], lenient: bool) -> Result<ParsedLine> {
     let text = std::str::from_utf8(text)
         .map_err(|why| Error::invalid("line", "must be UTF-8", format!("byte {}", why.valid_up_to())))?;
     let members: Members<'_> = typed_text("line", text)?;
-    let has = |wanted: &str| members.0.iter().any(|(name, raw)| name == wanted && raw.get() != "null");
-    if has("tombstone") {
-        return restore::tombstone(members).map(|line| ParsedLine::Tombstone(Box::new(line)));
+    if let Some(sort) = told::sort_of(&members) {
+        return told::read(members, sort).map(|line| ParsedLine::Kept(Box::new(line)));
     }
+    let has = |wanted: &str| members.0.iter().any(|(name, raw)| name == wanted && raw.get() != "null");
     let mut reader = Reader { lenient, exported: has("id") && has("holders"), ..Reader::default() };
     for (name, raw) in members.0 {
         reader.member(&name, raw)?;

@@ -115,7 +115,7 @@ impl<R: BufRead> LineReader<R> {
 
 /// The records of an import: each line with its number, and with its row of a NumPy file where there is one.
 ///
-/// Row i belongs to the i-th line that is not blank, whatever the line says. The row of a tombstone means
+/// Row i belongs to the i-th line that is not blank, whatever the line says. The row of what is no memory means
 /// nothing, and a row of zeros beside an exported memory means that it has no vector.
 #[derive(Debug)]
 pub struct Records<L, V> {
@@ -196,7 +196,7 @@ fn attach(mut parsed: ParsedLine, row: Vec<f32>) -> Result<ParsedLine> {
             let none = row.iter().all(|number| *number == 0.0);
             (&mut memory.vector, (!none).then_some(row))
         }
-        ParsedLine::Tombstone(_) => return Ok(parsed),
+        ParsedLine::Kept(_) => return Ok(parsed),
     };
     if place.is_some() {
         return Err(Error::invalid("vector", "must not stand in the line beside a NumPy file", "both"));

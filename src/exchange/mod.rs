@@ -1,6 +1,6 @@
 //! How do memories come in from files, and go out to them?
 //!
-//! One memory is one JSON line ([`parse_line`], [`write_memory`]); vectors may stand beside the lines in a
+//! One memory is one JSON line ([`parse_line`], [`write_memory`]), and so is what an export carries besides; vectors may stand beside the lines in a
 //! NumPy file ([`NpyReader`], [`NpyWriter`]); [`Records`] pairs the two. [`Import`] writes them to a database, [`Export`]
 //! reads them from one. [`adapters`] read the files of other
 //! memory tools.
@@ -21,14 +21,16 @@ mod lines;
 mod npy;
 mod restore;
 mod target;
+mod told;
 mod write;
 
 pub use export::{Export, ExportReport, VectorsTo};
 pub use import::{Format, Import, ImportReport, Observer};
-pub use line::{DraftLine, ParsedLine, TombstoneLine, parse_line};
+pub use line::{DraftLine, KeptLine, ParsedLine, parse_line};
 pub use lines::{LineReader, Records};
 pub use npy::{NpyReader, NpyWriter};
 pub use target::Target;
+pub use told::{write_aggregate, write_event, write_run, write_step};
 pub use write::{journal_json, write_memory, write_tombstone};
 
 #[cfg(test)]

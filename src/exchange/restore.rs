@@ -6,16 +6,17 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
-use crate::exchange::line::{DraftLine, Members, TombstoneLine, strict, text, typed, wrong};
-use crate::limits::CONTENT_BYTES_MAX;
+use crate::exchange::line::{DraftLine, strict, typed};
+use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, TAG_BYTES_MAX};
 use crate::model::{
-    Access, CheckedDraft, Content, Counted, Draft, Entity, Expiry, Fields, Holder, Kind, Link, Memory,
-    MemoryId, Partition, Place, RunId, State, Summary, Supersession, Time, Times, Tombstone, TombstoneReason,
-    Vitals, check_key, check_text,
+    Access, CheckedDraft, Content, Counted, Draft, Entity, Expiry, Fields, Holder, Kind, LedLink, Limbo,
+    Link, Memory, MemoryId, PINNED_TAG, Partition, Place, RunId, State, Summary, Supersession, Time, Times,
+    Tombstone, TombstoneReason, Vitals, check_categories, check_entities, check_key, check_links, check_tags,
+    check_text,
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
-pub(super) const KEPT: [&str; 14] = [
+pub(super) const KEPT: [&str; 16] = [
     "id",
     "keys",
     "state",
@@ -30,6 +31,8 @@ pub(super) const KEPT: [&str; 14] = [
     "deletes_source",
     "also",
     "holders",
+    "next_holder",
+    "limbo",
 ];
 
 /// The kept members of one line.
@@ -48,7 +51,7 @@ impl Kept<'_> {
     }
 }
 
-fn missing(name: &str) -> Error {
+pub(super) fn missing(name: &str) -> Error {
     Error::invalid(name, "is required in a line with id and holders", "nothing")
 }
 
@@ -59,7 +62,20 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         return Err(Error::invalid("line", "must be as it was exported", warning));
     }
     let mode = line.draft.supersede_mode;
-    let (draft, partition) = check(line.draft)?;
+    let mut draft = line.draft;
+    let mut unions = Draft {
+        tags: draft.tags.take(),
+        categories: draft.categories.take(),
+        entities: draft.entities.take(),
+        links: draft.links.take(),
+        sources: draft.sources.take(),
+        ..Draft::default()
+    };
+    let fields = &mut draft.fields;
+    // A supersession may have cut world time off before it begins (LIFE-6).
+    let (valid_from, valid_to) =
+        (std::mem::take(&mut fields.valid_from), std::mem::take(&mut fields.valid_to));
+    let (draft, partition) = check(draft)?;
     let superseded = match (kept.maybe("superseded_at")?, kept.maybe("superseded_by")?, mode) {
         (Some(at), Some(by), Some(mode)) => Some(Supersession { at, by, mode }),
         (None, None, None) => None,
@@ -77,8 +93,8 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     let fields = &draft.fields;
     let times = Times {
         recorded_at: kept.must("recorded_at")?,
-        valid_from: fields.valid_from.value().copied(),
-        valid_to: fields.valid_to.value().copied(),
+        valid_from: valid_from.value().copied(),
+        valid_to: valid_to.value().copied(),
         valid_to_before: kept.maybe("valid_to_before")?,
         expires_at: expires_at(draft.expiry)?,
         superseded,
@@ -86,7 +102,8 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     };
     let mut access = access(fields);
     access.access_seq = kept.maybe("access_seq")?.unwrap_or_default();
-    let tags = draft.tags.unwrap_or_default();
+    let sorted = |names: Option<Vec<String>>| sorted(names.unwrap_or_default());
+    let tags = sorted(unions.tags.take());
     Ok(Memory {
         id: kept.must("id")?,
         namespace: line.namespace.unwrap_or_default(),
@@ -97,14 +114,20 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         content: content(fields, draft.text.clone(), tags),
         access,
         text: draft.text,
-        categories: draft.categories.unwrap_or_default(),
-        entities: draft.entities.unwrap_or_default(),
-        links: draft.links.unwrap_or_default(),
-        sources: draft.sources.unwrap_or_default(),
+        categories: sorted(unions.categories.take()),
+        entities: self::sorted(unions.entities.take().unwrap_or_default()),
+        links: self::sorted(unions.links.take().unwrap_or_default()),
+        sources: unions.sources.take().unwrap_or_default(),
         holders,
         vector: draft.vector,
+        limbo: kept.maybe::<LimboJson>("limbo")?.map(limbo).transpose()?.map(Box::new),
         also: kept.maybe("also")?,
     })
+}
+
+fn sorted<T: Ord>(mut set: Vec<T>) -> Vec<T> {
+    set.sort_unstable();
+    set
 }
 
 /// Holds the fields that a caller might have set to their bounds (MODEL-9).
@@ -158,7 +181,10 @@ fn vitals(fields: &Fields, times: Times, kept: &Kept<'_>, text: &str, holders: &
         version: kept.must("version")?,
         place: Place {
             counted: Counted::at(&times, times.recorded_at),
-            next_holder: last.map_or(0, |last| last.saturating_add(1)),
+            next_holder: match kept.maybe("next_holder")? {
+                Some(next) => next,
+                None => last.map_or(0, |last| last.saturating_add(1)),
+            },
             holders: count,
             ..new.place
         },
@@ -270,9 +296,6 @@ fn holders(kept: &Kept<'_>) -> Result<Vec<Holder>> {
 }
 
 fn holder(line: HolderLine) -> Result<Holder> {
-    if line.count == 0 {
-        return Err(Error::invalid("holders.count", "must be at least 1", line.count));
-    }
     let mut fields = line
         .fields
         .iter()
@@ -283,32 +306,39 @@ fn holder(line: HolderLine) -> Result<Holder> {
     if let Some(text) = line.text.as_deref().filter(|text| !text.is_empty()) {
         check_text("holders.text", text, CONTENT_BYTES_MAX)?;
     }
-    // The bounds of what a holder brought are those of a draft.
-    let brought = CheckedDraft::new(Draft {
-        key: line.key,
-        text: "holder".to_owned(),
-        tags: Some(line.tags),
-        categories: Some(line.categories),
-        entities: Some(line.entities),
-        links: Some(line.links),
-        ..Draft::default()
-    })?;
-    let brought = brought.draft().clone();
+    line.key.as_deref().map_or(Ok(()), check_key)?;
+    // The bounds of what a holder brought are those of a draft, but for the tag that pins. Of equal writes without a key
+    // the links are united, by whose number no draft was bound.
+    let (pins, tags): (Vec<_>, Vec<_>) = line.tags.into_iter().partition(|tag| tag == PINNED_TAG);
+    let mut tags = check_tags(&tags)?;
+    tags.extend(pins);
+    let many = if line.count > 1 { usize::MAX } else { LINKS_MAX };
     Ok(Holder {
         number: line.number,
-        key: brought.key,
+        key: line.key,
         count: line.count,
         share: line.share,
-        tags: brought.tags.unwrap_or_default(),
-        categories: brought.categories.unwrap_or_default(),
-        entities: brought.entities.unwrap_or_default(),
-        links: brought.links.unwrap_or_default(),
+        tags: sorted(tags),
+        categories: each(line.categories, many, check_categories)?,
+        entities: each(line.entities, many, check_entities)?,
+        links: each(line.links, many, check_links)?,
         fields,
         run: line.run,
         text: line.text,
         from: line.from,
         follows: line.follows,
     })
+}
+
+/// A set whose entries are within their bounds, at most `most` of them.
+fn each<T: Ord + Clone>(set: Vec<T>, most: usize, check: fn(&[T]) -> Result<Vec<T>>) -> Result<Vec<T>> {
+    if set.len() <= LINKS_MAX || most <= LINKS_MAX {
+        return check(&set);
+    }
+    set.chunks(LINKS_MAX).try_for_each(|some| check(some).map(|_| ()))?;
+    let mut set = sorted(set);
+    set.dedup();
+    Ok(set)
 }
 
 /// Name of the field with a code: that of [`Fields::NAMES`], or `#` and the code for one that stands outside
@@ -345,26 +375,51 @@ struct TombstoneJson {
     rows: u64,
 }
 
-/// The tombstone that a line tells of.
-pub(super) fn tombstone(members: Members<'_>) -> Result<TombstoneLine> {
-    let (mut namespace, mut found) = (None, None);
-    for (name, raw) in members.0 {
-        let twice = match name.as_str() {
-            "namespace" => namespace.replace(text(&name, raw)?).is_some(),
-            "tombstone" => found.replace(raw).is_some(),
-            _ => return Err(wrong(&name, "must not stand beside tombstone", raw.get())),
-        };
-        if twice {
-            return Err(wrong(&name, "must not stand twice", raw.get()));
-        }
+/// How a memory in limbo was removed, as a line tells of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimboJson {
+    reason: String,
+    run_id: Option<RunId>,
+    replaced_by: Option<MemoryId>,
+    #[serde(default)]
+    replaced: bool,
+    #[serde(default)]
+    transferred: u32,
+    #[serde(default)]
+    links: Vec<LedLink>,
+    tombstone: Option<TombstoneJson>,
+}
+
+fn limbo(json: LimboJson) -> Result<Limbo> {
+    for link in &json.links {
+        check_text("limbo.links.relation", &link.relation, TAG_BYTES_MAX)?;
     }
-    let namespace = namespace.flatten().map(|name| name.parse()).transpose()?;
-    let raw = found.ok_or_else(|| missing("tombstone"))?;
+    Ok(Limbo {
+        reason: reason_of("limbo.reason", &json.reason)?,
+        run: json.run_id,
+        replaced_by: json.replaced_by,
+        replaced: json.replaced,
+        transferred: json.transferred,
+        links: json.links,
+        tombstone: json.tombstone.map(stone).transpose()?,
+    })
+}
+
+fn reason_of(field: &str, name: &str) -> Result<TombstoneReason> {
+    TombstoneReason::from_name(name)
+        .ok_or_else(|| Error::invalid(field, "must be a reason of MODEL-28", name))
+}
+
+/// The tombstone that a line tells of.
+pub(super) fn tombstone(raw: &RawValue) -> Result<Tombstone> {
     // Refuses what is too long before anything is made of it.
     strict("tombstone", raw)?;
-    let json: TombstoneJson = typed("tombstone", raw)?;
-    let reason = TombstoneReason::from_name(&json.reason)
-        .ok_or_else(|| Error::invalid("tombstone.reason", "must be a reason of MODEL-28", &json.reason))?;
+    stone(typed("tombstone", raw)?)
+}
+
+fn stone(json: TombstoneJson) -> Result<Tombstone> {
+    let reason = reason_of("tombstone.reason", &json.reason)?;
     let (replaced_by, other) = match reason {
         TombstoneReason::Summarized => (json.replaced_by_summary_id, json.replaced_by),
         _ => (json.replaced_by, json.replaced_by_summary_id),
@@ -373,7 +428,7 @@ pub(super) fn tombstone(members: Members<'_>) -> Result<TombstoneLine> {
         let why = "must be replaced_by_summary_id for the reason summarized, and only there";
         return Err(Error::invalid("tombstone.replaced_by", why, other));
     }
-    let tombstone = Tombstone {
+    Ok(Tombstone {
         id: json.id,
         deleted_at: json.deleted_at,
         reason,
@@ -388,11 +443,10 @@ pub(super) fn tombstone(members: Members<'_>) -> Result<TombstoneLine> {
             .collect::<Result<_>>()?,
         content_hash: unhex("tombstone.content_hash", &json.content_hash)?,
         rows: json.rows,
-    };
-    Ok(TombstoneLine { namespace, tombstone })
+    })
 }
 
-fn unhex(field: &str, text: &str) -> Result<[u8; 32]> {
+pub(super) fn unhex(field: &str, text: &str) -> Result<[u8; 32]> {
     let invalid = || Error::invalid(field, "must be 64 hexadecimal digits", text);
     let digit = |byte: &u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

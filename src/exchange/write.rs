@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::exchange::restore::field_name;
 use crate::model::{
-    Content, Delta, ExpiresBy, Holder, JournalRow, Memory, Namespace, Tombstone, TombstoneReason,
+    Content, Delta, ExpiresBy, Holder, JournalRow, Limbo, Memory, Namespace, Tombstone, TombstoneReason,
 };
 
 /// Appends `value` as JSON.
@@ -18,18 +18,18 @@ fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
 }
 
 /// An object being written.
-struct Object<'a> {
-    out: &'a mut Vec<u8>,
+pub(super) struct Object<'a> {
+    pub(super) out: &'a mut Vec<u8>,
     first: bool,
 }
 
 impl<'a> Object<'a> {
-    fn begin(out: &'a mut Vec<u8>) -> Self {
+    pub(super) fn begin(out: &'a mut Vec<u8>) -> Self {
         out.push(b'{');
         Object { out, first: true }
     }
 
-    fn name(&mut self, name: &str) {
+    pub(super) fn name(&mut self, name: &str) {
         if !self.first {
             self.out.push(b',');
         }
@@ -39,7 +39,7 @@ impl<'a> Object<'a> {
     }
 
     /// A member that is always there.
-    fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+    pub(super) fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
         self.name(name);
         put(self.out, value);
     }
@@ -50,7 +50,7 @@ impl<'a> Object<'a> {
     }
 
     /// A member that is there when it has a value.
-    fn maybe(&mut self, name: &str, value: &Option<impl Serialize>) {
+    pub(super) fn maybe(&mut self, name: &str, value: &Option<impl Serialize>) {
         if let Some(value) = value {
             self.member(name, value);
         }
@@ -64,19 +64,19 @@ impl<'a> Object<'a> {
     }
 
     /// A list that is there when it is not empty.
-    fn list(&mut self, name: &str, value: &[impl Serialize]) {
+    pub(super) fn list(&mut self, name: &str, value: &[impl Serialize]) {
         if !value.is_empty() {
             self.member(name, value);
         }
     }
 
-    fn end(self) {
+    pub(super) fn end(self) {
         self.out.push(b'}');
     }
 }
 
 /// The f64 with the shortest decimal form of `value`, as long as that reads back as `value`.
-fn widened(value: f32) -> f64 {
+pub(super) fn widened(value: f32) -> f64 {
     match value.to_string().parse::<f64>() {
         Ok(short) if (short as f32).to_bits() == value.to_bits() => short,
         _ => f64::from(value),
@@ -117,6 +117,12 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     object.maybe("also", &memory.also);
     object.name("holders");
     write_holders(&memory.holders, object.out);
+    let last = memory.holders.last().map(|holder| holder.number.saturating_add(1));
+    object.unless("next_holder", &memory.vitals.place.next_holder, &last.unwrap_or_default());
+    if let Some(limbo) = &memory.limbo {
+        object.name("limbo");
+        write_limbo(limbo, object.out);
+    }
     if let Some(numbers) = memory.vector.as_ref().filter(|_| vector) {
         object.member("vector", numbers);
     }
@@ -243,7 +249,29 @@ pub fn write_tombstone(namespace: &Namespace, tombstone: &Tombstone, out: &mut V
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
     line.name("tombstone");
-    let mut object = Object::begin(line.out);
+    tombstone_members(tombstone, line.out);
+    line.end();
+    out.push(b'\n');
+}
+
+/// How a memory in limbo was removed, and what will be left of it.
+fn write_limbo(limbo: &Limbo, out: &mut Vec<u8>) {
+    let mut object = Object::begin(out);
+    object.member("reason", limbo.reason.as_str());
+    object.member("run_id", &limbo.run);
+    object.member("replaced_by", &limbo.replaced_by);
+    object.unless("replaced", &limbo.replaced, &false);
+    object.unless("transferred", &limbo.transferred, &0);
+    object.list("links", &limbo.links);
+    if let Some(tombstone) = &limbo.tombstone {
+        object.name("tombstone");
+        tombstone_members(tombstone, object.out);
+    }
+    object.end();
+}
+
+fn tombstone_members(tombstone: &Tombstone, out: &mut Vec<u8>) {
+    let mut object = Object::begin(out);
     object.member("id", &tombstone.id);
     object.member("deleted_at", &tombstone.deleted_at);
     object.member("reason", tombstone.reason.as_str());
@@ -260,11 +288,9 @@ pub fn write_tombstone(namespace: &Namespace, tombstone: &Tombstone, out: &mut V
     object.member("content_hash", &hex(&tombstone.content_hash));
     object.member("rows", &tombstone.rows);
     object.end();
-    line.end();
-    out.push(b'\n');
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -295,6 +321,6 @@ pub fn journal_json(row: &JournalRow) -> Value {
     })
 }
 
-fn delta_json(delta: &Delta) -> Value {
+pub(super) fn delta_json(delta: &Delta) -> Value {
     json!({ "field": delta.field, "before": delta.before, "after": delta.after })
 }

@@ -18,8 +18,11 @@ use std::ops::ControlFlow;
 
 use super::check::check;
 use super::report::{CheckOptions, CheckReport, Code};
-use crate::store::{Read, Table, Walk};
-use fixture::{D, Fixture, NS};
+use crate::ledger::Change;
+use crate::model::{Actor, RuleId};
+use crate::store::control::{CounterRow, CounterSort, TOTAL};
+use crate::store::{PartId, Read, Rows, Table, Walk};
+use fixture::{D, Fixture, H, NS};
 
 fn report(fixture: &Fixture) -> CheckReport {
     let options = CheckOptions { deep: true, erased: Vec::new() };
@@ -44,6 +47,29 @@ fn a_store_of_the_ledger_is_clean_and_every_row_is_counted() {
         assert!(rows > before, "the fixture has no row in {}", table.name());
     }
     assert_eq!(found.checked, rows);
+}
+
+/// A row of limbo that lost its tombstone is erased all the same, and leaves one that says what the row knew (MODEL-29).
+#[test]
+fn limbo_without_a_tombstone_is_erased() {
+    let fixture = Fixture::new();
+    let stone = |fixture: &Fixture| fixture.store.snapshot().unwrap().tombstone(NS, H).unwrap();
+    let before = stone(&fixture).unwrap();
+    fixture.write(|tx| {
+        tx.delete_tombstone(NS, &before)?;
+        for part in [PartId(0), TOTAL] {
+            let sort = CounterSort::Tombstones as u8;
+            let CounterRow { rows, bytes } = tx.counter(NS, part, sort, "")?;
+            tx.put_counter(NS, part, sort, "", CounterRow { rows: rows - 1, bytes })?;
+        }
+        Ok(())
+    });
+    assert!(!report(&fixture).ok);
+    fixture.apply_as(Actor::Sweeper, vec![(RuleId::LIMBO, Change::Purge { id: H })]);
+    assert_eq!(report(&fixture).findings, vec![]);
+    let after = stone(&fixture).unwrap();
+    assert_eq!((after.reason, after.replaced_by), (before.reason, before.replaced_by));
+    assert_eq!((after.deleted_at, after.key_hashes), (before.deleted_at, before.key_hashes));
 }
 
 #[test]

@@ -1,51 +1,176 @@
-//! Rows of an export put back as they were: ids, holders, states, tombstones (MODEL-48).
+//! Rows of an export put back as they were, a part of the export in one transaction (MODEL-48, MODEL-50). What a part
+//! leaves behind is whole: an end that is not there yet is left out and comes with a later part; everything else that
+//! contradicts the rows around it is an error.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::ingest::Desk;
 use crate::ingest::fields::{fields_of, given_by_code};
 use crate::ledger::Change;
-use crate::model::{Decision, Evidence, Memory, Outcome, RuleId, Tombstone, check_content};
-use crate::store::Rows;
+use crate::model::{
+    Aggregate, AggregateId, AggregateType, Decision, Event, EventDecision, EventId, Evidence, Family, Joint,
+    Kept, Memory, MemoryId, Outcome, RuleId, RunId, SupersedeMode, Time, Tombstone, check_content,
+};
 use crate::store::control::SpaceRow;
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows};
 use crate::text::normal_form;
 
+/// What became of a part of an export.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PutBack {
+    /// For each row what became of the memory; none for what is no memory.
+    pub(crate) outcomes: Vec<Option<Outcome>>,
+    /// What was left out because its other end is not there, with the place of the row that names it.
+    pub(crate) ahead: Vec<(usize, Joint)>,
+}
+
+/// A part under way.
+#[derive(Default)]
+struct Part {
+    /// The row at hand.
+    place: usize,
+    /// Memories and tombstones that the part brings.
+    memories: BTreeSet<MemoryId>,
+    gone: BTreeSet<MemoryId>,
+    ahead: Vec<(usize, Joint)>,
+    /// Rows whose superseder was not there when they were written.
+    orphans: Vec<(usize, MemoryId, MemoryId)>,
+    /// Rows whose world time ends before it begins.
+    inverted: Vec<(usize, MemoryId)>,
+    /// Runs that the part brings, with the steps that are still to come; none of a run that was there before.
+    runs: BTreeMap<RunId, (usize, Option<u64>)>,
+    /// Aggregates that the part brings, or adds members to.
+    aggregates: BTreeMap<AggregateId, usize>,
+    events: Vec<(usize, EventId)>,
+}
+
+impl Part {
+    fn of(rows: &[Kept]) -> Self {
+        let mut part = Part::default();
+        for row in rows {
+            match row {
+                Kept::Memory(memory) => drop(part.memories.insert(memory.id)),
+                Kept::Tombstone(tombstone) => drop(part.gone.insert(tombstone.id)),
+                _ => {}
+            }
+        }
+        part
+    }
+}
+
+/// The error, said of the row at a place.
+fn blame(place: usize) -> impl Fn(Error) -> Error {
+    move |why| why.at_line(place as u64 + 1)
+}
+
 impl Desk<'_, '_, '_> {
-    /// Puts a memory of an export back. A memory that is there already is left as it is: the same file again.
+    /// Puts a part of an export back. What is there already is left as it is: the same file again.
     ///
     /// # Errors
-    /// `Conflict` when the id was used and is gone, or a key belongs to another current row.
-    pub(crate) fn recreate(&mut self, mut memory: Memory) -> Result<Outcome> {
+    /// Those of the first row that is not whole, as a line with its position counted from 1.
+    pub(crate) fn put_back(&mut self, rows: &[Kept]) -> Result<PutBack> {
+        for (place, row) in rows.iter().enumerate() {
+            self.catch_up(row).map_err(blame(place))?;
+        }
+        self.context.now = self.ledger.now();
+        let mut part = Part::of(rows);
+        let mut outcomes = Vec::with_capacity(rows.len());
+        for (place, row) in rows.iter().enumerate() {
+            part.place = place;
+            outcomes.push(self.put_row(&mut part, row).map_err(blame(place))?);
+        }
+        self.check_chains(&part)?;
+        self.check_messages(&part)?;
+        for (run, (place, left)) in &part.runs {
+            if let Some(left) = left.filter(|left| *left > 0) {
+                let why = format!("must follow the run {run}, {left} more");
+                return Err(blame(*place)(Error::invalid("steps", why, "the end")));
+            }
+        }
+        Ok(PutBack { outcomes, ahead: part.ahead })
+    }
+
+    /// Transaction times never lie ahead of the store (MODEL-38). Those of a machine whose clock is ahead take the store
+    /// along, as far as a clock may be wrong.
+    fn catch_up(&mut self, row: &Kept) -> Result<()> {
+        let superseded_at = |memory: &Memory| memory.vitals.times.superseded.map(|superseded| superseded.at);
+        let times: [(&str, Option<Time>); 3] = match row {
+            Kept::Memory(memory) => {
+                let times = &memory.vitals.times;
+                [
+                    ("recorded_at", Some(times.recorded_at)),
+                    ("superseded_at", superseded_at(memory)),
+                    ("removed_at", times.removed_at),
+                ]
+            }
+            Kept::Tombstone(tombstone) => {
+                [("deleted_at", Some(tombstone.deleted_at)), ("", None), ("", None)]
+            }
+            Kept::Run(run) => [("started_at", Some(run.started_at)), ("", None), ("", None)],
+            Kept::Step(step) => [("at", Some(step.at)), ("", None), ("", None)],
+            Kept::Aggregate(_) | Kept::Event(..) | Kept::Joint(_) => return Ok(()),
+        };
+        let warn = i64::try_from(self.policy.stats.clock_warn.as_ms()).unwrap_or(i64::MAX);
+        let most = Time::from_millis(self.now().as_millis().saturating_add(warn));
+        for (field, at) in times {
+            let Some(at) = at else { continue };
+            if at > most {
+                let why = "must not lie further ahead than a clock may be wrong (stats.clock_warn)";
+                return Err(Error::invalid(field, why, at));
+            }
+            self.ledger.clock.at_ms = self.ledger.clock.at_ms.max(at.as_millis());
+        }
+        Ok(())
+    }
+
+    fn put_row(&mut self, part: &mut Part, row: &Kept) -> Result<Option<Outcome>> {
+        match row {
+            Kept::Memory(memory) => return self.recreate(part, memory).map(Some),
+            Kept::Tombstone(tombstone) => drop(self.recreate_tombstone(tombstone)?),
+            Kept::Run(run) => {
+                let known = self.ledger.tx.run(self.ns(), run.id)?.is_some();
+                if !known {
+                    self.ledger.keep_run(&self.context, run)?;
+                }
+                part.runs.entry(run.id).or_insert((part.place, (!known).then_some(run.steps)));
+            }
+            Kept::Step(step) => {
+                let left = step.run.and_then(|run| part.runs.get_mut(&run));
+                match left.map(|(_, left)| left) {
+                    // A run that was there before has its steps.
+                    Some(None) => {}
+                    Some(Some(left)) if *left > 0 => {
+                        *left -= 1;
+                        self.ledger.keep_step(&self.context, step)?;
+                    }
+                    _ => {
+                        let why = "must be the run that stands before, as often as it says";
+                        return Err(Error::invalid("run_id", why, format!("{:?}", step.run)));
+                    }
+                }
+            }
+            Kept::Aggregate(aggregate) => self.recreate_aggregate(part, aggregate)?,
+            Kept::Event(event, family) => self.recreate_event(part, event, family.as_deref())?,
+            Kept::Joint(joint) => self.rejoin(part, joint.clone())?,
+        }
+        Ok(None)
+    }
+
+    fn recreate(&mut self, part: &mut Part, memory: &Memory) -> Result<Outcome> {
         let (ns, id) = (self.ns(), memory.id);
         let key = memory.keys.first().cloned();
-        let partition = memory.partition.clone();
-        let known = self.ledger.tx.vitals(ns, id)?.is_some();
-        if !known {
-            check_content(&memory.content.text, memory.vector.is_some())?;
-            if memory.holders.is_empty() {
-                return Err(Error::invalid("holders", "must have at least one entry", "none"));
-            }
-            self.check_keys(&memory)?;
-            let part = self.open_partition(&memory.partition)?;
-            let place = &mut memory.vitals.place;
-            place.partition = part.0;
-            place.fingerprint = normal_form(&memory.content.text).prefix();
-            if let Some(vector) = &memory.vector {
-                // An export does not say whose vectors it holds: those of the handle's embedder, if they can be.
-                let own = self.embeds.clone().filter(|(_, dim)| *dim == vector.len());
-                let name = own.map_or_else(|| SpaceRow::CALLER.into(), |(name, _)| name);
-                memory.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
-            }
-            let fields = fields_of(&memory);
-            for holder in &mut memory.holders {
-                given_by_code(holder, &fields, self.ledger.secret);
-            }
-            self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new(memory)))?;
+        let known = self.ledger.tx.vitals(ns, id)?;
+        match &known {
+            Some(row) if row.version == memory.vitals.version => self.rejoin_all(part, memory)?,
+            Some(_) => {}
+            None => self.write_memory(part, memory.clone())?,
         }
         Ok(Outcome {
             id,
             key,
-            partition,
-            decision: if known { Decision::Unchanged } else { Decision::Stored },
+            partition: memory.partition.clone(),
+            decision: if known.is_some() { Decision::Unchanged } else { Decision::Stored },
             rule: RuleId::IMPORT_ROW,
             policy_rule: None,
             event: None,
@@ -53,6 +178,106 @@ impl Desk<'_, '_, '_> {
             hints: Vec::new(),
             policy_number: self.context.policy_number,
         })
+    }
+
+    fn write_memory(&mut self, part: &mut Part, mut memory: Memory) -> Result<()> {
+        let id = memory.id;
+        memory.check_whole()?;
+        check_content(&memory.content.text, memory.vector.is_some())?;
+        self.check_keys(&memory)?;
+        let place = self.open_partition(&memory.partition)?;
+        memory.vitals.place.partition = place.0;
+        memory.vitals.place.fingerprint = normal_form(&memory.content.text).prefix();
+        if let Some(vector) = &memory.vector {
+            // An export does not say whose vectors it holds: those of the handle's embedder, if they can be.
+            let own = self.embeds.clone().filter(|(_, dim)| *dim == vector.len());
+            let name = own.map_or_else(|| SpaceRow::CALLER.into(), |(name, _)| name);
+            memory.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
+        }
+        if let Some(by) = memory.vitals.times.superseded_by()
+            && !self.is_there(by)?
+        {
+            part.orphans.push((part.place, id, by));
+        }
+        if is_inverted(&memory) {
+            part.inverted.push((part.place, id));
+        }
+        if memory.vitals.times.removed_at.is_none() {
+            self.hold_back(part, &mut memory)?;
+        }
+        let fields = fields_of(&memory);
+        for holder in &mut memory.holders {
+            given_by_code(holder, &fields, self.ledger.secret);
+        }
+        self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new(memory))).map(|_| ())
+    }
+
+    /// Leaves out what would lead to nothing: links, and sources of which not even a tombstone is there.
+    fn hold_back(&self, part: &mut Part, memory: &mut Memory) -> Result<()> {
+        let (ns, id, tx) = (self.ns(), memory.id, &*self.ledger.tx);
+        let mut ahead = Vec::new();
+        for holder in &mut memory.holders {
+            let mut links = Vec::with_capacity(holder.links.len());
+            for link in holder.links.drain(..) {
+                if part.memories.contains(&link.to) || tx.vitals(ns, link.to)?.is_some() {
+                    links.push(link);
+                } else {
+                    ahead.push(Joint {
+                        id,
+                        number: Some(holder.number),
+                        to: link.to,
+                        relation: link.relation,
+                    });
+                }
+            }
+            holder.links = links;
+        }
+        let mut sources = Vec::with_capacity(memory.sources.len());
+        for to in memory.sources.drain(..) {
+            if part.memories.contains(&to) || part.gone.contains(&to) || self.is_there(to)? {
+                sources.push(to);
+            } else {
+                ahead.push(Joint { id, number: None, to, relation: String::new() });
+            }
+        }
+        memory.sources = sources;
+        part.ahead.extend(ahead.into_iter().map(|joint| (part.place, joint)));
+        Ok(())
+    }
+
+    /// Joins a memory that an import cut off had left without its ends.
+    fn rejoin_all(&mut self, part: &mut Part, memory: &Memory) -> Result<()> {
+        let id = memory.id;
+        for holder in &memory.holders {
+            let Some(found) = self.ledger.tx.holder(self.ns(), id, holder.number)? else { continue };
+            for link in holder.links.iter().filter(|link| !found.links.contains(link)) {
+                let (number, relation) = (Some(holder.number), link.relation.clone());
+                self.rejoin(part, Joint { id, number, to: link.to, relation })?;
+            }
+        }
+        for to in &memory.sources {
+            self.rejoin(part, Joint { id, number: None, to: *to, relation: String::new() })?;
+        }
+        Ok(())
+    }
+
+    fn rejoin(&mut self, part: &mut Part, joint: Joint) -> Result<()> {
+        let there = match joint.number {
+            Some(_) => self.ledger.tx.vitals(self.ns(), joint.to)?.is_some(),
+            None => self.is_there(joint.to)?,
+        };
+        if there {
+            self.ledger.join(self.context.ns, &joint)?;
+        } else {
+            part.ahead.push((part.place, joint));
+        }
+        Ok(())
+    }
+
+    /// Whether an id has a row or a tombstone.
+    fn is_there(&self, id: MemoryId) -> Result<bool> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        Ok(tx.vitals(ns, id)?.is_some() || tx.tombstone(ns, id)?.is_some())
     }
 
     fn check_keys(&self, memory: &Memory) -> Result<()> {
@@ -71,7 +296,7 @@ impl Desk<'_, '_, '_> {
     }
 
     /// Puts a tombstone of an export back.
-    pub(crate) fn recreate_tombstone(&mut self, tombstone: &Tombstone) -> Result<bool> {
+    fn recreate_tombstone(&mut self, tombstone: &Tombstone) -> Result<bool> {
         let ns = self.ns();
         if self.ledger.tx.vitals(ns, tombstone.id)?.is_some() {
             let why = "a memory has this id".to_owned();
@@ -79,4 +304,199 @@ impl Desk<'_, '_, '_> {
         }
         self.ledger.keep_tombstone(&self.context, tombstone)
     }
+
+    /// Every chain of superseders ends, and world time ends before it begins only where a supersession moved it.
+    fn check_chains(&self, part: &Part) -> Result<()> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let mut settled = BTreeSet::new();
+        for (place, id, by) in &part.orphans {
+            if !self.is_there(*by)? {
+                let why = "must be a memory or a tombstone that stands before or in the same part";
+                return Err(blame(*place)(Error::invalid("superseded_by", why, by)));
+            }
+            let (mut path, mut at) = (BTreeSet::from([*id]), Some(*by));
+            while let Some(next) = at.filter(|next| !settled.contains(next)) {
+                if !path.insert(next) {
+                    let why = "must not lead back to the memory itself";
+                    return Err(blame(*place)(Error::invalid("superseded_by", why, by)));
+                }
+                at = tx.vitals(ns, next)?.and_then(|row| row.times.superseded_by());
+            }
+            settled.append(&mut path);
+        }
+        for (place, id) in &part.inverted {
+            if tx.superseded_by(ns, *id)?.is_empty() {
+                let why = "must lie after valid_from";
+                return Err(blame(*place)(Error::invalid("valid_to", why, id)));
+            }
+        }
+        Ok(())
+    }
+
+    fn recreate_aggregate(&mut self, part: &mut Part, shown: &Aggregate) -> Result<()> {
+        let (ns, id) = (self.ns(), *shown.id.as_bytes());
+        if self.ledger.tx.aggregate(ns, &id)?.is_some() {
+            return Ok(());
+        }
+        if shown.ts_first > shown.ts_last {
+            return Err(Error::invalid("ts_last", "must not lie before ts_first", shown.ts_last));
+        }
+        let row = AggregateRow {
+            part: self.open_partition(&shown.partition)?.0,
+            family: *shown.family_id.as_bytes(),
+            near: shown.aggregate_type == AggregateType::Near,
+            scope: shown.scope.clone(),
+            slice: shown.slice.clone(),
+            first_event: *shown.first_event_id.as_bytes(),
+            last_event: *shown.last_event_id.as_bytes(),
+            first_ts: shown.ts_first.as_millis(),
+            last_ts: shown.ts_last.as_millis(),
+            dup_count: shown.dup_count,
+            authors: shown.authors_seen.clone(),
+            examples: shown.example_event_ids.iter().map(|id| *id.as_bytes()).collect(),
+            snippets: shown.example_snippets.clone(),
+            exact_hash: shown.normalized_fingerprint.exact_hash,
+            simhash: shown.normalized_fingerprint.simhash,
+            classification: shown.classification.clone(),
+            signals: shown.recognition_signals.clone(),
+            memory: shown.memory_id.map(|id| *id.as_bytes()),
+        };
+        part.aggregates.insert(shown.id, part.place);
+        self.ledger.keep_aggregate(ns, &id, &row)
+    }
+
+    fn recreate_event(&mut self, part: &mut Part, shown: &Event, family: Option<&Family>) -> Result<()> {
+        let (ns, id) = (self.ns(), *shown.id.as_bytes());
+        if self.ledger.tx.event(ns, &id)?.is_some() {
+            return Ok(());
+        }
+        let row = EventRow {
+            part: self.open_partition(&shown.partition)?.0,
+            ts: shown.ts.as_millis(),
+            author: shown.author_kind.code(),
+            author_id: shown.author_id.clone(),
+            channel: shown.channel.clone(),
+            thread: shown.thread.clone(),
+            session: shown.session.clone(),
+            payload: shown.payload.clone(),
+            normalizer: shown.normalizer_id.clone(),
+            normalized: shown.normalized.clone(),
+            attachment_sig: shown.attachment_sig.clone(),
+            embed_sig: shown.embed_sig.clone(),
+            dup_key: shown.dup_key,
+            simhash: shown.simhash,
+            aggregate: shown.aggregate_id.map(|id| *id.as_bytes()),
+            memory: shown.memory_id.map(|id| *id.as_bytes()),
+            run: shown.run.map(|run| *run.as_bytes()),
+            decision: match shown.decision {
+                EventDecision::Stored => EventRow::STORED,
+                EventDecision::Reinforced => EventRow::REINFORCED,
+                EventDecision::Aggregated => EventRow::AGGREGATED,
+            },
+        };
+        let family = family.map(|family| family_row(&row, family)).transpose()?;
+        part.events.push((part.place, shown.id));
+        if let Some(aggregate) = shown.aggregate_id {
+            part.aggregates.entry(aggregate).or_insert(part.place);
+        }
+        self.ledger.keep_event(ns, &id, &row, family.as_ref())
+    }
+
+    /// Messages, families and numbers name what is there, and count each other.
+    fn check_messages(&self, part: &Part) -> Result<()> {
+        for (aggregate, place) in &part.aggregates {
+            self.check_aggregate(*aggregate).map_err(blame(*place))?;
+        }
+        for (place, event) in &part.events {
+            self.check_event(*event).map_err(blame(*place))?;
+        }
+        Ok(())
+    }
+
+    fn check_aggregate(&self, id: AggregateId) -> Result<()> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let Some(row) = tx.aggregate(ns, id.as_bytes())? else {
+            return Err(Error::invalid("aggregate_id", "must be an aggregate that stands before", id));
+        };
+        self.check_memory("memory_id", row.memory)?;
+        let members = tx.events_of(ns, id.as_bytes(), None, usize::MAX)?;
+        if usize::try_from(row.dup_count) != Ok(members.len()) {
+            let why = format!("must be the number of its events, {}", members.len());
+            return Err(Error::invalid("dup_count", why, row.dup_count));
+        }
+        for event in [row.first_event, row.last_event].iter().chain(&row.examples) {
+            if members.binary_search(event).is_err() {
+                let why = "must be events of the aggregate";
+                return Err(Error::invalid("example_event_ids", why, EventId::from_bytes(*event)));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_event(&self, id: EventId) -> Result<()> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let Some(row) = tx.event(ns, id.as_bytes())? else { return Ok(()) };
+        self.check_memory("memory_id", row.memory)?;
+        if let Some(run) = row.run.map(RunId::from_bytes)
+            && tx.run(ns, run)?.is_none()
+        {
+            return Err(Error::invalid("run", "must be a run that stands before", run));
+        }
+        let Some(family) = tx.family(ns, id.as_bytes())? else { return Ok(()) };
+        self.check_memory("family.first_memory", Some(family.first_memory))?;
+        let numbers = match &family.aggregate {
+            None => None,
+            Some(aggregate) => Some(tx.aggregate(ns, aggregate)?.ok_or_else(|| {
+                let shown = AggregateId::from_bytes(*aggregate);
+                Error::invalid("family.aggregate_id", "must be an aggregate that stands before", shown)
+            })?),
+        };
+        let count = numbers.map_or(1, |numbers| numbers.dup_count);
+        if family.count != count {
+            return Err(Error::invalid("family.count", format!("must be {count}"), family.count));
+        }
+        Ok(())
+    }
+
+    fn check_memory(&self, field: &str, memory: Option<Id>) -> Result<()> {
+        let Some(memory) = memory.map(MemoryId::from_bytes) else { return Ok(()) };
+        if self.is_there(memory)? {
+            return Ok(());
+        }
+        Err(Error::invalid(field, "must be a memory or a tombstone that stands before", memory))
+    }
+}
+
+/// Whether world time ends before it begins, the cut of a supersession left aside (LIFE-6).
+fn is_inverted(memory: &Memory) -> bool {
+    let times = &memory.vitals.times;
+    let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
+    let to = if replaced { times.valid_to_before } else { times.valid_to };
+    times.valid_from.zip(to).is_some_and(|(from, to)| from >= to)
+}
+
+/// The slice of the family that a message began: what they have in common stands with the message.
+fn family_row(event: &EventRow, family: &Family) -> Result<FamilyRow> {
+    if family.ts_first > family.ts_last {
+        return Err(Error::invalid("family.ts_last", "must not lie before ts_first", family.ts_last));
+    }
+    let Some(dup_key) = event.dup_key else {
+        return Err(Error::invalid("dup_key", "is required of a message that began a family", "nothing"));
+    };
+    Ok(FamilyRow {
+        family: *family.id.as_bytes(),
+        part: event.part,
+        author: event.author,
+        channel: event.channel.clone().unwrap_or_default(),
+        first_ts: family.ts_first.as_millis(),
+        latest_ts: family.ts_last.as_millis(),
+        dup_key,
+        simhash: event.simhash,
+        tokens: family.tokens.clone(),
+        normalizer: event.normalizer.clone(),
+        sim_normalizer: family.sim_normalizer.clone(),
+        first_memory: *family.first_memory.as_bytes(),
+        aggregate: family.aggregate_id.map(|id| *id.as_bytes()),
+        count: family.count,
+    })
 }

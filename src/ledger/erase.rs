@@ -173,6 +173,8 @@ impl Ledger<'_, '_> {
         }
         self.tx.put_tombstone(context.ns, tombstone)?;
         self.counters.add(context.ns, PartId(0), Sort::Tombstones, "", 1, 0);
+        // A step of a run may tell of it, and came before.
+        self.redact(context.ns, tombstone.id)?;
         Ok(true)
     }
 

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why};
-use crate::model::{Content, Delta, Evidence, Holder, Memory, MemoryId, RuleId, Time, Vitals};
-use crate::store::control::{LimboRow, SpaceRow};
+use crate::model::{Content, Delta, Evidence, Holder, MemoryId, RuleId, Time, Vitals};
+use crate::store::control::SpaceRow;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
 
@@ -55,46 +55,6 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// Puts a memory of an export back as it was: id, holders, times, statistics (MODEL-48).
-    pub(super) fn recreate(&mut self, context: &Context, memory: Memory, why: Why) -> Result<Applied> {
-        let (ns, id) = (context.ns, memory.id);
-        if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
-            return Err(Error::Conflict {
-                what: format!("id {id}"),
-                why: "ids are never used again".to_owned(),
-            });
-        }
-        let Memory { mut vitals, content, access, holders, vector, sources, .. } = memory;
-        let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
-        let removed_at = vitals.times.removed_at;
-        if let Some(vector) = vector.as_ref().filter(|_| removed_at.is_none()) {
-            let index = Self::index_of(ns, &vitals);
-            self.staged.push(index, id, vector);
-            let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?;
-            vitals.place.slot = Some(slot);
-        }
-        vitals.place.holders = u32::try_from(holders.len()).unwrap_or(u32::MAX);
-        vitals.place.next_holder = holders.iter().map(|holder| holder.number + 1).max().unwrap_or(0);
-        if let Some(at) = removed_at {
-            // What it goes back to when it returns; what had moved from it stays where it is.
-            let vector = vector.map(|vector| vector.as_slice().to_vec()).unwrap_or_default();
-            let sources = sources.iter().map(|source| *source.as_bytes()).collect();
-            self.tx.put_limbo(ns, id, at, &LimboRow { vector, sources, ..LimboRow::default() })?;
-            for holder in &holders {
-                self.tx.put_holder(ns, id, holder)?;
-            }
-        } else {
-            for holder in &holders {
-                self.put_holder(ns, id, holder)?;
-            }
-            self.join_sources(ns, id, &sources)?;
-        }
-        self.store_row(context, id, None, vitals, &content)?;
-        self.tx.put_access(ns, id, &access)?;
-        self.journal(context, Op::Recreate, Some((id, None)), Vec::new(), why)?;
-        Ok(Applied::default())
-    }
-
     /// A memory stands for one more write (MODEL-8).
     pub(super) fn hold(
         &mut self,
@@ -118,8 +78,7 @@ impl Ledger<'_, '_> {
                 number
             }
             None => {
-                holder.number = vitals.place.next_holder;
-                vitals.place.next_holder += 1;
+                holder.number = vitals.place.give_number()?;
                 vitals.place.holders += 1;
                 self.put_holder(ns, id, &holder)?;
                 holder.number

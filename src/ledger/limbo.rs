@@ -11,7 +11,7 @@ use crate::ledger::journal::Op;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::{Applied, Context, Ledger, Restored, Why};
 use crate::model::{
-    Content, Holder, Link, MemoryId, RunId, SupersedeMode, Supersession, TombstoneReason, Vitals,
+    Content, Holder, Link, MemoryId, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -67,6 +67,8 @@ impl Ledger<'_, '_> {
         let erased = self.kin(ns, id)?;
         let mut row = LimboRow {
             run: context.run.map(|run| *run.as_bytes()),
+            reason: aside.reason.code(),
+            replaced_by: aside.replaced_by.map(|by| *by.as_bytes()),
             replaced: aside.replaced_by.is_some() && before.times.superseded.is_none(),
             transferred: aside.transferred,
             ..LimboRow::default()
@@ -168,8 +170,12 @@ impl Ledger<'_, '_> {
             self.drop_dead_links(ns, &mut holder)?;
             self.put_holder(ns, id, &holder)?;
         }
-        let sources: Vec<_> = limbo.sources.iter().copied().map(MemoryId::from_bytes).collect();
-        self.join_sources(ns, id, &sources)?;
+        for source in limbo.sources.iter().copied().map(MemoryId::from_bytes) {
+            // Provenance never leads to nothing (MODEL-24), whatever a line of an export said.
+            if self.tx.vitals(ns, source)?.is_some() || self.tx.tombstone(ns, source)?.is_some() {
+                self.join_sources(ns, id, &[source])?;
+            }
+        }
         let superseder = before.times.superseded_by().filter(|_| limbo.replaced);
         self.lead_back(ns, id, superseder, &limbo.links)?;
         if let Some(tombstone) = self.tx.tombstone(ns, id)? {
@@ -261,21 +267,40 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Erases a row of limbo whose horizon is over; its tombstone stays as it is.
+    /// Erases a row of limbo whose horizon is over; its tombstone stays as it is. A row whose tombstone is lost gets one
+    /// that says what the row itself knows of its removal.
     pub(super) fn purge(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
-        let Some(tombstone) = self.tx.tombstone(context.ns, id)? else {
+        let ns = context.ns;
+        let Some(row) = self.tx.limbo(ns, id)? else {
             return Err(Error::Conflict {
                 what: format!("erase {id}"),
                 why: "it is not in limbo".to_owned(),
             });
         };
+        let tombstone = match self.tx.tombstone(ns, id)? {
+            Some(tombstone) => tombstone,
+            None => self.bury_in_limbo(context, id, &row)?,
+        };
         self.remove(context, id, (tombstone.reason, tombstone.replaced_by), why)
     }
-}
 
-impl LimboRow {
-    /// The run that removed the row.
-    pub(crate) fn run(&self) -> Option<RunId> {
-        self.run.map(RunId::from_bytes)
+    /// Gives a row in limbo the tombstone that its removal would have left.
+    pub(super) fn bury_in_limbo(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        row: &LimboRow,
+    ) -> Result<Tombstone> {
+        let ns = context.ns;
+        let (vitals, content) = self.load(ns, id)?;
+        let holders = self.tx.holders(ns, id)?;
+        let gone = (row.reason(), row.replaced_by.map(MemoryId::from_bytes));
+        let then = Context { run: row.run(), ..context.clone() };
+        let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, &content.text, gone);
+        let deleted_at = vitals.times.removed_at.unwrap_or(context.now);
+        let tombstone = Tombstone { deleted_at, ..tombstone };
+        self.tx.put_tombstone(ns, &tombstone)?;
+        self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
+        Ok(tombstone)
     }
 }

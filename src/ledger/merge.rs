@@ -95,13 +95,12 @@ impl Ledger<'_, '_> {
                 continue;
             }
             unite(&mut canonical.content.tags, &holder.tags);
-            let number = canonical.vitals.place.next_holder;
+            let number = canonical.vitals.place.give_number()?;
             let moved = holder.clone().merged(&content.text, &canonical.content.text);
             let mut moved = Holder { number, from: Some(loser), ..moved };
             // A memory is not linked to itself (MODEL-24).
             moved.links.retain(|link| link.to != id && link.to != loser);
             self.put_holder(ns, id, &moved)?;
-            canonical.vitals.place.next_holder += 1;
             canonical.vitals.place.holders += 1;
         }
         let kept = &mut canonical.vitals;

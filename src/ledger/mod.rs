@@ -17,6 +17,7 @@ mod holders;
 mod insert;
 mod inverse;
 mod journal;
+mod keep;
 mod leave;
 mod limbo;
 mod merge;

@@ -47,11 +47,11 @@ impl Ledger<'_, '_> {
         if self.leads_to(ns, new, old)? {
             return Err(refuse("that would close a cycle"));
         }
-        let ends = self
-            .tx
-            .vitals(ns, new)?
-            .filter(|row| row.times.valid_from.is_none())
-            .and_then(|row| row.times.valid_to);
+        let takes_over = self.tx.vitals(ns, new)?;
+        if takes_over.as_ref().is_some_and(|row| row.times.removed_at.is_some()) {
+            return Err(refuse("maintenance removed what is to take its place"));
+        }
+        let ends = takes_over.filter(|row| row.times.valid_from.is_none()).and_then(|row| row.times.valid_to);
         if mode == SupersedeMode::Replaced && ends.is_some_and(|end| end <= at) {
             return Err(refuse("what takes its place has ended by then"));
         }
@@ -120,7 +120,7 @@ impl Ledger<'_, '_> {
                     continue;
                 }
                 unite(&mut content.tags, &holder.tags);
-                let number = vitals.place.next_holder;
+                let number = vitals.place.give_number()?;
                 let mut moved = match moves {
                     _ if merges => holder.merged(&replaced.1.text, &content.text),
                     // An update by id is a write of every holder (MODEL-8).
@@ -131,7 +131,6 @@ impl Ledger<'_, '_> {
                 // A memory is not linked to itself (MODEL-24).
                 moved.links.retain(|link| link.to != new);
                 self.put_holder(ns, new, &moved)?;
-                vitals.place.next_holder += 1;
                 vitals.place.holders += 1;
             }
         }

@@ -150,9 +150,4 @@ impl JournalRow {
         let members = self.evidence.members.iter().filter(|_| self.op == "merge");
         self.subject.iter().map(|id| (id, self.holder)).chain(members.map(|id| (id, None)))
     }
-
-    /// Whether `undo` of its run looks at it: what the engine's own maintenance did to memories.
-    pub fn can_be_undone(&self) -> bool {
-        self.actor == Actor::Sweeper && matches!(self.op, "merge" | "retire" | "supersede")
-    }
 }

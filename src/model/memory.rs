@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use crate::error::{Error, Result};
 use crate::model::field::{Attachment, Embed, Entity, Link, Summary};
 use crate::model::id::{MemoryId, RunId};
+use crate::model::kept::Limbo;
 use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
 use crate::model::name::{Namespace, Partition};
 use crate::model::order::Rank;
@@ -85,6 +87,21 @@ pub struct Place {
     pub next_holder: u32,
     /// How many holders it has.
     pub holders: u32,
+}
+
+impl Place {
+    /// The number of the next holder, which is never given out again.
+    ///
+    /// # Errors
+    /// `Conflict` for a row that has given out every number.
+    pub(crate) fn give_number(&mut self) -> Result<u32> {
+        let number = self.next_holder;
+        self.next_holder = number.checked_add(1).ok_or_else(|| Error::Conflict {
+            what: format!("holder {number}"),
+            why: "the memory has given out every number of a holder".to_owned(),
+        })?;
+        Ok(number)
+    }
 }
 
 /// How a row stands in the counters (MODEL-42): it moves from one to the next when its instant comes.
@@ -440,6 +457,8 @@ pub struct Memory {
     pub holders: Vec<Holder>,
     /// Its unit vector, where the caller asked for it.
     pub vector: Option<Vec<f32>>,
+    /// How it was removed, of a memory in limbo alone.
+    pub limbo: Option<Box<Limbo>>,
     /// With a supersession ahead (LIFE-6): of a row that is still visible the one that will take its place, and of
     /// the one to come the row that is visible until then.
     pub also: Option<MemoryId>,
@@ -466,5 +485,22 @@ impl Access {
     /// How often the row was used (MODEL-10).
     pub fn count(&self) -> u64 {
         self.retrieval_count.max(self.included_count_total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Vitals;
+    use crate::error::ErrorKind;
+    use crate::model::Time;
+
+    #[test]
+    fn numbers_of_holders_end_and_never_begin_again() {
+        let mut place = Vitals::new("text", Time::EPOCH).place;
+        place.next_holder = u32::MAX - 1;
+        assert_eq!(place.give_number().ok(), Some(u32::MAX - 1));
+        for _ in 0..2 {
+            assert_eq!(place.give_number().map_err(|why| why.kind()), Err(ErrorKind::Conflict));
+        }
     }
 }

@@ -115,6 +115,7 @@ impl Reader<'_> {
             keys: keys_of(&holders),
             text: spoken.and_then(|holder| holder.text.as_ref()).unwrap_or(&content.text).clone(),
             also: self.also(ns, id, &vitals)?,
+            limbo: self.limbo_of(ns, id, &vitals)?,
             access: self.rows().access(ns, id)?,
             vitals,
             content,

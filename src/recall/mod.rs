@@ -16,6 +16,7 @@ mod deadline;
 mod events;
 mod explain;
 mod hybrid;
+mod kept;
 mod list;
 mod matching;
 mod prior;

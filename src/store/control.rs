@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use crate::model::RunState;
+use crate::model::{RunId, TombstoneReason};
 use crate::store::keys::{NsId, PartId};
 
 /// What a file is: written once.
@@ -90,19 +92,6 @@ impl SpaceRow {
     }
 }
 
-/// State of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum RunState {
-    /// At work, or left in the middle.
-    Open,
-    /// Finished.
-    Done,
-    /// Being taken back.
-    Undoing,
-    /// Taken back.
-    Undone,
-}
-
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunRow {
@@ -120,6 +109,10 @@ pub(crate) struct RunRow {
 pub(crate) struct LimboRow {
     /// The run that removed it.
     pub(crate) run: Option<[u8; 16]>,
+    /// Code of the reason for the removal.
+    pub(crate) reason: u8,
+    /// What stands in its place.
+    pub(crate) replaced_by: Option<[u8; 16]>,
     /// Whether what stands in its place superseded it by this removal.
     pub(crate) replaced: bool,
     /// Reinforcement that moved to what stands in its place.
@@ -130,6 +123,18 @@ pub(crate) struct LimboRow {
     pub(crate) sources: Vec<[u8; 16]>,
     /// Links of others to it.
     pub(crate) links: Vec<LimboLink>,
+}
+
+impl LimboRow {
+    /// Why the row was removed.
+    pub(crate) fn reason(&self) -> TombstoneReason {
+        TombstoneReason::from_code(self.reason).unwrap_or(TombstoneReason::Retention)
+    }
+
+    /// The run that removed the row.
+    pub(crate) fn run(&self) -> Option<RunId> {
+        self.run.map(RunId::from_bytes)
+    }
 }
 
 /// A link to a row in limbo: which holder of which memory brought it.

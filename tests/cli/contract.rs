@@ -273,7 +273,7 @@ fn model_48_export_import_export_through_files() {
     sandbox.document(&["forget", "b", "--yes"]);
     sandbox.document(&["export", "one.jsonl", "--all-states", "--all-namespaces"]);
     let one = std::fs::read_to_string(sandbox.path("one.jsonl")).unwrap();
-    assert_eq!(one.lines().count(), 5, "{one}");
+    assert_eq!(one.lines().count(), 6, "4 memories, a tombstone, and the run of an import: {one}");
     let other = |arguments: &[&str]| {
         sandbox.plain(&[&["--db", "n.oub", "--json", "--now", NOW], arguments].concat(), b"")
     };

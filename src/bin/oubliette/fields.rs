@@ -112,7 +112,7 @@ fn read_json(name: &str, text: &str) -> Result<Value> {
 fn line(members: Map<String, Value>) -> Result<DraftLine> {
     match parse_line(Value::Object(members).to_string().as_bytes(), false)? {
         ParsedLine::Draft(line) => Ok(*line),
-        ParsedLine::Memory(_) | ParsedLine::Tombstone(_) => {
+        ParsedLine::Memory(_) | ParsedLine::Kept(_) => {
             Err(Error::invalid("--field", "must not be what only an export carries", "id and holders"))
         }
     }

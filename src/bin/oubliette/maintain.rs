@@ -89,7 +89,7 @@ fn probes(path: &Path) -> Result<Vec<ErasedProbe>> {
                 let keys = draft.key.into_iter().collect();
                 probes.push(ErasedProbe { text: draft.text, vector: draft.vector, keys });
             }
-            ParsedLine::Tombstone(_) => {}
+            ParsedLine::Kept(_) => {}
         }
     }
     Ok(probes)
@@ -114,10 +114,13 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
     target.finish()?;
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     output.document(&json!({
-        "exported": report.memories + report.tombstones,
+        "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events,
         "memories": report.memories,
         "tombstones": report.tombstones,
         "vectors": report.vectors,
+        "runs": report.runs,
+        "aggregates": report.aggregates,
+        "events": report.events,
         "bytes": bytes,
     }))
 }

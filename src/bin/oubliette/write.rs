@@ -63,12 +63,15 @@ fn add_line(
             return Ok(answers::outcome(&namespace, &outcome));
         }
         ParsedLine::Memory(memory) => (memory.namespace.clone(), Kept::Memory(memory)),
-        ParsedLine::Tombstone(line) => {
-            (line.namespace.unwrap_or_else(|| namespace.clone()), Kept::Tombstone(line.tombstone))
-        }
+        ParsedLine::Kept(line) => (line.namespace.unwrap_or_else(|| namespace.clone()), line.row),
+    };
+    let told = match &kept {
+        Kept::Tombstone(_) => "tombstone",
+        Kept::Run(_) | Kept::Step(_) => "run",
+        _ => "event",
     };
     let outcome = database.recreate(&namespace, vec![kept])?.pop().flatten();
-    Ok(outcome.map_or_else(|| json!({ "tombstone": true }), |outcome| answers::outcome(&namespace, &outcome)))
+    Ok(outcome.map_or_else(|| json!({ told: true }), |outcome| answers::outcome(&namespace, &outcome)))
 }
 
 /// What `import` tells while it works.
@@ -193,6 +196,8 @@ fn report_json(report: &ImportReport, seconds: f64) -> Value {
         ("routed", report.routed),
         ("consolidated", report.consolidated),
         ("tombstones", report.tombstones),
+        ("told", report.told),
+        ("dangling", report.dangling),
         ("bad", report.bad),
         ("warnings", report.warnings),
     ];

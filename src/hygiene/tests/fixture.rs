@@ -114,7 +114,7 @@ impl Fixture {
         self.apply_as(Actor::Caller, changes);
     }
 
-    fn apply_as(&self, actor: Actor, changes: Vec<(RuleId, Change)>) {
+    pub(super) fn apply_as(&self, actor: Actor, changes: Vec<(RuleId, Change)>) {
         self.write(|tx| {
             let secret = Secret::from_bytes([7; 32]);
             let mut ledger = Ledger::open(tx, &secret, crate::limits::ANALYZER.to_owned(), NOW)?;

@@ -1,0 +1,53 @@
+//! Rows of an export, put back.
+
+use crate::engine::database::{Database, weight_of};
+use crate::error::{Error, Result};
+use crate::model::{Joint, Kept, Namespace, Outcome};
+
+/// What became of a part of an export.
+#[derive(Clone, Debug, Default)]
+pub struct PutBack {
+    /// For each row what became of its memory; none for a row that is no memory.
+    pub outcomes: Vec<Option<Outcome>>,
+    /// Ends of links and provenance that are not there yet, with the position of the row that named each, counted from
+    /// 1. They are left out; as [`Kept::Joint`] of a later part they find their place.
+    pub ahead: Vec<(u64, Joint)>,
+}
+
+impl Database {
+    /// Puts rows of an export back as they were, in one transaction: memories in every state with their ids and holders,
+    /// tombstones, runs that can be taken back, messages (MODEL-48, MODEL-50). What is there already is left as it is.
+    ///
+    /// # Errors
+    /// As a line, with the position of the row counted from 1; nothing is written then:
+    /// - `Invalid` for a row that contradicts itself or the rows around it, names what is not there, or lies further
+    ///   ahead of the clock than `stats.clock_warn`;
+    /// - `Conflict` when an id was used and is gone, or a key belongs to another current memory.
+    pub fn recreate(&self, namespace: &Namespace, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
+        self.put_back(namespace, rows, true).map(|part| part.outcomes)
+    }
+
+    /// As [`Database::recreate`], for a part of an export: what leads to memories of a later part is left out, and the
+    /// answer says what that is.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn recreate_part(&self, namespace: &Namespace, rows: Vec<Kept>) -> Result<PutBack> {
+        self.put_back(namespace, rows, false)
+    }
+
+    fn put_back(&self, namespace: &Namespace, rows: Vec<Kept>, whole: bool) -> Result<PutBack> {
+        let (namespace, weight) = (namespace.clone(), weight_of(rows.len()));
+        self.submit(weight, move |session| {
+            let part = session.desk(&namespace, None, false)?.put_back(&rows)?;
+            let ahead: Vec<_> =
+                part.ahead.into_iter().map(|(place, joint)| (place as u64 + 1, joint)).collect();
+            if let Some((place, joint)) = ahead.first().filter(|_| whole) {
+                let field = if joint.number.is_some() { "links" } else { "sources" };
+                let why = "must lead to memories of the namespace";
+                return Err(Error::invalid(field, why, joint.to).at_line(*place));
+            }
+            Ok(PutBack { outcomes: part.outcomes, ahead })
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! Rows of an export, written as they were: memories in every state, runs that can be taken back, messages (MODEL-48,
+//! MODEL-50).
+
+use crate::error::{Error, Result};
+use crate::index::slots;
+use crate::ledger::journal::Op;
+use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Run, RunSort};
+use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow, RunRow};
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
+use crate::vector::UnitVector;
+
+impl Ledger<'_, '_> {
+    /// Puts a memory back as it was: id, holders, times, statistics, and what waits beside it in limbo.
+    pub(super) fn recreate(&mut self, context: &Context, memory: Memory, why: Why) -> Result<Applied> {
+        let (ns, id) = (context.ns, memory.id);
+        if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
+            return Err(Error::Conflict {
+                what: format!("id {id}"),
+                why: "ids are never used again".to_owned(),
+            });
+        }
+        let Memory { mut vitals, content, access, holders, vector, sources, limbo, .. } = memory;
+        let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
+        vitals.place.holders = u32::try_from(holders.len()).unwrap_or(u32::MAX);
+        let Some((at, limbo)) = vitals.times.removed_at.zip(limbo) else {
+            if let Some(vector) = &vector {
+                let index = Self::index_of(ns, &vitals);
+                self.staged.push(index, id, vector);
+                let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, vector)?;
+                vitals.place.slot = Some(slot);
+            }
+            for holder in &holders {
+                self.put_holder(ns, id, holder)?;
+            }
+            self.join_sources(ns, id, &sources)?;
+            self.store_row(context, id, None, vitals, &content)?;
+            self.tx.put_access(ns, id, &access)?;
+            self.journal(context, Op::Recreate, Some((id, None)), Vec::new(), why)?;
+            return Ok(Applied::default());
+        };
+        // In limbo nothing is joined, and nothing has a slot.
+        for holder in &holders {
+            self.tx.put_holder(ns, id, holder)?;
+        }
+        let part = PartId(vitals.place.partition);
+        let row = limbo_row(&limbo, vector.as_ref(), &sources);
+        self.tx.put_limbo(ns, id, at, &row)?;
+        self.store_row(context, id, None, vitals, &content)?;
+        self.tx.put_access(ns, id, &access)?;
+        match &limbo.tombstone {
+            Some(tombstone) => {
+                self.tx.put_tombstone(ns, tombstone)?;
+                self.counters.add(ns, part, Sort::Tombstones, "", 1, 0);
+            }
+            None => drop(self.bury_in_limbo(context, id, &row)?),
+        }
+        self.journal(context, Op::Recreate, Some((id, None)), Vec::new(), why)?;
+        Ok(Applied::default())
+    }
+
+    /// Joins a memory to an end that came after it; false where the memory, or its holder, is no longer there.
+    pub(crate) fn join(&mut self, ns: NsId, joint: &Joint) -> Result<bool> {
+        let there = self.tx.vitals(ns, joint.id)?.is_some_and(|row| row.times.removed_at.is_none());
+        let Some(number) = joint.number else {
+            if there {
+                self.join_sources(ns, joint.id, &[joint.to])?;
+            }
+            return Ok(there);
+        };
+        let Some(mut holder) = self.tx.holder(ns, joint.id, number)?.filter(|_| there) else {
+            return Ok(false);
+        };
+        let link = Link { to: joint.to, relation: joint.relation.clone() };
+        if let Err(at) = holder.links.binary_search(&link) {
+            holder.links.insert(at, link);
+            self.put_holder(ns, joint.id, &holder)?;
+        }
+        Ok(true)
+    }
+
+    /// Puts back what is known of a run.
+    pub(crate) fn keep_run(&mut self, context: &Context, run: &Run) -> Result<()> {
+        let what = match run.sort {
+            RunSort::Import => RunRow::IMPORT,
+            RunSort::Maintain => RunRow::MAINTAIN,
+        };
+        let started_ms = run.started_at.as_millis();
+        let row = RunRow { what: what.to_owned(), started_ms, state: run.state };
+        self.tx.put_run(context.ns, run.id, &row)
+    }
+
+    /// Puts back a row of the journal that `undo` of its run will ask for, under the next number.
+    pub(crate) fn keep_step(&mut self, context: &Context, step: &JournalRow) -> Result<()> {
+        let seq = self.clock.next_seq;
+        self.clock.next_seq += 1;
+        let (policy_number, policy_hash) = (context.policy_number, context.policy_hash);
+        let row = JournalRow { seq, actor: Actor::Sweeper, policy_number, policy_hash, ..step.clone() };
+        self.tx.put_journal(context.ns, &row)?;
+        let Some(id) = step.subject else { return Ok(()) };
+        let erased =
+            self.tx.vitals(context.ns, id)?.is_none() && self.tx.tombstone(context.ns, id)?.is_some();
+        if erased { self.redact(context.ns, id) } else { Ok(()) }
+    }
+
+    /// Puts the numbers of a family back.
+    pub(crate) fn keep_aggregate(&mut self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<()> {
+        self.counters.add(ns, PartId(row.part), Sort::Aggregates, "", 1, 0);
+        self.tx.put_aggregate(ns, id, row)
+    }
+
+    /// Puts a message back, and the slice of the family that it began.
+    pub(crate) fn keep_event(
+        &mut self,
+        ns: NsId,
+        id: &Id,
+        row: &EventRow,
+        family: Option<&FamilyRow>,
+    ) -> Result<()> {
+        if self.tx.event(ns, id)?.is_none() {
+            self.counters.add(ns, PartId(row.part), Sort::Events, "", 1, 0);
+        }
+        self.tx.put_event(ns, id, row)?;
+        family.map_or(Ok(()), |family| self.tx.put_family(ns, id, family))
+    }
+}
+
+fn limbo_row(limbo: &Limbo, vector: Option<&UnitVector>, sources: &[MemoryId]) -> LimboRow {
+    let links = limbo.links.iter().map(|link| LimboLink {
+        from: *link.from.as_bytes(),
+        number: link.number,
+        relation: link.relation.clone(),
+        led_on: link.led_on,
+    });
+    LimboRow {
+        run: limbo.run.map(|run| *run.as_bytes()),
+        reason: limbo.reason.code(),
+        replaced_by: limbo.replaced_by.map(|by| *by.as_bytes()),
+        replaced: limbo.replaced,
+        transferred: limbo.transferred,
+        vector: vector.map(|vector| vector.as_slice().to_vec()).unwrap_or_default(),
+        sources: sources.iter().map(|source| *source.as_bytes()).collect(),
+        links: links.collect(),
+    }
+}

@@ -1,0 +1,316 @@
+//! What an export carries beside memories and tombstones: what waits in limbo, runs that can be taken back, families of
+//! messages. And what makes a memory that was read back a whole one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::limits::HOLDER_NUMBER_MAX;
+use crate::model::draft::PINNED_TAG;
+use crate::model::event::{Aggregate, Event};
+use crate::model::history::{JournalRow, Tombstone, TombstoneReason};
+use crate::model::id::{AggregateId, MemoryId, RunId};
+use crate::model::kind::{State, SupersedeMode};
+use crate::model::memory::{Holder, Memory};
+use crate::model::time::Time;
+
+/// What is known of the removal of a memory that waits in limbo, and what its return needs (MODEL-29).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limbo {
+    /// Why it was removed.
+    pub reason: TombstoneReason,
+    /// The run that removed it.
+    pub run: Option<RunId>,
+    /// What stands in its place.
+    pub replaced_by: Option<MemoryId>,
+    /// Whether `replaced_by` superseded it by this removal, and gives its holders back.
+    pub replaced: bool,
+    /// Reinforcement that moved to what stands in its place.
+    pub transferred: u32,
+    /// Links of others that led to it.
+    pub links: Vec<LedLink>,
+    /// What will be left of it. None is a fault that a purge, or an import, mends.
+    pub tombstone: Option<Tombstone>,
+}
+
+/// A link to a memory in limbo: which holder of which memory brought it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LedLink {
+    /// The memory that has the link.
+    pub from: MemoryId,
+    /// Number of its holder.
+    pub number: u32,
+    /// The relation.
+    pub relation: String,
+    /// Whether the link leads to what stands in the place of its end meanwhile.
+    pub led_on: bool,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// At work, or left in the middle.
+    Open,
+    /// Finished.
+    Done,
+    /// Being taken back.
+    Undoing,
+    /// Taken back.
+    Undone,
+}
+
+/// What a run does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunSort {
+    /// It imports.
+    Import,
+    /// It is a pass of maintenance, or several.
+    Maintain,
+}
+
+/// A run of which something can still be taken back (MODEL-33).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// What it does.
+    #[serde(rename = "what")]
+    pub sort: RunSort,
+    /// Transaction time of its start.
+    pub started_at: Time,
+    /// How far it is.
+    pub state: RunState,
+    /// Rows of the journal that are still to be taken back.
+    pub steps: u64,
+}
+
+/// A family of messages in one slice of time, as the message that began it knows it (DEDUP-33, DEDUP-36).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Family {
+    /// The family, the same in every slice of one exact key.
+    #[serde(rename = "family_id")]
+    pub id: MemoryId,
+    /// The memory that its first message became.
+    pub first_memory: MemoryId,
+    /// When the earliest member was written.
+    pub ts_first: Time,
+    /// When the latest was written.
+    pub ts_last: Time,
+    /// Members.
+    pub count: u64,
+    /// Tokens of the first message.
+    pub tokens: Vec<String>,
+    /// Id of what made SimHash and tokens.
+    pub sim_normalizer: String,
+    /// Its numbers, from the second member on.
+    pub aggregate_id: Option<AggregateId>,
+}
+
+/// A row of an export (MODEL-48, MODEL-50).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kept {
+    /// A memory with what the engine kept of it.
+    Memory(Box<Memory>),
+    /// What stays of one that is gone.
+    Tombstone(Tombstone),
+    /// A run, which as many [`Kept::Step`] follow as it says.
+    Run(Run),
+    /// A row of the journal that `undo` of the run before it asks for. Its number, its actor and its policy are those of
+    /// the database that it comes into.
+    Step(Box<JournalRow>),
+    /// A family of messages in numbers, which its members follow.
+    Aggregate(Box<Aggregate>),
+    /// A message, with the family that it began.
+    Event(Box<Event>, Option<Box<Family>>),
+    /// An end of a link, or of provenance, that was not there when its memory was put back.
+    Joint(Joint),
+}
+
+/// An end of a link, or of the provenance of a memory, that comes later in an export than the memory itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joint {
+    /// The memory.
+    pub id: MemoryId,
+    /// Number of the holder that brings the link; none: the memory was made from `to`.
+    pub number: Option<u32>,
+    /// The other end.
+    pub to: MemoryId,
+    /// The relation of a link.
+    pub relation: String,
+}
+
+impl JournalRow {
+    /// What maintenance does to memories and `undo` takes back.
+    const UNDONE: [&str; 3] = ["merge", "retire", "supersede"];
+
+    /// Whether `undo` of its run looks at it: what the engine's own maintenance did to memories.
+    pub fn can_be_undone(&self) -> bool {
+        self.actor == crate::model::Actor::Sweeper && Self::UNDONE.contains(&self.op)
+    }
+
+    /// The operation of this name, if `undo` looks at it.
+    pub(crate) fn undone_op(name: &str) -> Option<&'static str> {
+        Self::UNDONE.into_iter().find(|op| *op == name)
+    }
+}
+
+/// The highest count of changes that a line may name: there is room for as many again.
+const COUNT_MAX: u64 = u64::MAX / 2;
+
+impl Memory {
+    /// Whether everything that the memory says of itself agrees, as it does in a memory that was read from a database.
+    ///
+    /// # Errors
+    /// `Invalid` naming the first member that contradicts another one, or a bound.
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        self.check_times()?;
+        self.check_state()?;
+        self.check_holders()?;
+        self.check_unions()?;
+        let vitals = &self.vitals;
+        for (field, count) in [("version", vitals.version), ("access_seq", self.access.access_seq)] {
+            if count > COUNT_MAX {
+                return Err(Error::invalid(field, format!("must be at most {COUNT_MAX}"), count));
+            }
+        }
+        if vitals.version == 0 {
+            return Err(Error::invalid("version", "must be at least 1", 0));
+        }
+        let shares: u64 = self.holders.iter().map(|holder| u64::from(holder.share)).sum();
+        let least = shares.min(u64::from(u32::MAX)).max(1);
+        if u64::from(vitals.reinforcement_count) < least {
+            let why = format!("must be at least the shares of its holders, {least}");
+            return Err(Error::invalid("reinforcement_count", why, vitals.reinforcement_count));
+        }
+        Ok(())
+    }
+
+    /// A memory is removed after it was recorded; what it was led on to may have been superseded before it.
+    fn check_times(&self) -> Result<()> {
+        let times = &self.vitals.times;
+        if let Some(by) = times.superseded_by().filter(|by| *by == self.id) {
+            return Err(Error::invalid("superseded_by", "must not be the memory itself", by));
+        }
+        if let Some(removed) = times.removed_at.filter(|removed| *removed < times.recorded_at) {
+            return Err(Error::invalid("removed_at", "must not lie before recorded_at", removed));
+        }
+        let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
+        if let Some(before) = times.valid_to_before {
+            if !replaced {
+                let why = "must stand beside supersede_mode replaced alone";
+                return Err(Error::invalid("valid_to_before", why, before));
+            }
+            if times.valid_to.is_none_or(|to| to > before) {
+                let why = "must not lie before valid_to, which a supersession cut";
+                return Err(Error::invalid("valid_to_before", why, before));
+            }
+        }
+        Ok(())
+    }
+
+    /// The label is that of the instants; whether a memory has expired the reader's clock says.
+    fn check_state(&self) -> Result<()> {
+        let times = &self.vitals.times;
+        let is = match (self.state, times.removed_at, times.superseded) {
+            (State::Limbo, Some(_), _) | (State::Superseded, None, Some(_)) => true,
+            (State::Live, None, None) => true,
+            (State::Expired, None, None) => times.expires_at.is_some(),
+            _ => false,
+        };
+        if !is {
+            let why = "must be that of removed_at, superseded_at and expires_at";
+            return Err(Error::invalid("state", why, self.state.as_str()));
+        }
+        match (times.removed_at, &self.limbo) {
+            (None, Some(_)) => Err(Error::invalid("limbo", "must stand beside removed_at alone", "limbo")),
+            (Some(at), None) => Err(Error::invalid("limbo", "is required beside removed_at", at)),
+            (None, None) => Ok(()),
+            (Some(at), Some(limbo)) => self.check_limbo(at, limbo),
+        }
+    }
+
+    fn check_limbo(&self, removed_at: Time, limbo: &Limbo) -> Result<()> {
+        // What replaced it may have been led on since: `superseded_by` says what stands in its place now.
+        if limbo.replaced && self.vitals.times.superseded.is_none() {
+            return Err(Error::invalid("limbo.replaced", "must stand beside superseded_by alone", true));
+        }
+        if !limbo.replaced && limbo.transferred > 0 {
+            let why = "must be 0 where nothing replaced the memory";
+            return Err(Error::invalid("limbo.transferred", why, limbo.transferred));
+        }
+        let Some(tombstone) = &limbo.tombstone else { return Ok(()) };
+        if tombstone.id != self.id {
+            return Err(Error::invalid("limbo.tombstone.id", "must be that of the memory", tombstone.id));
+        }
+        if tombstone.deleted_at != removed_at {
+            let why = "must be removed_at";
+            return Err(Error::invalid("limbo.tombstone.deleted_at", why, tombstone.deleted_at));
+        }
+        Ok(())
+    }
+
+    fn check_holders(&self) -> Result<()> {
+        if self.holders.is_empty() {
+            return Err(Error::invalid("holders", "must have at least one entry", "none"));
+        }
+        let mut numbers = self.holders.iter().map(|holder| holder.number);
+        for (a, b) in numbers.clone().zip(numbers.clone().skip(1)) {
+            if a >= b {
+                return Err(Error::invalid("holders.number", "must ascend", b));
+            }
+        }
+        let last = numbers.next_back().unwrap_or_default();
+        if last > HOLDER_NUMBER_MAX {
+            let why = format!("must be at most {HOLDER_NUMBER_MAX}");
+            return Err(Error::invalid("holders.number", why, last));
+        }
+        let next = self.vitals.place.next_holder;
+        if next <= last || next > HOLDER_NUMBER_MAX + 1 {
+            let why = format!("must be {} to {}", last + 1, HOLDER_NUMBER_MAX + 1);
+            return Err(Error::invalid("next_holder", why, next));
+        }
+        for holder in &self.holders {
+            if holder.count == 0 || (holder.count > 1 && holder.key.is_some()) {
+                let why = "must be 1, and more only without a key";
+                return Err(Error::invalid("holders.count", why, holder.count));
+            }
+            if holder.from == Some(self.id) {
+                return Err(Error::invalid("holders.from", "must be another memory", self.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keys, tags and what is joined are the unions of what the holders brought.
+    fn check_unions(&self) -> Result<()> {
+        fn union<'h, T: Ord + 'h>(
+            holders: &'h [Holder],
+            of: impl Fn(&'h Holder) -> &'h [T],
+        ) -> std::collections::BTreeSet<&'h T> {
+            holders.iter().flat_map(of).collect()
+        }
+        fn same<'h, T: Ord + 'h>(union: std::collections::BTreeSet<&'h T>, row: &'h [T]) -> bool {
+            union.len() == row.len() && row.iter().collect::<std::collections::BTreeSet<_>>() == union
+        }
+        let holders = &self.holders;
+        let agrees = [
+            ("keys", same(union(holders, |holder| holder.key.as_slice()), &self.keys)),
+            ("tags", same(union(holders, |holder| &holder.tags), &self.content.tags)),
+            ("categories", same(union(holders, |holder| &holder.categories), &self.categories)),
+            ("entities", same(union(holders, |holder| &holder.entities), &self.entities)),
+            ("links", same(union(holders, |holder| &holder.links), &self.links)),
+        ];
+        if let Some((field, _)) = agrees.iter().find(|(_, agrees)| !agrees) {
+            return Err(Error::invalid(*field, "must be those of its holders", "others"));
+        }
+        if self.vitals.pinned != self.content.tags.iter().any(|tag| tag == PINNED_TAG) {
+            let why = "must stand beside the tag pinned, and only there";
+            return Err(Error::invalid("pinned", why, self.vitals.pinned));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! What an export asks for besides memories: who took whose place, what waits beside a row in limbo, runs that can be taken
+//! back, the families of messages.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::model::{
+    AggregateId, EventId, Family, JournalRow, LedLink, Limbo, MemoryId, Run, RunId, RunSort, State, Time,
+    Vitals,
+};
+use crate::recall::Reader;
+use crate::store::control::{LimboRow, RunRow};
+use crate::store::keys::Parts;
+use crate::store::{MessageRows, NsId, Read, Rows, Table, Walk, bad_key, keys};
+
+impl Reader<'_> {
+    /// Names of the agents whose partitions the namespace has, sorted.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn agents(&self) -> Result<Vec<String>> {
+        let Some(ns) = self.ns else { return Ok(Vec::new()) };
+        let mut names: Vec<String> = self.rows().partitions(ns)?.into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The memories that this one took the place of, by id.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn replaces(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
+        self.ns.map_or(Ok(Vec::new()), |ns| self.rows().superseded_by(ns, id))
+    }
+
+    /// The state of an id (MODEL-14); none for one that nothing is known of.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn state(&self, id: MemoryId) -> Result<Option<State>> {
+        let Some(ns) = self.ns else { return Ok(None) };
+        if let Some(vitals) = self.rows().vitals(ns, id)? {
+            return Ok(Some(vitals.times.state(self.now)));
+        }
+        Ok(self.rows().tombstone(ns, id)?.map(|_| State::Tombstoned))
+    }
+
+    /// Whether a live read sees the memory with this id (MODEL-16).
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn is_visible(&self, id: MemoryId) -> Result<bool> {
+        let Some(ns) = self.ns else { return Ok(false) };
+        Ok(self.rows().vitals(ns, id)?.is_some_and(|vitals| self.sees(&vitals)))
+    }
+
+    /// The runs of which something is left that can be taken back, by id.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn runs_left(&self) -> Result<Vec<Run>> {
+        let Some(ns) = self.ns else { return Ok(Vec::new()) };
+        let mut ids = BTreeSet::new();
+        self.rows().walk(Table::Run, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            let mut parts = Parts(key);
+            parts.u32();
+            let id = parts.take::<16>().ok_or_else(|| bad_key(Table::Run, key))?;
+            ids.insert(RunId::from_bytes(id));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut all = Vec::new();
+        for id in ids {
+            let Some(row) = self.rows().run(ns, id)? else { continue };
+            let steps = self.rows().journal_of_run(ns, id, usize::MAX)?.len() as u64;
+            let left = steps > 0
+                || !self.rows().holders_of_run(ns, id, 1)?.is_empty()
+                || !self.rows().events_of(ns, id.as_bytes(), None, 1)?.is_empty();
+            let sort = if row.what == RunRow::MAINTAIN { RunSort::Maintain } else { RunSort::Import };
+            let started_at = Time::from_millis(row.started_ms);
+            all.extend(left.then_some(Run { id, sort, started_at, state: row.state, steps }));
+        }
+        Ok(all)
+    }
+
+    /// What `undo` of a run would still look at, in the order in which it was done: at most `most` rows of the journal
+    /// behind the number `after`.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn steps_left(&self, run: RunId, after: Option<u64>, most: usize) -> Result<Vec<JournalRow>> {
+        let Some(ns) = self.ns else { return Ok(Vec::new()) };
+        let mut seqs = self.rows().journal_of_run(ns, run, usize::MAX)?;
+        seqs.reverse();
+        let mut all = Vec::new();
+        for seq in seqs.into_iter().filter(|seq| after.is_none_or(|after| *seq > after)).take(most) {
+            let row = self.rows().journal_row(ns, seq)?;
+            all.push(row.ok_or_else(|| {
+                Error::corrupted("journal_run", &seq.to_be_bytes(), "a run names a row that is not there")
+            })?);
+        }
+        Ok(all)
+    }
+
+    /// The slice of a family that a message began; none where it began none.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn family(&self, event: EventId) -> Result<Option<Family>> {
+        let Some(ns) = self.ns else { return Ok(None) };
+        Ok(self.rows().family(ns, event.as_bytes())?.map(|row| Family {
+            id: MemoryId::from_bytes(row.family),
+            first_memory: MemoryId::from_bytes(row.first_memory),
+            ts_first: Time::from_millis(row.first_ts),
+            ts_last: Time::from_millis(row.latest_ts),
+            count: row.count,
+            tokens: row.tokens,
+            sim_normalizer: row.sim_normalizer,
+            aggregate_id: row.aggregate.map(AggregateId::from_bytes),
+        }))
+    }
+
+    /// What is known of the removal of a row; none for one that is not in limbo.
+    pub(super) fn limbo_of(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<Box<Limbo>>> {
+        if vitals.times.removed_at.is_none() {
+            return Ok(None);
+        }
+        let row = self.rows().limbo(ns, id)?.unwrap_or_default();
+        let (reason, run) = (row.reason(), row.run());
+        let LimboRow { replaced_by, replaced, transferred, links, .. } = row;
+        let links = links.into_iter().map(|link| LedLink {
+            from: MemoryId::from_bytes(link.from),
+            number: link.number,
+            relation: link.relation,
+            led_on: link.led_on,
+        });
+        Ok(Some(Box::new(Limbo {
+            reason,
+            run,
+            replaced_by: replaced_by.map(MemoryId::from_bytes),
+            replaced,
+            transferred,
+            links: links.collect(),
+            tombstone: self.rows().tombstone(ns, id)?,
+        })))
+    }
+}
