@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use oubliette::faults::Tally;
 use oubliette::{
-    CheckOptions, Database, Draft, Durability, ErrorKind, Got, Kind, MaintainOptions, Namespace, PageRequest,
-    Pass, Query, Result,
+    CheckOptions, Database, Draft, Durability, ErrorKind, Forget, Got, Kind, MaintainOptions, Mode,
+    Namespace, PageRequest, Pass, Query, Result, WriteOptions,
 };
 use seam::{Seam, SeamDisk};
 
@@ -250,4 +251,185 @@ fn passes_run_on_a_shared_file() {
     let reader = Database::builder().read_only(true).open(&path).unwrap();
     assert_eq!(reader.list(&ns(), &PageRequest::default()).unwrap().items.len(), 1);
     clean(&db);
+}
+
+/// A9: a handle that only reads sees each commit of the writer, in rows, in both searches and in the policy, also when the file
+/// was compacted meanwhile; and nothing that was forgotten.
+#[test]
+fn a_reader_follows_the_writer() {
+    let (_folder, path) = fresh();
+    let writer = open(&path, (Durability::Safe, true), &SeamDisk::default()).unwrap();
+    add(&writer, "one").unwrap();
+    let reader = Database::builder().read_only(true).open(&path).unwrap();
+    let word = |word: &str| reader.search(&ns(), &Query::text(word)).unwrap().hits.len();
+    let near = || reader.search(&ns(), &Query::vector([1.0, 0.0]).k(5)).unwrap().hits.len();
+    assert!(has(&reader, "one"));
+    assert_eq!(word("one"), 1);
+    for (round, compacts) in [false, true, true].into_iter().enumerate() {
+        let key = format!("round{round}");
+        writer.add(&ns(), Draft::new(format!("word{round}")).key(&key).vector([1.0, 0.0])).unwrap();
+        assert_eq!((word(&format!("word{round}")), near()), (1, 1));
+        if compacts {
+            writer.compact().unwrap();
+        }
+        writer.forget(&ns(), Forget::names([key.clone()])).unwrap();
+        assert!(!has(&reader, &key), "a forgotten memory is still served");
+        assert_eq!((word(&format!("word{round}")), near()), (0, 0));
+        let policy = format!("[index]\nexact_max = {}\n", 8_000 + round);
+        writer.set_policy(&policy, oubliette::policy::Syntax::Toml).unwrap();
+        assert_eq!(reader.policy().0.index.exact_max, 8_000 + round as u32);
+        clean(&reader);
+    }
+    let held = reader.snapshot().unwrap();
+    writer.compact().unwrap();
+    assert!(has(&reader, "one"));
+    assert_eq!(held.get(&ns(), "one", false).unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    // The one who has the new file open alone locks the reader out, which says so and goes on later.
+    writer.close().unwrap();
+    let other = Database::open(&path);
+    assert_eq!(other.unwrap_err().kind(), ErrorKind::Locked);
+    drop((reader, held));
+    Database::open(&path).unwrap().close().unwrap();
+}
+
+/// A9: a reader that does nothing keeps no page of the file from being used again.
+#[test]
+fn an_idle_reader_pins_no_page() {
+    let bytes = [false, true].map(|with_reader| {
+        let (_folder, path) = fresh();
+        let writer = open(&path, (Durability::Fast, true), &SeamDisk::default()).unwrap();
+        for at in 0..20 {
+            writer.add(&ns(), Draft::new("x".repeat(4_000)).key(format!("k{at}"))).unwrap();
+        }
+        let reader = with_reader.then(|| Database::builder().read_only(true).open(&path).unwrap());
+        if let Some(reader) = &reader {
+            assert_eq!(reader.search(&ns(), &Query::text("x")).unwrap().hits.len(), 0);
+        }
+        for at in 0..300 {
+            writer.reinforce(&ns(), &format!("k{}", at % 20), 1).unwrap();
+        }
+        std::fs::metadata(&path).unwrap().len()
+    });
+    assert!(bytes[1] <= bytes[0] * 5 / 4, "{bytes:?} bytes without and with a reader");
+}
+
+/// What a child of the next test does: it opens, adds, compacts and closes, and notes each key that it was told is stored.
+fn child(path: &Path, (way, number): (usize, usize), notes: &Path) {
+    use std::io::Write;
+    let mut notes = std::fs::OpenOptions::new().append(true).create(true).open(notes).unwrap();
+    for round in 0..2 {
+        let (durability, shared) = WAYS[way];
+        let builder = Database::builder().durability(durability).shared(shared).cache_bytes(1 << 20);
+        let db = builder.wait("120s".parse().unwrap()).open(path).unwrap();
+        let keys: Vec<String> = (0..3).map(|at| format!("{number}-{round}-{at}")).collect();
+        keys.iter().for_each(|key| add(&db, key).unwrap());
+        if (round + number).is_multiple_of(2) {
+            db.compact().unwrap();
+        }
+        db.close().unwrap();
+        // One write, so that lines of several processes do not mix.
+        notes.write_all((keys.join("\n") + "\n").as_bytes()).unwrap();
+    }
+}
+
+/// I1 across processes: several of them open, write, compact and close one file in turns, in every way, beside one that
+/// reads; whatever one was told is stored is there in the end.
+#[test]
+fn what_a_process_is_told_is_stored_is_there_for_all() {
+    if let Ok(task) = std::env::var("OUBLIETTE_OPENER") {
+        let parts: Vec<&str> = task.split('|').collect();
+        let number = |at: usize| parts[at].parse().unwrap();
+        return child(Path::new(parts[0]), (number(1), number(2)), Path::new(parts[3]));
+    }
+    for (way, how) in WAYS.iter().enumerate() {
+        let (folder, path) = fresh();
+        let notes = folder.path().join("notes");
+        Database::open(&path).unwrap().close().unwrap();
+        let children: Vec<_> = (0..3)
+            .map(|number| {
+                let task = format!("{}|{way}|{number}|{}", path.display(), notes.display());
+                let mut me = std::process::Command::new(std::env::current_exe().unwrap());
+                me.args(["what_a_process_is_told_is_stored_is_there_for_all", "--exact"]);
+                me.env("OUBLIETTE_OPENER", task).stdout(std::process::Stdio::null()).spawn().unwrap()
+            })
+            .collect();
+        for mut child in children {
+            assert!(child.wait().unwrap().success(), "{how:?}");
+        }
+        let db = Database::open(&path).unwrap();
+        let notes = std::fs::read_to_string(&notes).unwrap();
+        assert_eq!(notes.lines().count(), 3 * 2 * 3);
+        for key in notes.lines() {
+            assert!(has(&db, key), "{how:?}: {key} was acknowledged and is lost");
+        }
+        clean(&db);
+    }
+}
+
+/// A17: what is called through the handle within a batch of it would wait for itself.
+#[test]
+fn a_batch_refuses_its_own_handle() {
+    let (folder, path) = fresh();
+    let db = open(&path, (Durability::Fast, false), &SeamDisk::default()).unwrap();
+    add(&db, "before").unwrap();
+    let copy = folder.path().join("copy.oub");
+    let calls: [(&str, &dyn Fn() -> Result<()>); 9] = [
+        ("add", &|| add(&db, "within")),
+        ("batch", &|| db.batch(|b| b.reinforce(&ns(), "before", 1))),
+        ("maintain", &|| db.maintain(&[], &MaintainOptions::live()).map(|_| ())),
+        ("maintain, dry", &|| db.maintain(&[], &MaintainOptions::default()).map(|_| ())),
+        ("compact", &|| db.compact().map(|_| ())),
+        ("backup", &|| db.backup(&copy).map(|_| ())),
+        ("flush", &|| db.flush()),
+        ("reindex", &|| db.reindex(None).map(|_| ())),
+        ("close", &|| db.clone().close()),
+    ];
+    for (name, call) in calls {
+        let inner = db.batch(|b| {
+            b.add(&ns(), Draft::new(format!("beside {name}")).key(name))?;
+            // Reads see the state before the batch.
+            assert!(has(&db, "before") && !has(&db, name));
+            db.stats(None)?;
+            Ok(call().unwrap_err().kind())
+        });
+        assert_eq!(inner.unwrap(), ErrorKind::Conflict, "{name}");
+        assert!(has(&db, name));
+    }
+    add(&db, "after").unwrap();
+    clean(&db);
+}
+
+/// Of readers that ask for an image at the same time one loads it: together they read little more than one alone.
+#[test]
+fn an_image_is_loaded_once() {
+    const READERS: usize = 8;
+    let (_folder, path) = fresh();
+    let db = open(&path, (Durability::Fast, false), &SeamDisk::default()).unwrap();
+    let vector =
+        |at: usize| (0..64).map(|axis| ((at * 7 + axis * 13) % 101) as f32 - 50.0).collect::<Vec<_>>();
+    let drafts = (0..2_000).map(|at| Draft::new(format!("text {at}")).vector(vector(at))).collect();
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    db.add_all(&ns(), drafts, &how).unwrap();
+    db.close().unwrap();
+    let read_by = |readers: usize| {
+        let db = Database::open(&path).unwrap();
+        let barrier = std::sync::Barrier::new(readers);
+        let read = |at: usize| {
+            barrier.wait();
+            let before = Tally::of_thread().read;
+            assert_eq!(db.search(&ns(), &Query::vector(vector(at)).k(1)).unwrap().hits.len(), 1);
+            assert_eq!(
+                db.search(&ns(), &Query::text("text 77").mode(Mode::Text).k(1)).unwrap().hits.len(),
+                1
+            );
+            Tally::of_thread().read - before
+        };
+        let read = &read;
+        std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..readers).map(|at| scope.spawn(move || read(at))).collect();
+            readers.into_iter().map(|reader| reader.join().unwrap()).sum::<u64>()
+        })
+    };
+    let (one, all) = (read_by(1), read_by(READERS));
+    assert!(all < 2 * one, "{one} rows read by one, {all} by {READERS} together");
 }

@@ -4,7 +4,7 @@
 
 mod world;
 
-use oubliette::{Decision, ErrorKind, Expiry, Got, Patch, State, SupersedeMode};
+use oubliette::{Decision, ErrorKind, Expiry, Got, PageRequest, Patch, Query, State, SupersedeMode};
 use world::{World, axis, ms, text};
 
 /// An update that brought a vector to a row without one put it into the embedding space 0, which is not there: no
@@ -162,5 +162,31 @@ fn a_pending_row_takes_the_vector_of_an_equal_write() {
     let again = world.add(text("no vector yet").key("k").vector(axis(1)));
     assert_eq!((again.decision, again.id), (Decision::Reinforced, first.id));
     assert_eq!(world.find(axis(1), 1), [first.id]);
+    world.check();
+}
+
+/// V-284: reads and writes go by transaction time, so a clock that steps back makes nothing visible again: a key had two
+/// visible rows, the one that had expired and the one that took its place.
+#[test]
+fn a_clock_that_steps_back_shows_nothing_again() {
+    let world = World::at(1_000);
+    let mut draft = text("version one").key("k");
+    draft.expiry = Some(Expiry::At(ms(2_000)));
+    let first = world.add(draft).id;
+    world.set(3_000);
+    world.add(text("something else"));
+    world.set(1_400);
+    assert!(!world.is_live(first));
+    let snapshot = world.db.snapshot().unwrap();
+    assert_eq!(snapshot.list(&world.ns, &PageRequest::default()).unwrap().items.len(), 1);
+    let second = world.add(text("version two").key("k")).id;
+    assert!(world.is_live(second) && !world.is_live(first), "it is seen at once, and alone");
+    assert_eq!(world.row("k").vitals.times.recorded_at, ms(3_000));
+    let third = world.add(text("version three").key("k")).id;
+    assert!(world.is_live(third) && !world.is_live(second));
+    let ended = world.row(second).vitals.times.superseded.unwrap().at;
+    assert_eq!(ended, ms(3_000));
+    let words = world.db.search(&world.ns, &Query::text("version")).unwrap().hits;
+    assert_eq!(words.iter().map(|hit| hit.id).collect::<Vec<_>>(), [third]);
     world.check();
 }

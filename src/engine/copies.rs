@@ -80,6 +80,7 @@ impl Database {
         if self.inner.is_closed() {
             return Err(Error::Closed);
         }
+        self.inner.check_outside()?;
         if self.inner.check_open().is_ok() {
             let _one = self.inner.upkeep.lock();
             match self.repair_all() {
@@ -111,8 +112,8 @@ impl Database {
     /// Memories of a namespace that expired and are to be erased, behind `after` by id, at most `most`.
     fn expired_after(&self, ns: NsId, after: Option<MemoryId>, most: usize) -> Result<Vec<MemoryId>> {
         let horizon = self.inner.in_force().policy.undo.horizon.as_ms();
-        let published = self.inner.current.read();
-        let now = self.inner.clock.now().max(published.committed_at());
+        let published = self.inner.state()?;
+        let now = self.inner.instant(&published);
         let mut all = Vec::new();
         published.snapshot().vitals_after(ns, after, &mut |id, vitals| {
             if is_over(vitals, now, horizon) {

@@ -13,9 +13,10 @@ use crate::engine::clock::Clock;
 use crate::engine::embed::Given;
 use crate::engine::queue::{Queue, Weight};
 use crate::engine::reads::{Lease, Snapshot};
-use crate::engine::session::{InForce, Session, Turn, Work};
+use crate::engine::session::{InForce, Session, Work};
+use crate::engine::state::Watched;
 use crate::error::{Error, Result};
-use crate::index::{Changes, Current, Published, ViewBudget};
+use crate::index::{Current, Images, Published, ViewBudget};
 use crate::ingest::{ForgetNames, Prepared, Rulebook, prepare};
 use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
 use crate::model::{
@@ -24,7 +25,7 @@ use crate::model::{
 };
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
-use crate::store::{Durability, IndexId, Rows, SpaceId, Store, TextId, Written};
+use crate::store::{Durability, IndexId, Rows, SpaceId, Store};
 use crate::text::{Analyzer, Messages, Secret};
 
 /// An open database: cheap to clone, safe to share between threads, blocking.
@@ -52,7 +53,10 @@ pub struct Database {
 /// What all clones of a handle share.
 pub(super) struct Inner {
     pub(super) store: Store,
-    pub(super) current: Current,
+    /// What was published last; none in a handle that only reads, which looks at the file before each call.
+    pub(super) current: Option<Current>,
+    /// What a handle that only reads has in memory.
+    pub(super) watched: Mutex<Watched>,
     pub(super) queue: Queue<Work>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ids: Arc<dyn IdSource>,
@@ -62,9 +66,9 @@ pub(super) struct Inner {
     pub(super) lease: Span,
     /// Gives texts their vectors.
     pub(super) embedder: RwLock<Option<Given>>,
-    in_force: RwLock<Arc<InForce>>,
+    pub(super) in_force: RwLock<Arc<InForce>>,
     /// A policy of this handle's own, which hides the stored one.
-    own_policy: Option<Policy>,
+    pub(super) own_policy: Option<Policy>,
     /// The instructions in place of the policy's (DEDUP-65).
     pub(super) own_instructions: Option<String>,
     read_only: bool,
@@ -186,10 +190,13 @@ impl Inner {
         let row = snapshot.clock()?;
         let in_force = in_force(&snapshot, &row, policy.as_ref())?;
         let budget = ViewBudget::new(budget_bytes);
-        let current = Current::new(Published::first(Arc::new(snapshot), &row, budget));
+        let images = Arc::new(Images::none(budget));
+        let watched = Watched { epoch: snapshot.epoch(), row, images: Arc::clone(&images) };
+        let current = (!read_only).then(|| Current::new(Published::with(Arc::new(snapshot), &row, images)));
         Ok(Arc::new(Inner {
             store,
             current,
+            watched: Mutex::new(watched),
             queue: Queue::new(),
             clock,
             ids,
@@ -218,8 +225,21 @@ impl Inner {
         if self.closed.load(Ordering::SeqCst) {
             return Err(Error::Closed);
         }
+        self.check_outside()?;
         if self.read_only {
             return Err(Error::ReadOnly);
+        }
+        Ok(())
+    }
+
+    /// Refuses what would wait for the very thread that calls: it is in the midst of a batch of this handle.
+    pub(super) fn check_outside(&self) -> Result<()> {
+        if self.queue.is_led_here() {
+            return Err(Error::Conflict {
+                what: "a call of the handle within its batch".to_owned(),
+                why: "the batch has the lead until its closure is done: use what the closure is given"
+                    .to_owned(),
+            });
         }
         Ok(())
     }
@@ -227,89 +247,10 @@ impl Inner {
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
-
-    /// The state that reads and units begin with: what was published last or, where the file was opened again or replaced
-    /// since, what it holds now. Images of before are never joined with rows of after.
-    ///
-    /// # Errors
-    /// `Locked` and `Unavailable` while the file can't be opened again, `Corrupted`, `Closed`.
-    pub(super) fn state(&self) -> Result<Arc<Published>> {
-        if let Some(published) = self.valid_state() {
-            return Ok(published);
-        }
-        self.store.recover()?;
-        let _one = self.publishing.lock();
-        if let Some(published) = self.valid_state() {
-            return Ok(published);
-        }
-        let snapshot = self.store.snapshot()?;
-        let row = snapshot.clock()?;
-        if self.own_policy.is_none() {
-            *self.in_force.write() = Arc::new(in_force(&snapshot, &row, None)?);
-        }
-        self.current.publish(self.current.read().afresh(Arc::new(snapshot), &row));
-        Ok(self.current.read())
-    }
-
-    fn valid_state(&self) -> Option<Arc<Published>> {
-        let published = self.current.read();
-        (published.snapshot().epoch() == self.store.epoch()).then_some(published)
-    }
-
-    /// Publishes what the file holds, where that was opened again or replaced: what it was before takes room until then.
-    pub(super) fn catch_up(&self) {
-        if let Err(why) = self.state() {
-            tracing::warn!(%why, "the file can't be read; whoever comes next tries again");
-        }
-    }
-
-    /// Makes a commit visible. Its caller leads the queue, so commits are published in their order. The commit stands
-    /// already: what goes wrong here is no error of it, and whoever reads next begins afresh.
-    pub(super) fn publish(&self, written: &Written<ClockRow>, turn: &Turn) {
-        if let Err(why) = self.publish_next(written, turn) {
-            tracing::warn!(%why, "a commit could not be published");
-            self.store.outdate();
-        }
-        self.catch_up();
-        let mut indexes: Vec<IndexId> = written.staged.slots.keys().map(|(index, _)| *index).collect();
-        indexes.dedup();
-        self.note_pressed(indexes.into_iter());
-        let mut texts: Vec<TextId> = written.staged.docs.keys().map(|(text, _)| *text).collect();
-        texts.dedup();
-        self.note_pressed_texts(texts.into_iter());
-        self.end_leases();
-    }
-
-    fn publish_next(&self, written: &Written<ClockRow>, turn: &Turn) -> Result<()> {
-        let _one = self.publishing.lock();
-        let row = &written.value;
-        // Whoever published afresh since has this commit already.
-        let Some(before) = self.valid_state().filter(|before| before.commit() < row.commit) else {
-            return Ok(());
-        };
-        let snapshot = self.store.snapshot()?;
-        if row.policy != self.in_force().number && self.own_policy.is_none() {
-            *self.in_force.write() = Arc::new(in_force(&snapshot, row, None)?);
-        }
-        let changes = Changes {
-            blocks: &written.staged,
-            dropped: &turn.dropped,
-            linked: &turn.linked,
-            reset: &turn.reset,
-        };
-        self.current.publish(before.next(Arc::new(snapshot), row, &changes));
-        Ok(())
-    }
-
-    /// Lets go of snapshots whose lease is over.
-    fn end_leases(&self) {
-        let now = self.clock.now();
-        self.leases.lock().retain(|lease| lease.holds(now));
-    }
 }
 
 /// The policy that the clock row names, or the handle's own.
-fn in_force(rows: &impl Rows, row: &ClockRow, own: Option<&Policy>) -> Result<InForce> {
+pub(super) fn in_force(rows: &impl Rows, row: &ClockRow, own: Option<&Policy>) -> Result<InForce> {
     let policy = match (own, row.policy) {
         (Some(policy), _) => policy.clone(),
         (None, 0) => Policy::default(),
@@ -400,6 +341,7 @@ impl Database {
     /// # Errors
     /// `Retry` or `Unavailable` when the last sync failed.
     pub fn close(self) -> Result<()> {
+        self.inner.check_outside()?;
         self.inner.queue.alone(|| {
             if self.inner.closed.swap(true, Ordering::SeqCst) {
                 return Ok(());
@@ -622,6 +564,7 @@ impl Database {
 
     /// The policy in force, and its version.
     pub fn policy(&self) -> (Policy, PolicyVersion) {
+        self.inner.catch_up();
         let in_force = self.inner.in_force();
         let version =
             PolicyVersion { number: in_force.number, hash: crate::policy::PolicyHash(in_force.hash) };

@@ -185,7 +185,7 @@ impl Inner {
             return Ok(true);
         }
         let ns = rows.namespace(namespace.as_str())?.map(|row| NsId(row.number));
-        let now = self.clock.now();
+        let now = self.instant(&published);
         let is_known = |draft: &Prepared| match ns {
             Some(ns) => draft.is_known_to(&**rows, ns, now, no_dedup),
             None => Ok(false),
@@ -230,7 +230,7 @@ impl Inner {
             return Ok((None, true));
         };
         let messages = &self.in_force().messages;
-        let text = text_of_update(&**rows, (ns, name), patch, self.clock.now(), messages)?;
+        let text = text_of_update(&**rows, (ns, name), patch, self.instant(&published), messages)?;
         let Some(text) = text else { return Ok((None, true)) };
         match given.vectors([text.as_str()].into_iter()) {
             Ok(mut vectors) => {

@@ -306,6 +306,7 @@ impl Database {
     /// faster than a pass can work on them, or the policy changes under it.
     pub fn maintain(&self, passes: &[Pass], options: &MaintainOptions) -> Result<MaintainReport> {
         options.check()?;
+        self.inner.check_outside()?;
         if !options.dry_run {
             self.inner.check_open()?;
         }

@@ -26,6 +26,7 @@ mod reads;
 mod runs;
 mod series;
 mod session;
+mod state;
 mod sweep;
 mod sync;
 mod text;

@@ -5,6 +5,7 @@
 //! The queue knows nothing of what a unit does; `Committer` does, so that the protocol can be tested with any scheduler.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::thread::ThreadId;
 
 use crate::engine::sync::{Monitor, Monitors, Parked};
 use crate::error::{Error, Result};
@@ -40,8 +41,8 @@ struct State<U> {
     waiting: VecDeque<Ticket<U>>,
     /// Answers that nobody has taken yet, by the number of their unit.
     answers: BTreeMap<u64, Result<()>>,
-    /// Somebody commits.
-    led: bool,
+    /// Who commits, if somebody does.
+    leader: Option<ThreadId>,
     /// Units of the last group.
     last: usize,
     /// How many wait to be alone.
@@ -68,7 +69,7 @@ impl<U: Send, L: Monitors> Queue<U, L> {
             next: 0,
             waiting: VecDeque::new(),
             answers: BTreeMap::new(),
-            led: false,
+            leader: None,
             last: 1,
             aside: 0,
             was_group: false,
@@ -95,14 +96,14 @@ impl<U: Send, L: Monitors> Queue<U, L> {
                 if let Some(answer) = state.answers.remove(&number) {
                     return Some(Turn::Answered(answer));
                 }
-                if state.led || (state.was_group && state.aside > 0) {
+                if state.leader.is_some() || (state.was_group && state.aside > 0) {
                     return None;
                 }
                 if !state.waiting.iter().any(|ticket| ticket.number == number) {
                     let why = "the commit that it was part of ended in a panic".to_owned();
                     return Some(Turn::Answered(Err(Error::Unavailable { why })));
                 }
-                state.led = true;
+                state.leader = Some(std::thread::current().id());
                 Some(Turn::Lead)
             });
             match turn {
@@ -116,15 +117,20 @@ impl<U: Send, L: Monitors> Queue<U, L> {
     pub(super) fn alone<R>(&self, exclusively: impl FnOnce() -> R) -> R {
         self.state.with(|state| state.aside += 1);
         self.state.wait(|state| {
-            if state.led || !(state.was_group || state.waiting.is_empty()) {
+            if state.leader.is_some() || !(state.was_group || state.waiting.is_empty()) {
                 return None;
             }
-            (state.led, state.was_group) = (true, false);
+            (state.leader, state.was_group) = (Some(std::thread::current().id()), false);
             state.aside -= 1;
             Some(())
         });
         let _lead = Lead(self);
         exclusively()
+    }
+
+    /// Whether this very thread commits: to wait for the lead would be to wait for itself.
+    pub(super) fn is_led_here(&self) -> bool {
+        self.state.with(|state| state.leader == Some(std::thread::current().id()))
     }
 
     /// Whether a unit waits for somebody to lead it.
@@ -157,7 +163,7 @@ struct Lead<'q, U: Send, L: Monitors>(&'q Queue<U, L>);
 
 impl<U: Send, L: Monitors> Drop for Lead<'_, U, L> {
     fn drop(&mut self) {
-        self.0.state.with(|state| state.led = false);
+        self.0.state.with(|state| state.leader = None);
         self.0.state.wake();
     }
 }

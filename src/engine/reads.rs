@@ -12,7 +12,7 @@ use crate::index::Published;
 use crate::limits::PAGE_MAX;
 use crate::model::{
     Aggregate, AggregateId, Event, EventId, EventQuery, Family, Filter, JournalRow, Memory, MemoryId,
-    Namespace, Page, PageRequest, Query, Run, RunId, Scope, Span, State, Time, Tombstone,
+    Namespace, Page, PageRequest, Query, Run, RunId, Scope, State, Time, Tombstone,
 };
 use crate::recall::{
     Around, Deadline, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats,
@@ -60,7 +60,7 @@ pub struct Snapshot {
     inner: Arc<Inner>,
     held: Arc<Mutex<Option<Arc<Published>>>>,
     now: Time,
-    lease: Span,
+    until: Time,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -75,10 +75,11 @@ impl Snapshot {
         if inner.is_closed() {
             return Err(Error::Closed);
         }
-        let (now, lease) = (inner.clock.now(), inner.lease);
-        let held = Arc::new(Mutex::new(Some(inner.state()?)));
-        inner.leases.lock().push(Lease { until: now.plus(lease), held: Arc::downgrade(&held) });
-        Ok(Snapshot { inner, held, now, lease })
+        let published = inner.state()?;
+        let (now, until) = (inner.instant(&published), inner.clock.now().plus(inner.lease));
+        let held = Arc::new(Mutex::new(Some(published)));
+        inner.leases.lock().push(Lease { until, held: Arc::downgrade(&held) });
+        Ok(Snapshot { inner, held, now, until })
     }
 
     fn read<R>(&self, read: impl Fn(&Published, Time) -> Result<R>) -> Result<R> {
@@ -87,9 +88,9 @@ impl Snapshot {
         }
         let published = self.held.lock().clone();
         let is_of_this_file = |held: &Arc<Published>| held.snapshot().epoch() == self.inner.store.epoch();
-        let is_in_time = self.inner.clock.now() < self.now.plus(self.lease);
+        let is_in_time = self.inner.clock.now() < self.until;
         let published = published.filter(|held| is_in_time && is_of_this_file(held));
-        let lease_ms = self.lease.as_millis().unsigned_abs();
+        let lease_ms = self.inner.lease.as_millis().unsigned_abs();
         let published = published.ok_or(Error::SnapshotExpired { lease_ms })?;
         read(&published, self.now)
     }
@@ -101,9 +102,12 @@ impl Database {
         if self.inner.is_closed() {
             return Err(Error::Closed);
         }
-        let now = self.inner.clock.now();
-        match read(&*self.inner.state()?, now) {
-            Err(Error::Retry { .. }) if !self.inner.is_closed() => read(&*self.inner.state()?, now),
+        let once = || {
+            let published = self.inner.state()?;
+            read(&published, self.inner.instant(&published))
+        };
+        match once() {
+            Err(Error::Retry { .. }) if !self.inner.is_closed() => once(),
             Err(Error::Retry { .. }) => Err(Error::Closed),
             other => other,
         }
@@ -142,7 +146,12 @@ impl Database {
         let file_bytes = self.inner.store.file_bytes()?;
         let in_force = self.inner.in_force();
         self.read(|published, now| {
-            stats(published, namespace, StatsContext { now, file_bytes, policy: &in_force.policy.stats })
+            let clock = self.inner.clock.now();
+            stats(
+                published,
+                namespace,
+                StatsContext { now, clock, file_bytes, policy: &in_force.policy.stats },
+            )
         })
     }
 
@@ -163,7 +172,8 @@ impl Database {
         self.settle(Some(namespace))?;
         let in_force = self.inner.in_force();
         self.read(|published, now| {
-            let context = StatsContext { now, file_bytes: 0, policy: &in_force.policy.stats };
+            let clock = self.inner.clock.now();
+            let context = StatsContext { now, clock, file_bytes: 0, policy: &in_force.policy.stats };
             memory_stats(published, namespace, &self.inner.secret, context)
         })
     }
@@ -194,7 +204,7 @@ impl Database {
         self.read(|published, now| {
             let rows = published.snapshot();
             let Some(row) = rows.namespace(namespace.as_str())? else { return Ok(false) };
-            Ok(!rows.due(NsId(row.number), now.max(published.committed_at()), 1)?.is_empty())
+            Ok(!rows.due(NsId(row.number), now, 1)?.is_empty())
         })
     }
 

@@ -88,6 +88,7 @@ impl Database {
     }
 
     fn undo_maintenance(&self, namespace: &Namespace, run: RunId) -> Result<Undone> {
+        self.inner.check_open()?;
         // What a pass is still removing must not come back at the same time.
         let _one = self.inner.upkeep.lock();
         let mut undone = Undone::default();

@@ -311,7 +311,7 @@ impl Database {
         let policy = options.effective(&in_force.policy);
         let version = PolicyVersion { number: in_force.number, hash: policy.hash() };
         let published = self.inner.state()?;
-        let now = self.inner.clock.now().max(published.committed_at());
+        let now = self.inner.instant(&published);
         let field = Field { ns, parts: None, now };
         let asked = options.asked();
         let sight = Sight { published: &published, field: &field, policy: &policy, asked: &asked };
@@ -429,7 +429,7 @@ impl Database {
         if !nothing || plan.pass != Pass::Snapshots || plan.planned.scanned == 0 {
             return Ok(nothing);
         }
-        let published = self.inner.current.read();
+        let published = self.inner.state()?;
         Ok(published.snapshot().pass(plan.ns, plan.pass.as_str())?.is_some())
     }
 
@@ -444,7 +444,7 @@ impl Database {
         let horizon = i64::try_from(horizon).unwrap_or(i64::MAX);
         for (namespace, ns) in self.tenants(options.namespace.as_ref())? {
             let published = self.inner.state()?;
-            let now = self.inner.clock.now().max(published.committed_at());
+            let now = self.inner.instant(&published);
             // An instant that lies exactly at the horizon is past it.
             let until = Time::from_millis(now.as_millis().saturating_sub(horizon).saturating_add(1));
             let due = published.snapshot().limbo_before(ns, until, usize::MAX)?.len() as u64;

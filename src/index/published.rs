@@ -134,11 +134,24 @@ pub(crate) struct PublishedIn<L: Locks> {
     snapshot: Arc<Snapshot>,
     commit: u64,
     committed_at: Time,
+    images: Arc<ImagesIn<L>>,
+}
+
+/// The images of one commit that are in memory. They hold no snapshot, so they pin no page of the file.
+pub(crate) struct ImagesIn<L: Locks> {
     shards: [L::Of<Shard>; SHARDS],
     /// Sum of the bytes of the views in the shards; whoever adds or removes one holds it.
     kept_bytes: L::Of<usize>,
     budget: Arc<ViewBudget>,
+    /// Who loads the image of an index, one at a time; those of all commits.
+    gates: Arc<L::Of<Gates<L>>>,
 }
+
+/// A lock for each index whose image is being loaded.
+type Gates<L> = HashMap<IndexId, Arc<<L as Locks>::Of<()>>>;
+
+/// The images with the locks that ship.
+pub(crate) type Images = ImagesIn<Parked>;
 
 /// The published state with the locks that ship.
 pub(crate) type Published = PublishedIn<Parked>;
@@ -152,31 +165,21 @@ impl<L: Locks> std::fmt::Debug for PublishedIn<L> {
 impl<L: Locks> PublishedIn<L> {
     /// The state of `snapshot`, whose clock row is `clock`, without any view yet.
     pub(crate) fn first(snapshot: Arc<Snapshot>, clock: &Clock, budget: Arc<ViewBudget>) -> Self {
-        Self::with(snapshot, clock, budget, std::array::from_fn(|_| Shard::default()), 0)
+        Self::with(snapshot, clock, Arc::new(ImagesIn::none(budget)))
     }
 
-    fn with(
-        snapshot: Arc<Snapshot>,
-        clock: &Clock,
-        budget: Arc<ViewBudget>,
-        shards: [Shard; SHARDS],
-        kept: usize,
-    ) -> Self {
-        PublishedIn {
-            snapshot,
-            commit: clock.commit,
-            committed_at: Time::from_millis(clock.at_ms),
-            shards: shards.map(L::Of::new),
-            kept_bytes: L::Of::new(kept),
-            budget,
-        }
+    /// The state of `snapshot`, whose clock row is `clock`, with images of the same commit.
+    pub(crate) fn with(snapshot: Arc<Snapshot>, clock: &Clock, images: Arc<ImagesIn<L>>) -> Self {
+        let committed_at = Time::from_millis(clock.at_ms);
+        PublishedIn { snapshot, commit: clock.commit, committed_at, images }
     }
 
     /// The state of the next commit, which changed these things. A view that can't be brought forward is loaded again
     /// by whoever asks for it.
     pub(crate) fn next(&self, snapshot: Arc<Snapshot>, clock: &Clock, changes: &Changes<'_>) -> Self {
         let Changes { blocks: StagedBlocks { slots, docs }, dropped, linked, reset } = changes;
-        let (mut shards, mut kept) = self.kept_bytes.read(|kept| (self.images(), *kept));
+        let images = &self.images;
+        let (mut shards, mut kept) = images.kept_bytes.read(|kept| (images.all(), *kept));
         if !dropped.is_empty() {
             for shard in &mut shards {
                 if shard.keys().any(|index| dropped.contains(&index.ns)) {
@@ -217,14 +220,19 @@ impl<L: Locks> PublishedIn<L> {
             let next = old.texts().and_then(|old| old.with(&snapshot, &blocks).ok().flatten());
             replace(shard, index, &old, next.map(|view| Image::Texts(Arc::new(view))), &mut kept);
         }
-        let next = Self::with(snapshot, clock, Arc::clone(&self.budget), shards, kept);
+        let next = ImagesIn::<L> {
+            shards: shards.map(L::Of::new),
+            kept_bytes: L::Of::new(kept),
+            budget: Arc::clone(&images.budget),
+            gates: Arc::clone(&images.gates),
+        };
         next.kept_bytes.write(|kept| next.evict(kept, 0));
-        next
+        Self::with(snapshot, clock, Arc::new(next))
     }
 
     /// The state of a file that was opened again or replaced: no view lives on.
     pub(crate) fn afresh(&self, snapshot: Arc<Snapshot>, clock: &Clock) -> Self {
-        Self::first(snapshot, clock, Arc::clone(&self.budget))
+        Self::first(snapshot, clock, Arc::clone(&self.images.budget))
     }
 
     /// The rows of the commit.
@@ -244,7 +252,7 @@ impl<L: Locks> PublishedIn<L> {
 
     /// Bytes of the views that are in memory.
     pub(crate) fn kept_bytes(&self) -> usize {
-        self.kept_bytes.read(|kept| *kept)
+        self.images.kept_bytes.read(|kept| *kept)
     }
 
     /// Dimensions of an embedding space.
@@ -260,30 +268,24 @@ impl<L: Locks> PublishedIn<L> {
 
     /// Whether the view of an index with this head can stay in memory. One that can't is read block by block.
     pub(crate) fn has_room_for(&self, head: &SlotHead, dim: usize) -> bool {
-        View::bytes_of(head.len as usize, dim) <= self.budget.bytes_max
+        View::bytes_of(head.len as usize, dim) <= self.images.budget.bytes_max
     }
 
     /// The views that are in memory.
     pub(crate) fn all_loaded(&self) -> Vec<(IndexId, Arc<View>)> {
-        let images = self.images();
+        let images = self.images.all();
         let all = images.iter().flat_map(|shard| shard.iter());
         all.filter_map(|(index, image)| Some((*index, image.codes()?))).collect()
     }
 
     /// The view of an index, if it is in memory.
     pub(crate) fn loaded(&self, index: IndexId) -> Option<Arc<View>> {
-        self.image(index)?.codes()
-    }
-
-    fn image(&self, index: IndexId) -> Option<Image> {
-        let image = self.shard(index)?.read(|shard| shard.get(&index).cloned())?;
-        self.budget.touch(&image);
-        Some(image)
+        self.images.image(index)?.codes()
     }
 
     /// The image of a full-text index, if it is in memory.
     pub(crate) fn loaded_text(&self, text: TextId) -> Option<Arc<TextView>> {
-        self.image(text.index())?.texts()
+        self.images.image(text.index())?.texts()
     }
 
     /// The image of a full-text index, read from the snapshot of this state when it is not in memory; none where no memory
@@ -296,7 +298,7 @@ impl<L: Locks> PublishedIn<L> {
             return Ok(Some(view));
         }
         let Some(head) = self.snapshot.text_head(text)? else { return Ok(None) };
-        let loaded = self.keep(text.index(), TextView::bytes_of(head.len), || {
+        let loaded = self.images.keep(text.index(), TextView::bytes_of(head.len), || {
             Ok(TextView::load(&self.snapshot, text)?.map(|view| Image::Texts(Arc::new(view))))
         })?;
         Ok(loaded.and_then(|image| image.texts()))
@@ -310,15 +312,7 @@ impl<L: Locks> PublishedIn<L> {
         let Some(view) = TextView::load(&self.snapshot, text)? else { return Ok(None) };
         let view = Arc::new(view.with_tail(&self.snapshot, stop)?);
         let (index, image) = (text.index(), Image::Texts(Arc::clone(&view)));
-        let bytes = image.bytes();
-        self.budget.touch(&image);
-        self.kept_bytes.write(|kept| {
-            let fits = kept.saturating_add(bytes) <= self.budget.bytes_max;
-            if let Some(shard) = self.shard(index).filter(|_| fits && self.image(index).is_none()) {
-                shard.write(|shard| Arc::make_mut(shard).insert(index, image));
-                *kept += bytes;
-            }
-        });
+        self.images.keep_beside(index, image);
         Ok(Some(view))
     }
 
@@ -333,16 +327,81 @@ impl<L: Locks> PublishedIn<L> {
         }
         let dim = self.dim(index.space)?;
         let expected = View::bytes_of(self.snapshot.slot_head(index)?.len as usize, dim);
-        let image = self.keep(index, expected, || {
+        let image = self.images.keep(index, expected, || {
             Ok(Some(Image::Codes(Arc::new(View::load(&self.snapshot, index, dim)?))))
         })?;
         image.and_then(|image| image.codes()).ok_or_else(|| {
             Error::corrupted(Table::Slot.name(), &[], "an index of vectors under the number of texts")
         })
     }
+}
 
-    /// Loads an image of about `expected` bytes and keeps it, if there is room for it.
+impl<L: Locks> std::fmt::Debug for ImagesIn<L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Images")
+    }
+}
+
+impl<L: Locks> ImagesIn<L> {
+    /// No image yet.
+    pub(crate) fn none(budget: Arc<ViewBudget>) -> Self {
+        ImagesIn {
+            shards: std::array::from_fn(|_| L::Of::new(Shard::default())),
+            kept_bytes: L::Of::new(0),
+            budget,
+            gates: Arc::new(L::Of::new(Gates::<L>::new())),
+        }
+    }
+
+    /// No image of the next commit, which another process has made, under the same budget.
+    pub(crate) fn void(&self) -> Self {
+        ImagesIn { gates: Arc::clone(&self.gates), ..Self::none(Arc::clone(&self.budget)) }
+    }
+
+    fn image(&self, index: IndexId) -> Option<Image> {
+        let image = self.shard(index)?.read(|shard| shard.get(&index).cloned())?;
+        self.budget.touch(&image);
+        Some(image)
+    }
+
+    /// Loads an image of about `expected` bytes and keeps it, if there is room for it. Of readers that ask for it at the same
+    /// time one loads it, and the others wait: each image takes memory once.
     fn keep(
+        &self,
+        index: IndexId,
+        expected: usize,
+        load: impl FnOnce() -> Result<Option<Image>>,
+    ) -> Result<Option<Image>> {
+        let gate = self
+            .gates
+            .write(|gates| Arc::clone(gates.entry(index).or_insert_with(|| Arc::new(L::Of::new(())))));
+        let kept = gate.write(|()| match self.image(index) {
+            Some(present) => Ok(Some(present)),
+            None => self.load(index, expected, load),
+        });
+        self.gates.write(|gates| {
+            // Nobody else is at the gate, and nobody can come to it meanwhile.
+            if Arc::strong_count(&gate) == 2 {
+                gates.remove(&index);
+            }
+        });
+        kept
+    }
+
+    /// Keeps an image where there is room for it beside the others.
+    fn keep_beside(&self, index: IndexId, image: Image) {
+        let bytes = image.bytes();
+        self.budget.touch(&image);
+        self.kept_bytes.write(|kept| {
+            let fits = kept.saturating_add(bytes) <= self.budget.bytes_max;
+            if let Some(shard) = self.shard(index).filter(|_| fits && self.image(index).is_none()) {
+                shard.write(|shard| Arc::make_mut(shard).insert(index, image));
+                *kept += bytes;
+            }
+        });
+    }
+
+    fn load(
         &self,
         index: IndexId,
         expected: usize,
@@ -352,7 +411,6 @@ impl<L: Locks> PublishedIn<L> {
             // Room is made first: while it is loaded it takes memory as well.
             self.kept_bytes.write(|kept| self.evict(kept, expected));
         }
-        // Loaded outside every lock: two readers may do it at the same time, and the first one's stays.
         let Some(image) = load()? else { return Ok(None) };
         self.budget.touch(&image);
         let bytes = image.bytes();
@@ -379,7 +437,7 @@ impl<L: Locks> PublishedIn<L> {
         if kept.saturating_add(bytes) <= most {
             return;
         }
-        let images = self.images();
+        let images = self.all();
         let views = images.iter().flat_map(|shard| shard.iter());
         let mut by_use: Vec<_> = views
             .map(|(index, image)| (image.used().load(Ordering::Relaxed), *index, image.bytes()))
@@ -399,7 +457,7 @@ impl<L: Locks> PublishedIn<L> {
         }
     }
 
-    fn images(&self) -> [Shard; SHARDS] {
+    fn all(&self) -> [Shard; SHARDS] {
         self.shards.each_ref().map(|shard| shard.read(Arc::clone))
     }
 

@@ -250,8 +250,10 @@ pub struct PurgeHorizon {
 /// What statistics need to know beside the state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatsContext<'c> {
-    /// The present instant.
+    /// The present instant, never before the last commit.
     pub(crate) now: Time,
+    /// What the clock says.
+    pub(crate) clock: Time,
     /// Length of the file.
     pub(crate) file_bytes: u64,
     /// The rules in force.
@@ -539,9 +541,9 @@ fn reached(millis: i64) -> Option<Time> {
 }
 
 fn clock_warning(committed: Time, context: StatsContext<'_>) -> Option<String> {
-    let behind = u64::try_from(committed.as_millis() - context.now.as_millis()).unwrap_or(0);
+    let behind = u64::try_from(committed.as_millis() - context.clock.as_millis()).unwrap_or(0);
     (behind > context.policy.clock_warn.as_ms()).then(|| {
-        let StatsContext { now, .. } = context;
-        format!("the clock says {now}, {} hours before the last commit at {committed}", behind / 3_600_000)
+        let StatsContext { clock, .. } = context;
+        format!("the clock says {clock}, {} hours before the last commit at {committed}", behind / 3_600_000)
     })
 }

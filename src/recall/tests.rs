@@ -524,7 +524,7 @@ fn history_and_explanation_tell_the_whole_chain() {
 fn statistics_are_the_counters() {
     let mut world = World::new();
     let policy = StatsPolicy::default();
-    let context = |now| StatsContext { now: at(now), file_bytes: 1 << 20, policy: &policy };
+    let context = |now| StatsContext { now: at(now), clock: at(now), file_bytes: 1 << 20, policy: &policy };
     let small = |world: &World, now| {
         memory_stats(&world.published, &world.namespace, &world.secret, context(now)).unwrap()
     };
@@ -590,7 +590,8 @@ fn a_clock_far_behind_the_last_commit_is_a_warning() {
     world.add(100 * HOUR, vec![row(1, "one")]);
     let policy = StatsPolicy::default();
     let warning = |behind: i64| {
-        let context = StatsContext { now: at((100 - behind) * HOUR), file_bytes: 0, policy: &policy };
+        let now = at((100 - behind) * HOUR);
+        let context = StatsContext { now, clock: now, file_bytes: 0, policy: &policy };
         stats(&world.published, None, context).unwrap().health.clock_warning
     };
     assert!(warning(25).unwrap().contains("25 hours"), "V-285");

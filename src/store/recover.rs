@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::store::Durability;
 use crate::store::control::{Clock, Nonce};
-use crate::store::open::{Handle, Store, Written, let_go, open_handle, transact};
+use crate::store::open::{Handle, Store, Written, io, let_go, open_handle, transact};
 use crate::store::rows::Rows;
 use crate::store::tx::Snapshot;
 
@@ -52,6 +52,28 @@ impl Store {
 
     fn is_lost(&self) -> bool {
         matches!(*self.handle.read_recursive(), Some(Handle::Lost))
+    }
+
+    /// Opens the file again where its name stands for another one by now, as after the compaction of another process.
+    ///
+    /// # Errors
+    /// `Locked` when another process has it, `Io` when there is nothing by the name, `Unavailable` when it can't be opened.
+    pub(crate) fn follow(&self) -> Result<()> {
+        self.recover()?;
+        if self.is_in_place()? {
+            return Ok(());
+        }
+        let _one = self.writer.lock();
+        if !self.is_in_place()? {
+            self.reopen().map_err(unavailable)?;
+        }
+        Ok(())
+    }
+
+    fn is_in_place(&self) -> Result<bool> {
+        let path = self.path();
+        let named = self.disk.id(path).map_err(|why| io("look at", path, why))?;
+        Ok(named == *self.id.lock())
     }
 
     /// The mark of the next commit.

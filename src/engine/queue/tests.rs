@@ -89,9 +89,9 @@ fn every_writer_gets_its_own_answer() {
                 .collect();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
             assert_eq!(sum.total.load(Ordering::SeqCst), 7);
-            assert!(
-                queue.state.with(|state| state.waiting.is_empty() && state.answers.is_empty() && !state.led)
-            );
+            assert!(queue.state.with(|state| state.waiting.is_empty()
+                && state.answers.is_empty()
+                && state.leader.is_none()));
         },
         500,
     );
@@ -162,7 +162,11 @@ fn who_wants_to_be_alone_and_who_queues_take_turns() {
             });
             writers.into_iter().chain(others).for_each(|thread| thread.join().unwrap());
             assert_eq!(sum.total.load(Ordering::SeqCst), 7);
-            assert!(queue.state.with(|state| state.waiting.is_empty() && !state.led && state.aside == 0));
+            assert!(
+                queue
+                    .state
+                    .with(|state| state.waiting.is_empty() && state.leader.is_none() && state.aside == 0)
+            );
         },
         500,
     );

@@ -15,6 +15,9 @@ use crate::store::control::TextHead;
 use crate::store::{Read, Rows, Snapshot, Table, TextId, TextRows, doc_place, keys};
 use crate::text::Analyzer;
 
+/// How long a reader waits for another one's work before it looks whether its own time is over.
+const MOMENT: std::time::Duration = std::time::Duration::from_millis(2);
+
 /// Documents side by side, with what holds for all of them.
 #[derive(Debug)]
 struct Chunk {
@@ -54,6 +57,8 @@ pub(crate) struct TextView {
     chunks: Vec<Option<Arc<Chunk>>>,
     /// The tail, made by whoever searches first.
     tail: OnceLock<Arc<Tail>>,
+    /// Whoever holds it makes the tail.
+    making: Mutex<()>,
     /// What an earlier image knew of the tail, or a search that was stopped.
     seed: Mutex<Option<Arc<Tail>>>,
     bytes: usize,
@@ -102,7 +107,8 @@ impl TextView {
             + seed.as_ref().map_or(0, |seed| seed.bytes());
         let used = AtomicU64::new(0);
         let seed = Mutex::new(seed);
-        Ok(TextView { text, head, analyzer, chunks, tail: OnceLock::new(), seed, bytes, used })
+        let (tail, making) = (OnceLock::new(), Mutex::new(()));
+        Ok(TextView { text, head, analyzer, chunks, tail, making, seed, bytes, used })
     }
 
     /// The image after a commit that wrote these blocks of documents; what it did not touch is shared.
@@ -221,6 +227,20 @@ impl TextView {
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
         }
+        // It takes as much memory as the texts: of readers that come at the same time one makes it. Whose time is over before
+        // goes by what is known.
+        let _one = loop {
+            if let Some(one) = self.making.try_lock_for(MOMENT) {
+                break one;
+            }
+            if stop.is_over() {
+                let known = self.seed.lock().clone();
+                return Ok(known.unwrap_or_else(|| Arc::new(Tail::at(self.head.posted))));
+            }
+        };
+        if let Some(tail) = self.tail.get() {
+            return Ok(Arc::clone(tail));
+        }
         let seed = self.seed.lock().clone();
         let mut tail = seed.map_or_else(|| Tail::at(self.head.posted), |seed| Tail::clone(&seed));
         if tail.end() < self.end() {
@@ -241,7 +261,6 @@ impl TextView {
             *self.seed.lock() = Some(Arc::clone(&tail));
             return Ok(tail);
         }
-        // Two readers may make it at the same time; they make the same.
         Ok(Arc::clone(self.tail.get_or_init(|| Arc::new(tail))))
     }
 
