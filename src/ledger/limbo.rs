@@ -150,7 +150,7 @@ impl Ledger<'_, '_> {
         if let Some(superseded) = before.times.superseded.filter(|_| limbo.replaced) {
             self.take_transfer(context, id, superseded.by, limbo.transferred)?;
             applied.erased = self.give_back(context, superseded.by, id, &why)?;
-            said = self.said_since(context, id, superseded.by)?;
+            said = self.said_since(context, id)?;
             keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
             vitals.times.superseded = None;
         }

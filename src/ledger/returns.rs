@@ -89,20 +89,16 @@ impl Ledger<'_, '_> {
     }
 
     /// Which writers of a row that comes back have said something else since: another current row has their key, and what
-    /// had come there from the row itself has been given back. `superseder` had taken the place of the row.
-    pub(super) fn said_since(
-        &self,
-        context: &Context,
-        id: MemoryId,
-        superseder: MemoryId,
-    ) -> Result<SaidSince> {
+    /// had come there from the row itself has been given back.
+    pub(super) fn said_since(&self, context: &Context, id: MemoryId) -> Result<SaidSince> {
         let ns = context.ns;
         let (mut rewritten, mut all) = (Vec::new(), true);
         for holder in self.tx.holders(ns, id)?.into_iter().filter(Holder::has_text) {
             let found = holder.key.as_deref().map(|key| holder_of_key(&*self.tx, ns, key, context.now));
-            let later = found.transpose()?.flatten().filter(|found| {
-                found.id != id && found.id != superseder && found.vitals.times.is_current(context.now)
-            });
+            let later = found
+                .transpose()?
+                .flatten()
+                .filter(|found| found.id != id && found.vitals.times.is_current(context.now));
             match later {
                 Some(later) => rewritten.push((holder, later.id)),
                 None => all = false,

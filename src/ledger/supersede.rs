@@ -188,7 +188,7 @@ impl Ledger<'_, '_> {
         let erased = self.give_back(context, superseded.by, id, &why)?;
         let said = match asked {
             true => SaidSince::default(),
-            false => self.said_since(context, id, superseded.by)?,
+            false => self.said_since(context, id)?,
         };
         let keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
         let mut vitals = before.clone();
