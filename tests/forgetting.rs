@@ -5,8 +5,8 @@
 mod world;
 
 use oubliette::{
-    Decision, Draft, ErrorKind, Forgotten, Got, Kind, MaintainOptions, MemoryId, Pass, Patch, Query, RunId,
-    State, SupersedeMode, TombstoneReason, WriteOptions,
+    Decision, Draft, ErrorKind, Forget, Forgotten, Got, Kind, MaintainOptions, MemoryId, Pass, Patch, Query,
+    RunId, State, SupersedeMode, TombstoneReason, WriteOptions,
 };
 use world::{World, axis, text};
 
@@ -274,4 +274,50 @@ fn v277_v279_what_was_forgotten_in_limbo_does_not_return() {
         (world.row(shared).keys, world.row(canonical).keys),
         (vec!["c".to_owned()], vec!["a".to_owned()])
     );
+}
+
+/// V-291: the run that erased a row of limbo, or forgot it, took the place of the run that had removed it, and the memory
+/// that stood for it forgot its id.
+#[test]
+fn v291_a_tombstone_says_what_was_true_at_the_removal() {
+    let world = World::new();
+    let status = |apps: u32, key: &str| profile(&format!("Gateway status: {apps} apps pending")).key(key);
+    let canonical = world.add(status(4, "a")).id;
+    let losers = [world.add(status(7, "b")).id, world.add(status(3, "c")).id];
+    let run = collapse(&world);
+    let merged = |world: &World| world.db.explain(&world.ns, &canonical.to_string()).unwrap().merged_from;
+    let removed = |loser: MemoryId| world.db.explain(&world.ns, &loser.to_string()).unwrap().removed.unwrap();
+    let before = losers.map(removed);
+    assert_eq!(merged(&world), losers);
+    world.advance("8d");
+    world.db.maintain(&[Pass::Limbo], &MaintainOptions::live()).unwrap();
+    for (loser, before) in losers.into_iter().zip(before) {
+        let stone = world.tombstone(loser);
+        assert_eq!((stone.run, stone.reason), (Some(run), TombstoneReason::Collapsed));
+        assert_eq!((stone.deleted_at, before.run), (before.at, stone.run));
+        assert_eq!(stone.erased_at, Some(world.now()));
+    }
+    assert_eq!(merged(&world), losers);
+    world.forget_id(canonical);
+    assert_eq!(world.tombstone(canonical).merged_from, losers);
+    assert_eq!(merged(&world), losers);
+    world.check();
+}
+
+/// V-311: a memory that was forgotten by its id left its earlier versions under its key, and nothing said so.
+#[test]
+fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
+    for with_history in [false, true] {
+        let world = World::new();
+        world.add(text("pin 1").key("pin"));
+        world.add(text("pin 2").key("pin"));
+        let newest = world.add(text("pin 3").key("pin")).id;
+        let names = vec![newest.to_string()];
+        let what = Forget::Names { names, keep_history: false, also_merged: true, with_history };
+        let answer = world.db.forget(&world.ns, what).unwrap();
+        assert_eq!((answer.forgotten, answer.missing), (1, 0));
+        let stones = answer.tombstones.len();
+        assert_eq!((answer.versions_left, stones), if with_history { (0, 3) } else { (2, 1) });
+        world.check();
+    }
 }

@@ -266,7 +266,8 @@ fn limbo_is_erased_at_its_horizon_and_forgetting_does_not_wait_for_it() {
     assert_eq!(live(&world, Pass::Limbo).changed, 0);
     let forgotten = world.db.forget(&world.ns, Forget::names([third.to_string()])).unwrap();
     assert_eq!((forgotten.forgotten, forgotten.tombstones), (1, vec![third]));
-    assert_eq!(world.tombstone(third).reason, TombstoneReason::Forget);
+    let stone = world.tombstone(third);
+    assert_eq!((stone.reason, stone.erased_at), (TombstoneReason::Collapsed, Some(world.now())));
     world.advance("1d");
     assert_eq!(run(&world, Pass::Limbo, &MaintainOptions::default()).planned, 1);
     assert_eq!(live(&world, Pass::Limbo).changed, 1);

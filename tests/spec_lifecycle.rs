@@ -257,7 +257,12 @@ fn v278_forgetting_a_key_takes_all_its_versions() {
     for keep_history in [false, true] {
         let world = World::new();
         let ids: Vec<_> = (0..4).map(|at| world.add(text(&format!("version {at}")).key("k")).id).collect();
-        let what = Forget::Names { names: vec!["k".to_owned()], keep_history, also_merged: true };
+        let what = Forget::Names {
+            names: vec!["k".to_owned()],
+            keep_history,
+            also_merged: true,
+            with_history: false,
+        };
         let answer = world.db.forget(&world.ns, what).unwrap();
         assert_eq!((answer.forgotten, answer.detached), (1, 0), "one record");
         let erased = if keep_history { &ids[3..] } else { &ids[..] };

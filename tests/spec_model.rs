@@ -294,7 +294,12 @@ fn model30_also_merged_can_be_left_out() {
     let (id, twin, old) = (world.add(text("a")).id, world.add(text("b")).id, world.add(text("c")).id);
     world.supersede(twin, id, SupersedeMode::Duplicate, None).unwrap();
     world.supersede(old, id, SupersedeMode::Replaced, None).unwrap();
-    let what = Forget::Names { names: vec![id.to_string()], keep_history: false, also_merged: false };
+    let what = Forget::Names {
+        names: vec![id.to_string()],
+        keep_history: false,
+        also_merged: false,
+        with_history: false,
+    };
     assert_eq!(world.db.forget(&world.ns, what).unwrap().tombstones, [id]);
     assert_eq!(world.row(twin).state, State::Superseded);
     assert_eq!(world.row(old).state, State::Superseded, "other predecessors stay superseded");

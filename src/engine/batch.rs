@@ -86,7 +86,7 @@ impl Batch<'_, '_, '_, '_> {
     /// # Errors
     /// `Corrupted`.
     pub fn forget(&mut self, namespace: &Namespace, names: &[String]) -> Result<Forgotten> {
-        let how = ForgetNames { keep_history: false, also_merged: true };
+        let how = ForgetNames { keep_history: false, also_merged: true, with_history: false };
         self.session.known_desk(namespace)?.forget_names(names, how)
     }
 

@@ -118,6 +118,8 @@ pub enum Forget {
         keep_history: bool,
         /// With an id, erase rows that were merged into it as duplicates as well.
         also_merged: bool,
+        /// With an id, erase the earlier versions and every other row that a key of it leads to as well.
+        with_history: bool,
     },
     /// Every write that brought a tag.
     Tag {
@@ -141,7 +143,7 @@ impl Forget {
     /// Memories by id or key, with all their versions.
     pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
-        Forget::Names { names, keep_history: false, also_merged: true }
+        Forget::Names { names, keep_history: false, also_merged: true, with_history: false }
     }
 
     /// How many records are named.
@@ -539,11 +541,11 @@ impl Database {
 
     fn forget_in(&self, namespace: Namespace, what: Forget) -> Result<Forgotten> {
         match what {
-            Forget::Names { names, keep_history, also_merged } => {
+            Forget::Names { names, keep_history, also_merged, with_history } => {
                 if names.is_empty() {
                     return Err(Error::invalid("names", "must name at least one memory", "none"));
                 }
-                let how = ForgetNames { keep_history, also_merged };
+                let how = ForgetNames { keep_history, also_merged, with_history };
                 self.submit(weight_of(names.len()), move |session| {
                     session.known_desk(&namespace)?.forget_names(&names, how)
                 })

@@ -373,6 +373,7 @@ struct TombstoneJson {
     key_hashes: Vec<String>,
     content_hash: String,
     rows: u64,
+    erased_at: Option<Time>,
 }
 
 /// How a memory in limbo was removed, as a line tells of it.
@@ -443,6 +444,7 @@ fn stone(json: TombstoneJson) -> Result<Tombstone> {
             .collect::<Result<_>>()?,
         content_hash: unhex("tombstone.content_hash", &json.content_hash)?,
         rows: json.rows,
+        erased_at: json.erased_at,
     })
 }
 

@@ -287,6 +287,7 @@ fn tombstone_members(tombstone: &Tombstone, out: &mut Vec<u8>) {
     object.member("key_hashes", &hashes);
     object.member("content_hash", &hex(&tombstone.content_hash));
     object.member("rows", &tombstone.rows);
+    object.maybe("erased_at", &tombstone.erased_at);
     object.end();
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct ForgetNames {
     pub(crate) keep_history: bool,
     /// Erase rows that were merged into a forgotten one as duplicates, too.
     pub(crate) also_merged: bool,
+    /// Erase what a key of a forgotten row leads to, too.
+    pub(crate) with_history: bool,
 }
 
 impl Desk<'_, '_, '_> {
@@ -24,14 +26,49 @@ impl Desk<'_, '_, '_> {
         for name in names {
             match name.parse::<MemoryId>() {
                 Ok(id) if self.ledger.tx.vitals(self.ns(), id)?.is_some() => {
+                    let versions = self.versions_of(id)?;
                     self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
                     answer.forgotten += 1;
+                    for version in versions {
+                        if self.ledger.tx.vitals(self.ns(), version)?.is_none() {
+                            continue;
+                        }
+                        match how.with_history {
+                            true => {
+                                self.forget_row(version, RuleId::FORGET_ID, how.also_merged, &mut answer)?
+                            }
+                            false => answer.versions_left += 1,
+                        }
+                    }
                 }
                 _ => self.forget_key(name, how, &mut answer)?,
             }
         }
         answer.derived.retain(|id| !answer.tombstones.contains(id));
         Ok(answer)
+    }
+
+    /// The earlier versions of a row, and the other rows that a key of it leads to (MODEL-61).
+    fn versions_of(&self, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        let (mut open, mut all) = (vec![id], BTreeSet::new());
+        for key in tx.holders(ns, id)?.into_iter().filter_map(|holder| holder.key) {
+            open.extend(tx.holders_of_key(ns, &key)?.into_iter().map(|(id, _)| id));
+        }
+        while let Some(next) = open.pop() {
+            if !all.insert(next) {
+                continue;
+            }
+            for old in tx.superseded_by(ns, next)? {
+                let superseded = tx.vitals(ns, old)?.and_then(|row| row.times.superseded);
+                // The first message of an aggregate is no version of that.
+                if superseded.is_some_and(|superseded| superseded.mode != SupersedeMode::Aggregate) {
+                    open.push(old);
+                }
+            }
+        }
+        all.remove(&id);
+        Ok(all)
     }
 
     /// Erases a row with all its holders, and the duplicates that it stands for.

@@ -1,11 +1,14 @@
 //! Going: a row is erased with everything that hangs on it (MODEL-23, MODEL-30).
 
+use std::collections::BTreeSet;
+
 use crate::error::Result;
 use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::model::{
-    Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Time, Tombstone, TombstoneReason,
+    Content, Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Time, Tombstone,
+    TombstoneReason,
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::CounterSort as Sort;
@@ -82,20 +85,37 @@ impl Ledger<'_, '_> {
         self.unlink_all(ns, id)?;
         self.rederive(ns, id, Some((&vitals, &content)), None)?;
         self.tx.delete_memory(ns, id)?;
-        let mut deleted_at = context.now;
-        match vitals.times.removed_at {
-            // It has its tombstone already, which tells since when it is gone.
+        let gone = (reason, replaced_by);
+        let fresh = self.tombstone_of(context, &erased, &holders, &content, gone);
+        let tombstone = match vitals.times.removed_at {
+            // What its tombstone says was fixed when it was removed (MODEL-49).
             Some(removed_at) => {
                 self.tx.delete_limbo(ns, id, removed_at)?;
-                deleted_at = removed_at;
+                let kept = self.tx.tombstone(ns, id)?.unwrap_or(fresh);
+                Tombstone { erased_at: Some(context.now), ..kept }
             }
-            None => self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0),
-        }
-        let tombstone = self.tombstone_of(context, &erased, &holders, &content.text, (reason, replaced_by));
-        self.tx.put_tombstone(ns, &Tombstone { deleted_at, ..tombstone })?;
+            None => {
+                self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
+                self.keep_merged(ns, id, vitals.times.superseded)?;
+                fresh
+            }
+        };
+        self.tx.put_tombstone(ns, &tombstone)?;
         self.redact(ns, id)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })
+    }
+
+    /// A row that was superseded as a duplicate goes: the one that stands for it keeps its id (MODEL-49).
+    fn keep_merged(&mut self, ns: NsId, id: MemoryId, superseded: Option<Supersession>) -> Result<()> {
+        let merged = superseded.filter(|superseded| superseded.mode == SupersedeMode::Duplicate);
+        let Some(by) = merged.map(|superseded| superseded.by) else { return Ok(()) };
+        let Some(mut content) = self.tx.content(ns, by)? else { return Ok(()) };
+        if !content.consolidated_from.contains(&id) {
+            content.consolidated_from.push(id);
+            self.tx.put_content(ns, by, &content)?;
+        }
+        Ok(())
     }
 
     /// The memories that have to do with one that goes.
@@ -117,10 +137,13 @@ impl Ledger<'_, '_> {
         context: &Context,
         erased: &Erased,
         holders: &[Holder],
-        text: &str,
+        content: &Content,
         (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
     ) -> Tombstone {
+        let mut merged_from = content.consolidated_from.clone();
+        let known: BTreeSet<MemoryId> = merged_from.iter().copied().collect();
         let merged = erased.predecessors.iter().filter(|(_, mode)| *mode == SupersedeMode::Duplicate);
+        merged_from.extend(merged.map(|(id, _)| *id).filter(|id| !known.contains(id)));
         Tombstone {
             id: erased.id,
             deleted_at: context.now,
@@ -128,7 +151,7 @@ impl Ledger<'_, '_> {
             run: context.run,
             replaced_by,
             made_by: holders.first().and_then(|holder| holder.run),
-            merged_from: merged.map(|(id, _)| *id).collect(),
+            merged_from,
             key_hashes: holders
                 .iter()
                 // A key that a supersession had brought is still that of the row that it came from.
@@ -136,8 +159,9 @@ impl Ledger<'_, '_> {
                 .filter_map(|holder| holder.key.as_deref())
                 .map(|key| self.hash_key(key))
                 .collect(),
-            content_hash: self.hash_content(text),
+            content_hash: self.hash_content(&content.text),
             rows: 1,
+            erased_at: None,
         }
     }
 
@@ -160,6 +184,7 @@ impl Ledger<'_, '_> {
             key_hashes: Vec::new(),
             content_hash: self.secret.of_namespace(name),
             rows,
+            erased_at: None,
         };
         self.tx.put_tombstone(context.ns, &tombstone)?;
         let why = Why { rule: RuleId::DROP_NAMESPACE, evidence: Evidence::default() };

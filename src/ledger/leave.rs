@@ -9,9 +9,7 @@ use crate::ledger::erase::{Erased, is_asked_for};
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::model::order::{Rank, canonical};
-use crate::model::{
-    Content, Holder, MemoryId, Significance, SupersedeMode, Tombstone, TombstoneReason, Vitals,
-};
+use crate::model::{Content, Holder, MemoryId, Significance, SupersedeMode, TombstoneReason, Vitals};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
@@ -111,6 +109,9 @@ impl Ledger<'_, '_> {
             if !self.tx.brings_tag(ns, tag, id)? {
                 content.tags.retain(|kept| kept != tag);
             }
+        }
+        if let Departure::Back(from) = departure {
+            content.consolidated_from.retain(|merged| *merged != from);
         }
         vitals.version += 1;
         let retold = matches!(fate, Fate::Retold(_));
@@ -338,12 +339,9 @@ impl Ledger<'_, '_> {
         };
         let gone: Vec<Holder> = leaving.iter().filter(gone).cloned().collect();
         let Some(first) = gone.first() else { return Ok(None) };
-        let text = first.text.as_ref().unwrap_or(&content.text);
+        let said = Content::new(first.text.as_ref().unwrap_or(&content.text).as_str());
         let mut erased = Erased { id: stone, predecessors: Vec::new(), ..self.kin(ns, id)? };
-        let tombstone = Tombstone {
-            merged_from: Vec::new(),
-            ..self.tombstone_of(context, &erased, &gone, text, (reason, None))
-        };
+        let tombstone = self.tombstone_of(context, &erased, &gone, &said, (reason, None));
         self.tx.put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);
         if retold && is_asked_for(reason) {

@@ -95,7 +95,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
         let gone = (aside.reason, aside.replaced_by);
-        let tombstone = self.tombstone_of(context, &erased, &holders, &content.text, gone);
+        let tombstone = self.tombstone_of(context, &erased, &holders, &content, gone);
         self.tx.put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", 1, 0);
         self.tx.put_limbo(ns, id, context.now, &row)?;
@@ -296,7 +296,7 @@ impl Ledger<'_, '_> {
         let holders = self.tx.holders(ns, id)?;
         let gone = (row.reason(), row.replaced_by.map(MemoryId::from_bytes));
         let then = Context { run: row.run(), ..context.clone() };
-        let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, &content.text, gone);
+        let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, &content, gone);
         let deleted_at = vitals.times.removed_at.unwrap_or(context.now);
         let tombstone = Tombstone { deleted_at, ..tombstone };
         self.tx.put_tombstone(ns, &tombstone)?;

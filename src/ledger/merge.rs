@@ -1,5 +1,7 @@
 //! Merging: members of a group of duplicates become one (DEDUP-17, DEDUP-18).
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::error::Result;
@@ -63,7 +65,10 @@ impl Ledger<'_, '_> {
             erased.append(&mut self.set_aside(context, loser, (row, content, holders), aside, &apart)?);
         }
         if !merged.removed.is_empty() {
-            let Canonical { mut vitals, content, .. } = canonical;
+            let Canonical { mut vitals, mut content, .. } = canonical;
+            // It keeps their ids, wherever they are by then (MODEL-49).
+            let known: BTreeSet<_> = content.consolidated_from.iter().copied().collect();
+            content.consolidated_from.extend(merged.removed.iter().filter(|id| !known.contains(id)));
             deltas.push(Delta {
                 field: "reinforcement_count".to_owned(),
                 before: json!(before.reinforcement_count),

@@ -102,6 +102,9 @@ pub struct Tombstone {
     pub content_hash: [u8; 32],
     /// Rows that it stands for: 1, or those of a dropped namespace.
     pub rows: u64,
+    /// When the memory was erased that had waited in limbo since `deleted_at`; none where it was erased at once, or still
+    /// waits.
+    pub erased_at: Option<Time>,
 }
 
 /// One changed field: the value before and after; values of an erased subject are HMACs (MODEL-32).

@@ -328,6 +328,9 @@ pub struct Forgotten {
     pub went_with: u64,
     /// Names that named nothing.
     pub missing: u64,
+    /// Earlier versions of memories that were forgotten by id, and other rows that a key of theirs leads to: they are still
+    /// there.
+    pub versions_left: u64,
     /// Rows that became live again since what superseded them is gone.
     pub restored: u64,
     /// Ids of the rows that are gone.

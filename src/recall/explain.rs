@@ -200,10 +200,12 @@ impl Reader<'_> {
     fn explain_row(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Explanation> {
         let events = self.rows().journal_of(ns, id)?;
         let mut merged_from = self.rows().content(ns, id)?.unwrap_or_default().consolidated_from;
+        let known: BTreeSet<MemoryId> = merged_from.iter().copied().collect();
         let mut replaces = Vec::new();
         for old in self.rows().superseded_by(ns, id)? {
             let superseded = self.rows().vitals(ns, old)?.and_then(|old| old.times.superseded);
             match superseded.map(|superseded| superseded.mode) {
+                Some(SupersedeMode::Duplicate) if known.contains(&old) => {}
                 Some(SupersedeMode::Duplicate) => merged_from.push(old),
                 _ => replaces.push(old),
             }

@@ -409,6 +409,7 @@ fn a_dropped_namespace_leaves_a_hint() {
                 made_by: None,
                 merged_from: Vec::new(),
                 key_hashes: Vec::new(),
+                erased_at: None,
                 content_hash: hash,
                 rows: 1_000,
             },

@@ -157,6 +157,7 @@ fn tombstone() -> Tombstone {
         made_by: None,
         merged_from: Vec::new(),
         key_hashes: vec![[4; 32]],
+        erased_at: None,
         content_hash: [3; 32],
         rows: 1,
     }

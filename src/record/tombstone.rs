@@ -4,7 +4,7 @@
 //! written for a row without keys or merges.
 
 use crate::error::Result;
-use crate::model::{MemoryId, RunId, Tombstone, TombstoneReason};
+use crate::model::{MemoryId, RunId, Time, Tombstone, TombstoneReason};
 use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
 
@@ -22,6 +22,7 @@ pub(crate) fn encode_tombstone(tombstone: &Tombstone, key: &[u8], out: &mut Vec<
     let merged: Vec<_> = tombstone.merged_from.iter().map(MemoryId::as_bytes).collect();
     parts.list(&merged);
     parts.list(&tombstone.key_hashes);
+    parts.maybe(tombstone.erased_at.map(Time::as_millis));
     parts.seal(key);
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn decode_tombstone(at: At<'_>, bytes: &[u8]) -> Result<Tombstone> {
         made_by: parts.maybe("made_by")?.map(RunId::from_bytes),
         merged_from: ids(parts.list("merged_from")?),
         key_hashes: parts.list("key_hashes")?,
+        erased_at: parts.maybe("erased_at")?.map(|at_ms| at.time("erased_at", at_ms)).transpose()?,
     };
     parts.finish()?;
     Ok(tombstone)

@@ -231,7 +231,7 @@ fn forget_needs_a_yes_and_erases() {
     let check = sandbox.document(&["check", "--deep", "--erased", "before.jsonl"]);
     has(&check, &["ok", "findings", "checked"]);
     sandbox.fill();
-    let done = sandbox.document(&["forget", "--tag", "drink", "--yes", "--any-agent"]);
+    let done = sandbox.document(&["forget", "--tag", "drink", "--yes"]);
     assert_eq!(done["forgotten"], 2);
 }
 

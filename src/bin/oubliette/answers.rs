@@ -177,6 +177,7 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
         "detached": done.detached,
         "went_with": done.went_with,
         "missing": done.missing,
+        "versions_left": done.versions_left,
         "tombstones": done.tombstones.len(),
         "restored": done.restored,
         "derived": done.derived,

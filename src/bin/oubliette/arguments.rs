@@ -504,7 +504,7 @@ pub(crate) struct ForgetOptions {
     /// File of ids or keys, one a line; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) keys: Option<PathBuf>,
-    /// Every write that brought a tag
+    /// Every write that brought a tag, in every part unless --agent names one
     #[arg(long)]
     pub(crate) tag: Option<String>,
     /// Every visible memory that matches
@@ -515,6 +515,9 @@ pub(crate) struct ForgetOptions {
     /// Leave the superseded versions of a key
     #[arg(long)]
     pub(crate) keep_history: bool,
+    /// With an id, the earlier versions as well, and all that a key of the memory leads to
+    #[arg(long, conflicts_with = "keep_history")]
+    pub(crate) with_history: bool,
     /// With --tag, leave protected memories
     #[arg(long, requires = "tag")]
     pub(crate) keep_pinned: bool,

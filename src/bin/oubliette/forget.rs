@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oubliette::exchange::LineReader;
-use oubliette::{Error, Filter, Forget, Result};
+use oubliette::{Error, Filter, Forget, Result, Scope};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -16,14 +16,18 @@ use crate::write;
 pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Done {
     let (namespace, scope) = (place.namespace()?, options.scope.scope()?);
     let what = match (&options.tag, &options.filter) {
-        (Some(tag), _) => Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned },
+        (Some(tag), _) => {
+            let scope = if options.scope.agent.is_none() { Scope::Any } else { scope };
+            Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned }
+        }
         (None, Some(filter)) => Forget::Filter { filter: Filter::parse(filter)?, scope },
         (None, None) => {
             let names = match &options.keys {
                 Some(file) => names_of(file)?,
                 None => options.names.clone(),
             };
-            Forget::Names { names, keep_history: options.keep_history, also_merged: true }
+            let (keep_history, with_history) = (options.keep_history, options.with_history);
+            Forget::Names { names, keep_history, also_merged: true, with_history }
         }
     };
     let database = place.open(Access::Write)?;

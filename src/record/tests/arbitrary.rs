@@ -272,8 +272,9 @@ pub(super) fn tombstone() -> impl Strategy<Value = Tombstone> {
     let reason = (0_u8..12).prop_map(|code| TombstoneReason::from_code(code).unwrap());
     let options = (option::of(run()), option::of(id()), option::of(run()));
     let lists = (vec(id(), 0..4), vec(any::<[u8; 32]>(), 0..4));
-    (id(), time(), reason, options, lists, any::<[u8; 32]>(), prop_oneof![Just(1), any::<u64>()]).prop_map(
-        |(id, deleted_at, reason, options, lists, content_hash, rows)| Tombstone {
+    let rows = (prop_oneof![Just(1), any::<u64>()], option::of(time()));
+    (id(), time(), reason, options, lists, any::<[u8; 32]>(), rows).prop_map(
+        |(id, deleted_at, reason, options, lists, content_hash, (rows, erased_at))| Tombstone {
             id,
             deleted_at,
             reason,
@@ -284,6 +285,7 @@ pub(super) fn tombstone() -> impl Strategy<Value = Tombstone> {
             key_hashes: lists.1,
             content_hash,
             rows,
+            erased_at,
         },
     )
 }
