@@ -1,7 +1,7 @@
 //! The figures of the vector index in `docs/benchmarks.md`: what forgetting costs, and what it leaves.
 //!
-//! `cargo bench --bench index` takes all of them; names as arguments take some: `churn filters upkeep delete repair
-//! import memory reopen growth`. `growth` takes minutes; a number behind it is the largest size. Vectors are real
+//! `cargo bench --bench index` takes all of them; names as arguments take some: `churn repeats unseen filters
+//! upkeep delete repair import memory reopen growth`. `growth` takes minutes; a number behind it is the largest size. Vectors are real
 //! (`../shared/data`, or the folder in `OUBLIETTE_DATA`) where there are enough, and synthetic otherwise.
 
 #![allow(
@@ -48,8 +48,10 @@ fn main() {
     {
         return resident(path);
     }
-    let all: [(&str, fn()); 9] = [
+    let all: [(&str, fn()); 11] = [
         ("churn", churn),
+        ("repeats", repeats),
+        ("unseen", unseen),
         ("filters", filters),
         ("upkeep", upkeep),
         ("delete", delete),
@@ -208,6 +210,78 @@ fn churn() {
     let (aged, new) = (recall(&db, &ns, &queries, 64, &live), fresh(&vectors, &live, &queries));
     let what = format!("the same after 95 % of 20,000 ({real}) are gone");
     row(&what, format!("{aged:.4}"), format!("{new:.4}"), aged - new, "≥ −0.002");
+}
+
+/// Recall where most rows repeat a vector, few of them often: after linking, after a rebuild, and after the first of each
+/// crowd has gone.
+fn repeats() {
+    const ROWS: usize = 13_200;
+    const DIFFERENT: usize = 2_949;
+    let (mut vectors, real) = vectors::rows(DIFFERENT + 500);
+    let queries = vectors.split_off(DIFFERENT);
+    let mut rng = Rng(13);
+    let of: Vec<usize> = (0..ROWS)
+        .map(|at| {
+            let (a, b) = (rng.next() as usize % DIFFERENT, rng.next() as usize % DIFFERENT);
+            if at < DIFFERENT { at } else { a * b / DIFFERENT / 3 }
+        })
+        .collect();
+    let rows: Vec<Vec<f32>> = of.iter().map(|at| vectors[*at].clone()).collect();
+    let questions: Vec<Vec<f32>> = queries.iter().chain(&vectors[..500]).cloned().collect();
+    let folder = tempfile::tempdir().unwrap();
+    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), Namespace::default());
+    let recall = |when: &str| {
+        let mut right = 0;
+        for question in &questions {
+            let ask = |effort| db.search(&ns, &Query::vector(question.clone()).effort(effort)).unwrap().hits;
+            let floor = ask(Effort::Exact).last().unwrap().score - 1e-6;
+            right += ask(Effort::default()).iter().filter(|hit| hit.score >= floor).count();
+        }
+        let share = right as f64 / (10 * questions.len()) as f64;
+        let what =
+            format!("recall@10 in 13,200 rows of 2,949 different vectors ({real}), default effort, {when}");
+        row(&what, format!("{share:.4}"), "1".to_owned(), share, "≥ 0.99");
+    };
+    add(&db, &ns, 0..ROWS, &rows);
+    run(&db, Pass::Index);
+    recall("after `maintain index`");
+    db.reindex(None).unwrap();
+    recall("after `reindex`");
+    forget(&db, &ns, &(0..DIFFERENT).collect::<Vec<_>>());
+    run(&db, Pass::Repair);
+    recall("after the first of each was forgotten and `maintain repair`");
+    assert!(db.check(&oubliette::CheckOptions { deep: true, erased: vec![] }).unwrap().ok);
+}
+
+/// A search where one row in a thousand is visible, against a scan of these.
+fn unseen() {
+    for rows in [12_000, 48_000] {
+        let sample = sample::Sample::new(rows, 17);
+        let clock = oubliette::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let (ns, path) = (Namespace::default(), folder.path().join("a"));
+        let db = builder(FORCED).clock(clock.clone()).open(path).unwrap();
+        for part in (0..rows).collect::<Vec<_>>().chunks(1_000) {
+            let drafts = part.iter().map(|&at| {
+                let mut draft = draft(at, &sample.vectors[at]);
+                if at % 1_000 != 0 {
+                    draft.expiry = Some(oubliette::Expiry::After("1d".parse().unwrap()));
+                }
+                draft
+            });
+            let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+            db.add_all(&ns, drafts.collect(), &how).unwrap();
+        }
+        run(&db, Pass::Index);
+        clock.advance("2d".parse().unwrap());
+        let took = |effort| {
+            let query = Query::vector(sample.vectors[7].clone()).effort(effort);
+            percentile((0..51).map(|_| time(|| db.search(&ns, &query).unwrap()).1).collect(), 0.5)
+        };
+        let (ours, floor) = (took(Effort::default()), took(Effort::Exact));
+        let what = format!("a search of {rows} × 384 where 0.1 % are visible, against a scan of these");
+        row(&what, us(ours), us(floor), ours / floor, "≤ 2");
+    }
 }
 
 fn choose(from: &[usize], count: usize, rng: &mut Rng) -> Vec<usize> {
