@@ -270,6 +270,11 @@ impl Error {
         matches!(self.kind(), ErrorKind::Retry | ErrorKind::Locked | ErrorKind::SnapshotExpired)
     }
 
+    /// Whether single values are damaged, beside which others can be read: not where the file was cut.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Error::Corrupted { why, .. } if why != FILE_CUT)
+    }
+
     /// What the caller should do next, in one sentence.
     pub fn hint(&self) -> &'static str {
         match self.kind() {
@@ -297,6 +302,24 @@ impl Error {
             ErrorKind::ReadOnly => "open the database for writing",
             ErrorKind::SnapshotExpired => "take a new snapshot and go on from the last cursor",
         }
+    }
+}
+
+/// What is said of a page that lies past the end of the file: after it nothing more can be read.
+pub(crate) const FILE_CUT: &str = "the file ends before this page";
+
+/// What was read; none where its bytes are damaged, which a warning tells. Reads over many rows go past one so.
+///
+/// # Errors
+/// What is no damage of single values.
+pub(crate) fn sound<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(why) if why.is_damage() => {
+            tracing::warn!(%why, "a damaged value is left out");
+            Ok(None)
+        }
+        Err(other) => Err(other),
     }
 }
 

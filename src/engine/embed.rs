@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::embed::Embedder;
 use crate::engine::database::{Database, Inner};
 use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::Published;
 use crate::ingest::{Embedded, Prepared, text_of_update};
 use crate::limits::{DIM_MAX, NAME_BYTES_MAX};
@@ -442,13 +442,13 @@ impl Database {
             let (rows, mut texts) = (published.snapshot(), Vec::new());
             let space = rows.clock()?.space;
             for id in ids {
-                let Some(vitals) = rows.vitals(ns, *id)? else { continue };
+                let Some(vitals) = sound(rows.vitals(ns, *id))?.flatten() else { continue };
                 let has_it = vitals.place.slot.is_some() && vitals.place.space == space;
                 let left_out = vitals.kind_code == Kind::Aggregate.code() && !in_force.policy.agg.embed;
                 if has_it || left_out {
                     continue;
                 }
-                let Some(content) = rows.content(ns, *id)? else { continue };
+                let Some(content) = sound(rows.content(ns, *id))?.flatten() else { continue };
                 if !content.text.trim().is_empty() {
                     let text = crate::ingest::meant(&content, vitals.kind_code, &in_force.messages);
                     texts.push((*id, text));

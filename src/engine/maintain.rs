@@ -212,6 +212,8 @@ pub struct PassReport {
     pub tombstoned: u64,
     /// Rows that changed under it, or partitions that it could not work on: damaged, or larger than the memory budget.
     pub skipped: u64,
+    /// Rows that it left alone because they are damaged; `check` names them.
+    pub damaged: u64,
     /// Rows that were left when it stopped.
     pub left: u64,
     /// The run that its journal rows name; of a pass that went on with one that had been cut off, that one.
@@ -238,6 +240,7 @@ impl PassReport {
             changed: 0,
             tombstoned: 0,
             skipped: 0,
+            damaged: 0,
             left: 0,
             run: None,
             resumed: false,

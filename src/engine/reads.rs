@@ -126,8 +126,8 @@ impl Database {
                 let (scope, filter) = (scope.clone(), Some(filter.clone()));
                 let request =
                     PageRequest { scope, filter, limit: PAGE_MAX, cursor, ..PageRequest::default() };
-                let page = reader.list(&request)?;
-                ids.extend(page.items.iter().map(|memory| memory.id));
+                let page = reader.list_ids(&request)?;
+                ids.extend(page.items);
                 cursor = page.next;
                 if cursor.is_none() {
                     return Ok(ids);

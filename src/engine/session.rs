@@ -14,7 +14,7 @@ use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
 use crate::store::control::dropped_name;
-use crate::store::{Durability, IndexId, NsId, Rows};
+use crate::store::{Durability, IndexId, NsId, Rows, Table, TextId};
 use crate::text::Messages;
 
 /// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
@@ -177,6 +177,22 @@ impl Inner {
         }
     }
 
+    /// As [`Inner::attempt`]. A unit that meets damage to rows that follow from others has these written anew, and runs again.
+    fn attempt_mended(
+        &self,
+        durability: Durability,
+        mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
+    ) -> Result<(), (Option<usize>, Error)> {
+        let mut mended = BTreeSet::new();
+        loop {
+            let done = self.attempt(durability, &mut units);
+            let Err((at, why)) = done else { return Ok(()) };
+            let Some(ns) = rebuilt_of(&why).filter(|ns| mended.insert(*ns)) else { return Err((at, why)) };
+            tracing::warn!(%why, "a write has met damaged rows of an index: those of its namespace are written anew");
+            self.attempt(durability, |session| rebuild(session, ns).map_err(|why| (0, why)))?;
+        }
+    }
+
     /// Runs one unit that borrows from its caller, alone in a transaction.
     pub(super) fn run_alone<R>(&self, unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>) -> Result<R> {
         self.run_alone_as(self.durability, unit)
@@ -200,7 +216,7 @@ impl Inner {
         self.check_open()?;
         self.queue.alone(|| {
             let mut value = None;
-            let done = self.attempt(durability, |session| {
+            let done = self.attempt_mended(durability, |session| {
                 value = Some(unit(session).map_err(|why| (0, why))?);
                 Ok(())
             });
@@ -213,13 +229,33 @@ impl Inner {
     }
 }
 
+/// The namespace of damaged rows that are written anew from others.
+fn rebuilt_of(why: &Error) -> Option<NsId> {
+    let Error::Corrupted { table, key, .. } = why else { return None };
+    Table::named(table).filter(|table| table.is_rebuilt() && why.is_damage())?;
+    key.get(..8).and_then(|ns| u32::from_str_radix(ns, 16).ok()).map(NsId)
+}
+
+/// Writes everything of a namespace anew that follows from other rows, and mends what can be mended.
+fn rebuild(session: &mut Session<'_, '_, '_>, ns: NsId) -> Result<()> {
+    let context = session.context(ns, None);
+    session.ledger.mend(&context)?;
+    for index in session.ledger.tx.indexes_of(ns)? {
+        session.reset.insert(index);
+        session.ledger.rebuild_index(&context, index)?;
+    }
+    let (texts, _) = session.ledger.rebuild_texts(&context)?;
+    session.reset.extend(texts.into_iter().map(TextId::index));
+    session.ledger.rebuild_declared(&context).map(|_| ())
+}
+
 impl Committer for Arc<Inner> {
     type Unit = Work;
 
     fn commit(&self, units: &mut [Work]) -> Vec<Result<()>> {
         let mut answers: Vec<Option<Result<()>>> = units.iter().map(|_| None).collect();
         loop {
-            let done = self.attempt(self.durability, |session| {
+            let done = self.attempt_mended(self.durability, |session| {
                 for (at, unit) in units.iter_mut().enumerate() {
                     if matches!(answers.get(at), Some(None)) {
                         unit(session).map_err(|why| (at, why))?;

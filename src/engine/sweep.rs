@@ -1,6 +1,7 @@
 //! Passes over memories: a plan on the published state, carried out in short transactions that each look again at what
 //! the plan assumed (MODEL-34).
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -46,6 +47,8 @@ pub struct MaintenancePlan {
     max_rows: usize,
     latest_happened_at: bool,
     planned: Planned,
+    /// Rows that could not be read.
+    damaged: u64,
     /// Rows of the whole plan, what the destruction budget cut off included.
     rows: u64,
     destroy: u64,
@@ -110,6 +113,7 @@ impl MaintenancePlan {
         report.changed += done.removed + done.superseded + done.mended;
         report.tombstoned += done.removed;
         report.skipped += done.skipped;
+        report.damaged += self.damaged;
         report.left += cursor.left(&self.planned.plan);
         report.resumed |= self.resumed.is_some();
         report.budget_exhausted |= self.planned.plan.budget_exhausted;
@@ -312,7 +316,7 @@ impl Database {
         let version = PolicyVersion { number: in_force.number, hash: policy.hash() };
         let published = self.inner.state()?;
         let now = self.inner.instant(&published);
-        let field = Field { ns, parts: None, now };
+        let field = Field { ns, parts: None, now, damaged: Cell::new(0) };
         let asked = options.asked();
         let sight = Sight { published: &published, field: &field, policy: &policy, asked: &asked };
         let pace = &sweep.pace;
@@ -341,6 +345,7 @@ impl Database {
             max_rows: policy.plan.max_rows as usize,
             latest_happened_at: policy.collapse.merge_latest_happened_at,
             planned,
+            damaged: field.damaged.get(),
             rows,
             destroy,
             goes_on: asked.is_all(),

@@ -260,17 +260,27 @@ impl Database {
 
     /// Drops the indexes of a namespace, or of all, and builds them anew from the memories and their vectors: codes,
     /// slots and graphs, and the full-text indexes from the texts, declared
-    /// indexes from the metadata. Heals what is damaged there. Gives the number of vectors.
+    /// indexes from the metadata, counters from the rows. Heals what is damaged there. Gives the number of vectors.
+    ///
+    /// A memory that is damaged stands in no index of what can't be read of it; one whose vector is damaged waits for a
+    /// vector again. Rows of the journal, of passes and of messages that can't be read go.
     ///
     /// # Errors
-    /// `Corrupted` when a memory or a vector is damaged; `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn reindex(&self, namespace: Option<&Namespace>) -> Result<u64> {
         self.inner.check_open()?;
         let _one = self.inner.upkeep.lock();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let mut rows = 0;
         for (name, ns) in self.tenants(namespace)? {
-            let indexes = self.inner.state()?.snapshot().indexes_by_memory(ns)?;
+            self.inner.run_alone(|session| {
+                if !session.stands(&name, ns)? {
+                    return Ok(());
+                }
+                let context = session.context(ns, Some(run));
+                session.ledger.mend(&context)
+            })?;
+            let indexes = self.inner.state()?.snapshot().indexes_of(ns)?;
             for index in indexes {
                 rows += u64::from(self.inner.run_alone(|session| {
                     if !session.stands(&name, ns)? {
@@ -315,7 +325,7 @@ impl Database {
         }
         let published = self.inner.state()?;
         let counts = Counts::read(&**published.snapshot(), index)?;
-        let head = published.snapshot().slot_head(index)?;
+        let head = published.snapshot().readable_slot_head(index)?;
         if !published.has_room_for(&head, published.dim(index.space)?) {
             return Ok(());
         }

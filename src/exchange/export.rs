@@ -5,7 +5,7 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::engine::Snapshot;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::exchange::{
     NpyWriter, write_aggregate, write_event, write_memory, write_run, write_step, write_tombstone,
 };
@@ -57,7 +57,7 @@ pub struct Export {
 }
 
 /// What an export wrote.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportReport {
     /// Memories.
     pub memories: u64,
@@ -71,6 +71,9 @@ pub struct ExportReport {
     pub aggregates: u64,
     /// Messages.
     pub events: u64,
+    /// Memories, tombstones, messages and families that are damaged and were left out, with their namespaces; of a memory
+    /// whose vector alone is damaged only the vector is left out.
+    pub damaged: Vec<(Namespace, MemoryId)>,
 }
 
 impl Export {
@@ -79,7 +82,8 @@ impl Export {
         Export { namespaces: namespaces.into_iter().collect(), all_states: false }
     }
 
-    /// Writes every line to `out`; `path` is the name that an `Io` error gives.
+    /// Writes every line to `out`; `path` is the name that an `Io` error gives. What is damaged is left out, and named in
+    /// the report.
     ///
     /// # Errors
     /// `Io`; `Corrupted`; `SnapshotExpired` when the writing takes longer than the lease of the snapshot.
@@ -163,6 +167,7 @@ impl<W: Write + Seek> Lines<'_, W> {
         request.any_state = self.all_states;
         loop {
             let page = self.snapshot.list(namespace, &request)?;
+            self.note_damaged(namespace, page.damaged);
             for memory in page.items {
                 visit(self, memory)?;
             }
@@ -176,7 +181,15 @@ impl<W: Write + Seek> Lines<'_, W> {
     /// The memory of the export that superseded this one.
     fn superseder(&self, namespace: &Namespace, memory: &Memory) -> Result<Option<MemoryId>> {
         let Some(by) = memory.vitals.times.superseded_by() else { return Ok(None) };
-        Ok(self.has(namespace, by)?.then_some(by))
+        // One that is damaged is not shown, and what it took the place of stands for itself.
+        let shown = self.has(namespace, by)? && self.get(namespace, by)?.is_some();
+        Ok(shown.then_some(by))
+    }
+
+    /// A memory; none where it is gone, or damaged.
+    fn get(&self, namespace: &Namespace, id: MemoryId) -> Result<Option<Memory>> {
+        let found = sound(self.snapshot.get(namespace, &id.to_string(), false))?;
+        Ok(found.and_then(|found| found.into_memory()))
     }
 
     /// Whether a memory is among those that the export shows.
@@ -200,7 +213,7 @@ impl<W: Write + Seek> Lines<'_, W> {
             }
             let Some(next) = open.pop() else { return Ok(()) };
             if next != first && self.has(namespace, next)? {
-                at = self.snapshot.get(namespace, &next.to_string(), false)?.into_memory();
+                at = self.get(namespace, next)?;
             }
         }
     }
@@ -214,10 +227,7 @@ impl<W: Write + Seek> Lines<'_, W> {
             }
             let found = self.snapshot.state(namespace, next)?.filter(|state| *state != State::Tombstoned);
             at = match found {
-                Some(_) => {
-                    let found = self.snapshot.get(namespace, &next.to_string(), false)?.into_memory();
-                    found.and_then(|found| found.vitals.times.superseded_by())
-                }
+                Some(_) => self.get(namespace, next)?.and_then(|found| found.vitals.times.superseded_by()),
                 None => None,
             };
         }
@@ -226,8 +236,10 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     fn memory(&mut self, namespace: &Namespace, mut memory: Memory) -> Result<()> {
         if !matches!(self.vectors, VectorsTo::Nowhere) {
-            let found = self.snapshot.get(namespace, &memory.id.to_string(), true)?;
-            memory.vector = found.into_memory().and_then(|found| found.vector);
+            match sound(self.snapshot.get(namespace, &memory.id.to_string(), true))? {
+                Some(found) => memory.vector = found.into_memory().and_then(|found| found.vector),
+                None => self.note_damaged(namespace, vec![memory.id]),
+            }
         }
         if !self.all_states {
             self.leave_out(namespace, &mut memory)?;
@@ -286,10 +298,15 @@ impl<W: Write + Seek> Lines<'_, W> {
         Ok(())
     }
 
+    fn note_damaged(&mut self, namespace: &Namespace, ids: Vec<MemoryId>) {
+        self.report.damaged.extend(ids.into_iter().map(|id| (namespace.clone(), id)));
+    }
+
     fn tombstones(&mut self, namespace: &Namespace) -> Result<()> {
         let mut cursor = None;
         loop {
             let page = self.snapshot.tombstones(namespace, cursor.as_deref(), PAGE_ROWS)?;
+            self.note_damaged(namespace, page.damaged);
             for tombstone in page.items {
                 // That of a memory in limbo stands in its line.
                 if self.has(namespace, tombstone.id)? {
@@ -311,6 +328,7 @@ impl<W: Write + Seek> Lines<'_, W> {
         let mut cursor = None;
         loop {
             let page = self.snapshot.aggregates(namespace, cursor.as_deref(), PAGE_ROWS)?;
+            self.note_damaged(namespace, page.damaged);
             for aggregate in page.items {
                 self.report.aggregates += 1;
                 write_aggregate(namespace, &aggregate, &mut self.line);
@@ -334,6 +352,7 @@ impl<W: Write + Seek> Lines<'_, W> {
         query.limit = PAGE_ROWS;
         loop {
             let page = self.snapshot.events(namespace, &query)?;
+            self.note_damaged(namespace, page.damaged);
             for event in page.items.iter().filter(|event| wanted(event)) {
                 let family = self.snapshot.family(namespace, event.id)?;
                 self.report.events += 1;

@@ -5,7 +5,6 @@ use crate::error::Result;
 use crate::hygiene::plan::{Action, Group, Plan};
 use crate::ledger::{Change, Context, Entry, Ledger, Merge, Moves};
 use crate::model::{Evidence, MemoryId, RuleId, SupersedeMode, Time, Vitals};
-use crate::store::Rows;
 
 /// How far a plan is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,8 +211,9 @@ impl Slice<'_, '_, '_> {
         self.context.now
     }
 
+    /// The hot part of a row; none of one that is gone, or damaged.
     fn vitals(&self, id: MemoryId) -> Result<Option<Vitals>> {
-        self.ledger.tx.vitals(self.context.ns, id)
+        self.ledger.whole_vitals(self.context.ns, id)
     }
 
     /// Whether a row is current, open to automatic actors, and has the version that the plan saw.

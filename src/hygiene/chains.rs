@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::hygiene::plan::{Action, Field, Page, Pages, Plan, Stop};
 use crate::model::order::canonical;
 use crate::model::{MemoryId, RunId, TombstoneReason, Vitals};
@@ -112,10 +112,13 @@ pub(crate) fn plan<R: Rows>(
 fn end_of<R: Rows>(rows: &R, ns: NsId, by: MemoryId) -> Result<End> {
     let (mut at, mut met) = (by, BTreeSet::new());
     loop {
-        if let Some(vitals) = rows.vitals(ns, at)? {
+        // A row that is damaged is one: it was not lost on purpose.
+        let Some(vitals) = sound(rows.vitals(ns, at))? else { return Ok(End::Row) };
+        if let Some(vitals) = vitals {
             return Ok(if vitals.times.superseded.is_some() { End::Superseded(at) } else { End::Row });
         }
-        let Some(tombstone) = rows.tombstone(ns, at)? else {
+        let Some(tombstone) = sound(rows.tombstone(ns, at))? else { return Ok(End::Intended) };
+        let Some(tombstone) = tombstone else {
             // A row in limbo has its tombstone already; one whose tombstone was swept is still there.
             let in_limbo = rows.look(Table::Limbo, &keys::memory(ns, at), &mut |_| Ok(()))?;
             return Ok(if in_limbo { End::Intended } else { End::Lost });
@@ -157,7 +160,7 @@ fn open<R: Rows>(
 ) -> Result<()> {
     let mut members = Vec::with_capacity(cycle.len());
     for id in cycle {
-        if let Some(vitals) = rows.vitals(ns, *id)? {
+        if let Some(vitals) = sound(rows.vitals(ns, *id))?.flatten() {
             members.push((vitals.rank(*id), vitals.version));
         }
     }

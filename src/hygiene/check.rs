@@ -21,11 +21,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FILE_CUT, Result};
 use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::control::{Clock, DROPPED, GraphHead, SlotHead};
-use crate::store::{FILE_CUT, IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, TextId, Walk};
+use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, TextId, Walk};
 
 use address::address;
 use counts::Counts;

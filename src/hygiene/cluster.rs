@@ -260,12 +260,16 @@ impl<'s> Search<'s> {
             if stop(block.len() as u64) {
                 return Ok(None);
             }
-            let vectors: Vec<UnitVector> =
-                block.iter().map(|row| self.vector(index, dim, row.slot)).collect::<Result<_>>()?;
-            let asked: Vec<&UnitVector> = vectors.iter().collect();
+            let mut vectors = Vec::with_capacity(block.len());
+            for (anchor, row) in (first..).zip(block) {
+                let vector = self.field.sound(self.vector(index, dim, row.slot))?;
+                vectors.extend(vector.map(|vector| (anchor, row, vector)));
+            }
+            let asked: Vec<&UnitVector> = vectors.iter().map(|(_, _, vector)| vector).collect();
             let found = near_many(self.published, index, &asked, least, most, self.field.now)?;
             compared.clear();
-            for ((anchor, row), hits) in (first..).zip(block).zip(found) {
+            for ((anchor, row, _), hits) in vectors.iter().zip(found) {
+                let anchor = *anchor;
                 let others = hits.iter().filter(|hit| hit.id != row.id).take(self.options.neighbours());
                 for hit in others {
                     let Some(other) = at.get(&hit.id).copied() else { continue };
@@ -305,7 +309,10 @@ impl<'s> Search<'s> {
         if a.kind_code != b.kind_code {
             return Ok(false);
         }
-        let (one, other) = (self.said(a.id)?, self.said(b.id)?);
+        let (one, other) = (self.said(a.id), self.said(b.id));
+        let (Some(one), Some(other)) = (self.field.sound(one)?, self.field.sound(other)?) else {
+            return Ok(false);
+        };
         if one.kind != other.kind || self.exempts(&one.kind) {
             return Ok(false);
         }
@@ -357,7 +364,7 @@ impl<'s> Search<'s> {
         let mut order = Vec::with_capacity(linked.len());
         for at in linked {
             let Some(row) = rows.get(at as usize) else { continue };
-            let access = self.snapshot().access(self.field.ns, row.id)?;
+            let access = self.field.sound(self.snapshot().access(self.field.ns, row.id))?.unwrap_or_default();
             let score = Worth::of(&self.vitals(row.id)?, &access, self.field.now).score(self.policy);
             order.push((score, *row, at));
         }

@@ -126,7 +126,8 @@ impl<'p> Scan<'p> {
     fn look<R: Rows>(&mut self, rows: &R, id: MemoryId, vitals: &Vitals) -> Result<()> {
         let seen = rows.row(Table::Memory, &keys::memory(self.field.ns, id), |at, bytes| {
             self.judge(at, bytes, vitals.kind_code)
-        })?;
+        });
+        let Some(seen) = self.field.sound(seen)? else { return Ok(()) };
         let Some(seen) = seen else {
             return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
         };

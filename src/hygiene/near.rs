@@ -170,14 +170,17 @@ impl<'s, R: Rows> Search<'s, R> {
         run.ids.sort_unstable();
         let mut alike: HashMap<Likeness<'static>, Classes> = HashMap::new();
         for id in &run.ids {
-            let Some(vitals) = self.rows.vitals(self.field.ns, *id)? else { continue };
+            let Some(vitals) = self.field.sound(self.rows.vitals(self.field.ns, *id))?.flatten() else {
+                continue;
+            };
             if !vitals.times.is_current(self.field.now) {
                 continue;
             }
-            let Some(content) = self.rows.content(self.field.ns, *id)? else {
+            let Some(content) = self.field.sound(self.rows.content(self.field.ns, *id))? else { continue };
+            let Some(content) = content else {
                 return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
             };
-            if self.is_left_out(*id, &vitals, &content)? {
+            if self.field.sound(self.is_left_out(*id, &vitals, &content))?.unwrap_or(true) {
                 continue;
             }
             self.scanned += 1;

@@ -1,11 +1,12 @@
 //! The common form of what a pass would do (MODEL-34): a list of actions in a deterministic order, made from one
 //! snapshot and carried out later in slices, each action only on rows that have not changed since.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::limits::NORMALIZER;
 use crate::model::order::{Rank, canonical, reinforcement_first};
 use crate::model::{MemoryId, Time, TombstoneReason, Vitals};
@@ -27,12 +28,21 @@ pub(crate) struct Field {
     pub(crate) parts: Option<BTreeSet<PartId>>,
     /// The instant at which rows are current or not (MODEL-14).
     pub(crate) now: Time,
+    /// Rows that could not be read, and are left alone.
+    pub(crate) damaged: Cell<u64>,
 }
 
 impl Field {
     /// Whether a partition is one of those.
     pub(super) fn takes(&self, part: PartId) -> bool {
         self.parts.as_ref().is_none_or(|parts| parts.contains(&part))
+    }
+
+    /// What was read of a row; none where it is damaged, which is counted.
+    pub(super) fn sound<T>(&self, read: Result<T>) -> Result<Option<T>> {
+        let read = sound(read)?;
+        self.damaged.set(self.damaged.get() + u64::from(read.is_none()));
+        Ok(read)
     }
 }
 
@@ -376,7 +386,8 @@ impl<'f> Pages<'f> {
             let mut parts = Parts(key);
             let (_, id) = (parts.u32(), parts.id().ok_or_else(|| bad_key(Table::Vitals, key))?);
             last = Some(id);
-            let vitals = decode_vitals(At::new(Table::Vitals.name(), key), bytes)?;
+            let decoded = self.field.sound(decode_vitals(At::new(Table::Vitals.name(), key), bytes))?;
+            let Some(vitals) = decoded else { return Ok(ControlFlow::Continue(())) };
             if self.field.takes(PartId(vitals.place.partition)) && wanted(&vitals) {
                 page.push((id, vitals));
             }

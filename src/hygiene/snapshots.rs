@@ -81,7 +81,8 @@ pub(crate) fn plan<R: Rows>(
             Page::Stopped => return Ok(None),
         };
         for (id, vitals) in page {
-            let Some(content) = rows.content(field.ns, id)? else {
+            let Some(content) = field.sound(rows.content(field.ns, id))? else { continue };
+            let Some(content) = content else {
                 return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
             };
             if series.is_some_and(|series| series != content.series) {

@@ -1,6 +1,6 @@
 //! Taking a run of maintenance back, a slice at a time (MODEL-33).
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::{Change, Context, Entry, Ledger, Op, Restored};
 use crate::model::{JournalRow, MemoryId, RuleId, RunId, SupersedeMode};
 use crate::store::Rows;
@@ -37,8 +37,10 @@ pub(crate) fn undo_slice(ledger: &mut Ledger<'_, '_>, context: &Context, run: Ru
     let ns = context.ns;
     let mut all = Returned::default();
     for seq in ledger.tx.journal_of_run(ns, run, SLICE)? {
-        if let Some(row) = ledger.tx.journal_row(ns, seq)? {
-            take_back(ledger, context, run, &row, &mut all)?;
+        match sound(ledger.tx.journal_row(ns, seq))? {
+            Some(Some(row)) => take_back(ledger, context, run, &row, &mut all)?,
+            Some(None) => {}
+            None => all.lost.push(format!("row {seq} of the journal: it is damaged")),
         }
         ledger.tx.delete_journal_run(ns, run, seq)?;
     }
@@ -68,6 +70,11 @@ fn take_back(
     Ok(())
 }
 
+/// Whether a row, if it is there, can be read as a whole.
+fn is_readable(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId) -> bool {
+    ledger.whole(context.ns, id).is_ok()
+}
+
 /// A row returns from limbo, if this run removed it and it is still there.
 fn bring_back(
     ledger: &mut Ledger<'_, '_>,
@@ -76,7 +83,12 @@ fn bring_back(
     id: MemoryId,
     all: &mut Returned,
 ) -> Result<()> {
-    match ledger.tx.limbo(context.ns, id)? {
+    let Some(limbo) = sound(ledger.tx.limbo(context.ns, id))?.filter(|_| is_readable(ledger, context, id))
+    else {
+        all.lost.push(format!("{id}: it is damaged"));
+        return Ok(());
+    };
+    match limbo {
         Some(limbo) if limbo.run() == Some(run) => {
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, Change::Return { id }))?.restored;
             all.tell(id, restored.unwrap_or_default());
@@ -97,6 +109,10 @@ fn restore(
     (id, by): (MemoryId, Option<MemoryId>),
     all: &mut Returned,
 ) -> Result<()> {
+    if !is_readable(ledger, context, id) {
+        all.lost.push(format!("{id}: it is damaged"));
+        return Ok(());
+    }
     let Some(vitals) = ledger.tx.vitals(context.ns, id)? else {
         all.lost.push(format!("{id}: it was erased"));
         return Ok(());

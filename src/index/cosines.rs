@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::published::Published;
 use crate::index::view::View;
 use crate::model::MemoryId;
@@ -39,12 +39,12 @@ impl<'q> Cosines<'q> {
         if let Some(Some(view)) = self.views.get(&index) {
             return Ok(view.cosine(slot, id, &self.code));
         }
-        if !self.is_own(index, slot, id)? {
+        if !sound(self.is_own(index, slot, id))?.unwrap_or(false) {
             return Ok(None);
         }
         let mut vector = Vec::new();
-        let found = self.published.snapshot().vector(index, self.query.dim(), slot, &mut vector)?;
-        Ok(found.then(|| dot_f32(self.query.as_slice(), &vector)))
+        let read = self.published.snapshot().vector(index, self.query.dim(), slot, &mut vector);
+        Ok(sound(read)?.unwrap_or(false).then(|| dot_f32(self.query.as_slice(), &vector)))
     }
 
     /// Whether a slot holds a memory: one with a vector of another space has its slot in another index.

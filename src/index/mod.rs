@@ -41,7 +41,7 @@ pub(crate) use filter::{Sieve, nearest_listed, nearest_matching};
 pub(crate) use names::{Answering, holder_of_key};
 pub(crate) use near::near_many;
 pub(crate) use published::{Changes, Current, Images, Published, ViewBudget};
-pub(crate) use rebuild::rebuild;
+pub(crate) use rebuild::{rebuild, without_vector};
 pub(crate) use search::{Ask, Found, Stop, Target, nearest, rank_rows};
 pub(crate) use staged::Staged;
 pub(crate) use view::Linked;

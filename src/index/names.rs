@@ -18,11 +18,22 @@ pub(crate) struct Answering {
 }
 
 /// The current row that holds `key`, else the row that held it last (MODEL-20).
+///
+/// # Errors
+/// `Corrupted` where no current row that can be read holds it, and one that can't be does.
 pub(crate) fn holder_of_key(rows: &impl Rows, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
-    let mut best: Option<Answering> = None;
+    let (mut best, mut damaged): (Option<Answering>, _) = (None, None);
     // At most one of them is current, and of many versions it is nearly always the latest: those before it are not looked at.
     rows.latest_holders_of_key(ns, key, &mut |id, number| {
-        let Some(vitals) = rows.vitals(ns, id)? else { return Ok(ControlFlow::Continue(())) };
+        let vitals = match rows.vitals(ns, id) {
+            Ok(Some(vitals)) => vitals,
+            Ok(None) => return Ok(ControlFlow::Continue(())),
+            Err(why) if why.is_damage() => {
+                damaged = Some(why);
+                return Ok(ControlFlow::Continue(()));
+            }
+            Err(other) => return Err(other),
+        };
         let found = Answering { id, vitals, number };
         let is_current = found.vitals.times.is_current(now);
         if best.as_ref().is_none_or(|other| other.rank(now) < found.rank(now)) {
@@ -30,7 +41,12 @@ pub(crate) fn holder_of_key(rows: &impl Rows, ns: NsId, key: &str, now: Time) ->
         }
         Ok(if is_current { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    Ok(best)
+    match (best, damaged) {
+        // A current row answers, whatever became of others; without one it may be the damaged row that is meant.
+        (Some(best), _) if best.vitals.times.is_current(now) => Ok(Some(best)),
+        (_, Some(why)) => Err(why),
+        (best, None) => Ok(best),
+    }
 }
 
 impl Answering {

@@ -72,7 +72,7 @@ pub(crate) fn near_many(
 
 /// An index as searches take it.
 fn source(published: &Published, index: IndexId, dim: usize, window: Window) -> Result<Source> {
-    let head = published.snapshot().slot_head(index)?;
+    let head = published.snapshot().readable_slot_head(index)?;
     let view = match published.loaded(index) {
         None if head.used >= VIEW_SLOTS_MIN && published.has_room_for(&head, dim) => {
             Some(published.view(index)?)

@@ -11,7 +11,7 @@ use crate::index::view::{Linked, View};
 use crate::model::Time;
 use crate::record::{DocBlock, SlotBlock};
 use crate::store::control::{Clock, SlotHead};
-use crate::store::{IndexId, NsId, Read, Rows, Snapshot, SpaceId, StagedBlocks, Table, TextId};
+use crate::store::{IndexId, NsId, Rows, Snapshot, SpaceId, StagedBlocks, Table, TextId, TextRows};
 
 /// Maps of views: a publish copies so many pointers and the maps of touched views.
 const SHARDS: usize = 64;
@@ -297,7 +297,7 @@ impl<L: Locks> PublishedIn<L> {
         if let Some(view) = self.loaded_text(text) {
             return Ok(Some(view));
         }
-        let Some(head) = self.snapshot.text_head(text)? else { return Ok(None) };
+        let Some(head) = self.snapshot.readable_text_head(text)? else { return Ok(None) };
         let loaded = self.images.keep(text.index(), TextView::bytes_of(head.len), || {
             Ok(TextView::load(&self.snapshot, text)?.map(|view| Image::Texts(Arc::new(view))))
         })?;
@@ -326,7 +326,7 @@ impl<L: Locks> PublishedIn<L> {
             return Ok(view);
         }
         let dim = self.dim(index.space)?;
-        let expected = View::bytes_of(self.snapshot.slot_head(index)?.len as usize, dim);
+        let expected = View::bytes_of(self.snapshot.readable_slot_head(index)?.len as usize, dim);
         let image = self.images.keep(index, expected, || {
             Ok(Some(Image::Codes(Arc::new(View::load(&self.snapshot, index, dim)?))))
         })?;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::filter::Accept;
 use crate::index::search::Source;
 use crate::model::{Hit, MemoryId};
@@ -84,12 +84,12 @@ impl<'s> Ranker<'s> {
         self.score_at(source.index, slot, id)
     }
 
-    /// Scores the slot of an index.
+    /// Scores the slot of an index; one whose vector is damaged or gone is passed by.
     pub(super) fn score_at(&mut self, index: IndexId, slot: u32, id: MemoryId) -> Result<()> {
-        if !self.snapshot.vector(index, self.dim, slot, &mut self.vector)? {
-            return Err(no_vector(index, self.dim, slot));
+        let read = self.snapshot.vector(index, self.dim, slot, &mut self.vector);
+        if is_there(read, index, self.dim, slot)? {
+            self.push(id);
         }
-        self.push(id);
         Ok(())
     }
 
@@ -124,18 +124,18 @@ impl<'s> Ranker<'s> {
         snapshot.vector_blocks(&walk, &mut |block, at, bytes| {
             while let Some(slot) = slots.next_if(|slot| slot / per <= block) {
                 let position = (slot % per) as usize;
-                if slot / per < block || !read_vector(at, bytes, self.dim, position, &mut self.vector)? {
-                    return Err(no_vector(source.index, self.dim, slot));
+                let read = match slot / per < block {
+                    true => Ok(false),
+                    false => read_vector(at, bytes, self.dim, position, &mut self.vector),
+                };
+                if is_there(read, source.index, self.dim, slot)? {
+                    let id = self.id_of(source, slot)?;
+                    self.push(id);
                 }
-                let id = self.id_of(source, slot)?;
-                self.push(id);
             }
             Ok(if slots.peek().is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        match slots.next() {
-            Some(slot) => Err(no_vector(source.index, self.dim, slot)),
-            None => Ok(()),
-        }
+        slots.try_for_each(|slot| is_there(Ok(false), source.index, self.dim, slot).map(|_| ()))
     }
 
     /// The memory of a slot.
@@ -173,8 +173,14 @@ fn locate(sources: &[Source], slot: u32) -> (&Source, u32) {
     (source, slot - source.base)
 }
 
-/// There is a code and no vector.
-fn no_vector(index: IndexId, dim: usize, slot: u32) -> Error {
-    let key = keys::block(index, slot / vectors_per_block(dim) as u32);
-    Error::corrupted(Table::Vector.name(), &key, format!("slot {slot} has a code and no vector"))
+/// Whether the vector of a slot that has a code was read.
+fn is_there(read: Result<bool>, index: IndexId, dim: usize, slot: u32) -> Result<bool> {
+    let read = read.and_then(|there| match there {
+        true => Ok(()),
+        false => {
+            let key = keys::block(index, slot / vectors_per_block(dim) as u32);
+            Err(Error::corrupted(Table::Vector.name(), &key, format!("slot {slot} has a code and no vector")))
+        }
+    });
+    Ok(sound(read)?.is_some())
 }

@@ -1,26 +1,19 @@
 //! An index written anew from what it is derived of: memories say who has which slot, vectors what its code is.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::index::slots::{place, vector_at};
 use crate::model::{MemoryId, Times};
-use crate::record::{ALIVE, SlotBlock, SlotMeta, slots_per_block};
+use crate::record::{ALIVE, SlotBlock, SlotMeta, slots_per_block, vectors_per_block};
 use crate::store::control::SlotHead;
-use crate::store::{IndexId, Rows, Table, WriteTx, keys};
+use crate::store::{IndexId, Read, Rows, Table, Walk, WriteTx, keys};
 use crate::vector::encode;
 
-/// Drops graph, codes and lists of slots of an index, and writes codes and lists again. None of what is dropped is
-/// read, so it may be damaged. Gives the number of rows with a vector. `commit` is that under way.
-///
-/// # Errors
-/// `Corrupted` for a damaged memory or vector: these are the truth, and nothing can replace them.
-pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Result<u32> {
-    let space = tx.space(index.space)?.ok_or_else(|| {
-        Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in a space unknown")
-    })?;
-    let dim = space.dim as usize;
-    let mut rows: BTreeMap<u32, (MemoryId, Times)> = BTreeMap::new();
+/// The memories that have their slots in an index, by slot.
+fn rows_of(tx: &WriteTx<'_>, index: IndexId) -> Result<BTreeMap<u32, (MemoryId, Times)>> {
+    let mut rows = BTreeMap::new();
     tx.all_vitals(index.ns, &mut |id, vitals| {
         let place = &vitals.place;
         if let Some(slot) = place.slot
@@ -30,6 +23,38 @@ pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Resu
         }
         Ok(())
     })?;
+    Ok(rows)
+}
+
+/// Dimensions of the space of an index.
+fn dim_of(tx: &WriteTx<'_>, index: IndexId) -> Result<usize> {
+    let space = tx.space(index.space)?.ok_or_else(|| {
+        Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in a space unknown")
+    })?;
+    Ok(space.dim as usize)
+}
+
+/// The memories of an index whose vectors can't be read: nothing can replace them.
+pub(crate) fn without_vector(tx: &WriteTx<'_>, index: IndexId) -> Result<Vec<MemoryId>> {
+    let dim = dim_of(tx, index)?;
+    let mut lost = Vec::new();
+    for (slot, (id, _)) in rows_of(tx, index)? {
+        if vector_at(tx, index, dim, slot)?.is_none() {
+            lost.push(id);
+        }
+    }
+    Ok(lost)
+}
+
+/// Drops graph, codes and lists of slots of an index, and writes codes and lists again. None of what is dropped is
+/// read, so it may be damaged. What stands among the vectors and is no memory's goes as well. Gives the number of rows with
+/// a vector. `commit` is that under way.
+///
+/// # Errors
+/// `Corrupted` for a memory without its vector, of which [`without_vector`] tells.
+pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Result<u32> {
+    let (dim, rows) = (dim_of(tx, index)?, rows_of(tx, index)?);
+    erase_strangers(tx, index, dim, &rows)?;
     tx.delete_index_rows(index)?;
     let len = rows.last_key_value().map_or(0, |(last, _)| last + 1);
     let per = slots_per_block(dim);
@@ -62,4 +87,31 @@ pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Resu
     let used = u32::try_from(rows.len()).unwrap_or(u32::MAX);
     tx.put_slot_head(index, &SlotHead { len, used })?;
     Ok(used)
+}
+
+/// Takes what stands at positions of no memory out of the blocks of vectors.
+fn erase_strangers(
+    tx: &mut WriteTx<'_>,
+    index: IndexId,
+    dim: usize,
+    rows: &BTreeMap<u32, (MemoryId, Times)>,
+) -> Result<()> {
+    let mut blocks = Vec::new();
+    tx.vector_blocks(&Walk::prefix(&keys::index(index)), &mut |block, _, _| {
+        blocks.push(block);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let per = vectors_per_block(dim) as u32;
+    for block in blocks {
+        let Some(vectors) = tx.vector_block(index, block, dim)? else { continue };
+        let is_strange = |at: &u32| {
+            let slot = block.saturating_mul(per).saturating_add(*at);
+            vectors.is_taken(*at as usize) && !rows.contains_key(&slot)
+        };
+        let strange: Vec<u32> = (0..per).filter(is_strange).collect();
+        for at in strange {
+            tx.vector_block_mut(index, block, dim)?.erase(at as usize);
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hnsw::{Probe, Scratch, Verdict};
 use crate::index::calibrate::ef_for;
 use crate::index::filter::Accept;
@@ -195,7 +195,7 @@ pub(super) fn check_dim(published: &Published, target: Target, query: &UnitVecto
 /// The indexes of a target, those that are worth it with their view.
 fn sources(published: &Published, target: Target, dim: usize, window: Window) -> Result<Vec<Source>> {
     let heads: Vec<(IndexId, SlotHead)> = match target {
-        Target::Index(index) => vec![(index, published.snapshot().slot_head(index)?)],
+        Target::Index(index) => vec![(index, published.snapshot().readable_slot_head(index)?)],
         Target::Namespace(ns, space) => {
             let heads = published.snapshot().slot_heads(Some(ns))?;
             heads.into_iter().filter(|(index, _)| index.space == space).collect()
@@ -512,7 +512,7 @@ impl<'p> Search<'p> {
             while let [source, others @ ..] = rest
                 && source.index < index
             {
-                source.ends_at(next, per)?;
+                source.ends_at(next, per);
                 (rest, next) = (others, 0);
             }
             let Some(source) = rest.first().filter(|source| source.index == index) else {
@@ -520,11 +520,12 @@ impl<'p> Search<'p> {
                 return Ok(ControlFlow::Continue(()));
             };
             if block != next {
-                return Err(source.misses(next));
+                source.misses(next);
             }
-            next += 1;
+            next = block + 1;
             scratch.clear();
-            let slots = SlotBlockRef::open(At::new(Table::Slot.name(), key), self.dim, bytes)?;
+            let opened = sound(SlotBlockRef::open(At::new(Table::Slot.name(), key), self.dim, bytes))?;
+            let Some(slots) = opened else { return Ok(ControlFlow::Continue(())) };
             read_block(&mut scratch, &slots, self.dim);
             scratch.summarise();
             let first = block * per as u32;
@@ -534,7 +535,7 @@ impl<'p> Search<'p> {
             Ok(ControlFlow::Continue(()))
         })?;
         for source in rest.iter().filter(|_| !stopped) {
-            source.ends_at(std::mem::take(&mut next), per)?;
+            source.ends_at(std::mem::take(&mut next), per);
         }
         Ok(scanned)
     }
@@ -561,13 +562,15 @@ impl Source {
         self.len
     }
 
-    /// Checks that an index has as many blocks as its slots need.
-    fn ends_at(&self, blocks: u32, per: usize) -> Result<()> {
-        if blocks == self.len.div_ceil(per as u32) { Ok(()) } else { Err(self.misses(blocks)) }
+    /// Tells where an index has not as many blocks as its slots need.
+    fn ends_at(&self, blocks: u32, per: usize) {
+        if blocks != self.len.div_ceil(per as u32) {
+            self.misses(blocks);
+        }
     }
 
-    fn misses(&self, block: u32) -> Error {
-        let why = format!("block {block} is not where {} slots need it", self.len);
-        Error::corrupted(Table::Slot.name(), &keys::block(self.index, block), why)
+    /// Tells of a block that is gone: its memories are not found until the index is built anew.
+    fn misses(&self, block: u32) {
+        tracing::warn!(index = ?self.index, block, slots = self.len, "a block of codes is gone; `reindex` heals it");
     }
 }

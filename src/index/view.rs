@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hnsw::{Graph, Points};
 use crate::index::adjacency::read_graph;
 use crate::model::{MemoryId, Time};
@@ -265,21 +265,30 @@ impl View {
     /// Reads an index of `dim` dimensions out of a snapshot. A graph whose rows are damaged is left out: codes and
     /// vectors answer without it.
     ///
+    /// Of a block of codes that is damaged or gone the slots read as vacant, until the index is built anew.
+    ///
     /// # Errors
-    /// `Corrupted` for a damaged block of codes, and when blocks and slot head do not say the same.
+    /// `Corrupted` when blocks that are whole and slot head do not say the same.
     pub(crate) fn load(snapshot: &Snapshot, index: IndexId, dim: usize) -> Result<Self> {
-        let head = snapshot.slot_head(index)?;
+        let head = snapshot.readable_slot_head(index)?;
         let per = slots_per_block(dim);
         let room = (head.len as usize).div_ceil(CHUNK_SLOTS);
         let mut chunks: Vec<Chunk> = Vec::with_capacity(room.min(LOAD_CHUNKS_MAX));
         let mut next = 0_u32;
+        let mut fault = sound(snapshot.slot_head(index))?.is_none().then(|| "its head is damaged".to_owned());
         snapshot.slot_blocks(&Walk::prefix(&keys::index(index)), &mut |_, block, key, bytes| {
             let at = At::new(Table::Slot.name(), key);
-            if block != next || u64::from(block) * per as u64 >= u64::from(head.len) {
-                return Err(disagree(index, format!("block {block} where block {next} of {head:?} belongs")));
+            if u64::from(block) * per as u64 >= u64::from(head.len) {
+                return Err(disagree(index, format!("block {block} lies behind {head:?}")));
             }
-            next += 1;
-            let slots = SlotBlockRef::open(at, dim, bytes)?;
+            if block != next {
+                fault = Some(format!("block {next} is gone"));
+            }
+            next = block + 1;
+            let Some(slots) = sound(SlotBlockRef::open(at, dim, bytes))? else {
+                fault = Some(format!("block {block} is damaged"));
+                return Ok(ControlFlow::Continue(()));
+            };
             let codes = slots.codes().chunks_exact(dim);
             for (slot, (meta, code)) in (block as usize * per..).zip(slots.metas().zip(codes)) {
                 let (chunk, at) = place(slot);
@@ -297,10 +306,10 @@ impl View {
             Ok(ControlFlow::Continue(()))
         })?;
         if u64::from(next) * (per as u64) < u64::from(head.len) {
-            return Err(disagree(index, format!("{next} blocks are too few for {head:?}")));
+            fault = Some(format!("{next} blocks are too few for {head:?}"));
         }
         let used: u32 = chunks.iter().map(|chunk| chunk.occupied().count_ones()).sum();
-        if used != head.used {
+        if used != head.used && fault.is_none() {
             return Err(disagree(index, format!("{used} slots hold a memory, not as {head:?} says")));
         }
         chunks.iter_mut().for_each(Chunk::summarise);
@@ -314,6 +323,12 @@ impl View {
             bytes: 0,
             used: AtomicU64::new(0),
         };
+        if let Some(why) = fault {
+            tracing::warn!(?index, %why, "codes are damaged: their memories are not found until the index is rebuilt");
+            view.fault = Some(why.into());
+            view.weigh();
+            return Ok(view);
+        }
         match read_graph(snapshot, index, &view) {
             Ok(linked) => view.linked = linked,
             Err(Error::Corrupted { why, .. }) => {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ingest::fields::{RowParts, given, tier_ttl};
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::message::{Message, Met};
@@ -103,8 +103,8 @@ impl Desk<'_, '_, '_> {
     /// `KeyInOtherPartition`.
     pub(super) fn held_in(&self, key: &str, part: PartId) -> Result<Option<(MemoryId, u32)>> {
         let Some((id, number)) = self.current_holder(key)? else { return Ok(None) };
-        let (vitals, _) = self.ledger.load(self.ns(), id)?;
-        let held = PartId(vitals.place.partition);
+        let vitals = self.ledger.tx.vitals(self.ns(), id)?;
+        let held = vitals.map_or(part, |vitals| PartId(vitals.place.partition));
         if held != part {
             let partition = self.partition_of(held)?.to_string();
             return Err(Error::KeyInOtherPartition { key: key.to_owned(), partition });
@@ -188,7 +188,10 @@ impl Desk<'_, '_, '_> {
     }
 
     fn compare(&self, draft: &Draft, id: MemoryId) -> Result<Match> {
-        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        // What is damaged stands for nothing.
+        let Some((vitals, content)) = sound(self.ledger.load(self.ns(), id))? else {
+            return Ok(Match::Other);
+        };
         if !vitals.times.is_current(self.now()) {
             return Ok(Match::Other);
         }
@@ -349,7 +352,7 @@ impl Desk<'_, '_, '_> {
     /// A link must have both its ends (MODEL-23).
     pub(super) fn check_link_targets(&self, links: &[Link]) -> Result<()> {
         for link in links {
-            if self.ledger.tx.vitals(self.ns(), link.to)?.is_none() {
+            if !self.ledger.tx.has_row(self.ns(), link.to)? {
                 return Err(Error::invalid(
                     "links.to",
                     "must be the id of a memory of the namespace",
@@ -368,7 +371,9 @@ impl Desk<'_, '_, '_> {
     fn check_sources(&self, sources: &[MemoryId]) -> Result<()> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         for source in sources {
-            if tx.vitals(ns, *source)?.is_none() && tx.tombstone(ns, *source)?.is_none() {
+            if !tx.has_row(ns, *source)?
+                && sound(tx.tombstone(ns, *source))?.is_some_and(|stone| stone.is_none())
+            {
                 return Err(Error::invalid("sources", "must be ids of memories of the namespace", source));
             }
         }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ingest::Desk;
 use crate::ledger::{Applied, Change, Left};
 use crate::model::{Forgotten, MemoryId, RuleId, SupersedeMode, TombstoneReason};
-use crate::store::{PartId, Rows};
+use crate::store::{PartId, Rows, Traces};
 
 /// How names are forgotten.
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +25,12 @@ impl Desk<'_, '_, '_> {
         let mut answer = Forgotten::default();
         for name in names {
             match name.parse::<MemoryId>() {
-                Ok(id) if self.ledger.tx.vitals(self.ns(), id)?.is_some() => {
+                Ok(id) if self.ledger.tx.has_row(self.ns(), id)? => {
                     let versions = self.versions_of(id)?;
                     self.forget_row(id, RuleId::FORGET_ID, how.also_merged, &mut answer)?;
                     answer.forgotten += 1;
                     for version in versions {
-                        if self.ledger.tx.vitals(self.ns(), version)?.is_none() {
+                        if !self.ledger.tx.has_row(self.ns(), version)? {
                             continue;
                         }
                         match how.with_history {
@@ -52,7 +52,7 @@ impl Desk<'_, '_, '_> {
     fn versions_of(&self, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let (mut open, mut all) = (vec![id], BTreeSet::new());
-        for key in tx.holders(ns, id)?.into_iter().filter_map(|holder| holder.key) {
+        for key in self.ledger.readable_holders(ns, id)?.into_iter().filter_map(|holder| holder.key) {
             open.extend(tx.holders_of_key(ns, &key)?.into_iter().map(|(id, _)| id));
         }
         while let Some(next) = open.pop() {
@@ -60,7 +60,7 @@ impl Desk<'_, '_, '_> {
                 continue;
             }
             for old in tx.superseded_by(ns, next)? {
-                let superseded = tx.vitals(ns, old)?.and_then(|row| row.times.superseded);
+                let superseded = sound(tx.vitals(ns, old))?.flatten().and_then(|row| row.times.superseded);
                 // The first message of an aggregate is no version of that.
                 if superseded.is_some_and(|superseded| superseded.mode != SupersedeMode::Aggregate) {
                     open.push(old);
@@ -100,8 +100,12 @@ impl Desk<'_, '_, '_> {
         let (mut gone, mut held) = (false, false);
         for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
             // A row that ends with another is gone by now.
-            let Some(vitals) = self.ledger.tx.vitals(ns, id)? else { continue };
-            let mode = vitals.times.superseded.map(|superseded| superseded.mode);
+            if !self.ledger.tx.has_row(ns, id)? {
+                continue;
+            }
+            let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
+            let superseded = vitals.and_then(|vitals| vitals.times.superseded);
+            let mode = superseded.map(|superseded| superseded.mode);
             if mode.is_some() && how.keep_history {
                 continue;
             }
@@ -142,10 +146,11 @@ impl Desk<'_, '_, '_> {
         let ns = self.ns();
         let mut doomed = Vec::new();
         for (id, number) in self.ledger.tx.holders_of_tag(ns, tag)? {
-            let Some(vitals) = self.ledger.tx.vitals(ns, id)? else { continue };
-            let elsewhere = part.is_some_and(|part| part.0 != vitals.place.partition);
-            let spared = keep_pinned && vitals.is_protected();
-            if !elsewhere && !spared {
+            let there = self.ledger.tx.part_of(ns, id)?;
+            let elsewhere = part.is_some_and(|part| there.is_some_and(|there| there != part));
+            let vitals = sound(self.ledger.tx.vitals(ns, id))?.flatten();
+            let spared = keep_pinned && vitals.is_some_and(|vitals| vitals.is_protected());
+            if !elsewhere && !spared && self.ledger.tx.has_row(ns, id)? {
                 doomed.push((id, number));
             }
         }
@@ -169,9 +174,13 @@ impl Desk<'_, '_, '_> {
             let (mut there, mut is_copy) = (Vec::new(), true);
             for number in numbers {
                 // A holder that a supersession had moved went back, or went with its row.
-                let Some(holder) = self.ledger.tx.holder(self.ns(), *id, *number)? else { continue };
+                let holder = match sound(self.ledger.tx.holder(self.ns(), *id, *number))? {
+                    Some(None) => continue,
+                    holder => holder.flatten(),
+                };
                 // A holder that was moved here is the same record as the one on the row it came from.
-                is_copy &= holder.from.is_some_and(|from| rows.contains_key(&from));
+                let from = holder.and_then(|holder| holder.from);
+                is_copy &= from.is_some_and(|from| rows.contains_key(&from));
                 there.push(*number);
             }
             if there.is_empty() {
@@ -197,7 +206,7 @@ impl Desk<'_, '_, '_> {
     pub(crate) fn forget_found(&mut self, ids: &[MemoryId]) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
         for id in ids {
-            if self.ledger.tx.vitals(self.ns(), *id)?.is_some() {
+            if self.ledger.tx.has_row(self.ns(), *id)? {
                 self.forget_row(*id, RuleId::FORGET_FILTER, true, &mut answer)?;
                 answer.forgotten += 1;
             }

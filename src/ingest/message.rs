@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
@@ -15,7 +15,7 @@ use crate::model::{
     Access, AggregateId, AuthorKind, Decision, Draft, EventId, Evidence, Hint, Holder, Kind, Life, MemoryId,
     Outcome, RuleId, Span, SupersedeMode, Time, Vitals,
 };
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, Rows};
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId};
 use crate::text::{
     Guard, Guards, MSG_ID, SIM_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form,
 };
@@ -290,8 +290,9 @@ impl Desk<'_, '_, '_> {
             let numbers = self.ledger.tx.aggregate(self.ns(), &aggregate)?;
             memory = numbers.and_then(|numbers| numbers.memory).unwrap_or(memory);
         }
-        let vitals = self.ledger.tx.vitals(self.ns(), MemoryId::from_bytes(memory))?;
-        Ok(vitals.is_some_and(|vitals| vitals.times.is_current(self.now())))
+        // What is damaged absorbs nothing either.
+        let row = sound(self.ledger.load_there(self.ns(), MemoryId::from_bytes(memory)))?.flatten();
+        Ok(row.is_some_and(|(vitals, _)| vitals.times.is_current(self.now())))
     }
 
     /// The slice of time in which an instant lies, counted from midnight UTC (DEDUP-40).

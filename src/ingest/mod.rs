@@ -205,6 +205,10 @@ impl Desk<'_, '_, '_> {
         let mut restored = BTreeSet::new();
         for erased in &applied.erased {
             for (id, _) in &erased.predecessors {
+                // One that is damaged stays superseded, by the tombstone.
+                if !self.ledger.is_whole(self.ns(), *id)? {
+                    continue;
+                }
                 let change = match &erased.onward {
                     Some(onward) => Some(Change::LeadOn { id: *id, onward: Box::new(onward.clone()) }),
                     None => inverse(Op::Supersede, *id),

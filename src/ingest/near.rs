@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::{near_many, slots};
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::similarity::Threshold;
@@ -159,7 +159,7 @@ impl Desk<'_, '_, '_> {
 
     /// The vitals of a row of a partition that is current in the transaction.
     fn current(&self, id: MemoryId, part: PartId) -> Result<Option<Vitals>> {
-        let found = self.ledger.tx.vitals(self.ns(), id)?;
+        let found = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
         Ok(found.filter(|row| row.times.is_current(self.now()) && row.place.partition == part.0))
     }
 
@@ -235,7 +235,9 @@ impl Desk<'_, '_, '_> {
     /// Whether a row at the threshold may absorb a draft, and the guard that keeps the two apart.
     fn compare_near(&self, prepared: &Prepared, id: MemoryId) -> Result<(bool, Option<&'static str>)> {
         let draft = prepared.checked.draft();
-        let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        let Some((vitals, content)) = sound(self.ledger.load(self.ns(), id))? else {
+            return Ok((false, None));
+        };
         let guards = self.guards.get_or_init(|| Guards::new(&self.policy.guards, &self.policy.collapse));
         let guard = guards.first_failing(&draft.text, &content.text).map(Guard::as_str);
         let kind = kind_of(&vitals, &content).to_string();

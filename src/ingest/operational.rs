@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ingest::likeness::Likeness;
 use crate::ingest::{Desk, Prepared};
 use crate::model::order::canonical;
@@ -36,7 +36,7 @@ impl Desk<'_, '_, '_> {
         };
         let (mut equal, mut near) = (None, None);
         for id in self.latest_of_kind(draft, part)? {
-            let (vitals, content) = self.ledger.load(self.ns(), id)?;
+            let Some((vitals, content)) = sound(self.ledger.load(self.ns(), id))? else { continue };
             if !Likeness::of_draft(draft).is_near(&Likeness::of_row(&vitals, &content)) {
                 continue;
             }
@@ -87,7 +87,7 @@ impl Desk<'_, '_, '_> {
         let most = self.policy.write.op_window as usize;
         let mut latest = Vec::new();
         tx.latest_by_time(ns, part, &mut |id| {
-            let row = tx.vitals(ns, id)?;
+            let row = sound(tx.vitals(ns, id))?.flatten();
             if row.is_some_and(|row| row.kind_code == kind && row.times.is_current(self.now())) {
                 latest.push(id);
             }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::holder_of_key;
 use crate::ingest::fields::RowParts;
 use crate::ingest::likeness::{Likeness, skips_content};
@@ -57,9 +57,10 @@ impl Prepared {
     pub(crate) fn is_known_to(&self, rows: &impl Rows, ns: NsId, now: Time, no_dedup: bool) -> Result<bool> {
         let draft = self.checked.draft();
         if let Some(key) = self.checked.key() {
-            let held = holder_of_key(rows, ns, key, now)?;
+            let held = sound(holder_of_key(rows, ns, key, now))?.flatten();
             if let Some(held) = held.filter(|held| held.vitals.times.is_current(now)) {
-                return Ok(rows.text(ns, held.id)?.is_some_and(|text| text == draft.text));
+                let text = sound(rows.text(ns, held.id))?.flatten();
+                return Ok(text.is_some_and(|text| text == draft.text));
             }
         }
         if no_dedup || skips_content(draft) {
@@ -82,10 +83,11 @@ impl Prepared {
     /// Whether a row is current and equal to it in text and in all that step 2 asks (DEDUP-55).
     fn is_like(&self, rows: &impl Rows, ns: NsId, now: Time, id: MemoryId) -> Result<bool> {
         let draft = self.checked.draft();
-        let Some(vitals) = rows.vitals(ns, id)?.filter(|vitals| vitals.times.is_current(now)) else {
+        let vitals = sound(rows.vitals(ns, id))?.flatten();
+        let Some(vitals) = vitals.filter(|vitals| vitals.times.is_current(now)) else {
             return Ok(false);
         };
-        let content = rows.content(ns, id)?.filter(|content| content.text == draft.text);
+        let content = sound(rows.content(ns, id))?.flatten().filter(|content| content.text == draft.text);
         Ok(content.is_some_and(|content| Likeness::of_draft(draft) == Likeness::of_row(&vitals, &content)))
     }
 }

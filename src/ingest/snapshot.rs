@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Why};
 use crate::model::{
@@ -78,7 +78,8 @@ impl Desk<'_, '_, '_> {
         all.retain(|(other, _)| periods.of(*other) == periods.of(at));
         let mut current = Vec::with_capacity(all.len());
         for (other, id) in all {
-            if tx.vitals(self.ns(), id)?.is_some_and(|vitals| vitals.times.is_current(self.now())) {
+            let vitals = sound(tx.vitals(self.ns(), id))?.flatten();
+            if vitals.is_some_and(|vitals| vitals.times.is_current(self.now())) {
                 current.push((other, id));
             }
         }
@@ -101,7 +102,8 @@ impl Desk<'_, '_, '_> {
 
     /// An earlier snapshot of the period goes to limbo; one that is protected stays (MODEL-13).
     fn replace_snapshot(&mut self, older: MemoryId, by: MemoryId) -> Result<()> {
-        if self.ledger.tx.vitals(self.ns(), older)?.is_none_or(|vitals| vitals.is_protected()) {
+        // One that is damaged stays where it is.
+        if self.ledger.whole_vitals(self.ns(), older)?.is_none_or(|vitals| vitals.is_protected()) {
             return Ok(());
         }
         let reason = TombstoneReason::SnapshotReplaced;

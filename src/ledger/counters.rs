@@ -38,6 +38,24 @@ impl Counters {
         }
     }
 
+    /// Forgets what was to be added in a namespace, but for counters of these sorts. Gives the tombstones of the namespace
+    /// among what is still to be added.
+    pub(super) fn keep(&mut self, ns: NsId, sorts: &[Sort]) -> i64 {
+        self.deltas.retain(|(of, _, sort), _| *of != ns || sorts.contains(sort));
+        let stones = self.deltas.get(&(ns, TOTAL, Sort::Tombstones)).and_then(|names| names.get(""));
+        stones.map_or(0, |row| row.rows)
+    }
+
+    /// What is to be added in a namespace, by partition, sort and name.
+    pub(super) fn of(self, ns: NsId) -> BTreeMap<(PartId, u8, String), CounterRow> {
+        let of_ns = self.deltas.into_iter().filter(|((of, ..), _)| *of == ns);
+        of_ns
+            .flat_map(|((_, part, sort), names)| {
+                names.into_iter().map(move |(name, row)| ((part, sort as u8, name), row))
+            })
+            .collect()
+    }
+
     /// Forgets what was to be added in a namespace that is being dropped.
     pub(crate) fn forget(&mut self, ns: NsId) {
         self.deltas.retain(|(of, _, _), _| *of != ns);
@@ -50,7 +68,7 @@ impl Counters {
                 if delta == CounterRow::default() {
                     continue;
                 }
-                let old = tx.counter(ns, part, sort as u8, &name)?;
+                let old = tx.counter_row(ns, part, sort as u8, &name)?;
                 let new = CounterRow { rows: old.rows + delta.rows, bytes: old.bytes + delta.bytes };
                 debug_assert!(new.rows >= 0, "counter {sort:?} {name:?} fell below 0");
                 tx.put_counter(ns, part, sort as u8, &name, new)?;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::index::{Edit, Written, rebuild, slots};
+use crate::index::{Edit, Written, rebuild, slots, without_vector};
 use crate::ledger::journal::Op;
 use crate::ledger::{Context, Ledger, Why};
 use crate::model::{
@@ -105,8 +105,8 @@ pub(crate) fn next_due(times: &Times, counted: Counted) -> Option<Time> {
         .min()
 }
 
-/// Sort, name and bytes of every counter that a memory stands in.
-pub(crate) fn counted_in(vitals: &Vitals, content: &Content) -> Vec<(Sort, String, i64)> {
+/// Sort, name and bytes of every counter that a memory stands in; without its content those that its vitals tell.
+pub(crate) fn counted_in(vitals: &Vitals, content: Option<&Content>) -> Vec<(Sort, String, i64)> {
     let bytes = i64::from(vitals.content_bytes);
     let mut all = Vec::new();
     // What waits in limbo stands for no write any more; its holders are those of the row that took it in.
@@ -117,12 +117,14 @@ pub(crate) fn counted_in(vitals: &Vitals, content: &Content) -> Vec<(Sort, Strin
     }
     match vitals.place.counted {
         Counted::Live => {
-            let kind = crate::store::kind_of(vitals, content);
             all.push((Sort::Live, String::new(), bytes));
-            all.push((Sort::Kind, kind.to_string(), bytes));
             all.push((Sort::Tier, vitals.tier.as_str().to_owned(), bytes));
-            all.push((Sort::Label, content.scope_label.clone(), bytes));
-            all.extend(content.tags.iter().map(|tag| (Sort::Tag, tag.clone(), bytes)));
+            if let Some(content) = content {
+                let kind = crate::store::kind_of(vitals, content);
+                all.push((Sort::Kind, kind.to_string(), bytes));
+                all.push((Sort::Label, content.scope_label.clone(), bytes));
+                all.extend(content.tags.iter().map(|tag| (Sort::Tag, tag.clone(), bytes)));
+            }
         }
         Counted::Ahead => all.push((Sort::Ahead, String::new(), bytes)),
         Counted::Past => all.push((Sort::Past, String::new(), bytes)),
@@ -155,8 +157,11 @@ impl Ledger<'_, '_> {
     }
 
     /// Writes codes and slots of an index anew from its memories and their vectors, and drops its graph (law 4). What
-    /// stood there may be damaged. Gives the number of rows.
+    /// stood there may be damaged. Memories whose vectors can't be read wait for one again. Gives the number of rows.
     pub(crate) fn rebuild_index(&mut self, context: &Context, index: IndexId) -> Result<u32> {
+        for id in without_vector(self.tx, index)? {
+            self.lose_vector(context, id)?;
+        }
         let rows = rebuild(self.tx, index, self.clock.commit)?;
         self.journal_derived(context, RuleId::REINDEX, format!("{rows} rows of partition {}", index.part.0))?;
         Ok(rows)
@@ -183,7 +188,7 @@ impl Ledger<'_, '_> {
         for (seen, sign) in [(before, -1), (after, 1)] {
             let Some((vitals, content)) = seen else { continue };
             let part = PartId(vitals.place.partition);
-            for (sort, name, bytes) in counted_in(vitals, content) {
+            for (sort, name, bytes) in counted_in(vitals, Some(content)) {
                 let rows = if sort == Sort::Holders { i64::from(vitals.place.holders) } else { 1 };
                 self.counters.add(ns, part, sort, &name, sign * rows, sign * bytes);
             }
@@ -191,7 +196,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    fn put_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
+    pub(super) fn put_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
         match row {
             IndexRow::ByTime(part, created) => self.tx.put_by_time(ns, *part, *created, id),
             IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
@@ -212,7 +217,7 @@ impl Ledger<'_, '_> {
         }
     }
 
-    fn take_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
+    pub(super) fn take_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
         match row {
             IndexRow::ByTime(part, created) => self.tx.delete_by_time(ns, *part, *created, id).map(|_| ()),
             IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {

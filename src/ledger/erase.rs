@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::slots;
+use crate::ledger::damage::Whole;
 use crate::ledger::journal::Op;
-use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::ledger::{Applied, Context, Ledger, Why, gone};
 use crate::model::{
     Content, Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Time, Tombstone,
-    TombstoneReason,
+    TombstoneReason, Vitals,
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::CounterSort as Sort;
@@ -43,6 +44,19 @@ pub(crate) struct Onward {
     pub(super) holders: Vec<Holder>,
 }
 
+impl Onward {
+    /// What a row that goes leads on to.
+    pub(super) fn of(gone: MemoryId, vitals: &Vitals, holders: &[Holder]) -> Option<Self> {
+        vitals.times.superseded.map(|superseded| Onward {
+            gone,
+            superseded,
+            valid_to: vitals.times.valid_to,
+            merged: vitals.times.removed_at.is_some(),
+            holders: holders.iter().filter(|holder| holder.from.is_some()).cloned().collect(),
+        })
+    }
+}
+
 impl Ledger<'_, '_> {
     pub(super) fn remove(
         &mut self,
@@ -52,16 +66,12 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let (vitals, content) = self.load(ns, id)?;
-        let holders = self.tx.holders(ns, id)?;
+        let Some(whole) = sound(self.whole(ns, id))? else {
+            return self.remove_damaged(context, id, (reason, replaced_by), why);
+        };
+        let Whole { vitals, content, holders } = whole.ok_or_else(|| gone(id))?;
         let mut erased = self.kin(ns, id)?;
-        erased.onward = vitals.times.superseded.map(|superseded| Onward {
-            gone: id,
-            superseded,
-            valid_to: vitals.times.valid_to,
-            merged: vitals.times.removed_at.is_some(),
-            holders: holders.iter().filter(|holder| holder.from.is_some()).cloned().collect(),
-        });
+        erased.onward = Onward::of(id, &vitals, &holders);
         if is_asked_for(reason) {
             erased.derived.append(&mut self.erase_messages(context, id)?);
         } else if let Some(by) = replaced_by {
@@ -86,12 +96,12 @@ impl Ledger<'_, '_> {
         self.rederive(ns, id, Some((&vitals, &content)), None)?;
         self.tx.delete_memory(ns, id)?;
         let gone = (reason, replaced_by);
-        let fresh = self.tombstone_of(context, &erased, &holders, &content, gone);
+        let fresh = self.tombstone_of(context, &erased, &holders, Some(&content), gone);
         let tombstone = match vitals.times.removed_at {
             // What its tombstone says was fixed when it was removed (MODEL-49).
             Some(removed_at) => {
                 self.tx.delete_limbo(ns, id, removed_at)?;
-                let kept = self.tx.tombstone(ns, id)?.unwrap_or(fresh);
+                let kept = sound(self.tx.tombstone(ns, id))?.flatten().unwrap_or(fresh);
                 Tombstone { erased_at: Some(context.now), ..kept }
             }
             None => {
@@ -107,10 +117,15 @@ impl Ledger<'_, '_> {
     }
 
     /// A row that was superseded as a duplicate goes: the one that stands for it keeps its id (MODEL-49).
-    fn keep_merged(&mut self, ns: NsId, id: MemoryId, superseded: Option<Supersession>) -> Result<()> {
+    pub(super) fn keep_merged(
+        &mut self,
+        ns: NsId,
+        id: MemoryId,
+        superseded: Option<Supersession>,
+    ) -> Result<()> {
         let merged = superseded.filter(|superseded| superseded.mode == SupersedeMode::Duplicate);
         let Some(by) = merged.map(|superseded| superseded.by) else { return Ok(()) };
-        let Some(mut content) = self.tx.content(ns, by)? else { return Ok(()) };
+        let Some(mut content) = sound(self.tx.content(ns, by))?.flatten() else { return Ok(()) };
         if !content.consolidated_from.contains(&id) {
             content.consolidated_from.push(id);
             self.tx.put_content(ns, by, &content)?;
@@ -122,8 +137,8 @@ impl Ledger<'_, '_> {
     pub(super) fn kin(&self, ns: NsId, id: MemoryId) -> Result<Erased> {
         let mut predecessors = Vec::new();
         for old in self.tx.superseded_by(ns, id)? {
-            if let Some(Supersession { mode, .. }) = self.tx.vitals(ns, old)?.and_then(|v| v.times.superseded)
-            {
+            let vitals = sound(self.tx.vitals(ns, old))?.flatten();
+            if let Some(Supersession { mode, .. }) = vitals.and_then(|vitals| vitals.times.superseded) {
                 predecessors.push((old, mode));
             }
         }
@@ -137,10 +152,10 @@ impl Ledger<'_, '_> {
         context: &Context,
         erased: &Erased,
         holders: &[Holder],
-        content: &Content,
+        content: Option<&Content>,
         (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
     ) -> Tombstone {
-        let mut merged_from = content.consolidated_from.clone();
+        let mut merged_from = content.map(|content| content.consolidated_from.clone()).unwrap_or_default();
         let known: BTreeSet<MemoryId> = merged_from.iter().copied().collect();
         let merged = erased.predecessors.iter().filter(|(_, mode)| *mode == SupersedeMode::Duplicate);
         merged_from.extend(merged.map(|(id, _)| *id).filter(|id| !known.contains(id)));
@@ -159,7 +174,8 @@ impl Ledger<'_, '_> {
                 .filter_map(|holder| holder.key.as_deref())
                 .map(|key| self.hash_key(key))
                 .collect(),
-            content_hash: self.hash_content(&content.text),
+            // Of a text that is lost no hash is known.
+            content_hash: content.map(|content| self.hash_content(&content.text)).unwrap_or_default(),
             rows: 1,
             erased_at: None,
         }
@@ -204,7 +220,7 @@ impl Ledger<'_, '_> {
     }
 
     /// The hash by which a key is found in a tombstone.
-    fn hash_key(&self, key: &str) -> [u8; 32] {
+    pub(super) fn hash_key(&self, key: &str) -> [u8; 32] {
         match self.tombstone_hash {
             TombstoneHash::Hmac => self.secret.of_key(key),
             TombstoneHash::Sha256 => plain(key),

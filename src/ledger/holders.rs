@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::Ledger;
 use crate::ledger::insert::unite;
 use crate::model::{Holder, MemoryId};
@@ -31,8 +31,10 @@ impl Ledger<'_, '_> {
         if holder.categories.is_empty() && holder.entities.is_empty() && holder.links.is_empty() {
             return Ok(());
         }
+        // What a holder brings that is damaged is not known: then all stays, until the row goes.
+        let Some(others) = sound(self.tx.holders(ns, id))? else { return Ok(()) };
         let mut kept = BTreeSet::new();
-        for other in self.tx.holders(ns, id)? {
+        for other in others {
             kept.extend(self.junctions_of(ns, &other)?);
         }
         for row in self.junctions_of(ns, holder)? {
@@ -49,7 +51,7 @@ impl Ledger<'_, '_> {
             return Ok(None);
         }
         for number in self.tx.keyless_holders(ns, id)? {
-            let Some(holder) = self.tx.holder(ns, id, number)? else { continue };
+            let Some(holder) = sound(self.tx.holder(ns, id, number))?.flatten() else { continue };
             if holder.takes_keyless(&write.tags, write.run, write.text.as_deref()) {
                 return Ok(Some(holder));
             }
@@ -76,7 +78,7 @@ impl Ledger<'_, '_> {
     /// Takes the links to a memory that is gone out of whatever brought them.
     pub(super) fn unlink_all(&mut self, ns: NsId, gone: MemoryId) -> Result<()> {
         for (id, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
-            for mut holder in self.tx.holders(ns, id)? {
+            for mut holder in self.readable_holders(ns, id)? {
                 let count = holder.links.len();
                 holder.links.retain(|link| link.to != gone);
                 if holder.links.len() != count {

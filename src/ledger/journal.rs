@@ -112,6 +112,7 @@ impl Ledger<'_, '_> {
 
     /// Replaces the values that a subject brought into the journal by their HMAC.
     pub(super) fn redact(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        self.drop_lost_journal(ns, id)?;
         let rows = self.tx.journal_of(ns, id)?;
         self.redact_rows(ns, rows, |_| true)
     }
@@ -125,6 +126,7 @@ impl Ledger<'_, '_> {
         leaving: &[Holder],
         retold: bool,
     ) -> Result<()> {
+        self.drop_lost_journal(ns, id)?;
         for holder in leaving {
             let rows = self.tx.journal_of_holder(ns, id, Some(holder.number))?;
             self.redact_rows(ns, rows, |_| true)?;
@@ -146,7 +148,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Replaces values of journal rows, and what their decisions rest on, by their HMAC.
-    fn redact_rows(
+    pub(super) fn redact_rows(
         &mut self,
         ns: NsId,
         rows: Vec<JournalRow>,

@@ -3,7 +3,7 @@
 //! Of those that stay one that carries a text of its own gives it to the row; where none does, the row goes. What had
 //! only led to the newest text is still on the row that it came from, which stays superseded.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::erase::{Erased, is_asked_for};
 use crate::ledger::journal::Op;
@@ -64,14 +64,9 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let mut leaving = Vec::with_capacity(numbers.len());
-        for number in numbers {
-            let holder = self.tx.holder(ns, id, *number)?;
-            leaving.push(
-                holder
-                    .ok_or_else(|| Error::NotFound { what: "holder", name: format!("{number} of {id}") })?,
-            );
-        }
+        let Some(leaving) = sound(self.leaving(ns, id, numbers))? else {
+            return self.detach_damaged(context, (id, numbers), departure, why);
+        };
         let applied = self.leave(context, id, &leaving, departure, &why)?;
         if let Some(Left { retold, .. }) = applied.left {
             self.redact_holders(ns, id, &leaving, retold)?;
@@ -80,6 +75,24 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(applied)
+    }
+
+    /// The holders of a row with these numbers.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupted` where they, or what decides on the text that they leave, are damaged.
+    fn leaving(&self, ns: NsId, id: MemoryId, numbers: &[u32]) -> Result<Vec<Holder>> {
+        let mut leaving = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let holder = self.tx.holder(ns, id, *number)?;
+            leaving.push(
+                holder
+                    .ok_or_else(|| Error::NotFound { what: "holder", name: format!("{number} of {id}") })?,
+            );
+        }
+        let (vitals, _) = self.load(ns, id)?;
+        self.fate(ns, id, &vitals, &leaving)?;
+        Ok(leaving)
     }
 
     /// The same for copies that return to the row that they came from, which tells of it in the journal.
@@ -341,7 +354,7 @@ impl Ledger<'_, '_> {
         let Some(first) = gone.first() else { return Ok(None) };
         let said = Content::new(first.text.as_ref().unwrap_or(&content.text).as_str());
         let mut erased = Erased { id: stone, predecessors: Vec::new(), ..self.kin(ns, id)? };
-        let tombstone = self.tombstone_of(context, &erased, &gone, &said, (reason, None));
+        let tombstone = self.tombstone_of(context, &erased, &gone, Some(&said), (reason, None));
         self.tx.put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);
         if retold && is_asked_for(reason) {

@@ -4,8 +4,9 @@
 //! and keys answer with what became of it, and forgetting finds it. Its slot is free, its junction rows and derived
 //! rows are gone, its tombstone is there; what could not be found again otherwise stands in the row of the table `limbo`.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::slots;
+use crate::ledger::damage::Whole;
 use crate::ledger::erase::Erased;
 use crate::ledger::journal::Op;
 use crate::ledger::returns::SaidSince;
@@ -95,7 +96,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
         let gone = (aside.reason, aside.replaced_by);
-        let tombstone = self.tombstone_of(context, &erased, &holders, &content, gone);
+        let tombstone = self.tombstone_of(context, &erased, &holders, Some(&content), gone);
         self.tx.put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", 1, 0);
         self.tx.put_limbo(ns, id, context.now, &row)?;
@@ -111,7 +112,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Vec<LimboLink>> {
         let mut all = Vec::new();
         for (from, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
-            for mut holder in self.tx.holders(ns, from)? {
+            for mut holder in self.readable_holders(ns, from)? {
                 let link = Link { to: gone, relation: relation.clone() };
                 if !holder.links.contains(&link) {
                     continue;
@@ -209,9 +210,8 @@ impl Ledger<'_, '_> {
         let (mut came, mut at) = (id, Some(from));
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| transferred > 0 && seen.insert(*id)) {
-            let Some(before) = self.tx.vitals(ns, id)? else { return Ok(()) };
-            let content = self.content_of(ns, id)?;
-            let mut copies = self.tx.holders(ns, id)?;
+            let there = sound(self.whole(ns, id))?.flatten();
+            let Some(Whole { vitals: before, content, holders: mut copies }) = there else { return Ok(()) };
             copies.retain(|copy| copy.from == Some(came) && brought.iter().any(|one| copy.is_copy_of(one)));
             let there = transferred.min(beside.saturating_add(shares(&copies)));
             let mut vitals = before.clone();
@@ -229,7 +229,8 @@ impl Ledger<'_, '_> {
     fn drop_dead_links(&self, ns: NsId, holder: &mut Holder) -> Result<()> {
         let mut kept = Vec::with_capacity(holder.links.len());
         for link in holder.links.drain(..) {
-            if self.tx.vitals(ns, link.to)?.is_some_and(|row| row.times.removed_at.is_none()) {
+            let there = sound(self.tx.vitals(ns, link.to))?.flatten();
+            if there.is_some_and(|row| row.times.removed_at.is_none()) {
                 kept.push(link);
             }
         }
@@ -247,7 +248,7 @@ impl Ledger<'_, '_> {
     ) -> Result<()> {
         for LimboLink { from, number, relation, led_on } in links {
             let from = MemoryId::from_bytes(*from);
-            let Some(mut holder) = self.tx.holder(ns, from, *number)? else { continue };
+            let Some(mut holder) = sound(self.tx.holder(ns, from, *number))?.flatten() else { continue };
             if *led_on {
                 holder.links.retain(|link| Some(link.to) != meanwhile || link.relation != *relation);
             }
@@ -256,7 +257,8 @@ impl Ledger<'_, '_> {
                 holder.links.push(link);
                 holder.links.sort_unstable();
             }
-            let away = self.tx.vitals(ns, from)?.is_none_or(|row| row.times.removed_at.is_some());
+            let away =
+                sound(self.tx.vitals(ns, from))?.flatten().is_none_or(|row| row.times.removed_at.is_some());
             if away {
                 // It is in limbo itself: its links are written when it comes back.
                 self.tx.put_holder(ns, from, &holder)?;
@@ -271,17 +273,27 @@ impl Ledger<'_, '_> {
     /// that says what the row itself knows of its removal.
     pub(super) fn purge(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
         let ns = context.ns;
-        let Some(row) = self.tx.limbo(ns, id)? else {
+        let stone = sound(self.tx.tombstone(ns, id))?;
+        let Some(row) = sound(self.tx.limbo(ns, id))? else {
+            // What is lost of it keeps it from coming back, not from going.
+            let gone = stone.flatten().map(|stone| (stone.reason, stone.replaced_by));
+            return self.remove(context, id, gone.unwrap_or((TombstoneReason::Retention, None)), why);
+        };
+        let Some(row) = row else {
             return Err(Error::Conflict {
                 what: format!("erase {id}"),
                 why: "it is not in limbo".to_owned(),
             });
         };
-        let tombstone = match self.tx.tombstone(ns, id)? {
-            Some(tombstone) => tombstone,
-            None => self.bury_in_limbo(context, id, &row)?,
+        let gone = match stone {
+            Some(Some(stone)) => (stone.reason, stone.replaced_by),
+            Some(None) if self.is_whole(ns, id)? => {
+                let stone = self.bury_in_limbo(context, id, &row)?;
+                (stone.reason, stone.replaced_by)
+            }
+            _ => (row.reason(), row.replaced_by.map(MemoryId::from_bytes)),
         };
-        self.remove(context, id, (tombstone.reason, tombstone.replaced_by), why)
+        self.remove(context, id, gone, why)
     }
 
     /// Gives a row in limbo the tombstone that its removal would have left.
@@ -296,7 +308,7 @@ impl Ledger<'_, '_> {
         let holders = self.tx.holders(ns, id)?;
         let gone = (row.reason(), row.replaced_by.map(MemoryId::from_bytes));
         let then = Context { run: row.run(), ..context.clone() };
-        let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, &content, gone);
+        let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, Some(&content), gone);
         let deleted_at = vitals.times.removed_at.unwrap_or(context.now);
         let tombstone = Tombstone { deleted_at, ..tombstone };
         self.tx.put_tombstone(ns, &tombstone)?;

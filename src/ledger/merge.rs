@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
+use crate::ledger::damage::Whole;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
 use crate::ledger::limbo::Aside;
 use crate::ledger::{Applied, Context, Ledger, Merge, Merged, Why};
 use crate::model::{Content, Delta, Holder, MemoryId, TombstoneReason, Vitals};
-use crate::store::Rows;
 
 /// The row that stays, as it is becoming.
 struct Canonical {
@@ -24,13 +24,12 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (id, version) = merge.canonical;
         let mut merged = Merged::default();
-        let before = self.tx.vitals(ns, id)?;
+        let before = sound(self.whole(ns, id))?.flatten();
         let fits = |row: &Vitals| row.version == version && row.times.is_current(context.now);
-        let Some(before) = before.filter(fits) else {
+        let Some(Whole { vitals: before, content: old, .. }) = before.filter(|row| fits(&row.vitals)) else {
             merged.skipped = merge.losers.len() as u64;
             return Ok(Applied { merged: Some(merged), ..Applied::default() });
         };
-        let old = self.content_of(ns, id)?;
         let mut canonical = Canonical { id, vitals: before.clone(), content: old.clone() };
         // What is erased at once has a journal row of its own, which names the row that stays and no other loser.
         let mut apart = why.clone();
@@ -39,15 +38,13 @@ impl Ledger<'_, '_> {
         let mut deltas = Vec::new();
         let mut erased = Vec::new();
         for (loser, version) in merge.losers {
-            let row = self.tx.vitals(ns, loser)?.filter(|row| {
+            let row = sound(self.whole(ns, loser))?.flatten().filter(|Whole { vitals: row, .. }| {
                 row.version == version && row.times.is_current(context.now) && !row.is_protected()
             });
-            let Some(row) = row else {
+            let Some(Whole { vitals: row, content, holders }) = row else {
                 merged.skipped += 1;
                 continue;
             };
-            let content = self.content_of(ns, loser)?;
-            let holders = self.tx.holders(ns, loser)?;
             let parts = (&row, &content, holders.as_slice());
             self.take_in(context, &mut canonical, loser, parts, merge.latest_happened_at)?;
             // A count that came as nothing is one observation (DEDUP-17).

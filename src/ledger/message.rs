@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
@@ -143,7 +143,7 @@ impl Ledger<'_, '_> {
     /// Brings the memory of an aggregate, where it is there and has one, to its numbers.
     fn refresh(&mut self, context: &Context, id: &Id, row: &AggregateRow, life: Option<Life>) -> Result<()> {
         let Some(memory) = row.memory.map(MemoryId::from_bytes) else { return Ok(()) };
-        if self.tx.vitals(context.ns, memory)?.is_none() {
+        if !self.is_whole(context.ns, memory)? {
             return Ok(());
         }
         let (before, old) = self.load(context.ns, memory)?;
@@ -182,7 +182,7 @@ impl Ledger<'_, '_> {
             // A holder takes what it brought along itself; the repeat of a person brought no holder.
             let repeat = row.decision == EventRow::REINFORCED && row.aggregate.is_some();
             if let Some(memory) = row.memory.map(MemoryId::from_bytes).filter(|_| repeat)
-                && self.tx.vitals(ns, memory)?.is_some()
+                && self.is_whole(ns, memory)?
             {
                 self.reinforce(context, (memory, -1), (None, None), why.clone())?;
             }
@@ -217,7 +217,7 @@ impl Ledger<'_, '_> {
     }
 
     /// The members of an aggregate by id.
-    fn members(&self, ns: NsId, aggregate: &Id) -> Result<BTreeMap<Id, EventRow>> {
+    pub(super) fn members(&self, ns: NsId, aggregate: &Id) -> Result<BTreeMap<Id, EventRow>> {
         let mut all = BTreeMap::new();
         for id in self.tx.events_of(ns, aggregate, None, usize::MAX)? {
             if let Some(row) = self.tx.event(ns, &id)? {
@@ -228,7 +228,11 @@ impl Ledger<'_, '_> {
     }
 
     /// The slice of a family whose first event is one of these.
-    fn family_of(&self, ns: NsId, members: &BTreeMap<Id, EventRow>) -> Result<Option<(Id, FamilyRow)>> {
+    pub(super) fn family_of(
+        &self,
+        ns: NsId,
+        members: &BTreeMap<Id, EventRow>,
+    ) -> Result<Option<(Id, FamilyRow)>> {
         for (id, row) in members {
             if row.decision == EventRow::STORED
                 && let Some(family) = self.tx.family(ns, id)?
@@ -265,11 +269,13 @@ impl Ledger<'_, '_> {
         self.tx.delete_aggregate(ns, id)?;
         self.counters.add(ns, PartId(old.part), Sort::Aggregates, "", -1, 0);
         let Some(memory) = old.memory.map(MemoryId::from_bytes) else { return Ok(()) };
-        if self.tx.vitals(ns, memory)?.is_none() {
+        if !self.tx.has_row(ns, memory)? {
             return Ok(());
         }
         for first in self.tx.superseded_by(ns, memory)? {
-            self.restore(context, first, false, why.clone())?;
+            if self.is_whole(ns, first)? {
+                self.restore(context, first, false, why.clone())?;
+            }
         }
         let gone = (TombstoneReason::Undone, None);
         applied.erased.append(&mut self.remove(context, memory, gone, why.clone())?.erased);
@@ -309,7 +315,7 @@ impl Ledger<'_, '_> {
             self.tx.put_aggregate(ns, &id, &row)?;
             let carrier = row.memory.map(MemoryId::from_bytes).filter(|carrier| *carrier != memory);
             if let Some(carrier) = carrier
-                && self.tx.vitals(ns, carrier)?.is_some()
+                && self.tx.has_row(ns, carrier)?
             {
                 self.refresh(context, &id, &row, None)?;
                 derived.push(carrier);
@@ -332,7 +338,7 @@ impl Ledger<'_, '_> {
 
     /// The aggregate that a memory stands for. What the memory says of it a caller may have written.
     fn aggregate_of_memory(&self, ns: NsId, memory: MemoryId) -> Result<Option<Id>> {
-        let named = self.tx.content(ns, memory)?.and_then(|content| content.aggregate_id);
+        let named = sound(self.tx.content(ns, memory))?.flatten().and_then(|content| content.aggregate_id);
         let mut candidates: Vec<Id> = named.iter().map(|id| *id.as_bytes()).collect();
         for first in self.tx.superseded_by(ns, memory)? {
             for event in self.tx.events_of(ns, first.as_bytes(), None, 1)? {
@@ -349,7 +355,7 @@ impl Ledger<'_, '_> {
 }
 
 /// The numbers of the members that are left: nothing that an erased one said stays.
-fn recounted(old: &AggregateRow, members: &BTreeMap<Id, EventRow>) -> AggregateRow {
+pub(super) fn recounted(old: &AggregateRow, members: &BTreeMap<Id, EventRow>) -> AggregateRow {
     let mut row = old.clone();
     row.dup_count = members.len() as u64;
     let by_time = |(id, row): (&Id, &EventRow)| (row.ts, *id);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
 use crate::ledger::{Context, Ledger};
 use crate::limits::INDEXES_MAX;
@@ -66,7 +66,7 @@ impl Ledger<'_, '_> {
         })?;
         let mut filled = 0;
         for id in ids {
-            let (vitals, content) = self.load(ns, id)?;
+            let Some((vitals, content)) = sound(self.load(ns, id))? else { continue };
             let mut any = false;
             for row in index_rows(&vitals, Some(&content), declared) {
                 if let IndexRow::Meta(path, value) = row {

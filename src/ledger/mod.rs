@@ -11,6 +11,7 @@
 //! It reads no clock and decides nothing: instants, ids and rules come with the change.
 
 pub(crate) mod counters;
+mod damage;
 pub(crate) mod derived;
 mod erase;
 mod holders;
@@ -20,16 +21,18 @@ mod journal;
 mod keep;
 mod leave;
 mod limbo;
+mod mend;
 mod merge;
 mod message;
 mod metadata;
+mod recount;
 mod returns;
 mod settle;
 mod supersede;
 mod terms;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -328,6 +331,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) waiting: Vec<(NsId, MemoryId)>,
     /// The paths of metadata with an index, of the namespaces that it has written to.
     declared: BTreeMap<NsId, Arc<derived::Declared>>,
+    /// Namespaces whose counters are counted again at the end: of a damaged row nobody knows what it counted as.
+    recount: BTreeSet<NsId>,
 }
 
 impl<'a, 't> Ledger<'a, 't> {
@@ -352,6 +357,7 @@ impl<'a, 't> Ledger<'a, 't> {
             staged: Staged::default(),
             waiting: Vec::new(),
             declared: BTreeMap::new(),
+            recount: BTreeSet::new(),
         })
     }
 
@@ -404,6 +410,9 @@ impl<'a, 't> Ledger<'a, 't> {
 
     /// Writes what was kept back: counters and clock.
     pub(crate) fn finish(mut self) -> Result<Clock> {
+        for ns in std::mem::take(&mut self.recount) {
+            self.count_again(ns)?;
+        }
         let counters = std::mem::take(&mut self.counters);
         counters.write(self.tx)?;
         self.tx.put_clock(&self.clock)?;
@@ -414,6 +423,12 @@ impl<'a, 't> Ledger<'a, 't> {
     pub(crate) fn load(&self, ns: NsId, id: MemoryId) -> Result<(Vitals, Content)> {
         let vitals = self.tx.vitals(ns, id)?.ok_or_else(|| gone(id))?;
         Ok((vitals, self.content_of(ns, id)?))
+    }
+
+    /// Vitals and content of a row; none where there is none.
+    pub(crate) fn load_there(&self, ns: NsId, id: MemoryId) -> Result<Option<(Vitals, Content)>> {
+        let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
+        Ok(Some((vitals, self.content_of(ns, id)?)))
     }
 
     /// Content of a row whose vitals are there.

@@ -1,6 +1,6 @@
 //! Instants that came without a write: counters and indexes catch up (MODEL-42).
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::{Context, Ledger};
 use crate::store::Rows;
 
@@ -9,8 +9,12 @@ impl Ledger<'_, '_> {
     pub(crate) fn settle(&mut self, context: &Context, most: usize) -> Result<usize> {
         let due = self.tx.due(context.ns, context.now, most)?;
         for (at, id) in &due {
-            let (before, content) = self.load(context.ns, *id)?;
-            self.store_row(context, *id, Some((&before, &content)), before.clone(), &content)?;
+            match sound(self.load(context.ns, *id))? {
+                Some((before, content)) => {
+                    self.store_row(context, *id, Some((&before, &content)), before.clone(), &content)?;
+                }
+                None => self.settle_damaged(context, *id)?,
+            }
             debug_assert!(
                 !self.tx.due(context.ns, *at, 1)?.contains(&(*at, *id)),
                 "an instant that does not pass"

@@ -1,6 +1,6 @@
 //! Taking the place of another memory, and giving it back (LIFE-6, LIFE-7).
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::journal::Op;
@@ -83,7 +83,7 @@ impl Ledger<'_, '_> {
             if id == to {
                 return Ok(true);
             }
-            at = self.tx.vitals(ns, id)?.and_then(|vitals| vitals.times.superseded_by());
+            at = sound(self.tx.vitals(ns, id))?.flatten().and_then(|vitals| vitals.times.superseded_by());
         }
         Ok(false)
     }
@@ -291,7 +291,8 @@ impl Ledger<'_, '_> {
     }
 
     fn is_current(&self, ns: NsId, id: MemoryId, now: Time) -> Result<bool> {
-        Ok(self.tx.vitals(ns, id)?.is_some_and(|vitals: Vitals| vitals.times.is_current(now)))
+        let vitals: Option<Vitals> = sound(self.tx.vitals(ns, id))?.flatten();
+        Ok(vitals.is_some_and(|vitals| vitals.times.is_current(now)))
     }
 
     /// The holder stays, without its key.

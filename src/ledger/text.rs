@@ -1,6 +1,6 @@
 //! The document of a memory in the full-text index of its partition.
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::text::erase_postings;
 use crate::index::text::upkeep::{TextEdit, join};
 use crate::ledger::derived::Seen;
@@ -31,7 +31,7 @@ impl Ledger<'_, '_> {
             }
             let thread = thread_place(vitals, content);
             let doc = self.tx.claim_doc(text, id, vitals, thread, &self.analyzer)?;
-            self.tx.add_waiting(text, content.text.len())?;
+            self.tx.add_waiting(text, vitals.content_bytes as usize)?;
             return Ok(Some(doc));
         };
         if !stays {
@@ -83,10 +83,11 @@ impl Ledger<'_, '_> {
         for (id, vitals) in &mut rows {
             let text = Self::text_of(ns, vitals);
             texts.insert(text);
-            let content = self.content_of(ns, *id)?;
-            let thread = thread_place(vitals, &content);
+            // Of a damaged text the document has no thread, and will have no postings.
+            let content = sound(self.content_of(ns, *id))?;
+            let thread = content.and_then(|content| thread_place(vitals, &content));
             vitals.place.doc = Some(self.tx.claim_doc(text, *id, vitals, thread, &self.analyzer)?);
-            self.tx.add_waiting(text, content.text.len())?;
+            self.tx.add_waiting(text, vitals.content_bytes as usize)?;
             self.tx.put_vitals(ns, *id, vitals)?;
         }
         let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);

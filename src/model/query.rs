@@ -315,6 +315,9 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Cursor of the next page; none after the last.
     pub next: Option<String>,
+    /// Rows of the page that are damaged and were left out, by id; whether such a row is one of those that were asked for
+    /// is not always known.
+    pub damaged: Vec<MemoryId>,
 }
 
 /// The answer to a forget.

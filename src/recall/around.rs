@@ -1,6 +1,6 @@
 //! What stands around a memory: its neighbours in its thread; and hits that differ from each other.
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::limits::AROUND_MAX;
 use crate::model::{Hit, MemoryId};
 use crate::recall::Reader;
@@ -73,14 +73,16 @@ impl Reader<'_> {
         Ok(chosen)
     }
 
-    /// The vector of a memory; empty where it has none.
+    /// The vector of a memory; empty where it has none that can be read.
     fn vector_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<f32>> {
-        let vitals = self.vitals(ns, id)?;
+        let Some(vitals) = sound(self.vitals(ns, id))? else { return Ok(Vec::new()) };
         let mut vector = Vec::new();
         if let Some(slot) = vitals.place.slot {
             let index = index_of(ns, &vitals);
             let dim = self.published.dim(index.space)?;
-            self.rows().vector(index, dim, slot, &mut vector)?;
+            if sound(self.rows().vector(index, dim, slot, &mut vector))?.is_none() {
+                vector.clear();
+            }
         }
         Ok(vector)
     }

@@ -1,6 +1,6 @@
 //! A memory put together from its rows.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Vitals};
 use crate::recall::Reader;
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, keys};
@@ -156,7 +156,8 @@ impl Reader<'_> {
             return Ok(None);
         }
         for old in self.rows().superseded_by(ns, id)? {
-            if self.rows().vitals(ns, old)?.is_some_and(|vitals| self.sees(&vitals)) {
+            let seen = sound(self.rows().vitals(ns, old))?.flatten();
+            if seen.is_some_and(|vitals| self.sees(&vitals)) {
                 return Ok(Some(old));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::model::{
     Aggregate, AggregateId, AggregateType, AuthorKind, Event, EventDecision, EventId, EventQuery, EventsOf,
     FamilyFingerprint, MemoryId, Page, PageRequest, RunId, Time,
@@ -30,7 +30,7 @@ impl Reader<'_> {
             EventsOf::Event(id) => {
                 let found = self.rows().event(ns, id.as_bytes())?.filter(|row| within(query, row));
                 let items = found.map(|row| self.event_shown(ns, id.as_bytes(), row)).transpose()?;
-                return Ok(Page { items: items.into_iter().collect(), next: None });
+                return Ok(Page { items: items.into_iter().collect(), next: None, damaged: Vec::new() });
             }
             EventsOf::Aggregate(id) => (Table::EventOf, owner(ns, id.as_bytes()), OWNER_BYTES),
             EventsOf::Memory(id) => {
@@ -53,12 +53,13 @@ impl Reader<'_> {
 
     /// One row more than asked tells whether there is a next page.
     fn page(&self, ns: NsId, query: &EventQuery, table: Table, walk: &Walk) -> Result<Page<Event>> {
-        let mut rows = Vec::new();
+        let (mut rows, mut damaged) = (Vec::new(), Vec::new());
         self.rows().walk(table, walk, &mut |key, _| {
             let id = *crate::store::last_id(table, key)?.as_bytes();
-            let row = self.rows().event(ns, &id)?.ok_or_else(|| {
-                Error::corrupted(table.name(), key, "an index names an event that is not there")
-            })?;
+            let Some(row) = sound(self.rows().event(ns, &id))?.flatten() else {
+                damaged.push(MemoryId::from_bytes(id));
+                return Ok(ControlFlow::Continue(()));
+            };
             if within(query, &row) {
                 rows.push((key.to_vec(), id, row));
             }
@@ -68,7 +69,7 @@ impl Reader<'_> {
         rows.truncate(query.limit);
         let next = rows.last().filter(|_| more).map(|(key, _, _)| hex(key));
         let items = rows.into_iter().map(|(_, id, row)| self.event_shown(ns, &id, row));
-        Ok(Page { items: items.collect::<Result<_>>()?, next })
+        Ok(Page { items: items.collect::<Result<_>>()?, next, damaged })
     }
 
     fn event_shown(&self, ns: NsId, id: &Id, row: EventRow) -> Result<Event> {
@@ -118,11 +119,14 @@ impl Reader<'_> {
         let more = ids.len() > limit;
         ids.truncate(limit);
         let next = ids.last().filter(|_| more).map(|id| hex(&owner(ns, id)));
-        let mut items = Vec::with_capacity(ids.len());
+        let (mut items, mut damaged) = (Vec::with_capacity(ids.len()), Vec::new());
         for id in ids {
-            items.extend(self.aggregate_shown(ns, &id)?);
+            match sound(self.aggregate_shown(ns, &id))?.flatten() {
+                Some(aggregate) => items.push(aggregate),
+                None => damaged.push(MemoryId::from_bytes(id)),
+            }
         }
-        Ok(Page { items, next })
+        Ok(Page { items, next, damaged })
     }
 
     /// # Errors
@@ -162,11 +166,13 @@ impl Reader<'_> {
     /// or as what a person repeated.
     pub(crate) fn family_of(&self, ns: NsId, id: MemoryId) -> Result<Option<Aggregate>> {
         if let Some(aggregate) = self.aggregate_of_memory(ns, id)? {
-            return self.aggregate_shown(ns, &aggregate);
+            return Ok(sound(self.aggregate_shown(ns, &aggregate))?.flatten());
         }
         for event in self.rows().events_of(ns, id.as_bytes(), None, 1)? {
-            if let Some(aggregate) = self.rows().event(ns, &event)?.and_then(|row| row.aggregate) {
-                return self.aggregate_shown(ns, &aggregate);
+            if let Some(aggregate) =
+                sound(self.rows().event(ns, &event))?.flatten().and_then(|row| row.aggregate)
+            {
+                return Ok(sound(self.aggregate_shown(ns, &aggregate))?.flatten());
             }
         }
         Ok(None)
@@ -174,9 +180,9 @@ impl Reader<'_> {
 
     /// The aggregate that a memory stands for. What the memory says of it a caller may have written.
     fn aggregate_of_memory(&self, ns: NsId, id: MemoryId) -> Result<Option<Id>> {
-        let named = self.rows().content(ns, id)?.and_then(|content| content.aggregate_id);
+        let named = sound(self.rows().content(ns, id))?.flatten().and_then(|content| content.aggregate_id);
         let Some(aggregate) = named else { return Ok(None) };
-        let row = self.rows().aggregate(ns, aggregate.as_bytes())?;
+        let row = sound(self.rows().aggregate(ns, aggregate.as_bytes()))?.flatten();
         Ok(row.filter(|row| row.memory == Some(*id.as_bytes())).map(|_| *aggregate.as_bytes()))
     }
 }

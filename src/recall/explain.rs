@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::model::{
     Actor, Aggregate, JournalRow, MemoryId, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone,
     TombstoneReason, Vitals,
@@ -116,11 +116,13 @@ impl Reader<'_> {
             if !seen.insert(id) {
                 continue;
             }
-            let Some(version) = self.version(ns, id)? else { continue };
+            // Versions that are damaged are left out; the journal still tells of them.
+            let version = sound(self.version(ns, id))?.flatten();
+            history.events.extend(self.rows().journal_of(ns, id)?);
+            let Some(version) = version else { continue };
             open.extend(version.superseded_by);
             open.extend(self.rows().superseded_by(ns, id)?);
             history.versions.push(version);
-            history.events.extend(self.rows().journal_of(ns, id)?);
         }
         history
             .versions
@@ -183,7 +185,10 @@ impl Reader<'_> {
                 for tier in Tier::ALL {
                     let mut equal = None;
                     self.rows().by_fingerprint(ns, part, *tier, (&fingerprint, &[]), &mut |id| {
-                        equal = self.rows().text(ns, id)?.filter(|found| found == text).map(|_| id);
+                        equal = sound(self.rows().text(ns, id))?
+                            .flatten()
+                            .filter(|found| found == text)
+                            .map(|_| id);
                         Ok(if equal.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
                     })?;
                     if let Some(id) = equal {
@@ -203,7 +208,8 @@ impl Reader<'_> {
         let known: BTreeSet<MemoryId> = merged_from.iter().copied().collect();
         let mut replaces = Vec::new();
         for old in self.rows().superseded_by(ns, id)? {
-            let superseded = self.rows().vitals(ns, old)?.and_then(|old| old.times.superseded);
+            let superseded =
+                sound(self.rows().vitals(ns, old))?.flatten().and_then(|old| old.times.superseded);
             match superseded.map(|superseded| superseded.mode) {
                 Some(SupersedeMode::Duplicate) if known.contains(&old) => {}
                 Some(SupersedeMode::Duplicate) => merged_from.push(old),

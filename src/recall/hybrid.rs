@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::text::{DocRef, Lexical, TextAsk, Window, lexical};
 use crate::index::{Ask, Cosines, Found, Stop, Target};
 use crate::limits::K_MAX;
@@ -206,9 +206,9 @@ impl Reader<'_> {
             if all.len() == most || self.is_over() {
                 break;
             }
-            let Some(vitals) = self.rows().vitals(ns, id)? else { continue };
+            let Some(vitals) = sound(self.rows().vitals(ns, id))?.flatten() else { continue };
             if self.sees(&vitals)
-                && matcher.as_mut().map_or(Ok(true), |matcher| matcher.matches(id, &vitals))?
+                && matcher.as_mut().map_or(Ok(true), |matcher| matcher.lets_pass(id, &vitals))?
             {
                 all.push(Candidate { id, doc: Some(doc), cosine: None });
             }
@@ -221,7 +221,7 @@ impl Reader<'_> {
         if let Some(doc) = lexical.doc_of(id) {
             return Ok(Some(doc));
         }
-        let Some(vitals) = self.rows().vitals(ns, id)? else { return Ok(None) };
+        let Some(vitals) = sound(self.rows().vitals(ns, id))?.flatten() else { return Ok(None) };
         let text = TextId { ns, part: PartId(vitals.place.partition) };
         Ok(vitals.place.doc.and_then(|doc| lexical.doc(text, doc)))
     }

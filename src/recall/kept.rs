@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::model::{
     AggregateId, EventId, Family, JournalRow, LedLink, Limbo, MemoryId, Run, RunId, RunSort, State, Time,
     Vitals,
@@ -34,16 +34,17 @@ impl Reader<'_> {
         self.ns.map_or(Ok(Vec::new()), |ns| self.rows().superseded_by(ns, id))
     }
 
-    /// The state of an id (MODEL-14); none for one that nothing is known of.
+    /// The state of an id (MODEL-14); none for one that nothing is known of, or that is damaged.
     ///
     /// # Errors
     /// `Corrupted`.
     pub(crate) fn state(&self, id: MemoryId) -> Result<Option<State>> {
         let Some(ns) = self.ns else { return Ok(None) };
-        if let Some(vitals) = self.rows().vitals(ns, id)? {
+        let Some(vitals) = sound(self.rows().vitals(ns, id))? else { return Ok(None) };
+        if let Some(vitals) = vitals {
             return Ok(Some(vitals.times.state(self.now)));
         }
-        Ok(self.rows().tombstone(ns, id)?.map(|_| State::Tombstoned))
+        Ok(sound(self.rows().tombstone(ns, id))?.flatten().map(|_| State::Tombstoned))
     }
 
     /// Whether a live read sees the memory with this id (MODEL-16).
@@ -52,7 +53,8 @@ impl Reader<'_> {
     /// `Corrupted`.
     pub(crate) fn is_visible(&self, id: MemoryId) -> Result<bool> {
         let Some(ns) = self.ns else { return Ok(false) };
-        Ok(self.rows().vitals(ns, id)?.is_some_and(|vitals| self.sees(&vitals)))
+        let vitals = sound(self.rows().vitals(ns, id))?.flatten();
+        Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
     }
 
     /// The runs of which something is left that can be taken back, by id.
@@ -71,7 +73,7 @@ impl Reader<'_> {
         })?;
         let mut all = Vec::new();
         for id in ids {
-            let Some(row) = self.rows().run(ns, id)? else { continue };
+            let Some(row) = sound(self.rows().run(ns, id))?.flatten() else { continue };
             let steps = self.rows().journal_of_run(ns, id, usize::MAX)?.len() as u64;
             let left = steps > 0
                 || !self.rows().holders_of_run(ns, id, 1)?.is_empty()
@@ -94,7 +96,7 @@ impl Reader<'_> {
         seqs.reverse();
         let mut all = Vec::new();
         for seq in seqs.into_iter().filter(|seq| after.is_none_or(|after| *seq > after)).take(most) {
-            let row = self.rows().journal_row(ns, seq)?;
+            let Some(row) = sound(self.rows().journal_row(ns, seq))? else { continue };
             all.push(row.ok_or_else(|| {
                 Error::corrupted("journal_run", &seq.to_be_bytes(), "a run names a row that is not there")
             })?);
@@ -108,7 +110,7 @@ impl Reader<'_> {
     /// `Corrupted`.
     pub(crate) fn family(&self, event: EventId) -> Result<Option<Family>> {
         let Some(ns) = self.ns else { return Ok(None) };
-        Ok(self.rows().family(ns, event.as_bytes())?.map(|row| Family {
+        Ok(sound(self.rows().family(ns, event.as_bytes()))?.flatten().map(|row| Family {
             id: MemoryId::from_bytes(row.family),
             first_memory: MemoryId::from_bytes(row.first_memory),
             ts_first: Time::from_millis(row.first_ts),

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::model::{Memory, MemoryId, Page, PageRequest, State, Tombstone, Vitals};
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader};
@@ -11,26 +11,54 @@ use crate::store::{NsId, PartId, Read, Rows, Table, Walk};
 
 /// An empty last page.
 pub(super) fn nothing<T>() -> Page<T> {
-    Page { items: Vec::new(), next: None }
+    Page { items: Vec::new(), next: None, damaged: Vec::new() }
 }
 
 impl Reader<'_> {
     /// The memories of a scope in one state, in the order of creation, equal instants by id; with
     /// [`Scope::Any`](crate::Scope::Any) one partition after the other, in the order of their first write. `live`
-    /// lists what a live read sees.
+    /// lists what a live read sees. Rows that are damaged are named beside the others.
     ///
     /// # Errors
     /// `Invalid` for a request out of bounds, a cursor of another listing, or the state `tombstoned`, whose content is
     /// not here; `Corrupted`.
     pub(crate) fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
+        let Some((ns, Listed { rows, mut damaged, next })) = self.listed_rows(request)? else {
+            return Ok(nothing());
+        };
+        let mut items = Vec::with_capacity(rows.len());
+        for (place, id, vitals) in rows {
+            match sound(self.memory(ns, id, vitals, None, false))? {
+                Some(memory) => items.push(memory),
+                None => damaged.push((place, id)),
+            }
+        }
+        damaged.sort_unstable();
+        Ok(Page { items, next, damaged: damaged.into_iter().map(|(_, id)| id).collect() })
+    }
+
+    /// The ids of a page of [`Reader::list`], also of rows that are damaged where what the filter asks for is not.
+    ///
+    /// # Errors
+    /// As [`Reader::list`].
+    pub(crate) fn list_ids(&self, request: &PageRequest) -> Result<Page<MemoryId>> {
+        let Some((_, Listed { rows, damaged, next })) = self.listed_rows(request)? else {
+            return Ok(nothing());
+        };
+        let damaged = damaged.into_iter().map(|(_, id)| id).collect();
+        Ok(Page { items: rows.into_iter().map(|(_, id, _)| id).collect(), next, damaged })
+    }
+
+    /// The rows of a page, as far as they are read to find them.
+    fn listed_rows(&self, request: &PageRequest) -> Result<Option<(NsId, Listed)>> {
         request.check()?;
         if !request.any_state && request.state == State::Tombstoned {
             let why = "must be live, superseded, expired or limbo";
             return Err(Error::invalid("state", why, request.state.as_str()));
         }
-        let Some(ns) = self.ns else { return Ok(nothing()) };
+        let Some(ns) = self.ns else { return Ok(None) };
         let prefix = match self.part(ns, &request.scope)? {
-            Part::Nowhere => return Ok(nothing()),
+            Part::Nowhere => return Ok(None),
             Part::One(part) => keys::ns_part(ns, part),
             Part::Every => keys::ns(ns),
         };
@@ -44,7 +72,8 @@ impl Reader<'_> {
         let filter = request.filter.as_ref();
         let list = filter.map(|filter| self.short_list(ns, filter, wanted)).transpose()?.flatten();
         let matcher = filter.map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
-        let mut listing = Listing { reader: self, ns, request, matcher, rows: Vec::new() };
+        let mut listing =
+            Listing { reader: self, ns, request, matcher, rows: Vec::new(), damaged: Vec::new() };
         match list.as_ref().map(|list| self.places(ns, list, request.limit, &prefix)).transpose()?.flatten() {
             Some(places) => {
                 let after = after.as_deref().unwrap_or_default();
@@ -62,12 +91,14 @@ impl Reader<'_> {
                 })?;
             }
         }
-        let next = listing.rows.get(request.limit).is_some();
-        listing.rows.truncate(request.limit);
-        let next = listing.rows.last().filter(|_| next).map(|(place, _, _)| hex(place));
-        let rows = std::mem::take(&mut listing.rows).into_iter();
-        let items = rows.map(|(_, id, vitals)| self.memory(ns, id, vitals, None, false));
-        Ok(Page { items: items.collect::<Result<_>>()?, next })
+        let Listing { mut rows, mut damaged, .. } = listing;
+        let more = rows.len() > request.limit;
+        rows.truncate(request.limit);
+        let last = rows.last().filter(|_| more).map(|(place, ..)| place);
+        // What is damaged behind the page is named by the next one.
+        damaged.retain(|(place, _)| last.is_none_or(|last| place <= last));
+        let next = last.map(|place| hex(place));
+        Ok(Some((ns, Listed { rows, damaged, next })))
     }
 
     /// Where the rows of a list stand in the listing, in its order; none where a page is full before so many rows of the
@@ -85,7 +116,7 @@ impl Reader<'_> {
         }
         let mut places = Vec::new();
         for &id in &list.ids {
-            let Some(vitals) = self.rows().vitals(ns, id)? else { continue };
+            let Some(vitals) = sound(self.rows().vitals(ns, id))?.flatten() else { continue };
             let place = keys::by_time(ns, PartId(vitals.place.partition), vitals.created_at, id);
             if place.starts_with(prefix) {
                 places.push((place, id));
@@ -115,9 +146,22 @@ impl Reader<'_> {
         let more = ids.len() > limit;
         ids.truncate(limit);
         let next = ids.last().filter(|_| more).map(|id| hex(&keys::memory(ns, *id)));
-        let items = ids.into_iter().filter_map(|id| self.rows().tombstone(ns, id).transpose());
-        Ok(Page { items: items.collect::<Result<_>>()?, next })
+        let (mut items, mut damaged) = (Vec::with_capacity(ids.len()), Vec::new());
+        for id in ids {
+            match sound(self.rows().tombstone(ns, id))? {
+                Some(tombstone) => items.extend(tombstone),
+                None => damaged.push(id),
+            }
+        }
+        Ok(Page { items, next, damaged })
     }
+}
+
+/// The rows of a page, those that could not be looked at, and the cursor of the next page.
+struct Listed {
+    rows: Vec<(Vec<u8>, MemoryId, Vitals)>,
+    damaged: Vec<(Vec<u8>, MemoryId)>,
+    next: Option<String>,
 }
 
 /// A page under construction: one row more than asked, which tells whether there is a next page.
@@ -127,13 +171,26 @@ struct Listing<'r> {
     request: &'r PageRequest,
     matcher: Option<Matcher<'r>>,
     rows: Vec<(Vec<u8>, MemoryId, Vitals)>,
+    damaged: Vec<(Vec<u8>, MemoryId)>,
 }
 
 impl Listing<'_> {
+    /// Takes a row if it is wanted; what can't be looked at is noted.
     fn offer(&mut self, place: &[u8], id: MemoryId) -> Result<ControlFlow<()>> {
         if self.matcher.as_ref().is_some_and(|matcher| !matcher.may_match(id)) {
             return Ok(ControlFlow::Continue(()));
         }
+        match sound(self.matching(id))? {
+            Some(Some(vitals)) => self.rows.push((place.to_vec(), id, vitals)),
+            Some(None) => {}
+            None => self.damaged.push((place.to_vec(), id)),
+        }
+        let full = self.rows.len() > self.request.limit;
+        Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// A row in the state that is asked for which matches the filter.
+    fn matching(&mut self, id: MemoryId) -> Result<Option<Vitals>> {
         let vitals = self.reader.vitals(self.ns, id)?;
         let wanted = match self.request.state {
             _ if self.request.any_state => true,
@@ -144,11 +201,7 @@ impl Listing<'_> {
             Some(matcher) if wanted => matcher.matches(id, &vitals)?,
             _ => wanted,
         };
-        if matches {
-            self.rows.push((place.to_vec(), id, vitals));
-        }
-        let full = self.rows.len() > self.request.limit;
-        Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(Some(vitals).filter(|_| matches))
     }
 }
 

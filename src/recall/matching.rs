@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::model::{
     Access, Content, Filter, MemoryId, MetaValue, Needs, Partition, RowView, Vitals, VitalsView,
 };
@@ -98,11 +98,19 @@ impl<'r> Matcher<'r> {
         if self.filter.is_none() {
             return Ok(true);
         }
-        let vitals = self.reader.vitals(self.ns, id)?;
-        self.matches(id, &vitals)
+        let Some(vitals) = sound(self.reader.vitals(self.ns, id))? else { return Ok(false) };
+        self.lets_pass(id, &vitals)
+    }
+
+    /// Whether a row matches and what the filter asks of it can be read.
+    pub(super) fn lets_pass(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
+        Ok(sound(self.matches(id, vitals))?.unwrap_or(false))
     }
 
     /// Whether a row matches; one of the list, where there is one.
+    ///
+    /// # Errors
+    /// `Corrupted` where what the filter asks for is damaged.
     pub(super) fn matches(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
         let Some(filter) = self.filter else { return Ok(true) };
         let number = vitals.place.partition;

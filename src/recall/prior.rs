@@ -1,7 +1,7 @@
 //! What speaks for a memory beside its words and its vector: its time, where the query names one, and by the policy how
 //! recent it is, how far it is trusted and how significant it is.
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::model::{MemoryId, Significance, Time, Vitals};
 use crate::policy;
 use crate::recall::Reader;
@@ -42,7 +42,7 @@ impl<'w> Priors<'w> {
 
     /// What speaks for a memory.
     pub(super) fn speak(&self, reader: &Reader<'_>, ns: NsId, id: MemoryId) -> Result<Spoken> {
-        let vitals = reader.vitals(ns, id)?;
+        let Some(vitals) = sound(reader.vitals(ns, id))? else { return Ok(Spoken::default()) };
         let at = vitals.happened_at.unwrap_or(vitals.created_at);
         let time = (!self.named.is_none()).then(|| self.time(at));
         let weights = [self.weights.recency, self.weights.trust, self.weights.significance];

@@ -1,6 +1,6 @@
 //! One memory by its id or its key, in whatever state (MODEL-20).
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::{Answering, holder_of_key};
 use crate::model::{Holder, Memory, MemoryId, SupersedeMode, Tombstone, TombstoneReason, Vitals};
 use crate::recall::Reader;
@@ -131,7 +131,9 @@ impl Reader<'_> {
         let mut latest: Option<Tombstone> = None;
         for hash in hashes {
             for id in self.rows().tombstones_of_hash(ns, hash)? {
-                let Some(found) = self.rows().tombstone(ns, id)?.filter(&fits) else { continue };
+                let Some(found) = sound(self.rows().tombstone(ns, id))?.flatten().filter(&fits) else {
+                    continue;
+                };
                 let later = |other: &Tombstone| (other.deleted_at, other.id) < (found.deleted_at, found.id);
                 if latest.as_ref().is_none_or(later) {
                     latest = Some(found);

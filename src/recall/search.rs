@@ -1,6 +1,6 @@
 //! Search: query → partitions → exact ranking → hits.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::{Ask, Found, Sieve, Stop, Target, nearest, nearest_listed, nearest_matching, rank_rows};
 use crate::limits::K_MAX;
 use crate::model::{Filter, Hit, MemoryId, Mode, Query, SearchPlan, Vitals};
@@ -133,7 +133,7 @@ impl Reader<'_> {
                 let mut rows = Vec::new();
                 let mut sieve = Rowwise { ns, part, matcher };
                 for id in &list.ids {
-                    let Some(vitals) = self.rows().vitals(ns, *id)? else { continue };
+                    let Some(vitals) = sound(self.rows().vitals(ns, *id))?.flatten() else { continue };
                     sieve.offer(target, *id, &vitals, &mut |index, slot| rows.push((index, slot, *id)))?;
                 }
                 rank_rows(self.published, target, &mut rows, ask.query, ask.k)
@@ -165,8 +165,9 @@ impl Sieve for Rowwise<'_, '_> {
         let reader = self.matcher.reader();
         if let Some(list) = self.matcher.list() {
             for id in &list.ids {
-                let vitals = reader.vitals(self.ns, *id)?;
-                self.offer(target, *id, &vitals, visit)?;
+                if let Some(vitals) = sound(reader.vitals(self.ns, *id))? {
+                    self.offer(target, *id, &vitals, visit)?;
+                }
             }
             return Ok(());
         }
@@ -174,8 +175,8 @@ impl Sieve for Rowwise<'_, '_> {
             Part::One(part) if !reader.is_most_of(self.ns, part)? => {
                 let walk = Walk::prefix(&keys::ns_part(self.ns, part));
                 reader.rows().ids_by_time(&walk, &mut |id| {
-                    let vitals = reader.vitals(self.ns, id)?;
-                    self.offer(target, id, &vitals, visit)
+                    let vitals = sound(reader.vitals(self.ns, id))?;
+                    vitals.map_or(Ok(()), |vitals| self.offer(target, id, &vitals, visit))
                 })
             }
             _ => reader.rows().all_vitals(self.ns, &mut |id, vitals| self.offer(target, id, vitals, visit)),
@@ -201,7 +202,7 @@ impl Rowwise<'_, '_> {
             Target::Index(wanted) => index == wanted,
             Target::Namespace(_, space) => index.space == space,
         };
-        if inside && self.matcher.reader().sees(vitals) && self.matcher.matches(id, vitals)? {
+        if inside && self.matcher.reader().sees(vitals) && self.matcher.lets_pass(id, vitals)? {
             visit(index, slot);
         }
         Ok(())

@@ -1,12 +1,13 @@
 //! Snapshots read back as a series over time (MODEL-4).
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::model::{Memory, Scope, Span, Time};
 use crate::recall::{Part, Reader, SHARED};
 use crate::store::Rows;
 
 impl Reader<'_> {
-    /// The snapshots of a series that a live read sees, from one instant on and before another, by time and id.
+    /// The snapshots of a series that a live read sees, from one instant on and before another, by time and id; those that
+    /// are damaged are left out.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -38,10 +39,10 @@ impl Reader<'_> {
         places.sort_unstable();
         let mut all = Vec::new();
         for (_, id) in places {
-            let vitals = self.vitals(ns, id)?;
-            if self.sees(&vitals) {
-                all.push(self.memory(ns, id, vitals, None, false)?);
-            }
+            let Some(vitals) = sound(self.vitals(ns, id))?.filter(|vitals| self.sees(vitals)) else {
+                continue;
+            };
+            all.extend(sound(self.memory(ns, id, vitals, None, false))?);
         }
         Ok(all)
     }

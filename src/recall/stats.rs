@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::Published;
 use crate::index::upkeep::Counts;
 use crate::model::{Kind, MemoryId, Namespace, RunId, Time};
@@ -357,7 +357,7 @@ impl Reader<'_> {
             let (created, id): (Time, MemoryId) = place.ok_or_else(|| {
                 crate::error::Error::corrupted(Table::ByTime.name(), key, "the key is not one of this table")
             })?;
-            if !self.sees(&self.vitals(ns, id)?) {
+            if !sound(self.vitals(ns, id))?.is_some_and(|vitals| self.sees(&vitals)) {
                 return Ok(ControlFlow::Continue(()));
             }
             day = Some(created.day());

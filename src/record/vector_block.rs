@@ -24,11 +24,20 @@ const fn vector_bytes(dim: usize) -> usize {
     CRC_BYTES + 4 * dim
 }
 
+/// What stands at a position of a block.
+#[derive(Clone, Debug, PartialEq)]
+enum Position {
+    Vacant,
+    Held(Vec<f32>),
+    /// Bytes that are no vector, written again as they are: a change of its neighbours must not make them look sound.
+    Damaged(Vec<u8>),
+}
+
 /// A block that can be changed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VectorBlock {
     dim: usize,
-    vectors: Vec<Option<Vec<f32>>>,
+    vectors: Vec<Position>,
 }
 
 impl VectorBlock {
@@ -50,23 +59,31 @@ impl VectorBlock {
         assert_eq!(vector.len(), self.dim, "a vector of another length");
         assert!(vector.iter().any(|x| x.to_bits() != 0), "zeros stand for a vacant position");
         while self.vectors.len() <= at {
-            self.vectors.push(None);
+            self.vectors.push(Position::Vacant);
         }
         if let Some(place) = self.vectors.get_mut(at) {
-            *place = Some(vector.to_vec());
+            *place = Position::Held(vector.to_vec());
         }
     }
 
     /// Makes a position vacant; its bytes are zero in the next encoding.
     pub(crate) fn erase(&mut self, at: usize) {
         if let Some(place) = self.vectors.get_mut(at) {
-            *place = None;
+            *place = Position::Vacant;
         }
     }
 
-    /// The vector at a position, none where it is vacant.
+    /// The vector at a position, none where it is vacant or damaged.
     pub(crate) fn get(&self, at: usize) -> Option<&[f32]> {
-        self.vectors.get(at).and_then(Option::as_deref)
+        match self.vectors.get(at)? {
+            Position::Held(vector) => Some(vector),
+            Position::Vacant | Position::Damaged(_) => None,
+        }
+    }
+
+    /// Whether something stands at a position, sound or not.
+    pub(crate) fn is_taken(&self, at: usize) -> bool {
+        self.vectors.get(at).is_some_and(|position| *position != Position::Vacant)
     }
 
     /// Writes the block into `out`, replacing what is there.
@@ -80,13 +97,17 @@ impl VectorBlock {
         for (position, vector) in (0_u32..).zip(&self.vectors) {
             data.clear();
             let crc = match vector {
-                Some(vector) => {
+                Position::Held(vector) => {
                     data.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
                     checksum(&[key, &position.to_le_bytes(), &data])
                 }
-                None => {
+                Position::Vacant => {
                     data.resize(4 * self.dim, 0);
                     0
+                }
+                Position::Damaged(bytes) => {
+                    out.extend_from_slice(bytes);
+                    continue;
                 }
             };
             out.extend_from_slice(&crc.to_le_bytes());
@@ -101,9 +122,28 @@ impl VectorBlock {
     pub(crate) fn decode(at: At<'_>, dim: usize, bytes: &[u8]) -> Result<Self> {
         let vectors = positions(at, dim, bytes)?.enumerate().map(|(position, bytes)| {
             let mut vector = Vec::with_capacity(dim);
-            Ok(read_position(at, position, bytes, &mut vector)?.then_some(vector))
+            let held = read_position(at, position, bytes, &mut vector)?;
+            Ok(if held { Position::Held(vector) } else { Position::Vacant })
         });
         Ok(VectorBlock { dim, vectors: vectors.collect::<Result<_>>()? })
+    }
+
+    /// The same of a block that may be damaged: every vector that can be read, none of a block without a sound frame.
+    pub(crate) fn salvage(at: At<'_>, dim: usize, bytes: &[u8]) -> Self {
+        let Ok(positions) = positions(at, dim, bytes) else {
+            // These are no numbers, so every position reads as damaged, whatever its checksum.
+            let lost = vec![u8::MAX; vector_bytes(dim)];
+            return VectorBlock { dim, vectors: vec![Position::Damaged(lost); vectors_per_block(dim)] };
+        };
+        let vectors = positions.enumerate().map(|(position, bytes)| {
+            let mut vector = Vec::with_capacity(dim);
+            match read_position(at, position, bytes, &mut vector) {
+                Ok(true) => Position::Held(vector),
+                Ok(false) => Position::Vacant,
+                Err(_) => Position::Damaged(bytes.to_vec()),
+            }
+        });
+        VectorBlock { dim, vectors: vectors.collect() }
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 
 use redb::Database;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FILE_CUT, Result};
 use crate::record::{
     self, At, DocBlock, DocMeta, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
 };
@@ -30,7 +30,7 @@ use crate::store::keys::{self, IndexId, NsId, PartId, Parts, SpaceId};
 use crate::store::open::{Options, Store, io, start};
 use crate::store::rows::{Rows, bad_key, index_of};
 use crate::store::tables::Table;
-use crate::store::tx::{FILE_CUT, Read, Snapshot, Walk, WriteTx, fenced};
+use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
 
 use graph::Graph;
 use numbers::Numbers;

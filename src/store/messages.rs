@@ -14,7 +14,7 @@ use crate::limits::SIMHASH_BANDS;
 use crate::model::{MemoryId, Time};
 use crate::record;
 use crate::store::keys::{self, Key, NsId, PartId};
-use crate::store::rows::{Rows, bad_key, last_id};
+use crate::store::rows::{Rows, last_id};
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Walk, WriteTx};
 
@@ -237,14 +237,14 @@ pub(crate) trait MessageRows: Rows {
     ) -> Result<Vec<(Id, FamilyRow)>> {
         let prefix = keys::family_key_prefix(ns, part, key);
         let ids = self.last_ids(Table::FamilyKey, &span(&prefix, from, until), usize::MAX)?;
-        self.families(ns, Table::FamilyKey, ids)
+        self.families(ns, ids)
     }
 
     /// The family with an exact key whose latest member is the latest of all.
     fn last_family_of_key(&self, ns: NsId, part: PartId, key: &[u8; 32]) -> Result<Option<FamilyRow>> {
         let walk = Walk::prefix(&keys::family_key_prefix(ns, part, key)).reversed();
         let ids = self.last_ids(Table::FamilyKey, &walk, 1)?;
-        Ok(self.families(ns, Table::FamilyKey, ids)?.pop().map(|(_, row)| row))
+        Ok(self.families(ns, ids)?.pop().map(|(_, row)| row))
     }
 
     /// The families of a channel that share a band with a SimHash, in the same window.
@@ -259,21 +259,16 @@ pub(crate) trait MessageRows: Rows {
         for prefix in band_prefixes(ns, part, author, channel, hash) {
             ids.extend(self.last_ids(Table::FamilyBand, &span(&prefix, from, until), usize::MAX)?);
         }
-        self.families(ns, Table::FamilyBand, ids)
+        self.families(ns, ids)
     }
 
     /// The rows that an index names.
-    fn families(
-        &self,
-        ns: NsId,
-        table: Table,
-        ids: impl IntoIterator<Item = Id>,
-    ) -> Result<Vec<(Id, FamilyRow)>> {
-        let row = |id: Id| {
-            let found = self.family(ns, &id)?;
-            found.map(|row| (id, row)).ok_or_else(|| bad_key(table, &id))
-        };
-        ids.into_iter().map(row).collect()
+    fn families(&self, ns: NsId, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, FamilyRow)>> {
+        let mut rows = Vec::new();
+        for id in ids {
+            rows.extend(self.family(ns, &id)?.map(|row| (id, row)));
+        }
+        Ok(rows)
     }
 }
 

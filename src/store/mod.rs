@@ -25,6 +25,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod text;
+mod traces;
 mod tx;
 mod write;
 
@@ -35,7 +36,8 @@ pub(crate) use open::{Options, Store, Written};
 pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, bad_key, kind_of, last_id};
 pub(crate) use tables::Table;
 pub(crate) use text::{TextId, TextRows, bad_postings, doc_place, posting_key};
-pub(crate) use tx::{FILE_CUT, Read, Snapshot, Staged as StagedBlocks, Walk, WriteTx};
+pub(crate) use traces::Traces;
+pub(crate) use tx::{Read, Snapshot, Staged as StagedBlocks, Walk, WriteTx};
 
 /// When a commit counts as done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

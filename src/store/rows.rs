@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::model::{
     Access, Content, Holder, JournalRow, Kind, MemoryId, MetaValue, RunId, Tier, Time, Tombstone, Vitals,
 };
@@ -16,6 +16,7 @@ use crate::store::control::{
 };
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
 use crate::store::tables::Table;
+use crate::store::traces;
 use crate::store::tx::{Read, Walk};
 
 /// Key of the identity row.
@@ -86,24 +87,32 @@ pub(crate) trait Rows: Read {
         self.meta(Table::Namespace, name.as_bytes())
     }
 
-    /// Every namespace by name, those that are being dropped as well.
+    /// Every namespace by name, those that are being dropped as well; one whose row is damaged is left out.
     fn namespaces(&self) -> Result<Vec<(String, NamespaceRow)>> {
         let mut all = Vec::new();
         self.walk(Table::Namespace, &Walk::all(), &mut |key, bytes| {
             let name = Parts(key).rest().ok_or_else(|| bad_key(Table::Namespace, key))?;
-            all.push((name.to_owned(), meta_of(Table::Namespace, key, bytes)?));
+            let row = sound(meta_of(Table::Namespace, key, bytes))?;
+            all.extend(row.map(|row| (name.to_owned(), row)));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
     }
 
+    /// Number of an agent's partition. Each of the two tables of names says what the other has lost.
     fn partition(&self, ns: NsId, name: &str) -> Result<Option<PartId>> {
-        Ok(self.meta::<u32>(Table::Partition, &keys::partition(ns, name))?.map(PartId))
+        match sound(self.meta::<u32>(Table::Partition, &keys::partition(ns, name)))? {
+            Some(found) => Ok(found.map(PartId)),
+            None => Ok(traces::number_named(self, Table::PartitionName, &keys::ns(ns), name)?.map(PartId)),
+        }
     }
 
     /// Name of an agent's partition; the shared one has none.
     fn partition_name(&self, ns: NsId, part: PartId) -> Result<Option<String>> {
-        self.meta(Table::PartitionName, &keys::ns_part(ns, part))
+        match sound(self.meta(Table::PartitionName, &keys::ns_part(ns, part)))? {
+            Some(found) => Ok(found),
+            None => traces::name_numbered(self, Table::Partition, &keys::ns(ns), part.0),
+        }
     }
 
     /// The agents' partitions of a namespace by name.
@@ -113,7 +122,11 @@ pub(crate) trait Rows: Read {
             let mut parts = Parts(key);
             parts.u32();
             let name = parts.rest().ok_or_else(|| bad_key(Table::Partition, key))?;
-            all.push((name.to_owned(), PartId(meta_of(Table::Partition, key, bytes)?)));
+            let part = match sound(meta_of(Table::Partition, key, bytes))? {
+                Some(part) => Some(PartId(part)),
+                None => self.partition(ns, name)?,
+            };
+            all.extend(part.map(|part| (name.to_owned(), part)));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -135,16 +148,22 @@ pub(crate) trait Rows: Read {
         Ok(self.meta(Table::SlotHead, &keys::index(index))?.unwrap_or_default())
     }
 
-    /// The indexes of a namespace, or of all, with their slot heads.
+    /// The indexes of a namespace, or of all, with their slot heads, as [`Rows::readable_slot_head`] gives them.
     fn slot_heads(&self, ns: Option<NsId>) -> Result<Vec<(IndexId, SlotHead)>> {
         let mut all = Vec::new();
         let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
         self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
             let index = index_of(&mut Parts(key)).ok_or_else(|| bad_key(Table::SlotHead, key))?;
-            all.push((index, meta_of(Table::SlotHead, key, bytes)?));
+            let head = sound(meta_of(Table::SlotHead, key, bytes))?;
+            all.push((index, head.map_or_else(|| traces::counted_slots(self, index), Ok)?));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
+    }
+
+    /// The head of the slots of an index for readers: one that is damaged is made up from the blocks.
+    fn readable_slot_head(&self, index: IndexId) -> Result<SlotHead> {
+        sound(self.slot_head(index))?.map_or_else(|| traces::counted_slots(self, index), Ok)
     }
 
     /// The graph of an index as a whole; none where it has none.
@@ -225,20 +244,21 @@ pub(crate) trait Rows: Read {
         self.row(Table::Vitals, &keys::memory(ns, id), record::decode_vitals)
     }
 
-    /// The hot part of every row of a namespace, by id.
+    /// Whether a memory has a row, which may be damaged.
+    fn has_row(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        self.look(Table::Vitals, &keys::memory(ns, id), &mut |_| Ok(()))
+    }
+
+    /// The hot part of every row of a namespace that can be read, by id.
     fn all_vitals(&self, ns: NsId, visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<()>) -> Result<()> {
-        self.walk(Table::Vitals, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
-            let id = last_id(Table::Vitals, key)?;
-            visit(id, &record::decode_vitals(At::new(Table::Vitals.name(), key), bytes)?)?;
-            Ok(ControlFlow::Continue(()))
-        })
+        self.vitals_after(ns, None, &mut |id, vitals| visit(id, vitals).map(ControlFlow::Continue))
     }
 
     /// The indexes in which the memories of a namespace have their slots, whatever else is damaged.
-    fn indexes_by_memory(&self, ns: NsId) -> Result<BTreeSet<IndexId>> {
-        let mut all = BTreeSet::new();
-        // One in which no memory is left has rows of its own, if these can be read.
-        all.extend(self.slot_heads(Some(ns)).unwrap_or_default().into_iter().map(|(index, _)| index));
+    fn indexes_of(&self, ns: NsId) -> Result<BTreeSet<IndexId>> {
+        // One in which no memory is left has rows of its own.
+        let heads = self.slot_heads(Some(ns))?.into_iter();
+        let mut all: BTreeSet<IndexId> = heads.map(|(index, _)| index).collect();
         self.all_vitals(ns, &mut |_, vitals| {
             let (part, space) = (PartId(vitals.place.partition), SpaceId(vitals.place.space));
             if vitals.place.slot.is_some() {
@@ -249,7 +269,7 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
-    /// The memories of a namespace behind one, by id, until `visit` breaks off.
+    /// The memories of a namespace behind one whose hot part can be read, by id, until `visit` breaks off.
     fn vitals_after(
         &self,
         ns: NsId,
@@ -259,7 +279,8 @@ pub(crate) trait Rows: Read {
         let walk = Walk::prefix(&keys::ns(ns));
         let walk = after.map_or_else(|| walk.clone(), |after| walk.clone().after(&keys::memory(ns, after)));
         self.walk(Table::Vitals, &walk, &mut |key, bytes| {
-            let vitals = record::decode_vitals(At::new(Table::Vitals.name(), key), bytes)?;
+            let vitals = sound(record::decode_vitals(At::new(Table::Vitals.name(), key), bytes))?;
+            let Some(vitals) = vitals else { return Ok(ControlFlow::Continue(())) };
             visit(last_id(Table::Vitals, key)?, &vitals)
         })
     }
@@ -392,14 +413,20 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
-    /// Number of a category or entity.
+    /// Number of a category or entity. Each of the two tables of names says what the other has lost.
     fn term(&self, ns: NsId, sort: Junction, name: &str) -> Result<Option<u32>> {
-        self.meta(Table::Term, &keys::term(ns, sort, name))
+        match sound(self.meta(Table::Term, &keys::term(ns, sort, name)))? {
+            Some(found) => Ok(found),
+            None => traces::number_named(self, Table::TermName, &keys::term(ns, sort, ""), name),
+        }
     }
 
     /// Name of a category or entity.
     fn term_name(&self, ns: NsId, sort: Junction, term: u32) -> Result<Option<String>> {
-        self.meta(Table::TermName, &keys::term_name(ns, sort, term))
+        match sound(self.meta(Table::TermName, &keys::term_name(ns, sort, term)))? {
+            Some(found) => Ok(found),
+            None => traces::name_numbered(self, Table::Term, &keys::term(ns, sort, ""), term),
+        }
     }
 
     /// What a memory is joined to, of every sort.
@@ -456,7 +483,7 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
-    /// The journal rows of a memory, oldest first.
+    /// The journal rows of a memory that can be read, oldest first.
     fn journal_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<JournalRow>> {
         self.journal_under(ns, &keys::memory(ns, id))
     }
@@ -476,7 +503,11 @@ pub(crate) trait Rows: Read {
             Ok(ControlFlow::Continue(()))
         })?;
         seqs.sort_unstable();
-        seqs.into_iter().filter_map(|seq| self.journal_row(ns, seq).transpose()).collect()
+        let mut rows = Vec::with_capacity(seqs.len());
+        for seq in seqs {
+            rows.extend(sound(self.journal_row(ns, seq))?.flatten());
+        }
+        Ok(rows)
     }
 
     fn journal_row(&self, ns: NsId, seq: u64) -> Result<Option<JournalRow>> {
@@ -624,29 +655,35 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
-    /// The last run of a pass over a namespace.
+    /// The last run of a pass over a namespace; of one whose row is damaged nothing is known, so it begins anew.
     fn pass(&self, ns: NsId, name: &str) -> Result<Option<PassRow>> {
-        self.meta(Table::Pass, &keys::pass(ns, name))
+        Ok(sound(self.meta(Table::Pass, &keys::pass(ns, name)))?.flatten())
     }
 
-    /// The last run of every pass over a namespace, by name.
+    /// The last run of every pass over a namespace that can be read, by name.
     fn passes(&self, ns: NsId) -> Result<Vec<(String, PassRow)>> {
         let mut all = Vec::new();
         self.walk(Table::Pass, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
             let mut parts = Parts(key);
             parts.u32();
             let name = parts.rest().ok_or_else(|| bad_key(Table::Pass, key))?;
-            all.push((name.to_owned(), meta_of(Table::Pass, key, bytes)?));
+            all.extend(sound(meta_of(Table::Pass, key, bytes))?.map(|row| (name.to_owned(), row)));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
     }
 
+    /// What a counter says; nothing where it is damaged, until `reindex` counts again.
     fn counter(&self, ns: NsId, part: PartId, sort: u8, name: &str) -> Result<CounterRow> {
+        Ok(sound(self.counter_row(ns, part, sort, name))?.unwrap_or_default())
+    }
+
+    /// A counter that is about to be changed.
+    fn counter_row(&self, ns: NsId, part: PartId, sort: u8, name: &str) -> Result<CounterRow> {
         Ok(self.meta(Table::Counter, &keys::counter(ns, part, sort, name))?.unwrap_or_default())
     }
 
-    /// Every counter of a namespace: partition, sort, name and value.
+    /// Every counter of a namespace that can be read: partition, sort, name and value.
     fn counters(&self, ns: NsId) -> Result<Vec<(PartId, u8, String, CounterRow)>> {
         let mut all = Vec::new();
         self.walk(Table::Counter, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
@@ -656,7 +693,8 @@ pub(crate) trait Rows: Read {
             let (Some((part, [sort])), Some(name)) = (place, parts.rest()) else {
                 return Err(bad_key(Table::Counter, key));
             };
-            all.push((PartId(part), sort, name.to_owned(), meta_of(Table::Counter, key, bytes)?));
+            let value = sound(meta_of(Table::Counter, key, bytes))?;
+            all.extend(value.map(|value| (PartId(part), sort, name.to_owned(), value)));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)

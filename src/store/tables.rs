@@ -140,6 +140,64 @@ impl Table {
     /// How many there are.
     pub(crate) const COUNT: usize = Table::ALL.len();
 
+    /// Whether its rows have no value: the key says all.
+    pub(crate) const fn is_all_key(self) -> bool {
+        matches!(
+            self,
+            Table::SlotFree
+                | Table::SlotDead
+                | Table::HolderKey
+                | Table::HolderTag
+                | Table::HolderRun
+                | Table::Junction
+                | Table::JunctionBack
+                | Table::Superseded
+                | Table::JournalSubject
+                | Table::TombstoneHash
+                | Table::ByTime
+                | Table::ByFingerprint
+                | Table::Due
+                | Table::Pending
+                | Table::LimboTime
+                | Table::EventTime
+                | Table::EventOf
+                | Table::FamilyKey
+                | Table::FamilyBand
+                | Table::Series
+                | Table::JournalRun
+                | Table::Thread
+                | Table::MetaKey
+                | Table::MetaValue
+        )
+    }
+
+    /// Whether `reindex` writes its rows anew from others, or mends those that are damaged.
+    pub(crate) const fn is_rebuilt(self) -> bool {
+        matches!(
+            self,
+            Table::Slot
+                | Table::SlotHead
+                | Table::SlotFree
+                | Table::SlotDead
+                | Table::Graph
+                | Table::GraphHead
+                | Table::Counter
+                | Table::TextHead
+                | Table::TextDoc
+                | Table::Thread
+                | Table::TextPosting
+                | Table::MetaValue
+                | Table::Event
+                | Table::Family
+                | Table::Aggregate
+        )
+    }
+
+    /// The table with a name.
+    pub(crate) fn named(name: &str) -> Option<Table> {
+        Table::ALL.iter().copied().find(|table| table.name() == name)
+    }
+
     /// Its position in [`Table::ALL`].
     pub(crate) const fn at(self) -> usize {
         self as usize

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
+use crate::limits::ANALYZER;
 use crate::model::{MemoryId, Time, Times, Vitals};
 use crate::record::{self, At, DOC_MAX, DOCS_PER_BLOCK, DocBlock, DocMeta, Postings, PostingsRef};
 use crate::store::control::TextHead;
@@ -39,7 +40,7 @@ pub(crate) type VisitPostings<'f> = &'f mut dyn FnMut(&str, PostingsRef<'_>) -> 
 
 /// Typed reads of full-text indexes.
 pub(crate) trait TextRows: Rows {
-    /// The full-text indexes of a namespace, or of all, with their heads.
+    /// The full-text indexes of a namespace, or of all, with their heads, as [`TextRows::readable_text_head`] gives them.
     fn text_heads(&self, ns: Option<NsId>) -> Result<Vec<(TextId, TextHead)>> {
         let mut all = Vec::new();
         let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
@@ -47,7 +48,9 @@ pub(crate) trait TextRows: Rows {
             let mut parts = Parts(key);
             let found = parts.u32().zip(parts.u32());
             let (ns, part) = found.ok_or_else(|| bad_key(Table::TextHead, key))?;
-            all.push((TextId { ns: NsId(ns), part: PartId(part) }, meta_of(Table::TextHead, key, bytes)?));
+            let text = TextId { ns: NsId(ns), part: PartId(part) };
+            let head = sound(meta_of(Table::TextHead, key, bytes))?;
+            all.push((text, head.map_or_else(|| self.counted_docs(text), Ok)?));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -63,6 +66,37 @@ pub(crate) trait TextRows: Rows {
         Ok(found)
     }
 
+    /// The head of an index for readers: one that is damaged is made up from the blocks of documents.
+    fn readable_text_head(&self, text: TextId) -> Result<Option<TextHead>> {
+        match sound(self.text_head(text))? {
+            Some(head) => Ok(head),
+            None => self.counted_docs(text).map(Some),
+        }
+    }
+
+    /// What the head of an index must say, as far as documents tell. Which of them have postings is not known: all are read
+    /// as if none had, by the analyzer of other indexes.
+    fn counted_docs(&self, text: TextId) -> Result<TextHead> {
+        let mut head = TextHead { analyzer: ANALYZER.to_owned(), ..TextHead::default() };
+        self.walk(Table::TextHead, &Walk::all(), &mut |key, bytes| {
+            let Some(other) = sound(meta_of::<TextHead>(Table::TextHead, key, bytes))? else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            head.analyzer = other.analyzer;
+            // All of a namespace are read alike.
+            let same = key.starts_with(&keys::ns(text.ns));
+            Ok(if same { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        self.doc_blocks(text, &mut |block, docs| {
+            let docs = docs.unwrap_or_default();
+            let end = block as usize * DOCS_PER_BLOCK + docs.len();
+            head.len = u32::try_from(end).unwrap_or(DOC_MAX);
+            head.used += docs.docs().iter().flatten().count() as u32;
+            Ok(())
+        })?;
+        Ok(head)
+    }
+
     /// The full-text indexes of a namespace, also those whose heads are damaged.
     fn text_ids(&self, ns: NsId) -> Result<BTreeSet<TextId>> {
         let mut all = BTreeSet::new();
@@ -74,21 +108,28 @@ pub(crate) trait TextRows: Rows {
         Ok(all)
     }
 
-    /// The blocks of documents of an index in order, with their numbers.
-    fn doc_blocks(&self, text: TextId, visit: &mut dyn FnMut(u32, DocBlock) -> Result<()>) -> Result<()> {
+    /// The blocks of documents of an index in order, with their numbers; none for one that is damaged.
+    fn doc_blocks(
+        &self,
+        text: TextId,
+        visit: &mut dyn FnMut(u32, Option<DocBlock>) -> Result<()>,
+    ) -> Result<()> {
         self.walk(Table::TextDoc, &Walk::prefix(&keys::ns_part(text.ns, text.part)), &mut |key, bytes| {
             let block = key.last_chunk().map(|number| u32::from_be_bytes(*number));
             let block = block.ok_or_else(|| bad_key(Table::TextDoc, key))?;
-            visit(block, DocBlock::decode(At::new(Table::TextDoc.name(), key), bytes)?)?;
+            visit(block, sound(DocBlock::decode(At::new(Table::TextDoc.name(), key), bytes))?)?;
             Ok(ControlFlow::Continue(()))
         })
     }
 
-    /// The blocks of a walk over postings, with their terms.
+    /// The blocks of a walk over postings that can be read, with their terms.
     fn postings(&self, walk: &Walk, visit: VisitPostings<'_>) -> Result<()> {
         self.walk(Table::TextPosting, walk, &mut |key, bytes| {
             let (_, term, first) = posting_key(key).ok_or_else(|| bad_key(Table::TextPosting, key))?;
-            visit(term, PostingsRef::open(At::new(Table::TextPosting.name(), key), first, bytes)?)
+            match sound(PostingsRef::open(At::new(Table::TextPosting.name(), key), first, bytes))? {
+                Some(postings) => visit(term, postings),
+                None => Ok(ControlFlow::Continue(())),
+            }
         })
     }
 }

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FILE_CUT, Result};
 use crate::record::{self, At, DocBlock, Postings, SlotBlock, VectorBlock};
 use crate::store::control::{Nonce, TextHead};
 use crate::store::keys::{self, IndexId};
@@ -100,9 +100,9 @@ pub(crate) trait Read {
         stored(self, Table::Slot, index, block, |at, bytes| SlotBlock::decode(at, dim, bytes))
     }
 
-    /// One block of vectors; none when there is no such block.
+    /// One block of vectors, of which those that are damaged can't be had; none when there is no such block.
     fn vector_block(&self, index: IndexId, block: u32, dim: usize) -> Result<Option<VectorBlock>> {
-        stored(self, Table::Vector, index, block, |at, bytes| VectorBlock::decode(at, dim, bytes))
+        stored(self, Table::Vector, index, block, |at, bytes| Ok(VectorBlock::salvage(at, dim, bytes)))
     }
 
     /// The full-text index of a partition as a whole; none where no memory was ever in it.
@@ -155,9 +155,6 @@ where
         Err(_) => Err(Error::corrupted(table, key, "a page of the key-value store is damaged")),
     }
 }
-
-/// What is said of a page that lies past the end of the file: after it redb reads nothing more.
-pub(crate) const FILE_CUT: &str = "the file ends before this page";
 
 /// A failure of redb, of whatever call.
 pub(crate) enum Fault {
@@ -489,7 +486,8 @@ impl Read for WriteTx<'_> {
         match self.vectors.get(&(index, block)) {
             Some(staged) => Ok(Some(staged.clone())),
             None => {
-                stored(self, Table::Vector, index, block, |at, bytes| VectorBlock::decode(at, dim, bytes))
+                let salvage = |at: At<'_>, bytes: &[u8]| Ok(VectorBlock::salvage(at, dim, bytes));
+                stored(self, Table::Vector, index, block, salvage)
             }
         }
     }

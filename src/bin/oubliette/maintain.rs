@@ -1,6 +1,6 @@
 //! Commands about the whole file.
 
-use std::io::Cursor;
+use std::io::{Cursor, Write as _};
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -106,12 +106,14 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
     let (snapshot, dim) = (database.snapshot()?, database.dimensions()?);
     if options.file == Path::new("-") {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        export_to(&export, options, &snapshot, dim, (&mut out, Path::new("standard output")))?;
+        let report = export_to(&export, options, &snapshot, dim, (&mut out, Path::new("standard output")))?;
+        tell_damaged(&report);
         return Ok(());
     }
     let mut target = Target::create(&options.file)?;
     let report = export_to(&export, options, &snapshot, dim, (&mut target, &options.file))?;
     target.finish()?;
+    tell_damaged(&report);
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     output.document(&json!({
         "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events,
@@ -122,7 +124,16 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         "aggregates": report.aggregates,
         "events": report.events,
         "bytes": bytes,
+        "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
     }))
+}
+
+/// What an export has left out, on standard error.
+fn tell_damaged(report: &ExportReport) {
+    for (namespace, id) in &report.damaged {
+        let _ =
+            writeln!(std::io::stderr(), "damaged, left out: {namespace} {id}; `check` says what is damaged");
+    }
 }
 
 fn export_to(

@@ -49,7 +49,11 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         let items: Vec<String> =
             page.items.iter().map(|memory| answers::memory_text(memory, false)).collect();
         let next = json!(page.next);
-        return output::line(&format!("{{\"items\":[{}],\"next\":{next}}}", items.join(",")));
+        let damaged = match page.damaged.is_empty() {
+            true => String::new(),
+            false => format!(",\"damaged\":{}", json!(page.damaged)),
+        };
+        return output::line(&format!("{{\"items\":[{}],\"next\":{next}{damaged}}}", items.join(",")));
     }
     let row = |memory: &Memory| {
         vec![

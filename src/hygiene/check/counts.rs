@@ -45,7 +45,7 @@ impl Counts {
     }
 
     pub(super) fn add_row(&mut self, ns: NsId, vitals: &Vitals, content: &Content) {
-        for (sort, name, bytes) in counted_in(vitals, content) {
+        for (sort, name, bytes) in counted_in(vitals, Some(content)) {
             let rows = if sort == CounterSort::Holders { i64::from(vitals.place.holders) } else { 1 };
             for part in [PartId(vitals.place.partition), TOTAL] {
                 self.add(ns, part, sort, &name, rows, bytes);

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::search::Stop;
 use crate::index::text::analyzer_of;
 use crate::index::text::run::{RunBuilder, Tail};
@@ -69,14 +69,21 @@ pub(crate) struct TextView {
 impl TextView {
     /// Reads an index out of a snapshot; none where no memory was ever in it.
     ///
+    /// The documents of a damaged block are not found, until the index is built anew.
+    ///
     /// # Errors
-    /// `Corrupted` for damaged blocks, and when they and the head do not say the same.
+    /// `Corrupted` when blocks and head do not say the same.
     pub(crate) fn load(snapshot: &Snapshot, text: TextId) -> Result<Option<Self>> {
-        let Some(head) = snapshot.text_head(text)? else { return Ok(None) };
+        let Some(head) = snapshot.readable_text_head(text)? else { return Ok(None) };
+        let mut whole = true;
         let blocks = (head.len as usize).div_ceil(DOCS_PER_BLOCK);
         let mut chunks: Vec<Option<Arc<Chunk>>> = Vec::new();
         snapshot.doc_blocks(text, &mut |block, docs| {
             let block = block as usize;
+            let Some(docs) = docs else {
+                whole = false;
+                return Ok(());
+            };
             if block >= blocks || block * DOCS_PER_BLOCK + docs.len() > head.len as usize {
                 return Err(disagree(text, format!("block {block} lies behind {head:?}")));
             }
@@ -86,7 +93,7 @@ impl TextView {
         })?;
         let view = TextView::new(text, head, chunks, None)?;
         let used: u32 = view.chunks.iter().flatten().map(|chunk| chunk.used).sum();
-        if used != view.head.used {
+        if whole && used != view.head.used {
             return Err(disagree(text, format!("{used} documents, not as {:?} says", view.head)));
         }
         Ok(Some(view))
@@ -222,7 +229,7 @@ impl TextView {
     /// then; the next one goes on there.
     ///
     /// # Errors
-    /// `Corrupted` where the text of a memory cannot be read.
+    /// What is no damage of single texts.
     pub(super) fn tail(&self, snapshot: &Snapshot, stop: Stop<'_>) -> Result<Arc<Tail>> {
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
@@ -250,7 +257,11 @@ impl TextView {
                     break;
                 }
                 lengths.push(match self.doc(doc) {
-                    Some(meta) => run.push(&self.analyzer, doc, &self.words(snapshot, meta.id)?),
+                    // A text that is damaged says nothing, and keeps no other from being found.
+                    Some(meta) => {
+                        let words = sound(self.words(snapshot, meta.id))?.unwrap_or_default();
+                        run.push(&self.analyzer, doc, &words)
+                    }
                     None => 0,
                 });
             }

@@ -284,6 +284,10 @@ impl Source {
         stop: Stop<'_>,
         visit: &mut dyn FnMut(PostingsRef<'_>) -> bool,
     ) -> Result<()> {
+        // All documents are in the tail: what the file has is of a head that is damaged.
+        if self.view.head().posted == 0 {
+            return Ok(());
+        }
         snapshot.postings(walk, &mut |term, postings| match visit(postings) {
             true if stop.is_over() => Ok(ControlFlow::Break(())),
             true => Ok(ControlFlow::Continue(())),
@@ -307,6 +311,9 @@ impl Source {
         let walk = Walk::prefix(&keys::posting_prefix(text.ns, text.part, prefix));
         let (mut terms, mut last) = (0, String::new());
         snapshot.postings(&walk, &mut |term, postings| {
+            if view.head().posted == 0 {
+                return Ok(ControlFlow::Break(()));
+            }
             if term != last {
                 (terms, last) = (terms + 1, term.to_owned());
             }

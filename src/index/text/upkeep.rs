@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::index::published::Published;
 use crate::index::text::run::RunBuilder;
 use crate::model::MemoryId;
@@ -56,8 +56,10 @@ pub(crate) fn is_loose(head: &TextHead) -> bool {
 
 /// The postings of at most `most` documents of a tail; none where it is empty.
 ///
+/// A text that is damaged has none.
+///
 /// # Errors
-/// `Corrupted` where a text cannot be read.
+/// `Corrupted` for damaged blocks of documents.
 pub(crate) fn post(published: &Published, text: TextId, most: usize) -> Result<Option<TextEdit>> {
     let Some(view) = published.text_view(text)? else { return Ok(None) };
     let first = view.head().posted;
@@ -68,7 +70,7 @@ pub(crate) fn post(published: &Published, text: TextId, most: usize) -> Result<O
     let (mut run, mut docs, mut bytes) = (RunBuilder::default(), Vec::new(), 0);
     for doc in first..end {
         let Some(id) = view.id(doc) else { continue };
-        let words = view.words(published.snapshot(), id)?;
+        let words = sound(view.words(published.snapshot(), id))?.unwrap_or_default();
         docs.push((doc, id, run.push(view.analyzer(), doc, &words)));
         bytes += words.len();
         if bytes >= POST_BYTES {

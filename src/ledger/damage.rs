@@ -1,0 +1,304 @@
+//! Rows that can't be read: removed by what their neighbours say of them, settled by what is left of them.
+//!
+//! A row is one memory's: what is damaged of it keeps no other from being read or written, and nobody from forgetting
+//! it. What its content would tell, where it stands in the indexes, is then found by a search through these for its id. The counters
+//! of its namespace are counted again, since what it counted as is not known.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::error::{Result, sound};
+use crate::index::slots;
+use crate::ledger::derived::index_rows;
+use crate::ledger::erase::{Onward, is_asked_for};
+use crate::ledger::journal::Op;
+use crate::ledger::leave::{Departure, Left};
+use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::model::{
+    Content, Counted, Delta, Evidence, Holder, Kind, MemoryId, RuleId, Tombstone, TombstoneReason, Vitals,
+};
+use crate::store::control::CounterSort as Sort;
+use crate::store::{Junction, NsId, PartId, Rows, Table, TextId, Traces, keys};
+
+/// The tables of derived rows whose keys end with the id of the memory that they follow from.
+const FOUND_BY_ID: [Table; 8] = [
+    Table::ByTime,
+    Table::ByFingerprint,
+    Table::Due,
+    Table::Pending,
+    Table::Superseded,
+    Table::Series,
+    Table::MetaValue,
+    Table::LimboTime,
+];
+
+/// A row whose parts can all be read.
+pub(crate) struct Whole {
+    pub(crate) vitals: Vitals,
+    pub(crate) content: Content,
+    pub(crate) holders: Vec<Holder>,
+}
+
+impl Ledger<'_, '_> {
+    /// A row of which vitals, content and holders can be read; none where there is none.
+    ///
+    /// # Errors
+    /// `Corrupted` where one of them is damaged.
+    pub(crate) fn whole(&self, ns: NsId, id: MemoryId) -> Result<Option<Whole>> {
+        let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
+        let (content, holders) = (self.content_of(ns, id)?, self.tx.holders(ns, id)?);
+        Ok(Some(Whole { vitals, content, holders }))
+    }
+
+    /// Whether a row is there and can be read: whoever works on many rows leaves one alone that can't.
+    pub(crate) fn is_whole(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        Ok(sound(self.whole(ns, id))?.flatten().is_some())
+    }
+
+    /// The hot part of a row of which everything can be read.
+    pub(crate) fn whole_vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
+        Ok(sound(self.whole(ns, id))?.flatten().map(|whole| whole.vitals))
+    }
+
+    /// Brings a row whose content is damaged to what it is at an instant that has come; of one without vitals the instant goes.
+    pub(super) fn settle_damaged(&mut self, context: &Context, id: MemoryId) -> Result<()> {
+        let ns = context.ns;
+        self.recount.insert(ns);
+        let Some(before) = sound(self.tx.vitals(ns, id))?.flatten() else {
+            return self.delete_found(ns, id, &[Table::Due]);
+        };
+        let mut vitals = before.clone();
+        vitals.place.counted = Counted::at(&vitals.times, context.now);
+        let declared = self.declared(ns)?;
+        let (old, new) = (index_rows(&before, None, &declared), index_rows(&vitals, None, &declared));
+        for row in old.difference(&new) {
+            self.take_index_row(ns, id, row)?;
+        }
+        for row in new.difference(&old) {
+            self.put_index_row(ns, id, row)?;
+        }
+        if vitals.kind_code == Kind::Snapshot.code() && vitals.place.counted != before.place.counted {
+            self.delete_found(ns, id, &[Table::Series])?;
+        }
+        if !vitals.times.is_current(context.now) {
+            self.staged.end(Self::index_of(ns, &vitals), id);
+        }
+        self.tx.put_vitals(ns, id, &vitals)
+    }
+
+    /// Takes holders off a row that is damaged; the row goes with its last one. Which of them wrote its text is not known, so
+    /// it stays for the others.
+    pub(super) fn detach_damaged(
+        &mut self,
+        context: &Context,
+        (id, numbers): (MemoryId, &[u32]),
+        departure: Departure,
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        let stay: Vec<u32> =
+            self.tx.holder_numbers(ns, id)?.into_iter().filter(|other| !numbers.contains(other)).collect();
+        let reason = match departure {
+            Departure::Forgotten(reason, _) => Some(reason),
+            Departure::Apart | Departure::Back(_) => None,
+        };
+        if let Some(reason) = reason.filter(|_| stay.is_empty()) {
+            return self.remove_damaged(context, id, (reason, None), why);
+        }
+        self.recount.insert(ns);
+        let mut share = 0_u32;
+        for number in numbers {
+            let gone = sound(self.tx.holder(ns, id, *number))?.flatten();
+            share = share.saturating_add(gone.map_or(1, |holder| holder.share));
+            self.take_holder_rows(ns, id, Some(*number))?;
+        }
+        let left = self.readable_holders(ns, id)?;
+        let whole = left.len() == stay.len();
+        if whole {
+            let mut kept = BTreeSet::new();
+            for holder in &left {
+                kept.extend(self.junctions_of(ns, holder)?);
+            }
+            for row in self.tx.junctions(ns, id)? {
+                if row.sort != Junction::Source && !kept.contains(&row) {
+                    self.unjoin(ns, id, &row)?;
+                }
+            }
+        }
+        if let Some(mut vitals) = sound(self.tx.vitals(ns, id))?.flatten() {
+            vitals.place.holders = u32::try_from(stay.len()).unwrap_or(u32::MAX);
+            vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(share).max(1);
+            vitals.version += 1;
+            self.tx.put_vitals(ns, id, &vitals)?;
+        }
+        if let Some(mut content) = sound(self.tx.content(ns, id))?.flatten().filter(|_| whole) {
+            content.tags = self.tags_of(ns, id)?;
+            self.tx.put_content(ns, id, &content)?;
+        }
+        for number in numbers {
+            if reason.is_some() {
+                self.drop_lost_journal(ns, id)?;
+                let rows = self.tx.journal_of_holder(ns, id, Some(*number))?;
+                self.redact_rows(ns, rows, |_| true)?;
+            }
+            self.journal(context, Op::Detach, Some((id, Some(*number))), Vec::new(), why.clone())?;
+        }
+        Ok(Applied { left: Some(Left { text_held: true, retold: false }), ..Applied::default() })
+    }
+
+    /// Erases a row of which something is damaged, with every row that leads to it.
+    pub(super) fn remove_damaged(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
+        why: Why,
+    ) -> Result<Applied> {
+        let ns = context.ns;
+        self.recount.insert(ns);
+        let vitals = sound(self.tx.vitals(ns, id))?.flatten();
+        let superseded = vitals.as_ref().and_then(|vitals| vitals.times.superseded);
+        let content = sound(self.tx.content(ns, id))?.flatten();
+        let part = self.tx.part_of(ns, id)?.unwrap_or(PartId(0));
+        let mut erased = self.kin(ns, id)?;
+        if is_asked_for(reason) {
+            erased.derived.append(&mut self.erase_messages(context, id)?);
+        } else if let Some(by) = replaced_by {
+            self.hand_on_messages(ns, id, by)?;
+        }
+        if let Some(vitals) = &vitals {
+            let holders = self.readable_holders(ns, id)?;
+            erased.onward = Onward::of(id, vitals, &holders);
+        }
+        self.take_vector(ns, id, vitals.as_ref())?;
+        self.take_document(TextId { ns, part }, id)?;
+        let holders: Vec<Holder> = self.readable_holders(ns, id)?;
+        let names = self.take_holder_rows(ns, id, None)?;
+        for row in self.tx.junctions(ns, id)? {
+            self.unjoin(ns, id, &row)?;
+        }
+        self.unlink_all(ns, id)?;
+        self.delete_found(ns, id, &FOUND_BY_ID)?;
+        self.tx.delete_memory(ns, id)?;
+        self.tx.delete(Table::Limbo, &keys::memory(ns, id))?;
+        let stone = sound(self.tx.tombstone(ns, id))?;
+        // One that is damaged was counted.
+        let was_there = stone.as_ref().is_none_or(Option::is_some);
+        let made = self.tombstone_of(context, &erased, &holders, content.as_ref(), (reason, replaced_by));
+        let tombstone = match stone.flatten() {
+            Some(kept) => Tombstone { erased_at: Some(context.now), ..kept },
+            None => {
+                let removed_at = vitals.and_then(|vitals| vitals.times.removed_at);
+                let mut key_hashes: Vec<_> = names.iter().map(|key| self.hash_key(key)).collect();
+                key_hashes.dedup();
+                Tombstone { deleted_at: removed_at.unwrap_or(context.now), key_hashes, ..made }
+            }
+        };
+        if !was_there {
+            self.keep_merged(ns, id, superseded)?;
+            self.counters.add(ns, part, Sort::Tombstones, "", 1, 0);
+        }
+        self.tx.put_tombstone(ns, &tombstone)?;
+        self.redact(ns, id)?;
+        self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
+        Ok(Applied { erased: vec![erased], ..Applied::default() })
+    }
+
+    /// A row whose vector can't be read waits for one. Its document follows with the rebuilding of texts.
+    pub(super) fn lose_vector(&mut self, context: &Context, id: MemoryId) -> Result<()> {
+        let ns = context.ns;
+        let Some(mut vitals) = self.tx.vitals(ns, id)? else { return Ok(()) };
+        self.recount.insert(ns);
+        vitals.place.slot = None;
+        vitals.version += 1;
+        self.tx.put_pending(ns, PartId(vitals.place.partition), id)?;
+        self.tx.put_vitals(ns, id, &vitals)?;
+        let delta = Delta { field: "vector".to_owned(), before: "damaged".into(), after: Value::Null };
+        let why = Why { rule: RuleId::REINDEX, evidence: Evidence::default() };
+        self.journal(context, Op::Update, Some((id, None)), vec![delta], why)
+    }
+
+    /// Frees the slot of a row: that which its vitals name, or which names it.
+    fn take_vector(&mut self, ns: NsId, id: MemoryId, vitals: Option<&Vitals>) -> Result<()> {
+        let place = match vitals {
+            Some(vitals) => vitals.place.slot.map(|slot| (Self::index_of(ns, vitals), slot)),
+            None => self.tx.slot_of(ns, id)?,
+        };
+        let Some((index, slot)) = place else { return Ok(()) };
+        let Some(space) = self.tx.space(index.space)? else { return Ok(()) };
+        self.staged.end(index, id);
+        slots::release(self.tx, index, space.dim as usize, self.clock.commit, slot)
+    }
+
+    /// Takes the document of a row out of its index, and out of whatever postings name it.
+    fn take_document(&mut self, text: TextId, id: MemoryId) -> Result<()> {
+        let Some(doc) = self.tx.doc_of(text, id)? else { return Ok(()) };
+        if let Some(thread) = self.tx.thread_of(text, doc)? {
+            self.tx.leave_thread(text, doc, &thread)?;
+        }
+        if self.tx.release_doc(text, doc, id)? {
+            for term in self.tx.terms_of(text, doc)? {
+                self.tx.remove_posting(text, &term, doc)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one holder of a row away, or all, with the rows by which they are found. Gives the keys that they stood under.
+    fn take_holder_rows(&mut self, ns: NsId, id: MemoryId, number: Option<u32>) -> Result<Vec<String>> {
+        for found in self.tx.holder_numbers(ns, id)? {
+            if number.is_none_or(|number| number == found) {
+                self.tx.delete(Table::Holder, &keys::holder(ns, id, found))?;
+            }
+        }
+        let mut names = Vec::new();
+        for table in [Table::HolderKey, Table::HolderTag, Table::HolderRun] {
+            for (key, name) in self.tx.holder_places(table, ns, id, number)? {
+                self.tx.delete(table, &key)?;
+                names.extend(name.filter(|name| table == Table::HolderKey && !name.is_empty()));
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The holders of a row that can be read.
+    pub(crate) fn readable_holders(&self, ns: NsId, id: MemoryId) -> Result<Vec<Holder>> {
+        let mut all = Vec::new();
+        for number in self.tx.holder_numbers(ns, id)? {
+            all.extend(sound(self.tx.holder(ns, id, number))?.flatten());
+        }
+        Ok(all)
+    }
+
+    /// Takes the rows of some tables that end with the id of a memory away.
+    pub(super) fn delete_found(&mut self, ns: NsId, id: MemoryId, tables: &[Table]) -> Result<()> {
+        for table in tables {
+            for key in self.tx.keys_ending(*table, ns, id.as_bytes())? {
+                self.tx.delete(*table, &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the journal rows of a memory away that can't be read: what they tell can't be made unreadable otherwise.
+    pub(super) fn drop_lost_journal(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        for seq in self.tx.journal_numbers(ns, id)? {
+            if sound(self.tx.journal_row(ns, seq))?.is_none() {
+                self.drop_journal_row(ns, seq)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a journal row away, with all that leads to it.
+    pub(super) fn drop_journal_row(&mut self, ns: NsId, seq: u64) -> Result<()> {
+        for table in [Table::JournalSubject, Table::JournalRun] {
+            for key in self.tx.keys_ending(table, ns, &seq.to_be_bytes())? {
+                self.tx.delete(table, &key)?;
+            }
+        }
+        self.tx.delete(Table::Journal, &keys::journal(ns, seq)).map(|_| ())
+    }
+}

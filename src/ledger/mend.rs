@@ -1,0 +1,214 @@
+//! Small rows that can't be read: mended from what other rows say, or given up where no memory would be lost.
+
+use crate::error::{Result, sound};
+use crate::ledger::message::recounted;
+use crate::ledger::{Context, Ledger};
+use crate::model::{JournalRow, MemoryId, RunId, SupersedeMode, Tombstone, TombstoneReason};
+use crate::store::control::{LimboRow, RunRow, RunState};
+use crate::store::keys::Parts;
+use crate::store::{
+    AggregateRow, Id, Junction, MessageRows, NsId, PartId, Rows, Table, Traces, keys, last_id,
+};
+
+impl Ledger<'_, '_> {
+    /// Mends the small rows of a namespace that nothing else writes again: names from the table that has them the other way
+    /// round, runs from what tells of them, Tombstones from the journal; values where only keys belong go. What can't be
+    /// read and is no memory's goes: rows of the journal and of passes, messages, families and their numbers.
+    pub(crate) fn mend(&mut self, context: &Context) -> Result<()> {
+        let ns = context.ns;
+        self.recount.insert(ns);
+        for key in self.tx.lost(Table::Partition, ns)? {
+            let name = Parts(&key).u32().and(key.get(4..)).and_then(|name| std::str::from_utf8(name).ok());
+            if let Some(name) = name
+                && let Some(part) = self.tx.partition(ns, name)?
+            {
+                self.tx.put_partition(ns, name, part)?;
+            }
+        }
+        for key in self.tx.lost(Table::PartitionName, ns)? {
+            let part = key.last_chunk().map(|part| PartId(u32::from_be_bytes(*part)));
+            if let Some(part) = part
+                && let Some(name) = self.tx.partition_name(ns, part)?
+            {
+                self.tx.put_partition(ns, &name, part)?;
+            }
+        }
+        for sort in [Junction::Category, Junction::Entity] {
+            self.mend_terms(ns, sort)?;
+        }
+        for key in self.tx.lost(Table::Run, ns)? {
+            self.mend_run(ns, RunId::from_bytes(*last_id(Table::Run, &key)?.as_bytes()))?;
+        }
+        for key in self.tx.lost(Table::Tombstone, ns)? {
+            self.mend_tombstone(ns, last_id(Table::Tombstone, &key)?)?;
+        }
+        for key in self.tx.lost(Table::Journal, ns)? {
+            if let Some(seq) = key.last_chunk().map(|seq| u64::from_be_bytes(*seq)) {
+                self.drop_journal_row(ns, seq)?;
+            }
+        }
+        for key in self.tx.lost(Table::Pass, ns)? {
+            self.tx.delete(Table::Pass, &key)?;
+        }
+        for key in self.tx.lost(Table::Event, ns)? {
+            self.mend_event(ns, last_id(Table::Event, &key)?)?;
+        }
+        for key in self.tx.lost(Table::Family, ns)? {
+            self.drop_message_row(ns, Table::Family, last_id(Table::Family, &key)?)?;
+        }
+        for key in self.tx.lost(Table::Aggregate, ns)? {
+            self.mend_aggregate(ns, last_id(Table::Aggregate, &key)?)?;
+        }
+        for table in Table::ALL.iter().filter(|table| table.is_all_key()) {
+            for key in self.tx.with_value(*table, ns)? {
+                self.tx.put(*table, &key, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mend_terms(&mut self, ns: NsId, sort: Junction) -> Result<()> {
+        let prefix = keys::term(ns, sort, "");
+        for key in self.tx.lost(Table::Term, ns)?.into_iter().filter(|key| key.starts_with(&prefix)) {
+            let name = key.get(prefix.len()..).and_then(|name| std::str::from_utf8(name).ok());
+            if let Some(name) = name
+                && let Some(term) = self.tx.term(ns, sort, name)?
+            {
+                self.tx.put_term(ns, sort, name, term)?;
+            }
+        }
+        for key in self.tx.lost(Table::TermName, ns)?.into_iter().filter(|key| key.starts_with(&prefix)) {
+            let term = key.last_chunk().map(|term| u32::from_be_bytes(*term));
+            if let Some(term) = term
+                && let Some(name) = self.tx.term_name(ns, sort, term)?
+            {
+                self.tx.put_term(ns, sort, &name, term)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What holders or the journal tell of a run.
+    fn mend_run(&mut self, ns: NsId, run: RunId) -> Result<()> {
+        let imported = !self.tx.holders_of_run(ns, run, 1)?.is_empty()
+            || !self.tx.events_of(ns, run.as_bytes(), None, 1)?.is_empty();
+        let what = if imported { RunRow::IMPORT } else { RunRow::MAINTAIN };
+        // The first bytes of its id are the instant at which it began.
+        let [a, b, c, d, e, f, ..] = *run.as_bytes();
+        let started_ms = i64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        self.tx.put_run(ns, run, &RunRow { what: what.to_owned(), started_ms, state: RunState::Done })
+    }
+
+    /// What the journal and its hashes tell of a memory that is gone.
+    fn mend_tombstone(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        let of_removal =
+            |row: &JournalRow| matches!(row.op, "remove" | "retire" | "merge" | "drop_namespace");
+        let removal = self.tx.journal_of(ns, id)?.into_iter().rev().find(of_removal);
+        let limbo = sound(self.tx.limbo(ns, id))?.flatten();
+        let vitals = sound(self.tx.vitals(ns, id))?.flatten();
+        let removed_at = vitals.and_then(|vitals| vitals.times.removed_at);
+        let at = removed_at.or(removal.as_ref().map(|row| row.at));
+        let mut hashes = Vec::new();
+        for key in self.tx.keys_ending(Table::TombstoneHash, ns, id.as_bytes())? {
+            let mut parts = Parts(&key);
+            hashes.extend(parts.u32().and(parts.take::<32>()));
+        }
+        // Which of them is that of the content is not known; each leads here.
+        let content_hash = hashes.pop().unwrap_or_default();
+        let tombstone = Tombstone {
+            id,
+            deleted_at: at.unwrap_or(self.now()),
+            reason: limbo.as_ref().map_or(TombstoneReason::Forget, LimboRow::reason),
+            run: removal.as_ref().and_then(|row| row.run),
+            replaced_by: limbo.and_then(|limbo| limbo.replaced_by).map(MemoryId::from_bytes),
+            made_by: None,
+            merged_from: Vec::new(),
+            key_hashes: hashes,
+            content_hash,
+            rows: 1,
+            erased_at: None,
+        };
+        self.tx.put_tombstone(ns, &tombstone)
+    }
+
+    /// A message that is lost leaves its family, which is counted again.
+    fn mend_event(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        let mut owners: Vec<Id> = Vec::new();
+        for key in self.tx.keys_ending(Table::EventOf, ns, id.as_bytes())? {
+            let mut parts = Parts(&key);
+            owners.extend(parts.u32().and(parts.take::<16>()));
+        }
+        self.drop_message_row(ns, Table::Event, id)?;
+        // A family is found by its first message.
+        self.drop_message_row(ns, Table::Family, id)?;
+        for owner in owners {
+            if let Some(old) = self.tx.aggregate(ns, &owner)? {
+                self.count_members(ns, &owner, &old)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of a family, from its messages and its memory.
+    fn mend_aggregate(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        let members = self.members(ns, id.as_bytes())?;
+        let family = self.family_of(ns, &members)?.map(|(_, family)| family);
+        let Some(first) = members.values().next() else {
+            return self.drop_message_row(ns, Table::Aggregate, id);
+        };
+        let first_memory = family.as_ref().map(|family| MemoryId::from_bytes(family.first_memory));
+        let superseded = match first_memory {
+            Some(memory) => sound(self.tx.vitals(ns, memory))?.flatten().and_then(|row| row.times.superseded),
+            None => None,
+        };
+        let memory = superseded.filter(|superseded| superseded.mode == SupersedeMode::Aggregate);
+        let memory = memory.map(|superseded| superseded.by);
+        let content = match memory {
+            Some(memory) => sound(self.tx.content(ns, memory))?.flatten(),
+            None => None,
+        };
+        let told = |name: &str| content.as_ref()?.metadata.get(name)?.as_str().map(str::to_owned);
+        let old = AggregateRow {
+            part: first.part,
+            family: family.as_ref().map_or(*id.as_bytes(), |family| family.family),
+            scope: first.channel.clone(),
+            slice: told("slice"),
+            authors: members.values().filter_map(|event| event.author_id.clone()).collect(),
+            examples: members.keys().copied().collect(),
+            exact_hash: family.as_ref().map(|family| family.dup_key),
+            simhash: family.as_ref().and_then(|family| family.simhash),
+            classification: told("classification").unwrap_or_else(|| "unclassified".to_owned()),
+            memory: memory.map(|memory| *memory.as_bytes()),
+            ..AggregateRow::default()
+        };
+        self.count_members(ns, id.as_bytes(), &old)
+    }
+
+    /// Writes the numbers of a family as its messages tell.
+    fn count_members(&mut self, ns: NsId, id: &Id, old: &AggregateRow) -> Result<()> {
+        let members = self.members(ns, id)?;
+        if members.is_empty() {
+            return self.drop_message_row(ns, Table::Aggregate, MemoryId::from_bytes(*id));
+        }
+        let mut row = recounted(old, &members);
+        row.authors.sort_unstable();
+        row.authors.dedup();
+        if let Some((slice, mut family)) = self.family_of(ns, &members)? {
+            family.count = row.dup_count;
+            (family.first_ts, family.latest_ts) = (row.first_ts, row.last_ts);
+            self.tx.put_family(ns, &slice, &family)?;
+        }
+        self.tx.put_aggregate(ns, id, &row)
+    }
+
+    /// Takes a message, a family or its numbers away that can't be read, with all that leads to it.
+    fn drop_message_row(&mut self, ns: NsId, table: Table, id: MemoryId) -> Result<()> {
+        let leading: &[Table] = match table {
+            Table::Event => &[Table::EventTime, Table::EventOf],
+            Table::Family => &[Table::FamilyKey, Table::FamilyBand],
+            _ => &[],
+        };
+        self.delete_found(ns, id, leading)?;
+        self.tx.delete(table, &keys::memory(ns, id)).map(|_| ())
+    }
+}

@@ -1,0 +1,118 @@
+//! Counters from the rows that they count: where one can't be read, or a row is gone of which nobody knows what it counted as.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use crate::error::{Result, sound};
+use crate::ledger::derived::counted_in;
+use crate::ledger::{Counters, Ledger};
+use crate::store::control::{CounterRow, CounterSort as Sort, TOTAL};
+use crate::store::keys::Parts;
+use crate::store::{MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id};
+
+/// Counters of a namespace by partition, sort and name.
+type Counted = BTreeMap<(PartId, u8, String), CounterRow>;
+
+/// What is counted of no row that says which partition it is of, or of no row at all.
+const OF_NO_ROW: [Sort; 2] = [Sort::Tombstones, Sort::Ignored];
+
+/// Where the fingerprint ends in a key of `by_fingerprint`, behind namespace, partition and tier.
+const FINGERPRINT_END: usize = 4 + 4 + 1 + 16;
+
+impl Ledger<'_, '_> {
+    /// Writes every counter of a namespace anew, from the rows of the transaction.
+    pub(super) fn count_again(&mut self, ns: NsId) -> Result<()> {
+        let kept = self.counters.keep(ns, &OF_NO_ROW);
+        let mut counted = self.counted(ns)?;
+        let mut old = Counted::new();
+        let mut lost = false;
+        let tx = &*self.tx;
+        tx.walk(Table::Counter, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            let mut parts = Parts(key);
+            let (_, part) = (parts.u32(), parts.u32().map(PartId));
+            let (Some(part), Some([sort]), Some(name)) = (part, parts.take::<1>(), parts.rest()) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let row = sound(tx.counter_row(ns, part, sort, name))?;
+            lost |= row.is_none() && sort == Sort::Tombstones as u8;
+            old.insert((part, sort, name.to_owned()), row.unwrap_or_default());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for sort in OF_NO_ROW {
+            let same = old.iter().filter(|((_, of, _), _)| *of == sort as u8);
+            counted.extend(same.map(|(place, row)| (place.clone(), *row)));
+        }
+        if lost {
+            self.count_tombstones(ns, kept, &mut counted)?;
+        }
+        for (part, sort, name) in old.keys() {
+            if !counted.contains_key(&(*part, *sort, name.clone())) {
+                self.tx.put_counter(ns, *part, *sort, name, CounterRow::default())?;
+            }
+        }
+        for ((part, sort, name), row) in counted {
+            self.tx.put_counter(ns, part, sort, &name, row)?;
+        }
+        Ok(())
+    }
+
+    /// The counters that rows of the namespace add up to.
+    fn counted(&self, ns: NsId) -> Result<Counted> {
+        let mut counters = Counters::default();
+        let tx = &*self.tx;
+        tx.all_vitals(ns, &mut |id, vitals| {
+            let content = sound(tx.content(ns, id))?.flatten();
+            for (sort, name, bytes) in counted_in(vitals, content.as_ref()) {
+                let rows = if sort == Sort::Holders { i64::from(vitals.place.holders) } else { 1 };
+                counters.add(ns, PartId(vitals.place.partition), sort, &name, rows, bytes);
+            }
+            Ok(())
+        })?;
+        let mut last: Option<Vec<u8>> = None;
+        tx.walk(Table::ByFingerprint, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            let equal = key.get(..FINGERPRINT_END).unwrap_or_default();
+            let mut parts = Parts(equal);
+            if let (Some(_), Some(part)) = (parts.u32(), parts.u32())
+                && last.as_deref() == Some(equal)
+            {
+                counters.add(ns, PartId(part), Sort::Duplicates, "", 1, 0);
+            }
+            last = Some(equal.to_vec());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for (table, sort) in [(Table::Event, Sort::Events), (Table::Aggregate, Sort::Aggregates)] {
+            tx.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+                let id = last_id(table, key)?;
+                let part = match table {
+                    Table::Event => tx.event(ns, id.as_bytes())?.map(|row| row.part),
+                    _ => tx.aggregate(ns, id.as_bytes())?.map(|row| row.part),
+                };
+                part.into_iter().for_each(|part| counters.add(ns, PartId(part), sort, "", 1, 0));
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        Ok(counters.of(ns))
+    }
+
+    /// Tombstones do not say where their rows were: what the partitions that can be read do not count is that of the one that
+    /// can't. `delta` of them are still to be added.
+    fn count_tombstones(&self, ns: NsId, delta: i64, counted: &mut Counted) -> Result<()> {
+        let mut rows = 0_i64;
+        self.tx.walk(Table::Tombstone, &Walk::prefix(&keys::ns(ns)), &mut |_, _| {
+            rows += 1;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let all = rows - delta;
+        let sort = Sort::Tombstones as u8;
+        let of_parts = counted.iter().filter(|((part, of, _), _)| *of == sort && *part != TOTAL);
+        let left = all - of_parts.map(|(_, row)| row.rows).sum::<i64>();
+        let lost = counted
+            .iter_mut()
+            .find(|((part, of, _), row)| *of == sort && *part != TOTAL && **row == CounterRow::default());
+        if let Some((_, row)) = lost {
+            row.rows = left;
+        }
+        counted.insert((TOTAL, sort, String::new()), CounterRow { rows: all, bytes: 0 });
+        Ok(())
+    }
+}

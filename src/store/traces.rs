@@ -1,0 +1,245 @@
+//! Where a memory stands, found by a search: for rows that can no longer say so themselves.
+//!
+//! Every walk here reads a table of a namespace as a whole. Nothing but the repair of damage asks for that.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Result, sound};
+use crate::model::{MemoryId, Time};
+use crate::record::{At, SlotBlockRef, decode_journal, decode_meta, decode_tombstone, slots_per_block};
+use crate::store::control::{PassRow, RunRow, SlotHead};
+use crate::store::keys::{self, IndexId, NsId, PartId, Parts};
+use crate::store::messages::{AggregateRow, EventRow, FamilyRow};
+use crate::store::rows::{Rows, bad_key, meta_of};
+use crate::store::tables::Table;
+use crate::store::text::{TextId, TextRows};
+use crate::store::tx::Walk;
+
+/// Searches for the traces of a memory.
+pub(crate) trait Traces: TextRows {
+    /// The keys of a namespace in a table that end with these bytes.
+    fn keys_ending(&self, table: Table, ns: NsId, end: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut all = Vec::new();
+        self.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            if key.ends_with(end) {
+                all.push(key.to_vec());
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The keys of a namespace in a table whose values can't be read.
+    fn lost(&self, table: Table, ns: NsId) -> Result<Vec<Vec<u8>>> {
+        let mut all = Vec::new();
+        self.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
+            if sound(decodes(table, At::new(table.name(), key), bytes))?.is_none() {
+                all.push(key.to_vec());
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The keys of a namespace in a table whose rows have no value, and have one.
+    fn with_value(&self, table: Table, ns: NsId) -> Result<Vec<Vec<u8>>> {
+        let mut all = Vec::new();
+        self.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
+            if !bytes.is_empty() {
+                all.push(key.to_vec());
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// Numbers of the holders of a memory, damaged ones too.
+    fn holder_numbers(&self, ns: NsId, id: MemoryId) -> Result<Vec<u32>> {
+        let mut all = Vec::new();
+        self.walk(Table::Holder, &Walk::prefix(&keys::memory(ns, id)), &mut |key, _| {
+            let number = key.last_chunk().map(|number| u32::from_be_bytes(*number));
+            all.push(number.ok_or_else(|| bad_key(Table::Holder, key))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// Numbers of the journal rows of a memory, damaged ones too.
+    fn journal_numbers(&self, ns: NsId, id: MemoryId) -> Result<Vec<u64>> {
+        let mut all = Vec::new();
+        self.walk(Table::JournalSubject, &Walk::prefix(&keys::memory(ns, id)), &mut |key, _| {
+            let number = key.last_chunk().map(|number| u64::from_be_bytes(*number));
+            all.push(number.ok_or_else(|| bad_key(Table::JournalSubject, key))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The rows by key, tag or run that lead to a holder of a memory, or to any of it, with the key or tag.
+    fn holder_places(
+        &self,
+        table: Table,
+        ns: NsId,
+        id: MemoryId,
+        number: Option<u32>,
+    ) -> Result<Vec<(Vec<u8>, Option<String>)>> {
+        let mut all = Vec::new();
+        self.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            let end = key.len().checked_sub(20).and_then(|at| key.get(at..)).unwrap_or_default();
+            let mut end = Parts(end);
+            let place = end.id().zip(end.u32());
+            if place.is_some_and(|(of, at)| of == id && number.is_none_or(|number| number == at)) {
+                let mut parts = Parts(key);
+                parts.u32();
+                let name = if table == Table::HolderRun { None } else { parts.text() };
+                all.push((key.to_vec(), name.map(str::to_owned)));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The partition of a memory: by its vitals, else by its place among those of the time of its creation.
+    fn part_of(&self, ns: NsId, id: MemoryId) -> Result<Option<PartId>> {
+        if let Some(vitals) = sound(self.vitals(ns, id))?.flatten() {
+            return Ok(Some(PartId(vitals.place.partition)));
+        }
+        let found = self.keys_ending(Table::ByTime, ns, id.as_bytes())?;
+        let part = |key: &Vec<u8>| {
+            let mut parts = Parts(key);
+            parts.u32().and(parts.u32()).map(PartId)
+        };
+        Ok(found.first().and_then(part))
+    }
+
+    /// The slot that says that it holds a memory.
+    fn slot_of(&self, ns: NsId, id: MemoryId) -> Result<Option<(IndexId, u32)>> {
+        let mut found = None;
+        self.slot_blocks(&Walk::prefix(&keys::ns(ns)), &mut |index, block, key, bytes| {
+            let Some(space) = self.space(index.space)? else { return Ok(ControlFlow::Continue(())) };
+            let dim = space.dim as usize;
+            let slots = SlotBlockRef::open(At::new(Table::Slot.name(), key), dim, bytes)?;
+            let first = block.saturating_mul(slots_per_block(dim) as u32);
+            let at = (first..).zip(slots.metas()).find(|(_, meta)| meta.id == id);
+            found = at.map(|(slot, _)| (index, slot));
+            Ok(if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(found)
+    }
+
+    /// The document that says that it stands for a memory.
+    fn doc_of(&self, text: TextId, id: MemoryId) -> Result<Option<u32>> {
+        let mut found = None;
+        self.doc_blocks(text, &mut |block, docs| {
+            let first = block.saturating_mul(crate::record::DOCS_PER_BLOCK as u32);
+            let docs = docs.unwrap_or_default();
+            let at = (first..).zip(docs.docs()).find(|(_, doc)| doc.is_some_and(|doc| doc.id == id));
+            found = found.or(at.map(|(doc, _)| doc));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The thread in which a document stands, with its instant there.
+    fn thread_of(&self, text: TextId, doc: u32) -> Result<Option<(String, Time)>> {
+        let mut found = None;
+        let walk = Walk::prefix(&keys::ns_part(text.ns, text.part));
+        self.walk(Table::Thread, &walk, &mut |key, _| {
+            let mut parts = Parts(key);
+            let place = parts.u64().and(parts.text()).zip(parts.time()).zip(parts.u32());
+            let ((thread, at), of) = place.ok_or_else(|| bad_key(Table::Thread, key))?;
+            if of != doc {
+                return Ok(ControlFlow::Continue(()));
+            }
+            found = Some((thread.to_owned(), at));
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
+    /// The terms whose postings name a document.
+    fn terms_of(&self, text: TextId, doc: u32) -> Result<Vec<String>> {
+        let mut all: Vec<String> = Vec::new();
+        self.postings(&Walk::prefix(&keys::ns_part(text.ns, text.part)), &mut |term, postings| {
+            let mut named = false;
+            postings.docs(|other, _| named |= other == doc);
+            if named && all.last().is_none_or(|last| last != term) {
+                all.push(term.to_owned());
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+}
+
+impl<R: TextRows> Traces for R {}
+
+/// Whether the value of a small row, a Tombstone or a row of the journal can be read.
+fn decodes(table: Table, at: At<'_>, bytes: &[u8]) -> Result<()> {
+    let tag = table.tag();
+    match table {
+        Table::Partition | Table::Term => decode_meta::<u32>(tag, at, bytes).map(|_| ()),
+        Table::PartitionName | Table::TermName => decode_meta::<String>(tag, at, bytes).map(|_| ()),
+        Table::Run => decode_meta::<RunRow>(tag, at, bytes).map(|_| ()),
+        Table::Pass => decode_meta::<PassRow>(tag, at, bytes).map(|_| ()),
+        Table::Event => decode_meta::<EventRow>(tag, at, bytes).map(|_| ()),
+        Table::Family => decode_meta::<FamilyRow>(tag, at, bytes).map(|_| ()),
+        Table::Aggregate => decode_meta::<AggregateRow>(tag, at, bytes).map(|_| ()),
+        Table::Tombstone => decode_tombstone(at, bytes).map(|_| ()),
+        Table::Journal => decode_journal(at, bytes).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+/// The number at the end of the key under which `name` stands in a table of names.
+pub(super) fn number_named(
+    rows: &(impl Rows + ?Sized),
+    table: Table,
+    prefix: &[u8],
+    name: &str,
+) -> Result<Option<u32>> {
+    let mut number = None;
+    rows.walk(table, &Walk::prefix(prefix), &mut |key, bytes| {
+        if sound(meta_of::<String>(table, key, bytes))?.as_deref() != Some(name) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        number = key.last_chunk().map(|number| u32::from_be_bytes(*number));
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(number)
+}
+
+/// The name at the end of the key under which `number` stands in a table of numbers.
+pub(super) fn name_numbered(
+    rows: &(impl Rows + ?Sized),
+    table: Table,
+    prefix: &[u8],
+    number: u32,
+) -> Result<Option<String>> {
+    let mut name = None;
+    rows.walk(table, &Walk::prefix(prefix), &mut |key, bytes| {
+        if sound(meta_of::<u32>(table, key, bytes))? != Some(number) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let rest = key.get(prefix.len()..).and_then(|rest| std::str::from_utf8(rest).ok());
+        name = rest.map(str::to_owned);
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(name)
+}
+
+/// What the head of an index must say, as far as its blocks can be read.
+pub(super) fn counted_slots(rows: &(impl Rows + ?Sized), index: IndexId) -> Result<SlotHead> {
+    let dim = sound(rows.space(index.space))?.flatten().map_or(0, |space| space.dim as usize);
+    let mut head = SlotHead::default();
+    rows.slot_blocks(&Walk::prefix(&keys::index(index)), &mut |_, block, key, bytes| {
+        let opened = sound(SlotBlockRef::open(At::new(Table::Slot.name(), key), dim, bytes))?;
+        let first = block.saturating_mul(slots_per_block(dim.max(1)) as u32);
+        for (slot, meta) in (first..).zip(opened.iter().flat_map(|block| block.metas())) {
+            head.len = slot.saturating_add(1);
+            head.used += u32::from(!meta.is_vacant());
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(head)
+}
