@@ -249,7 +249,10 @@ impl Machine {
                     Err(why) => assert_eq!((why.kind(), rows), (ErrorKind::NotFound, 0)),
                 }
             }
-            Op::Compact => drop(self.world.db.compact().unwrap()),
+            Op::Compact => {
+                let ended = self.models.values_mut().map(|model| model.erase_ended(now)).sum::<u64>();
+                assert_eq!(self.world.db.compact().unwrap().expired, ended);
+            }
             Op::Reopen => self.world.reopen(),
             Op::Maintain(pass, max_rows) => {
                 let options = MaintainOptions { max_rows: *max_rows, ..MaintainOptions::live() };
