@@ -178,9 +178,11 @@ impl Desk<'_, '_, '_> {
                     Some(None) => continue,
                     holder => holder.flatten(),
                 };
-                // A holder that was moved here is the same record as the one on the row it came from.
-                let from = holder.and_then(|holder| holder.from);
-                is_copy &= from.is_some_and(|from| rows.contains_key(&from));
+                // A holder that was moved here is the same record as the one on the row it came from. One that a
+                // supersession moved has written nothing here, even where that row is gone.
+                is_copy &= holder.is_some_and(|holder| {
+                    holder.follows || holder.from.is_some_and(|from| rows.contains_key(&from))
+                });
                 there.push(*number);
             }
             if there.is_empty() {
