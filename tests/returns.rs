@@ -3,12 +3,21 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+#[cfg(unix)]
+#[path = "openers/seam.rs"]
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod seam;
 mod world;
 
 use std::collections::BTreeSet;
+#[cfg(unix)]
+use std::io::Cursor;
 
+#[cfg(unix)]
+use oubliette::exchange::{Export, VectorsTo};
 use oubliette::{
-    Draft, Kind, Link, MaintainOptions, MemoryId, Mode, Pass, Query, RunId, State, SupersedeMode,
+    Draft, Durability, Kind, Link, MaintainOptions, MemoryId, Mode, Pass, Query, RunId, State, SupersedeMode,
+    Undone, WriteOptions,
 };
 use world::{World, holders, text};
 
@@ -254,4 +263,86 @@ fn reinforcement_is_given_back_once() {
     world.db.undo(&world.ns, run).unwrap();
     assert_eq!(world.row(a).vitals.reinforcement_count, 4);
     world.check();
+}
+
+/// The write that an import brought was forgotten by its id; that it had led to a later row did not make undoing the
+/// import tell of one more that it removed.
+#[test]
+fn a_write_that_only_led_to_a_row_is_not_told_as_removed() {
+    let world = World::new();
+    let run = world.start_import();
+    let rows = world.import(run, vec![text("Tea is green"), text("Tea is hot")]);
+    let newest = world.add(text("Tea is cold")).id;
+    world.supersede(rows[0].id, newest, SupersedeMode::Replaced, None).unwrap();
+    world.forget_id(rows[0].id);
+    let undone = world.db.undo(&world.ns, run).unwrap();
+    assert_eq!((undone.removed, undone.detached, world.live()), (1, 0, vec![newest]));
+    assert_eq!(world.row(newest).holders.len(), 1);
+    world.check();
+}
+
+/// The state of a run and the steps that are left of it, as an export of all states tells them; none once the run has been
+/// taken back.
+#[cfg(unix)]
+fn told(world: &World, run: RunId) -> Option<(String, u64)> {
+    let mut lines = Vec::new();
+    let export = Export { namespaces: vec![world.ns.clone()], all_states: true };
+    let snapshot = world.db.snapshot().unwrap();
+    export.write(&snapshot, &mut lines, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+    let lines = String::from_utf8(lines).unwrap();
+    let mut rows = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let id = run.to_string();
+    let row = rows.find(|row| row["run"]["id"] == *id)?;
+    Some((row["run"]["state"].as_str()?.to_owned(), row["run"]["steps"].as_u64()?))
+}
+
+/// V-282, with fewer rows: the disk fails in the middle of an undo of some 600 removals.
+#[cfg(unix)]
+#[test]
+fn v282_an_undo_that_was_stopped_is_gone_on_with() {
+    use std::sync::{Arc, atomic::Ordering};
+
+    let mut world = World::new();
+    let letter = |at: usize| char::from(b'a' + u8::try_from(at).unwrap());
+    let reports = (0..900_usize).map(|at| {
+        let service = [letter(at % 300 / 18), letter(at % 18), 'q'].iter().collect::<String>();
+        text(&format!("service {service} status: {at} jobs pending"))
+            .kind(Kind::Profile)
+            .key(format!("report-{at}"))
+    });
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    world.db.add_all(&world.ns, reports.collect(), &how).unwrap();
+    let options = MaintainOptions { destroy_max: Some(u64::MAX), ..MaintainOptions::live() };
+    let run = world.db.maintain(&[Pass::Collapse], &options).unwrap().run.unwrap();
+    let live = |world: &World| world.db.stats(Some(&world.ns)).unwrap().memories.live;
+    let (kept, removed) = (live(&world), 900 - live(&world));
+    assert!(removed > 500, "{removed}");
+    let (state, all) = told(&world, run).unwrap();
+    assert_eq!(state, "done");
+
+    world.db.clone().close().unwrap();
+    let disk = seam::SeamDisk::default();
+    let cut = world.builder().durability(Durability::Safe).disk(Arc::new(disk.clone()));
+    let cut = cut.open(world.path()).unwrap();
+    disk.0.spared.store(4, Ordering::SeqCst);
+    disk.0.syncs.store(u32::MAX, Ordering::SeqCst);
+    cut.undo(&world.ns, run).unwrap_err();
+    drop(cut);
+    disk.0.syncs.store(0, Ordering::SeqCst);
+    world.reopen();
+
+    let back = live(&world) - kept;
+    let (state, left) = told(&world, run).unwrap();
+    assert!(
+        0 < back && back < removed && 0 < left && left < all,
+        "{back} rows are back, {left} of {all} steps are left"
+    );
+    assert_eq!(state, "undoing");
+    world.check();
+    let undone = world.db.undo(&world.ns, run).unwrap();
+    assert_eq!((undone.restored, undone.lost), (removed - back, Vec::new()));
+    assert_eq!(live(&world), 900);
+    assert_eq!(told(&world, run), None);
+    world.check();
+    assert_eq!(world.db.undo(&world.ns, run).unwrap(), Undone::default());
 }

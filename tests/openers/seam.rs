@@ -15,8 +15,10 @@ type Hook = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 /// What goes wrong, and what happens meanwhile.
 #[derive(Default)]
 pub struct Seam {
-    /// Syncs that fail from now on.
+    /// Syncs that fail from now on, behind those that are spared.
     pub syncs: AtomicU32,
+    /// Syncs that still work before the first that fails.
+    pub spared: AtomicU32,
     /// Writes that end in a panic from now on.
     pub panics: AtomicU32,
     /// Openings that fail from now on.
@@ -135,7 +137,7 @@ impl StorageBackend for Wrapped {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        match takes(&self.seam.syncs) {
+        match !takes(&self.seam.spared) && takes(&self.seam.syncs) {
             true => Err(io::Error::other("input/output error (simulated)")),
             false => self.inner.sync_data(),
         }
