@@ -415,6 +415,19 @@ fn readers_read_beside_a_writer_that_shares() {
     assert!(holder.wait().unwrap().success());
 }
 
+/// A story without the sizes of its file: each slice of a pass leaves a row in the journal, and a busy machine cuts more slices.
+fn without_bytes(story: Value) -> Value {
+    match story {
+        Value::Object(story) => story
+            .into_iter()
+            .filter(|(key, _)| !key.starts_with("bytes"))
+            .map(|(key, value)| (key, without_bytes(value)))
+            .collect(),
+        Value::Array(all) => all.into_iter().map(without_bytes).collect(),
+        other => other,
+    }
+}
+
 #[test]
 fn the_demo_tells_its_story_the_same_each_time() {
     let sandbox = Sandbox::new();
@@ -449,7 +462,7 @@ fn the_demo_tells_its_story_the_same_each_time() {
         (&step("undo")["lost"], &step("collapse_again")["removed"]),
         (&json!(0), &collapse["removed"])
     );
-    assert_eq!(document, run());
+    assert_eq!(without_bytes(document), without_bytes(run()));
     let page = sandbox.plain(&["demo", "--db", "kept.oub"], b"");
     assert!(page.code == 0 && page.out.contains("What happened"), "{page:?}");
     assert!(sandbox.path("kept.oub").exists());
