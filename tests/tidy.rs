@@ -11,6 +11,7 @@ mod source;
 
 use source::{Finding, Source, project, rust, verdict};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The rooms in building order, each with what it may import besides `error` and `limits`.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -223,6 +224,29 @@ fn the_readme_promises_two_commands_and_ci_runs_them() {
             );
         }
     }
+}
+
+#[test]
+fn documents_name_files_that_exist() {
+    let files = project();
+    let pages: Vec<&Source> = files.iter().filter(|file| file.path.ends_with(".md")).collect();
+    assert!(pages.iter().any(|page| !named_files(page).is_empty()), "no page names a file");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let missing = |page: &&Source| {
+        let named = named_files(page).into_iter().filter(|(_, path)| !root.join(path).exists());
+        named.map(|(line, path)| page.finding(line, format!("there is no `{path}`"))).collect::<Vec<_>>()
+    };
+    verdict(&pages.iter().flat_map(missing).collect::<Vec<_>>());
+}
+
+/// The tests, benches and pages that a page names as code, with their lines.
+fn named_files(page: &Source) -> Vec<(usize, &str)> {
+    let lines = page.text.lines().enumerate().map(|(at, line)| (at + 1, line));
+    let all = lines.flat_map(|(at, line)| line.split('`').skip(1).step_by(2).map(move |word| (at, word)));
+    all.filter(|(_, word)| ["tests/", "benches/", "docs/"].iter().any(|place| word.starts_with(place)))
+        .filter_map(|(at, word)| Some((at, word.split_whitespace().next()?)))
+        .filter(|(_, path)| !path.starts_with("benches/peers"))
+        .collect()
 }
 
 /// Refuses references out of a room's row. Counts the references seen.

@@ -185,3 +185,12 @@ fn a_policy_key_without_a_reader_is_found() {
     let said = said(&unread_keys(&docs, &[&named, &by_type, &other]));
     assert_eq!(said, ["docs/policy.md:4: nothing reads the policy key `prune.mode`"]);
 }
+
+#[test]
+fn the_files_that_a_page_names_are_found() {
+    let page = Source::new(
+        "docs/a.md",
+        "see `tests/a.rs`,\n`docs/b.md` and `src/main.rs`; `cargo test`\n`tests/c 9`",
+    );
+    assert_eq!(named_files(&page), [(1, "tests/a.rs"), (2, "docs/b.md"), (3, "tests/c")]);
+}
