@@ -182,7 +182,15 @@ pub(crate) fn repair(
 ) -> Result<Option<Edit>> {
     if work.dead.is_none() {
         let dead = published.snapshot().dead_slots(index, usize::MAX)?;
-        let graph = if dead.is_empty() { Graph::new() } else { Upkeep::open(published, index)?.graph };
+        if dead.is_empty() {
+            return Ok(None);
+        }
+        let Upkeep { view, graph, .. } = Upkeep::open(published, index)?;
+        // No node would ever lose its links to one that lives.
+        if let Some((died, slot)) = dead.iter().find(|(_, slot)| view.id(*slot).is_some()) {
+            let key = keys::slot_ended(index, *died, *slot);
+            return Err(Error::corrupted(Table::SlotDead.name(), &key, "the slot of a living memory"));
+        }
         work.begin(dead, &graph);
     }
     let Upkeep { view, head, mut graph } = match work.left(published, index)? {
