@@ -121,6 +121,7 @@ pub(crate) fn maintenance(report: &MaintainReport) -> Value {
             "changed": pass.changed,
             "tombstoned": pass.tombstoned,
             "skipped": pass.skipped,
+            "damaged": pass.damaged,
             "left": pass.left,
             "run": pass.run,
             "resumed": pass.resumed,
