@@ -30,9 +30,9 @@ pub use embed::{MiniLm, Precision};
 #[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
 pub use embed::{OpenAiEmbedder, OpenAiOptions};
 pub use engine::{
-    Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, EmbeddingSpace, Forget,
-    MaintainOptions, MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport, ProfileCollapseOptions,
-    PutBack, Reembedded, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
+    Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Doomed, EmbeddingSpace, Forget,
+    ForgetPlan, MaintainOptions, MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport,
+    ProfileCollapseOptions, PutBack, Reembedded, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
     collapse_operational_profile_snapshots,
 };
 pub use error::{Error, ErrorKind, Result};

@@ -55,6 +55,8 @@ pub const CLUSTER_MAX: u32 = 1_000_000;
 pub const LISTING_ROWS_MAX: u32 = 1_000_000;
 /// Most sample groups of a pass's report.
 pub const SAMPLES_MAX: u32 = 10_000;
+/// Memories that a plan of a forget names.
+pub const FORGET_SAMPLE_MAX: usize = 20;
 /// Neighbours of a memory in its thread, to each side.
 pub const AROUND_MAX: usize = 1_000;
 /// Items of one page of a listing.

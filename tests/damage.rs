@@ -515,7 +515,7 @@ fn a_damaged_row_is_forgotten_by_whatever_leads_to_it() {
     }
     let (world, bad) = with_damaged_content("memory");
     let filter = oubliette::Filter::parse(&format!(r#"{{"id": "{bad}"}}"#)).unwrap();
-    let gone = world.db.forget(&world.ns, Forget::Filter { filter, scope: Scope::Shared }).unwrap();
+    let gone = world.db.forget(&world.ns, Forget::filter(filter, Scope::Shared)).unwrap();
     assert_eq!(gone.tombstones, [bad]);
     world.check();
     // The text can be written again, and the key.

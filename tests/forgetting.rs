@@ -5,8 +5,9 @@
 mod world;
 
 use oubliette::{
-    Decision, Draft, ErrorKind, Forget, Forgotten, Got, Kind, MaintainOptions, MemoryId, Pass, Patch, Query,
-    RunId, State, SupersedeMode, TombstoneReason, WriteOptions,
+    Decision, Draft, ErrorKind, Expiry, Filter, Forget, ForgetPlan, Forgotten, Got, Kind, MaintainOptions,
+    MemoryId, PageRequest, Pass, Patch, Query, RunId, Scope, State, SupersedeMode, TombstoneReason,
+    WriteOptions,
 };
 use world::{World, axis, text};
 
@@ -320,4 +321,161 @@ fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
         assert_eq!((answer.versions_left, stones), if with_history { (0, 3) } else { (2, 1) });
         world.check();
     }
+}
+
+fn of_ann(mut draft: Draft) -> Draft {
+    draft.fields.metadata = Some(serde_json::json!({ "user": "ann" }));
+    draft
+}
+
+fn ann() -> Forget {
+    Forget::filter(Filter::parse(r#"{"metadata.user": "ann"}"#).unwrap(), Scope::Shared)
+}
+
+/// Every row of the shared part, in whatever state.
+fn rows(world: &World) -> Vec<MemoryId> {
+    let request = PageRequest { any_state: true, ..PageRequest::default() };
+    world.db.list(&world.ns, &request).unwrap().items.iter().map(|memory| memory.id).collect()
+}
+
+fn by_state(plan: &ForgetPlan) -> [u64; 4] {
+    [plan.live, plan.superseded, plan.expired, plan.limbo]
+}
+
+/// Plans a forget, looks whether anything has changed, and carries it out.
+fn planned_and_done(world: &World, what: Forget) -> (ForgetPlan, Forgotten) {
+    let (before, file) = (rows(world), std::fs::read(world.path()).unwrap());
+    let plan = world.db.forget_plan(&world.ns, what.clone()).unwrap();
+    assert_eq!(rows(world), before);
+    assert!(std::fs::read(world.path()).unwrap() == file, "a plan writes nothing");
+    let done = world.db.forget(&world.ns, what).unwrap();
+    assert_eq!(plan.answer, done);
+    assert_eq!(plan.memories(), done.tombstones.len() as u64);
+    assert_eq!(plan.memories(), (before.len() - rows(world).len()) as u64);
+    world.check();
+    (plan, done)
+}
+
+/// V-310: a forget by filter left the superseded versions that match, and an export of all states had them.
+#[test]
+fn v310_a_filter_reaches_the_superseded() {
+    let world = World::new();
+    let tea = world.add(of_ann(text("Ann prefers tea").key("drink"))).id;
+    let coffee = world.add(of_ann(text("Ann prefers coffee").key("drink"))).id;
+    let other = world.add(text("Ben prefers milk")).id;
+    let (plan, done) = planned_and_done(&world, ann());
+    assert_eq!((by_state(&plan), done.forgotten), ([1, 1, 0, 0], 2));
+    let sample: Vec<_> = plan.sample.iter().map(|one| (one.id, one.state)).collect();
+    assert_eq!(sample, [(tea, State::Superseded), (coffee, State::Live)]);
+    assert!(plan.sample.iter().all(|one| one.keys == ["drink"]));
+    assert_eq!(rows(&world), [other]);
+}
+
+/// A filter reaches each state, with an index of what it asks for and without one; narrowed, it takes what is seen.
+#[test]
+fn a_filter_reaches_every_state_or_the_visible_alone() {
+    for (declared, visible_only) in [(false, false), (true, false), (false, true), (true, true)] {
+        let world = World::new();
+        if declared {
+            world.db.declare_index(&world.ns, "user").unwrap();
+        }
+        let status = |apps: u32| of_ann(profile(&format!("Gateway status: {apps} apps pending")));
+        world.add(status(4).key("a"));
+        let merged = world.add(status(7).key("b")).id;
+        collapse(&world);
+        assert_eq!(world.row(merged).state, State::Limbo);
+        world.add(of_ann(text("old").key("k")));
+        world.add(of_ann(text("new").key("k")));
+        let mut brief = of_ann(text("brief"));
+        brief.expiry = Some(Expiry::At(world.ahead("1h")));
+        world.add(brief);
+        let other = world.add(text("of nobody")).id;
+        world.advance("2h");
+        let Forget::Filter { filter, scope, .. } = ann() else { unreachable!() };
+        let what = Forget::Filter { filter, scope, visible_only, all: false };
+        let (plan, _) = planned_and_done(&world, what);
+        // Forgetting what stands for another one takes that one too.
+        assert_eq!(by_state(&plan), if visible_only { [2, 0, 0, 1] } else { [2, 1, 1, 1] });
+        assert_eq!(rows(&world).len(), if visible_only { 3 } else { 1 });
+        assert!(rows(&world).contains(&other));
+    }
+}
+
+/// A row of limbo that matches goes alone where the row that stands for it does not match, and its text goes from that
+/// row, which had answered with it under its key. What had joined it counts as well.
+#[test]
+fn a_row_of_limbo_that_matches_goes_with_its_text() {
+    for (declared, filter) in [
+        (false, r#"{"metadata.user": "ann"}"#),
+        (true, r#"{"metadata.user": "ann"}"#),
+        (false, r#"{"categories": "hers", "metadata.user": "ann"}"#),
+    ] {
+        let world = World::new();
+        let stays = world.add(profile("Gateway status: 4 apps pending").key("a")).id;
+        let mut draft = of_ann(profile("Gateway status: 7 apps pending").key("b"));
+        draft.categories = Some(vec!["hers".to_owned()]);
+        let gone = world.add(draft).id;
+        if declared {
+            world.db.declare_index(&world.ns, "user").unwrap();
+        }
+        let run = collapse(&world);
+        assert_eq!((world.live(), world.row("b").text.contains("7 apps")), (vec![stays], true));
+        let what = Forget::filter(Filter::parse(filter).unwrap(), Scope::Shared);
+        let (plan, done) = planned_and_done(&world, what);
+        assert_eq!((by_state(&plan), done.tombstones), ([0, 0, 0, 1], vec![gone]));
+        let stone = world.tombstone("b");
+        assert_eq!((stone.id, stone.erased_at), (gone, Some(world.now())));
+        assert_eq!(
+            (world.row(stays).keys, world.row(stays).text.contains("4 apps")),
+            (vec!["a".into()], true)
+        );
+        assert_eq!(world.db.undo(&world.ns, run).unwrap().restored, 0);
+        world.check();
+    }
+}
+
+/// A plan of names and tags says what the forget does then, and tells of those that stay for others.
+#[test]
+fn every_forget_has_a_plan() {
+    let world = World::new();
+    let tagged = |words: &str, key: &str| {
+        let mut draft = text(words).key(key);
+        draft.tags = Some(vec!["t".to_owned()]);
+        draft
+    };
+    world.add(tagged("said by both", "a"));
+    world.add(text("said by both").key("b"));
+    world.add(tagged("alone", "c"));
+    world.add(text("alone, and newer").key("c"));
+    let names = |names: [&str; 2]| Forget::names(names);
+    let (plan, done) = planned_and_done(&world, names(["a", "nobody"]));
+    assert_eq!((counts(&done), done.missing, by_state(&plan)), ((0, 1, 0), 1, [0; 4]));
+    let (plan, _) = planned_and_done(&world, Forget::tag("t"));
+    assert_eq!(by_state(&plan), [1, 1, 0, 0], "new content for a key keeps its tags");
+    let (plan, _) = planned_and_done(&world, names(["b", "c"]));
+    assert_eq!(by_state(&plan), [1, 0, 0, 0]);
+    let elsewhere = "elsewhere".parse().unwrap();
+    let plan = world.db.forget_plan(&elsewhere, names(["a", "b"])).unwrap();
+    assert_eq!((plan.answer.missing, plan.memories()), (2, 0));
+}
+
+/// A filter without any condition matches everything: it is refused, planned or not, unless that is meant.
+#[test]
+fn a_filter_without_a_condition_has_to_be_meant() {
+    let world = World::new();
+    for at in 0..25 {
+        world.add(text(&format!("memory {at}")));
+    }
+    let what = Forget::filter(Filter::parse("{}").unwrap(), Scope::Any);
+    let refused = world.db.forget(&world.ns, what.clone()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
+    assert!(refused.to_string().starts_with("filter: "), "{refused}");
+    assert_eq!(world.db.forget_plan(&world.ns, what).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(rows(&world).len(), 25);
+    let filter = Filter::parse("{}").unwrap();
+    let (plan, _) = planned_and_done(
+        &world,
+        Forget::Filter { filter, scope: Scope::Any, visible_only: false, all: true },
+    );
+    assert_eq!((by_state(&plan), plan.sample.len()), ([25, 0, 0, 0], 20));
 }

@@ -171,7 +171,7 @@ impl Story {
             }
             Deed::ForgetBy(filter) => {
                 let filter = Filter::from_json(&filter).unwrap();
-                db.forget(&ns, Forget::Filter { filter, scope: Scope::Shared }).unwrap();
+                db.forget(&ns, Forget::filter(filter, Scope::Shared)).unwrap();
             }
             Deed::Supersede(old, new) => {
                 let (Some(old), Some(new)) = (self.any(old), self.any(new)) else { return };

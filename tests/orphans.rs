@@ -188,8 +188,7 @@ fn forgotten_by_tag() {
 fn forgotten_by_filter() {
     let scene = Scene::new();
     let filter = Filter::from_json(&json!({"metadata.note": NOTE})).unwrap();
-    let answer =
-        scene.world.db.forget(&scene.world.ns, Forget::Filter { filter, scope: Scope::Any }).unwrap();
+    let answer = scene.world.db.forget(&scene.world.ns, Forget::filter(filter, Scope::Any)).unwrap();
     assert_eq!(answer.tombstones, [scene.victim]);
     scene.world.forget_id(scene.old);
     let gone = [scene.victim, scene.old];

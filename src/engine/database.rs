@@ -17,11 +17,10 @@ use crate::engine::session::{InForce, Session, Work};
 use crate::engine::state::Watched;
 use crate::error::{Error, Result};
 use crate::index::{Current, Images, Published, ViewBudget};
-use crate::ingest::{ForgetNames, Prepared, Rulebook, prepare};
+use crate::ingest::{Prepared, Rulebook, prepare};
 use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
 use crate::model::{
-    Actor, Draft, Filter, Forgotten, IdSource, MemoryId, Namespace, Outcome, Patch, RunId, Scope, Span,
-    SupersedeMode, Time,
+    Actor, Draft, IdSource, MemoryId, Namespace, Outcome, Patch, RunId, Span, SupersedeMode, Time,
 };
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
@@ -105,59 +104,6 @@ pub struct WriteOptions {
     pub no_dedup: bool,
     /// Leave out the rules that belong to the instructions: of the defaults R3 to R5 (DEDUP-64).
     pub skip_instructions: bool,
-}
-
-/// What to forget (MODEL-30, LIFE-26).
-#[derive(Clone, Debug)]
-pub enum Forget {
-    /// Memories by id or key.
-    Names {
-        /// Ids or keys.
-        names: Vec<String>,
-        /// Leave the superseded versions of a key.
-        keep_history: bool,
-        /// With an id, erase rows that were merged into it as duplicates as well.
-        also_merged: bool,
-        /// With an id, erase the earlier versions and every other row that a key of it leads to as well.
-        with_history: bool,
-    },
-    /// Every write that brought a tag.
-    Tag {
-        /// The tag.
-        tag: String,
-        /// Where.
-        scope: Scope,
-        /// Leave protected rows.
-        keep_pinned: bool,
-    },
-    /// Every visible memory that matches.
-    Filter {
-        /// The condition; an empty one matches everything.
-        filter: Filter,
-        /// Where.
-        scope: Scope,
-    },
-}
-
-impl Forget {
-    /// Memories by id or key, with all their versions.
-    pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
-        let names = names.into_iter().map(Into::into).collect();
-        Forget::Names { names, keep_history: false, also_merged: true, with_history: false }
-    }
-
-    /// How many records are named.
-    fn asked(&self) -> u64 {
-        match self {
-            Forget::Names { names, .. } => names.len() as u64,
-            Forget::Tag { .. } | Forget::Filter { .. } => 0,
-        }
-    }
-
-    /// Every write that brought `tag`, in every partition.
-    pub fn tag(tag: impl Into<String>) -> Self {
-        Forget::Tag { tag: tag.into(), scope: Scope::Any, keep_pinned: false }
-    }
 }
 
 /// What restoring did.
@@ -520,48 +466,6 @@ impl Database {
     pub fn reinforce(&self, namespace: &Namespace, name: &str, by: u32) -> Result<()> {
         let (namespace, name) = (namespace.clone(), name.to_owned());
         self.submit(ONE, move |session| session.known_desk(&namespace)?.reinforce(&name, by))
-    }
-
-    /// Forgets at once: rows, vectors, index entries; only tombstones stay (MODEL-30). Bytes that a deletion leaves
-    /// in free pages of the file go with [`Database::compact`].
-    ///
-    /// # Errors
-    /// `Invalid` for an empty list of names.
-    pub fn forget(&self, namespace: &Namespace, what: Forget) -> Result<Forgotten> {
-        let namespace = namespace.clone();
-        let asked = what.asked();
-        match self.forget_in(namespace, what) {
-            // Nothing was ever remembered there.
-            Err(Error::NotFound { what: "namespace", .. }) => {
-                Ok(Forgotten { missing: asked, ..Forgotten::default() })
-            }
-            other => other,
-        }
-    }
-
-    fn forget_in(&self, namespace: Namespace, what: Forget) -> Result<Forgotten> {
-        match what {
-            Forget::Names { names, keep_history, also_merged, with_history } => {
-                if names.is_empty() {
-                    return Err(Error::invalid("names", "must name at least one memory", "none"));
-                }
-                let how = ForgetNames { keep_history, also_merged, with_history };
-                self.submit(weight_of(names.len()), move |session| {
-                    session.known_desk(&namespace)?.forget_names(&names, how)
-                })
-            }
-            Forget::Tag { tag, scope, keep_pinned } => self.submit(ONE, move |session| {
-                let mut desk = session.known_desk(&namespace)?;
-                let Some(part) = desk.part_of(&scope)? else { return Ok(Forgotten::default()) };
-                desk.forget_tag(&tag, part, keep_pinned)
-            }),
-            Forget::Filter { filter, scope } => {
-                let ids = self.ids_matching(&namespace, &filter, &scope)?;
-                self.submit(weight_of(ids.len()), move |session| {
-                    session.known_desk(&namespace)?.forget_found(&ids)
-                })
-            }
-        }
     }
 
     /// The policy in force, and its version.

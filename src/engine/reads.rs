@@ -9,10 +9,9 @@ use crate::engine::database::{Database, Inner};
 use crate::error::{Error, Result};
 use crate::hygiene::{Briefed, CheckOptions, CheckReport, briefing, check, check_erased};
 use crate::index::Published;
-use crate::limits::PAGE_MAX;
 use crate::model::{
-    Aggregate, AggregateId, Event, EventId, EventQuery, Family, Filter, JournalRow, Memory, MemoryId,
-    Namespace, Page, PageRequest, Query, Run, RunId, Scope, State, Time, Tombstone,
+    Aggregate, AggregateId, Event, EventId, EventQuery, Family, JournalRow, Memory, MemoryId, Namespace,
+    Page, PageRequest, Query, Run, RunId, Scope, State, Time, Tombstone,
 };
 use crate::recall::{
     Around, Deadline, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats,
@@ -111,29 +110,6 @@ impl Database {
             Err(Error::Retry { .. }) => Err(Error::Closed),
             other => other,
         }
-    }
-
-    pub(super) fn ids_matching(
-        &self,
-        namespace: &Namespace,
-        filter: &Filter,
-        scope: &Scope,
-    ) -> Result<Vec<MemoryId>> {
-        self.read(|published, now| {
-            let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
-            let (mut ids, mut cursor) = (Vec::new(), None);
-            loop {
-                let (scope, filter) = (scope.clone(), Some(filter.clone()));
-                let request =
-                    PageRequest { scope, filter, limit: PAGE_MAX, cursor, ..PageRequest::default() };
-                let page = reader.list_ids(&request)?;
-                ids.extend(page.items);
-                cursor = page.next;
-                if cursor.is_none() {
-                    return Ok(ids);
-                }
-            }
-        })
     }
 
     /// Counters, sizes and health, of one namespace or of all (MODEL-45). What came due is settled first, at most

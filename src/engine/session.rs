@@ -249,6 +249,30 @@ fn rebuild(session: &mut Session<'_, '_, '_>, ns: NsId) -> Result<()> {
     session.ledger.rebuild_declared(&context).map(|_| ())
 }
 
+impl Inner {
+    /// Runs one unit alone in a transaction and gives the transaction up: what the unit answers is all that is left.
+    pub(super) fn rehearse<R>(
+        &self,
+        mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>,
+    ) -> Result<R> {
+        self.check_open()?;
+        self.queue.alone(|| {
+            let mut value = None;
+            let done = self.attempt(self.durability, |session| {
+                value = Some(unit(session).map_err(|why| (0, why))?);
+                // Nobody sees this: an error is what gives a transaction up.
+                let why = "a rehearsal is not committed".to_owned();
+                Err((0, Error::Conflict { what: "rehearsal".to_owned(), why }))
+            });
+            match (value, done) {
+                (Some(value), _) => Ok(value),
+                (None, Err((_, why))) => Err(why),
+                (None, Ok(())) => unreachable!("a rehearsal is never committed"),
+            }
+        })
+    }
+}
+
 impl Committer for Arc<Inner> {
     type Unit = Work;
 

@@ -81,6 +81,7 @@ impl Desk<'_, '_, '_> {
     ) -> Result<()> {
         let mut doomed = vec![id];
         while let Some(id) = doomed.pop() {
+            self.forget_copies(id, rule, answer)?;
             let change = Change::Remove { id, reason: TombstoneReason::Forget, replaced_by: None };
             let applied = self.apply(rule, change)?;
             let merged = applied.erased.iter().flat_map(|erased| &erased.predecessors);
@@ -92,6 +93,28 @@ impl Desk<'_, '_, '_> {
             answer.note(&applied);
         }
         Ok(())
+    }
+
+    /// A row that was merged into another one lives on in copies of its writes there, which answer with its text under its
+    /// keys: they go with it.
+    fn forget_copies(&mut self, id: MemoryId, rule: RuleId, answer: &mut Forgotten) -> Result<()> {
+        let ns = self.ns();
+        let (mut came, mut brought) = (id, self.ledger.readable_holders(ns, id)?);
+        let mut seen = BTreeSet::from([id]);
+        loop {
+            let row = sound(self.ledger.tx.vitals(ns, came))?.flatten();
+            let Some(by) = row.and_then(|row| row.times.merged_into()).filter(|by| seen.insert(*by)) else {
+                return Ok(());
+            };
+            let mut copies = self.ledger.readable_holders(ns, by)?;
+            copies.retain(|copy| copy.from == Some(came) && brought.iter().any(|one| copy.is_copy_of(one)));
+            let numbers: Vec<u32> =
+                copies.iter().filter(|copy| copy.text.is_some()).map(|c| c.number).collect();
+            (came, brought) = (by, copies);
+            if !numbers.is_empty() {
+                answer.note(&self.detach(by, numbers, rule, TombstoneReason::Forget)?);
+            }
+        }
     }
 
     /// Takes a key from every row that holds or held it.

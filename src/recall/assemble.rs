@@ -65,6 +65,20 @@ impl Reader<'_> {
         Ok(joined)
     }
 
+    /// What a row is joined to, or was before it came to limbo.
+    pub(super) fn joined_of(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        vitals: &Vitals,
+        holders: &[Holder],
+    ) -> Result<Joined> {
+        match vitals.times.removed_at {
+            None => self.joined(ns, id),
+            Some(_) => self.joined_before(ns, id, holders),
+        }
+    }
+
     /// What a row in limbo was joined to and will be when it comes back.
     fn joined_before(&self, ns: NsId, id: MemoryId, holders: &[Holder]) -> Result<Joined> {
         let mut joined = Joined::default();
@@ -101,11 +115,7 @@ impl Reader<'_> {
     ) -> Result<Memory> {
         let content = self.content(ns, id)?;
         let holders = self.rows().holders(ns, id)?;
-        let joined = match vitals.times.removed_at {
-            None => self.joined(ns, id)?,
-            Some(_) => self.joined_before(ns, id, &holders)?,
-        };
-        let Joined { categories, entities, links, sources } = joined;
+        let Joined { categories, entities, links, sources } = self.joined_of(ns, id, &vitals, &holders)?;
         let vector = if with_vector { self.vector(ns, id, &vitals)? } else { None };
         Ok(Memory {
             id,

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::model::{Memory, MemoryId, Page, PageRequest, State, Tombstone, Vitals};
+use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Tombstone, Vitals};
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader};
 use crate::store::keys::{self, Key, Parts};
@@ -23,6 +23,7 @@ impl Reader<'_> {
     /// `Invalid` for a request out of bounds, a cursor of another listing, or the state `tombstoned`, whose content is
     /// not here; `Corrupted`.
     pub(crate) fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
+        request.check()?;
         let Some((ns, Listed { rows, mut damaged, next })) = self.listed_rows(request)? else {
             return Ok(nothing());
         };
@@ -37,21 +38,26 @@ impl Reader<'_> {
         Ok(Page { items, next, damaged: damaged.into_iter().map(|(_, id)| id).collect() })
     }
 
-    /// The ids of a page of [`Reader::list`], also of rows that are damaged where what the filter asks for is not.
+    /// The memories of a scope that match, in the order of a listing: in every state, or those that a live read sees. A
+    /// damaged row is among them where what the filter asks for can be read.
     ///
     /// # Errors
-    /// As [`Reader::list`].
-    pub(crate) fn list_ids(&self, request: &PageRequest) -> Result<Page<MemoryId>> {
-        let Some((_, Listed { rows, damaged, next })) = self.listed_rows(request)? else {
-            return Ok(nothing());
-        };
-        let damaged = damaged.into_iter().map(|(_, id)| id).collect();
-        Ok(Page { items: rows.into_iter().map(|(_, id, _)| id).collect(), next, damaged })
+    /// `Corrupted`.
+    pub(crate) fn matching(
+        &self,
+        filter: &Filter,
+        scope: &Scope,
+        visible_only: bool,
+    ) -> Result<Vec<MemoryId>> {
+        let (scope, filter) = (scope.clone(), Some(filter.clone()));
+        let (any_state, limit) = (!visible_only, usize::MAX);
+        let request = PageRequest { scope, filter, any_state, limit, ..PageRequest::default() };
+        let rows = self.listed_rows(&request)?.map(|(_, listed)| listed.rows).unwrap_or_default();
+        Ok(rows.into_iter().map(|(_, id, _)| id).collect())
     }
 
     /// The rows of a page, as far as they are read to find them.
     fn listed_rows(&self, request: &PageRequest) -> Result<Option<(NsId, Listed)>> {
-        request.check()?;
         if !request.any_state && request.state == State::Tombstoned {
             let why = "must be live, superseded, expired or limbo";
             return Err(Error::invalid("state", why, request.state.as_str()));

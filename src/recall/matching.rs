@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
 use crate::model::{
-    Access, Content, Filter, MemoryId, MetaValue, Needs, Partition, RowView, Vitals, VitalsView,
+    Access, Content, Filter, MemoryId, MetaValue, Needs, Partition, RowView, Time, Vitals, VitalsView,
 };
 use crate::recall::Reader;
 use crate::recall::assemble::{Joined, keys_of};
@@ -125,9 +125,10 @@ impl<'r> Matcher<'r> {
         let (reader, ns, needs) = (self.reader, self.ns, self.needs);
         let content = if needs.content { reader.content(ns, id)? } else { Content::default() };
         let access = if needs.access { reader.rows().access(ns, id)? } else { Access::default() };
-        let keys = if needs.keys { keys_of(&reader.rows().holders(ns, id)?) } else { Vec::new() };
+        let holders = if needs.keys || needs.links { reader.rows().holders(ns, id)? } else { Vec::new() };
+        let keys = keys_of(&holders);
         let Joined { categories, entities, sources, .. } =
-            if needs.links { reader.joined(ns, id)? } else { Joined::default() };
+            if needs.links { reader.joined_of(ns, id, vitals, &holders)? } else { Joined::default() };
         Ok(filter.matches(&RowView {
             id,
             partition,
@@ -163,14 +164,34 @@ impl Reader<'_> {
             && self.rows().counter(ns, TOTAL, CounterSort::Tag as u8, tag)?.rows <= TAGGED_ROWS_MAX
         {
             self.rows().holders_of_tag(ns, tag)?.into_iter().map(|(id, _)| id).collect()
-        } else if wanted == Wanted::Standing {
-            return self.indexed(ns, filter);
         } else {
-            return Ok(None);
+            let list = self.indexed(ns, filter)?;
+            return if wanted == Wanted::All { self.with_limbo(ns, filter, list) } else { Ok(list) };
         };
         ids.sort_unstable();
         ids.dedup();
         Ok(Some(ShortList { ids, rest: Some(Cow::Borrowed(filter)), by_index: false }))
+    }
+
+    /// Adds what waits in limbo, on which the whole filter is tried; none when that is too much.
+    fn with_limbo<'f>(
+        &self,
+        ns: NsId,
+        filter: &'f Filter,
+        list: Option<ShortList<'f>>,
+    ) -> Result<Option<ShortList<'f>>> {
+        let Some(mut list) = list else { return Ok(None) };
+        let limbo = self.rows().limbo_before(ns, Time::MAX, INDEXED_ROWS_MAX + 1)?;
+        if limbo.len() > INDEXED_ROWS_MAX {
+            return Ok(None);
+        }
+        if !limbo.is_empty() {
+            list.ids.extend(limbo.into_iter().map(|(_, id)| id));
+            list.ids.sort_unstable();
+            list.ids.dedup();
+            list.rest = Some(Cow::Borrowed(filter));
+        }
+        Ok(Some(list))
     }
 
     /// Rows of a namespace that are not in limbo.

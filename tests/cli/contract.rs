@@ -236,6 +236,25 @@ fn forget_needs_a_yes_and_erases() {
 }
 
 #[test]
+fn forget_says_first_what_would_go() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let before = sandbox.run(&["export", "-", "--all-states"]).out;
+    let plan = sandbox.document(&["forget", "a", "nobody", "--dry-run"]);
+    has(&plan, &["dry_run", "memories", "sample", "answer"]);
+    assert_eq!((&plan["memories"]["live"], &plan["answer"]["missing"]), (&json!(1), &json!(1)));
+    assert_eq!((&plan["sample"][0]["state"], &plan["sample"][0]["keys"]), (&json!("live"), &json!(["a"])));
+    assert_eq!(sandbox.run(&["export", "-", "--all-states"]).out, before);
+    assert_eq!(sandbox.run(&["forget", "a", "--dry-run", "--yes"]).code, 2, "one or the other");
+    let refused = sandbox.run(&["forget", "--filter", "{}", "--yes"]).error();
+    assert!(refused.0 == "Invalid" && refused.1.contains("filter"), "{refused:?}");
+    let told = sandbox.plain(&["--db", "m.oub", "forget", "--filter", "{}", "--all", "--dry-run"], b"");
+    assert!(told.err.starts_with("would forget 3 memories (3 live, 0 superseded, "), "{told:?}");
+    let done = sandbox.document(&["forget", "--filter", "{}", "--all", "--yes"]);
+    assert_eq!(done["forgotten"], 3);
+}
+
+#[test]
 fn whole_files_and_namespaces() {
     let sandbox = Sandbox::new();
     sandbox.fill();

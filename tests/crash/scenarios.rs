@@ -315,7 +315,7 @@ pub const SCENARIOS: &[Scenario] = &[
             OPEN,
             step(|w| {
                 let filter = Filter::parse(r#"{"tier":"semantic"}"#)?;
-                w.db().forget(&ns(), Forget::Filter { filter, scope: Scope::Shared }).map(drop)
+                w.db().forget(&ns(), Forget::filter(filter, Scope::Shared)).map(drop)
             }),
         ],
     },

@@ -2,8 +2,8 @@
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
-    CompactReport, Decision, Effort, Explanation, Forgotten, Got, MaintainReport, Memory, Namespace, Outcome,
-    PassReport, SearchPlan, Signals, Version,
+    CompactReport, Decision, Effort, Explanation, ForgetPlan, Forgotten, Got, MaintainReport, Memory,
+    Namespace, Outcome, PassReport, SearchPlan, Signals, Version,
 };
 use serde_json::{Value, json};
 
@@ -182,6 +182,24 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
         "tombstones": done.tombstones.len(),
         "restored": done.restored,
         "derived": done.derived,
+    })
+}
+
+/// What a forget would do.
+pub(crate) fn forget_plan(plan: &ForgetPlan) -> Value {
+    let sample = plan.sample.iter();
+    let sample = sample.map(|one| json!({ "id": one.id, "state": one.state.as_str(), "keys": one.keys }));
+    json!({
+        "dry_run": true,
+        "memories": {
+            "live": plan.live,
+            "superseded": plan.superseded,
+            "expired": plan.expired,
+            "limbo": plan.limbo,
+            "damaged": plan.damaged,
+        },
+        "sample": sample.collect::<Vec<_>>(),
+        "answer": forgotten(&plan.answer),
     })
 }
 

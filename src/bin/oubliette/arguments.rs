@@ -507,9 +507,15 @@ pub(crate) struct ForgetOptions {
     /// Every write that brought a tag, in every part unless --agent names one
     #[arg(long)]
     pub(crate) tag: Option<String>,
-    /// Every visible memory that matches
+    /// Every memory that matches, in any state
     #[arg(long, value_name = "JSON")]
     pub(crate) filter: Option<String>,
+    /// With --filter, only memories that a search can see
+    #[arg(long, requires = "filter")]
+    pub(crate) visible_only: bool,
+    /// With --filter, one that matches everything is meant
+    #[arg(long, requires = "filter")]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) scope: ScopeOptions,
     /// Leave the superseded versions of a key
@@ -524,8 +530,11 @@ pub(crate) struct ForgetOptions {
     /// Rewrite the file as well, so that no byte is left
     #[arg(long)]
     pub(crate) erase: bool,
+    /// Only say what would go
+    #[arg(long, conflicts_with_all = ["yes", "erase"])]
+    pub(crate) dry_run: bool,
     /// Yes, forget: it can't be undone
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "dry_run")]
     pub(crate) yes: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oubliette::exchange::LineReader;
-use oubliette::{Error, Filter, Forget, Result, Scope};
+use oubliette::{Error, Filter, Forget, ForgetPlan, Result, Scope};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -20,7 +20,10 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
             let scope = if options.scope.agent.is_none() { Scope::Any } else { scope };
             Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned }
         }
-        (None, Some(filter)) => Forget::Filter { filter: Filter::parse(filter)?, scope },
+        (None, Some(filter)) => {
+            let (visible_only, all) = (options.visible_only, options.all);
+            Forget::Filter { filter: Filter::parse(filter)?, scope, visible_only, all }
+        }
         (None, None) => {
             let names = match &options.keys {
                 Some(file) => names_of(file)?,
@@ -31,6 +34,12 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
         }
     };
     let database = place.open(Access::Write)?;
+    if options.dry_run {
+        let plan = database.forget_plan(&namespace, what)?;
+        database.close()?;
+        output.remark(&told(&plan));
+        return output.document(&answers::forget_plan(&plan));
+    }
     let done = database.forget(&namespace, what)?;
     let mut document = answers::forgotten(&done);
     if options.erase {
@@ -41,6 +50,16 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
     }
     database.close()?;
     output.document(&document)
+}
+
+/// A plan in a sentence.
+fn told(plan: &ForgetPlan) -> String {
+    let all = plan.memories();
+    let memories = if all == 1 { "memory" } else { "memories" };
+    format!(
+        "would forget {all} {memories} ({} live, {} superseded, {} expired, {} in limbo); nothing is forgotten yet",
+        plan.live, plan.superseded, plan.expired, plan.limbo
+    )
 }
 
 /// Ids or keys, one a line.

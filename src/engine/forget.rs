@@ -1,0 +1,232 @@
+//! Forgetting on request: at once, or as a plan that says what would go.
+
+use crate::engine::database::{Database, ONE, weight_of};
+use crate::engine::queue::Weight;
+use crate::engine::session::Session;
+use crate::error::{Error, Result, sound};
+use crate::ingest::ForgetNames;
+use crate::limits::FORGET_SAMPLE_MAX;
+use crate::model::{Filter, Forgotten, MemoryId, Namespace, Scope, State};
+use crate::recall::Reader;
+use crate::store::{NsId, Rows};
+
+/// What to forget (MODEL-30, LIFE-26).
+#[derive(Clone, Debug)]
+pub enum Forget {
+    /// Memories by id or key.
+    Names {
+        /// Ids or keys.
+        names: Vec<String>,
+        /// Leave the superseded versions of a key.
+        keep_history: bool,
+        /// With an id, erase rows that were merged into it as duplicates as well.
+        also_merged: bool,
+        /// With an id, erase the earlier versions and every other row that a key of it leads to as well.
+        with_history: bool,
+    },
+    /// Every write that brought a tag.
+    Tag {
+        /// The tag.
+        tag: String,
+        /// Where.
+        scope: Scope,
+        /// Leave protected rows.
+        keep_pinned: bool,
+    },
+    /// Every memory that matches: visible, superseded, expired or in limbo.
+    Filter {
+        /// The condition.
+        filter: Filter,
+        /// Where.
+        scope: Scope,
+        /// Only memories that a search can see now.
+        visible_only: bool,
+        /// Whether a filter without any condition, which matches everything, is meant.
+        all: bool,
+    },
+}
+
+impl Forget {
+    /// Memories by id or key, with all their versions.
+    pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Forget::Names { names, keep_history: false, also_merged: true, with_history: false }
+    }
+
+    /// Every write that brought `tag`, in every partition.
+    pub fn tag(tag: impl Into<String>) -> Self {
+        Forget::Tag { tag: tag.into(), scope: Scope::Any, keep_pinned: false }
+    }
+
+    /// Every memory of `scope` that matches, in any state. A filter without any condition is refused.
+    pub fn filter(filter: Filter, scope: Scope) -> Self {
+        Forget::Filter { filter, scope, visible_only: false, all: false }
+    }
+
+    /// How many records are named.
+    fn asked(&self) -> u64 {
+        match self {
+            Forget::Names { names, .. } => names.len() as u64,
+            Forget::Tag { .. } | Forget::Filter { .. } => 0,
+        }
+    }
+}
+
+/// What a forget would do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForgetPlan {
+    /// Live memories that would go.
+    pub live: u64,
+    /// Superseded ones.
+    pub superseded: u64,
+    /// Expired ones.
+    pub expired: u64,
+    /// Those that maintenance removed and that wait in limbo.
+    pub limbo: u64,
+    /// Those that are too damaged to tell.
+    pub damaged: u64,
+    /// The first that would go, at most 20, without the damaged ones.
+    pub sample: Vec<Doomed>,
+    /// What the forget would answer. Where a text goes and its memory stays, the id of the tombstone is a new one each time.
+    pub answer: Forgotten,
+}
+
+impl ForgetPlan {
+    /// Memories that would go, whatever their state.
+    pub fn memories(&self) -> u64 {
+        self.live + self.superseded + self.expired + self.limbo + self.damaged
+    }
+}
+
+/// A memory that a forget would take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doomed {
+    /// Its id.
+    pub id: MemoryId,
+    /// Its state now.
+    pub state: State,
+    /// The keys that it answers to, sorted.
+    pub keys: Vec<String>,
+}
+
+/// A forget as a unit of work. It may run more than once, each time in a fresh transaction.
+type Forgetting = Box<dyn FnMut(&mut Session<'_, '_, '_>) -> Result<Forgotten> + Send>;
+
+impl Database {
+    /// Forgets at once: rows, vectors, index entries; only tombstones stay (MODEL-30). Bytes that a deletion leaves
+    /// in free pages of the file go with [`Database::compact`].
+    ///
+    /// # Errors
+    /// `Invalid` for an empty list of names, and for a filter without any condition where `all` is not set.
+    pub fn forget(&self, namespace: &Namespace, what: Forget) -> Result<Forgotten> {
+        let asked = what.asked();
+        let done = self.forgetting(namespace, what).and_then(|(work, weight)| self.submit(weight, work));
+        // Nothing was ever remembered there.
+        done.or_else(unless_known(|| Forgotten { missing: asked, ..Forgotten::default() }))
+    }
+
+    /// What [`Database::forget`] would do, and takes nothing away: the forget runs in a transaction that is given up. As any
+    /// write it waits for others, and needs a handle that may write.
+    ///
+    /// ```
+    /// # use oubliette::{Database, Draft, Forget, Namespace};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// let ns = Namespace::default();
+    /// db.add(&ns, Draft::new("Ann prefers tea").key("drink"))?;
+    /// db.add(&ns, Draft::new("Ann prefers coffee").key("drink"))?;
+    /// let plan = db.forget_plan(&ns, Forget::names(["drink"]))?;
+    /// assert_eq!((plan.live, plan.superseded), (1, 1));
+    /// assert_eq!(db.text(&ns, plan.sample[0].id)?.as_deref(), Some("Ann prefers tea"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `forget`.
+    pub fn forget_plan(&self, namespace: &Namespace, what: Forget) -> Result<ForgetPlan> {
+        let asked = what.asked();
+        let planned = self.forgetting(namespace, what).and_then(|(mut work, _)| {
+            self.inner.rehearse(|session| {
+                let answer = work(session)?;
+                plan_of(session, namespace, answer)
+            })
+        });
+        planned.or_else(unless_known(|| ForgetPlan {
+            answer: Forgotten { missing: asked, ..Forgotten::default() },
+            ..ForgetPlan::default()
+        }))
+    }
+
+    fn forgetting(&self, namespace: &Namespace, what: Forget) -> Result<(Forgetting, Weight)> {
+        let ns = namespace.clone();
+        Ok(match what {
+            Forget::Names { names, keep_history, also_merged, with_history } => {
+                if names.is_empty() {
+                    return Err(Error::invalid("names", "must name at least one memory", "none"));
+                }
+                let how = ForgetNames { keep_history, also_merged, with_history };
+                let weight = weight_of(names.len());
+                (Box::new(move |session| session.known_desk(&ns)?.forget_names(&names, how)), weight)
+            }
+            Forget::Tag { tag, scope, keep_pinned } => {
+                let work: Forgetting = Box::new(move |session| {
+                    let mut desk = session.known_desk(&ns)?;
+                    let Some(part) = desk.part_of(&scope)? else { return Ok(Forgotten::default()) };
+                    desk.forget_tag(&tag, part, keep_pinned)
+                });
+                (work, ONE)
+            }
+            Forget::Filter { filter, scope, visible_only, all } => {
+                if filter.holds_always() && !all {
+                    let why = "matches everything: it needs a condition, or the option all";
+                    return Err(Error::invalid("filter", why, &filter));
+                }
+                let ids = self.read(|published, now| {
+                    let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
+                    reader.matching(&filter, &scope, visible_only)
+                })?;
+                let weight = weight_of(ids.len());
+                (Box::new(move |session| session.known_desk(&ns)?.forget_found(&ids)), weight)
+            }
+        })
+    }
+}
+
+/// Answers for a namespace that no write has made.
+fn unless_known<T>(answer: impl FnOnce() -> T) -> impl FnOnce(Error) -> Result<T> {
+    move |why| match why {
+        Error::NotFound { what: "namespace", .. } => Ok(answer()),
+        other => Err(other),
+    }
+}
+
+/// Counts the memories that went by the state that they had before.
+fn plan_of(session: &Session<'_, '_, '_>, namespace: &Namespace, answer: Forgotten) -> Result<ForgetPlan> {
+    let (before, now) = (session.published.snapshot(), session.ledger.now());
+    let mut plan = ForgetPlan::default();
+    let Some(row) = before.namespace(namespace.as_str())? else { return Ok(plan) };
+    let ns = NsId(row.number);
+    for &id in &answer.tombstones {
+        let Some(vitals) = sound(before.vitals(ns, id))? else {
+            plan.damaged += 1;
+            continue;
+        };
+        // The tombstone of a text whose memory stays is that of no memory.
+        let Some(vitals) = vitals else { continue };
+        let state = vitals.times.state(now);
+        match state {
+            State::Live => plan.live += 1,
+            State::Superseded => plan.superseded += 1,
+            State::Expired => plan.expired += 1,
+            State::Limbo | State::Tombstoned => plan.limbo += 1,
+        }
+        if plan.sample.len() < FORGET_SAMPLE_MAX {
+            let holders = sound(before.holders(ns, id))?.unwrap_or_default();
+            let mut keys: Vec<String> = holders.into_iter().filter_map(|h| h.key).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            plan.sample.push(Doomed { id, state, keys });
+        }
+    }
+    Ok(ForgetPlan { answer, ..plan })
+}
