@@ -208,8 +208,13 @@ impl Story {
         let last =
             |key: usize| self.wrote.iter().rev().find(|wrote| wrote.key == Some(key)).map(|wrote| wrote.row);
         for row in live.difference(before) {
-            let writers: Vec<_> =
-                self.wrote.iter().filter(|wrote| wrote.row == *row).map(|wrote| wrote.key).collect();
+            let own = self.wrote.iter().filter(|wrote| wrote.row == *row).map(|wrote| wrote.key);
+            // Who had written a row that was merged into this one has a text here as well.
+            let memory = rows.iter().find(|memory| memory.id == *row).unwrap();
+            let merged = memory.holders.iter().filter(|holder| holder.from.is_some() && !holder.follows);
+            let place = |key: &String| KEYS.iter().position(|other| other == key);
+            let merged = merged.map(|holder| holder.key.as_ref().and_then(place));
+            let writers: Vec<_> = own.chain(merged).collect();
             let left = |key: &Option<usize>| {
                 key.and_then(last).is_some_and(|last| last != *row && live.contains(&last))
             };
@@ -234,4 +239,21 @@ proptest! {
             story.step(op);
         }
     }
+}
+
+/// A line of k1 was merged into the equal one of k2, which says something else since. Taking back what k1 said later makes
+/// the merged row live again: for k1, which has no other.
+#[test]
+fn a_merged_writer_has_its_text_again() {
+    let say = |key: usize, text: usize, core: bool| Say { key: Some(key), text, tagged: false, core };
+    let mut story = Story::new();
+    story.step(&Op::Write(say(2, 4, true)));
+    story.step(&Op::Write(say(1, 5, false)));
+    story.step(&Op::Write(say(2, 5, false)));
+    story.step(&Op::Pass(1));
+    let merged = story.world.row(KEYS[2]).id;
+    story.step(&Op::Write(say(2, 0, false)));
+    story.step(&Op::Import(vec![say(1, 0, false)]));
+    story.step(&Op::Undo(0));
+    assert_eq!((story.world.row(KEYS[1]).id, story.world.is_live(merged)), (merged, true));
 }
