@@ -216,7 +216,8 @@ pub struct PassReport {
     pub damaged: u64,
     /// Rows that were left when it stopped.
     pub left: u64,
-    /// The run that its journal rows name; of a pass that went on with one that had been cut off, that one.
+    /// The run that its journal rows name; of a pass that went on with one that had been cut off, that one. None of a pass
+    /// over memories that wrote nothing.
     pub run: Option<RunId>,
     /// Whether it went on with a run that had been cut off.
     pub resumed: bool,
@@ -259,7 +260,7 @@ impl PassReport {
 /// What a maintenance run came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaintainReport {
-    /// The run that its journal rows name, for [`Database::undo`]; none of a dry run.
+    /// The run that its journal rows name, for [`Database::undo`]; none of a dry run, and where nothing was to be done.
     pub run: Option<RunId>,
     /// Its passes, in the order in which they ran.
     pub passes: Vec<PassReport>,
@@ -334,7 +335,9 @@ impl Database {
                 reports.push(self.run_pass(Pass::Supersession, options, &mut sweep)?);
             }
         }
-        Ok(MaintainReport { run: (!options.dry_run).then_some(run), passes: reports })
+        // A run that has written nothing is not in the file.
+        let has_written = reports.iter().any(|report| report.run.is_some() || report.changed > 0);
+        Ok(MaintainReport { run: Some(run).filter(|_| has_written && !options.dry_run), passes: reports })
     }
 
     pub(super) fn run_pass(

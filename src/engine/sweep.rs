@@ -374,7 +374,10 @@ impl Database {
         let mut progress = Progress::of(plan);
         if self.is_idle(plan)? {
             sweep.destroy.insert(plan.ns, plan.destroy);
+            // Nothing is written, so there is no run that could be taken back.
+            let run = report.run;
             plan.tell(report, &progress, false);
+            report.run = run;
             return Ok(());
         }
         let mut spent = progress.done.rows;
