@@ -9,7 +9,7 @@ use crate::engine::maintain::{MaintainOptions, Pass, Sweep};
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::hygiene::Finding;
-use crate::ledger::{Change, Context, Entry};
+use crate::ledger::{Change, Context, Entry, seem_vacant};
 use crate::model::{Actor, ExpiresBy, MemoryId, Namespace, RuleId, RunId, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
 
@@ -56,13 +56,8 @@ impl Database {
         let unique = random()?;
         let _one = self.inner.upkeep.lock();
         let (mut expired, mut limbo) = (0, 0);
-        for step in [self.erase_ended(&mut expired, &mut limbo), self.repair_all()] {
-            match step {
-                // The copy goes past it, and names it.
-                Err(why @ Error::Corrupted { .. }) => tracing::warn!(%why, "damage is copied as it stands"),
-                other => other?,
-            }
-        }
+        past_damage(self.erase_ended(&mut expired, &mut limbo))?;
+        self.tidy_for_copy()?;
         self.inner.queue.alone(|| {
             let report = self.inner.store.compact(&unique);
             // One that failed late has replaced the file as well.
@@ -72,7 +67,7 @@ impl Database {
     }
 
     /// Writes a compact copy to `target`, which must not exist. Of what was forgotten before the call it has no byte; a
-    /// handle that only reads copies codes that wait for `repair` as well. Only its owner can read it.
+    /// handle that only reads copies codes that wait for `repair` as well, and names of agents that nothing is left of. Only its owner can read it.
     ///
     /// # Errors
     /// `Conflict` when there is something by that name; `Io`.
@@ -83,13 +78,36 @@ impl Database {
         self.inner.check_outside()?;
         if self.inner.check_open().is_ok() {
             let _one = self.inner.upkeep.lock();
-            match self.repair_all() {
-                Err(why @ Error::Corrupted { .. }) => tracing::warn!(%why, "damage is copied as it stands"),
-                other => other?,
-            }
+            self.tidy_for_copy()?;
         }
         let report = self.inner.store.backup(target.as_ref(), &random()?)?;
         Ok(CompactReport::of(report, 0, 0))
+    }
+
+    /// Takes away what stands in the file of memories that are gone: codes in graphs, names of agents.
+    fn tidy_for_copy(&self) -> Result<()> {
+        past_damage(self.repair_all())?;
+        self.drop_vacant()
+    }
+
+    /// Takes away the partitions in which nothing is left, with the names of their agents.
+    fn drop_vacant(&self) -> Result<()> {
+        for (namespace, ns) in self.tenants(None)? {
+            past_damage(self.drop_vacant_of(&namespace, ns))?;
+        }
+        Ok(())
+    }
+
+    fn drop_vacant_of(&self, namespace: &Namespace, ns: NsId) -> Result<()> {
+        if seem_vacant(&**self.inner.state()?.snapshot(), ns)?.is_empty() {
+            return Ok(());
+        }
+        self.inner.run_alone(|session| {
+            if session.stands(namespace, ns)? {
+                session.reset.extend(session.ledger.drop_vacant(ns)?);
+            }
+            Ok(())
+        })
     }
 
     /// Erases what no copy carries over, in slices: expired memories, and memories of limbo past their horizon. Counts both.
@@ -122,6 +140,17 @@ impl Database {
             Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(all)
+    }
+}
+
+/// Lets a copy go on where a row is damaged: the copy goes past it, and names it.
+fn past_damage(step: Result<()>) -> Result<()> {
+    match step {
+        Err(why @ Error::Corrupted { .. }) => {
+            tracing::warn!(%why, "damage is copied as it stands");
+            Ok(())
+        }
+        other => other,
     }
 }
 

@@ -25,6 +25,7 @@ mod mend;
 mod merge;
 mod message;
 mod metadata;
+mod partition;
 mod recount;
 mod returns;
 mod settle;
@@ -54,6 +55,7 @@ pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;
 pub(crate) use leave::Left;
 pub(crate) use message::{Recorded, statistics};
+pub(crate) use partition::seem_vacant;
 pub(crate) use supersede::Restored;
 
 /// A row that is to be: everything but what the ledger works out itself.

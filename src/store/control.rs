@@ -207,7 +207,7 @@ pub(crate) struct TextHead {
     pub(crate) posted: u32,
     /// Documents that were posted since blocks of one term were last joined.
     pub(crate) unmerged: u32,
-    /// The last term that the joining under way has come to; none when none is under way.
+    /// The term at which the joining under way goes on, one that has postings; none when none is under way.
     pub(crate) merging: Option<String>,
     /// Bytes of the texts that came into the tail since it was last empty, less those that were posted; never too few.
     pub(crate) waiting_bytes: u64,

@@ -14,7 +14,7 @@ use crate::limits::SIMHASH_BANDS;
 use crate::model::{MemoryId, Time};
 use crate::record;
 use crate::store::keys::{self, Key, NsId, PartId};
-use crate::store::rows::{Rows, last_id};
+use crate::store::rows::{Rows, last_id, meta_of};
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Walk, WriteTx};
 
@@ -224,6 +224,28 @@ pub(crate) trait MessageRows: Rows {
             all.push(*last_id(table, key)?.as_bytes());
             Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
+        Ok(all)
+    }
+
+    /// The partitions of a namespace in which something lies: a memory in any state, an event, an aggregate, a family.
+    ///
+    /// # Errors
+    /// `Corrupted` for a row that can't be read: it may lie in any of them.
+    fn parts_in_use(&self, ns: NsId) -> Result<BTreeSet<PartId>> {
+        let (mut all, prefix) = (BTreeSet::new(), Walk::prefix(&keys::ns(ns)));
+        for table in [Table::Vitals, Table::Event, Table::Aggregate, Table::Family] {
+            self.walk(table, &prefix, &mut |key, bytes| {
+                all.insert(PartId(match table {
+                    Table::Vitals => {
+                        record::decode_vitals(record::At::new(table.name(), key), bytes)?.place.partition
+                    }
+                    Table::Event => meta_of::<EventRow>(table, key, bytes)?.part,
+                    Table::Aggregate => meta_of::<AggregateRow>(table, key, bytes)?.part,
+                    _ => meta_of::<FamilyRow>(table, key, bytes)?.part,
+                }));
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
         Ok(all)
     }
 

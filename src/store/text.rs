@@ -340,11 +340,6 @@ impl WriteTx<'_> {
     /// Writes what is staged of full-text indexes and gives the blocks of documents to whoever keeps images of them.
     pub(super) fn flush_text(&mut self) -> Result<std::collections::BTreeMap<(TextId, u32), DocBlock>> {
         let mut bytes = Vec::new();
-        for (text, head) in std::mem::take(&mut self.text_heads) {
-            let key = keys::ns_part(text.ns, text.part);
-            record::encode_meta(Table::TextHead.tag(), &key, &head, &mut bytes);
-            self.put(Table::TextHead, &key, &bytes)?;
-        }
         for (key, postings) in std::mem::take(&mut self.postings) {
             let named = posting_key(&key).map(|(text, term, first)| (text, term.to_owned(), first));
             let (text, term, first) = named.ok_or_else(|| bad_key(Table::TextPosting, &key))?;
@@ -354,6 +349,16 @@ impl WriteTx<'_> {
             if postings.count() > 0 {
                 self.put_postings(text, &term, &postings)?;
             }
+        }
+        // Behind the postings: a head names no term that is in no text any more.
+        for (text, mut head) in std::mem::take(&mut self.text_heads) {
+            if let Some(term) = head.merging.take() {
+                head.merging = self.term_from(text, &term)?;
+                head.unmerged = if head.merging.is_some() { head.unmerged } else { 0 };
+            }
+            let key = keys::ns_part(text.ns, text.part);
+            record::encode_meta(Table::TextHead.tag(), &key, &head, &mut bytes);
+            self.put(Table::TextHead, &key, &bytes)?;
         }
         let docs = std::mem::take(&mut self.docs);
         for ((text, block), value) in &docs {
@@ -368,6 +373,21 @@ impl WriteTx<'_> {
             self.put(Table::TextDoc, &key, &bytes)?;
         }
         Ok(docs)
+    }
+
+    /// The first term with postings that is not before `term`; none where no text has one.
+    fn term_from(&self, text: TextId, term: &str) -> Result<Option<String>> {
+        let all = Walk::prefix(&keys::ns_part(text.ns, text.part));
+        let mut found = None;
+        self.walk(
+            Table::TextPosting,
+            &all.starting_at(&keys::posting_term(text.ns, text.part, term)),
+            &mut |key, _| {
+                found = posting_key(key).map(|(_, term, _)| term.to_owned());
+                Ok(ControlFlow::Break(()))
+            },
+        )?;
+        Ok(found)
     }
 
     /// A block of documents to change; an empty one where there is none.

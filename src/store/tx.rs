@@ -446,6 +446,16 @@ impl<'t> WriteTx<'t> {
         self.postings.retain(|key, _| !key.starts_with(&keys::ns(ns)));
     }
 
+    /// Forgets the staged blocks of a partition that goes.
+    pub(crate) fn drop_staged_of(&mut self, ns: keys::NsId, part: keys::PartId) {
+        self.slots.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
+        self.vectors.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
+        let stays = |text: &TextId| (text.ns, text.part) != (ns, part);
+        self.text_heads.retain(|text, _| stays(text));
+        self.docs.retain(|(text, _), _| stays(text));
+        self.postings.retain(|key, _| !key.starts_with(&keys::ns_part(ns, part)));
+    }
+
     /// Writes the staged blocks and gives those of codes and of documents to whoever keeps images of them.
     pub(crate) fn flush(&mut self) -> Result<Staged> {
         let mut bytes = Vec::new();

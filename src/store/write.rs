@@ -16,6 +16,21 @@ use crate::store::rows::{CLOCK, IDENTITY, JunctionRow, Rows};
 use crate::store::tables::Table;
 use crate::store::tx::{Walk, WriteTx};
 
+/// The tables of the indexes of a partition.
+const PARTED: [Table; 11] = [
+    Table::Slot,
+    Table::SlotHead,
+    Table::SlotFree,
+    Table::SlotDead,
+    Table::Graph,
+    Table::GraphHead,
+    Table::Vector,
+    Table::TextHead,
+    Table::TextDoc,
+    Table::Thread,
+    Table::TextPosting,
+];
+
 impl WriteTx<'_> {
     fn put_meta<T: Serialize>(&mut self, table: Table, key: &[u8], value: &T) -> Result<()> {
         let mut bytes = Vec::with_capacity(64);
@@ -55,6 +70,17 @@ impl WriteTx<'_> {
     pub(crate) fn put_partition(&mut self, ns: NsId, name: &str, part: PartId) -> Result<()> {
         self.put_meta(Table::Partition, &keys::partition(ns, name), &part.0)?;
         self.put_meta(Table::PartitionName, &keys::ns_part(ns, part), &name)
+    }
+
+    /// Takes a partition away in which nothing is left, with what its indexes have kept. Its number is not given out again.
+    pub(crate) fn delete_partition(&mut self, ns: NsId, part: PartId, name: &str) -> Result<()> {
+        let prefix = keys::ns_part(ns, part);
+        self.drop_staged_of(ns, part);
+        for table in PARTED {
+            self.delete_walk(table, &Walk::prefix(&prefix), usize::MAX)?;
+        }
+        self.delete(Table::PartitionName, &prefix)?;
+        self.delete(Table::Partition, &keys::partition(ns, name)).map(|_| ())
     }
 
     pub(crate) fn put_space(&mut self, space: SpaceId, row: &SpaceRow) -> Result<()> {

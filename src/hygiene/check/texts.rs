@@ -131,6 +131,11 @@ impl Check<'_> {
         if head.posted > head.len || head.used > head.len {
             self.find(Code::TextHead, Table::TextHead, key, format!("{head:?} contradicts itself"));
         }
+        if let Some(term) = &head.merging
+            && !self.has_any(Table::TextPosting, &keys::posting_term(text.ns, text.part, term))?
+        {
+            self.find(Code::TextHead, Table::TextHead, key, "joining goes on at a term that no text has");
+        }
         analyzer_of(text, &head.analyzer).map(|_| ())
     }
 

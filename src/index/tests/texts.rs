@@ -453,6 +453,25 @@ fn postings_of_a_text_that_went_meanwhile_are_not_written() {
     texts.compare(None, "secret 2", 0, Window { share: 0.0, decay: 0.0, reach: 0 });
 }
 
+/// The joining of blocks goes on at a term that a text has: no word of one that is gone stays in the head (MODEL-30).
+#[test]
+fn the_head_keeps_no_word_of_a_text_that_is_gone() {
+    let mut texts = Texts::new(1 << 20);
+    for words in ["amber", "birch", "cedar", "dogwood"] {
+        texts.add(text(0), words, None, Times::default());
+        texts.post(text(0), 1_000);
+    }
+    let merging = |texts: &Texts| texts.published.snapshot().text_head(text(0)).unwrap().unwrap().merging;
+    texts.join(text(0), 1);
+    assert_eq!(merging(&texts).as_deref(), Some("birch"));
+    texts.remove(1);
+    assert_eq!(merging(&texts).as_deref(), Some("cedar"));
+    texts.remove(2);
+    texts.remove(1);
+    assert_eq!(merging(&texts), None, "none is left to go on with");
+    assert!(!is_loose(&texts.published.snapshot().text_head(text(0)).unwrap().unwrap()));
+}
+
 /// No writer of ours makes blocks of one term that overlap: joining them is refused as damage.
 #[test]
 fn blocks_that_overlap_are_damage() {

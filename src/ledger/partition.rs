@@ -1,0 +1,55 @@
+//! Partitions in which nothing is left: their rows go, and the names of their agents with them.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::ledger::Ledger;
+use crate::store::control::CounterSort as Sort;
+use crate::store::{IndexId, MessageRows, NsId, PartId, Rows, TextId};
+
+/// What counts each memory of a partition, those in limbo too, and what messages left there.
+const IN_USE: [Sort; 5] = [Sort::Vectors, Sort::Pending, Sort::Limbo, Sort::Events, Sort::Aggregates];
+
+/// The agents of a namespace whose partitions hold nothing any more, by what the counters say.
+pub(crate) fn seem_vacant(rows: &impl Rows, ns: NsId) -> Result<BTreeMap<PartId, String>> {
+    let mut vacant = BTreeMap::new();
+    'next: for (agent, part) in rows.partitions(ns)? {
+        for sort in IN_USE {
+            if rows.counter(ns, part, sort as u8, "")?.rows != 0 {
+                continue 'next;
+            }
+        }
+        vacant.insert(part, agent);
+    }
+    Ok(vacant)
+}
+
+impl Ledger<'_, '_> {
+    /// Takes away the partitions of a namespace in which nothing is left: neither a memory in any state nor an event. Their
+    /// tombstones, which name no partition, count among those of the shared one from now on. Gives the indexes that went;
+    /// no image of them holds.
+    ///
+    /// # Errors
+    /// `Corrupted` where a row can't be read that may lie in one of them.
+    pub(crate) fn drop_vacant(&mut self, ns: NsId) -> Result<Vec<IndexId>> {
+        let mut vacant = seem_vacant(&*self.tx, ns)?;
+        if vacant.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A counter that is wrong must not cost a memory its partition.
+        for part in self.tx.parts_in_use(ns)? {
+            vacant.remove(&part);
+        }
+        let mut gone: Vec<IndexId> =
+            self.tx.slot_heads(Some(ns))?.into_iter().map(|(index, _)| index).collect();
+        gone.retain(|index| vacant.contains_key(&index.part));
+        for (part, agent) in vacant {
+            let stones = self.tx.counter(ns, part, Sort::Tombstones as u8, "")?.rows;
+            self.counters.add(ns, part, Sort::Tombstones, "", -stones, 0);
+            self.counters.add(ns, PartId(0), Sort::Tombstones, "", stones, 0);
+            self.tx.delete_partition(ns, part, &agent)?;
+            gone.push(TextId { ns, part }.index());
+        }
+        Ok(gone)
+    }
+}
