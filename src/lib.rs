@@ -51,9 +51,9 @@ pub use model::{
     TimeRange, Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{
-    AgentStats, Around, BytesStats, DateRange, Explanation, Got, HealthStats, History, IndexStats, LastRun,
-    LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal, SearchResult, Stats,
-    VectorStats, Version, Why,
+    AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, Got, HealthStats, History, IndexStats,
+    LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal,
+    SearchResult, Stats, TableStats, VectorStats, Version, Why,
 };
 pub use store::Durability;
 

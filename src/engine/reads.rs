@@ -14,8 +14,8 @@ use crate::model::{
     Page, PageRequest, Query, Run, RunId, Scope, State, Time, Tombstone,
 };
 use crate::recall::{
-    Around, Deadline, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats,
-    StatsContext, Why, index_stats, memory_stats, stats,
+    Around, Deadline, Explanation, FileStats, Got, History, IndexStats, MemoryStats, Reader, SearchResult,
+    Stats, StatsContext, Why, file_stats, index_stats, memory_stats, stats,
 };
 use crate::store::{NsId, Rows};
 
@@ -138,6 +138,15 @@ impl Database {
     /// `Corrupted`, `Closed`.
     pub fn index_stats(&self, namespace: Option<&Namespace>) -> Result<Vec<IndexStats>> {
         self.read(|published, _| index_stats(published, namespace))
+    }
+
+    /// What the file and each of its tables take, page by page: it reads the whole file.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn file_stats(&self) -> Result<FileStats> {
+        let file_bytes = self.inner.store.file_bytes()?;
+        self.read(|published, _| file_stats(published.snapshot(), file_bytes))
     }
 
     /// The small document of `get_memory_stats` (MODEL-43).

@@ -296,6 +296,7 @@ impl Database {
         self.rebuild_declared(namespace, run)?;
         let options = MaintainOptions { namespace: namespace.cloned(), ..MaintainOptions::live() };
         self.run_alone_pass(Pass::Index, &options)?;
+        self.inner.run_alone(|session| session.ledger.tx.count_size())?;
         Ok(rows)
     }
 

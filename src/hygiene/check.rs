@@ -43,9 +43,11 @@ pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<Check
     let counted = Table::ALL.iter().filter(|table| **table != Table::Counter);
     for table in counted.chain([&Table::Counter]) {
         let walked = snapshot.walk(*table, &Walk::all(), &mut |key, value| {
+            check.bytes += (key.len() + value.len()) as u64;
             check.row(*table, key, value)?;
             Ok(ControlFlow::Continue(()))
         });
+        check.walked &= walked.is_ok();
         check.note(walked)?;
     }
     check.finish_meta()?;
@@ -88,6 +90,10 @@ struct Check<'s> {
     /// The thread that is being walked, its last document and what that says of the next.
     thread_at: Option<texts::LastInThread>,
     counts: Counts,
+    /// Bytes of the keys and values of every row.
+    bytes: u64,
+    /// Whether every row was met.
+    walked: bool,
     /// Superseded rows of `settled_ns` whose chain is known to end.
     settled: BTreeSet<MemoryId>,
     settled_ns: Option<NsId>,
@@ -128,6 +134,8 @@ impl<'s> Check<'s> {
             texts: BTreeMap::new(),
             thread_at: None,
             counts: Counts::default(),
+            bytes: 0,
+            walked: true,
             settled: BTreeSet::new(),
             settled_ns: None,
             key_at: None,

@@ -101,6 +101,8 @@ codes! {
     SpaceUnknown = "space_unknown";
     /// Identity or clock are missing, or the clock names what is not there.
     Meta = "meta";
+    /// The sum of the bytes of all rows is missing or wrong; `reindex` and `compact` count it anew.
+    Size = "size";
     /// Number of a namespace given twice, or not given out yet.
     Namespace = "namespace";
     /// Name and number of a partition disagree.

@@ -23,6 +23,7 @@ mod prior;
 mod read;
 mod search;
 mod series;
+mod size;
 mod stats;
 mod why;
 
@@ -41,10 +42,11 @@ pub(crate) use deadline::Deadline;
 pub use explain::{Explanation, History, Origin, Removal, Version};
 pub use read::Got;
 pub use search::SearchResult;
+pub(crate) use size::file_stats;
+pub use size::{BytesStats, FileStats, TableStats};
 pub use stats::{AgentStats, PurgeHorizon, Stats, VectorStats};
 pub use stats::{
-    BytesStats, DateRange, HealthStats, IndexStats, LastRun, LocalStats, MemoryCounts, MemoryHealth,
-    MemoryStats,
+    DateRange, HealthStats, IndexStats, LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats,
 };
 pub(crate) use stats::{StatsContext, index_stats, memory_stats, stats};
 pub use why::Why;

@@ -12,6 +12,7 @@ use crate::index::Published;
 use crate::index::upkeep::Counts;
 use crate::model::{Kind, MemoryId, Namespace, RunId, Time};
 use crate::policy::Stats as StatsPolicy;
+use crate::recall::size::{self, BytesStats};
 use crate::recall::{Reader, SHARED};
 use crate::store::control::{CounterRow, CounterSort, NamespaceRow, PassRow, TOTAL};
 use crate::store::keys::{self, Parts};
@@ -104,7 +105,7 @@ pub struct Stats {
     pub aggregates: u64,
     /// The last run of each pass, by its name; of all namespaces as `namespace/pass`.
     pub passes: BTreeMap<String, LastRun>,
-    /// Bytes.
+    /// Bytes of the whole file.
     pub bytes: BytesStats,
     /// Signs of trouble.
     pub health: HealthStats,
@@ -214,17 +215,6 @@ impl From<PassRow> for LastRun {
 /// The pass whose end is told as the last pruning of snapshots.
 const PRUNE: &str = "snapshots";
 
-/// Bytes of the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct BytesStats {
-    /// Length of the file.
-    pub file: u64,
-    /// Texts and vectors of all memories, by the counters: an estimate from below.
-    pub live: u64,
-    /// The rest of the file, indexes and journal among it: an estimate from above. 0 for one namespace.
-    pub free: u64,
-}
-
 /// Signs of trouble.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HealthStats {
@@ -234,6 +224,8 @@ pub struct HealthStats {
     pub last_prune: Option<String>,
     /// The clock stands far behind the last commit (MODEL-38).
     pub clock_warning: Option<String>,
+    /// The sum of the bytes of all rows is missing or damaged, so `bytes` says nothing but the length of the file.
+    pub size_warning: Option<String>,
     /// Graphs whose rows are damaged, of the partitions that are in memory: those are scanned until `reindex`.
     pub index_warnings: Vec<String>,
 }
@@ -382,7 +374,7 @@ pub(crate) fn stats(
     stats.vectors.kernel = instruction_set();
     stats.vectors.memory_bytes = published.kept_bytes() as u64;
     stats.commit = published.commit();
-    stats.bytes.file = context.file_bytes;
+    (stats.bytes, stats.health.size_warning) = size::bytes(rows, context.file_bytes)?;
     let spaces: Vec<(String, NamespaceRow)> = match namespace {
         Some(name) => {
             let row = rows.namespace(name.as_str())?;
@@ -406,9 +398,6 @@ pub(crate) fn stats(
     }
     if stats.vectors.regime.is_empty() {
         stats.vectors.regime = "exact";
-    }
-    if namespace.is_none() {
-        stats.bytes.free = stats.bytes.file.saturating_sub(stats.bytes.live);
     }
     stats.health.clock_warning = clock_warning(published.committed_at(), context);
     Ok(stats)
@@ -447,18 +436,6 @@ impl Stats {
                 CounterSort::Limbo => self.memories.limbo += rows,
                 CounterSort::Events => self.events += rows,
                 CounterSort::Aggregates => self.aggregates += rows,
-            }
-            let by_state = matches!(
-                sort,
-                CounterSort::Live
-                    | CounterSort::Superseded
-                    | CounterSort::Expired
-                    | CounterSort::Ahead
-                    | CounterSort::Past
-                    | CounterSort::Limbo
-            );
-            if by_state {
-                self.bytes.live += u64::try_from(value.bytes).unwrap_or(0);
             }
         }
         Ok(())
@@ -500,8 +477,6 @@ impl Stats {
                 before if before == regime => regime,
                 _ => "mixed",
             };
-            // Four bytes a dimension, and one of its code.
-            self.bytes.live += live * 5 * published.dim(index.space)? as u64;
         }
         let loaded = published.all_loaded().into_iter().filter(|(index, _)| index.ns == ns);
         for (index, view) in loaded {

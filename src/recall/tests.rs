@@ -15,7 +15,7 @@ use crate::model::{
 use crate::policy::Stats as StatsPolicy;
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::disk::Folder;
-use crate::store::{Durability, Options, Store, WriteTx};
+use crate::store::{Durability, Options, Rows, SIZE, Store, Table, WriteTx};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -575,13 +575,43 @@ fn statistics_are_the_counters() {
             (3, 1, "exact", 1)
         );
         assert_eq!((stats.by_namespace["team"], stats.by_partition.len(), stats.pending_due), (3, 3, 0));
-        assert_eq!((stats.bytes.file, stats.bytes.live), (1 << 20, 3 + 3 + 5 + 3 + 3 * 10));
+        let BytesStats { file, live, overhead, free } = stats.bytes;
+        let exact = file_stats(world.published.snapshot(), 1 << 20).unwrap();
+        assert_eq!((file, live, overhead + free), (1 << 20, exact.bytes.live, file - live));
     }
     let search = {
         let scoped = query().scope(Scope::agent("perplexity").unwrap());
         world.reader(now).search(&scoped, &crate::policy::Recall::default()).unwrap()
     };
     assert_eq!((search.hits.len(), search.plan.pending), (0, 1));
+}
+
+/// Writes and reads go on without it, and a copy counts the rows anew.
+#[test]
+fn a_damaged_sum_of_the_rows_is_a_warning() {
+    let policy = StatsPolicy::default();
+    let context = StatsContext { now: at(0), clock: at(0), file_bytes: 1 << 20, policy: &policy };
+    for damage in [None, Some(b"rubbish")] {
+        let mut world = World::new();
+        let damaged = world.store.write(Durability::Batch, |tx| match damage {
+            Some(bytes) => tx.put(Table::Meta, SIZE, bytes),
+            None => tx.delete(Table::Meta, SIZE).map(drop),
+        });
+        damaged.unwrap();
+        world.add(1, vec![row(1, "one")]);
+        let told = stats(&world.published, None, context).unwrap();
+        assert!(told.health.size_warning.unwrap().contains("`compact`"));
+        assert_eq!(told.bytes, BytesStats { file: 1 << 20, live: 0, overhead: 1 << 20, free: 0 });
+        world.store.write(Durability::Batch, |tx| tx.count_size()).unwrap();
+        let rows = world.store.snapshot().unwrap();
+        let counted = file_stats(&rows, 1 << 20).unwrap().bytes.live;
+        assert_eq!(rows.size().unwrap().unwrap().live, counted);
+        drop(rows);
+        assert!(world.store.compact(&[1; 32]).unwrap().damaged.is_empty());
+        let rows = world.store.snapshot().unwrap();
+        let counted = file_stats(&rows, 1 << 20).unwrap().bytes.live;
+        assert_eq!(rows.size().unwrap().unwrap().live, counted);
+    }
 }
 
 #[test]

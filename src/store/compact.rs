@@ -18,17 +18,18 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use redb::Database;
+use redb::{Database, ReadableDatabase};
 
 use crate::error::{Error, FILE_CUT, Result};
 use crate::record::{
     self, At, DocBlock, DocMeta, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
 };
-use crate::store::control::SlotHead;
+use crate::store::control::{SizeRow, SlotHead};
 use crate::store::draft::{clear_drafts, draft_path, is_overtaken};
 use crate::store::keys::{self, IndexId, NsId, PartId, Parts, SpaceId};
 use crate::store::open::{Options, Store, io, start};
-use crate::store::rows::{Rows, bad_key, index_of};
+use crate::store::rows::{Rows, SIZE, bad_key, index_of};
+use crate::store::size::OWN_BYTES;
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
 
@@ -158,11 +159,18 @@ impl Store {
         let options =
             Options { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options.clone() };
         let mut database = start(file.backend, &options, draft)?;
-        let mut copy =
-            Copy { from: &snapshot, to: &database, slots: BTreeMap::new(), rows: 0, damaged: Vec::new() };
+        let mut copy = Copy {
+            from: &snapshot,
+            to: &database,
+            slots: BTreeMap::new(),
+            rows: 0,
+            live: 0,
+            damaged: Vec::new(),
+        };
         for table in Table::ALL {
             copy.table(*table)?;
         }
+        copy.size()?;
         let copied = Copied { rows: copy.rows, damaged: copy.damaged };
         drop(snapshot);
         // redb doubles a file as it grows. What it moves here are pages of a copy in which nothing was ever deleted.
@@ -206,6 +214,8 @@ struct Copy<'c> {
     /// New numbers of the slots of each index.
     slots: BTreeMap<IndexId, Numbers>,
     rows: u64,
+    /// Bytes of keys and values that the copy has so far.
+    live: i64,
     damaged: Vec<Damaged>,
 }
 
@@ -230,9 +240,21 @@ impl Copy<'_> {
         }
     }
 
-    fn commit(&self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) -> Result<()> {
+    fn commit(&mut self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) -> Result<()> {
         // A copy that is not whole is not used, so a slice need not outlive a crash in any way but the cheapest.
-        super::open::transact(self.to, crate::store::Durability::Fast, unit).map(|_| ())
+        let written = super::open::transact(self.to, crate::store::Durability::Fast, unit)?;
+        self.live += written.grown;
+        Ok(())
+    }
+
+    /// Tells how much the rows of the copy take, and the pages under them.
+    fn size(&mut self) -> Result<()> {
+        let pages = Snapshot::new(fenced("file", &[], || self.to.begin_read())?, 0).sizes()?;
+        let overhead = OWN_BYTES + pages.iter().map(|(_, table)| table.overhead).sum::<u64>();
+        let copied = u64::try_from(self.live).unwrap_or_default();
+        self.rows += 1;
+        // The transaction adds the row itself.
+        self.commit(|tx| tx.put_size(&SizeRow { live: copied, copied, overhead }))
     }
 
     fn note(&mut self, table: Table, key: &[u8], why: impl Into<String>) {
@@ -272,9 +294,12 @@ impl Copy<'_> {
     }
 
     fn put(&mut self, table: Table, slice: Slice) -> Result<()> {
-        self.rows += slice.rows.len() as u64;
         let mut rows = Vec::with_capacity(slice.rows.len());
         for (key, value) in slice.rows {
+            // A copy has one of its own.
+            if table == Table::Meta && key == SIZE {
+                continue;
+            }
             let read = match table {
                 Table::Vitals => self.vitals(&key, &value),
                 Table::TextDoc => self.docs(&key, &value),
@@ -286,6 +311,7 @@ impl Copy<'_> {
             });
             rows.push((key, changed.unwrap_or(value)));
         }
+        self.rows += rows.len() as u64;
         self.commit(|tx| {
             tx.touch(table)?;
             rows.iter().try_for_each(|(key, value)| tx.put(table, key, value))

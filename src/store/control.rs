@@ -44,6 +44,20 @@ pub(crate) struct Clock {
 /// number of its attempt.
 pub(crate) type Nonce = [u8; 16];
 
+/// How much of the file its rows take. Every value of the row is of one length, so that the row does not change its own sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SizeRow {
+    /// Bytes of the keys and values of every row of every table, this row among them.
+    #[serde(with = "postcard::fixint::le")]
+    pub(crate) live: u64,
+    /// What `live` was, but for this row, when the file was written as a copy; 0 in a file that is none.
+    #[serde(with = "postcard::fixint::le")]
+    pub(crate) copied: u64,
+    /// Bytes of pages that the file took beyond `copied` then.
+    #[serde(with = "postcard::fixint::le")]
+    pub(crate) overhead: u64,
+}
+
 /// A namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NamespaceRow {

@@ -17,6 +17,7 @@ mod messages;
 mod open;
 mod recover;
 mod rows;
+mod size;
 mod tables;
 #[cfg(feature = "faults")]
 pub mod tally;
@@ -33,7 +34,8 @@ pub(crate) use compact::CompactReport;
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
 pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
 pub(crate) use open::{Options, Store, Written};
-pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, bad_key, kind_of, last_id};
+pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, SIZE, bad_key, kind_of, last_id};
+pub(crate) use size::OWN_BYTES;
 pub(crate) use tables::Table;
 pub(crate) use text::{TextId, TextRows, bad_postings, doc_place, posting_key};
 pub(crate) use traces::Traces;

@@ -10,7 +10,7 @@ use redb::{ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadTrans
 use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
-use crate::store::control::{Clock, Identity, Nonce};
+use crate::store::control::{Clock, Identity, Nonce, SizeRow};
 use crate::store::disk::{Bytes, Disk, FileId, Medium, OpenFile};
 use crate::store::draft::{clear_drafts, draft_path, drafts_for, is_overtaken};
 use crate::store::recover::Unsure;
@@ -79,6 +79,8 @@ pub(crate) struct Written<R> {
     pub(crate) value: R,
     /// The blocks that changed of what readers keep images of.
     pub(crate) staged: Staged,
+    /// Bytes of keys and values that came, less those that went.
+    pub(super) grown: i64,
 }
 
 /// A write transaction that did not end well.
@@ -341,8 +343,9 @@ fn attempt<R>(
     let result = {
         let mut tx = WriteTx::new(&txn, nonce);
         unit(&mut tx).and_then(|value| {
-            let written = Written { value, staged: tx.flush()? };
-            Ok((written, tx.clock()?))
+            let staged = tx.flush()?;
+            let grown = tx.keep_size()?;
+            Ok((Written { value, staged, grown }, tx.clock()?))
         })
     };
     match result {
@@ -391,6 +394,7 @@ fn initialise(database: &Database, secret: [u8; 32]) -> Result<()> {
         for table in Table::ALL {
             tx.touch(*table)?;
         }
+        tx.put_size(&SizeRow::new())?;
         tx.put_identity(&Identity { format: FORMAT_VERSION, normalizer: NORMALIZER.to_owned(), secret })?;
         tx.put_clock(&Clock { next_ns: 1, next_space: 1, next_seq: 1, at_ms: i64::MIN, ..Clock::default() })
     })

@@ -12,7 +12,8 @@ use crate::model::{
 };
 use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
 use crate::store::control::{
-    Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SlotHead, SpaceRow,
+    Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
+    SpaceRow,
 };
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
 use crate::store::tables::Table;
@@ -23,6 +24,9 @@ use crate::store::tx::{Read, Walk};
 pub(crate) const IDENTITY: &[u8] = b"identity";
 /// Key of the clock row.
 pub(crate) const CLOCK: &[u8] = b"clock";
+
+/// Key of the row that says how much of the file its rows take.
+pub(crate) const SIZE: &[u8] = b"size";
 
 /// One junction row: what the memory is joined to, and in which role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,6 +85,10 @@ pub(crate) trait Rows: Read {
     fn clock(&self) -> Result<Clock> {
         self.meta(Table::Meta, CLOCK)?
             .ok_or_else(|| Error::corrupted(Table::Meta.name(), CLOCK, "no clock row"))
+    }
+
+    fn size(&self) -> Result<Option<SizeRow>> {
+        self.meta(Table::Meta, SIZE)
     }
 
     fn namespace(&self, name: &str) -> Result<Option<NamespaceRow>> {

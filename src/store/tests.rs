@@ -419,8 +419,8 @@ fn blocks_of_links_that_go_over_the_border_of_two_commits_are_whole() {
     assert!(copied == expected, "{} nodes of {}", copied.len(), expected.len());
     let blocks = count(&snapshot, Table::Graph);
     assert_eq!(blocks, 51_999_usize.div_ceil(16));
-    // Slots, blocks, the head of the graph; identity, clock and space.
-    assert_eq!(rows, 51_999 + blocks as u64 + 1 + 3);
+    // Slots, blocks, the head of the graph; identity, clock, size and space.
+    assert_eq!(rows, 51_999 + blocks as u64 + 1 + 4);
 }
 
 /// A copy goes past rows that can't be read, whatever table they stand in, and names them.

@@ -275,7 +275,7 @@ impl Snapshot {
         self.epoch
     }
 
-    fn table(&self, table: Table) -> Result<&ReadTable> {
+    pub(super) fn table(&self, table: Table) -> Result<&ReadTable> {
         let cell = self.tables.get(table.at()).ok_or(Error::Closed)?;
         if let Some(open) = cell.get() {
             return Ok(open);
@@ -326,6 +326,8 @@ pub(crate) struct WriteTx<'t> {
     pub(super) postings: BTreeMap<Vec<u8>, Postings>,
     /// Bytes of the block of links that is being encoded.
     pub(super) scratch: Vec<u8>,
+    /// Bytes of keys and values that came, less those that went.
+    pub(super) grown: i64,
 }
 
 impl<'t> WriteTx<'t> {
@@ -341,6 +343,7 @@ impl<'t> WriteTx<'t> {
             docs: BTreeMap::new(),
             postings: BTreeMap::new(),
             scratch: Vec::new(),
+            grown: 0,
         }
     }
 
@@ -362,14 +365,20 @@ impl<'t> WriteTx<'t> {
     pub(crate) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         tally::written();
         let rows = self.table_mut(table)?;
-        fenced(table.name(), key, || rows.insert(key, value).map(|_| ()))
+        let old = fenced(table.name(), key, || {
+            rows.insert(key, value).map(|old| old.map(|old| old.value().len()))
+        })?;
+        self.grown += value.len() as i64 - old.map_or(-(key.len() as i64), |old| old as i64);
+        Ok(())
     }
 
     /// Takes a row away and says whether there was one.
     pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         tally::written();
         let rows = self.table_mut(table)?;
-        fenced(table.name(), key, || rows.remove(key).map(|row| row.is_some()))
+        let old = fenced(table.name(), key, || rows.remove(key).map(|old| old.map(|old| old.value().len())))?;
+        self.grown -= old.map_or(0, |old| (key.len() + old) as i64);
+        Ok(old.is_some())
     }
 
     /// Takes away every row of a walk, at most `most`, and says how many there were.

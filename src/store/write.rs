@@ -9,10 +9,11 @@ use crate::model::{
 };
 use crate::record::{self, GraphNode};
 use crate::store::control::{
-    Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SlotHead, SpaceRow,
+    Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
+    SpaceRow,
 };
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, SpaceId};
-use crate::store::rows::{CLOCK, IDENTITY, JunctionRow, Rows};
+use crate::store::rows::{CLOCK, IDENTITY, JunctionRow, Rows, SIZE};
 use crate::store::tables::Table;
 use crate::store::tx::{Walk, WriteTx};
 
@@ -57,6 +58,10 @@ impl WriteTx<'_> {
     /// Writes the clock row, with the mark of this transaction.
     pub(crate) fn put_clock(&mut self, clock: &Clock) -> Result<()> {
         self.put_meta(Table::Meta, CLOCK, &Clock { nonce: self.nonce, ..*clock })
+    }
+
+    pub(crate) fn put_size(&mut self, size: &SizeRow) -> Result<()> {
+        self.put_meta(Table::Meta, SIZE, size)
     }
 
     pub(crate) fn put_namespace(&mut self, name: &str, row: &NamespaceRow) -> Result<()> {

@@ -266,7 +266,8 @@ fn whole_files_and_namespaces() {
     );
     has(&stats["memories"], &["live", "superseded", "expired", "limbo", "tombstoned"]);
     has(&stats["vectors"], &["live", "dead", "tail", "in_graph", "regime"]);
-    has(&stats["bytes"], &["file", "live", "free"]);
+    has(&stats["bytes"], &["file", "live", "overhead", "free", "by_table"]);
+    has(&stats["bytes"]["by_table"]["vitals"], &["rows", "live", "overhead"]);
     has(&stats["health"], &["duplicates_detected", "last_prune"]);
     assert_eq!(stats["memories"]["live"], 4);
     assert_eq!(sandbox.document(&["stats", "--namespace", "other"])["memories"]["live"], 1);

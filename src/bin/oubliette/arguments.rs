@@ -617,7 +617,7 @@ pub(crate) enum NamespaceCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsOptions {
-    /// Recount every row and look at every index as a whole as well
+    /// Recount every row, look at every index as a whole, and count bytes page by page and by table
     #[arg(long)]
     pub(crate) deep: bool,
 }

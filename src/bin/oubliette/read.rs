@@ -187,6 +187,8 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
         let recount =
             json!({ "rows": report.checked, "findings": report.findings.len() as u64 + report.more });
         members.insert("recount".to_owned(), recount);
+        let bytes = serde_json::to_value(database.file_stats()?).unwrap_or_default();
+        members.insert("bytes".to_owned(), bytes);
         members.insert("indexes".to_owned(), serde_json::to_value(indexes).unwrap_or_default());
     }
     output.document(&document)

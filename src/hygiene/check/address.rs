@@ -5,7 +5,7 @@ use crate::model::{AuthorKind, Namespace, Partition, Tier, check_index_key};
 use crate::store::control::CounterSort;
 use crate::store::control::TOTAL;
 use crate::store::keys::Parts;
-use crate::store::{CLOCK, IDENTITY, IndexId, Junction, NsId, PartId, SpaceId, Table};
+use crate::store::{CLOCK, IDENTITY, IndexId, Junction, NsId, PartId, SIZE, SpaceId, Table};
 
 /// To what a key belongs.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct Address {
 pub(super) fn address(table: Table, key: &[u8]) -> Option<Address> {
     let mut parts = Parts(key);
     let sound = match table {
-        Table::Meta => [IDENTITY, CLOCK].contains(&key),
+        Table::Meta => [IDENTITY, CLOCK, SIZE].contains(&key),
         Table::Namespace => {
             // A name that begins with NUL is one of a namespace that is being dropped; `namespace` looks closer.
             let name = parts.rest()?;

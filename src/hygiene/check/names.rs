@@ -7,9 +7,9 @@ use crate::hygiene::check::{Check, Tenant, address, seen};
 use crate::hygiene::report::Code;
 use crate::limits::{DIM_MAX, FORMAT_VERSION};
 use crate::record::{At, decode_meta};
-use crate::store::control::{Clock, Identity, NamespaceRow, RunRow, SpaceRow, dropped_name};
+use crate::store::control::{Clock, Identity, NamespaceRow, RunRow, SizeRow, SpaceRow, dropped_name};
 use crate::store::keys::{self, Parts};
-use crate::store::{CLOCK, IDENTITY, NsId, PartId, Read, Rows, SpaceId, Table, Walk};
+use crate::store::{CLOCK, IDENTITY, NsId, PartId, Read, Rows, SIZE, SpaceId, Table, Walk};
 
 impl Check<'_> {
     /// Reads the names that keys are compared with, as far as they can be read.
@@ -54,6 +54,9 @@ impl Check<'_> {
         if key == CLOCK {
             return decode_meta::<Clock>(Table::Meta.tag(), at, value).map(|_| ());
         }
+        if key == SIZE {
+            return decode_meta::<SizeRow>(Table::Meta.tag(), at, value).map(|_| ());
+        }
         let identity: Identity = decode_meta(Table::Meta.tag(), at, value)?;
         if identity.format != FORMAT_VERSION {
             self.find(Code::Meta, Table::Meta, key, format!("file format {}", identity.format));
@@ -68,12 +71,26 @@ impl Check<'_> {
                 self.find(Code::Meta, Table::Meta, key, "the row is missing");
             }
         }
+        self.finish_size()?;
         let (policy, space) = (self.clock.policy, SpaceId(self.clock.space));
         if policy != 0 && !self.has(Table::Policy, &keys::policy(policy))? {
             self.find(Code::Meta, Table::Meta, CLOCK, format!("policy {policy} is in force and not there"));
         }
         if space != SpaceId::NONE && !self.has(Table::Space, &keys::space(space))? {
             self.find(Code::Meta, Table::Meta, CLOCK, format!("space {} is in use and not there", space.0));
+        }
+        Ok(())
+    }
+
+    /// What the rows take, as far as all were met.
+    fn finish_size(&mut self) -> Result<()> {
+        match seen(self.snapshot.size())? {
+            Some(None) => self.find(Code::Size, Table::Meta, SIZE, "the row is missing"),
+            Some(Some(size)) if self.walked && size.live != self.bytes => {
+                let what = format!("{} bytes of keys and values, counted are {}", size.live, self.bytes);
+                self.find(Code::Size, Table::Meta, SIZE, what);
+            }
+            _ => {}
         }
         Ok(())
     }

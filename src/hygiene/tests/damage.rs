@@ -12,11 +12,11 @@ use crate::model::{
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
 use crate::store::control::{
-    CounterRow, GraphHead, LimboRow, NamespaceRow, RunRow, RunState, SlotHead, SpaceRow,
+    CounterRow, GraphHead, LimboRow, NamespaceRow, RunRow, RunState, SizeRow, SlotHead, SpaceRow,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, MessageRows};
 use crate::store::{
-    IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, Table, WriteTx, keys,
+    IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SIZE, SpaceId, Table, WriteTx, keys,
 };
 use crate::vector::UnitVector;
 
@@ -93,6 +93,11 @@ fn names() -> Vec<(Code, Fault)> {
             tx.put_slot_head(index, &SlotHead::default())
         }),
         case(Code::Meta, |tx| take(tx, Table::Meta, IDENTITY)),
+        case(Code::Size, |tx| take(tx, Table::Meta, SIZE)),
+        case(Code::Size, |tx| {
+            let size = tx.size()?.unwrap();
+            tx.put_size(&SizeRow { live: size.live + 1, ..size })
+        }),
         case(Code::Namespace, |tx| {
             let row: NamespaceRow = tx.namespace(super::fixture::NAME)?.unwrap();
             tx.put_namespace("twin", &row)

@@ -1,0 +1,107 @@
+//! How much of the file its rows take: a sum that every transaction keeps, and what the pages of each table take beyond it.
+
+use std::ops::ControlFlow;
+
+use redb::{ReadableTableMetadata, StorageError};
+
+use crate::error::{Error, Result, sound};
+use crate::store::control::SizeRow;
+use crate::store::rows::Rows;
+use crate::store::tables::Table;
+use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
+
+/// Bytes of pages that belong to no table, in a fresh copy: header, list of tables, allocator.
+pub(crate) const OWN_BYTES: u64 = 40 << 10;
+/// Bytes of pages of a new file: its own, and one for each of the dozen tables that have rows from the first memory on.
+const OVERHEAD_NEW: u64 = OWN_BYTES + (48 << 10);
+/// Bytes of pages beyond the rows, in percent of the rows, of a file that was written commit by commit.
+const OVERHEAD_PERCENT: u64 = 30;
+/// Bytes of rows from which on the share of a copy is believed: one of fewer rows is half-empty pages for the most part.
+const COPIED_MIN: u64 = 256 << 10;
+
+impl SizeRow {
+    /// The row of a new file.
+    pub(super) fn new() -> Self {
+        SizeRow { live: 0, copied: 0, overhead: OVERHEAD_NEW }
+    }
+
+    /// Bytes of pages beyond the rows: an estimate, which grows and shrinks with the rows by the share that the last copy had.
+    pub(crate) fn overhead(&self) -> u64 {
+        let (part, whole) = match self.copied {
+            ..COPIED_MIN => (OVERHEAD_PERCENT, 100),
+            copied => (self.overhead, copied),
+        };
+        let of = |rows: u64| {
+            u64::try_from(u128::from(rows) * u128::from(part) / u128::from(whole)).unwrap_or(u64::MAX)
+        };
+        match self.live.checked_sub(self.copied) {
+            Some(more) => self.overhead.saturating_add(of(more)),
+            None => self.overhead.saturating_sub(of(self.copied - self.live)),
+        }
+    }
+}
+
+/// What one table takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableSize {
+    /// Rows.
+    pub(crate) rows: u64,
+    /// Bytes of their keys and values.
+    pub(crate) live: u64,
+    /// Bytes that its pages take beyond that.
+    pub(crate) overhead: u64,
+}
+
+impl Snapshot {
+    /// What each table takes, in the order of [`Table::ALL`]. It walks every page.
+    ///
+    /// # Errors
+    /// `Corrupted` where a page is damaged.
+    pub(crate) fn sizes(&self) -> Result<Vec<(Table, TableSize)>> {
+        let of = |table: &Table| {
+            let open = self.table(*table)?;
+            let sized = || Ok::<_, StorageError>((open.len()?, open.stats()?));
+            let (rows, pages) = fenced(table.name(), &[], sized)?;
+            let overhead = pages.metadata_bytes() + pages.fragmented_bytes();
+            Ok((*table, TableSize { rows, live: pages.stored_bytes(), overhead }))
+        };
+        Table::ALL.iter().map(of).collect()
+    }
+}
+
+impl WriteTx<'_> {
+    /// Counts the bytes of all rows anew. Where not all can be met the sum stays as it is.
+    pub(crate) fn count_size(&mut self) -> Result<()> {
+        let old = sound(self.size())?.flatten().unwrap_or_else(SizeRow::new);
+        self.put_size(&old)?;
+        let mut bytes = 0;
+        for table in Table::ALL {
+            let walked = self.walk(*table, &Walk::all(), &mut |key, value| {
+                bytes += (key.len() + value.len()) as i64;
+                Ok(ControlFlow::Continue(()))
+            });
+            if sound(walked)?.is_none() {
+                return Ok(());
+            }
+        }
+        // What this transaction changes is added at its end.
+        let live = u64::try_from(bytes - self.grown).unwrap_or_default();
+        self.put_size(&SizeRow { live, ..old })
+    }
+
+    /// Keeps the row `size` true, and gives the bytes by which this transaction has made the rows longer. Where the row is
+    /// missing or damaged the sum is unknown until a copy tells it anew.
+    pub(super) fn keep_size(&mut self) -> Result<i64> {
+        let grown = self.grown;
+        if grown != 0 {
+            match self.size() {
+                Ok(Some(row)) => {
+                    self.put_size(&SizeRow { live: row.live.saturating_add_signed(grown), ..row })?;
+                }
+                Ok(None) | Err(Error::Corrupted { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(grown)
+    }
+}
