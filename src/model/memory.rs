@@ -48,7 +48,7 @@ pub struct Vitals {
     pub deletes_source: bool,
     /// The instants that decide visibility.
     pub times: Times,
-    /// Who set the end of its life, [`Times::expires_at`].
+    /// Who set the end of its life, `expires_at` of its times.
     pub expires_by: ExpiresBy,
     /// When it came to be.
     pub created_at: Time,

@@ -16,7 +16,7 @@ pub(super) fn nothing<T>() -> Page<T> {
 
 impl Reader<'_> {
     /// The memories of a scope in one state, in the order of creation, equal instants by id; with
-    /// [`Scope::Any`](crate::Scope::Any) one partition after the other, in the order of their first write. `live`
+    /// [`Scope::Any`] one partition after the other, in the order of their first write. `live`
     /// lists what a live read sees. Rows that are damaged are named beside the others.
     ///
     /// # Errors
