@@ -105,6 +105,11 @@ impl MaintenancePlan {
         report
     }
 
+    /// Whether there is nothing in it, nor a run to go on with.
+    fn does_nothing(&self) -> bool {
+        self.planned.plan.actions.is_empty() && self.resumed.is_none()
+    }
+
     /// Adds it to the report of a pass over several namespaces.
     fn tell(&self, report: &mut PassReport, progress: &Progress, dry_run: bool) {
         let Progress { done, cursor, .. } = progress;
@@ -117,7 +122,8 @@ impl MaintenancePlan {
         report.left += cursor.left(&self.planned.plan);
         report.resumed |= self.resumed.is_some();
         report.budget_exhausted |= self.planned.plan.budget_exhausted;
-        report.run = Some(self.run).filter(|_| !dry_run).or(report.run);
+        // Where nothing is to be done there is no run that could be taken back.
+        report.run = Some(self.run).filter(|_| !dry_run && !self.does_nothing()).or(report.run);
         let mut own = self.planned.report.clone();
         for (name, count) in &progress.counts {
             own.insert(name.clone(), json!(count));
@@ -374,10 +380,7 @@ impl Database {
         let mut progress = Progress::of(plan);
         if self.is_idle(plan)? {
             sweep.destroy.insert(plan.ns, plan.destroy);
-            // Nothing is written, so there is no run that could be taken back.
-            let run = report.run;
             plan.tell(report, &progress, false);
-            report.run = run;
             return Ok(());
         }
         let mut spent = progress.done.rows;
@@ -433,7 +436,7 @@ impl Database {
     /// Whether nothing is to be done, nor anything to be written about it: no run was cut off, and the histories of snapshots,
     /// which are reduced once by themselves (DEDUP-69), have been looked at before.
     fn is_idle(&self, plan: &MaintenancePlan) -> Result<bool> {
-        let nothing = plan.planned.plan.actions.is_empty() && plan.resumed.is_none();
+        let nothing = plan.does_nothing();
         if !nothing || plan.pass != Pass::Snapshots || plan.planned.scanned == 0 {
             return Ok(nothing);
         }
