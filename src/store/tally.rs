@@ -1,6 +1,7 @@
 //! How many rows a thread has read and written: for tests of what an operation costs, which must not go by the clock.
 
 /// Rows that a thread has read and written since it began.
+#[cfg(feature = "faults")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Rows that were looked up or walked over.
