@@ -5,32 +5,32 @@
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
 pub const FORMAT_VERSION: u32 = 5;
-/// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one (DEDUP-37).
+/// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one.
 pub const SIMHASH_BANDS: usize = 8;
-/// Texts that an aggregate shows of its members (MODEL-27).
+/// Texts that an aggregate shows of its members.
 pub const SNIPPETS_MAX: usize = 3;
 /// Bytes of each of them.
 pub const SNIPPET_BYTES: usize = 200;
 
-/// Id of the normalizer of fingerprints (DEDUP-1), written into each file.
+/// Id of the normalizer of fingerprints, written into each file.
 pub const NORMALIZER: &str = "fp-1";
 
 /// Id of the analyzer of full-text indexes, unless the policy names a language of its own.
 pub const ANALYZER: &str = "terms-1/english";
 
-/// Namespace and agent names (MODEL-3, MODEL-4).
+/// Namespace and agent names.
 pub const NAME_BYTES_MAX: usize = 256;
-/// Caller keys (MODEL-9).
+/// Caller keys.
 pub const KEY_BYTES_MAX: usize = 512;
-/// Text of one memory (MODEL-9).
+/// Text of one memory.
 pub const CONTENT_BYTES_MAX: usize = 1 << 20;
-/// Metadata of one memory, as JSON text (MODEL-9).
+/// Metadata of one memory, as JSON text.
 pub const METADATA_BYTES_MAX: usize = 64 << 10;
 /// Nesting of a metadata value; deeper JSON is refused before it is walked.
 pub const METADATA_DEPTH_MAX: usize = 32;
-/// Tags of one memory (MODEL-9).
+/// Tags of one memory.
 pub const TAGS_MAX: usize = 64;
-/// One tag, category, entity name, role or relation (MODEL-9).
+/// One tag, category, entity name, role or relation.
 pub const TAG_BYTES_MAX: usize = 128;
 /// Entities, categories, links or sources of one memory, each.
 pub const LINKS_MAX: usize = 1_024;
@@ -126,7 +126,7 @@ pub const INDEX_TEXT_BYTES_MAX: usize = 256;
 /// Values of one memory that a declared index holds; a memory with more is looked at by every query of the index.
 pub const INDEX_VALUES_MAX: usize = 256;
 
-/// Text of one policy document (MODEL-36).
+/// Text of one policy document.
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
 /// Items of one list or table of a policy document.
 pub const POLICY_ITEMS_MAX: usize = 10_000;

@@ -165,7 +165,7 @@ impl Builder {
         self
     }
 
-    /// A file whose text, trimmed, takes the place of the policy's instructions for this handle (DEDUP-65): UTF-8, at
+    /// A file whose text, trimmed, takes the place of the policy's instructions for this handle: UTF-8, at
     /// most 1 MiB. An empty file gives empty instructions; where there is no file, the policy's stand.
     pub fn instructions_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.instructions = Some(path.into());

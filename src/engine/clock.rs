@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::model::{Span, Time};
 
-/// A source of the present instant. Inject one to replay the past or to test the future (MODEL-38).
+/// A source of the present instant. Inject one to replay the past or to test the future.
 pub trait Clock: Send + Sync {
     /// The present instant. It may step back; transaction time will not.
     fn now(&self) -> Time;

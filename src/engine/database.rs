@@ -102,7 +102,7 @@ pub struct WriteOptions {
     pub run: Option<RunId>,
     /// Store byte-equal content as rows of their own. Keys still decide.
     pub no_dedup: bool,
-    /// Leave out the rules that belong to the instructions: of the defaults R3 to R5 (DEDUP-64).
+    /// Leave out the rules that belong to the instructions: of the defaults R3 to R5.
     pub skip_instructions: bool,
 }
 
@@ -335,7 +335,7 @@ impl Database {
         Ok(value)
     }
 
-    /// Adds one memory through the whole write path, and says what became of it (DEDUP-55).
+    /// Adds one memory through the whole write path, and says what became of it.
     ///
     /// # Errors
     /// - `Invalid` naming the field that breaks its bound;
@@ -412,7 +412,7 @@ impl Database {
         Ok(value)
     }
 
-    /// Changes a memory by id or key (MODEL-21). New text revises it: a new row supersedes the old one.
+    /// Changes a memory by id or key. New text revises it: a new row supersedes the old one.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, `Conflict` for a superseded memory.
@@ -424,7 +424,7 @@ impl Database {
         })
     }
 
-    /// Pins a memory, or unpins it: automatic actors leave a pinned one alone (MODEL-13).
+    /// Pins a memory, or unpins it: automatic actors leave a pinned one alone.
     ///
     /// # Errors
     /// `NotFound`, `Conflict` for a superseded memory.
@@ -433,7 +433,7 @@ impl Database {
         self.submit(ONE, move |session| session.known_desk(&namespace)?.pin(&name, pinned))
     }
 
-    /// Lets one memory take the place of others (LIFE-6); `at` is the instant at which the world changed, for the
+    /// Lets one memory take the place of others; `at` is the instant at which the world changed, for the
     /// mode `replaced`.
     ///
     /// # Errors
@@ -450,7 +450,7 @@ impl Database {
         self.submit(ONE, move |session| session.known_desk(&namespace)?.supersede_names(&old, &new, mode, at))
     }
 
-    /// Makes a superseded memory live again (LIFE-7).
+    /// Makes a superseded memory live again.
     ///
     /// # Errors
     /// `NotFound`, and `Conflict` for one that is not superseded.
@@ -459,7 +459,7 @@ impl Database {
         self.submit(ONE, move |session| session.known_desk(&namespace)?.restore(&name))
     }
 
-    /// Counts a use of a memory (LIFE-18).
+    /// Counts a use of a memory.
     ///
     /// # Errors
     /// `NotFound`.
@@ -477,7 +477,7 @@ impl Database {
         (in_force.policy.clone(), version)
     }
 
-    /// Stores another policy document, which is in force from this commit on (MODEL-36).
+    /// Stores another policy document, which is in force from this commit on.
     ///
     /// # Errors
     /// `Policy` naming the key of the document that is refused; the stored one stays.

@@ -14,12 +14,12 @@ use crate::limits::{CLUSTER_MAX, NEIGHBOURS_MAX};
 use crate::model::{Namespace, Tier};
 use crate::policy::{Linkage, Metric, Policy};
 
-/// Options of [`collapse_operational_profile_snapshots`] (DEDUP-20).
+/// Options of [`collapse_operational_profile_snapshots`].
 #[derive(Clone, Debug)]
 pub struct ProfileCollapseOptions {
     /// Only say what would be done; the default.
     pub dry_run: bool,
-    /// Whether paraphrases of the same report are looked for as well (DEDUP-14); off by default.
+    /// Whether paraphrases of the same report are looked for as well; off by default.
     pub enable_fuzzy: bool,
     /// Sample groups of the report, 0 to 10,000; 20 by default.
     pub max_sample_groups: u32,
@@ -42,7 +42,7 @@ impl Default for ProfileCollapseOptions {
     }
 }
 
-/// Makes one of operational reports that differ in numbers and dates alone: the pass `collapse` (DEDUP-20).
+/// Makes one of operational reports that differ in numbers and dates alone: the pass `collapse`.
 ///
 /// ```
 /// use oubliette::{Database, ProfileCollapseOptions, collapse_operational_profile_snapshots};
@@ -83,7 +83,7 @@ fn report_of<T: DeserializeOwned + Default>(mut done: MaintainReport) -> Result<
         .map_err(|why| Error::Conflict { what: "the report of a pass".to_owned(), why: why.to_string() })
 }
 
-/// Options of [`Database::dedup`] (DEDUP-42).
+/// Options of [`Database::dedup`].
 #[derive(Clone, Debug)]
 pub struct DedupOptions {
     /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one turns the pass off.
@@ -142,7 +142,7 @@ impl DedupOptions {
 
 impl Database {
     /// Lets one of near-equal vectors stand for the others: the pass `vector-duplicates`, then the repair of supersession
-    /// (DEDUP-42 to DEDUP-47).
+    ///.
     ///
     /// # Errors
     /// `Invalid` for a similarity of NaN or more than 1; else as [`Database::maintain`].
@@ -158,7 +158,7 @@ impl Database {
     }
 
     /// Reduces the history of a series of snapshots, or of all with none named, to the latest of each period: the pass
-    /// `snapshots` (DEDUP-69).
+    /// `snapshots`.
     ///
     /// # Errors
     /// As [`Database::maintain`].
@@ -178,7 +178,7 @@ impl Database {
     }
 }
 
-/// [`Database::dedup`] again and again (DEDUP-48).
+/// [`Database::dedup`] again and again.
 #[derive(Clone, Debug)]
 pub struct DedupJob {
     /// Time between the end of one pass and the beginning of the next; zero ends the job before its first.

@@ -10,7 +10,7 @@ use crate::model::{Filter, Forgotten, MemoryId, Namespace, Scope, State};
 use crate::recall::Reader;
 use crate::store::{NsId, Rows};
 
-/// What to forget (MODEL-30, LIFE-26).
+/// What to forget.
 #[derive(Clone, Debug)]
 pub enum Forget {
     /// Memories by id or key.
@@ -113,7 +113,7 @@ pub struct Doomed {
 type Forgetting = Box<dyn FnMut(&mut Session<'_, '_, '_>) -> Result<Forgotten> + Send>;
 
 impl Database {
-    /// Forgets at once: rows, vectors, index entries; only tombstones stay (MODEL-30). Bytes that a deletion leaves
+    /// Forgets at once: rows, vectors, index entries; only tombstones stay. Bytes that a deletion leaves
     /// in free pages of the file go with [`Database::compact`].
     ///
     /// # Errors

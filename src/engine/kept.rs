@@ -16,7 +16,7 @@ pub struct PutBack {
 
 impl Database {
     /// Puts rows of an export back as they were, in one transaction: memories in every state with their ids and holders,
-    /// tombstones, runs that can be taken back, messages (MODEL-48, MODEL-50). What is there already is left as it is.
+    /// tombstones, runs that can be taken back, messages. What is there already is left as it is.
     ///
     /// # Errors
     /// As a line, with the position of the row counted from 1; nothing is written then:

@@ -126,13 +126,13 @@ pub struct MaintainOptions {
     /// Only this namespace.
     pub namespace: Option<Namespace>,
     /// Visible rows of a namespace that this call may remove or supersede, in place of what `budget.share` and
-    /// `budget.floor` allow (MODEL-35).
+    /// `budget.floor` allow.
     pub destroy_max: Option<u64>,
-    /// Whether `collapse` has its fuzzy phase, in place of `collapse.fuzzy` (DEDUP-14).
+    /// Whether `collapse` has its fuzzy phase, in place of `collapse.fuzzy`.
     pub fuzzy: Option<bool>,
-    /// Sample groups in a report, 0 to 10,000, in place of `collapse.max_samples` (DEDUP-20).
+    /// Sample groups in a report, 0 to 10,000, in place of `collapse.max_samples`.
     pub max_samples: Option<u32>,
-    /// Rows of a page of the listing of `collapse`, 1 to 1,000,000, in place of `collapse.batch` (DEDUP-20).
+    /// Rows of a page of the listing of `collapse`, 1 to 1,000,000, in place of `collapse.batch`.
     pub batch_size: Option<u32>,
     /// Only this series, in `snapshots`.
     pub series: Option<String>,
@@ -221,7 +221,7 @@ pub struct PassReport {
     pub run: Option<RunId>,
     /// Whether it went on with a run that had been cut off.
     pub resumed: bool,
-    /// Whether the destruction budget cut its plan (MODEL-35).
+    /// Whether the destruction budget cut its plan.
     pub budget_exhausted: bool,
     /// Time that it took, in milliseconds.
     pub ms: u64,

@@ -112,7 +112,7 @@ impl Database {
         }
     }
 
-    /// Counters, sizes and health, of one namespace or of all (MODEL-45). What came due is settled first, at most
+    /// Counters, sizes and health, of one namespace or of all. What came due is settled first, at most
     /// `stats.max_due` rows; the rest is `pending_due`.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Database {
         self.read(|published, _| file_stats(published.snapshot(), file_bytes))
     }
 
-    /// The small document of `get_memory_stats` (MODEL-43).
+    /// The small document of `get_memory_stats`.
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
@@ -284,7 +284,7 @@ macro_rules! briefing {
         impl $name {
             /// What a session should know before anything is asked: every visible pinned memory, the most important first, then
             /// those with the highest RetentionScore, as far as `tokens` go, a token for 4 bytes. The budget never cuts pinned ones
-            /// (LIFE-25). It counts as no retrieval.
+            ///. It counts as no retrieval.
             ///
             /// # Errors
             /// `Corrupted`, `Closed`.

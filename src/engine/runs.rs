@@ -13,7 +13,7 @@ const DROP_SLICE: usize = 10_000;
 /// How often a slice is tried again that the storage refuses.
 const DROP_TRIES: u32 = 3;
 
-/// What taking a run back did (MODEL-33).
+/// What taking a run back did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
     /// Rows that are live again, having been superseded by the run.
@@ -57,7 +57,7 @@ impl Database {
         })
     }
 
-    /// Takes a run back (MODEL-33). Of an import, the writes that it brought go, and what it superseded is live again; of
+    /// Takes a run back. Of an import, the writes that it brought go, and what it superseded is live again; of
     /// maintenance, what it removed returns from limbo with holders, links and vector, what it superseded is live again,
     /// and reinforcement that it moved goes back. It works in slices; one that was cut off goes on with the next call,
     /// and undoing twice does nothing.
@@ -133,7 +133,7 @@ impl Database {
     }
 
     /// Drops a namespace with everything in it: hidden at once, its rows deleted in slices. One tombstone stays for
-    /// all (MODEL-28). Gives the number of memories dropped.
+    /// all. Gives the number of memories dropped.
     ///
     /// # Errors
     /// `NotFound` when there is no such namespace.

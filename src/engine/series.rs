@@ -12,13 +12,13 @@ use crate::model::{Draft, Kind, Namespace, Outcome, Time};
 use super::queue::Weight;
 
 impl Database {
-    /// Pushes a snapshot that was taken at `at` (DEDUP-66, DEDUP-67). Of a series and a period of `snapshot.period`, a
+    /// Pushes a snapshot that was taken at `at`. Of a series and a period of `snapshot.period`, a
     /// day by default, only the latest stays live: earlier ones go in the same transaction, with `replaced_by`, and
     /// a late arrival is ignored, with the id of the one that stays. Of equal instants the larger id stays.
     ///
     /// Without an agent it lies in the partition of `snapshot.agent`, `profile-mgr` by default; without a series in
     /// `profile`. A `timestamp` in its metadata, RFC 3339 or milliseconds, says when it was taken in place of `at`; one
-    /// that can't be read keeps it out of every period (DEDUP-68, DEDUP-69). The text is stored as it is.
+    /// that can't be read keeps it out of every period. The text is stored as it is.
     ///
     /// ```
     /// # use oubliette::{Database, Decision, Draft, Namespace, Scope};
@@ -50,7 +50,7 @@ impl Database {
         })
     }
 
-    /// What the host's language model is to be told about storing (DEDUP-60), byte for byte: the file of
+    /// What the host's language model is to be told about storing, byte for byte: the file of
     /// [`Builder::instructions_file`](crate::Builder::instructions_file) if there is one, else `rules.text` of the policy
     /// in force.
     ///

@@ -28,7 +28,7 @@ const SLICES_PER_SYNC: u32 = 16;
 const PART_WAITED_FOR: u32 = 8;
 const TIMES_ALONE: u32 = 8;
 
-/// What a pass would do to a namespace, planned on one state (MODEL-34). [`Database::carry_out`] does it: each row is
+/// What a pass would do to a namespace, planned on one state. [`Database::carry_out`] does it: each row is
 /// left alone that has changed since.
 #[derive(Clone, Debug)]
 pub struct MaintenancePlan {

@@ -87,7 +87,7 @@ pub struct Import {
     pub batch_rows: usize,
     /// Store byte-equal content as rows of their own. Keys still decide.
     pub no_dedup: bool,
-    /// Leave out the rules that belong to the instructions (DEDUP-64).
+    /// Leave out the rules that belong to the instructions.
     pub skip_instructions: bool,
     /// Leave bad lines out and go on, instead of giving up their batch and the rest.
     pub skip_bad: bool,
@@ -164,7 +164,7 @@ impl Import {
     }
 
     /// Imports lines; row i of `vectors` belongs to the i-th of them. Consecutive lines of one namespace share
-    /// batches, and a batch is written whole or not at all. A line of an export is put back as it was (MODEL-48).
+    /// batches, and a batch is written whole or not at all. A line of an export is put back as it was.
     ///
     /// # Errors
     /// - `Invalid`, `NotFound`, `KeyInOtherPartition` or `Conflict` of a line, with its number in the file: of its

@@ -31,7 +31,7 @@ pub struct DraftLine {
     pub namespace: Option<Namespace>,
     /// The draft, whose bounds are checked when it is written.
     pub draft: Draft,
-    /// What was read otherwise than it stands there: an unknown tier, an unknown significance (MODEL-9).
+    /// What was read otherwise than it stands there: an unknown tier, an unknown significance.
     pub warnings: Vec<String>,
 }
 

@@ -64,7 +64,7 @@ fn write_line(namespace: &Namespace, sort: &str, out: &mut Vec<u8>, write: impl 
     out.push(b'\n');
 }
 
-/// Appends a run of which something can still be taken back as one JSON line, with its line feed (MODEL-50).
+/// Appends a run of which something can still be taken back as one JSON line, with its line feed.
 pub fn write_run(namespace: &Namespace, run: &Run, out: &mut Vec<u8>) {
     write_line(namespace, "run", out, |object| {
         object.member("id", &run.id);
@@ -75,7 +75,7 @@ pub fn write_run(namespace: &Namespace, run: &Run, out: &mut Vec<u8>) {
     });
 }
 
-/// Appends a row of the journal that `undo` of its run asks for as one JSON line, with its line feed (MODEL-50). Its number
+/// Appends a row of the journal that `undo` of its run asks for as one JSON line, with its line feed. Its number
 /// and the policy of the time are not in it.
 pub fn write_step(namespace: &Namespace, step: &JournalRow, out: &mut Vec<u8>) {
     write_line(namespace, "step", out, |object| {
@@ -151,7 +151,7 @@ fn step(json: StepJson) -> Result<JournalRow> {
     })
 }
 
-/// Appends the numbers of a family of messages as one JSON line, with its line feed (MODEL-27, MODEL-50).
+/// Appends the numbers of a family of messages as one JSON line, with its line feed.
 pub fn write_aggregate(namespace: &Namespace, aggregate: &Aggregate, out: &mut Vec<u8>) {
     write_line(namespace, "aggregate", out, |object| {
         object.member("aggregate_id", &aggregate.id);
@@ -247,7 +247,7 @@ fn aggregate(json: AggregateJson) -> Result<Aggregate> {
     })
 }
 
-/// Appends a message as one JSON line, with its line feed (MODEL-25, MODEL-50); `family` is the one that it began.
+/// Appends a message as one JSON line, with its line feed; `family` is the one that it began.
 pub fn write_event(namespace: &Namespace, event: &Event, family: Option<&Family>, out: &mut Vec<u8>) {
     write_line(namespace, "event", out, |object| {
         object.member("event_id", &event.id);

@@ -243,7 +243,7 @@ fn write_holders(holders: &[Holder], out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Appends what is kept of a memory that is gone as one JSON line, with its line feed (MODEL-28). For the reason
+/// Appends what is kept of a memory that is gone as one JSON line, with its line feed. For the reason
 /// `summarized` the memory in its place is called `replaced_by_summary_id`.
 pub fn write_tombstone(namespace: &Namespace, tombstone: &Tombstone, out: &mut Vec<u8>) {
     let mut line = Object::begin(out);
@@ -299,7 +299,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// One line of the journal as `history` and `explain` show it (MODEL-32).
+/// One line of the journal as `history` and `explain` show it.
 pub fn journal_json(row: &JournalRow) -> Value {
     let evidence = &row.evidence;
     json!({

@@ -17,7 +17,7 @@ const MEMORIES_MAX: usize = 1_000;
 pub struct Briefed {
     /// The memory.
     pub memory: Memory,
-    /// Its RetentionScore (LIFE-13).
+    /// Its RetentionScore.
     pub score: f64,
 }
 

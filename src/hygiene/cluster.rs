@@ -30,7 +30,7 @@ const NEIGHBOURS_DEFAULT: usize = 20;
 /// Texts that are kept as the guards see them.
 const PROFILES_MAX: usize = 4_096;
 
-/// Report of the pass `vector-duplicates` (DEDUP-47).
+/// Report of the pass `vector-duplicates`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DedupReport {
     /// Namespaces with enough current rows for a cluster.

@@ -37,7 +37,7 @@ pub struct PruneHistoryReport {
     /// The run, for undo.
     #[serde(rename = "run_id")]
     pub run_id: Option<RunId>,
-    /// Whether the destruction budget cut the plan (MODEL-35).
+    /// Whether the destruction budget cut the plan.
     #[serde(rename = "budget_exhausted")]
     pub budget_exhausted: bool,
 }

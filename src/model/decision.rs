@@ -151,7 +151,7 @@ pub struct Evidence {
     pub transferred: Option<u32>,
 }
 
-/// A near hit that did not decide (DEDUP-55).
+/// A near hit that did not decide.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hint {
     /// The memory that is near.
@@ -160,7 +160,7 @@ pub struct Hint {
     pub why: &'static str,
     /// Similarity, where one was measured.
     pub score: Option<f32>,
-    /// The guard that kept the two apart, where one did (DEDUP-54).
+    /// The guard that kept the two apart, where one did.
     pub guard: Option<&'static str>,
 }
 
@@ -171,7 +171,7 @@ impl Hint {
     }
 }
 
-/// What became of a write (DEDUP-57).
+/// What became of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decision {
@@ -249,7 +249,7 @@ pub struct Outcome {
     pub rule: RuleId,
     /// The typed rule of the policy that decided or sent it elsewhere, by its name, such as `R1`.
     pub policy_rule: Option<String>,
-    /// The message as it came, where it was one of an author (DEDUP-39).
+    /// The message as it came, where it was one of an author.
     pub event: Option<EventId>,
     /// What the decision rests on.
     pub evidence: Evidence,

@@ -13,7 +13,7 @@ use crate::model::time::{Span, Time};
 /// The tag that is the same as `pinned = true` (MODEL-9).
 pub(crate) const PINNED_TAG: &str = "pinned";
 
-/// When a memory ends (LIFE-1).
+/// When a memory ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expiry {
     /// After the TTL of its tier; durable tiers have none.
@@ -38,7 +38,7 @@ pub enum Expiry {
 pub struct Draft {
     /// Name of the record in the caller's world: 1 to 512 bytes, no NUL.
     pub key: Option<String>,
-    /// Whose partition; none is the shared one (MODEL-6).
+    /// Whose partition; none is the shared one.
     pub agent: Option<String>,
     /// Content: 1 byte to 1 MiB, no NUL; empty only with a vector.
     pub text: String,

@@ -10,7 +10,7 @@ use crate::model::name::Partition;
 use crate::model::query::PageRequest;
 use crate::model::time::Time;
 
-/// What became of a message (DEDUP-39).
+/// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,10 +23,10 @@ pub enum EventDecision {
     Aggregated,
 }
 
-/// A message of an author as it came (MODEL-25). It is never embedded and no search returns it.
+/// A message of an author as it came. It is never embedded and no search returns it.
 ///
 /// Forgetting a memory erases what its messages said: text, signatures, hashes, author and place become none, while
-/// instant, links and decision stay (MODEL-30).
+/// instant, links and decision stay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
     /// Id.
@@ -53,14 +53,14 @@ pub struct Event {
     pub normalized: Option<String>,
     /// Which normal form: `msg-1`.
     pub normalizer_id: String,
-    /// Signature of the attachments (DEDUP-31).
+    /// Signature of the attachments.
     pub attachment_sig: Option<String>,
-    /// Signature of the embeds (DEDUP-31).
+    /// Signature of the embeds.
     pub embed_sig: Option<String>,
-    /// Exact key (DEDUP-32); 64 hex digits in JSON.
+    /// Exact key; 64 hex digits in JSON.
     #[serde(serialize_with = "hex_key")]
     pub dup_key: Option<[u8; 32]>,
-    /// SimHash (DEDUP-35), none for a text without tokens; 16 hex digits in JSON.
+    /// SimHash, none for a text without tokens; 16 hex digits in JSON.
     #[serde(serialize_with = "hex_hash")]
     pub simhash: Option<u64>,
     /// The numbers that it is counted in.
@@ -94,7 +94,7 @@ pub struct FamilyFingerprint {
     pub simhash: Option<u64>,
 }
 
-/// A family of repeated messages in one slice of time, in numbers (MODEL-27).
+/// A family of repeated messages in one slice of time, in numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Aggregate {
     /// Id.
@@ -136,7 +136,7 @@ pub struct Aggregate {
     pub classification: String,
     /// Signs by which it is known.
     pub recognition_signals: Vec<String>,
-    /// The memory that stands for a bot's messages; a person's repeats have none (DEDUP-39).
+    /// The memory that stands for a bot's messages; a person's repeats have none.
     pub memory_id: Option<MemoryId>,
 }
 

@@ -86,7 +86,7 @@ pub struct Embed {
     pub title: Option<String>,
 }
 
-/// An entity that a memory is about (MODEL-22).
+/// An entity that a memory is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entity {
@@ -103,7 +103,7 @@ impl Entity {
     }
 }
 
-/// A typed link to another memory (MODEL-22).
+/// A typed link to another memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
@@ -123,7 +123,7 @@ pub struct TimeRange {
     pub end: Time,
 }
 
-/// What only a summary carries (GC-24).
+/// What only a summary carries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Topic in a few words.
@@ -176,7 +176,7 @@ impl<T: for<'de> Deserialize<'de> + Serialize> Given for Field<T> {
 
 macro_rules! fields {
     ($($(#[$doc:meta])* $name:ident: $wrap:ident<$ty:ty> = $text:literal;)+) => {
-        /// The fields that a caller may set besides text, vector, key, tags and links (MODEL-9, MODEL-48).
+        /// The fields that a caller may set besides text, vector, key, tags and links.
         ///
         /// `Option` fields can't be cleared, [`Field`] ones can.
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -340,7 +340,7 @@ impl Fields {
         !any
     }
 
-    /// Bounds of every field (MODEL-9).
+    /// Bounds of every field.
     ///
     /// # Errors
     /// `Invalid` naming the first field that breaks its bound.
@@ -491,7 +491,7 @@ fn check_json(field: &str, value: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Changes to a memory that exists: what is given replaces what was there (MODEL-21).
+/// Changes to a memory that exists: what is given replaces what was there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
     /// New content: the memory is revised, a new row supersedes the old one.

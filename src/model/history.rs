@@ -79,7 +79,7 @@ coded!(
     }
 );
 
-/// What stays of a memory that is gone: no content, no vector (MODEL-28).
+/// What stays of a memory that is gone: no content, no vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tombstone {
     /// The id, never used again.
@@ -107,7 +107,7 @@ pub struct Tombstone {
     pub erased_at: Option<Time>,
 }
 
-/// One changed field: the value before and after; values of an erased subject are HMACs (MODEL-32).
+/// One changed field: the value before and after; values of an erased subject are HMACs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delta {
     /// Name of the field.
@@ -118,7 +118,7 @@ pub struct Delta {
     pub after: Value,
 }
 
-/// One line of the journal, written in the transaction of the change (MODEL-32).
+/// One line of the journal, written in the transaction of the change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JournalRow {
     /// Number in the store, ascending.

@@ -99,7 +99,7 @@ uuid_id!(
     "aggregate"
 );
 
-/// Where ids come from. Inject one to make a run repeatable (MODEL-38).
+/// Where ids come from. Inject one to make a run repeatable.
 ///
 /// An id must never be returned twice by sources that write to the same file: the engine treats a repeated
 /// id as a bug of the source and refuses the write.

@@ -13,7 +13,7 @@ use crate::model::kind::{State, SupersedeMode};
 use crate::model::memory::{Holder, Memory};
 use crate::model::time::Time;
 
-/// What is known of the removal of a memory that waits in limbo, and what its return needs (MODEL-29).
+/// What is known of the removal of a memory that waits in limbo, and what its return needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limbo {
     /// Why it was removed.
@@ -70,7 +70,7 @@ pub enum RunSort {
     Maintain,
 }
 
-/// A run of which something can still be taken back (MODEL-33).
+/// A run of which something can still be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
@@ -87,7 +87,7 @@ pub struct Run {
     pub steps: u64,
 }
 
-/// A family of messages in one slice of time, as the message that began it knows it (DEDUP-33, DEDUP-36).
+/// A family of messages in one slice of time, as the message that began it knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
@@ -110,7 +110,7 @@ pub struct Family {
     pub aggregate_id: Option<AggregateId>,
 }
 
-/// A row of an export (MODEL-48, MODEL-50).
+/// A row of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kept {
     /// A memory with what the engine kept of it.

@@ -160,7 +160,7 @@ closed_set!(
     Tombstoned = 4, "tombstoned";
 });
 
-/// What sort of memory it is (MODEL-12).
+/// What sort of memory it is.
 ///
 /// ```
 /// use oubliette::Kind;
@@ -263,7 +263,7 @@ impl Kind {
         }
     }
 
-    /// Whether rules for messages may apply (DEDUP-55).
+    /// Whether rules for messages may apply.
     pub fn is_message(&self) -> bool {
         matches!(self, Kind::Message | Kind::AssistantMessage | Kind::ToolResult)
     }

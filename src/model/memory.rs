@@ -12,7 +12,7 @@ use crate::model::order::Rank;
 use crate::model::time::{Span, Time};
 use crate::model::visible::Times;
 
-/// By what, when and how a memory was superseded (LIFE-6).
+/// By what, when and how a memory was superseded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Supersession {
     /// Transaction time.
@@ -104,7 +104,7 @@ impl Place {
     }
 }
 
-/// How a row stands in the counters (MODEL-42): it moves from one to the next when its instant comes.
+/// How a row stands in the counters: it moves from one to the next when its instant comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Visible: counted as live, by kind, tier, tag and label.
@@ -235,12 +235,12 @@ impl Vitals {
         (self.times.expires_at, self.expires_by) = (life.end, life.by);
     }
 
-    /// Whether no automatic actor may touch it (MODEL-13).
+    /// Whether no automatic actor may touch it.
     pub fn is_protected(&self) -> bool {
         self.pinned || self.admin_locked || self.system_locked
     }
 
-    /// Last time that anyone touched the row with these statistics (MODEL-10).
+    /// Last time that anyone touched the row with these statistics.
     pub fn last_accessed(&self, access: &Access) -> Time {
         [access.last_retrieved, access.last_included_at, self.last_reinforced_at]
             .into_iter()
@@ -357,7 +357,7 @@ pub struct Access {
     pub access_seq: u64,
 }
 
-/// One write that a row stands for (MODEL-8).
+/// One write that a row stands for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Holder {
     /// Number in the row.
@@ -417,7 +417,7 @@ impl Holder {
         self
     }
 
-    /// Whether a keyless write with these tags, this run and this text of its own is one more of the same (MODEL-8).
+    /// Whether a keyless write with these tags, this run and this text of its own is one more of the same.
     pub fn takes_keyless(&self, tags: &[String], run: Option<RunId>, text: Option<&str>) -> bool {
         let is_like = self.key.is_none() && self.from.is_none() && !self.follows;
         is_like && self.run == run && self.tags == tags && self.text.as_deref() == text
@@ -459,7 +459,7 @@ pub struct Memory {
     pub vector: Option<Vec<f32>>,
     /// How it was removed, of a memory in limbo alone.
     pub limbo: Option<Box<Limbo>>,
-    /// With a supersession ahead (LIFE-6): of a row that is still visible the one that will take its place, and of
+    /// With a supersession ahead: of a row that is still visible the one that will take its place, and of
     /// the one to come the row that is visible until then.
     pub also: Option<MemoryId>,
 }
@@ -470,19 +470,19 @@ impl Memory {
         Kind::from_code(self.vitals.kind_code, self.content.custom_kind.as_deref()).unwrap_or_default()
     }
 
-    /// Last time that anyone touched it (MODEL-10).
+    /// Last time that anyone touched it.
     pub fn last_accessed(&self) -> Time {
         self.vitals.last_accessed(&self.access)
     }
 
-    /// How often it was used (MODEL-10).
+    /// How often it was used.
     pub fn access_count(&self) -> u64 {
         self.access.count()
     }
 }
 
 impl Access {
-    /// How often the row was used (MODEL-10).
+    /// How often the row was used.
     pub fn count(&self) -> u64 {
         self.retrieval_count.max(self.included_count_total)
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX};
 
-/// The tenant boundary: no read, group or plan spans two (MODEL-3).
+/// The tenant boundary: no read, group or plan spans two.
 ///
 /// 1 to 256 bytes after trimming, no NUL, not `*`.
 ///
@@ -68,7 +68,7 @@ impl fmt::Display for Namespace {
     }
 }
 
-/// Where in a namespace a memory lies: the shared part, or one agent's (MODEL-4). Every memory is in
+/// Where in a namespace a memory lies: the shared part, or one agent's. Every memory is in
 /// exactly one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Partition {
@@ -96,7 +96,7 @@ impl Partition {
         Ok(Partition::Agent(AgentName(check_name("agent", name)?.to_owned())))
     }
 
-    /// The partition of an optional agent: none is the shared one (MODEL-6).
+    /// The partition of an optional agent: none is the shared one.
     pub fn of(agent: Option<&str>) -> Result<Self> {
         agent.map_or(Ok(Partition::Shared), Partition::agent)
     }
@@ -116,7 +116,7 @@ impl fmt::Display for Partition {
     }
 }
 
-/// Which partitions a read looks at (MODEL-5).
+/// Which partitions a read looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The shared part only.
@@ -168,7 +168,7 @@ pub fn check_text(field: &str, text: &str, max: usize) -> Result<()> {
     Ok(())
 }
 
-/// A caller's key: 1 to 512 bytes, no NUL (MODEL-9).
+/// A caller's key: 1 to 512 bytes, no NUL.
 pub fn check_key(key: &str) -> Result<()> {
     check_text("key", key, KEY_BYTES_MAX)
 }

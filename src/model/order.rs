@@ -28,7 +28,7 @@ pub fn canonical(a: &Rank, b: &Rank) -> Ordering {
         .then(a.id.cmp(&b.id))
 }
 
-/// The order of `collapse.canonical = "reinforcement_first"` (DEDUP-16): reinforcement, significance, newest, then the
+/// The order of `collapse.canonical = "reinforcement_first"`: reinforcement, significance, newest, then the
 /// smaller id.
 pub fn reinforcement_first(a: &Rank, b: &Rank) -> Ordering {
     b.reinforcement_count

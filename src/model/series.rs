@@ -35,7 +35,7 @@ pub(crate) fn series_place<'c>(vitals: &Vitals, content: &'c Content) -> Option<
 }
 
 impl Memory {
-    /// When a snapshot was taken: `timestamp` of its metadata where that is there, else its creation (DEDUP-68). None
+    /// When a snapshot was taken: `timestamp` of its metadata where that is there, else its creation. None
     /// for a timestamp that can't be read, and for a memory of another kind.
     pub fn snapshot_time(&self) -> Option<Time> {
         let taken = snapshot_time(&self.content.metadata, self.vitals.created_at);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::limits::{SPAN_MS_MAX, TIME_MAX_MS, TIME_MIN_MS};
 
-/// An instant: UTC milliseconds since 1970, from year 1 to year 9999, shown as RFC 3339 (MODEL-11).
+/// An instant: UTC milliseconds since 1970, from year 1 to year 9999, shown as RFC 3339.
 ///
 /// ```
 /// use oubliette::Time;
@@ -72,7 +72,7 @@ impl Time {
         Some(Time::from_millis(zoned.timestamp().as_millisecond()))
     }
 
-    /// The UTC day, as `2026-01-03` (MODEL-44).
+    /// The UTC day, as `2026-01-03`.
     pub fn day(self) -> String {
         let mut text = self.to_string();
         text.truncate(10);

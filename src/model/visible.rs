@@ -54,7 +54,7 @@ impl Times {
         }
     }
 
-    /// Whether the row is visible for a reader who asks what held at `valid`, as known at `known` (MODEL-15).
+    /// Whether the row is visible for a reader who asks what held at `valid`, as known at `known`.
     pub fn visible(&self, valid: Time, known: Time) -> bool {
         self.recorded_at <= known
             && self.tx_end().is_none_or(|end| known < end)
@@ -65,13 +65,13 @@ impl Times {
 
     /// Whether a live read at `now` sees the row. Its instants of transaction time count as reached, for they are
     /// committed: a clock that stepped back hides nothing, nor do the instants of a row that came from a machine whose
-    /// clock is ahead (MODEL-16). The index asks the same by [`Times::from`] and [`Times::until`].
+    /// clock is ahead. The index asks the same by [`Times::from`] and [`Times::until`].
     pub fn visible_live(&self, now: Time) -> bool {
         self.visible(now, Time::MAX)
     }
 
     /// First instant at which a live read can see the row. An instant of transaction time counts as reached
-    /// once it is committed, so only `valid_from` can lie ahead (MODEL-16).
+    /// once it is committed, so only `valid_from` can lie ahead.
     pub fn from(&self) -> Time {
         self.valid_from.unwrap_or(Time::MIN)
     }
@@ -86,12 +86,12 @@ impl Times {
     }
 
     /// Whether the row holds keys and absorbs writes: not superseded, and visible now or not yet valid
-    /// (MODEL-14).
+    ///.
     pub fn is_current(&self, now: Time) -> bool {
         self.superseded.is_none() && self.removed_at.is_none() && now < self.until()
     }
 
-    /// The label of a row of the main table at `now` (MODEL-14).
+    /// The label of a row of the main table at `now`.
     pub fn state(&self, now: Time) -> State {
         if self.removed_at.is_some() {
             State::Limbo
@@ -104,7 +104,7 @@ impl Times {
         }
     }
 
-    /// The instants after `now` at which visibility or state changes without a write (MODEL-42): `valid_from`,
+    /// The instants after `now` at which visibility or state changes without a write: `valid_from`,
     /// `valid_to` and `expires_at`, each once.
     pub fn due_after(&self, now: Time) -> impl Iterator<Item = Time> {
         let mut instants = [self.valid_from, self.valid_to, self.expires_at];

@@ -23,7 +23,7 @@ use crate::vector::instruction_set;
 /// Due instants that are counted at most.
 const DUE_COUNTED_MAX: usize = 100_000;
 
-/// The statistics of one namespace, small for the sake of a language model (MODEL-43, MODEL-44).
+/// The statistics of one namespace, small for the sake of a language model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MemoryStats {
     /// The shared part.
@@ -76,7 +76,7 @@ pub struct MemoryHealth {
     pub last_prune: Option<String>,
 }
 
-/// The statistics of a namespace or of the whole file (MODEL-45).
+/// The statistics of a namespace or of the whole file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
     /// Number of the commit that they tell of.
@@ -97,7 +97,7 @@ pub struct Stats {
     pub pending: u64,
     /// Writes that the memories stand for.
     pub holders: u64,
-    /// Writes that a rule, or a later snapshot, made unnecessary, since the first (DEDUP-57).
+    /// Writes that a rule, or a later snapshot, made unnecessary, since the first.
     pub ignored: u64,
     /// Messages as they came.
     pub events: u64,
@@ -182,7 +182,7 @@ pub struct IndexStats {
     pub recall: BTreeMap<u16, f64>,
 }
 
-/// The last run of a maintenance pass over a namespace (MODEL-45).
+/// The last run of a maintenance pass over a namespace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LastRun {
     /// The run, for `undo`.
@@ -193,7 +193,7 @@ pub struct LastRun {
     pub ended_at: Time,
     /// Whether it was cut off: the next call goes on with it.
     pub open: bool,
-    /// Visible rows that it might still have removed (MODEL-35).
+    /// Visible rows that it might still have removed.
     pub budget_left: u64,
     /// The numbers of its report.
     pub report: BTreeMap<String, u64>,
@@ -222,7 +222,7 @@ pub struct HealthStats {
     pub duplicates_detected: u64,
     /// End of the last pruning of snapshots.
     pub last_prune: Option<String>,
-    /// The clock stands far behind the last commit (MODEL-38).
+    /// The clock stands far behind the last commit.
     pub clock_warning: Option<String>,
     /// The sum of the bytes of all rows is missing or damaged, so `bytes` says nothing but the length of the file.
     pub size_warning: Option<String>,
@@ -230,7 +230,7 @@ pub struct HealthStats {
     pub index_warnings: Vec<String>,
 }
 
-/// Content before these instants may be gone (MODEL-18).
+/// Content before these instants may be gone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PurgeHorizon {
     /// Of transaction time.

@@ -37,12 +37,12 @@ impl Secret {
         mac.finalize().into_bytes().into()
     }
 
-    /// By what a key is found in a tombstone (MODEL-28).
+    /// By what a key is found in a tombstone.
     pub fn of_key(&self, key: &str) -> [u8; 32] {
         self.hmac("key", key.as_bytes())
     }
 
-    /// By what a content is found in a tombstone (MODEL-28).
+    /// By what a content is found in a tombstone.
     pub fn of_content(&self, text: &str) -> [u8; 32] {
         self.hmac("content", text.as_bytes())
     }
@@ -57,7 +57,7 @@ impl Secret {
         [self.of_content(text), plain(text)]
     }
 
-    /// By what the tombstone of a dropped namespace is found (MODEL-28).
+    /// By what the tombstone of a dropped namespace is found.
     pub fn of_namespace(&self, name: &str) -> [u8; 32] {
         self.hmac("namespace", name.as_bytes())
     }

@@ -27,7 +27,7 @@ use crate::policy::Sim;
 use noise::Edit;
 use noise::Noise;
 
-/// Id of the normalizer of messages (DEDUP-1).
+/// Id of the normalizer of messages.
 pub const MSG_ID: &str = "msg-1";
 
 /// Hex digits of a title's hash in a signature (DEDUP-31).
@@ -65,7 +65,7 @@ impl Messages {
     }
 
     /// The text in form `msg-1`: NFKC with plain spacing, volatile noise replaced, addresses canonical, mentions
-    /// replaced (DEDUP-25 to DEDUP-30). Case is kept.
+    /// replaced. Case is kept.
     ///
     /// Noise is replaced only for the author kinds of `msg.volatile_for`, counters only in the channels of
     /// `msg.counter_channels` besides. A text without an author keeps its noise, as a person's does.
@@ -88,7 +88,7 @@ impl Messages {
     }
 
     /// The signature of the embeds of a message: their count, the canonical address of the first and the hash of its
-    /// title (DEDUP-31). The last field, the hash of a description, is always empty: descriptions are not stored.
+    /// title. The last field, the hash of a description, is always empty: descriptions are not stored.
     ///
     /// The title is normalized as the text of the message is, so it asks for its author and channel.
     pub fn embed_signature(
@@ -103,7 +103,7 @@ impl Messages {
         format!("e1|{}|{url}|{title}|", embeds.len())
     }
 
-    /// Where equal messages meet: the channel, or everywhere as the empty text, by `msg.key_scope` (DEDUP-32).
+    /// Where equal messages meet: the channel, or everywhere as the empty text, by `msg.key_scope`.
     pub fn scope_key<'c>(&self, channel: Option<&'c str>) -> &'c str {
         match self.key_scope {
             KeyScope::Channel => channel.unwrap_or_default(),
@@ -156,7 +156,7 @@ impl Messages {
 }
 
 /// The signature of the attachments of a message: their count, their major types and the buckets of their sizes, each
-/// once and in order of bytes (DEDUP-31).
+/// once and in order of bytes.
 pub fn attachment_signature(attachments: &[Attachment]) -> String {
     let types: BTreeSet<_> = attachments.iter().map(major_type).collect();
     let buckets: BTreeSet<_> = attachments.iter().map(|attachment| size_bucket(attachment.size)).collect();
@@ -166,7 +166,7 @@ pub fn attachment_signature(attachments: &[Attachment]) -> String {
 }
 
 /// The key under which exact repeats of a message meet: SHA-256 of its parts, each after its length in bytes as
-/// little-endian u32 (DEDUP-32). `normalized` is from [`Messages::normalize`], the scope from
+/// little-endian u32. `normalized` is from [`Messages::normalize`], the scope from
 /// [`Messages::scope_key`], the signatures from [`attachment_signature`] and [`Messages::embed_signature`].
 pub fn dup_key(
     author: AuthorKind,

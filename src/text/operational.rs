@@ -6,7 +6,7 @@ use super::scan::{Piece, Pieces};
 use super::words::{WordSet, lowered, words};
 use crate::policy::Collapse;
 
-/// The id of this normalizer, kept with every key that it made (DEDUP-1).
+/// The id of this normalizer, kept with every key that it made.
 pub const OP_ID: &str = "op-1";
 
 const DATETIME: &str = "<datetime>";
@@ -21,7 +21,7 @@ pub struct Operational {
     units: WordSet,
 }
 
-/// What stays of a text without its dates, ids and numbers (DEDUP-5); not empty.
+/// What stays of a text without its dates, ids and numbers; not empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signature {
     text: String,
@@ -39,7 +39,7 @@ impl Signature {
         self.text
     }
 
-    /// Whether it has a `<num>` or a `<datetime>`: data that the next report replaces (DEDUP-9).
+    /// Whether it has a `<num>` or a `<datetime>`: data that the next report replaces.
     pub fn is_ephemeral(&self) -> bool {
         self.ephemeral
     }
@@ -55,7 +55,7 @@ impl Operational {
         }
     }
 
-    /// The signature of a text; none if no word and no placeholder stays (DEDUP-5).
+    /// The signature of a text; none if no word and no placeholder stays.
     ///
     /// Decimal digits of other scripts are written as ASCII digits, also inside words.
     pub fn signature(&self, text: &str) -> Option<Signature> {
@@ -90,17 +90,17 @@ impl Operational {
     }
 
     /// Whether a text with this signature is operational, as far as the text tells: the kind is the caller's
-    /// to check (DEDUP-9).
+    /// to check.
     pub fn is_operational(&self, text: &str, signature: &Signature) -> bool {
         signature.is_ephemeral() && self.has_keyword(text)
     }
 
-    /// The words of a signature that carry meaning, stemmed, sorted by bytes, each once (DEDUP-12).
+    /// The words of a signature that carry meaning, stemmed, sorted by bytes, each once.
     pub fn tokens(&self, signature: &str) -> Vec<String> {
         self.token_words(signature).into_iter().map(Cow::into_owned).collect()
     }
 
-    /// The tokens of a signature, one space between them; none if there are fewer than `min` (DEDUP-12).
+    /// The tokens of a signature, one space between them; none if there are fewer than `min`.
     pub fn token_key(&self, signature: &str, min: usize) -> Option<String> {
         let tokens = self.token_words(signature);
         if tokens.is_empty() || tokens.len() < min {

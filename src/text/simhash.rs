@@ -24,14 +24,14 @@ use crate::model::Attachment;
 use crate::model::AuthorKind;
 use crate::model::Embed;
 
-/// Id of the normalizer of near repeats (DEDUP-1).
+/// Id of the normalizer of near repeats.
 pub const SIM_ID: &str = "sh-1";
 
 /// Words that tell nothing of a message (DEDUP-34).
 const STOPWORDS: [&str; 7] = ["the", "and", "or", "to", "of", "in", "a"];
 
 impl Messages {
-    /// The tokens of a message, sorted, each once (DEDUP-34): its words without its addresses, at most
+    /// The tokens of a message, sorted, each once: its words without its addresses, at most
     /// `sim.max_tokens` of them, the most frequent; and its small signature, which is host and path of each address
     /// and of the first embed, the hash of that embed's title, and the types of the attachments.
     ///
@@ -65,7 +65,7 @@ impl Messages {
         signature.into_iter().collect()
     }
 
-    /// Whether two messages whose fingerprints are near belong together (DEDUP-36): their sets of tokens have a
+    /// Whether two messages whose fingerprints are near belong together: their sets of tokens have a
     /// Jaccard similarity of at least `sim.verify_jaccard`, or their normalized texts differ only in digits.
     ///
     /// Each message is its tokens, as [`Messages::tokens`] gives them, and its normalized text.
@@ -75,7 +75,7 @@ impl Messages {
 }
 
 /// FNV-1a of 64 bits over the token's UTF-8, and the finalizer of MurmurHash3, so that every bit of a token moves every
-/// bit of its hash (DEDUP-35).
+/// bit of its hash.
 pub fn token_hash(token: &str) -> u64 {
     const OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01B3;
@@ -87,7 +87,7 @@ pub fn token_hash(token: &str) -> u64 {
     x ^ (x >> 33)
 }
 
-/// The SimHash of a set of tokens: each bit is 1 if more of their hashes have it than not (DEDUP-35). Without tokens
+/// The SimHash of a set of tokens: each bit is 1 if more of their hashes have it than not. Without tokens
 /// there is none, which never matches.
 pub fn fingerprint(tokens: &[String]) -> Option<u64> {
     let mut votes = [0_i64; 64];

@@ -7,7 +7,7 @@ use oubliette::{
 };
 use serde_json::{Value, json};
 
-/// What became of a write (DEDUP-57).
+/// What became of a write.
 pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
     let evidence = &outcome.evidence;
     let mut document = json!({
@@ -145,7 +145,7 @@ pub(crate) fn version(version: &Version) -> Value {
     })
 }
 
-/// What is known of a memory (MODEL-31).
+/// What is known of a memory.
 pub(crate) fn explanation(story: &Explanation) -> Value {
     let created = &story.created;
     json!({

@@ -12,7 +12,7 @@ const SAMPLE_ROWS_MAX: usize = 100;
 /// Bytes of a text that a sample shows.
 const SUMMARY_BYTES_MAX: usize = 256;
 
-/// Report of the pass `collapse`, in JSON with the names of its document (DEDUP-21).
+/// Report of the pass `collapse`, in JSON with the names of its document.
 ///
 /// The counts of the plan are the same in a dry run and in a live one; [`totals`](Self::totals) are of a live run alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct ProfileCollapseReport {
     pub dry_run: bool,
     /// Current rows of the kinds of `collapse.kinds`.
     pub scanned_profiles: u64,
-    /// Those of them that are operational (DEDUP-9).
+    /// Those of them that are operational.
     pub operational_profiles: u64,
     /// Distinct signatures of operational rows in a partition, single ones included.
     pub unique_signatures: u64,
@@ -58,12 +58,12 @@ pub struct MergeTotals {
     /// The run, for undo.
     #[serde(rename = "run_id")]
     pub run_id: Option<RunId>,
-    /// Whether the destruction budget cut the plan (MODEL-35).
+    /// Whether the destruction budget cut the plan.
     #[serde(rename = "budget_exhausted")]
     pub budget_exhausted: bool,
 }
 
-/// A group of duplicates, as a report shows it (DEDUP-22).
+/// A group of duplicates, as a report shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileCollapseGroupSample {
