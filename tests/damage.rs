@@ -10,182 +10,26 @@
     reason = "a test may panic and tell"
 )]
 
+#[path = "damage/derived.rs"]
+mod derived;
+#[path = "damage/store.rs"]
+mod store;
 mod world;
 
-use std::collections::BTreeMap;
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
 
 use oubliette::exchange::{Export, VectorsTo};
-use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    AuthorKind, CheckOptions, Database, Draft, Durability, Effort, Entity, ErrorKind, Expiry, Field, Forget,
-    Got, Kind, Link, MaintainOptions, ManualClock, MemoryId, Namespace, PageRequest, Pass, Patch, Query,
-    Scope, Time, WriteOptions,
+    AuthorKind, CheckOptions, Database, Draft, Effort, ErrorKind, Expiry, Forget, Got, MaintainOptions,
+    MemoryId, Namespace, PageRequest, Pass, Patch, Query, Scope,
 };
-use redb::{ReadableDatabase, ReadableTable};
-use serde_json::json;
+use store::{Store, WAYS, damaged, draft, message, overwrite, store, tables, try_open, vector, word};
 use world::{World, axis};
 
-const DIM: usize = 64;
-/// Memories that are read and searched for.
-const ROWS: usize = 90;
 /// Tables of the store as a whole: without these no namespace is readable. And the row that says that a namespace is there.
 const OF_THE_STORE: [&str; 4] = ["meta", "space", "policy", "namespace"];
 /// Damage to these hides memories from some searches, until `reindex`.
 const HIDING: [&str; 5] = ["slot", "slot_head", "vector", "text_doc", "text_posting"];
-
-/// A vector of its own for each row.
-fn vector(at: usize) -> Vec<f32> {
-    let mut state = at as u64 + 1;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f32 / (1_u64 << 31) as f32 - 0.5
-    };
-    (0..DIM).map(|_| next()).collect()
-}
-
-/// A word that only one row has.
-fn word(at: usize) -> String {
-    let letter = |digit: usize| char::from(b'a' + digit as u8);
-    format!("zq{}{}{}x", letter(at / 26), letter(at % 26), letter((at * 7) % 26))
-}
-
-fn options(builder: oubliette::Builder) -> oubliette::Builder {
-    let policy = "[index]\nexact_max = 30\nexact_min = 10\ntail_min = 8\n[write]\nop_match = false";
-    builder.policy(Policy::parse(policy, Syntax::Toml).unwrap())
-}
-
-/// What was written: number of the row by id.
-struct Store {
-    _folder: tempfile::TempDir,
-    file: PathBuf,
-    now: Time,
-    rows: BTreeMap<MemoryId, usize>,
-}
-
-fn draft(at: usize) -> Draft {
-    let mut draft = Draft::new(format!("{} row {at} of the store", word(at)))
-        .key(format!("k{at}"))
-        .tag(format!("t{}", at % 3))
-        .vector(vector(at))
-        .metadata(json!({ "room": at % 4 }));
-    draft.categories = Some(vec![format!("c{}", at % 4)]);
-    draft.entities = Some(vec![Entity { name: format!("e{}", at % 5), role: "about".to_owned() }]);
-    draft.fields.retrieval_count = Some(at as u64);
-    if at % 10 == 9 {
-        draft = draft.agent("scout");
-    }
-    draft
-}
-
-fn message(kind: AuthorKind, text: &str) -> Draft {
-    let mut draft = Draft::new(text).kind(Kind::Message);
-    draft.fields.author_kind = Field::from(Some(kind));
-    draft.fields.channel = Field::from(Some("c1".to_owned()));
-    draft
-}
-
-/// A store with every sort of row, after the passes.
-fn store() -> Store {
-    let world = World::with(options);
-    let (db, ns) = (&world.db, &world.ns);
-    db.declare_index(ns, "room").unwrap();
-    let run = world.start_import();
-    let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
-    db.add_all(ns, (0..20).map(draft).collect(), &how).unwrap();
-    db.add_all(ns, (20..ROWS).map(draft).collect(), &WriteOptions::default()).unwrap();
-    let first = world.row("k0").id;
-    let mut linked = Draft::new("linked to the first").key("linked");
-    linked.links = Some(vec![Link { to: first, relation: "after".to_owned() }]);
-    linked.sources = Some(vec![first]);
-    world.add(linked);
-    for at in 0..3 {
-        let mut turn = Draft::new(format!("turn {at} of a conversation"));
-        turn.fields.channel = Field::from(Some("c2".to_owned()));
-        turn.fields.session = Field::from(Some("s1".to_owned()));
-        world.add(turn);
-    }
-    world.add(Draft::new("short of life").key("short").expiry(Expiry::At(world.ahead("1h"))));
-    world.add(Draft::new("revised once").key("rev").vector(vector(901)));
-    world.add(Draft::new("revised twice").key("rev").vector(vector(902)));
-    world.add(Draft::new("gone soon").key("gone").vector(vector(903)));
-    world.forget(&["gone"]);
-    for at in 0..3 {
-        world.add(Draft::new(format!("Gateway status: {at} apps pending")).kind(Kind::Profile));
-        world.add(message(AuthorKind::Bot, &format!("build done 12:3{at}")));
-    }
-    let mut snapshot = Draft::new("snapshot of the day").kind(Kind::Snapshot);
-    snapshot.vector = Some(vector(904));
-    world.add(snapshot);
-    world.add(message(AuthorKind::Human, "is the build done?"));
-    db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
-    db.maintain(&[], &MaintainOptions::live()).unwrap();
-    // Behind the graph, and not posted.
-    db.forget(ns, Forget::names(["k1", "k11"])).unwrap();
-    for late in ["late", "freed"] {
-        world.add(Draft::new(format!("{late} after the passes")).key(late).vector(vector(905 + late.len())));
-    }
-    world.forget(&["freed"]);
-    world.check();
-    let truth = (0..ROWS).filter(|at| ![1, 11].contains(at));
-    let rows = truth.map(|at| (world.row(format!("k{at}")).id, at)).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("store.oub");
-    db.clone().close().unwrap();
-    std::fs::copy(world.path(), &file).unwrap();
-    Store { _folder: folder, file, now: world.now(), rows }
-}
-
-/// Keys and values of a table.
-type Rows = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// The rows of every table of a file.
-fn tables(path: &Path) -> BTreeMap<String, Rows> {
-    let db = redb::Database::open(path).unwrap();
-    let tx = db.begin_read().unwrap();
-    let mut all = BTreeMap::new();
-    for table in tx.list_tables().unwrap() {
-        let name = redb::TableHandle::name(&table).to_owned();
-        let table = tx.open_table(redb::TableDefinition::<&[u8], &[u8]>::new(&name)).unwrap();
-        let rows = table.iter().unwrap().map(|row| row.unwrap());
-        all.insert(name, rows.map(|(key, value)| (key.value().to_vec(), value.value().to_vec())).collect());
-    }
-    all
-}
-
-fn overwrite(path: &Path, table: &str, key: &[u8], value: &[u8]) {
-    let db = redb::Database::open(path).unwrap();
-    let tx = db.begin_write().unwrap();
-    {
-        let mut table = tx.open_table(redb::TableDefinition::<&[u8], &[u8]>::new(table)).unwrap();
-        table.insert(key, value).unwrap();
-    }
-    tx.commit().unwrap();
-}
-
-/// The ways in which a value is damaged.
-const WAYS: [&str; 5] = ["a bit", "cut", "zeroed", "of another row", "emptied"];
-
-fn damaged(way: &str, at: usize, rows: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
-    let mut value = rows[at].1.clone();
-    // Where no value belongs any is damage.
-    if value.is_empty() {
-        return vec![7, 7, 7];
-    }
-    let middle = value.len() / 2;
-    match way {
-        "a bit" => value[middle] ^= 16,
-        "cut" => value.truncate(middle),
-        "zeroed" => value.fill(0),
-        "of another row" => {
-            let others = (0..rows.len()).map(|step| &rows[(at + 1 + step) % rows.len()].1);
-            value = others.into_iter().find(|other| **other != value).cloned().unwrap_or(vec![9; 40]);
-        }
-        _ => value.clear(),
-    }
-    value
-}
 
 /// One damaged copy under examination.
 struct Patient<'s> {
@@ -366,16 +210,8 @@ fn examine(store: &Store, table: &str, at: usize, way: &str, rows: &[(Vec<u8>, V
     std::fs::copy(&store.file, &path).unwrap();
     let key = &rows[at].0;
     overwrite(&path, table, key, &damaged(way, at, rows));
-    let clock = ManualClock::at(store.now);
-    let builder = options(
-        Database::builder()
-            .clock(clock.clone())
-            .secret([7; 32])
-            .cache_bytes(4 << 20)
-            .durability(Durability::Batch),
-    );
-    let db = match builder.open(&path) {
-        Ok(db) => db,
+    let (db, clock) = match try_open(&path, store.now) {
+        Ok(open) => open,
         Err(why) => return vec![format!("open: {why}")],
     };
     let victim = victim_of(table, key);

@@ -11,6 +11,7 @@ use crate::hnsw::Crew;
 use crate::index::text::upkeep as text_upkeep;
 use crate::index::upkeep::{self, Counts, Need, Regimes, Work};
 use crate::index::{Edit, Written};
+use crate::ledger::Afresh;
 use crate::model::{Namespace, RuleId, RunId};
 use crate::store::{IndexId, NsId, Read, Rows, SpaceId, TextId};
 
@@ -18,6 +19,8 @@ use crate::store::{IndexId, NsId, Read, Rows, SpaceId, TextId};
 const HELP_ROWS: usize = 128;
 /// Rows that a writer links for each of its own.
 const HELP_PER_ROW: usize = 4;
+/// Rows that one transaction looks at which writes derived rows afresh.
+const AFRESH_ROWS: usize = 8_192;
 /// Steps that the repair of one index takes, about.
 const REPAIR_STEPS_MAX: usize = 1_024;
 /// Rows of a write that is helped by all cores.
@@ -260,7 +263,8 @@ impl Database {
 
     /// Drops the indexes of a namespace, or of all, and builds them anew from the memories and their vectors: codes,
     /// slots and graphs, and the full-text indexes from the texts, declared
-    /// indexes from the metadata, counters from the rows. Heals what is damaged there. Gives the number of vectors.
+    /// indexes from the metadata, counters from the rows. Heals what is damaged there. Rows by which memories, messages and
+    /// what is told of them are found are put back where they are missing, and go where nothing asks for them. Gives the number of vectors.
     ///
     /// A memory that is damaged stands in no index of what can't be read of it; one whose vector is damaged waits for a
     /// vector again. Rows of the journal, of passes and of messages that can't be read go.
@@ -280,6 +284,7 @@ impl Database {
                 let context = session.context(ns, Some(run));
                 session.ledger.mend(&context)
             })?;
+            self.derive_afresh(&name, ns, run)?;
             let indexes = self.inner.state()?.snapshot().indexes_of(ns)?;
             for index in indexes {
                 rows += u64::from(self.inner.run_alone(|session| {
@@ -298,6 +303,23 @@ impl Database {
         self.run_alone_pass(Pass::Index, &options)?;
         self.inner.run_alone(|session| session.ledger.tx.count_size())?;
         Ok(rows)
+    }
+
+    /// Puts derived rows back that are missing and takes those away that nothing asks for, in slices.
+    fn derive_afresh(&self, name: &Namespace, ns: NsId, run: RunId) -> Result<()> {
+        let (mut at, mut whole) = (Afresh::default(), false);
+        while !whole {
+            (at, whole) = self.inner.run_alone(|session| {
+                let mut next = at.clone();
+                if !session.stands(name, ns)? {
+                    return Ok((next, true));
+                }
+                let context = session.context(ns, Some(run));
+                let whole = session.ledger.derive_afresh(&context, &mut next, AFRESH_ROWS)?;
+                Ok((next, whole))
+            })?;
+        }
+        Ok(())
     }
 
     /// One pass as a run of its own; its caller holds the lock.

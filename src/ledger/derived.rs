@@ -11,11 +11,12 @@ use crate::index::{Edit, Written, rebuild, slots, without_vector};
 use crate::ledger::journal::Op;
 use crate::ledger::{Context, Ledger, Why};
 use crate::model::{
-    Content, Counted, Evidence, Kind, MemoryId, MetaValue, PINNED_TAG, RuleId, Time, Times, Vitals,
+    Content, Counted, Evidence, Kind, MemoryId, MetaValue, PINNED_TAG, RuleId, Tier, Time, Times, Vitals,
     series_place,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{IndexId, NsId, PartId, Rows, kind_of};
+use crate::store::keys::{self, Key, Parts};
+use crate::store::{IndexId, NsId, PartId, Rows, Table, kind_of};
 use crate::text::{LIKENESS_BYTES, likeness};
 
 /// A row of a secondary index.
@@ -24,7 +25,7 @@ pub(crate) enum IndexRow {
     /// By creation.
     ByTime(PartId, Time),
     /// By fingerprint and likeness, while the row is current.
-    ByFingerprint(PartId, crate::model::Tier, [u8; 16], [u8; 12]),
+    ByFingerprint(PartId, Tier, [u8; 16], [u8; 12]),
     /// The next instant at which its visibility changes without a write.
     Due(Time),
     /// It waits for a vector.
@@ -35,6 +36,47 @@ pub(crate) enum IndexRow {
     Series(PartId, String, Time),
     /// By a value of its metadata, at a path that has an index.
     Meta(Arc<str>, MetaValue),
+}
+
+impl IndexRow {
+    /// Where it stands.
+    pub(crate) fn place(&self, ns: NsId, id: MemoryId) -> (Table, Key) {
+        match self {
+            IndexRow::ByTime(part, created) => (Table::ByTime, keys::by_time(ns, *part, *created, id)),
+            IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
+                (Table::ByFingerprint, keys::by_fingerprint(ns, *part, *tier, (fingerprint, likeness), id))
+            }
+            IndexRow::Due(at) => (Table::Due, keys::due(ns, *at, id)),
+            IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
+            IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
+            IndexRow::Series(part, series, at) => (Table::Series, keys::series(ns, *part, series, *at, id)),
+            IndexRow::Meta(path, value) => (Table::MetaValue, keys::meta_row(ns, path, value, id)),
+        }
+    }
+
+    /// What the row of a secondary index with this key says, and of which memory; none for a key that is not built so.
+    pub(crate) fn at(table: Table, key: &[u8]) -> Option<(NsId, MemoryId, IndexRow)> {
+        let mut parts = Parts(key);
+        let ns = NsId(parts.u32()?);
+        let row = match table {
+            Table::ByTime => IndexRow::ByTime(PartId(parts.u32()?), parts.time()?),
+            Table::ByFingerprint => {
+                let (part, [tier]) = (PartId(parts.u32()?), parts.take::<1>()?);
+                let tier = Tier::from_code(tier)?;
+                IndexRow::ByFingerprint(part, tier, parts.take::<16>()?, parts.take::<12>()?)
+            }
+            Table::Due => IndexRow::Due(parts.time()?),
+            Table::Pending => IndexRow::Pending(PartId(parts.u32()?)),
+            Table::Series => {
+                let part = PartId(parts.u32()?);
+                IndexRow::Series(part, parts.text()?.to_owned(), parts.time()?)
+            }
+            Table::MetaValue => IndexRow::Meta(parts.text()?.into(), parts.meta_value()?),
+            Table::Superseded => IndexRow::Superseded(parts.id()?),
+            _ => return None,
+        };
+        Some((ns, parts.id()?, row))
+    }
 }
 
 /// The paths of metadata that have an index in a namespace, in order.

@@ -10,6 +10,7 @@
 //!
 //! It reads no clock and decides nothing: instants, ids and rules come with the change.
 
+mod afresh;
 pub(crate) mod counters;
 mod damage;
 pub(crate) mod derived;
@@ -49,6 +50,7 @@ use crate::store::{Id, NsId, Rows, WriteTx, WriteTx as Tx};
 use crate::text::Secret;
 use crate::vector::UnitVector;
 
+pub(crate) use afresh::Afresh;
 pub(crate) use counters::Counters;
 pub(crate) use erase::{Erased, Onward};
 pub(crate) use inverse::inverse;

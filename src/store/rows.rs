@@ -765,7 +765,7 @@ pub(crate) fn last_id(table: Table, key: &[u8]) -> Result<MemoryId> {
 }
 
 /// Sort, target and role of a junction key behind its memory (`forward`), or with the memory between.
-fn junction_row(parts: &mut Parts<'_>, forward: bool) -> Option<(JunctionRow, Option<MemoryId>)> {
+pub(crate) fn junction_row(parts: &mut Parts<'_>, forward: bool) -> Option<(JunctionRow, Option<MemoryId>)> {
     let sort = Junction::from_code(u8::from_be_bytes(parts.take::<1>()?))?;
     let (target, rest) = parts.0.split_at_checked(sort.target_bytes())?;
     parts.0 = rest;

@@ -430,7 +430,7 @@ impl WriteTx<'_> {
 }
 
 /// The rows by which a holder is found.
-fn holder_keys(ns: NsId, id: MemoryId, holder: &Holder) -> Vec<(Table, keys::Key)> {
+pub(crate) fn holder_keys(ns: NsId, id: MemoryId, holder: &Holder) -> Vec<(Table, keys::Key)> {
     // A keyless holder stands under the empty key, which no caller can write.
     let key = holder.key.as_deref().unwrap_or_default();
     let key = [(Table::HolderKey, keys::holder_key(ns, key, id, holder.number))].into_iter();

@@ -4,9 +4,9 @@ use crate::error::Result;
 use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::ledger::derived::{Declared, IndexRow, index_rows, likeness_of, next_due};
-use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Tier, Vitals};
+use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Vitals};
 use crate::record::{At, decode_access, decode_content, decode_vitals};
-use crate::store::keys::{self, Key, Parts};
+use crate::store::keys::{self, Parts};
 use crate::store::{NsId, PartId, Rows, Table};
 use crate::text::normal_form;
 
@@ -25,7 +25,7 @@ impl Check<'_> {
         self.counted_of(key, &vitals);
         let content = seen(self.snapshot.content(ns, id))?;
         for row in index_rows(&vitals, content.iter().flatten().next(), self.declared_in(ns)) {
-            let (table, row) = key_of(ns, id, &row);
+            let (table, row) = row.place(ns, id);
             if !self.has(table, &row)? {
                 self.find(Code::IndexMissing, table, &row, format!("memory {id} is not found here"));
             }
@@ -152,7 +152,7 @@ impl Check<'_> {
     /// A row of a secondary index must be one that its memory asks for.
     pub(super) fn index_row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.no_value(table, key, value);
-        let Some((ns, id, row)) = index_row_of(table, key) else { return Ok(()) };
+        let Some((ns, id, row)) = IndexRow::at(table, key) else { return Ok(()) };
         let content = match &row {
             IndexRow::Series(..) | IndexRow::Meta(..) => match seen(self.snapshot.content(ns, id))?.flatten()
             {
@@ -190,41 +190,4 @@ impl Check<'_> {
 pub(super) fn memory_of(key: &[u8]) -> Option<(NsId, MemoryId)> {
     let mut parts = Parts(key);
     Some((NsId(parts.u32()?), parts.id()?))
-}
-
-/// Where a row of a secondary index stands.
-fn key_of(ns: NsId, id: MemoryId, row: &IndexRow) -> (Table, Key) {
-    match row {
-        IndexRow::ByTime(part, created) => (Table::ByTime, keys::by_time(ns, *part, *created, id)),
-        IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
-            (Table::ByFingerprint, keys::by_fingerprint(ns, *part, *tier, (fingerprint, likeness), id))
-        }
-        IndexRow::Due(at) => (Table::Due, keys::due(ns, *at, id)),
-        IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
-        IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
-        IndexRow::Series(part, series, at) => (Table::Series, keys::series(ns, *part, series, *at, id)),
-        IndexRow::Meta(path, value) => (Table::MetaValue, keys::meta_row(ns, path, value, id)),
-    }
-}
-
-/// What a row of a secondary index says of which memory.
-fn index_row_of(table: Table, key: &[u8]) -> Option<(NsId, MemoryId, IndexRow)> {
-    let mut parts = Parts(key);
-    let ns = NsId(parts.u32()?);
-    let row = match table {
-        Table::ByTime => IndexRow::ByTime(PartId(parts.u32()?), parts.time()?),
-        Table::ByFingerprint => {
-            let (part, [tier]) = (PartId(parts.u32()?), parts.take::<1>()?);
-            IndexRow::ByFingerprint(part, Tier::from_code(tier)?, parts.take::<16>()?, parts.take::<12>()?)
-        }
-        Table::Due => IndexRow::Due(parts.time()?),
-        Table::Pending => IndexRow::Pending(PartId(parts.u32()?)),
-        Table::Series => {
-            let part = PartId(parts.u32()?);
-            IndexRow::Series(part, parts.text()?.to_owned(), parts.time()?)
-        }
-        Table::MetaValue => IndexRow::Meta(parts.text()?.into(), parts.meta_value()?),
-        _ => IndexRow::Superseded(parts.id()?),
-    };
-    Some((ns, parts.id()?, row))
 }
