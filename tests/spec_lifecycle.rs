@@ -359,6 +359,32 @@ fn life6_a_draft_supersedes_what_it_names() {
     assert_eq!(world.live(), [new]);
 }
 
+/// LIFE-6, MODEL-8: a key is of the partition that wrote it. Had it gone along, its agent could not write it any more.
+#[test]
+fn life6_a_key_stays_in_its_partition() {
+    for draft_names_it in [false, true] {
+        let world = World::new();
+        let home = |said: &str| text(said).key("home").agent("ann").tag("of-ann");
+        let old = world.add(home("in Ghent")).id;
+        let new = match draft_names_it {
+            true => world.add(text("Ann is in Lyon").supersedes("home")).id,
+            false => world.add(text("Ann is in Lyon")).id,
+        };
+        if !draft_names_it {
+            world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+        }
+        let shared = world.row(new);
+        assert_eq!((shared.keys.is_empty(), shared.content.tags.is_empty()), (true, true), "{shared:?}");
+        assert_eq!((world.row("home").id, world.row("home").vitals.times.superseded_by()), (old, Some(new)));
+        assert_eq!(world.live(), [new]);
+        let again = world.add(home("in Bruges"));
+        assert_eq!((again.decision, world.row("home").id), (Decision::Stored, again.id));
+        // What the key said goes with it, and the other partition keeps what it was told.
+        let forgotten = world.forget(&["home"]);
+        assert_eq!((forgotten.tombstones.len(), world.live()), (2, vec![new]));
+    }
+}
+
 #[test]
 fn life8_a_chain_of_any_length() {
     let world = World::new();

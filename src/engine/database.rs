@@ -434,7 +434,7 @@ impl Database {
     }
 
     /// Lets one memory take the place of others; `at` is the instant at which the world changed, for the
-    /// mode `replaced`.
+    /// mode `replaced`. Their keys and tags go to it, except those of another partition, which stay where they are.
     ///
     /// # Errors
     /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, or for a cycle.

@@ -476,7 +476,8 @@ impl Database {
             report.changed += erased;
             report.left += due.saturating_sub(erased);
         }
-        report.run = Some(sweep.run).filter(|_| !options.dry_run);
+        // Of a run that has erased nothing no row of the file tells.
+        report.run = Some(sweep.run).filter(|_| report.changed > 0);
         Ok(())
     }
 }

@@ -88,7 +88,7 @@ impl Ledger<'_, '_> {
         Ok(false)
     }
 
-    /// The other side of a supersession: world time begins, holders arrive with share 0.
+    /// The other side of a supersession: world time begins, holders arrive with share 0, those of another partition never.
     fn receive(
         &mut self,
         context: &Context,
@@ -107,7 +107,9 @@ impl Ledger<'_, '_> {
         if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {
             vitals.times.valid_from = Some(at);
         }
-        if moves != Moves::None && mode != SupersedeMode::Aggregate {
+        // A key is of the partition that wrote it: in another one its agent could write it no more (MODEL-8).
+        let apart = vitals.place.partition != replaced.0.place.partition;
+        if moves != Moves::None && mode != SupersedeMode::Aggregate && !apart {
             let own = self.tx.holders(ns, new)?;
             for holder in self.tx.holders(ns, old)? {
                 // The key that the new row was written under is there already.

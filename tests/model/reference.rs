@@ -326,8 +326,10 @@ impl Model {
             row.valid_to_before = row.valid_to;
             row.valid_to = Some(row.valid_to.map_or(at, |to| to.min(at)));
         }
-        let (holders, text) = (row.holders.clone(), row.text.clone());
+        let (holders, text, agent) = (row.holders.clone(), row.text.clone(), row.agent.clone());
         let row = self.rows.get_mut(&new).unwrap();
+        // Holders stay in their partition.
+        let moves = moves.filter(|_| row.agent == agent);
         if mode == SupersedeMode::Replaced && row.valid_from.is_none() {
             row.valid_from = Some(at);
         }

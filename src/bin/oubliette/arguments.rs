@@ -93,7 +93,7 @@ pub(crate) enum Command {
     Explain(NameOptions),
     /// Change fields or text of a memory
     Update(Box<UpdateOptions>),
-    /// Let one memory take the place of others
+    /// Let one memory take the place of others; their keys and tags go to it where it has the same agent
     Supersede(Box<SupersedeOptions>),
     /// Make a superseded memory live again
     Restore(NameOptions),
