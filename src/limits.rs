@@ -87,6 +87,8 @@ pub const NPY_HEADER_BYTES_MAX: usize = 64 << 10;
 pub const GROUP_ROWS_MAX: usize = 4_096;
 /// Bytes of drafts that one group commit takes at most.
 pub const GROUP_BYTES_MAX: usize = 16 << 20;
+/// Bytes of decoded blocks that a transaction keeps for its end, whatever it changes.
+pub const STAGED_BYTES_MAX: usize = 16 << 20;
 /// Operations of one caller's batch.
 pub const BATCH_ROWS_MAX: usize = 100_000;
 

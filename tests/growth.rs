@@ -6,7 +6,8 @@
 mod world;
 
 use oubliette::faults::Tally;
-use oubliette::{Decision, Draft, Durability, Forget, MaintainOptions, Namespace, Pass, WriteOptions};
+use oubliette::limits::{DIM_MAX, STAGED_BYTES_MAX};
+use oubliette::{Decision, Draft, Durability, Forget, MaintainOptions, Namespace, Pass, Query, WriteOptions};
 use serde_json::json;
 use world::{World, text};
 
@@ -15,7 +16,7 @@ fn cost(work: impl FnOnce()) -> Tally {
     let before = Tally::of_thread();
     work();
     let after = Tally::of_thread();
-    Tally { read: after.read - before.read, written: after.written - before.written }
+    Tally { read: after.read - before.read, written: after.written - before.written, ..after }
 }
 
 /// The larger may cost a little more: a page of a listing, a block that is full.
@@ -168,4 +169,32 @@ fn equal_rows_stored_apart() {
     let small = add();
     more(1_000);
     constant(small, add());
+}
+
+/// Half of all rows go at once, and few blocks of them are decoded at any time.
+#[test]
+fn a_forget_of_many_rows_keeps_few_blocks() {
+    const ROWS: usize = 1_200;
+    let world = world();
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let vector = |at: usize| (0..DIM_MAX).map(|d| ((at * 31 + d) as f32).sin()).collect::<Vec<_>>();
+    for from in (0..ROWS).step_by(100) {
+        let say = |at: usize| text(&format!("memory {at} of the crowd")).tag(["kept", "gone"][at % 2]);
+        let drafts = (from..from + 100).map(|at| say(at).vector(vector(at))).collect();
+        world.db.add_all(&world.ns, drafts, &apart).unwrap();
+    }
+    let find = |at: usize, k: usize| {
+        let query = Query { text: Some(format!("memory {at}")), ..Query::vector(vector(at)).k(k) };
+        let hits = world.db.search(&world.ns, &query).unwrap().hits;
+        (hits.len(), world.db.text(&world.ns, hits[0].id).unwrap().unwrap())
+    };
+    let last = ROWS - 1;
+    assert_eq!(find(last, 1).1, format!("memory {last} of the crowd"));
+    let kept = Tally::of_thread().staged;
+    assert!((1..STAGED_BYTES_MAX).contains(&kept), "{kept} bytes by a hundred rows");
+    assert_eq!(world.forget_tag("gone").forgotten, ROWS as u64 / 2);
+    let kept = Tally::of_thread().staged;
+    assert!(kept <= STAGED_BYTES_MAX, "{kept} bytes");
+    assert_eq!(find(last - 1, 600), (ROWS / 2, format!("memory {} of the crowd", last - 1)));
+    assert_ne!(find(last, 1).1, format!("memory {last} of the crowd"));
 }

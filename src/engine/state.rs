@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::index::{Changes, Current, Images, Published};
 use crate::model::Time;
 use crate::store::control::Clock as ClockRow;
-use crate::store::{IndexId, Rows, TextId, Written};
+use crate::store::{Rows, StagedBlocks, Written};
 
 /// The images that a handle has which only reads, and the commit that they are of. They pin no page of the file, as a
 /// published state does.
@@ -88,12 +88,11 @@ impl Inner {
             self.store.outdate();
         }
         self.catch_up();
-        let mut indexes: Vec<IndexId> = written.staged.slots.keys().map(|(index, _)| *index).collect();
-        indexes.dedup();
-        self.note_pressed(indexes.into_iter());
-        let mut texts: Vec<TextId> = written.staged.docs.keys().map(|(text, _)| *text).collect();
-        texts.dedup();
-        self.note_pressed_texts(texts.into_iter());
+        let StagedBlocks { spilled, slots, docs } = &written.staged;
+        let mut indexes = spilled.clone();
+        indexes.extend(slots.keys().map(|(index, _)| *index));
+        indexes.extend(docs.keys().map(|(text, _)| text.index()));
+        self.note_pressed(indexes);
         self.end_leases();
     }
 

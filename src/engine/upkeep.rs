@@ -3,6 +3,8 @@
 //! A pass works in slices. Each is worked out on the published state, beside readers and writers, and written in one
 //! short commit. While others write, slices are small, so that nobody waits for one for long; alone they grow.
 
+use std::collections::BTreeSet;
+
 use crate::engine::database::{Database, Inner};
 use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
 use crate::engine::pace::{Pace, STALE_MAX, outpaced};
@@ -13,7 +15,7 @@ use crate::index::upkeep::{self, Counts, Need, Regimes, Work};
 use crate::index::{Edit, Written};
 use crate::ledger::Afresh;
 use crate::model::{Namespace, RuleId, RunId};
-use crate::store::{IndexId, NsId, Read, Rows, SpaceId, TextId};
+use crate::store::{IndexId, NsId, Read, Rows, TextId};
 
 /// Rows that a writer links at least when it helps: so it is one write in so many that waits.
 const HELP_ROWS: usize = 128;
@@ -342,9 +344,9 @@ impl Database {
     }
 
     fn help(&self, index: IndexId, rows: usize) -> Result<()> {
-        if index.space == SpaceId::TEXT {
+        if let Some(text) = TextId::at(index) {
             let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-            return self.help_text(TextId { ns: index.ns, part: index.part }, run);
+            return self.help_text(text, run);
         }
         let published = self.inner.state()?;
         let counts = Counts::read(&**published.snapshot(), index)?;
@@ -370,23 +372,18 @@ impl Database {
 
 impl Inner {
     /// Notes which of the indexes that a commit wrote to are past their bounds.
-    pub(super) fn note_pressed(&self, written: impl Iterator<Item = IndexId>) {
+    pub(super) fn note_pressed(&self, written: BTreeSet<IndexId>) {
         let (Ok(current), regimes) = (self.state(), Regimes::of(self)) else { return };
+        let rows = &**current.snapshot();
         for index in written {
-            let counts = Counts::read(&**current.snapshot(), index);
-            if counts.is_ok_and(|counts| regimes.is_pressed(counts)) {
+            let is_pressed = match TextId::at(index) {
+                Some(text) => rows
+                    .text_head(text)
+                    .is_ok_and(|head| head.is_some_and(|head| text_upkeep::is_pressed(&head))),
+                None => Counts::read(rows, index).is_ok_and(|counts| regimes.is_pressed(counts)),
+            };
+            if is_pressed {
                 self.pressed.lock().insert(index);
-            }
-        }
-    }
-
-    /// Notes which of the full-text indexes that a commit wrote to have too long a tail.
-    pub(super) fn note_pressed_texts(&self, written: impl Iterator<Item = TextId>) {
-        let Ok(current) = self.state() else { return };
-        for text in written {
-            let head = current.snapshot().text_head(text);
-            if head.is_ok_and(|head| head.is_some_and(|head| text_upkeep::is_pressed(&head))) {
-                self.pressed.lock().insert(text.index());
             }
         }
     }

@@ -76,7 +76,7 @@ impl ViewBudget {
 /// What a commit changed of the indexes.
 #[derive(Debug)]
 pub(crate) struct Changes<'c> {
-    /// All blocks of codes and documents that it wrote.
+    /// The blocks of codes and documents that it wrote, and the indexes of which it kept none.
     pub(crate) blocks: &'c StagedBlocks,
     /// Namespaces of which it deleted rows.
     pub(crate) dropped: &'c [NsId],
@@ -177,7 +177,8 @@ impl<L: Locks> PublishedIn<L> {
     /// The state of the next commit, which changed these things. A view that can't be brought forward is loaded again
     /// by whoever asks for it.
     pub(crate) fn next(&self, snapshot: Arc<Snapshot>, clock: &Clock, changes: &Changes<'_>) -> Self {
-        let Changes { blocks: StagedBlocks { slots, docs }, dropped, linked, reset } = changes;
+        let Changes { blocks: StagedBlocks { spilled, slots, docs }, dropped, linked, reset } = changes;
+        let is_void = |index: &IndexId| reset.contains(index) || spilled.contains(index);
         let images = &self.images;
         let (mut shards, mut kept) = images.kept_bytes.read(|kept| (images.all(), *kept));
         if !dropped.is_empty() {
@@ -195,14 +196,14 @@ impl<L: Locks> PublishedIn<L> {
         for ((index, block), value) in slots {
             blocks.entry(*index).or_default().push((*block, value));
         }
-        for index in linked.keys().chain(*reset) {
+        for index in linked.keys().chain(*reset).chain(spilled) {
             blocks.entry(*index).or_default();
         }
         for (index, blocks) in blocks {
             let Some(shard) = shards.get_mut(shard_of(index)) else { continue };
             let Some(old) = shard.get(&index).cloned() else { continue };
             let next = match (old.codes(), snapshot.slot_head(index)) {
-                (Some(old), Ok(head)) if !reset.contains(&index) => {
+                (Some(old), Ok(head)) if !is_void(&index) => {
                     Some(Image::Codes(Arc::new(old.with(&blocks, head.len, linked.get(&index)))))
                 }
                 _ => None,

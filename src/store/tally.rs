@@ -1,4 +1,4 @@
-//! How many rows a thread has read and written: for tests of what an operation costs, which must not go by the clock.
+//! How many rows a thread has read and written, and how much it has kept: for tests of what an operation costs, which must not go by the clock.
 
 /// Rows that a thread has read and written since it began.
 #[cfg(feature = "faults")]
@@ -8,6 +8,8 @@ pub struct Tally {
     pub read: u64,
     /// Rows that were put or taken away.
     pub written: u64,
+    /// Most bytes of decoded blocks that one of its transactions has kept.
+    pub staged: usize,
 }
 
 #[cfg(feature = "faults")]
@@ -17,7 +19,7 @@ mod counted {
     use super::Tally;
 
     thread_local! {
-        static TALLY: Cell<Tally> = const { Cell::new(Tally { read: 0, written: 0 }) };
+        static TALLY: Cell<Tally> = const { Cell::new(Tally { read: 0, written: 0, staged: 0 }) };
     }
 
     impl Tally {
@@ -36,6 +38,11 @@ mod counted {
         let tally = TALLY.get();
         TALLY.set(Tally { written: tally.written + 1, ..tally });
     }
+
+    pub(in crate::store) fn staged(bytes: usize) {
+        let tally = TALLY.get();
+        TALLY.set(Tally { staged: tally.staged.max(bytes), ..tally });
+    }
 }
 
 #[cfg(not(feature = "faults"))]
@@ -43,6 +50,8 @@ mod counted {
     pub(in crate::store) const fn read() {}
 
     pub(in crate::store) const fn written() {}
+
+    pub(in crate::store) const fn staged(_bytes: usize) {}
 }
 
-pub(super) use counted::{read, written};
+pub(super) use counted::{read, staged, written};

@@ -3,7 +3,7 @@
 //! Documents are numbered by partition, ascending, and a number is never used again. Those below the head's `posted`
 //! have their postings in blocks by term; the text of a later one is read from its memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
@@ -27,6 +27,11 @@ impl TextId {
     /// Its place among the images of indexes.
     pub(crate) fn index(self) -> IndexId {
         IndexId { ns: self.ns, part: self.part, space: SpaceId::TEXT }
+    }
+
+    /// The full-text index in such a place; none in that of an index of vectors.
+    pub(crate) fn at(index: IndexId) -> Option<Self> {
+        (index.space == SpaceId::TEXT).then_some(TextId { ns: index.ns, part: index.part })
     }
 }
 
@@ -303,6 +308,7 @@ impl WriteTx<'_> {
         let before = match self.postings.remove(&key) {
             Some(staged) => staged,
             None => {
+                self.make_room(key.len() + bytes.len())?;
                 let block = PostingsRef::open(At::new(Table::TextPosting.name(), &key), first, &bytes)?;
                 block.to_owned(|_| true).ok_or_else(|| bad_postings(text, term))?
             }
@@ -337,8 +343,8 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Writes what is staged of full-text indexes and gives the blocks of documents to whoever keeps images of them.
-    pub(super) fn flush_text(&mut self) -> Result<std::collections::BTreeMap<(TextId, u32), DocBlock>> {
+    /// Writes the staged blocks of full-text indexes and gives those of documents to whoever keeps images of them.
+    pub(super) fn flush_texts(&mut self) -> Result<BTreeMap<(TextId, u32), DocBlock>> {
         let mut bytes = Vec::new();
         for (key, postings) in std::mem::take(&mut self.postings) {
             let named = posting_key(&key).map(|(text, term, first)| (text, term.to_owned(), first));
@@ -349,16 +355,6 @@ impl WriteTx<'_> {
             if postings.count() > 0 {
                 self.put_postings(text, &term, &postings)?;
             }
-        }
-        // Behind the postings: a head names no term that is in no text any more.
-        for (text, mut head) in std::mem::take(&mut self.text_heads) {
-            if let Some(term) = head.merging.take() {
-                head.merging = self.term_from(text, &term)?;
-                head.unmerged = if head.merging.is_some() { head.unmerged } else { 0 };
-            }
-            let key = keys::ns_part(text.ns, text.part);
-            record::encode_meta(Table::TextHead.tag(), &key, &head, &mut bytes);
-            self.put(Table::TextHead, &key, &bytes)?;
         }
         let docs = std::mem::take(&mut self.docs);
         for ((text, block), value) in &docs {
@@ -373,6 +369,21 @@ impl WriteTx<'_> {
             self.put(Table::TextDoc, &key, &bytes)?;
         }
         Ok(docs)
+    }
+
+    /// Writes the heads, behind all postings: a head names no term that is in no text any more.
+    pub(super) fn flush_heads(&mut self) -> Result<()> {
+        let mut bytes = Vec::new();
+        for (text, mut head) in std::mem::take(&mut self.text_heads) {
+            if let Some(term) = head.merging.take() {
+                head.merging = self.term_from(text, &term)?;
+                head.unmerged = if head.merging.is_some() { head.unmerged } else { 0 };
+            }
+            let key = keys::ns_part(text.ns, text.part);
+            record::encode_meta(Table::TextHead.tag(), &key, &head, &mut bytes);
+            self.put(Table::TextHead, &key, &bytes)?;
+        }
+        Ok(())
     }
 
     /// The first term with postings that is not before `term`; none where no text has one.
@@ -394,6 +405,7 @@ impl WriteTx<'_> {
     pub(crate) fn doc_block_mut(&mut self, text: TextId, block: u32) -> Result<&mut DocBlock> {
         if !self.docs.contains_key(&(text, block)) {
             let found = self.doc_block(text, block)?.unwrap_or_default();
+            self.make_room(size_of::<DocBlock>() + DOCS_PER_BLOCK * size_of::<Option<DocMeta>>())?;
             self.docs.insert((text, block), found);
         }
         self.docs.get_mut(&(text, block)).ok_or(Error::Closed)

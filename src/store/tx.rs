@@ -4,7 +4,7 @@
 //! out as `Corrupted` and a broken disk as `Retry`.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -12,7 +12,10 @@ use std::sync::OnceLock;
 use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
 
 use crate::error::{Error, FILE_CUT, Result};
-use crate::record::{self, At, DocBlock, Postings, SlotBlock, VectorBlock};
+use crate::limits::STAGED_BYTES_MAX;
+use crate::record::{
+    self, At, DocBlock, Postings, SlotBlock, SlotMeta, VectorBlock, slots_per_block, vectors_per_block,
+};
 use crate::store::control::{Nonce, TextHead};
 use crate::store::keys::{self, IndexId};
 use crate::store::tables::Table;
@@ -302,9 +305,11 @@ impl Read for Snapshot {
     }
 }
 
-/// The blocks that a transaction wrote of what readers keep images of.
+/// What a transaction wrote of what readers keep images of.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
+    /// Indexes of which it wrote blocks before its end, and kept none of these.
+    pub(crate) spilled: BTreeSet<IndexId>,
     /// Codes.
     pub(crate) slots: BTreeMap<(IndexId, u32), SlotBlock>,
     /// Documents of full-text indexes.
@@ -312,7 +317,7 @@ pub(crate) struct Staged {
 }
 
 /// A write transaction. Blocks of codes and vectors that it changes are kept decoded until it ends, so that a batch
-/// writes each of them once.
+/// writes each of them once; past [`STAGED_BYTES_MAX`] they are written before.
 pub(crate) struct WriteTx<'t> {
     txn: &'t WriteTransaction,
     /// The mark of its commit.
@@ -324,6 +329,10 @@ pub(crate) struct WriteTx<'t> {
     pub(super) docs: BTreeMap<(TextId, u32), DocBlock>,
     /// Blocks of postings that have lost documents, by the key that they had.
     pub(super) postings: BTreeMap<Vec<u8>, Postings>,
+    /// Bytes that the blocks take that are kept decoded.
+    staged_bytes: usize,
+    /// Indexes of which blocks were written to make room for others.
+    spilled: BTreeSet<IndexId>,
     /// Bytes of the block of links that is being encoded.
     pub(super) scratch: Vec<u8>,
     /// Bytes of keys and values that came, less those that went.
@@ -342,6 +351,8 @@ impl<'t> WriteTx<'t> {
             text_heads: BTreeMap::new(),
             docs: BTreeMap::new(),
             postings: BTreeMap::new(),
+            staged_bytes: 0,
+            spilled: BTreeSet::new(),
             scratch: Vec::new(),
             grown: 0,
         }
@@ -406,6 +417,7 @@ impl<'t> WriteTx<'t> {
     ) -> Result<&mut SlotBlock> {
         if !self.slots.contains_key(&(index, block)) {
             let found = self.slot_block(index, block, dim)?.unwrap_or_else(|| SlotBlock::new(dim));
+            self.make_room(slots_per_block(dim) * (dim + size_of::<SlotMeta>()))?;
             self.slots.insert((index, block), found);
         }
         self.slots.get_mut(&(index, block)).ok_or(Error::Closed)
@@ -420,6 +432,7 @@ impl<'t> WriteTx<'t> {
     ) -> Result<&mut VectorBlock> {
         if !self.vectors.contains_key(&(index, block)) {
             let found = self.vector_block(index, block, dim)?.unwrap_or_else(|| VectorBlock::new(dim));
+            self.make_room(vectors_per_block(dim) * dim * size_of::<f32>())?;
             self.vectors.insert((index, block), found);
         }
         self.vectors.get_mut(&(index, block)).ok_or(Error::Closed)
@@ -465,8 +478,28 @@ impl<'t> WriteTx<'t> {
         self.postings.retain(|key, _| !key.starts_with(&keys::ns_part(ns, part)));
     }
 
-    /// Writes the staged blocks and gives those of codes and of documents to whoever keeps images of them.
+    /// Makes room for a block of so many bytes that is to be kept decoded: where there is none, all others are written. What
+    /// a transaction takes of memory does not go by what it changes.
+    pub(super) fn make_room(&mut self, bytes: usize) -> Result<()> {
+        if self.staged_bytes + bytes > STAGED_BYTES_MAX {
+            let (slots, docs) = (self.flush_vectors()?, self.flush_texts()?);
+            self.spilled.extend(slots.into_keys().map(|(index, _)| index));
+            self.spilled.extend(docs.into_keys().map(|(text, _)| text.index()));
+            self.staged_bytes = 0;
+        }
+        self.staged_bytes += bytes;
+        tally::staged(self.staged_bytes);
+        Ok(())
+    }
+
+    /// Writes what is staged and gives the blocks of codes and of documents to whoever keeps images of them.
     pub(crate) fn flush(&mut self) -> Result<Staged> {
+        let (slots, docs) = (self.flush_vectors()?, self.flush_texts()?);
+        self.flush_heads()?;
+        Ok(Staged { spilled: std::mem::take(&mut self.spilled), slots, docs })
+    }
+
+    fn flush_vectors(&mut self) -> Result<BTreeMap<(IndexId, u32), SlotBlock>> {
         let mut bytes = Vec::new();
         for ((index, block), value) in std::mem::take(&mut self.vectors) {
             let key = keys::block(index, block);
@@ -481,7 +514,7 @@ impl<'t> WriteTx<'t> {
             value.encode(&key, &mut bytes);
             self.put(Table::Slot, &key, &bytes)?;
         }
-        Ok(Staged { slots, docs: self.flush_text()? })
+        Ok(slots)
     }
 }
 
