@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::hygiene::plan::{Action, Group, Plan};
-use crate::ledger::{Change, Context, Entry, Ledger, Merge, Moves};
+use crate::ledger::{Change, Context, Entry, Ledger, Merge, Moves, tags_fit};
 use crate::model::{Evidence, MemoryId, RuleId, SupersedeMode, Time, Vitals};
 
 /// How far a plan is carried out.
@@ -53,7 +53,7 @@ pub(crate) struct Done {
     pub(crate) mended: u64,
     /// Reinforcement that moved.
     pub(crate) transferred: u64,
-    /// Rows that were no longer as the plan saw them.
+    /// Rows that were no longer as the plan saw them, or whose tags the one that stays has no room for.
     pub(crate) skipped: u64,
 }
 
@@ -199,6 +199,11 @@ impl Slice<'_, '_, '_> {
         // The one that stays may have changed in what does not matter here, as by the members before.
         let stays = self.vitals(new)?.is_some_and(|row| row.times.is_current(self.now()));
         if !stays || !self.is_as_planned(old, version)? {
+            return Ok(false);
+        }
+        let (_, kept) = self.ledger.load(self.context.ns, new)?;
+        let (_, goes) = self.ledger.load(self.context.ns, old)?;
+        if !tags_fit(&kept.tags, &goes.tags) {
             return Ok(false);
         }
         let (mode, at) = (SupersedeMode::Duplicate, self.now());

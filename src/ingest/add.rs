@@ -9,7 +9,7 @@ use crate::ingest::message::{Message, Met};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
 use crate::ingest::{Desk, Prepared};
-use crate::ledger::{Change, Entry, Moves, NewRow, Raise};
+use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Access, Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, RuleId, SupersedeMode,
@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::policy::NormalizedMatch;
 use crate::store::{PartId, Rows, SpaceId};
-use crate::text::{ALIKE_BYTES, same_but_spacing_and_case};
+use crate::text::{ALIKE_BYTES, LIKENESS_BYTES, same_but_spacing_and_case};
 
 /// What a candidate row means for a write.
 enum Match {
@@ -32,6 +32,9 @@ enum Match {
 /// Rows with an equal text that a write looks at in each way into their index, at most.
 const EQUALS_MAX: usize = 8;
 
+/// Why a row of equal content does not stand for a write: one row has no more tags than a draft may have.
+const TAGS_FULL: &str = "equal content, tags full";
+
 /// What stands with the fingerprint of a draft.
 #[derive(Default)]
 pub(super) struct Equals {
@@ -39,6 +42,8 @@ pub(super) struct Equals {
     pub(super) absorber: Option<(Rank, RuleId)>,
     /// Rows that are near.
     pub(super) hints: Vec<Hint>,
+    /// Whether one of them would stand for it, had it room for its tags.
+    full: bool,
 }
 
 impl Desk<'_, '_, '_> {
@@ -140,15 +145,29 @@ impl Desk<'_, '_, '_> {
                 let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
                 return self.absorb(prepared, rank.id, (rule, evidence), hints);
             }
-            if let Some((id, by)) = self.operational_step(prepared, part)? {
+            if let Some((id, by)) = self.operational_step(prepared, part)?
+                && self.has_room(id, draft, &mut hints)?
+            {
                 return self.absorb(prepared, id, by, hints);
             }
         }
-        if let Some((id, evidence)) = self.vector_step(prepared, part, &mut hints)? {
+        if let Some((id, evidence)) = self.vector_step(prepared, part, &mut hints)?
+            && self.has_room(id, draft, &mut hints)?
+        {
             return self.absorb(prepared, id, (RuleId::VECTOR, evidence), hints);
         }
         let id = self.next_id();
         self.store(prepared, id, part, hints)
+    }
+
+    /// Whether a row that would stand for a draft has room for its tags; where not, a hint tells so.
+    fn has_room(&self, id: MemoryId, draft: &Draft, hints: &mut Vec<Hint>) -> Result<bool> {
+        let (_, content) = self.ledger.load(self.ns(), id)?;
+        let fits = tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default());
+        if !fits {
+            note(hints, id, TAGS_FULL);
+        }
+        Ok(fits)
     }
 
     /// The current rows of a partition with the fingerprint of a draft (DEDUP-4).
@@ -158,33 +177,50 @@ impl Desk<'_, '_, '_> {
         let mut equals = Equals::default();
         let Some(fingerprint) = prepared.normal.prefix() else { return Ok(equals) };
         let likeness = Likeness::of_draft(draft).key(&draft.text);
+        let mark = |bytes: usize| (&fingerprint, likeness.get(..bytes).unwrap_or_default());
+        let (tx, ns) = (&*self.ledger.tx, self.ns());
         // Byte-equal ones first, then those that are alike, then all others: each by its own way into the index, and of each
         // only the first, however many there are.
-        let alike = likeness.get(..ALIKE_BYTES).unwrap_or_default();
-        for likeness in [&likeness[..], alike, &[]] {
-            let mut looked_at = 0;
-            self.ledger.tx.by_fingerprint(self.ns(), part, tier, (&fingerprint, likeness), &mut |id| {
-                let known = equals.hints.iter().any(|hint| hint.id == id);
-                match self.compare(draft, id)? {
-                    Match::Absorbs(rule, rank) => {
-                        // Equal rows can stand side by side where dedup was off: the canonical one absorbs.
-                        let first = |(other, _): &(Rank, RuleId)| canonical(&rank, other).is_lt();
-                        if equals.absorber.as_ref().is_none_or(first) {
-                            equals.absorber = Some((rank, rule));
-                        }
-                    }
-                    Match::Near(why) if !known && equals.hints.len() < HINTS_MAX => {
-                        equals.hints.push(Hint::new(id, why));
-                    }
-                    Match::Near(_) => {}
-                    // What has come to its end goes from the index in bounded steps.
-                    Match::Other => return Ok(ControlFlow::Continue(())),
-                }
-                looked_at += 1;
-                Ok(if looked_at < EQUALS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        for bytes in [LIKENESS_BYTES, ALIKE_BYTES, 0] {
+            let mut left = EQUALS_MAX;
+            tx.by_fingerprint(ns, part, tier, mark(bytes), &mut |id| {
+                self.weigh(draft, id, (&mut equals, &mut left))
+            })?;
+        }
+        // Where these have no room for its tags the last one may: it came when the others were full.
+        if equals.full && equals.absorber.is_none() {
+            let mut left = EQUALS_MAX;
+            tx.latest_by_fingerprint(ns, part, tier, mark(LIKENESS_BYTES), &mut |id| {
+                self.weigh(draft, id, (&mut equals, &mut left))
             })?;
         }
         Ok(equals)
+    }
+
+    /// Notes what a row is to a draft, while some are left to look at.
+    fn weigh(
+        &self,
+        draft: &Draft,
+        id: MemoryId,
+        (equals, left): (&mut Equals, &mut usize),
+    ) -> Result<ControlFlow<()>> {
+        match self.compare(draft, id)? {
+            Match::Absorbs(rule, rank) => {
+                // Equal rows can stand side by side where dedup was off: the canonical one absorbs.
+                let first = |(other, _): &(Rank, RuleId)| canonical(&rank, other).is_lt();
+                if equals.absorber.as_ref().is_none_or(first) {
+                    equals.absorber = Some((rank, rule));
+                }
+            }
+            Match::Near(why) => {
+                equals.full |= why == TAGS_FULL;
+                note(&mut equals.hints, id, why);
+            }
+            // What has come to its end goes from the index in bounded steps.
+            Match::Other => return Ok(ControlFlow::Continue(())),
+        }
+        *left -= 1;
+        Ok(if *left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 
     fn compare(&self, draft: &Draft, id: MemoryId) -> Result<Match> {
@@ -197,13 +233,15 @@ impl Desk<'_, '_, '_> {
         }
         let equal = content.text == draft.text;
         let alike = Likeness::of_draft(draft) == Likeness::of_row(&vitals, &content);
-        Ok(match (equal, alike) {
-            (true, true) => Match::Absorbs(RuleId::CONTENT, vitals.rank(id)),
-            (true, false) => Match::Near("equal content"),
-            (false, true) if self.absorbs_spacing(&draft.text, &content.text) => {
-                Match::Absorbs(RuleId::NORMALIZED, vitals.rank(id))
-            }
-            (false, _) => Match::Near("equal fingerprint"),
+        let rule = match (equal, alike) {
+            (true, true) => RuleId::CONTENT,
+            (true, false) => return Ok(Match::Near("equal content")),
+            (false, true) if self.absorbs_spacing(&draft.text, &content.text) => RuleId::NORMALIZED,
+            (false, _) => return Ok(Match::Near("equal fingerprint")),
+        };
+        Ok(match tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default()) {
+            true => Match::Absorbs(rule, vitals.rank(id)),
+            false => Match::Near(TAGS_FULL),
         })
     }
 
@@ -406,6 +444,13 @@ impl Desk<'_, '_, '_> {
         let at = at.unwrap_or(self.now());
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
         self.apply(RuleId::SUPERSEDE, change).map(|_| ())
+    }
+}
+
+/// Tells of a near row, once, while there is room.
+fn note(hints: &mut Vec<Hint>, id: MemoryId, why: &'static str) {
+    if hints.len() < HINTS_MAX && hints.iter().all(|hint| hint.id != id) {
+        hints.push(Hint::new(id, why));
     }
 }
 

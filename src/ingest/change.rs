@@ -1,12 +1,13 @@
 //! Writing to a memory that exists: through its key, by its id, in place, by revision, by copy on write.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ingest::fields::{RowParts, carries_expiry, given, tier_ttl};
 use crate::ingest::{Desk, Embedded, Prepared, space_of};
-use crate::ledger::{Change, Moves, NewRow};
+use crate::ledger::{Change, Moves, NewRow, tags_fit};
 use crate::model::{
     Access, Decision, Delta, Draft, Evidence, Holder, Life, MemoryId, Outcome, PINNED_TAG, Patch, RuleId,
     SupersedeMode, Vitals, check_patch,
@@ -218,7 +219,10 @@ impl Desk<'_, '_, '_> {
         let parts = RowParts { vitals, content, access };
         match through {
             Through::Holder(number)
-                if (edit.patch.text.is_some() || !edit.is_of_holder()) && self.has_others(id, number)? =>
+                if self.has_others(id, number)?
+                    && (edit.patch.text.is_some()
+                        || !edit.is_of_holder()
+                        || !self.tags_stay_within(id, number, &edit)?) =>
             {
                 self.copy_on_write(id, number, parts, edit)
             }
@@ -231,6 +235,18 @@ impl Desk<'_, '_, '_> {
     fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
         let has_text = &mut |holder: &Holder| holder.number != number && !holder.follows;
         self.ledger.tx.any_holder(self.ns(), id, has_text)
+    }
+
+    /// Whether the tags that one of several holders shall have fit the row beside those of the others.
+    fn tags_stay_within(&self, id: MemoryId, number: u32, edit: &Edit) -> Result<bool> {
+        let Some(tags) = &edit.patch.tags else { return Ok(true) };
+        let mut others = BTreeSet::new();
+        for holder in self.ledger.tx.holders(self.ns(), id)? {
+            others.extend(
+                Some(holder).filter(|holder| holder.number != number).into_iter().flat_map(|h| h.tags),
+            );
+        }
+        Ok(tags_fit(&Vec::from_iter(others), tags))
     }
 
     fn edit_in_place(

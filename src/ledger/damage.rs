@@ -138,9 +138,7 @@ impl Ledger<'_, '_> {
         }
         for number in numbers {
             if reason.is_some() {
-                self.drop_lost_journal(ns, id)?;
-                let rows = self.tx.journal_of_holder(ns, id, Some(*number))?;
-                self.redact_rows(ns, rows, |_| true)?;
+                self.redact_under(ns, &keys::journal_holder(ns, id, Some(*number)), |_| true)?;
             }
             self.journal(context, Op::Detach, Some((id, Some(*number))), Vec::new(), why.clone())?;
         }
@@ -277,16 +275,6 @@ impl Ledger<'_, '_> {
         for table in tables {
             for key in self.tx.keys_ending(*table, ns, id.as_bytes())? {
                 self.tx.delete(*table, &key)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the journal rows of a memory away that can't be read: what they tell can't be made unreadable otherwise.
-    pub(super) fn drop_lost_journal(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
-        for seq in self.tx.journal_numbers(ns, id)? {
-            if sound(self.tx.journal_row(ns, seq))?.is_none() {
-                self.drop_journal_row(ns, seq)?;
             }
         }
         Ok(())

@@ -142,9 +142,13 @@ impl Ledger<'_, '_> {
                 predecessors.push((old, mode));
             }
         }
+        Ok(Erased { id, predecessors, onward: None, derived: self.made_from(ns, id)? })
+    }
+
+    /// Summaries and consolidated rows that were made from a memory.
+    pub(super) fn made_from(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
         let made = self.tx.joined_to(ns, Junction::Source, id.as_bytes())?;
-        let derived = made.into_iter().map(|(summary, _)| summary).collect();
-        Ok(Erased { id, predecessors, onward: None, derived })
+        Ok(made.into_iter().map(|(summary, _)| summary).collect())
     }
 
     pub(super) fn tombstone_of(

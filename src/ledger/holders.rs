@@ -1,12 +1,20 @@
 //! Holders: the writes that a row stands for, and what each of them brought (MODEL-8).
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::error::{Result, sound};
 use crate::ledger::Ledger;
 use crate::ledger::insert::unite;
 use crate::model::{Holder, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
+
+/// How many holders of a row bring each of its junction rows: counted once where many of them leave one after the other.
+#[derive(Debug)]
+pub(super) struct Brought {
+    /// The row, and the writes to holders after which that holds.
+    of: (NsId, MemoryId, u64),
+    counts: BTreeMap<JunctionRow, u32>,
+}
 
 impl Ledger<'_, '_> {
     /// Writes a holder and the junction rows that it brings. Rows that an earlier form of it brought stay.
@@ -27,22 +35,40 @@ impl Ledger<'_, '_> {
 
     /// Takes a holder away, and the junction rows that no other holder brings.
     pub(super) fn take_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
-        self.tx.delete_holder(ns, id, holder)?;
         if holder.categories.is_empty() && holder.entities.is_empty() && holder.links.is_empty() {
-            return Ok(());
+            return self.tx.delete_holder(ns, id, holder);
         }
-        // What a holder brings that is damaged is not known: then all stays, until the row goes.
-        let Some(others) = sound(self.tx.holders(ns, id))? else { return Ok(()) };
-        let mut kept = BTreeSet::new();
-        for other in others {
-            kept.extend(self.junctions_of(ns, &other)?);
-        }
+        let known = self.brought.take().filter(|known| known.of == (ns, id, self.tx.holder_writes()));
+        let counts = match known {
+            Some(known) => Some(known.counts),
+            // What a holder brings that is damaged is not known: then all stays, until the row goes.
+            None => {
+                sound(self.tx.holders(ns, id))?.map(|holders| self.count_brought(ns, &holders)).transpose()?
+            }
+        };
+        self.tx.delete_holder(ns, id, holder)?;
+        let Some(mut counts) = counts else { return Ok(()) };
         for row in self.junctions_of(ns, holder)? {
-            if !kept.contains(&row) {
+            let left = counts.get(&row).map_or(0, |count| count - 1);
+            if left == 0 {
+                counts.remove(&row);
                 self.unjoin(ns, id, &row)?;
+            } else {
+                counts.insert(row, left);
             }
         }
+        self.brought = Some(Brought { of: (ns, id, self.tx.holder_writes()), counts });
         Ok(())
+    }
+
+    fn count_brought(&mut self, ns: NsId, holders: &[Holder]) -> Result<BTreeMap<JunctionRow, u32>> {
+        let mut counts = BTreeMap::new();
+        for holder in holders {
+            for row in self.junctions_of(ns, holder)? {
+                *counts.entry(row).or_insert(0) += 1;
+            }
+        }
+        Ok(counts)
     }
 
     /// The keyless holder that a keyless write is one more of.

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why};
+use crate::limits::TAGS_MAX;
 use crate::model::{Content, Delta, Evidence, Holder, MemoryId, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
@@ -291,4 +292,11 @@ pub(super) fn unite<T: Ord + Clone>(set: &mut Vec<T>, more: &[T]) {
             set.insert(at, item.clone());
         }
     }
+}
+
+/// Whether a row with these tags takes a write with those: one row has no more tags than one draft may have, so that what a
+/// write costs does not grow with the writes before it. Tags that it has already are no burden, however many they are.
+pub(crate) fn tags_fit(tags: &[String], more: &[String]) -> bool {
+    let fresh = more.iter().filter(|tag| tags.binary_search(tag).is_err()).count();
+    fresh == 0 || tags.len() + fresh <= TAGS_MAX
 }

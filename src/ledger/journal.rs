@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::ledger::{Context, Ledger, Why};
 use crate::model::{Delta, Holder, JournalRow, MemoryId};
 use crate::store::control::CounterSort as Sort;
-use crate::store::{NsId, Rows};
+use crate::store::{NsId, Rows, keys};
 
 /// What was done, by the name that the journal keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +112,7 @@ impl Ledger<'_, '_> {
 
     /// Replaces the values that a subject brought into the journal by their HMAC.
     pub(super) fn redact(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
-        self.drop_lost_journal(ns, id)?;
-        let rows = self.tx.journal_of(ns, id)?;
-        self.redact_rows(ns, rows, |_| true)
+        self.redact_under(ns, &keys::memory(ns, id), |_| true)
     }
 
     /// The same for holders that leave a row to others. Of what no single holder brought the tags go that none brings now,
@@ -126,10 +124,8 @@ impl Ledger<'_, '_> {
         leaving: &[Holder],
         retold: bool,
     ) -> Result<()> {
-        self.drop_lost_journal(ns, id)?;
         for holder in leaving {
-            let rows = self.tx.journal_of_holder(ns, id, Some(holder.number))?;
-            self.redact_rows(ns, rows, |_| true)?;
+            self.redact_under(ns, &keys::journal_holder(ns, id, Some(holder.number)), |_| true)?;
         }
         let mut gone = Vec::new();
         for tag in leaving.iter().flat_map(|holder| &holder.tags) {
@@ -143,18 +139,23 @@ impl Ledger<'_, '_> {
         let names = |value: &Value| {
             value.as_array().is_some_and(|tags| tags.iter().any(|tag| gone.iter().any(|gone| tag == gone)))
         };
-        let rows = self.tx.journal_of_holder(ns, id, None)?;
-        self.redact_rows(ns, rows, |value| retold || names(value))
+        self.redact_under(ns, &keys::journal_holder(ns, id, None), |value| retold || names(value))
     }
 
-    /// Replaces values of journal rows, and what their decisions rest on, by their HMAC.
-    pub(super) fn redact_rows(
+    /// Replaces values of journal rows by their HMAC, and what their decisions rest on: of those whose key by subject begins
+    /// with `prefix`. Rows that can't be read go, for what they tell can't be made unreadable otherwise.
+    pub(super) fn redact_under(
         &mut self,
         ns: NsId,
-        rows: Vec<JournalRow>,
+        prefix: &[u8],
         is_gone: impl Fn(&Value) -> bool,
     ) -> Result<()> {
-        for mut row in rows {
+        for seq in self.tx.journal_numbers(prefix)? {
+            let Some(row) = sound(self.tx.journal_row(ns, seq))? else {
+                self.drop_journal_row(ns, seq)?;
+                continue;
+            };
+            let Some(mut row) = row else { continue };
             let mut changed = false;
             for delta in &mut row.deltas {
                 for value in [&mut delta.before, &mut delta.after] {

@@ -3,6 +3,8 @@
 //! Of those that stay one that carries a text of its own gives it to the row; where none does, the row goes. What had
 //! only led to the newest text is still on the row that it came from, which stays superseded.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::erase::{Erased, is_asked_for};
@@ -153,7 +155,8 @@ impl Ledger<'_, '_> {
         if usize::try_from(row.place.holders).is_ok_and(|holders| holders <= leaving.len()) {
             return Ok(Fate::Ends);
         }
-        let stays = |holder: &Holder| leaving.iter().all(|other| other.number != holder.number);
+        let leaving_numbers: BTreeSet<u32> = leaving.iter().map(|holder| holder.number).collect();
+        let stays = |holder: &Holder| !leaving_numbers.contains(&holder.number);
         // Mostly one of the first does.
         let is_held = !leaving.iter().any(Holder::wrote_row_text)
             || self.tx.any_holder(ns, id, &mut |holder| stays(holder) && holder.wrote_row_text())?;
@@ -203,8 +206,9 @@ impl Ledger<'_, '_> {
             Departure::Apart => (TombstoneReason::Forget, None),
         };
         let mut went_with = 0;
+        let leaving: BTreeSet<u32> = leaving.iter().map(|holder| holder.number).collect();
         for holder in self.tx.holders(ns, id)? {
-            let leaves = leaving.iter().any(|other| other.number == holder.number);
+            let leaves = leaving.contains(&holder.number);
             let returns = leaves && matches!(departure, Departure::Back(_));
             // What waits in limbo has its tombstone already.
             if returns && holder.key.is_some() && self.tx.limbo(ns, id)?.is_none() {
@@ -286,7 +290,7 @@ impl Ledger<'_, '_> {
 
     /// The row in which a text was written that has come through `from`, where it still is.
     fn origin(&self, ns: NsId, mut from: Option<MemoryId>, text: &str) -> Result<Option<Origin>> {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         while let Some(id) = from.filter(|id| seen.insert(*id)) {
             let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
             let content = self.content_of(ns, id)?;
@@ -353,7 +357,8 @@ impl Ledger<'_, '_> {
         let gone: Vec<Holder> = leaving.iter().filter(gone).cloned().collect();
         let Some(first) = gone.first() else { return Ok(None) };
         let said = Content::new(first.text.as_ref().unwrap_or(&content.text).as_str());
-        let mut erased = Erased { id: stone, predecessors: Vec::new(), ..self.kin(ns, id)? };
+        let derived = self.made_from(ns, id)?;
+        let mut erased = Erased { id: stone, predecessors: Vec::new(), onward: None, derived };
         let tombstone = self.tombstone_of(context, &erased, &gone, Some(&said), (reason, None));
         self.tx.put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::error::{Result, sound};
 use crate::ledger::damage::Whole;
-use crate::ledger::insert::unite;
+use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::journal::Op;
 use crate::ledger::limbo::Aside;
 use crate::ledger::{Applied, Context, Ledger, Merge, Merged, Why};
@@ -38,9 +38,13 @@ impl Ledger<'_, '_> {
         let mut deltas = Vec::new();
         let mut erased = Vec::new();
         for (loser, version) in merge.losers {
-            let row = sound(self.whole(ns, loser))?.flatten().filter(|Whole { vitals: row, .. }| {
-                row.version == version && row.times.is_current(context.now) && !row.is_protected()
-            });
+            let row =
+                sound(self.whole(ns, loser))?.flatten().filter(|Whole { vitals: row, content, .. }| {
+                    row.version == version
+                        && row.times.is_current(context.now)
+                        && !row.is_protected()
+                        && tags_fit(&canonical.content.tags, &content.tags)
+                });
             let Some(Whole { vitals: row, content, holders }) = row else {
                 merged.skipped += 1;
                 continue;

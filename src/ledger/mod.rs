@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::index::Staged;
+use crate::ledger::holders::Brought;
 use crate::ledger::leave::Departure;
 use crate::model::{
     Access, Actor, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, RuleId, RunId, SupersedeMode,
@@ -53,6 +54,7 @@ use crate::vector::UnitVector;
 pub(crate) use afresh::Afresh;
 pub(crate) use counters::Counters;
 pub(crate) use erase::{Erased, Onward};
+pub(crate) use insert::tags_fit;
 pub(crate) use inverse::inverse;
 pub(crate) use journal::Op;
 pub(crate) use leave::Left;
@@ -335,6 +337,8 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) waiting: Vec<(NsId, MemoryId)>,
     /// The paths of metadata with an index, of the namespaces that it has written to.
     declared: BTreeMap<NsId, Arc<derived::Declared>>,
+    /// What the holders of the row bring that one of them left last.
+    brought: Option<Brought>,
     /// Namespaces whose counters are counted again at the end: of a damaged row nobody knows what it counted as.
     recount: BTreeSet<NsId>,
 }
@@ -361,6 +365,7 @@ impl<'a, 't> Ledger<'a, 't> {
             staged: Staged::default(),
             waiting: Vec::new(),
             declared: BTreeMap::new(),
+            brought: None,
             recount: BTreeSet::new(),
         })
     }

@@ -493,29 +493,24 @@ pub(crate) trait Rows: Read {
 
     /// The journal rows of a memory that can be read, oldest first.
     fn journal_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<JournalRow>> {
-        self.journal_under(ns, &keys::memory(ns, id))
-    }
-
-    /// The journal rows of one holder of a memory, or of none of them, oldest first.
-    fn journal_of_holder(&self, ns: NsId, id: MemoryId, holder: Option<u32>) -> Result<Vec<JournalRow>> {
-        self.journal_under(ns, &keys::journal_holder(ns, id, holder))
-    }
-
-    /// The journal rows whose key by subject begins with `prefix`, oldest first.
-    fn journal_under(&self, ns: NsId, prefix: &[u8]) -> Result<Vec<JournalRow>> {
-        let mut seqs = Vec::new();
-        self.walk(Table::JournalSubject, &Walk::prefix(prefix), &mut |key, _| {
-            let mut parts = Parts(key);
-            let (_, _, _) = (parts.u32(), parts.id(), parts.u32());
-            seqs.push(parts.u64().ok_or_else(|| bad_key(Table::JournalSubject, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let mut seqs = self.journal_numbers(&keys::memory(ns, id))?;
         seqs.sort_unstable();
         let mut rows = Vec::with_capacity(seqs.len());
         for seq in seqs {
             rows.extend(sound(self.journal_row(ns, seq))?.flatten());
         }
         Ok(rows)
+    }
+
+    /// Numbers of the journal rows whose key by subject begins with `prefix`, damaged ones too.
+    fn journal_numbers(&self, prefix: &[u8]) -> Result<Vec<u64>> {
+        let mut all = Vec::new();
+        self.walk(Table::JournalSubject, &Walk::prefix(prefix), &mut |key, _| {
+            let number = key.last_chunk().map(|number| u64::from_be_bytes(*number));
+            all.push(number.ok_or_else(|| bad_key(Table::JournalSubject, key))?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
     }
 
     fn journal_row(&self, ns: NsId, seq: u64) -> Result<Option<JournalRow>> {
@@ -562,6 +557,19 @@ pub(crate) trait Rows: Read {
         visit: &mut dyn FnMut(MemoryId) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, mark));
+        self.walk(Table::ByFingerprint, &walk, &mut |key, _| visit(last_id(Table::ByFingerprint, key)?))
+    }
+
+    /// The same, the last of them first.
+    fn latest_by_fingerprint(
+        &self,
+        ns: NsId,
+        part: PartId,
+        tier: Tier,
+        mark: (&[u8; 16], &[u8]),
+        visit: &mut dyn FnMut(MemoryId) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, mark)).reversed();
         self.walk(Table::ByFingerprint, &walk, &mut |key, _| visit(last_id(Table::ByFingerprint, key)?))
     }
 

@@ -64,17 +64,6 @@ pub(crate) trait Traces: TextRows {
         Ok(all)
     }
 
-    /// Numbers of the journal rows of a memory, damaged ones too.
-    fn journal_numbers(&self, ns: NsId, id: MemoryId) -> Result<Vec<u64>> {
-        let mut all = Vec::new();
-        self.walk(Table::JournalSubject, &Walk::prefix(&keys::memory(ns, id)), &mut |key, _| {
-            let number = key.last_chunk().map(|number| u64::from_be_bytes(*number));
-            all.push(number.ok_or_else(|| bad_key(Table::JournalSubject, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
-    }
-
     /// The rows by key, tag or run that lead to a holder of a memory, or to any of it, with the key or tag.
     fn holder_places(
         &self,

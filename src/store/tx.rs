@@ -337,6 +337,8 @@ pub(crate) struct WriteTx<'t> {
     pub(super) scratch: Vec<u8>,
     /// Bytes of keys and values that came, less those that went.
     pub(super) grown: i64,
+    /// Writes to holders so far.
+    holder_writes: u64,
 }
 
 impl<'t> WriteTx<'t> {
@@ -355,7 +357,13 @@ impl<'t> WriteTx<'t> {
             spilled: BTreeSet::new(),
             scratch: Vec::new(),
             grown: 0,
+            holder_writes: 0,
         }
+    }
+
+    /// How often a holder was written or taken away so far.
+    pub(crate) fn holder_writes(&self) -> u64 {
+        self.holder_writes
     }
 
     fn table(&self, table: Table) -> Result<&WriteTable<'t>> {
@@ -375,6 +383,7 @@ impl<'t> WriteTx<'t> {
     /// Puts a row in place of whatever stood under its key.
     pub(crate) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         tally::written();
+        self.holder_writes += u64::from(table == Table::Holder);
         let rows = self.table_mut(table)?;
         let old = fenced(table.name(), key, || {
             rows.insert(key, value).map(|old| old.map(|old| old.value().len()))
@@ -386,6 +395,7 @@ impl<'t> WriteTx<'t> {
     /// Takes a row away and says whether there was one.
     pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         tally::written();
+        self.holder_writes += u64::from(table == Table::Holder);
         let rows = self.table_mut(table)?;
         let old = fenced(table.name(), key, || rows.remove(key).map(|old| old.map(|old| old.value().len())))?;
         self.grown -= old.map_or(0, |old| (key.len() + old) as i64);
