@@ -1,9 +1,12 @@
 //! What the rows share: a database in a folder that goes away, data, and how costs are taken.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use oubliette::{Builder, Database, Draft, Durability, ManualClock, Namespace, Outcome, WriteOptions};
 use tempfile::TempDir;
+
+use crate::counting::{ALLOCATED, PEAK};
 
 /// A database without syncs, so that what is measured is work.
 pub struct Ground {
@@ -69,17 +72,10 @@ pub fn vector(seed: usize, dim: usize) -> Vec<f32> {
     (0..dim).map(|_| next()).collect()
 }
 
-/// MiB by which the resident set rises above what it is now while `work` runs; 0 where the system does not say.
+/// MiB by which what is allocated rises above what it is now while `work` runs.
 pub fn peak_mib(work: impl FnOnce()) -> f64 {
-    // The high-water mark of the process begins anew.
-    let _: std::io::Result<()> = std::fs::write("/proc/self/clear_refs", "5");
-    let before = high_water_kib();
+    let before = ALLOCATED.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
     work();
-    (high_water_kib() - before) / 1024.0
-}
-
-fn high_water_kib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
+    (PEAK.load(Ordering::Relaxed) - before) as f64 / (1 << 20) as f64
 }

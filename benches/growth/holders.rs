@@ -36,8 +36,12 @@ pub const ROWS: &[Row] = &[
     },
 ];
 
+/// Each brings a category that the others bring as well, and one of its own.
 fn equal(at: usize) -> Draft {
-    Draft::new("equal").key(format!("k{at}")).tag("all")
+    Draft {
+        categories: Some(vec!["work".to_owned(), format!("work {at}")]),
+        ..Draft::new("equal").key(format!("k{at}")).tag("all")
+    }
 }
 
 fn by_key(n: usize) -> f64 {
@@ -63,7 +67,7 @@ fn undo_of_equal_texts(n: usize) -> f64 {
 
 fn tags_of_holders(n: usize) -> f64 {
     let ground = Ground::new();
-    // Tags of one holder each: a bound of the row's tags refuses or drops them, and the adds go on.
+    // Tags of one holder each: those of one fill a row.
     let say = |at: usize| Draft {
         tags: Some((0..64).map(|tag| format!("tag-{at:04}-{tag:02}-{}", "x".repeat(100))).collect()),
         ..Draft::new("equal text").key(format!("k{at}"))

@@ -8,6 +8,8 @@
 #![allow(clippy::print_stdout, reason = "its figures are its output")]
 
 mod bytes;
+#[path = "../index/counting.rs"]
+mod counting;
 mod ground;
 mod history;
 mod holders;
@@ -16,6 +18,10 @@ mod search;
 mod writes;
 
 use std::process::ExitCode;
+
+/// What is allocated is counted.
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// What of a row is held against its bound.
 #[derive(Clone, Copy)]

@@ -12,6 +12,7 @@
     clippy::print_stderr
 )]
 
+mod counting;
 mod memory;
 #[path = "../figures/sample.rs"]
 #[allow(dead_code, reason = "the other bench uses the rest")]
@@ -29,7 +30,7 @@ use oubliette::{
 use sample::Rng;
 
 #[global_allocator]
-static COUNTED: memory::Counting = memory::Counting;
+static COUNTED: counting::Counting = counting::Counting;
 
 /// Always a graph, and no help by writers.
 const FORCED: &str = "index.exact_max = 10\nindex.exact_min = 1\nindex.tail_min = 1000000000";

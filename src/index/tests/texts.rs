@@ -224,7 +224,10 @@ impl Texts {
             }
             docs.push((at, *row));
         }
+        let alone: Vec<_> = docs.iter().map(|(at, _)| found.share(*at).to_bits()).collect();
         let mut whole = found.top(10_000);
+        let among_the_best = docs.iter().map(|(at, _)| found.share(*at).to_bits());
+        assert!(among_the_best.eq(alone), "{shown}: the same bits, whichever way a score is worked out");
         whole.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         assert_eq!(whole.iter().map(|(_, at)| *at).collect::<BTreeSet<_>>(), scored, "{shown}");
         for most in [1, 3, 16, 50] {

@@ -10,7 +10,8 @@
 //! (S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 Extension to Multiple Weighted Fields", 2004: fields are weighted
 //! before they saturate, for a question's words that are spread over three turns say no more together than in one).
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -33,6 +34,9 @@ const B: f32 = 0.5;
 const PREFIX_TERMS_MAX: usize = 1_024;
 /// A place among the best is fought for among so many times as many.
 const SELECT_RATIO: usize = 4;
+/// Documents whose scores are worked out together: so many fit the first cache of a core, and a query holds no more of them,
+/// however many documents there are. Tests have few documents.
+const BLOCK_DOCS: usize = if cfg!(test) { 3 } else { 4_096 };
 /// Scores that are compared together.
 const SCORES_AT_ONCE: usize = 64;
 /// Clauses are set apart that more documents hold than this, and than one in so many, the lightest first, while they have no
@@ -75,8 +79,6 @@ struct Source {
     view: Arc<TextView>,
     tail: Arc<Tail>,
     seen: Seen,
-    /// Of each document, as far as clauses go that few hold; those of many are added where they are asked for.
-    scores: Vec<f32>,
     /// By clause, the documents that hold it.
     found: Vec<Held>,
 }
@@ -97,7 +99,7 @@ pub(crate) struct DocRef {
     doc: u32,
 }
 
-/// The scores of all documents for one query.
+/// The documents that hold a word of one query, and what these are worth.
 #[derive(Default)]
 pub(crate) struct Lexical {
     sources: Vec<Source>,
@@ -105,6 +107,8 @@ pub(crate) struct Lexical {
     weights: Vec<f32>,
     /// Clauses that many hold, in the order of their weights, the heaviest first.
     broad: Vec<Broad>,
+    /// The scores of the best, from the first time on that they were asked for.
+    known: RefCell<HashMap<DocRef, f32>>,
     /// Mean number of terms.
     mean: f32,
     /// Sum of the weights of all clauses, those that nothing holds too.
@@ -133,8 +137,7 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     for view in views(published, ask)? {
         let tail = view.tail(snapshot, ask.stop)?;
         let seen = view.seen(ask.now, &tail);
-        let scores = vec![0.0; view.end() as usize];
-        lexical.sources.push(Source { view, tail, seen, scores, found: Vec::new() });
+        lexical.sources.push(Source { view, tail, seen, found: Vec::new() });
     }
     let Some(first) = lexical.sources.first() else { return Ok(lexical) };
     let TextQuery { clauses, cut } = first.view.analyzer().parse_query(ask.words);
@@ -165,7 +168,6 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
         }
     }
     lexical.set_apart(many);
-    lexical.add_narrow();
     Ok(lexical)
 }
 
@@ -407,22 +409,10 @@ impl Lexical {
         self.broad.reverse();
     }
 
-    /// Adds the other clauses to the scores of the documents that hold them.
-    fn add_narrow(&mut self) {
-        let norm = Norm::of(self.mean);
-        for Source { view, tail, scores, found, .. } in &mut self.sources {
-            for (clause, (held, weight)) in found.iter().zip(&self.weights).enumerate() {
-                if self.broad.iter().any(|broad| broad.clause == clause) {
-                    continue;
-                }
-                let mut lengths = Lengths::of(view, tail);
-                for (doc, often) in held.listed() {
-                    if let Some(score) = scores.get_mut(doc as usize) {
-                        *score += weight * norm.worth(often, lengths.get(doc));
-                    }
-                }
-            }
-        }
+    /// The clauses that are not set apart, with their weights.
+    fn narrow(&self) -> impl Iterator<Item = (usize, f32)> {
+        let apart = |clause: usize| self.broad.iter().any(|broad| broad.clause == clause);
+        self.weights.iter().copied().enumerate().filter(move |(clause, _)| !apart(*clause))
     }
 
     /// The score of a document by its own words, as a share of the mass of the query: 0 to 2.
@@ -430,16 +420,23 @@ impl Lexical {
         if self.mass > 0.0 { self.score(at) / self.mass } else { 0.0 }
     }
 
-    /// The score of a document that is seen, broad clauses included.
+    /// The score of a document that is seen, all clauses included. Those of the best are known.
     fn score(&self, at: DocRef) -> f32 {
-        self.score_above(at, f32::NEG_INFINITY).unwrap_or(0.0)
+        if let Some(score) = self.known.borrow().get(&at) {
+            return *score;
+        }
+        let Some(source) = self.sources.get(at.source as usize) else { return 0.0 };
+        let norm = Norm::of(self.mean);
+        let narrow = self
+            .narrow()
+            .fold(0.0, |score, (clause, weight)| score + weight * source.worth(clause, at.doc, norm));
+        self.whole(narrow, at, f32::NEG_INFINITY).unwrap_or(narrow)
     }
 
-    /// The score of a document that is seen, unless it is found to be no higher than `least`.
-    fn score_above(&self, at: DocRef, least: f32) -> Option<f32> {
+    /// A score by the clauses that few hold with those of many, unless it is found to be no higher than `least`.
+    fn whole(&self, narrow: f32, at: DocRef, least: f32) -> Option<f32> {
         let source = self.sources.get(at.source as usize)?;
-        let mut score = source.scores.get(at.doc as usize).copied().unwrap_or(0.0);
-        let norm = Norm::of(self.mean);
+        let (mut score, norm) = (narrow, Norm::of(self.mean));
         for Broad { clause, weight, rest } in &self.broad {
             if score + rest <= least {
                 return None;
@@ -489,45 +486,50 @@ impl Lexical {
 
     /// The `most` documents with the highest scores above 0, in no order; of equal ones those that come first.
     pub(crate) fn top(&self, most: usize) -> Vec<(f32, DocRef)> {
+        let best = self.best(most);
+        self.known.borrow_mut().extend(best.iter().map(|(score, at)| (*at, *score)));
+        best
+    }
+
+    fn best(&self, most: usize) -> Vec<(f32, DocRef)> {
         let mut best = Best::new(most);
-        self.narrow(0.0, |score, at| best.offer(score, at));
+        self.above(0.0, |score, at| best.offer(score, at));
         if self.broad.is_empty() {
             return best.finish();
         }
         // So many have at least what the best of these have with all clauses.
         let mut whole = Best::new(most);
-        for (_, at) in best.finish() {
-            whole.offer(self.score(at), at);
+        for (narrow, at) in best.finish() {
+            whole.offer(self.whole(narrow, at, f32::NEG_INFINITY).unwrap_or(narrow), at);
         }
         let least = whole.least();
         let mut best = Best::new(most);
         best.least = if least > 0.0 { least.next_down() } else { 0.0 };
         let most_more = self.broad.first().map_or(0.0, |broad| broad.rest);
-        let offer = |best: &mut Best, at| match self.score_above(at, best.least) {
+        let offer = |best: &mut Best, narrow, at| match self.whole(narrow, at, best.least) {
             Some(score) => best.offer(score, at),
             None => best.least,
         };
         if best.least > most_more {
-            self.narrow(best.least - most_more, |_, at| offer(&mut best, at) - most_more);
+            self.above(best.least - most_more, |narrow, at| offer(&mut best, narrow, at) - most_more);
         } else {
-            for (number, source) in (0..).zip(&self.sources) {
-                for (doc, score) in (0..).zip(&source.scores) {
-                    if score + most_more >= best.least && source.seen.holds(doc) {
-                        offer(&mut best, DocRef { source: number, doc });
+            self.blocks(|number, source, first, scores| {
+                for (doc, narrow) in (first..).zip(scores.iter().copied()) {
+                    if narrow + most_more >= best.least && source.seen.holds(doc) {
+                        offer(&mut best, narrow, DocRef { source: number, doc });
                     }
                 }
-            }
+            });
         }
         best.finish()
     }
 
     /// Calls `visit` for each document whose score by clauses that few hold is above 0 and no less than `least`, or than what
     /// `visit` says in the end.
-    fn narrow(&self, least: f32, mut visit: impl FnMut(f32, DocRef) -> f32) {
+    fn above(&self, least: f32, mut visit: impl FnMut(f32, DocRef) -> f32) {
         let mut least = least.max(f32::MIN_POSITIVE);
-        for (number, source) in (0..).zip(&self.sources) {
-            for (first, scores) in (0_u32..).step_by(SCORES_AT_ONCE).zip(source.scores.chunks(SCORES_AT_ONCE))
-            {
+        self.blocks(|number, _, first, scores| {
+            for (first, scores) in (first..).step_by(SCORES_AT_ONCE).zip(scores.chunks(SCORES_AT_ONCE)) {
                 if scores.iter().fold(false, |any, score| any | (*score >= least)) {
                     for (doc, &score) in (first..).zip(scores) {
                         if score >= least {
@@ -535,6 +537,34 @@ impl Lexical {
                         }
                     }
                 }
+            }
+        });
+    }
+
+    /// Works the scores of all documents out by the clauses that few hold, block by block: `visit` gets the number of an index,
+    /// the index, the first document of the block and the scores.
+    fn blocks(&self, mut visit: impl FnMut(u32, &Source, u32, &[f32])) {
+        let (norm, mut block) = (Norm::of(self.mean), vec![0.0_f32; BLOCK_DOCS]);
+        for (number, source) in (0..).zip(&self.sources) {
+            let mut clauses: Vec<_> = self
+                .narrow()
+                .filter_map(|(clause, weight)| Some((weight, source.found.get(clause)?.listed().peekable())))
+                .collect();
+            let mut lengths = Lengths::of(&source.view, &source.tail);
+            let end = source.view.end();
+            for first in (0..end).step_by(BLOCK_DOCS) {
+                let past = end.min(first.saturating_add(BLOCK_DOCS as u32));
+                let scores = block.get_mut(..(past - first) as usize).unwrap_or_default();
+                scores.fill(0.0);
+                // A sum goes by clause: the same bits as those of a document that is looked at alone.
+                for (weight, held) in &mut clauses {
+                    while let Some((doc, often)) = held.next_if(|(doc, _)| *doc < past) {
+                        if let Some(score) = scores.get_mut(doc.wrapping_sub(first) as usize) {
+                            *score += *weight * norm.worth(often, lengths.get(doc));
+                        }
+                    }
+                }
+                visit(number, source, first, scores);
             }
         }
     }
