@@ -4,7 +4,7 @@
 //! broken; nothing is ever truncated (MODEL-9). Units stand last in a name.
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one.
 pub const SIMHASH_BANDS: usize = 8;
 /// Texts that an aggregate shows of its members.

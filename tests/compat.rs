@@ -42,15 +42,15 @@ fn a_file_of_another_format_is_refused() {
     let ns = Namespace::default();
     let db = Database::open(&path).unwrap();
     db.add(&ns, Draft::new("still there").key("k")).unwrap();
-    assert_eq!(db.format(), 5);
+    assert_eq!(db.format(), 6);
     db.close().unwrap();
-    for other in [0, 4, 6] {
+    for other in [0, 5, 7] {
         let own = set_format(&path, other);
         for read_only in [false, true] {
             let refused = Database::builder().read_only(read_only).open(&path).unwrap_err();
             let Error::Format { found, expected } = refused else { panic!("{refused:?}") };
-            assert_eq!((found, expected), (u32::from(other), 5));
-            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 5"));
+            assert_eq!((found, expected), (u32::from(other), 6));
+            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 6"));
         }
         set_format(&path, own);
     }

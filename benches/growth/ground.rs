@@ -25,7 +25,7 @@ impl Ground {
         let folder = tempfile::tempdir().unwrap();
         let clock = ManualClock::at("2026-01-02T10:00:00Z".parse().unwrap());
         let builder =
-            Database::builder().durability(Durability::Batch).cache_bytes(64 << 20).clock(clock.clone());
+            Database::builder().durability(Durability::Batch).cache_bytes(256 << 20).clock(clock.clone());
         let db = options(builder).open(folder.path().join("m.oub")).unwrap();
         Ground { db, ns: Namespace::default(), clock, folder }
     }

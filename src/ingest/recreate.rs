@@ -419,13 +419,13 @@ impl Desk<'_, '_, '_> {
             return Err(Error::invalid("aggregate_id", "must be an aggregate that stands before", id));
         };
         self.check_memory("memory_id", row.memory)?;
-        let members = tx.events_of(ns, id.as_bytes(), None, usize::MAX)?;
+        let members = BTreeSet::from_iter(tx.events_of(ns, id.as_bytes(), usize::MAX)?);
         if usize::try_from(row.dup_count) != Ok(members.len()) {
             let why = format!("must be the number of its events, {}", members.len());
             return Err(Error::invalid("dup_count", why, row.dup_count));
         }
         for event in [row.first_event, row.last_event].iter().chain(&row.examples) {
-            if members.binary_search(event).is_err() {
+            if !members.contains(event) {
                 let why = "must be events of the aggregate";
                 return Err(Error::invalid("example_event_ids", why, EventId::from_bytes(*event)));
             }

@@ -33,7 +33,7 @@ impl Desk<'_, '_, '_> {
             return Ok(UndoStep { finished: true, ..UndoStep::default() });
         }
         let mut done = Forgotten::default();
-        let events = self.ledger.tx.events_of(ns, run.as_bytes(), None, SLICE)?;
+        let events = self.ledger.tx.events_of(ns, run.as_bytes(), SLICE)?;
         if events.is_empty() {
             let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
             done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
@@ -44,8 +44,8 @@ impl Desk<'_, '_, '_> {
             done.note(&applied);
         }
         let tx = &*self.ledger.tx;
-        let finished = tx.events_of(ns, run.as_bytes(), None, 1)?.is_empty()
-            && tx.holders_of_run(ns, run, 1)?.is_empty();
+        let finished =
+            tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
         Ok(UndoStep { done, finished })

@@ -1,7 +1,6 @@
 //! Small rows that can't be read: mended from what other rows say, or given up where no memory would be lost.
 
 use crate::error::{Result, sound};
-use crate::ledger::message::recounted;
 use crate::ledger::{Context, Ledger};
 use crate::model::{JournalRow, MemoryId, RunId, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::control::{LimboRow, RunRow, RunState};
@@ -91,7 +90,7 @@ impl Ledger<'_, '_> {
     /// What holders or the journal tell of a run.
     fn mend_run(&mut self, ns: NsId, run: RunId) -> Result<()> {
         let imported = !self.tx.holders_of_run(ns, run, 1)?.is_empty()
-            || !self.tx.events_of(ns, run.as_bytes(), None, 1)?.is_empty();
+            || !self.tx.events_of(ns, run.as_bytes(), 1)?.is_empty();
         let what = if imported { RunRow::IMPORT } else { RunRow::MAINTAIN };
         // The first bytes of its id are the instant at which it began.
         let [a, b, c, d, e, f, ..] = *run.as_bytes();
@@ -190,7 +189,7 @@ impl Ledger<'_, '_> {
         if members.is_empty() {
             return self.drop_message_row(ns, Table::Aggregate, MemoryId::from_bytes(*id));
         }
-        let mut row = recounted(old, &members);
+        let mut row = self.recounted(ns, id, old, members.len() as u64)?;
         row.authors.sort_unstable();
         row.authors.dedup();
         if let Some((slice, mut family)) = self.family_of(ns, &members)? {

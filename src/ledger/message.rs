@@ -167,13 +167,15 @@ impl Ledger<'_, '_> {
     pub(super) fn withdraw(&mut self, context: &Context, events: &[Id], why: Why) -> Result<Applied> {
         let ns = context.ns;
         let mut applied = Applied::default();
-        let mut touched = BTreeSet::new();
+        let mut touched = BTreeMap::new();
         for id in events {
             let Some(row) = self.tx.event(ns, id)? else { continue };
             self.tx.delete_event(ns, id, &row)?;
             self.counters.add(ns, PartId(row.part), Sort::Events, "", -1, 0);
             self.tx.delete_family(ns, id)?;
-            touched.extend(row.aggregate);
+            if let Some(aggregate) = row.aggregate {
+                *touched.entry(aggregate).or_insert(0) += 1;
+            }
             if row.decision == EventRow::AGGREGATED
                 || (row.decision == EventRow::REINFORCED && row.aggregate.is_some())
             {
@@ -187,24 +189,31 @@ impl Ledger<'_, '_> {
                 self.reinforce(context, (memory, -1), (None, None), why.clone())?;
             }
         }
-        for aggregate in touched {
-            self.recount(context, &aggregate, &why, &mut applied)?;
+        for (aggregate, gone) in touched {
+            self.recount(context, (&aggregate, gone), &why, &mut applied)?;
         }
         self.journal(context, Op::Withdraw, None, Vec::new(), why)?;
         Ok(applied)
     }
 
-    /// Counts the members of an aggregate again. Examples and authors that are gone go; no others come.
-    fn recount(&mut self, context: &Context, id: &Id, why: &Why, applied: &mut Applied) -> Result<()> {
+    /// Counts an aggregate again of which so many members are gone.
+    fn recount(
+        &mut self,
+        context: &Context,
+        (id, gone): (&Id, u64),
+        why: &Why,
+        applied: &mut Applied,
+    ) -> Result<()> {
         let ns = context.ns;
         let Some(old) = self.tx.aggregate(ns, id)? else { return Ok(()) };
-        let left = self.members(ns, id)?;
-        let family = self.family_of(ns, &left)?;
-        if left.len() < 2 {
+        let left = old.dup_count.saturating_sub(gone);
+        if left < 2 {
+            let left = self.members(ns, id)?;
             return self.dissolve(context, (id, &old), &left, why, applied);
         }
-        let mut row = recounted(&old, &left);
-        if !left.contains_key(&old.first_event) && family.is_none() {
+        let family = self.family_counted(ns, (id, &old))?;
+        let mut row = self.recounted(ns, id, &old, left)?;
+        if row.first_event != old.first_event && family.is_none() {
             (row.exact_hash, row.simhash) = (None, None);
         }
         if let Some((slice, mut family)) = family {
@@ -219,7 +228,7 @@ impl Ledger<'_, '_> {
     /// The members of an aggregate by id.
     pub(super) fn members(&self, ns: NsId, aggregate: &Id) -> Result<BTreeMap<Id, EventRow>> {
         let mut all = BTreeMap::new();
-        for id in self.tx.events_of(ns, aggregate, None, usize::MAX)? {
+        for id in self.tx.events_of(ns, aggregate, usize::MAX)? {
             if let Some(row) = self.tx.event(ns, &id)? {
                 all.insert(id, row);
             }
@@ -241,6 +250,52 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// The slice of a family that an aggregate counts: it is found by what they have in common, for its members may be many.
+    fn family_counted(&self, ns: NsId, (id, row): (&Id, &AggregateRow)) -> Result<Option<(Id, FamilyRow)>> {
+        let Some(key) = &row.exact_hash else { return Ok(None) };
+        let (last, past) = (Time::from_millis(row.last_ts), Time::from_millis(row.last_ts.saturating_add(1)));
+        let mut all = self.tx.families_of_key(ns, PartId(row.part), key, (last, Some(past)))?;
+        all.retain(|(_, family)| family.aggregate == Some(*id));
+        match all.pop() {
+            Some(found) => Ok(Some(found)),
+            None => self.family_of(ns, &self.members(ns, id)?),
+        }
+    }
+
+    /// The numbers of an aggregate with so many members: nothing that one said who is gone or erased stays. Examples and authors
+    /// that are gone go; no others come.
+    pub(super) fn recounted(
+        &self,
+        ns: NsId,
+        id: &Id,
+        old: &AggregateRow,
+        members: u64,
+    ) -> Result<AggregateRow> {
+        let mut row = AggregateRow {
+            dup_count: members,
+            authors: Vec::new(),
+            examples: Vec::new(),
+            snippets: Vec::new(),
+            ..old.clone()
+        };
+        if let Some([(first, first_event), (last, last_event)]) = self.tx.first_and_last_of(ns, id)? {
+            (row.first_ts, row.first_event) = (first.as_millis(), first_event);
+            (row.last_ts, row.last_event) = (last.as_millis(), last_event);
+        }
+        for author in &old.authors {
+            if self.tx.is_author_in(ns, id, author)? {
+                row.authors.push(author.clone());
+            }
+        }
+        for example in &old.examples {
+            if let Some(event) = self.tx.event(ns, example)?.filter(|event| event.aggregate == Some(*id)) {
+                row.examples.push(*example);
+                row.show(event.payload.as_deref());
+            }
+        }
+        Ok(row)
     }
 
     /// An aggregate of fewer than two members goes, with its memory; a first message that it had superseded is live
@@ -287,10 +342,10 @@ impl Ledger<'_, '_> {
     /// memories of aggregates that may still carry it.
     pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
-        let mut doomed = self.tx.events_of(ns, memory.as_bytes(), None, usize::MAX)?;
+        let mut doomed = self.tx.events_of(ns, memory.as_bytes(), usize::MAX)?;
         let (mut touched, mut own) = (BTreeSet::new(), None);
         if let Some(id) = self.aggregate_of_memory(ns, memory)? {
-            doomed.extend(self.tx.events_of(ns, &id, None, usize::MAX)?);
+            doomed.extend(self.tx.events_of(ns, &id, usize::MAX)?);
             own = Some(id);
             touched.insert(id);
         }
@@ -304,9 +359,8 @@ impl Ledger<'_, '_> {
         let mut derived = Vec::new();
         for id in touched {
             let Some(old) = self.tx.aggregate(ns, &id)? else { continue };
-            let members = self.members(ns, &id)?;
-            let mut row = recounted(&old, &members);
-            if self.family_of(ns, &members)?.is_none() {
+            let mut row = self.recounted(ns, &id, &old, old.dup_count)?;
+            if self.family_counted(ns, (&id, &old))?.is_none() {
                 (row.exact_hash, row.simhash) = (None, None);
             }
             if own == Some(id) {
@@ -327,7 +381,7 @@ impl Ledger<'_, '_> {
     /// Messages behind a memory that maintenance erases belong to what stands in its place: forgetting that must find
     /// them (MODEL-30).
     pub(super) fn hand_on_messages(&mut self, ns: NsId, memory: MemoryId, to: MemoryId) -> Result<()> {
-        for id in self.tx.events_of(ns, memory.as_bytes(), None, usize::MAX)? {
+        for id in self.tx.events_of(ns, memory.as_bytes(), usize::MAX)? {
             if let Some(mut row) = self.tx.event(ns, &id)? {
                 row.memory = Some(*to.as_bytes());
                 self.tx.put_event(ns, &id, &row)?;
@@ -341,7 +395,7 @@ impl Ledger<'_, '_> {
         let named = sound(self.tx.content(ns, memory))?.flatten().and_then(|content| content.aggregate_id);
         let mut candidates: Vec<Id> = named.iter().map(|id| *id.as_bytes()).collect();
         for first in self.tx.superseded_by(ns, memory)? {
-            for event in self.tx.events_of(ns, first.as_bytes(), None, 1)? {
+            for event in self.tx.events_of(ns, first.as_bytes(), 1)? {
                 candidates.extend(self.tx.event(ns, &event)?.and_then(|row| row.aggregate));
             }
         }
@@ -352,23 +406,4 @@ impl Ledger<'_, '_> {
         }
         Ok(None)
     }
-}
-
-/// The numbers of the members that are left: nothing that an erased one said stays.
-pub(super) fn recounted(old: &AggregateRow, members: &BTreeMap<Id, EventRow>) -> AggregateRow {
-    let mut row = old.clone();
-    row.dup_count = members.len() as u64;
-    let by_time = |(id, row): (&Id, &EventRow)| (row.ts, *id);
-    if let (Some(first), Some(last)) = (members.iter().map(by_time).min(), members.iter().map(by_time).max())
-    {
-        ((row.first_ts, row.first_event), (row.last_ts, row.last_event)) = (first, last);
-    }
-    let seen: BTreeSet<_> = members.values().filter_map(|row| row.author_id.as_ref()).collect();
-    row.authors.retain(|author| seen.contains(author));
-    row.examples.retain(|id| members.contains_key(id));
-    row.snippets.clear();
-    for id in &old.examples {
-        row.show(members.get(id).and_then(|event| event.payload.as_deref()));
-    }
-    row
 }

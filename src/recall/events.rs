@@ -14,8 +14,8 @@ use crate::store::{AggregateRow, EventRow, Id, MessageRows, NsId, PartId, Read, 
 
 /// Bytes of a key of `event_time`: namespace, instant, id.
 const TIME_BYTES: usize = 4 + 8 + 16;
-/// Bytes of a key of `event_of`: namespace, owner, id.
-const OWNER_BYTES: usize = 4 + 16 + 16;
+/// Bytes of a key of `event_of`: namespace, owner, instant, id.
+const OWNER_BYTES: usize = 4 + 16 + 8 + 16;
 /// Bytes of a key of `aggregate`: namespace, id.
 const AGGREGATE_BYTES: usize = 4 + 16;
 
@@ -168,7 +168,7 @@ impl Reader<'_> {
         if let Some(aggregate) = self.aggregate_of_memory(ns, id)? {
             return Ok(sound(self.aggregate_shown(ns, &aggregate))?.flatten());
         }
-        for event in self.rows().events_of(ns, id.as_bytes(), None, 1)? {
+        for event in self.rows().events_of(ns, id.as_bytes(), 1)? {
             if let Some(aggregate) =
                 sound(self.rows().event(ns, &event))?.flatten().and_then(|row| row.aggregate)
             {

@@ -77,7 +77,7 @@ impl Reader<'_> {
             let steps = self.rows().journal_of_run(ns, id, usize::MAX)?.len() as u64;
             let left = steps > 0
                 || !self.rows().holders_of_run(ns, id, 1)?.is_empty()
-                || !self.rows().events_of(ns, id.as_bytes(), None, 1)?.is_empty();
+                || !self.rows().events_of(ns, id.as_bytes(), 1)?.is_empty();
             let sort = if row.what == RunRow::MAINTAIN { RunSort::Maintain } else { RunSort::Import };
             let started_at = Time::from_millis(row.started_ms);
             all.extend(left.then_some(Run { id, sort, started_at, state: row.state, steps }));

@@ -332,8 +332,8 @@ pub(crate) fn from_instant(ns: NsId, at: Time) -> Key {
     Key::new(12).u32(ns.0).time(at)
 }
 
-pub(crate) fn event_of(ns: NsId, owner: &[u8; 16], event: &[u8; 16]) -> Key {
-    Key::new(36).u32(ns.0).bytes(owner).bytes(event)
+pub(crate) fn event_of(ns: NsId, owner: &[u8; 16], at: Time, event: &[u8; 16]) -> Key {
+    Key::new(44).u32(ns.0).bytes(owner).time(at).bytes(event)
 }
 
 pub(crate) fn journal_run(ns: NsId, run: RunId, seq: u64) -> Key {

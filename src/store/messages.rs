@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::limits::SIMHASH_BANDS;
 use crate::model::{MemoryId, Time};
 use crate::record;
-use crate::store::keys::{self, Key, NsId, PartId};
-use crate::store::rows::{Rows, last_id, meta_of};
+use crate::store::keys::{self, Key, NsId, PartId, Parts};
+use crate::store::rows::{Rows, bad_key, last_id, meta_of};
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Walk, WriteTx};
 
@@ -67,10 +67,12 @@ impl EventRow {
         Time::from_millis(self.ts)
     }
 
-    /// The rows by which it is found: by time, by aggregate, by memory, by import.
+    /// The rows by which it is found: by time, by aggregate, by author within that, by memory, by import.
     pub(crate) fn keys(&self, ns: NsId, id: &Id) -> Places {
-        let owners = [self.aggregate, self.memory, self.run].into_iter().flatten();
-        let by_owner = owners.map(|owner| (Table::EventOf, keys::event_of(ns, &owner, id)));
+        let author = self.aggregate.zip(self.author_id.as_deref());
+        let author = author.map(|(aggregate, author)| author_in(&aggregate, author));
+        let owners = [self.aggregate, author, self.memory, self.run].into_iter().flatten();
+        let by_owner = owners.map(|owner| (Table::EventOf, keys::event_of(ns, &owner, self.at(), id)));
         let by_time = (Table::EventTime, keys::by_instant(ns, self.at(), id));
         by_owner.chain([by_time]).collect()
     }
@@ -172,6 +174,12 @@ pub(crate) struct AggregateRow {
     pub(crate) memory: Option<Id>,
 }
 
+/// What stands for an author of an aggregate where its messages are found.
+fn author_in(aggregate: &Id, author: &str) -> Id {
+    let digest: [u8; 32] = Sha256::new().chain_update(aggregate).chain_update(author).finalize().into();
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
 /// The bands of a SimHash, by which near ones are found. Two at a distance of at most 7 have a band in common at the same
 /// place, since 7 bits can not change 8 bands (DEDUP-37).
 fn bands(simhash: u64) -> [u8; SIMHASH_BANDS] {
@@ -206,12 +214,32 @@ pub(crate) trait MessageRows: Rows {
         self.meta(Table::Aggregate, &keys::memory(ns, MemoryId::from_bytes(*id)))
     }
 
-    /// At most `most` of the events of an aggregate, a memory or an import behind `after`, by id.
-    fn events_of(&self, ns: NsId, owner: &Id, after: Option<&Id>, most: usize) -> Result<Vec<Id>> {
-        let prefix = keys::memory(ns, MemoryId::from_bytes(*owner));
-        let walk = Walk::prefix(&prefix);
-        let walk = after.iter().fold(walk, |walk, id| walk.after(&keys::event_of(ns, owner, id)));
-        self.last_ids(Table::EventOf, &walk, most)
+    /// At most `most` of the events of an aggregate, a memory or an import, by time.
+    fn events_of(&self, ns: NsId, owner: &Id, most: usize) -> Result<Vec<Id>> {
+        self.last_ids(Table::EventOf, &Walk::prefix(&keys::memory(ns, MemoryId::from_bytes(*owner))), most)
+    }
+
+    /// The first and the last event of an aggregate, with their instants.
+    fn first_and_last_of(&self, ns: NsId, aggregate: &Id) -> Result<Option<[(Time, Id); 2]>> {
+        let walk = Walk::prefix(&keys::memory(ns, MemoryId::from_bytes(*aggregate)));
+        let one = |walk: &Walk| -> Result<Option<(Time, Id)>> {
+            let mut found = None;
+            self.walk(Table::EventOf, walk, &mut |key, _| {
+                let mut parts = Parts(key);
+                let place = parts.u32().and(parts.id()).and(parts.time()).zip(parts.id());
+                let (at, id) = place.ok_or_else(|| bad_key(Table::EventOf, key))?;
+                found = Some((at, *id.as_bytes()));
+                Ok(ControlFlow::Break(()))
+            })?;
+            Ok(found)
+        };
+        let first = one(&walk)?;
+        Ok(first.zip(one(&walk.reversed())?).map(|(first, last)| [first, last]))
+    }
+
+    /// Whether a member of an aggregate is of this author.
+    fn is_author_in(&self, ns: NsId, aggregate: &Id, author: &str) -> Result<bool> {
+        Ok(!self.events_of(ns, &author_in(aggregate, author), 1)?.is_empty())
     }
 
     /// Ids at the end of the keys of a walk, at most `most`.

@@ -167,7 +167,7 @@ fn words(table: Table, parts: &mut Parts<'_>) -> Option<()> {
 fn message(table: Table, parts: &mut Parts<'_>) -> Option<()> {
     match table {
         Table::EventOf => {
-            let _ = (parts.id()?, parts.id()?);
+            let _ = (parts.id()?, parts.u64()?, parts.id()?);
         }
         Table::FamilyKey => {
             let _ = (parts.take::<32>()?, parts.u64()?, parts.id()?);

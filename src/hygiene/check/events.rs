@@ -1,5 +1,7 @@
 //! Messages, their families and the numbers of these, and the rows by which they are found.
 
+use std::collections::BTreeSet;
+
 use crate::error::Result;
 use crate::hygiene::check::rows::memory_of;
 use crate::hygiene::check::{Check, seen};
@@ -40,15 +42,16 @@ impl Check<'_> {
         let Some((ns, id)) = memory_of(key) else { return Ok(()) };
         self.counted(ns, row.part, Sort::Aggregates, Table::Aggregate, key);
         self.memory_linked(ns, row.memory, Table::Aggregate, key)?;
-        let Some(members) = seen(self.snapshot.events_of(ns, id.as_bytes(), None, usize::MAX))? else {
+        let Some(members) = seen(self.snapshot.events_of(ns, id.as_bytes(), usize::MAX))? else {
             return Ok(());
         };
+        let members = BTreeSet::from_iter(members);
         if usize::try_from(row.dup_count) != Ok(members.len()) {
             let what = format!("{} members, where {} events name it", row.dup_count, members.len());
             self.find(Code::AggregateCount, Table::Aggregate, key, what);
         }
         for event in [row.first_event, row.last_event].iter().chain(&row.examples) {
-            if members.binary_search(event).is_err() {
+            if !members.contains(event) {
                 let what = format!("event {} is no member", MemoryId::from_bytes(*event));
                 self.find(Code::EventLink, Table::Aggregate, key, what);
             }

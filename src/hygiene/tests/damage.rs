@@ -499,7 +499,9 @@ fn messages() -> Vec<(Code, Fault)> {
         case(Code::IndexMissing, |tx| {
             take(tx, Table::EventTime, &keys::by_instant(NS, Time::from_millis(2_000), &REPEAT))
         }),
-        case(Code::IndexMissing, |tx| take(tx, Table::EventOf, &keys::event_of(NS, D.as_bytes(), &REPEAT))),
+        case(Code::IndexMissing, |tx| {
+            take(tx, Table::EventOf, &keys::event_of(NS, D.as_bytes(), Time::from_millis(2_000), &REPEAT))
+        }),
         case(Code::IndexMissing, move |tx| {
             let band = near(tx)?.pop().unwrap();
             take(tx, band.0, &band.1)
@@ -507,7 +509,9 @@ fn messages() -> Vec<(Code, Fault)> {
         case(Code::IndexExtra, |tx| {
             tx.put(Table::EventTime, &keys::by_instant(NS, Time::from_millis(5), &REPEAT), &[])
         }),
-        case(Code::IndexExtra, |tx| tx.put(Table::EventOf, &keys::event_of(NS, A.as_bytes(), &REPEAT), &[])),
+        case(Code::IndexExtra, |tx| {
+            tx.put(Table::EventOf, &keys::event_of(NS, A.as_bytes(), Time::from_millis(2_000), &REPEAT), &[])
+        }),
         case(Code::IndexExtra, |tx| {
             let prefix = keys::family_key_prefix(NS, PartId(0), &[73; 32]);
             tx.put(Table::FamilyKey, &keys::by_latest(prefix, Time::from_millis(5), &FIRST), &[])
