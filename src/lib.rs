@@ -47,8 +47,8 @@ pub use model::{
     Expiry, Family, FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, Joint,
     JournalRow, Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, Namespace, Outcome, Page,
     PageRequest, Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope,
-    SearchPlan, Signals, Significance, Span, State, Summary, SupersedeMode, Supersession, Tier, Time,
-    TimeRange, Tombstone, TombstoneReason, Vitals,
+    SearchPlan, Signals, Significance, Span, State, SupersedeMode, Supersession, Tier, Time, TimeRange,
+    Tombstone, TombstoneReason, Vitals,
 };
 pub use recall::{
     AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, Got, HealthStats, History, IndexStats,

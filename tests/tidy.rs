@@ -58,7 +58,6 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "helper", "
 /// Code that stands only in some places of `src/`, tests left out: the pattern, the places, and why.
 const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("redb", &["src/store"], "only `store` knows the storage engine"),
-    ("rkyv", &["src/record"], "only `record` knows the layout of bytes"),
     ("unsafe", &["src/vector"], "the only unsafe code is the distance kernels"),
     ("unsafe_code", &["src/vector"], "the only unsafe code is the distance kernels"),
     ("SystemTime::now", &["src/engine"], "time is an argument; only `engine` reads a clock"),

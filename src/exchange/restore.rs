@@ -2,17 +2,15 @@
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::exchange::line::{DraftLine, strict, typed};
 use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, TAG_BYTES_MAX};
 use crate::model::{
-    Access, CheckedDraft, Content, Counted, Draft, Entity, Expiry, Fields, Holder, Kind, LedLink, Limbo,
-    Link, Memory, MemoryId, PINNED_TAG, Partition, Place, RunId, State, Summary, Supersession, Time, Times,
-    Tombstone, TombstoneReason, Vitals, check_categories, check_entities, check_key, check_links, check_tags,
-    check_text,
+    CheckedDraft, Counted, Draft, Entity, Expiry, Fields, Holder, LedLink, Limbo, Link, Memory, MemoryId,
+    PINNED_TAG, Partition, Parts, RunId, State, Supersession, Time, Times, Tombstone, TombstoneReason,
+    check_categories, check_entities, check_key, check_links, check_tags, check_text,
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
@@ -100,18 +98,17 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         superseded,
         removed_at: kept.maybe("removed_at")?,
     };
-    let mut access = access(fields);
-    access.access_seq = kept.maybe("access_seq")?.unwrap_or_default();
+    let Parts { vitals, mut content, access } = parts(fields, &draft.text, times, &kept, &holders)?;
     let sorted = |names: Option<Vec<String>>| sorted(names.unwrap_or_default());
-    let tags = sorted(unions.tags.take());
+    content.tags = sorted(unions.tags.take());
     Ok(Memory {
         id: kept.must("id")?,
         namespace: line.namespace.unwrap_or_default(),
         partition,
         state: kept.must::<State>("state")?,
         keys,
-        vitals: vitals(fields, times, &kept, &draft.text, &holders)?,
-        content: content(fields, draft.text.clone(), tags),
+        vitals,
+        content,
         access,
         text: draft.text,
         categories: sorted(unions.categories.take()),
@@ -123,6 +120,32 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         limbo: kept.maybe::<LimboJson>("limbo")?.map(limbo).transpose()?.map(Box::new),
         also: kept.maybe("also")?,
     })
+}
+
+/// The parts of a row with these fields, and with what the engine keeps beside them.
+fn parts(fields: &Fields, text: &str, times: Times, kept: &Kept<'_>, holders: &[Holder]) -> Result<Parts> {
+    if fields.created_at.is_none() {
+        return Err(missing("created_at"));
+    }
+    if fields.updated_at.is_none() {
+        return Err(missing("updated_at"));
+    }
+    let mut parts = Parts::new(text, times.recorded_at);
+    parts.apply(fields);
+    let last = holders.iter().map(|holder| holder.number).max();
+    let vitals = &mut parts.vitals;
+    vitals.times = times;
+    vitals.deletes_source = kept.maybe("deletes_source")?.unwrap_or_default();
+    vitals.expires_by = kept.maybe("expires_by")?.unwrap_or_default();
+    vitals.version = kept.must("version")?;
+    vitals.place.counted = Counted::at(&times, times.recorded_at);
+    vitals.place.next_holder = match kept.maybe("next_holder")? {
+        Some(next) => next,
+        None => last.map_or(0, |last| last.saturating_add(1)),
+    };
+    vitals.place.holders = u32::try_from(holders.len()).unwrap_or(u32::MAX);
+    parts.access.access_seq = kept.maybe("access_seq")?.unwrap_or_default();
+    Ok(parts)
 }
 
 fn sorted<T: Ord>(mut set: Vec<T>) -> Vec<T> {
@@ -153,104 +176,6 @@ fn expires_at(expiry: Option<Expiry>) -> Result<Option<Time>> {
         Some(Expiry::After(ttl)) => {
             Err(Error::invalid("ttl", "must not stand in a line with id and holders", ttl))
         }
-    }
-}
-
-fn vitals(fields: &Fields, times: Times, kept: &Kept<'_>, text: &str, holders: &[Holder]) -> Result<Vitals> {
-    let count = u32::try_from(holders.len()).unwrap_or(u32::MAX);
-    let last = holders.iter().map(|holder| holder.number).max();
-    let new = Vitals::new(text, times.recorded_at);
-    Ok(Vitals {
-        kind_code: fields.kind.clone().unwrap_or_default().code(),
-        tier: fields.tier.unwrap_or_default(),
-        significance: fields.significance.unwrap_or_default(),
-        importance: fields.importance.unwrap_or(0.5),
-        confidence: fields.confidence.value().copied(),
-        reinforcement_count: u32::try_from(fields.reinforcement_count.unwrap_or(1).max(1))
-            .unwrap_or(u32::MAX),
-        pinned: fields.pinned.unwrap_or_default(),
-        admin_locked: fields.admin_locked.unwrap_or_default(),
-        system_locked: fields.system_locked.unwrap_or_default(),
-        deletes_source: kept.maybe("deletes_source")?.unwrap_or_default(),
-        times,
-        expires_by: kept.maybe("expires_by")?.unwrap_or_default(),
-        created_at: fields.created_at.ok_or_else(|| missing("created_at"))?,
-        updated_at: fields.updated_at.ok_or_else(|| missing("updated_at"))?,
-        happened_at: fields.happened_at.value().copied(),
-        last_reinforced_at: fields.last_reinforced_at.value().copied(),
-        version: kept.must("version")?,
-        place: Place {
-            counted: Counted::at(&times, times.recorded_at),
-            next_holder: match kept.maybe("next_holder")? {
-                Some(next) => next,
-                None => last.map_or(0, |last| last.saturating_add(1)),
-            },
-            holders: count,
-            ..new.place
-        },
-        ..new
-    })
-}
-
-fn content(fields: &Fields, text: String, tags: Vec<String>) -> Content {
-    let custom_kind = match &fields.kind {
-        Some(Kind::Custom(name)) => Some(name.clone()),
-        _ => None,
-    };
-    Content {
-        text,
-        custom_kind,
-        tags,
-        metadata: fields.metadata.clone().unwrap_or_else(|| Value::Object(serde_json::Map::new())),
-        scope_label: fields.scope_label.clone().unwrap_or_else(|| Content::SCOPE_LABEL.to_owned()),
-        channel: fields.channel.value().cloned(),
-        thread: fields.thread.value().cloned(),
-        session: fields.session.value().cloned(),
-        reply_to: fields.reply_to.value().copied(),
-        author_kind: fields.author_kind.value().copied(),
-        author_id: fields.author_id.value().cloned(),
-        event_type: fields.event_type.value().cloned(),
-        step: fields.step.value().copied(),
-        agent_id: fields.agent_id.value().cloned(),
-        attachments: fields.attachments.clone().unwrap_or_default(),
-        embeds: fields.embeds.clone().unwrap_or_default(),
-        family_id: fields.family_id.value().copied(),
-        aggregate_id: fields.aggregate_id.value().copied(),
-        summary: summary(fields),
-        series: fields.series.clone().unwrap_or_else(|| Content::SERIES.to_owned()),
-        resource: fields.resource.value().cloned(),
-        consolidated_from: fields.consolidated_from.clone().unwrap_or_default(),
-    }
-}
-
-/// What only a summary carries, where anything of it is there.
-fn summary(fields: &Fields) -> Option<Box<Summary>> {
-    let summary = Summary {
-        topic: fields.topic.value().cloned(),
-        time_range: fields.time_range.value().copied(),
-        bullet_events: fields.bullet_events.value().cloned(),
-        decisions: fields.decisions.value().cloned(),
-        open_loops: fields.open_loops.value().cloned(),
-        spam_patterns: fields.spam_patterns.value().cloned(),
-    };
-    (summary != Summary::default()).then(|| Box::new(summary))
-}
-
-fn access(fields: &Fields) -> Access {
-    Access {
-        retrieval_count: fields.retrieval_count.unwrap_or_default(),
-        last_retrieved: fields.last_retrieved.value().copied(),
-        relevance_score_sum: fields.relevance_score_sum.unwrap_or_default(),
-        relevance_score_count: fields.relevance_score_count.unwrap_or_default(),
-        relevance_max: fields.relevance_max.unwrap_or_default(),
-        included_count_total: fields.included_count_total.unwrap_or_default(),
-        included_count_decay: fields.included_count_decay.unwrap_or_default(),
-        last_included_at: fields.last_included_at.value().copied(),
-        protected_until: fields.protected_until.value().copied(),
-        summarized_at: fields.summarized_at.value().copied(),
-        promoted_at: fields.promoted_at.value().copied(),
-        last_consolidated_at: fields.last_consolidated_at.value().copied(),
-        access_seq: 0,
     }
 }
 
@@ -299,7 +224,7 @@ fn holder(line: HolderLine) -> Result<Holder> {
     let mut fields = line
         .fields
         .iter()
-        .map(|name| field_code(name).map(|code| (code, [0; 8])))
+        .map(|name| field_number(name).map(|code| (code, [0; 8])))
         .collect::<Result<Vec<_>>>()?;
     fields.sort_unstable();
     fields.dedup();
@@ -341,17 +266,18 @@ fn each<T: Ord + Clone>(set: Vec<T>, most: usize, check: fn(&[T]) -> Result<Vec<
     Ok(set)
 }
 
-/// Name of the field with a code: that of [`Fields::NAMES`], or `#` and the code for one that stands outside
+/// Name of the field with a number: that of [`Fields::NAMES`], or `#` and the number for one that stands outside
 /// that table.
-pub(super) fn field_name(code: u8) -> String {
-    Fields::NAMES.get(usize::from(code)).map_or_else(|| format!("#{code}"), |name| (*name).to_owned())
+pub(super) fn field_name(number: u8) -> String {
+    let known = Fields::NAMES.iter().find(|(known, _)| *known == number);
+    known.map_or_else(|| format!("#{number}"), |(_, name)| (*name).to_owned())
 }
 
-fn field_code(name: &str) -> Result<u8> {
-    let named = Fields::NAMES.iter().position(|known| *known == name).and_then(|at| u8::try_from(at).ok());
+fn field_number(name: &str) -> Result<u8> {
+    let named = Fields::NAMES.iter().find(|(_, known)| *known == name).map(|(number, _)| *number);
     let numbered = || {
-        let code: u8 = name.strip_prefix('#')?.parse().ok()?;
-        (field_name(code) == name).then_some(code)
+        let number: u8 = name.strip_prefix('#')?.parse().ok()?;
+        (field_name(number) == name).then_some(number)
     };
     named
         .or_else(numbered)

@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::exchange::line::{KeptLine, Members, text, typed, wrong};
 use crate::exchange::restore::{missing, tombstone, unhex};
-use crate::exchange::write::{Object, delta_json, hex, widened};
+use crate::exchange::write::{Object, delta_json, hex};
 use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{
     Actor, Aggregate, AggregateId, AggregateType, AuthorKind, Delta, Event, EventDecision, EventId, Evidence,
     Family, FamilyFingerprint, JournalRow, Kept, MemoryId, Namespace, Partition, RuleId, Run, RunId, Time,
-    check_text,
+    check_text, widened,
 };
 
 /// The members that make a line no memory.

@@ -1,11 +1,12 @@
 //! What an export writes: one JSON object a line, its members always in the same order.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::exchange::restore::field_name;
 use crate::model::{
-    Content, Delta, ExpiresBy, Holder, JournalRow, Limbo, Memory, Namespace, Tombstone, TombstoneReason,
+    Delta, ExpiresBy, Holder, JournalRow, Limbo, Memory, Namespace, Parts, Shown, Tombstone, TombstoneReason,
+    Vitals, memory_fields, widened,
 };
 
 /// Appends `value` as JSON.
@@ -44,11 +45,6 @@ impl<'a> Object<'a> {
         put(self.out, value);
     }
 
-    /// A number of 32 bits in the fewest digits that read back as it, over f64 too.
-    fn float(&mut self, name: &str, value: f32) {
-        self.member(name, &widened(value));
-    }
-
     /// A member that is there when it has a value.
     pub(super) fn maybe(&mut self, name: &str, value: &Option<impl Serialize>) {
         if let Some(value) = value {
@@ -75,21 +71,11 @@ impl<'a> Object<'a> {
     }
 }
 
-/// The f64 with the shortest decimal form of `value`, as long as that reads back as `value`.
-pub(super) fn widened(value: f32) -> f64 {
-    match value.to_string().parse::<f64>() {
-        Ok(short) if (short as f32).to_bits() == value.to_bits() => short,
-        _ => f64::from(value),
-    }
-}
-
 /// Appends `memory` as one JSON line, with its line feed; the vector only where `vector` asks and it has one.
 ///
-/// The members come in a fixed order. Always there are: `id key keys namespace agent state kind tier text
-/// created_at updated_at recorded_at happened_at expires_at valid_from valid_to significance importance
-/// confidence reinforcement_count retrieval_count included_count_total pinned tags entities categories metadata
-/// channel thread author version holders`. Every other field of MODEL-9 is there when it differs from its
-/// default. Numbers of 32 bits have the fewest digits that read back as them. The text is that of
+/// The members come in a fixed order, the fields of `docs/fields.md` by their numbers. Always there are `id key keys
+/// namespace agent state kind text recorded_at expires_at reinforcement_count author tags entities categories version
+/// holders` and the fields that the table calls `always`. Every other one is there when it differs from its default. Numbers of 32 bits have the fewest digits that read back as them. The text is that of
 /// [`Memory::text`], so for an export the memory must have been read by its id.
 pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     let mut object = Object::begin(out);
@@ -100,19 +86,20 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     object.member("agent", &memory.partition.agent_name());
     object.member("state", &memory.state);
     object.member("kind", &memory.kind());
-    object.member("tier", &memory.vitals.tier);
     object.member("text", &memory.text);
-    write_times(memory, &mut object);
-    write_weights(memory, &mut object);
+    write_kept(&memory.vitals, &mut object);
+    write_fields(memory, &mut object);
+    match (memory.content.author_kind, &memory.content.author_id) {
+        (None, None) => object.member("author", &Value::Null),
+        (kind, id) => object.member("author", &json!({ "kind": kind, "id": id })),
+    }
+    object.unless("access_seq", &memory.access.access_seq, &0);
     object.member("tags", &memory.content.tags);
     object.member("entities", &memory.entities);
     object.member("categories", &memory.categories);
-    write_content(memory, &mut object);
-    write_access(memory, &mut object);
     object.list("links", &memory.links);
     // The name that the specification gives to `sources` in JSON.
     object.list("source_memory_ids", &memory.sources);
-    object.list("consolidated_from", &memory.content.consolidated_from);
     object.member("version", &memory.vitals.version);
     object.maybe("also", &memory.also);
     object.name("holders");
@@ -130,17 +117,12 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-fn write_times(memory: &Memory, object: &mut Object<'_>) {
-    let vitals = &memory.vitals;
+/// What the engine keeps of its instants.
+fn write_kept(vitals: &Vitals, object: &mut Object<'_>) {
     let times = &vitals.times;
-    object.member("created_at", &vitals.created_at);
-    object.member("updated_at", &vitals.updated_at);
     object.member("recorded_at", &times.recorded_at);
-    object.member("happened_at", &vitals.happened_at);
     object.member("expires_at", &times.expires_at);
     object.unless("expires_by", &vitals.expires_by, &ExpiresBy::Tier);
-    object.member("valid_from", &times.valid_from);
-    object.member("valid_to", &times.valid_to);
     object.maybe("valid_to_before", &times.valid_to_before);
     object.maybe("removed_at", &times.removed_at);
     if let Some(superseded) = &times.superseded {
@@ -148,74 +130,38 @@ fn write_times(memory: &Memory, object: &mut Object<'_>) {
         object.member("superseded_by", &superseded.by);
         object.member("supersede_mode", &superseded.mode);
     }
-}
-
-fn write_weights(memory: &Memory, object: &mut Object<'_>) {
-    let vitals = &memory.vitals;
-    object.member("significance", &vitals.significance);
-    object.float("importance", vitals.importance);
-    object.member("confidence", &vitals.confidence.map(widened));
     object.member("reinforcement_count", &vitals.reinforcement_count);
-    object.maybe("last_reinforced_at", &vitals.last_reinforced_at);
-    object.member("retrieval_count", &memory.access.retrieval_count);
-    object.member("included_count_total", &memory.access.included_count_total);
-    object.member("pinned", &vitals.pinned);
-    object.unless("admin_locked", &vitals.admin_locked, &false);
-    object.unless("system_locked", &vitals.system_locked, &false);
     object.unless("deletes_source", &vitals.deletes_source, &false);
 }
 
-fn write_content(memory: &Memory, object: &mut Object<'_>) {
-    let content = &memory.content;
-    if content.metadata.is_object() {
-        object.member("metadata", &content.metadata);
-    } else {
-        object.member("metadata", &Map::new());
-    }
-    object.unless("scope_label", content.scope_label.as_str(), Content::SCOPE_LABEL);
-    object.member("channel", &content.channel);
-    object.member("thread", &content.thread);
-    object.maybe("session", &content.session);
-    object.maybe("reply_to", &content.reply_to);
-    match (content.author_kind, &content.author_id) {
-        (None, None) => object.member("author", &Value::Null),
-        (kind, id) => object.member("author", &json!({ "kind": kind, "id": id })),
-    }
-    object.maybe("event_type", &content.event_type);
-    object.maybe("step", &content.step);
-    object.maybe("agent_id", &content.agent_id);
-    object.list("attachments", &content.attachments);
-    object.list("embeds", &content.embeds);
-    object.maybe("family_id", &content.family_id);
-    object.maybe("aggregate_id", &content.aggregate_id);
-    if let Some(summary) = &content.summary {
-        object.maybe("topic", &summary.topic);
-        object.maybe("time_range", &summary.time_range);
-        object.maybe("bullet_events", &summary.bullet_events);
-        object.maybe("decisions", &summary.decisions);
-        object.maybe("open_loops", &summary.open_loops);
-        object.maybe("spam_patterns", &summary.spam_patterns);
-    }
-    object.unless("series", content.series.as_str(), Content::SERIES);
-    object.maybe("resource", &content.resource);
+/// Writes a field of the table as its row says.
+macro_rules! written {
+    (always, $object:ident, $name:ident, $value:expr, $default:expr) => {
+        $object.member(stringify!($name), &$value.shown());
+    };
+    (given, $object:ident, $name:ident, $value:expr, $default:expr) => {
+        if $value != $default {
+            $object.member(stringify!($name), &$value.shown());
+        }
+    };
+    (apart, $object:ident, $name:ident, $value:expr, $default:expr) => {};
 }
 
-fn write_access(memory: &Memory, object: &mut Object<'_>) {
-    let access = &memory.access;
-    object.maybe("last_retrieved", &access.last_retrieved);
-    object.unless("relevance_score_sum", &access.relevance_score_sum, &0.0);
-    object.unless("relevance_score_count", &access.relevance_score_count, &0);
-    if access.relevance_max != 0.0 {
-        object.float("relevance_max", access.relevance_max);
-    }
-    object.unless("included_count_decay", &access.included_count_decay, &0.0);
-    object.maybe("last_included_at", &access.last_included_at);
-    object.maybe("protected_until", &access.protected_until);
-    object.maybe("summarized_at", &access.summarized_at);
-    object.maybe("promoted_at", &access.promoted_at);
-    object.maybe("last_consolidated_at", &access.last_consolidated_at);
-    object.unless("access_seq", &access.access_seq, &0);
+macro_rules! write_fields {
+    (own { $($own:tt)+ } $($part:ident { $(
+        $(#[$doc:meta])*
+        $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
+        $journal:ident, $merge:ident;
+    )+ })+) => {
+        /// The fields of the table, by number.
+        fn write_fields(memory: &Memory, object: &mut Object<'_>) {
+            let default = Parts::defaults();
+            $($(written!($json, object, $name, memory.$part.$($place).+, default.$part.$($place).+);)+)+
+        }
+    };
 }
+
+memory_fields!(write_fields);
 
 fn write_holders(holders: &[Holder], out: &mut Vec<u8>) {
     out.push(b'[');

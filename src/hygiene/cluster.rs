@@ -17,7 +17,7 @@ use crate::index::{Published, near_many};
 use crate::ingest::Threshold;
 use crate::model::{Kind, MemoryId, Tier, Time, Vitals};
 use crate::policy::{Linkage, Metric, Policy};
-use crate::store::{IndexId, PartId, Rows, Snapshot, SpaceId, kind_of};
+use crate::store::{IndexId, PartId, Rows, Snapshot, SpaceId};
 use crate::text::{Guards, Profile};
 use crate::vector::{UnitVector, dot_f32};
 
@@ -335,7 +335,7 @@ impl<'s> Search<'s> {
             _ => return Err(Error::corrupted("memory", id.as_bytes(), "vitals without content")),
         };
         let profile = self.guards.profile(&content.text);
-        let said = Rc::new(Said { profile, kind: kind_of(&vitals, &content) });
+        let said = Rc::new(Said { profile, kind: content.kind(vitals.kind_code) });
         self.texts.insert(id, Rc::clone(&said));
         Ok(said)
     }

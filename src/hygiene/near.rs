@@ -21,7 +21,7 @@ use crate::ingest::{Likeness, stands_apart};
 use crate::model::{Content, MemoryId, Vitals};
 use crate::policy::{NormalizedMatch, Policy};
 use crate::store::keys::{self, Parts};
-use crate::store::{PartId, Rows, Table, Walk, bad_key, kind_of};
+use crate::store::{PartId, Rows, Table, Walk, bad_key};
 use crate::text::same_but_spacing_and_case;
 
 /// Report of the pass `near-duplicates`.
@@ -200,7 +200,7 @@ impl<'s, R: Rows> Search<'s, R> {
 
     /// What step 2 of the ladder does not look at (DEDUP-55).
     fn is_left_out(&self, id: MemoryId, vitals: &Vitals, content: &Content) -> Result<bool> {
-        let kind = kind_of(vitals, content);
+        let kind = content.kind(vitals.kind_code);
         let mut has_key = false;
         if kind.is_message() {
             has_key = self.rows.holders(self.field.ns, id)?.iter().any(|holder| holder.key.is_some());

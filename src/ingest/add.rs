@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::fields::{RowParts, given, tier_ttl};
+use crate::ingest::fields::{expire, given, tier_ttl};
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::message::{Message, Met};
 use crate::ingest::near::HINTS_MAX;
@@ -12,8 +12,7 @@ use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
-    Access, Content, Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, RuleId, SupersedeMode,
-    Vitals,
+    Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode, Vitals,
 };
 use crate::policy::NormalizedMatch;
 use crate::store::{PartId, Rows, SpaceId};
@@ -280,7 +279,7 @@ impl Desk<'_, '_, '_> {
     /// What absorbing a write raises (DEDUP-55, LIFE-2, LIFE-16).
     fn raise(&self, draft: &Draft, vitals: &Vitals) -> Raise {
         let mut parts = self.parts_of(draft);
-        parts.expire(draft.expiry.unwrap_or_default(), self.policy);
+        expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
         let tier = vitals.tier.max(parts.vitals.tier);
         let slid = vitals.life().slid(self.now(), tier_ttl(tier, self.policy));
         Raise {
@@ -313,7 +312,7 @@ impl Desk<'_, '_, '_> {
     ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
         let mut parts = self.parts_of(draft);
-        parts.expire(draft.expiry.unwrap_or_default(), self.policy);
+        expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
         parts.vitals.place.partition = part.0;
         parts.vitals.place.fingerprint = prepared.normal.prefix();
         if let Some(vector) = &prepared.vector {
@@ -336,10 +335,8 @@ impl Desk<'_, '_, '_> {
     }
 
     /// The row that a draft makes when nothing absorbs it.
-    pub(super) fn parts_of(&self, draft: &Draft) -> RowParts {
-        let vitals = Vitals::new(&draft.text, self.now());
-        let content = Content::new(draft.text.as_str());
-        let mut parts = RowParts { vitals, content, access: Access::default() };
+    pub(super) fn parts_of(&self, draft: &Draft) -> Parts {
+        let mut parts = Parts::new(&draft.text, self.now());
         parts.apply(&draft.fields);
         parts
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::fields::{RowParts, carries_expiry, given, tier_ttl};
+use crate::ingest::fields::{carries_expiry, expire, given, tier_ttl};
 use crate::ingest::{Desk, Embedded, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit};
 use crate::model::{
-    Access, Decision, Delta, Draft, Evidence, Holder, Life, MemoryId, Outcome, PINNED_TAG, Patch, RuleId,
-    SupersedeMode, Vitals, check_patch,
+    Access, Decision, Delta, Draft, Evidence, Holder, Life, MemoryId, Outcome, PINNED_TAG, Parts, Patch,
+    RuleId, SupersedeMode, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::{PartId, Rows, SpaceId};
@@ -118,7 +118,7 @@ impl Desk<'_, '_, '_> {
     fn clears(&self, draft: &Draft, holder: &Holder) -> bool {
         let mut any = false;
         draft.fields.for_each_given(|code, value| {
-            any |= value.is_null() && holder.fields.iter().any(|(at, _)| usize::from(*at) == code);
+            any |= value.is_null() && holder.fields.iter().any(|(at, _)| *at == code);
         });
         any
     }
@@ -216,7 +216,7 @@ impl Desk<'_, '_, '_> {
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
         let access = self.ledger.tx.access(self.ns(), id)?;
-        let parts = RowParts { vitals, content, access };
+        let parts = Parts { vitals, content, access };
         match through {
             Through::Holder(number)
                 if self.has_others(id, number)?
@@ -253,7 +253,7 @@ impl Desk<'_, '_, '_> {
         &mut self,
         id: MemoryId,
         through: Through,
-        mut parts: RowParts,
+        mut parts: Parts,
         edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let before = parts.clone();
@@ -308,7 +308,7 @@ impl Desk<'_, '_, '_> {
         &mut self,
         old: MemoryId,
         through: Through,
-        parts: RowParts,
+        parts: Parts,
         edit: Edit,
         mode: SupersedeMode,
     ) -> Result<(MemoryId, Decision, RuleId)> {
@@ -340,7 +340,7 @@ impl Desk<'_, '_, '_> {
         &mut self,
         old: MemoryId,
         number: u32,
-        parts: RowParts,
+        parts: Parts,
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let holder = self.holder(old, number)?;
@@ -372,7 +372,7 @@ impl Desk<'_, '_, '_> {
     }
 
     /// A new row with the fields of an old one, an edit on top, and one holder carried over.
-    fn row_like(&mut self, mut parts: RowParts, edit: Edit, mut holder: Holder) -> Result<NewRow> {
+    fn row_like(&mut self, mut parts: Parts, edit: Edit, mut holder: Holder) -> Result<NewRow> {
         let now = self.now();
         // What was counted was the old row, not this one.
         parts.access = Access::default();
@@ -411,14 +411,14 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    fn patch_parts(&self, parts: &mut RowParts, edit: &Edit) {
+    fn patch_parts(&self, parts: &mut Parts, edit: &Edit) {
         let recorded = parts.vitals.times.recorded_at;
         parts.vitals.updated_at = self.now();
         parts.apply(&edit.patch.fields);
         if let Some(expiry) = edit.patch.expiry {
             // A life that is given anew counts from now on.
             parts.vitals.times.recorded_at = self.now();
-            parts.expire(expiry, self.policy);
+            expire(&mut parts.vitals, expiry, self.policy);
             parts.vitals.times.recorded_at = recorded;
         }
     }
@@ -441,7 +441,7 @@ fn patch_holder(holder: &mut Holder, edit: &Edit) {
     }
     patch.fields.for_each_given(|code, value| {
         if value.is_null() {
-            holder.fields.retain(|(at, _)| usize::from(*at) != code);
+            holder.fields.retain(|(at, _)| *at != code);
         }
     });
     for field in &edit.given {
@@ -461,9 +461,9 @@ fn changes_links(patch: &Patch, holder: &Holder) -> bool {
 
 /// What the journal tells of a change in place: every field that was given, its new value, and its old one where the
 /// row keeps it by the same name.
-fn deltas(before: &RowParts, after: &RowParts, edit: &Edit, had: Vec<String>) -> Vec<Delta> {
+fn deltas(before: &Parts, after: &Parts, edit: &Edit, had: Vec<String>) -> Vec<Delta> {
     let mut all = Vec::new();
-    let (old, new) = (before.shown(), after.shown());
+    let (old, new) = (before.journaled(), after.journaled());
     for (name, after) in &new {
         let was = old.iter().find(|(at, _)| at == name).map(|(_, value)| value.clone()).unwrap_or_default();
         if was != *after {

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::model::{Content, Draft, Kind, Time, Vitals};
-use crate::store::kind_of;
 use crate::text::{LIKENESS_BYTES, likeness};
 
 /// Metadata keys that name whose memory it is (LIFE-28): rows that differ in one are never one.
@@ -36,7 +35,7 @@ impl<'a> Likeness<'a> {
 
     pub(crate) fn of_row(vitals: &Vitals, content: &'a Content) -> Self {
         Likeness {
-            kind: kind_of(vitals, content),
+            kind: content.kind(vitals.kind_code),
             valid_from: vitals.times.valid_from,
             valid_to: vitals.times.valid_to,
             metadata: Cow::Borrowed(&content.metadata),

@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
+use crate::ingest::fields::expire;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
@@ -398,7 +399,7 @@ impl Desk<'_, '_, '_> {
         let standing = numbers.memory.map_or(first, MemoryId::from_bytes);
         let (vitals, _) = self.ledger.load(self.ns(), standing)?;
         let mut parts = self.parts_of(prepared.checked.draft());
-        parts.expire(prepared.checked.draft().expiry.unwrap_or_default(), self.policy);
+        expire(&mut parts.vitals, prepared.checked.draft().expiry.unwrap_or_default(), self.policy);
         let life = vitals.life().absorbing(parts.vitals.life());
         let begins = numbers.memory.is_none();
         if begins {

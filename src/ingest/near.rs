@@ -14,7 +14,7 @@ use crate::ingest::{Desk, Prepared};
 use crate::ledger::Ledger;
 use crate::model::{Evidence, Hint, Hit, MemoryId, Outcome, Vitals};
 use crate::policy::VectorMatch;
-use crate::store::{IndexId, PartId, Rows, SpaceId, kind_of};
+use crate::store::{IndexId, PartId, Rows, SpaceId};
 use crate::text::{Guard, Guards};
 use crate::vector::{TopK, UnitVector, dot_f32};
 
@@ -240,7 +240,7 @@ impl Desk<'_, '_, '_> {
         };
         let guards = self.guards.get_or_init(|| Guards::new(&self.policy.guards, &self.policy.collapse));
         let guard = guards.first_failing(&draft.text, &content.text).map(Guard::as_str);
-        let kind = kind_of(&vitals, &content).to_string();
+        let kind = content.kind(vitals.kind_code).to_string();
         let exempt = self.policy.dedup.exempt_kinds.contains(&kind);
         let alike = guard.is_none()
             && self.policy.write.vector_match == VectorMatch::Reinforce

@@ -4,11 +4,10 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::index::holder_of_key;
-use crate::ingest::fields::RowParts;
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::{Prepared, meant};
 use crate::limits::CONTENT_BYTES_MAX;
-use crate::model::{MemoryId, Partition, Patch, Time};
+use crate::model::{MemoryId, Partition, Parts, Patch, Time};
 use crate::store::{NsId, PartId, Rows};
 use crate::text::Messages;
 
@@ -42,7 +41,7 @@ pub(crate) fn text_of_update(
     if own.and_then(|holder| holder.text).as_ref().unwrap_or(&content.text) == text {
         return Ok(None);
     }
-    let mut parts = RowParts { vitals, content, access: Default::default() };
+    let mut parts = Parts { vitals, content, access: Default::default() };
     parts.apply(&patch.fields);
     parts.content.text.clone_from(text);
     Ok(Some(meant(&parts.content, parts.vitals.kind_code, messages)))

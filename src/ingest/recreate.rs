@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::ingest::Desk;
-use crate::ingest::fields::{fields_of, given_by_code};
+use crate::ingest::fields::given_by_code;
 use crate::ledger::Change;
 use crate::model::{
     Aggregate, AggregateId, AggregateType, Decision, Event, EventDecision, EventId, Evidence, Family, Joint,
@@ -205,7 +205,7 @@ impl Desk<'_, '_, '_> {
         if memory.vitals.times.removed_at.is_none() {
             self.hold_back(part, &mut memory)?;
         }
-        let fields = fields_of(&memory);
+        let fields = memory.parts().fields();
         for holder in &mut memory.holders {
             given_by_code(holder, &fields, self.ledger.secret);
         }

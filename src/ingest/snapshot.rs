@@ -6,7 +6,7 @@ use crate::error::{Result, sound};
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Why};
 use crate::model::{
-    Decision, Draft, Evidence, MemoryId, Outcome, RuleId, Span, Time, TombstoneReason, series_place,
+    Decision, Draft, Evidence, MemoryId, Outcome, Parts, RuleId, Span, Time, TombstoneReason, series_place,
     snapshot_time,
 };
 use crate::store::{PartId, Rows};
@@ -125,5 +125,5 @@ fn first_readable() -> Time {
 }
 
 fn series_of(draft: &Draft) -> &str {
-    draft.fields.series.as_deref().unwrap_or(crate::model::Content::SERIES)
+    draft.fields.series.as_deref().unwrap_or(&Parts::defaults().content.series)
 }

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::keys::{self, Key, Parts};
-use crate::store::{IndexId, NsId, PartId, Rows, Table, kind_of};
+use crate::store::{IndexId, NsId, PartId, Rows, Table};
 use crate::text::{LIKENESS_BYTES, likeness};
 
 /// A row of a secondary index.
@@ -122,7 +122,7 @@ pub(crate) fn index_rows(
 /// The key of what must be equal beside the normal form before a write is absorbed (DEDUP-55).
 pub(crate) fn likeness_of(vitals: &Vitals, content: &Content) -> [u8; LIKENESS_BYTES] {
     let world = (vitals.times.valid_from, vitals.times.valid_to);
-    likeness(&kind_of(vitals, content), world, &content.metadata, &content.text)
+    likeness(&content.kind(vitals.kind_code), world, &content.metadata, &content.text)
 }
 
 /// Whether the row can absorb a write, as far as the counters know: current, and of a kind whose repeats mean
@@ -162,7 +162,7 @@ pub(crate) fn counted_in(vitals: &Vitals, content: Option<&Content>) -> Vec<(Sor
             all.push((Sort::Live, String::new(), bytes));
             all.push((Sort::Tier, vitals.tier.as_str().to_owned(), bytes));
             if let Some(content) = content {
-                let kind = crate::store::kind_of(vitals, content);
+                let kind = content.kind(vitals.kind_code);
                 all.push((Sort::Kind, kind.to_string(), bytes));
                 all.push((Sort::Label, content.scope_label.clone(), bytes));
                 all.extend(content.tags.iter().map(|tag| (Sort::Tag, tag.clone(), bytes)));

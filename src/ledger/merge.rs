@@ -10,13 +10,12 @@ use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::journal::Op;
 use crate::ledger::limbo::Aside;
 use crate::ledger::{Applied, Context, Ledger, Merge, Merged, Why};
-use crate::model::{Content, Delta, Holder, MemoryId, TombstoneReason, Vitals};
+use crate::model::{Access, Delta, Holder, MemoryId, Parts, TombstoneReason, Vitals};
 
 /// The row that stays, as it is becoming.
 struct Canonical {
     id: MemoryId,
-    vitals: Vitals,
-    content: Content,
+    parts: Parts,
 }
 
 impl Ledger<'_, '_> {
@@ -30,7 +29,8 @@ impl Ledger<'_, '_> {
             merged.skipped = merge.losers.len() as u64;
             return Ok(Applied { merged: Some(merged), ..Applied::default() });
         };
-        let mut canonical = Canonical { id, vitals: before.clone(), content: old.clone() };
+        let parts = Parts { vitals: before.clone(), content: old.clone(), access: Access::default() };
+        let mut canonical = Canonical { id, parts };
         // What is erased at once has a journal row of its own, which names the row that stays and no other loser.
         let mut apart = why.clone();
         apart.evidence.members = vec![id];
@@ -43,19 +43,21 @@ impl Ledger<'_, '_> {
                     row.version == version
                         && row.times.is_current(context.now)
                         && !row.is_protected()
-                        && tags_fit(&canonical.content.tags, &content.tags)
+                        && tags_fit(&canonical.parts.content.tags, &content.tags)
                 });
-            let Some(Whole { vitals: row, content, holders }) = row else {
+            let Some(Whole { vitals, content, holders }) = row else {
                 merged.skipped += 1;
                 continue;
             };
-            let parts = (&row, &content, holders.as_slice());
-            self.take_in(context, &mut canonical, loser, parts, merge.latest_happened_at)?;
+            let row = Parts { vitals, content, access: Access::default() };
+            self.take_in(context, &mut canonical, loser, (&row, &holders), merge.latest_happened_at)?;
+            let Parts { vitals: row, content, .. } = row;
+            let kept = &mut canonical.parts.vitals;
             // A count that came as nothing is one observation (DEDUP-17).
             let count = row.reinforcement_count.max(1);
-            let sum = canonical.vitals.reinforcement_count.saturating_add(count);
-            let transferred = sum - canonical.vitals.reinforcement_count;
-            canonical.vitals.reinforcement_count = sum;
+            let sum = kept.reinforcement_count.saturating_add(count);
+            let transferred = sum - kept.reinforcement_count;
+            kept.reinforcement_count = sum;
             merged.transferred += u64::from(count);
             merged.removed.push(loser);
             why.evidence.members.push(loser);
@@ -66,7 +68,7 @@ impl Ledger<'_, '_> {
             erased.append(&mut self.set_aside(context, loser, (row, content, holders), aside, &apart)?);
         }
         if !merged.removed.is_empty() {
-            let Canonical { mut vitals, mut content, .. } = canonical;
+            let Parts { mut vitals, mut content, .. } = canonical.parts;
             // It keeps their ids, wherever they are by then (MODEL-49).
             let known: BTreeSet<_> = content.consolidated_from.iter().copied().collect();
             content.consolidated_from.extend(merged.removed.iter().filter(|id| !known.contains(id)));
@@ -92,33 +94,29 @@ impl Ledger<'_, '_> {
         context: &Context,
         canonical: &mut Canonical,
         loser: MemoryId,
-        (row, content, holders): (&Vitals, &Content, &[Holder]),
+        (row, holders): (&Parts, &[Holder]),
         latest_happened_at: bool,
     ) -> Result<()> {
         let (ns, id) = (context.ns, canonical.id);
+        let Parts { vitals: kept, content: kept_content, .. } = &mut canonical.parts;
         for holder in holders {
             if self.is_taken(ns, holder, (loser, id), context.now)? {
                 continue;
             }
-            unite(&mut canonical.content.tags, &holder.tags);
-            let number = canonical.vitals.place.give_number()?;
-            let moved = holder.clone().merged(&content.text, &canonical.content.text);
+            unite(&mut kept_content.tags, &holder.tags);
+            let number = kept.place.give_number()?;
+            let moved = holder.clone().merged(&row.content.text, &kept_content.text);
             let mut moved = Holder { number, from: Some(loser), ..moved };
             // A memory is not linked to itself (MODEL-24).
             moved.links.retain(|link| link.to != id && link.to != loser);
             self.put_holder(ns, id, &moved)?;
-            canonical.vitals.place.holders += 1;
+            kept.place.holders += 1;
         }
-        let kept = &mut canonical.vitals;
-        kept.set_life(kept.life().longer(row.life()));
-        kept.tier = kept.tier.max(row.tier);
-        kept.last_reinforced_at = kept.last_reinforced_at.max(row.last_reinforced_at);
+        kept.set_life(kept.life().longer(row.vitals.life()));
         if latest_happened_at {
-            kept.happened_at = kept.happened_at.max(row.happened_at);
+            kept.happened_at = kept.happened_at.max(row.vitals.happened_at);
         }
-        if canonical.content.resource.is_none() {
-            canonical.content.resource.clone_from(&content.resource);
-        }
+        canonical.parts.merge_fields(row);
         Ok(())
     }
 }

@@ -3,10 +3,10 @@
 use crate::error::{Error, Result};
 use crate::limits::{CONTENT_BYTES_MAX, DIM_MAX, LINKS_MAX};
 use crate::model::field::{
-    Entity, Fields, Link, Patch, check_categories, check_entities, check_links, check_supersedes, check_tags,
+    Entity, Fields, Link, check_categories, check_entities, check_links, check_supersedes, check_tags,
 };
 use crate::model::id::MemoryId;
-use crate::model::kind::{Kind, Significance, SupersedeMode, Tier};
+use crate::model::kind::SupersedeMode;
 use crate::model::name::{Partition, check_key};
 use crate::model::time::{Span, Time};
 
@@ -98,48 +98,6 @@ impl Draft {
         self
     }
 
-    /// Of a kind.
-    #[must_use]
-    pub fn kind(mut self, kind: Kind) -> Self {
-        self.fields.kind = Some(kind);
-        self
-    }
-
-    /// In a tier.
-    #[must_use]
-    pub fn tier(mut self, tier: Tier) -> Self {
-        self.fields.tier = Some(tier);
-        self
-    }
-
-    /// Of a significance.
-    #[must_use]
-    pub fn significance(mut self, significance: Significance) -> Self {
-        self.fields.significance = Some(significance);
-        self
-    }
-
-    /// Of an importance from 0 to 1.
-    #[must_use]
-    pub fn importance(mut self, importance: f32) -> Self {
-        self.fields.importance = Some(importance);
-        self
-    }
-
-    /// With metadata, a JSON object.
-    #[must_use]
-    pub fn metadata(mut self, metadata: serde_json::Value) -> Self {
-        self.fields.metadata = Some(metadata);
-        self
-    }
-
-    /// Created at an instant of the past.
-    #[must_use]
-    pub fn created_at(mut self, at: Time) -> Self {
-        self.fields.created_at = Some(at);
-        self
-    }
-
     /// With an end of life.
     #[must_use]
     pub fn expiry(mut self, expiry: Expiry) -> Self {
@@ -158,6 +116,27 @@ impl Draft {
     pub(crate) fn weight(&self) -> usize {
         self.text.len() + self.vector.as_ref().map_or(0, |v| v.len() * 4) + 256
     }
+}
+
+/// Changes to a memory that exists: what is given replaces what was there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Patch {
+    /// New content: the memory is revised, a new row supersedes the old one.
+    pub text: Option<String>,
+    /// New vector for the content; of any positive length in space, the unit vector is stored.
+    pub vector: Option<Vec<f32>>,
+    /// The fields to change.
+    pub fields: Fields,
+    /// New end of life; absent: unchanged.
+    pub expiry: Option<Expiry>,
+    /// The tags that the holder brings from now on.
+    pub tags: Option<Vec<String>>,
+    /// The categories that the holder brings from now on.
+    pub categories: Option<Vec<String>>,
+    /// The entities that the holder brings from now on.
+    pub entities: Option<Vec<Entity>>,
+    /// The links that the holder brings from now on.
+    pub links: Option<Vec<Link>>,
 }
 
 /// A draft within every bound of MODEL-9, its sets sorted. Only [`CheckedDraft::new`] makes one.

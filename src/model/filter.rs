@@ -31,12 +31,13 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::limits::FILTER_BYTES_MAX;
 use crate::model::field::Entity;
-use crate::model::filter::column::{Cold, Column, Hot};
+use crate::model::filter::column::{Column, ID, KEYS, Named, TAGS};
 use crate::model::filter::datum::Operand;
 use crate::model::filter::json::Strict;
 use crate::model::id::MemoryId;
-use crate::model::memory::{Access, Content, Memory, Vitals};
+use crate::model::memory::{Memory, Vitals};
 use crate::model::name::Partition;
+use crate::model::parts::{Access, Content};
 
 mod column;
 mod datum;
@@ -232,7 +233,7 @@ impl Filter {
 
     /// A tag that every matching row has, for a look-up by tag.
     pub fn required_tag(&self) -> Option<&str> {
-        let sets = self.demanded(&Column::Cold(Cold::Tags));
+        let sets = self.demanded(&TAGS);
         sets.into_iter().find_map(|set| match set {
             [Operand::Text(tag)] => Some(tag.as_str()),
             _ => None,
@@ -242,18 +243,18 @@ impl Filter {
     /// Ids of which every matching row has one, ascending: the shortest list that the filter demands. An empty
     /// list: no row matches.
     pub fn required_ids(&self) -> Option<Vec<MemoryId>> {
-        let shortest = self.demanded(&Column::Hot(Hot::Id)).into_iter().min_by_key(|set| set.len())?;
+        let shortest = self.demanded(&ID).into_iter().min_by_key(|set| set.len())?;
         Some(shortest.iter().filter_map(Operand::id).collect())
     }
 
     /// Keys of which every matching row has one, ascending: the shortest list that the filter demands.
     pub fn required_keys(&self) -> Option<Vec<&str>> {
-        let shortest = self.demanded(&Column::Cold(Cold::Keys)).into_iter().min_by_key(|set| set.len())?;
+        let shortest = self.demanded(&KEYS).into_iter().min_by_key(|set| set.len())?;
         Some(shortest.iter().filter_map(Operand::text).collect())
     }
 
     /// The sets that the whole filter demands of `column`, those without null.
-    fn demanded(&self, column: &Column) -> Vec<&[Operand]> {
+    fn demanded(&self, column: &Named) -> Vec<&[Operand]> {
         let mut sets = Vec::new();
         self.root.add_demanded(column, &mut sets);
         sets
@@ -276,11 +277,11 @@ impl Node {
         }
     }
 
-    fn add_demanded<'a>(&'a self, column: &Column, sets: &mut Vec<&'a [Operand]>) {
+    fn add_demanded<'a>(&'a self, column: &Named, sets: &mut Vec<&'a [Operand]>) {
         match self {
             Node::And(parts) => parts.iter().for_each(|part| part.add_demanded(column, sets)),
-            Node::Test(Test { column: found, op: Op::In(set), negated: false })
-                if found == column && !set.null =>
+            Node::Test(Test { column: Column::Named(found), op: Op::In(set), negated: false })
+                if *found == column && !set.null =>
             {
                 sets.push(&set.values);
             }

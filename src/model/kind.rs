@@ -263,6 +263,14 @@ impl Kind {
         }
     }
 
+    /// The name of a custom one.
+    pub fn custom_name(&self) -> Option<&str> {
+        match self {
+            Kind::Custom(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Whether rules for messages may apply.
     pub fn is_message(&self) -> bool {
         matches!(self, Kind::Message | Kind::AssistantMessage | Kind::ToolResult)

@@ -1,14 +1,13 @@
 //! A stored memory: its hot part, its cold part, its statistics, its holders.
 
-use serde_json::{Map, Value};
-
 use crate::error::{Error, Result};
-use crate::model::field::{Attachment, Embed, Entity, Link, Summary};
+use crate::model::field::{Entity, Link};
 use crate::model::id::{MemoryId, RunId};
 use crate::model::kept::Limbo;
-use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
+use crate::model::kind::{ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
 use crate::model::name::{Namespace, Partition};
 use crate::model::order::Rank;
+use crate::model::parts::{Access, Content, Parts};
 use crate::model::time::{Span, Time};
 use crate::model::visible::Times;
 
@@ -259,104 +258,6 @@ impl Vitals {
     }
 }
 
-/// The cold part of a memory: read when it is shown.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Content {
-    /// The text as the caller gave it.
-    pub text: String,
-    /// Name of a custom kind.
-    pub custom_kind: Option<String>,
-    /// Union of its holders' tags, sorted.
-    pub tags: Vec<String>,
-    /// A JSON object.
-    pub metadata: Value,
-    /// Label for statistics.
-    pub scope_label: String,
-    /// Channel of a message.
-    pub channel: Option<String>,
-    /// Thread of a message.
-    pub thread: Option<String>,
-    /// Session.
-    pub session: Option<String>,
-    /// The message that it answers.
-    pub reply_to: Option<MemoryId>,
-    /// Who wrote it.
-    pub author_kind: Option<AuthorKind>,
-    /// Whose it is.
-    pub author_id: Option<String>,
-    /// Type of an event.
-    pub event_type: Option<String>,
-    /// Logical time of the caller.
-    pub step: Option<u64>,
-    /// Agent in the sense of the pruning rules.
-    pub agent_id: Option<String>,
-    /// Attachments.
-    pub attachments: Vec<Attachment>,
-    /// Link previews.
-    pub embeds: Vec<Embed>,
-    /// Spam family.
-    pub family_id: Option<MemoryId>,
-    /// Aggregate of its family.
-    pub aggregate_id: Option<MemoryId>,
-    /// What only a summary carries.
-    pub summary: Option<Box<Summary>>,
-    /// Series of a snapshot.
-    pub series: String,
-    /// Source object in the caller's world.
-    pub resource: Option<String>,
-    /// Memories that were merged into it.
-    pub consolidated_from: Vec<MemoryId>,
-}
-
-impl Content {
-    /// The label of what has no other; a file does not hold it.
-    pub(crate) const SCOPE_LABEL: &str = "global";
-    /// The series of what has no other; a file does not hold it.
-    pub(crate) const SERIES: &str = "profile";
-
-    /// That of a memory of this text, of which nothing else is known.
-    pub(crate) fn new(text: impl Into<String>) -> Self {
-        Content {
-            text: text.into(),
-            metadata: Value::Object(Map::new()),
-            scope_label: Content::SCOPE_LABEL.to_owned(),
-            series: Content::SERIES.to_owned(),
-            ..Content::default()
-        }
-    }
-}
-
-/// Access statistics and stamps, in a table of their own: most rows have none.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Access {
-    /// How often a search returned it.
-    pub retrieval_count: u64,
-    /// When a search last returned it.
-    pub last_retrieved: Option<Time>,
-    /// Sum of the relevances recorded.
-    pub relevance_score_sum: f64,
-    /// How many relevances were recorded.
-    pub relevance_score_count: u64,
-    /// Highest relevance recorded.
-    pub relevance_max: f32,
-    /// How often it stood in a context.
-    pub included_count_total: u64,
-    /// The same, decayed.
-    pub included_count_decay: f64,
-    /// When it last stood in a context.
-    pub last_included_at: Option<Time>,
-    /// Until when pruning leaves it alone.
-    pub protected_until: Option<Time>,
-    /// Stamp of the last summary that covered it.
-    pub summarized_at: Option<Time>,
-    /// Stamp of its promotion.
-    pub promoted_at: Option<Time>,
-    /// Stamp of its last consolidation.
-    pub last_consolidated_at: Option<Time>,
-    /// One more on every folded inclusion or retrieval.
-    pub access_seq: u64,
-}
-
 /// One write that a row stands for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Holder {
@@ -465,9 +366,14 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// What is stored of it in its own rows.
+    pub(crate) fn parts(&self) -> Parts {
+        Parts { vitals: self.vitals.clone(), content: self.content.clone(), access: self.access.clone() }
+    }
+
     /// Its kind.
     pub fn kind(&self) -> Kind {
-        Kind::from_code(self.vitals.kind_code, self.content.custom_kind.as_deref()).unwrap_or_default()
+        self.content.kind(self.vitals.kind_code)
     }
 
     /// Last time that anyone touched it.
@@ -478,13 +384,6 @@ impl Memory {
     /// How often it was used.
     pub fn access_count(&self) -> u64 {
         self.access.count()
-    }
-}
-
-impl Access {
-    /// How often the row was used.
-    pub fn count(&self) -> u64 {
-        self.retrieval_count.max(self.included_count_total)
     }
 }
 

@@ -11,12 +11,13 @@
 //! written to disk is defined in `record`, apart from these types.
 
 pub mod order;
+mod parts;
 pub mod visible;
 
 mod decision;
 mod draft;
 mod event;
-mod field;
+pub(crate) mod field;
 mod filter;
 mod history;
 mod id;
@@ -31,11 +32,13 @@ mod thread;
 mod time;
 
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
-pub use draft::{CheckedDraft, Draft, Expiry};
+pub use draft::{CheckedDraft, Draft, Expiry, Patch};
 pub(crate) use draft::{PINNED_TAG, check_content, check_patch};
 pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, EventsOf, FamilyFingerprint};
-pub use field::{Attachment, Embed, Entity, Field, Fields, Link, Patch, Summary, TimeRange};
-pub(crate) use field::{check_categories, check_entities, check_links, check_tags};
+pub use field::{Attachment, Embed, Entity, Field, Fields, Link, TimeRange};
+pub(crate) use field::{
+    Shown, check_categories, check_entities, check_links, check_tags, memory_fields, widened,
+};
 pub use filter::{Filter, Needs, RowView, VitalsView};
 pub(crate) use filter::{MetaValue, check_index_key};
 pub use history::{Actor, Delta, JournalRow, Tombstone, TombstoneReason};
@@ -43,8 +46,10 @@ pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kept::{Family, Joint, Kept, LedLink, Limbo, Run, RunSort, RunState};
 pub use kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
 pub(crate) use memory::Life;
-pub use memory::{Access, Content, Counted, Holder, Memory, Place, Supersession, Vitals};
+pub use memory::{Counted, Holder, Memory, Place, Supersession, Vitals};
 pub use name::{Namespace, Partition, Scope, check_key, check_text};
+pub(crate) use parts::Parts;
+pub use parts::{Access, Content};
 pub(crate) use period::{Period, Periods};
 pub use query::{Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, SearchPlan, Signals};
 pub(crate) use series::{series_place, snapshot_time};

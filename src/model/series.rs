@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::model::kind::Kind;
-use crate::model::memory::{Content, Counted, Memory, Vitals};
+use crate::model::memory::{Counted, Memory, Vitals};
+use crate::model::parts::Content;
 use crate::model::time::Time;
 
 /// Key of the metadata in which a snapshot says when it was taken.

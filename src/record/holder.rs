@@ -1,7 +1,6 @@
 //! Holders: [`Holder`] as parts.
 //!
-//! postcard, not rkyv: with one key and three field HMACs a row is 40 bytes and its strings; in rkyv the
-//! offsets of the empty lists alone would be more.
+//! With one key and three field HMACs a row is 40 bytes and its strings.
 
 use crate::error::Result;
 use crate::model::{Entity, Holder, Link, MemoryId, RunId};

@@ -1,6 +1,6 @@
 //! Journal rows: [`JournalRow`] as parts.
 //!
-//! postcard, not rkyv: a plain insert is 46 bytes, and there is a row for every change. Operations, rules and
+//! A plain insert is 46 bytes, and there is a row for every change. Operations, rules and
 //! actors are codes; values of deltas are JSON text, the empty text for null.
 
 use serde_json::Value;

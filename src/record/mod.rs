@@ -9,11 +9,12 @@
 //! layout never changes under its version; the tests hold the bytes of one record of each sort.
 //!
 //! This room knows no table, no transaction and no key layout: whoever calls says by [`At`] where a value lies.
-//! It alone names rkyv and postcard; no type of `model` derives either.
+//! It alone names postcard, and gives no type of `model` to it but numbers and texts.
 
 mod access;
 mod content;
 mod doc_block;
+mod fields;
 mod graph_block;
 mod holder;
 mod journal;

@@ -1,6 +1,6 @@
 //! Tombstones: [`Tombstone`] as parts.
 //!
-//! postcard, not rkyv: id, reason, instant and content hash are 63 bytes with the frame, and nothing else is
+//! Id, reason, instant and content hash are 63 bytes with the frame, and nothing else is
 //! written for a row without keys or merges.
 
 use crate::error::Result;

@@ -34,7 +34,7 @@ pub(crate) use compact::CompactReport;
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
 pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
 pub(crate) use open::{Options, Store, Written};
-pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, SIZE, bad_key, junction_row, kind_of, last_id};
+pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, SIZE, bad_key, junction_row, last_id};
 pub(crate) use size::OWN_BYTES;
 pub(crate) use tables::Table;
 pub(crate) use text::{TextId, TextRows, bad_postings, doc_place, posting_key};

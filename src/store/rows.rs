@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result, sound};
 use crate::model::{
-    Access, Content, Holder, JournalRow, Kind, MemoryId, MetaValue, RunId, Tier, Time, Tombstone, Vitals,
+    Access, Content, Holder, JournalRow, MemoryId, MetaValue, RunId, Tier, Time, Tombstone, Vitals,
 };
 use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
 use crate::store::control::{
@@ -736,11 +736,6 @@ pub(crate) trait Rows: Read {
 }
 
 impl<T: Read + ?Sized> Rows for T {}
-
-/// Kind of a row, for which a custom one needs the content.
-pub(crate) fn kind_of(vitals: &Vitals, content: &Content) -> Kind {
-    Kind::from_code(vitals.kind_code, content.custom_kind.as_deref()).unwrap_or_default()
-}
 
 /// A small metadata row.
 pub(super) fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8]) -> Result<T> {

@@ -1,90 +1,54 @@
-//! The fields that a filter can name: where each stands in a row and of what type it is.
+//! The fields that a filter can name: where each stands in a row and of what type it is. Those that a caller may set
+//! come from the table of fields.
 
-use crate::model::filter::Needs;
+use serde_json::Value;
+
+use crate::model::field::{Attachment, Embed, Entity, TimeRange, memory_fields, stored};
+use crate::model::filter::datum::{Datum, Number};
+use crate::model::filter::{Needs, RowView, VitalsView};
+use crate::model::id::MemoryId;
+use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
+use crate::model::time::Time;
 
 /// A field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Column {
-    /// In the hot part of a row.
-    Hot(Hot),
-    /// Elsewhere in a row.
-    Cold(Cold),
+    /// One that has a name of its own.
+    Named(&'static Named),
     /// Names on the way down into the metadata, at least one.
     Metadata(Vec<String>),
 }
 
-/// Fields of the hot part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hot {
-    Id,
-    Agent,
-    Kind,
-    Tier,
-    Significance,
-    Importance,
-    Confidence,
-    ReinforcementCount,
-    LastReinforcedAt,
-    Pinned,
-    AdminLocked,
-    SystemLocked,
-    DeletesSource,
-    CreatedAt,
-    UpdatedAt,
-    HappenedAt,
-    ExpiresAt,
-    ValidFrom,
-    ValidTo,
-    ValidToBefore,
-    RecordedAt,
-    SupersededAt,
-    SupersededBy,
-    SupersedeMode,
-    Version,
-    Pending,
+/// A field with a name of its own.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) name: &'static str,
+    pub(super) of: Type,
+    pub(super) values: Values,
 }
 
-/// Fields of the other parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cold {
-    /// A kind that is compared with a custom one, whose name stands in the content.
-    CustomKind,
-    Text,
-    Tags,
-    ScopeLabel,
-    Channel,
-    Thread,
-    Session,
-    ReplyTo,
-    AuthorKind,
-    AuthorId,
-    EventType,
-    Step,
-    AgentId,
-    FamilyId,
-    AggregateId,
-    Topic,
-    Series,
-    Resource,
-    ConsolidatedFrom,
-    RetrievalCount,
-    LastRetrieved,
-    RelevanceScoreSum,
-    RelevanceScoreCount,
-    RelevanceMax,
-    IncludedCountTotal,
-    IncludedCountDecay,
-    LastIncludedAt,
-    ProtectedUntil,
-    SummarizedAt,
-    PromotedAt,
-    LastConsolidatedAt,
-    AccessSeq,
-    Keys,
-    Categories,
-    Entities,
-    Sources,
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }
+
+/// Where the values of a field stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Values {
+    Hot(fn(&VitalsView<'_>, Seen<'_>) -> bool),
+    Content(fn(&RowView<'_>, Seen<'_>) -> bool),
+    Access(fn(&RowView<'_>, Seen<'_>) -> bool),
+    Keys(fn(&RowView<'_>, Seen<'_>) -> bool),
+    Links(fn(&RowView<'_>, Seen<'_>) -> bool),
+    /// The kind, as far as its code tells.
+    Kind,
+    /// The kind with the name of a custom one, which stands in the content.
+    CustomKind,
+}
+
+/// Is shown each value of a field until it says yes.
+pub(super) type Seen<'a> = &'a mut dyn FnMut(Datum<'_>) -> bool;
 
 /// What the values of a field are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,118 +77,226 @@ impl Type {
     }
 }
 
-/// Every name; two names of one field stand beside each other.
-pub(super) const COLUMNS: &[(&str, Column, Type)] = &[
-    ("id", Column::Hot(Hot::Id), Type::Id),
-    ("key", Column::Cold(Cold::Keys), Type::Text),
-    ("keys", Column::Cold(Cold::Keys), Type::Text),
-    ("agent", Column::Hot(Hot::Agent), Type::Text),
-    ("kind", Column::Hot(Hot::Kind), Type::Kind),
-    ("tier", Column::Hot(Hot::Tier), Type::Tier),
-    ("text", Column::Cold(Cold::Text), Type::Text),
-    ("content", Column::Cold(Cold::Text), Type::Text),
-    ("significance", Column::Hot(Hot::Significance), Type::Significance),
-    ("importance", Column::Hot(Hot::Importance), Type::Single),
-    ("confidence", Column::Hot(Hot::Confidence), Type::Single),
-    ("reinforcement_count", Column::Hot(Hot::ReinforcementCount), Type::Whole),
-    ("last_reinforced_at", Column::Hot(Hot::LastReinforcedAt), Type::Time),
-    ("pinned", Column::Hot(Hot::Pinned), Type::Bool),
-    ("admin_locked", Column::Hot(Hot::AdminLocked), Type::Bool),
-    ("system_locked", Column::Hot(Hot::SystemLocked), Type::Bool),
-    ("tags", Column::Cold(Cold::Tags), Type::Text),
-    ("categories", Column::Cold(Cold::Categories), Type::Text),
-    ("entities", Column::Cold(Cold::Entities), Type::Text),
-    ("scope_label", Column::Cold(Cold::ScopeLabel), Type::Text),
-    ("channel", Column::Cold(Cold::Channel), Type::Text),
-    ("thread", Column::Cold(Cold::Thread), Type::Text),
-    ("session", Column::Cold(Cold::Session), Type::Text),
-    ("reply_to", Column::Cold(Cold::ReplyTo), Type::Id),
-    ("author_kind", Column::Cold(Cold::AuthorKind), Type::AuthorKind),
-    ("author.kind", Column::Cold(Cold::AuthorKind), Type::AuthorKind),
-    ("author_id", Column::Cold(Cold::AuthorId), Type::Text),
-    ("author.id", Column::Cold(Cold::AuthorId), Type::Text),
-    ("event_type", Column::Cold(Cold::EventType), Type::Text),
-    ("step", Column::Cold(Cold::Step), Type::Whole),
-    ("agent_id", Column::Cold(Cold::AgentId), Type::Text),
-    ("family_id", Column::Cold(Cold::FamilyId), Type::Id),
-    ("aggregate_id", Column::Cold(Cold::AggregateId), Type::Id),
-    ("topic", Column::Cold(Cold::Topic), Type::Text),
-    ("series", Column::Cold(Cold::Series), Type::Text),
-    ("resource", Column::Cold(Cold::Resource), Type::Text),
-    ("sources", Column::Cold(Cold::Sources), Type::Id),
-    ("source_memory_ids", Column::Cold(Cold::Sources), Type::Id),
-    ("consolidated_from", Column::Cold(Cold::ConsolidatedFrom), Type::Id),
-    ("deletes_source", Column::Hot(Hot::DeletesSource), Type::Bool),
-    ("pending", Column::Hot(Hot::Pending), Type::Bool),
-    ("retrieval_count", Column::Cold(Cold::RetrievalCount), Type::Whole),
-    ("last_retrieved", Column::Cold(Cold::LastRetrieved), Type::Time),
-    ("relevance_score_sum", Column::Cold(Cold::RelevanceScoreSum), Type::Number),
-    ("relevance_score_count", Column::Cold(Cold::RelevanceScoreCount), Type::Whole),
-    ("relevance_max", Column::Cold(Cold::RelevanceMax), Type::Single),
-    ("included_count_total", Column::Cold(Cold::IncludedCountTotal), Type::Whole),
-    ("included_count_decay", Column::Cold(Cold::IncludedCountDecay), Type::Number),
-    ("last_included_at", Column::Cold(Cold::LastIncludedAt), Type::Time),
-    ("protected_until", Column::Cold(Cold::ProtectedUntil), Type::Time),
-    ("summarized_at", Column::Cold(Cold::SummarizedAt), Type::Time),
-    ("promoted_at", Column::Cold(Cold::PromotedAt), Type::Time),
-    ("last_consolidated_at", Column::Cold(Cold::LastConsolidatedAt), Type::Time),
-    ("created_at", Column::Hot(Hot::CreatedAt), Type::Time),
-    ("updated_at", Column::Hot(Hot::UpdatedAt), Type::Time),
-    ("happened_at", Column::Hot(Hot::HappenedAt), Type::Time),
-    ("valid_from", Column::Hot(Hot::ValidFrom), Type::Time),
-    ("valid_to", Column::Hot(Hot::ValidTo), Type::Time),
-    ("valid_to_before", Column::Hot(Hot::ValidToBefore), Type::Time),
-    ("recorded_at", Column::Hot(Hot::RecordedAt), Type::Time),
-    ("superseded_at", Column::Hot(Hot::SupersededAt), Type::Time),
-    ("superseded_by", Column::Hot(Hot::SupersededBy), Type::Id),
-    ("supersede_mode", Column::Hot(Hot::SupersedeMode), Type::SupersedeMode),
-    ("expires_at", Column::Hot(Hot::ExpiresAt), Type::Time),
-    ("version", Column::Hot(Hot::Version), Type::Whole),
-    ("access_seq", Column::Cold(Cold::AccessSeq), Type::Whole),
+/// A type whose values a filter compares.
+trait Compared {
+    /// What its values are; none where a filter cannot name them.
+    const TYPE: Option<Type>;
+
+    /// Whether `seen` says yes to any of the values.
+    fn any(&self, seen: Seen<'_>) -> bool;
+}
+
+/// Types with one value.
+macro_rules! compared {
+    ($($ty:ty: $of:ident, |$value:ident| $datum:expr;)+) => {$(
+        impl Compared for $ty {
+            const TYPE: Option<Type> = Some(Type::$of);
+
+            fn any(&self, seen: Seen<'_>) -> bool {
+                let $value = self;
+                seen($datum)
+            }
+        }
+    )+};
+}
+
+compared! {
+    bool: Bool, |value| Datum::Bool(*value);
+    u32: Whole, |value| Datum::Number(Number::Whole(i128::from(*value)));
+    u64: Whole, |value| Datum::Number(Number::Whole(i128::from(*value)));
+    String: Text, |text| Datum::Text(text);
+    str: Text, |text| Datum::Text(text);
+    MemoryId: Id, |id| Datum::Id(*id);
+    Time: Time, |time| Datum::Time(*time);
+    Tier: Tier, |tier| Datum::Code(tier.code());
+    Significance: Significance, |significance| Datum::Code(significance.code());
+    AuthorKind: AuthorKind, |kind| Datum::Code(kind.code());
+    SupersedeMode: SupersedeMode, |mode| Datum::Code(mode.code());
+}
+
+/// Types with one value that may be none: a float that is no number.
+macro_rules! floats {
+    ($($ty:ty: $of:ident),+) => {$(
+        impl Compared for $ty {
+            const TYPE: Option<Type> = Some(Type::$of);
+
+            fn any(&self, seen: Seen<'_>) -> bool {
+                Number::of_f64(f64::from(*self)).is_some_and(|number| seen(Datum::Number(number)))
+            }
+        }
+    )+};
+}
+
+floats!(f32: Single, f64: Number);
+
+/// Types that a filter cannot name.
+macro_rules! opaque {
+    ($($ty:ty),+) => {$(
+        impl Compared for $ty {
+            const TYPE: Option<Type> = None;
+
+            fn any(&self, _: Seen<'_>) -> bool {
+                false
+            }
+        }
+    )+};
+}
+
+opaque!(Value, Attachment, Embed, TimeRange);
+
+impl<T: Compared> Compared for Option<T> {
+    const TYPE: Option<Type> = T::TYPE;
+
+    fn any(&self, seen: Seen<'_>) -> bool {
+        self.as_ref().is_some_and(|value| value.any(seen))
+    }
+}
+
+impl<T: Compared> Compared for [T] {
+    const TYPE: Option<Type> = T::TYPE;
+
+    fn any(&self, seen: Seen<'_>) -> bool {
+        self.iter().any(|value| value.any(seen))
+    }
+}
+
+impl<T: Compared> Compared for Vec<T> {
+    const TYPE: Option<Type> = T::TYPE;
+
+    fn any(&self, seen: Seen<'_>) -> bool {
+        self.as_slice().any(seen)
+    }
+}
+
+/// An entity is compared by its name.
+impl Compared for Entity {
+    const TYPE: Option<Type> = Some(Type::Text);
+
+    fn any(&self, seen: Seen<'_>) -> bool {
+        self.name.any(seen)
+    }
+}
+
+macro_rules! values {
+    (vitals, $($place:ident).+) => { Values::Hot(|row, seen| row.vitals.$($place).+.any(seen)) };
+    (content, $place:ident) => { Values::Content(|row, seen| row.content.$place.any(seen)) };
+    (access, $place:ident) => { Values::Access(|row, seen| row.access.$place.any(seen)) };
+}
+
+macro_rules! columns {
+    (own { $($own:tt)+ } $($part:ident { $(
+        $(#[$doc:meta])*
+        $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
+        $journal:ident, $merge:ident;
+    )+ })+) => {
+        /// The fields of the table; a type that no filter can name has none.
+        static FIELDS: &[Option<Named>] = &[$($(
+            match <stored!($wrap, $ty) as Compared>::TYPE {
+                Some(of) => Some(Named { name: stringify!($name), of, values: values!($part, $($place).+) }),
+                None => None,
+            },
+        )+)+];
+    };
+}
+
+memory_fields!(columns);
+
+const fn named(name: &'static str, of: Type, values: Values) -> Named {
+    Named { name, of, values }
+}
+
+/// What the engine keeps of a memory, and what its holders bring.
+static KEPT: &[Named] = &[
+    ID,
+    KEYS,
+    TAGS,
+    named("kind", Type::Kind, Values::Kind),
+    named(
+        "agent",
+        Type::Text,
+        Values::Hot(|row, seen| row.partition.agent_name().is_some_and(|name| name.any(seen))),
+    ),
+    named(
+        "reinforcement_count",
+        Type::Whole,
+        Values::Hot(|row, seen| row.vitals.reinforcement_count.any(seen)),
+    ),
+    named("deletes_source", Type::Bool, Values::Hot(|row, seen| row.vitals.deletes_source.any(seen))),
+    named("expires_at", Type::Time, Values::Hot(|row, seen| row.vitals.times.expires_at.any(seen))),
+    named("valid_to_before", Type::Time, Values::Hot(|row, seen| row.vitals.times.valid_to_before.any(seen))),
+    named("recorded_at", Type::Time, Values::Hot(|row, seen| row.vitals.times.recorded_at.any(seen))),
+    named(
+        "superseded_at",
+        Type::Time,
+        Values::Hot(|row, seen| row.vitals.times.superseded.map(|s| s.at).any(seen)),
+    ),
+    named("superseded_by", Type::Id, Values::Hot(|row, seen| row.vitals.times.superseded_by().any(seen))),
+    named(
+        "supersede_mode",
+        Type::SupersedeMode,
+        Values::Hot(|row, seen| row.vitals.times.superseded.map(|s| s.mode).any(seen)),
+    ),
+    named("version", Type::Whole, Values::Hot(|row, seen| row.vitals.version.any(seen))),
+    named("pending", Type::Bool, Values::Hot(|row, seen| row.vitals.place.slot.is_none().any(seen))),
+    named("text", Type::Text, Values::Content(|row, seen| row.content.text.any(seen))),
+    named("access_seq", Type::Whole, Values::Access(|row, seen| row.access.access_seq.any(seen))),
+    named("categories", Type::Text, Values::Links(|row, seen| row.categories.any(seen))),
+    named("entities", Type::Text, Values::Links(|row, seen| row.entities.any(seen))),
+    named("sources", Type::Id, Values::Links(|row, seen| row.sources.any(seen))),
 ];
+
+/// The id.
+pub(super) const ID: Named = named("id", Type::Id, Values::Hot(|row, seen| row.id.any(seen)));
+/// Keys of every holder.
+pub(super) const KEYS: Named = named("keys", Type::Text, Values::Keys(|row, seen| row.keys.any(seen)));
+/// Tags of every holder.
+pub(super) const TAGS: Named =
+    named("tags", Type::Text, Values::Content(|row, seen| row.content.tags.any(seen)));
+
+/// A kind that is compared with a custom one, for which the hot part is not enough.
+pub(super) static CUSTOM_KIND: Named = named("kind", Type::Kind, Values::CustomKind);
+
+/// Other names of a field.
+const ALIASES: [(&str, &str); 5] = [
+    ("key", "keys"),
+    ("content", "text"),
+    ("author.kind", "author_kind"),
+    ("author.id", "author_id"),
+    ("source_memory_ids", "sources"),
+];
+
+/// The field with a name.
+pub(super) fn find(name: &str) -> Option<&'static Named> {
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
+    KEPT.iter().chain(FIELDS.iter().flatten()).find(|field| field.name == name)
+}
 
 impl Column {
     /// Notes which part of a row it stands in.
     pub(super) fn add_needs(&self, needs: &mut Needs) {
         match self {
-            Column::Hot(_) => {}
             Column::Metadata(_) => needs.content = true,
-            Column::Cold(cold) => match cold {
-                Cold::CustomKind
-                | Cold::Text
-                | Cold::Tags
-                | Cold::ScopeLabel
-                | Cold::Channel
-                | Cold::Thread
-                | Cold::Session
-                | Cold::ReplyTo
-                | Cold::AuthorKind
-                | Cold::AuthorId
-                | Cold::EventType
-                | Cold::Step
-                | Cold::AgentId
-                | Cold::FamilyId
-                | Cold::AggregateId
-                | Cold::Topic
-                | Cold::Series
-                | Cold::Resource
-                | Cold::ConsolidatedFrom => needs.content = true,
-                Cold::RetrievalCount
-                | Cold::LastRetrieved
-                | Cold::RelevanceScoreSum
-                | Cold::RelevanceScoreCount
-                | Cold::RelevanceMax
-                | Cold::IncludedCountTotal
-                | Cold::IncludedCountDecay
-                | Cold::LastIncludedAt
-                | Cold::ProtectedUntil
-                | Cold::SummarizedAt
-                | Cold::PromotedAt
-                | Cold::LastConsolidatedAt
-                | Cold::AccessSeq => needs.access = true,
-                Cold::Keys => needs.keys = true,
-                Cold::Categories | Cold::Entities | Cold::Sources => needs.links = true,
+            Column::Named(field) => match field.values {
+                Values::Hot(_) | Values::Kind => {}
+                Values::Content(_) | Values::CustomKind => needs.content = true,
+                Values::Access(_) => needs.access = true,
+                Values::Keys(_) => needs.keys = true,
+                Values::Links(_) => needs.links = true,
             },
+        }
+    }
+
+    /// Whether `seen` says yes to any value, as far as the hot part tells: none when another part decides.
+    pub(super) fn any_hot(&self, row: &VitalsView<'_>, seen: Seen<'_>) -> Option<bool> {
+        let Column::Named(field) = self else { return None };
+        match field.values {
+            Values::Hot(any) => Some(any(row, seen)),
+            Values::Kind => Some(seen(Datum::Kind(row.vitals.kind_code, ""))),
+            // A kind of ours has no name in the content.
+            Values::CustomKind if row.vitals.kind_code != Kind::CUSTOM_CODE => {
+                Some(seen(Datum::Kind(row.vitals.kind_code, "")))
+            }
+            _ => None,
         }
     }
 }

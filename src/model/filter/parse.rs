@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::limits::{
     FIELD_BYTES_MAX, FILTER_CLAUSES_MAX, FILTER_DEPTH_MAX, FILTER_IDS_MAX, METADATA_DEPTH_MAX,
 };
-use crate::model::filter::column::{COLUMNS, Cold, Column, Hot, Type};
+use crate::model::filter::column::{CUSTOM_KIND, Column, Type, find};
 use crate::model::filter::datum::{Number, Operand};
 use crate::model::filter::{Node, Op, Relation, Set, Test};
 use crate::model::id::MemoryId;
@@ -140,7 +140,7 @@ impl Subject {
     fn column_for(&self, op: &Op) -> Column {
         let custom = |value: &Operand| matches!(value, Operand::Kind(Kind::CUSTOM_CODE, _));
         match op {
-            Op::In(set) if set.values.iter().any(custom) => Column::Cold(Cold::CustomKind),
+            Op::In(set) if set.values.iter().any(custom) => Column::Named(&CUSTOM_KIND),
             Op::In(_) | Op::Order(..) | Op::Exists => self.column.clone(),
         }
     }
@@ -191,9 +191,8 @@ fn all_of(mut parts: Vec<Node>) -> Node {
 }
 
 fn column(path: &str, name: &str) -> Result<(Column, Type)> {
-    if let Some((_, column, kind)) = COLUMNS.iter().find(|(known, ..)| *known == name) {
-        debug_assert!(*kind != Type::Kind || *column == Column::Hot(Hot::Kind));
-        return Ok((column.clone(), *kind));
+    if let Some(field) = find(name) {
+        return Ok((Column::Named(field), field.of));
     }
     if let Some(rest) = name.strip_prefix("metadata.") {
         return metadata_path(path, name, rest);

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0, TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::{
     Access, Actor, Attachment, AuthorKind, Content, Counted, Delta, Embed, Entity, Evidence, ExpiresBy,
-    Holder, JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, Summary, SupersedeMode,
-    Supersession, Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Vitals,
+    Holder, JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, SupersedeMode, Supersession,
+    Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Vitals,
 };
 use crate::record::journal::OPS;
 use crate::record::{NODES_PER_BLOCK, SlotMeta};
@@ -142,12 +142,19 @@ pub(super) fn vitals() -> impl Strategy<Value = Vitals> {
     )
 }
 
-fn summary() -> impl Strategy<Value = Box<Summary>> {
+/// Content of which only the fields of a summary are set.
+fn summary() -> impl Strategy<Value = Content> {
     let range = (time(), time()).prop_map(|(start, end)| TimeRange { start, end });
     let list = || option::of(json());
     (option::of(text()), option::of(range), list(), list(), list(), list()).prop_map(
-        |(topic, time_range, bullet_events, decisions, open_loops, spam_patterns)| {
-            Box::new(Summary { topic, time_range, bullet_events, decisions, open_loops, spam_patterns })
+        |(topic, time_range, bullet_events, decisions, open_loops, spam_patterns)| Content {
+            topic,
+            time_range,
+            bullet_events,
+            decisions,
+            open_loops,
+            spam_patterns,
+            ..Content::default()
         },
     )
 }
@@ -161,8 +168,8 @@ pub(super) fn content() -> impl Strategy<Value = Content> {
     let embed = (text(), option::of(text())).prop_map(|(url, title)| Embed { url, title });
     let lists = (vec(attachment, 0..3), vec(embed, 0..3), vec(id(), 0..3));
     let author = option::of(prop::sample::select(AuthorKind::ALL));
-    let full = (plain(), texts, ids, lists, author, option::of(any::<u64>()), option::of(summary()))
-        .prop_map(|(plain, mut texts, ids, lists, author_kind, step, summary)| {
+    let full = (plain(), texts, ids, lists, author, option::of(any::<u64>()), summary()).prop_map(
+        |(plain, mut texts, ids, lists, author_kind, step, summary)| {
             let mut next = || texts.pop().flatten();
             Content {
                 text: plain.0,
@@ -186,9 +193,10 @@ pub(super) fn content() -> impl Strategy<Value = Content> {
                 consolidated_from: lists.2,
                 author_kind,
                 step,
-                summary,
+                ..summary
             }
-        });
+        },
+    );
     let plain = plain().prop_map(|(text, tags, metadata, scope_label, series)| Content {
         text,
         tags,

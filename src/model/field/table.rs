@@ -1,0 +1,143 @@
+//! The table of the fields that a caller may set: one row a field, and every list of fields is made from it.
+
+/// Hands the rows to the macro `$with`, which lives where a list of fields is needed.
+///
+/// A row reads `number name: Given<Type> = default, place, bound, json, journal, merge;`
+///
+/// - `number` names the field on disk, in the cold parts of a row and in a holder. It is below 240, and is never
+///   given to another field.
+/// - `Option` can't be cleared and has a default; `Field` can be null.
+/// - `default` is what a new memory has when the caller says nothing.
+/// - `place` is where the field stands in its part of a row: `vitals` is read by every filter and ranking, `content`
+///   when the memory is shown, `access` is counted.
+/// - `bound` names the check of `bound.rs`; `name` also says that the type is text.
+/// - `always` stands in JSON even without a value, `given` when it differs from its default, `apart` under another name.
+/// - `journaled` fields tell the journal of each change, `silent` ones do not.
+/// - `merge` says what a row keeps that takes in a duplicate: its own value (`keep`), the larger of both (`larger`),
+///   the other's where it has none (`fill`).
+///
+/// The rows of `own` are those whose value is not stored as it is given; what is made of them is written by hand.
+macro_rules! memory_fields {
+    ($with:ident) => {
+        $with! {
+            own {
+                /// What sort of memory.
+                1 kind: Option<Kind> = Kind::default(), kind_code, free, apart, journaled, keep;
+                /// How many observations it stands for. At least 1; a smaller imported number counts as 1.
+                2 reinforcement_count: Option<i64> = 1, reinforcement_count, free, apart, journaled, keep;
+            }
+            vitals {
+                /// When it came to be; the transaction time by default.
+                3 created_at: Option<Time> = Time::EPOCH, created_at, free, always, journaled, keep;
+                /// When a caller last wrote it; the transaction time by default.
+                4 updated_at: Option<Time> = Time::EPOCH, updated_at, free, always, silent, keep;
+                /// When what it tells happened.
+                5 happened_at: Field<Time> = None, happened_at, free, always, journaled, keep;
+                /// World time from which it holds.
+                6 valid_from: Field<Time> = None, times.valid_from, free, always, journaled, keep;
+                /// World time until which it holds, exclusive; after `valid_from`.
+                7 valid_to: Field<Time> = None, times.valid_to, free, always, journaled, keep;
+                /// How long it is meant to live.
+                8 tier: Option<Tier> = Tier::default(), tier, free, always, journaled, larger;
+                /// How much it matters.
+                9 significance: Option<Significance> = Significance::default(), significance, free, always, journaled, keep;
+                /// How much it matters to a ranking, 0 to 1.
+                10 importance: Option<f32> = 0.5, importance, unit, always, journaled, keep;
+                /// How sure the writer was, 0 to 1.
+                11 confidence: Field<f32> = None, confidence, unit, always, journaled, keep;
+                /// When it was last reinforced.
+                12 last_reinforced_at: Field<Time> = None, last_reinforced_at, free, given, silent, larger;
+                /// Protected from automatic actors; the same as the tag `pinned`.
+                13 pinned: Option<bool> = false, pinned, free, always, journaled, keep;
+                /// Protected by an administrator.
+                14 admin_locked: Option<bool> = false, admin_locked, free, given, journaled, keep;
+                /// Protected by the host.
+                15 system_locked: Option<bool> = false, system_locked, free, given, journaled, keep;
+            }
+            content {
+                /// A JSON object.
+                16 metadata: Option<Value> = Value::Object(Default::default()), metadata, metadata, always, journaled, keep;
+                /// Label for statistics.
+                17 scope_label: Option<String> = "global".to_owned(), scope_label, name, given, journaled, keep;
+                /// Channel of a message.
+                18 channel: Field<String> = None, channel, name, always, journaled, keep;
+                /// Thread of a message.
+                19 thread: Field<String> = None, thread, name, always, journaled, keep;
+                /// Session in which it was said.
+                20 session: Field<String> = None, session, name, given, journaled, keep;
+                /// The message that it answers.
+                21 reply_to: Field<MemoryId> = None, reply_to, free, given, silent, keep;
+                /// Who wrote it.
+                22 author_kind: Field<AuthorKind> = None, author_kind, free, apart, journaled, keep;
+                /// Whose it is; never part of a dedup key.
+                23 author_id: Field<String> = None, author_id, name, apart, journaled, keep;
+                /// Type of an event.
+                24 event_type: Field<String> = None, event_type, name, given, journaled, keep;
+                /// Logical time of the caller.
+                25 step: Field<u64> = None, step, free, given, journaled, keep;
+                /// Agent in the sense of the pruning rules.
+                26 agent_id: Field<String> = None, agent_id, name, given, journaled, keep;
+                /// Attachments of a message.
+                27 attachments: Option<Vec<Attachment>> = Vec::new(), attachments, attachments, given, silent, keep;
+                /// Link previews of a message.
+                28 embeds: Option<Vec<Embed>> = Vec::new(), embeds, embeds, given, silent, keep;
+                /// Spam family.
+                29 family_id: Field<MemoryId> = None, family_id, free, given, silent, keep;
+                /// Aggregate of its family.
+                30 aggregate_id: Field<MemoryId> = None, aggregate_id, free, given, silent, keep;
+                /// Of a summary: its topic in a few words.
+                31 topic: Field<String> = None, topic, name, given, silent, keep;
+                /// Of a summary: the world time covered.
+                32 time_range: Field<TimeRange> = None, time_range, range, given, silent, keep;
+                /// Of a summary: what happened, as the summarizer wrote it.
+                33 bullet_events: Field<Value> = None, bullet_events, array, given, silent, keep;
+                /// Of a summary: decisions taken.
+                34 decisions: Field<Value> = None, decisions, array, given, silent, keep;
+                /// Of a summary: what is still open.
+                35 open_loops: Field<Value> = None, open_loops, array, given, silent, keep;
+                /// Of a summary: patterns of spam seen.
+                36 spam_patterns: Field<Value> = None, spam_patterns, array, given, silent, keep;
+                /// Series of a snapshot.
+                37 series: Option<String> = "profile".to_owned(), series, name, given, journaled, keep;
+                /// Source object in the caller's world.
+                38 resource: Field<String> = None, resource, name, given, journaled, fill;
+                /// Memories that were merged into it.
+                39 consolidated_from: Option<Vec<MemoryId>> = Vec::new(), consolidated_from, ids, given, silent, keep;
+            }
+            access {
+                /// How often a search returned it.
+                40 retrieval_count: Option<u64> = 0, retrieval_count, free, always, silent, keep;
+                /// When a search last returned it.
+                41 last_retrieved: Field<Time> = None, last_retrieved, free, given, silent, keep;
+                /// Sum of the relevances recorded.
+                42 relevance_score_sum: Option<f64> = 0.0, relevance_score_sum, amount, given, silent, keep;
+                /// How many relevances were recorded.
+                43 relevance_score_count: Option<u64> = 0, relevance_score_count, free, given, silent, keep;
+                /// Highest relevance recorded.
+                44 relevance_max: Option<f32> = 0.0, relevance_max, unit, given, silent, keep;
+                /// How often it stood in a context.
+                45 included_count_total: Option<u64> = 0, included_count_total, free, always, silent, keep;
+                /// The same, decayed by the age of each inclusion.
+                46 included_count_decay: Option<f64> = 0.0, included_count_decay, amount, given, silent, keep;
+                /// When it last stood in a context.
+                47 last_included_at: Field<Time> = None, last_included_at, free, given, silent, keep;
+                /// Until when pruning leaves it alone.
+                48 protected_until: Field<Time> = None, protected_until, free, given, silent, keep;
+                /// Stamp of the last summary that covered it.
+                49 summarized_at: Field<Time> = None, summarized_at, free, given, silent, keep;
+                /// Stamp of its promotion.
+                50 promoted_at: Field<Time> = None, promoted_at, free, given, silent, keep;
+                /// Stamp of its last consolidation.
+                51 last_consolidated_at: Field<Time> = None, last_consolidated_at, free, given, silent, keep;
+            }
+        }
+    };
+}
+
+/// The type by which a row keeps a field.
+macro_rules! stored {
+    (Option, $ty:ty) => { $ty };
+    (Field, $ty:ty) => { Option<$ty> };
+}
+
+pub(crate) use {memory_fields, stored};
