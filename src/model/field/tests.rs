@@ -13,8 +13,8 @@ pub(crate) fn sample(name: &str, number: u8) -> Value {
     let at = format!("2020-01-02T00:00:{number:02}Z");
     let values = [
         json!(format!("text {number}")),
-        json!(number),
         json!(0.25),
+        json!(number),
         json!(true),
         json!(at),
         json!(MemoryId::from_bytes([number; 16])),
@@ -27,7 +27,7 @@ pub(crate) fn sample(name: &str, number: u8) -> Value {
         json!("message"),
         json!("working"),
         json!("core"),
-        json!("agent"),
+        json!("bot"),
     ];
     let fits = |value: &Value| {
         let mut fields = Fields::default();
