@@ -155,6 +155,8 @@ fn bad_flags_are_typed_errors() {
         (&["add", "x", "--ttl", "-1d"], "ttl"),
         (&["add", "x", "--ttl", "P-1D"], "ttl"),
         (&["add", "x", "--kind", "poem"], "kind"),
+        (&["add", "x", "--importance", "nan"], "importance"),
+        (&["update", "a", "--confidence", "inf"], "confidence"),
         (&["add", "x", "--field", "colour=1"], "colour"),
         (&["add", "x", "--field", "colour"], "--field"),
         (&["add", "x", "--metadata", "[1]"], "metadata"),

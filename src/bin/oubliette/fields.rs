@@ -32,6 +32,10 @@ impl FieldOptions {
         }
         for (name, number) in [("importance", self.importance), ("confidence", self.confidence)] {
             if let Some(number) = number {
+                // In JSON what is no number would be null, which takes the field away.
+                if !number.is_finite() {
+                    return Err(Error::invalid(name, "must be 0 to 1", number));
+                }
                 members.insert(name.to_owned(), json!(number));
             }
         }
