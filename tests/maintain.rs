@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    DedupJob, DedupOptions, Draft, Entity, ErrorKind, Expiry, Forget, Got, Kind, Link, MaintainOptions,
-    MaintainReport, MemoryId, Pass, PassReport, Patch, ProfileCollapseOptions, ProfileCollapseReport, RuleId,
-    Scope, Significance, State, Tier, TombstoneReason, collapse_operational_profile_snapshots,
+    Clock, DedupJob, DedupOptions, Draft, Entity, ErrorKind, Expiry, Forget, Got, Kind, Link,
+    MaintainOptions, MaintainReport, ManualClock, MemoryId, Pass, PassReport, Patch, ProfileCollapseOptions,
+    ProfileCollapseReport, RuleId, Scope, Significance, State, Tier, Time, TombstoneReason,
+    collapse_operational_profile_snapshots,
 };
-use world::{World, axis, holders, ms, text};
+use world::{World, axis, holders, ms, span, text};
 
 fn profile(words: &str) -> Draft {
     let mut draft = text(words);
@@ -355,6 +356,28 @@ fn v290_a_plan_of_another_policy_is_refused() {
     world.advance("25h");
     let why = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
     assert!(why.to_string().contains("plan_expired"), "{why}");
+}
+
+/// A pass carries out its own plan at once; how long plans are kept is nothing to it.
+#[test]
+fn a_short_life_of_plans_stops_no_pass() {
+    let world = World::new();
+    gateway(&world);
+    world.db.set_policy("gc.plan_ttl = \"1ms\"\nplan.max_rows = 1", Syntax::Toml).unwrap();
+    world.db.clone().close().unwrap();
+    let db = world.builder().clock(Ticking(world.clock.clone())).open(world.path()).unwrap();
+    let report = db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    assert_eq!((report.passes[0].tombstoned, report.passes[0].left), (2, 0));
+}
+
+/// A clock that goes on whenever it is asked.
+struct Ticking(ManualClock);
+
+impl Clock for Ticking {
+    fn now(&self) -> Time {
+        self.0.advance(span("10ms"));
+        self.0.now()
+    }
 }
 
 #[test]

@@ -276,6 +276,10 @@ impl Database {
         options.check()?;
         self.inner.check_open()?;
         let _one = self.inner.upkeep.lock();
+        // A plan that a pass makes for itself is carried out at once, however long that takes.
+        if self.inner.instant(&*self.inner.state()?) >= plan.expires_at {
+            return Err(plan.refused("plan_expired: it was made too long ago"));
+        }
         let (begun, mut report) = (Instant::now(), PassReport::new(plan.pass));
         let mut sweep = Sweep::new(plan.run, options);
         self.execute(plan, &mut sweep, &mut report)?;
@@ -505,20 +509,19 @@ fn purge(
 }
 
 impl MaintenancePlan {
+    fn refused(&self, why: &str) -> Error {
+        Error::Conflict { what: format!("plan {}", self.id), why: why.to_owned() }
+    }
+
     /// The context of a slice, if the plan may still be carried out.
     fn open(&self, session: &mut Session<'_, '_, '_>) -> Result<Context> {
-        let refuse =
-            |why: &str| Err(Error::Conflict { what: format!("plan {}", self.id), why: why.to_owned() });
         if session.in_force.hash != self.base {
-            return refuse("policy_changed: another policy is in force than it was made under");
+            return Err(self.refused("policy_changed: another policy is in force than it was made under"));
         }
         let context = session.context(self.ns, Some(self.run));
-        if context.now >= self.expires_at {
-            return refuse("plan_expired: it was made too long ago");
-        }
         let there = session.ledger.tx.namespace(self.namespace.as_str())?;
         if there.is_none_or(|row| NsId(row.number) != self.ns) {
-            return refuse("its namespace was dropped");
+            return Err(self.refused("its namespace was dropped"));
         }
         let context = Context { actor: Actor::Sweeper, policy_hash: self.policy.hash.0, ..context };
         session.ledger.settle(&context, SETTLE_PER_SLICE)?;
