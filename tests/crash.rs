@@ -4,7 +4,7 @@
 //! opens, a walk through it finds no fault, and a reader sees a state that the story had after one of its steps, not
 //! before the last one that was acknowledged (in `Batch` mode: flushed). Units are never halved, for no other state is
 //! taken for right. What must hold on a disk that refuses: a typed error and no panic, a handle that works again when
-//! the disk does, and the same promises after a restart.
+//! the disk does, and the same promises after a restart. `crash/openers.rs` lets two handles work on one file.
 //!
 //! `OUBLIETTE_CRASH_SEEDS=n` tries n cuts at each operation, and every fault; the script `tests/crash-campaign` does so.
 
@@ -18,6 +18,8 @@
 
 #[path = "crash/disk.rs"]
 mod disk;
+#[path = "crash/openers.rs"]
+mod openers;
 #[path = "crash/recording.rs"]
 mod recording;
 #[path = "crash/scenarios.rs"]
@@ -132,4 +134,14 @@ fn a_failing_disk_in_fast_mode_gives_typed_errors() {
 #[test]
 fn a_failing_disk_in_batch_mode_gives_typed_errors() {
     fail(Durability::Batch);
+}
+
+/// I1 with two openers: what either is told is stored is there after a power cut at any operation, whole, and what neither
+/// was told is there whole or not at all.
+#[test]
+fn a_power_cut_with_two_openers_loses_nothing_acknowledged() {
+    quiet();
+    let (files, cuts) = seeds().map_or((12, 8), |seeds| (10 * seeds, 40));
+    let tried: usize = (0..files).map(|seed| openers::lives(seed, cuts)).sum();
+    assert!(tried as u64 > files, "{tried} cuts of {files} files");
 }

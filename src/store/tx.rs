@@ -159,6 +159,9 @@ where
     }
 }
 
+/// What redb says to one that begins to read while another process tries the locks of a writer that is alone.
+pub(super) const LOCKED_OUT: &str = "holds an active transaction byte exclusively";
+
 /// A failure of redb, of whatever call.
 pub(crate) enum Fault {
     /// The bytes make no sense.
@@ -179,6 +182,8 @@ impl Fault {
 impl From<StorageError> for Fault {
     fn from(why: StorageError) -> Self {
         match why {
+            // Another process asks for the file alone, and will be refused.
+            StorageError::Corrupted(why) if why.contains(LOCKED_OUT) => Fault::Storage(why),
             StorageError::Corrupted(why) => Fault::Damage(why),
             // No disk does that: the file was cut.
             StorageError::Io(why) if why.kind() == std::io::ErrorKind::UnexpectedEof => {

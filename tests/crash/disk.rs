@@ -221,9 +221,37 @@ struct State {
     changes: u64,
     reads: u64,
     plan: Option<Plan>,
-    /// The handle that holds the lock of each file.
-    locks: BTreeMap<usize, u64>,
+    locks: Vec<Lock>,
     handles: u64,
+}
+
+/// Bytes of a file that a handle has locked, the last one included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lock {
+    file: usize,
+    handle: u64,
+    bytes: (u64, u64),
+    shared: bool,
+}
+
+impl Lock {
+    fn excludes(&self, other: &Lock) -> bool {
+        let apart = self.bytes.1 < other.bytes.0 || other.bytes.1 < self.bytes.0;
+        self.file == other.file && self.handle != other.handle && !apart && !(self.shared && other.shared)
+    }
+}
+
+/// What happens between two operations of the disk.
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// The hook that is next, with the operations that come before it.
+#[derive(Default)]
+struct Meanwhile(Option<(u64, Hook)>);
+
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Meanwhile")
+    }
 }
 
 impl State {
@@ -263,13 +291,43 @@ impl State {
 
 /// The disk. Clones are the same one.
 #[derive(Clone, Debug, Default)]
-pub struct SimDisk(Arc<Mutex<State>>);
+pub struct SimDisk(Arc<Mutex<State>>, Arc<Mutex<Meanwhile>>);
 
 impl SimDisk {
     /// A disk that holds an image, all of it durable.
     pub fn new(image: Image) -> Self {
         let state = State { seen: image.clone(), base: image, ..State::default() };
-        SimDisk(Arc::new(Mutex::new(state)))
+        SimDisk(Arc::new(Mutex::new(state)), Arc::default())
+    }
+
+    /// Lets something happen before an operation, `skipped` operations from now: whoever asked for it stands still
+    /// meanwhile, as a process does that another one overtakes.
+    pub fn meanwhile(&self, skipped: u64, hook: impl FnOnce() + Send + 'static) {
+        self.1.lock().unwrap().0 = Some((skipped, Box::new(hook)));
+    }
+
+    /// Takes back what was to happen and has not.
+    pub fn nothing_meanwhile(&self) {
+        self.1.lock().unwrap().0 = None;
+    }
+
+    /// The state at the beginning of an operation.
+    fn begin(&self) -> MutexGuard<'_, State> {
+        let due = {
+            let mut meanwhile = self.1.lock().unwrap();
+            match &mut meanwhile.0 {
+                Some((0, _)) => meanwhile.0.take(),
+                Some((left, _)) => {
+                    *left -= 1;
+                    None
+                }
+                None => None,
+            }
+        };
+        if let Some((_, hook)) = due {
+            hook();
+        }
+        self.state()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -293,6 +351,11 @@ impl SimDisk {
         let mut tape = Tape::new(base);
         changes.iter().for_each(|change| tape.play(change));
         tape.cut(seed)
+    }
+
+    /// How many operations stand on the tape so far: those that failed do not.
+    pub fn taped(&self) -> usize {
+        self.state().tape.len()
     }
 
     /// How many operations changed something so far.
@@ -333,21 +396,21 @@ impl SimDisk {
 
 impl Disk for SimDisk {
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        Ok(self.state().seen.names.contains_key(path))
+        Ok(self.begin().seen.names.contains_key(path))
     }
 
     fn id(&self, path: &Path) -> io::Result<Option<FileId>> {
-        self.state().number(path).map(|file| Some(id_of(file)))
+        self.begin().number(path).map(|file| Some(id_of(file)))
     }
 
     fn open(&self, path: &Path, _write: bool) -> io::Result<OpenFile> {
-        let mut state = self.state();
+        let mut state = self.begin();
         let file = state.number(path)?;
         Ok(self.handle(&mut state, file))
     }
 
     fn create(&self, path: &Path) -> io::Result<OpenFile> {
-        let mut state = self.state();
+        let mut state = self.begin();
         if state.seen.names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -357,7 +420,7 @@ impl Disk for SimDisk {
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.begin();
         let file = state.number(from)?;
         if state.seen.names.contains_key(to) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -366,28 +429,28 @@ impl Disk for SimDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.begin();
         let file = state.number(from)?;
         state.make(Change::Rename { file, from: from.to_owned(), to: to.to_owned() })
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.begin();
         state.number(path)?;
         state.make(Change::Remove { path: path.to_owned() })
     }
 
     fn sync_folder(&self, _file: &Path) -> io::Result<()> {
-        self.state().make(Change::SyncFolder)
+        self.begin().make(Change::SyncFolder)
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
-        let state = self.state();
+        let state = self.begin();
         Ok(state.seen.files[state.number(path)?].len() as u64)
     }
 
     fn beside(&self, file: &Path) -> io::Result<Vec<PathBuf>> {
-        let state = self.state();
+        let state = self.begin();
         let beside = state.seen.names.keys().filter(|path| path.parent() == file.parent());
         Ok(beside.cloned().collect())
     }
@@ -406,11 +469,11 @@ struct SimFile {
 
 impl StorageBackend for SimFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.disk.state().seen.files[self.file].len() as u64)
+        Ok(self.disk.begin().seen.files[self.file].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut state = self.disk.state();
+        let mut state = self.disk.begin();
         if let Some(why) = state.trouble(Site::Read) {
             return Err(why);
         }
@@ -427,15 +490,15 @@ impl StorageBackend for SimFile {
         if len > BYTES_MAX {
             return Err(full());
         }
-        self.disk.state().make(Change::SetLen { file: self.file, len: len as usize })
+        self.disk.begin().make(Change::SetLen { file: self.file, len: len as usize })
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.disk.state().make(Change::Sync { file: self.file })
+        self.disk.begin().make(Change::Sync { file: self.file })
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut state = self.disk.state();
+        let mut state = self.disk.begin();
         let len = state.seen.files[self.file].len();
         let offset = usize::try_from(offset).map_err(|_| full())?;
         assert!(offset + data.len() <= len, "a write behind the end: {offset} + {} of {len}", data.len());
@@ -443,25 +506,70 @@ impl StorageBackend for SimFile {
     }
 
     fn close(&self) -> io::Result<()> {
-        let mut state = self.disk.state();
-        if state.locks.get(&self.file) == Some(&self.handle) {
-            state.locks.remove(&self.file);
-        }
+        self.disk.state().locks.retain(|lock| lock.handle != self.handle);
         Ok(())
     }
 
-    /// Whole files only, which is what a writer alone needs.
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        if (start, end) != (Bound::Unbounded, Bound::Unbounded) {
-            return Err(BackendError::Unsupported);
-        }
-        let mut state = self.disk.state();
-        let holder = *state.locks.entry(self.file).or_insert(self.handle);
-        Ok(holder == self.handle)
+        Ok(self.lock((start, end), false))
     }
 
-    fn unlock_range(&self, _start: Bound<u64>, _end: Bound<u64>) -> Result<(), BackendError> {
-        self.close().map_err(BackendError::Io)
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        Ok(self.lock((start, end), true))
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.wait((start, end), false)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.wait((start, end), true)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        let asked = self.range((start, end), false);
+        self.disk.state().locks.retain(|lock| (lock.handle, lock.bytes) != (asked.handle, asked.bytes));
+        Ok(())
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        let asked = self.range((start, end), false);
+        Ok(self.disk.state().locks.iter().any(|lock| lock.excludes(&asked)))
+    }
+}
+
+impl SimFile {
+    fn range(&self, (start, end): (Bound<u64>, Bound<u64>), shared: bool) -> Lock {
+        let first = match start {
+            Bound::Unbounded => 0,
+            Bound::Included(at) => at,
+            Bound::Excluded(at) => at + 1,
+        };
+        let last = match end {
+            Bound::Unbounded => u64::MAX,
+            Bound::Included(at) => at,
+            Bound::Excluded(at) => at - 1,
+        };
+        Lock { file: self.file, handle: self.handle, bytes: (first, last), shared }
+    }
+
+    fn lock(&self, bytes: (Bound<u64>, Bound<u64>), shared: bool) -> bool {
+        let asked = self.range(bytes, shared);
+        let mut state = self.disk.begin();
+        if state.locks.iter().any(|lock| lock.excludes(&asked)) {
+            return false;
+        }
+        state.locks.retain(|lock| (lock.handle, lock.bytes) != (asked.handle, asked.bytes));
+        state.locks.push(asked);
+        true
+    }
+
+    /// There is one thread: whoever would wait for another is told that the waiting was cut off.
+    fn wait(&self, bytes: (Bound<u64>, Bound<u64>), shared: bool) -> Result<(), BackendError> {
+        match self.lock(bytes, shared) {
+            true => Ok(()),
+            false => Err(BackendError::Io(io::ErrorKind::WouldBlock.into())),
+        }
     }
 }
 
