@@ -10,6 +10,8 @@
     reason = "a test may panic and tell"
 )]
 
+#[path = "damage/copies.rs"]
+mod copies;
 #[path = "damage/derived.rs"]
 mod derived;
 #[path = "damage/store.rs"]

@@ -18,7 +18,7 @@ use crate::store::{Durability, Options, Store};
 const CACHE_BYTES: usize = 64 << 20;
 /// Memory for images of partitions, unless the caller says otherwise: about 1.9 million vectors of 384 dimensions have
 /// their graph in it. It is taken as it is needed.
-const BUDGET_BYTES: usize = 1 << 30;
+pub(super) const BUDGET_BYTES: usize = 1 << 30;
 /// Least cache that the key-value store works with.
 const CACHE_BYTES_MIN: usize = 1 << 20;
 

@@ -2,16 +2,17 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::engine::builder::random;
-use crate::engine::database::Database;
+use crate::engine::builder::{BUDGET_BYTES, random};
+use crate::engine::database::{Database, Inner, Opening};
 use crate::engine::maintain::{MaintainOptions, Pass, Sweep};
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
-use crate::hygiene::Finding;
-use crate::ledger::{Change, Context, Entry, seem_vacant};
+use crate::hygiene::{CheckOptions, Finding, locate};
+use crate::ledger::{Change, Context, Entry, losses, seem_vacant};
 use crate::model::{Actor, ExpiresBy, MemoryId, Namespace, RuleId, RunId, Time, TombstoneReason, Vitals};
-use crate::store::{NsId, Rows};
+use crate::store::{Damaged, Durability, NsId, Rows, Store};
 
 /// Expired rows that one transaction erases.
 const ROWS_PER_SLICE: usize = 500;
@@ -30,17 +31,27 @@ pub struct CompactReport {
     pub expired: u64,
     /// Memories of limbo that were erased first: those past `undo.horizon`.
     pub limbo: u64,
-    /// Rows that can't be read, as `check` names them; they are in the copy as they stood. The code is `corrupted`.
+    /// What can't be read and was left out, as `check` names it. A memory goes where its text or what it is found by is
+    /// lost, and of one with several writers only the writer that is lost; of rows that follow from others nothing is lost.
     pub damaged: Vec<Finding>,
+    /// Whether `check` finds nothing in the copy. False only where damage was met and what a store can't do without
+    /// is lost, as the dimensions of its vectors: then the copy has all that can be read, and what is damaged as it stood.
+    pub whole: bool,
 }
 
 impl CompactReport {
-    fn of(report: crate::store::CompactReport, expired: u64, limbo: u64) -> Self {
+    fn of(report: crate::store::CompactReport, mending: Mending) -> Self {
         let crate::store::CompactReport { bytes_before, bytes_after, rows, damaged } = report;
-        let damaged =
-            damaged.into_iter().map(|row| Finding::corrupted(row.table.name(), &row.key, row.why)).collect();
-        CompactReport { bytes_before, bytes_after, rows, expired, limbo, damaged }
+        let whole = damaged.is_empty() || mending.whole;
+        CompactReport { bytes_before, bytes_after, rows, expired: 0, limbo: 0, damaged: mending.lost, whole }
     }
+}
+
+/// What became of a copy with damage.
+#[derive(Default)]
+struct Mending {
+    lost: Vec<Finding>,
+    whole: bool,
 }
 
 impl Database {
@@ -59,10 +70,12 @@ impl Database {
         past_damage(self.erase_ended(&mut expired, &mut limbo))?;
         self.tidy_for_copy()?;
         self.inner.queue.alone(|| {
-            let report = self.inner.store.compact(&unique);
+            let mut mending = Mending::default();
+            let mut mend = |copy: Store, damaged: &[Damaged]| self.mend_copy(copy, damaged, &mut mending);
+            let report = self.inner.store.compact(&unique, &mut mend);
             // One that failed late has replaced the file as well.
             self.inner.catch_up();
-            report.map(|report| CompactReport::of(report, expired, limbo))
+            report.map(|report| CompactReport { expired, limbo, ..CompactReport::of(report, mending) })
         })
     }
 
@@ -80,8 +93,56 @@ impl Database {
             let _one = self.inner.upkeep.lock();
             self.tidy_for_copy()?;
         }
-        let report = self.inner.store.backup(target.as_ref(), &random()?)?;
-        Ok(CompactReport::of(report, 0, 0))
+        let mut mending = Mending::default();
+        let mut mend = |copy: Store, damaged: &[Damaged]| self.mend_copy(copy, damaged, &mut mending);
+        let report = self.inner.store.backup(target.as_ref(), &random()?, &mut mend)?;
+        Ok(CompactReport::of(report, mending))
+    }
+
+    /// Makes a whole store of a copy with damage, and says what is not in it.
+    fn mend_copy(&self, copy: Store, damaged: &[Damaged], mending: &mut Mending) -> Result<()> {
+        mending.lost = damaged
+            .iter()
+            .map(|row| Finding::corrupted(row.table.name(), &row.key, row.why.clone()))
+            .collect();
+        locate(&copy.snapshot()?, &mut mending.lost)?;
+        let inner = Inner::open(Opening {
+            store: copy,
+            durability: Durability::Fast,
+            budget_bytes: BUDGET_BYTES,
+            clock: Arc::clone(&self.inner.clock),
+            ids: Arc::clone(&self.inner.ids),
+            policy: self.inner.own_policy.clone(),
+            instructions: None,
+            lease: self.inner.lease,
+            actor: Actor::Sweeper,
+            read_only: false,
+        })?;
+        let copy = Database::from_inner(inner);
+        for (namespace, ns) in copy.tenants(None)? {
+            let losses = losses(&**copy.inner.state()?.snapshot(), ns)?;
+            for some in losses.chunks(ROWS_PER_SLICE) {
+                copy.inner.run_alone(|session| {
+                    if !session.stands(&namespace, ns)? {
+                        return Ok(());
+                    }
+                    let context = session.context(ns, None);
+                    some.iter().try_for_each(|change| {
+                        let entry = Entry::new(RuleId::REINDEX, change.clone());
+                        session.ledger.apply(&context, entry).map(drop)
+                    })
+                })?;
+            }
+        }
+        copy.reindex(None)?;
+        // Of what is lost as a whole only those tell that it had superseded.
+        copy.maintain(&[Pass::Supersession], &MaintainOptions::live())?;
+        let report = copy.check(&CheckOptions { deep: true, ..CheckOptions::default() })?;
+        mending.whole = report.ok;
+        for finding in &report.findings {
+            tracing::error!(?finding, "a copy is not whole although it was mended");
+        }
+        copy.close()
     }
 
     /// Takes away what stands in the file of memories that are gone: codes in graphs, names of agents.
@@ -147,7 +208,7 @@ impl Database {
 fn past_damage(step: Result<()>) -> Result<()> {
     match step {
         Err(why @ Error::Corrupted { .. }) => {
-            tracing::warn!(%why, "damage is copied as it stands");
+            tracing::warn!(%why, "damage is left to the copy");
             Ok(())
         }
         other => other,

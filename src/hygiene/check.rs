@@ -13,6 +13,7 @@ mod graph;
 mod holders;
 mod names;
 mod past;
+mod place;
 mod rows;
 mod slots;
 mod texts;
@@ -30,6 +31,7 @@ use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, 
 use address::address;
 use counts::Counts;
 use graph::Mesh;
+pub(crate) use place::locate;
 use slots::Tally;
 use texts::TextTally;
 
@@ -55,6 +57,7 @@ pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<Check
     check.finish_slots();
     check.finish_texts();
     check.finish_counters();
+    locate(snapshot, &mut check.report.findings)?;
     Ok(check.report)
 }
 

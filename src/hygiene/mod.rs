@@ -33,7 +33,7 @@ pub use briefing::Briefed;
 pub(crate) use briefing::briefing;
 pub(crate) use carry::{Cursor, Done, carry_out};
 pub use chains::RepairSupersessionReport;
-pub(crate) use check::check;
+pub(crate) use check::{check, locate};
 pub use cluster::{DedupAction, DedupReport};
 pub(crate) use collapse::is_due as collapse_is_due;
 pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};

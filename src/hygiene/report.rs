@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::hygiene::erased::ErasedProbe;
+use crate::model::MemoryId;
 
 /// Findings that a report shows; the rest is counted.
 const FINDINGS_MAX: usize = 1_000;
@@ -27,12 +28,45 @@ pub struct Finding {
     pub key: String,
     /// What does not fit, in words.
     pub what: String,
+    /// The namespace in which it stands, where that has a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The agent in whose partition it stands; none in the shared one, or where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The memory or the message that it is a row of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<MemoryId>,
+    /// A key of that memory; else the tag, the name or the path that the row is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 impl Finding {
+    pub(crate) fn new(code: Code, table: &'static str, key: String, what: impl Into<String>) -> Self {
+        let what = what.into();
+        Finding { code: code.as_str(), table, key, what, namespace: None, agent: None, id: None, name: None }
+    }
+
     /// A row that can't be read.
     pub(crate) fn corrupted(table: &'static str, key: &[u8], what: String) -> Self {
-        Finding { code: Code::Corrupted.as_str(), table, key: hex(key), what }
+        Finding::new(Code::Corrupted, table, hex(key), what)
+    }
+
+    /// Where it stands in words: namespace and agent, id, key or name; the bytes of its key where these tell nothing.
+    pub fn place(&self) -> String {
+        let scope =
+            self.namespace.iter().chain(&self.agent).map(String::as_str).collect::<Vec<_>>().join("/");
+        let id = self.id.map(|id| id.to_string());
+        let words: Vec<&str> = [Some(scope.as_str()), id.as_deref(), self.name.as_deref()]
+            .into_iter()
+            .flatten()
+            .filter(|word| !word.is_empty())
+            .collect();
+        match self.id.is_none() && self.name.is_none() {
+            true => words.into_iter().chain([self.key.as_str()]).collect::<Vec<_>>().join(" "),
+            false => words.join(" "),
+        }
     }
 }
 
@@ -60,7 +94,7 @@ impl CheckReport {
     pub(crate) fn add(&mut self, code: Code, table: &'static str, key: String, what: impl Into<String>) {
         self.ok = false;
         if self.findings.len() < FINDINGS_MAX {
-            self.findings.push(Finding { code: code.as_str(), table, key, what: what.into() });
+            self.findings.push(Finding::new(code, table, key, what));
         } else {
             self.more += 1;
         }
@@ -237,7 +271,16 @@ codes! {
     Residue = "residue";
 }
 
+/// Bytes of a key that a finding shows.
+pub(super) const KEY_BYTES_MAX: usize = 96;
+
 /// A key in hexadecimal, its first 96 bytes.
 pub(super) fn hex(key: &[u8]) -> String {
-    key.iter().take(96).map(|byte| format!("{byte:02x}")).collect()
+    key.iter().take(KEY_BYTES_MAX).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes that [`hex`] shows.
+pub(super) fn unhex(key: &str) -> Option<Vec<u8>> {
+    let pairs = key.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

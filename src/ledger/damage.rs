@@ -5,6 +5,7 @@
 //! of its namespace are counted again, since what it counted as is not known.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
@@ -14,12 +15,13 @@ use crate::ledger::derived::index_rows;
 use crate::ledger::erase::{Onward, is_asked_for};
 use crate::ledger::journal::Op;
 use crate::ledger::leave::{Departure, Left};
-use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::ledger::{Applied, Change, Context, Ledger, Why};
 use crate::model::{
     Content, Counted, Delta, Evidence, Holder, Kind, MemoryId, RuleId, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::{Junction, NsId, PartId, Rows, Table, TextId, Traces, keys};
+use crate::store::keys::Parts;
+use crate::store::{Junction, NsId, PartId, Rows, Table, TextId, Traces, Walk, keys};
 
 /// The tables of derived rows whose keys end with the id of the memory that they follow from.
 const FOUND_BY_ID: [Table; 8] = [
@@ -40,6 +42,44 @@ pub(crate) struct Whole {
     pub(crate) holders: Vec<Holder>,
 }
 
+/// The changes that leave of a namespace only memories of which everything can be read: of one whose other parts can be
+/// read the damaged holders go, else the memory.
+pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Change>> {
+    let mut all = Vec::new();
+    let mut ids = BTreeSet::new();
+    for table in [Table::Vitals, Table::Memory, Table::Holder, Table::Limbo] {
+        rows.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            ids.extend(Parts(key).u32().and(Parts(key.get(4..).unwrap_or_default()).id()));
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    for id in ids {
+        all.extend(loss(rows, ns, id)?);
+    }
+    Ok(all)
+}
+
+fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Change>> {
+    let vitals = sound(rows.vitals(ns, id))?.flatten();
+    let has_content = sound(rows.content(ns, id))?.flatten().is_some();
+    let in_limbo = vitals.as_ref().is_some_and(|vitals| vitals.times.removed_at.is_some());
+    let is_in_limbo = sound(rows.limbo(ns, id))?.is_some_and(|row| row.is_some() == in_limbo);
+    let (mut lost, mut left) = (Vec::new(), 0);
+    for number in rows.holder_numbers(ns, id)? {
+        match sound(rows.holder(ns, id, number))?.flatten() {
+            Some(_) => left += 1,
+            None => lost.push(number),
+        }
+    }
+    let reason = TombstoneReason::Pruned;
+    let all_there = |vitals: Vitals| vitals.place.holders as usize == left + lost.len();
+    Ok(match vitals.is_some_and(all_there) && has_content && is_in_limbo && left > 0 {
+        false => Some(Change::Remove { id, reason, replaced_by: None }),
+        true if lost.is_empty() => None,
+        true => Some(Change::Detach { id, numbers: lost, reason, stone: id }),
+    })
+}
+
 impl Ledger<'_, '_> {
     /// A row of which vitals, content and holders can be read; none where there is none.
     ///
@@ -49,6 +89,14 @@ impl Ledger<'_, '_> {
         let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
         let (content, holders) = (self.content_of(ns, id)?, self.tx.holders(ns, id)?);
         Ok(Some(Whole { vitals, content, holders }))
+    }
+
+    /// Whether something is there of a row whose hot part is lost.
+    pub(super) fn has_rest(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        let has_content = self.tx.look(Table::Memory, &keys::memory(ns, id), &mut |_| Ok(()))?;
+        Ok(has_content
+            || !self.tx.holder_numbers(ns, id)?.is_empty()
+            || sound(self.tx.limbo(ns, id))? != Some(None))
     }
 
     /// Whether a row is there and can be read: whoever works on many rows leaves one alone that can't.

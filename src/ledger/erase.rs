@@ -66,10 +66,12 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let Some(whole) = sound(self.whole(ns, id))? else {
+        let Some(Whole { vitals, content, holders }) = sound(self.whole(ns, id))?.flatten() else {
+            if !self.tx.has_row(ns, id)? && !self.has_rest(ns, id)? {
+                return Err(gone(id));
+            }
             return self.remove_damaged(context, id, (reason, replaced_by), why);
         };
-        let Whole { vitals, content, holders } = whole.ok_or_else(|| gone(id))?;
         let mut erased = self.kin(ns, id)?;
         erased.onward = Onward::of(id, &vitals, &holders);
         if is_asked_for(reason) {

@@ -1,12 +1,14 @@
 //! Small rows that can't be read: mended from what other rows say, or given up where no memory would be lost.
 
+use std::ops::ControlFlow;
+
 use crate::error::{Result, sound};
 use crate::ledger::{Context, Ledger};
 use crate::model::{JournalRow, MemoryId, RunId, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::control::{LimboRow, RunRow, RunState};
 use crate::store::keys::Parts;
 use crate::store::{
-    AggregateRow, Id, Junction, MessageRows, NsId, PartId, Rows, Table, Traces, keys, last_id,
+    AggregateRow, Id, Junction, MessageRows, NsId, PartId, Read, Rows, Table, Traces, Walk, keys, last_id,
 };
 
 impl Ledger<'_, '_> {
@@ -41,16 +43,25 @@ impl Ledger<'_, '_> {
         for key in self.tx.lost(Table::Tombstone, ns)? {
             self.mend_tombstone(ns, last_id(Table::Tombstone, &key)?)?;
         }
+        for id in self.without(Table::Limbo, Table::Tombstone, ns)? {
+            self.mend_tombstone(ns, id)?;
+        }
         for key in self.tx.lost(Table::Journal, ns)? {
             if let Some(seq) = key.last_chunk().map(|seq| u64::from_be_bytes(*seq)) {
                 self.drop_journal_row(ns, seq)?;
             }
         }
-        for key in self.tx.lost(Table::Pass, ns)? {
-            self.tx.delete(Table::Pass, &key)?;
+        // How often a memory was asked for is no part of what it says.
+        for table in [Table::Pass, Table::Access] {
+            for key in self.tx.lost(table, ns)? {
+                self.tx.delete(table, &key)?;
+            }
         }
         for key in self.tx.lost(Table::Event, ns)? {
             self.mend_event(ns, last_id(Table::Event, &key)?)?;
+        }
+        for id in self.without(Table::Family, Table::Event, ns)? {
+            self.mend_event(ns, id)?;
         }
         for key in self.tx.lost(Table::Family, ns)? {
             self.drop_message_row(ns, Table::Family, last_id(Table::Family, &key)?)?;
@@ -64,6 +75,18 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The ids under which there is a row in one table and none in another.
+    fn without(&self, table: Table, other: Table, ns: NsId) -> Result<Vec<MemoryId>> {
+        let mut all = Vec::new();
+        self.tx.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+            if !self.tx.look(other, key, &mut |_| Ok(()))? {
+                all.push(last_id(table, key)?);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
     }
 
     fn mend_terms(&mut self, ns: NsId, sort: Junction) -> Result<()> {

@@ -53,6 +53,7 @@ use crate::vector::UnitVector;
 
 pub(crate) use afresh::Afresh;
 pub(crate) use counters::Counters;
+pub(crate) use damage::losses;
 pub(crate) use erase::{Erased, Onward};
 pub(crate) use insert::tags_fit;
 pub(crate) use inverse::inverse;

@@ -25,7 +25,6 @@ impl Ledger<'_, '_> {
         let kept = self.counters.keep(ns, &OF_NO_ROW);
         let mut counted = self.counted(ns)?;
         let mut old = Counted::new();
-        let mut lost = false;
         let tx = &*self.tx;
         tx.walk(Table::Counter, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
             let mut parts = Parts(key);
@@ -34,7 +33,6 @@ impl Ledger<'_, '_> {
                 return Ok(ControlFlow::Continue(()));
             };
             let row = sound(tx.counter_row(ns, part, sort, name))?;
-            lost |= row.is_none() && sort == Sort::Tombstones as u8;
             old.insert((part, sort, name.to_owned()), row.unwrap_or_default());
             Ok(ControlFlow::Continue(()))
         })?;
@@ -42,9 +40,7 @@ impl Ledger<'_, '_> {
             let same = old.iter().filter(|((_, of, _), _)| *of == sort as u8);
             counted.extend(same.map(|(place, row)| (place.clone(), *row)));
         }
-        if lost {
-            self.count_tombstones(ns, kept, &mut counted)?;
-        }
+        self.count_tombstones(ns, kept, &mut counted)?;
         for (part, sort, name) in old.keys() {
             if !counted.contains_key(&(*part, *sort, name.clone())) {
                 self.tx.put_counter(ns, *part, *sort, name, CounterRow::default())?;
@@ -94,23 +90,26 @@ impl Ledger<'_, '_> {
         Ok(counters.of(ns))
     }
 
-    /// Tombstones do not say where their rows were: what the partitions that can be read do not count is that of the one that
-    /// can't. `delta` of them are still to be added.
+    /// Tombstones do not say where their rows were: what the partitions do not count is that of the one whose counter can't be
+    /// read, else of the one with the most. `delta` of them are still to be added.
     fn count_tombstones(&self, ns: NsId, delta: i64, counted: &mut Counted) -> Result<()> {
-        let mut rows = 0_i64;
+        let mut all = -delta;
         self.tx.walk(Table::Tombstone, &Walk::prefix(&keys::ns(ns)), &mut |_, _| {
-            rows += 1;
+            all += 1;
             Ok(ControlFlow::Continue(()))
         })?;
-        let all = rows - delta;
         let sort = Sort::Tombstones as u8;
-        let of_parts = counted.iter().filter(|((part, of, _), _)| *of == sort && *part != TOTAL);
-        let left = all - of_parts.map(|(_, row)| row.rows).sum::<i64>();
-        let lost = counted
-            .iter_mut()
-            .find(|((part, of, _), row)| *of == sort && *part != TOTAL && **row == CounterRow::default());
-        if let Some((_, row)) = lost {
-            row.rows = left;
+        let mut parts: Vec<(PartId, i64)> = Vec::new();
+        for ((part, of, _), row) in counted.iter() {
+            if *of == sort && *part != TOTAL {
+                parts.push((*part, row.rows));
+            }
+        }
+        let left = all - parts.iter().map(|(_, rows)| rows).sum::<i64>();
+        let most = parts.iter().max_by_key(|(_, rows)| if *rows == 0 { i64::MAX } else { *rows });
+        let part = most.map_or(PartId(0), |(part, _)| *part);
+        if left != 0 {
+            counted.entry((part, sort, String::new())).or_default().rows += left;
         }
         counted.insert((TOTAL, sort, String::new()), CounterRow { rows: all, bytes: 0 });
         Ok(())

@@ -140,11 +140,10 @@ fn seal(flags: u16, key: &[u8], out: &mut Vec<u8>) {
 /// # Errors
 /// `Corrupted` where it does not fit.
 pub(crate) fn check_sum(at: At<'_>, bytes: &[u8]) -> Result<()> {
-    match (bytes.is_empty(), bytes.get(1)) {
-        (true, _) => Ok(()),
+    match bytes.get(1) {
         // A block of vectors has one for each of them.
-        (_, Some(&tag::VECTOR_BLOCK)) => Ok(()),
-        (_, found) => open(found.copied().unwrap_or_default(), at, bytes).map(drop),
+        Some(&tag::VECTOR_BLOCK) => Ok(()),
+        found => open(found.copied().unwrap_or_default(), at, bytes).map(drop),
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Memory: a slice of rows, the cache of the copy, and for each slot of an index a bit and a half. Damage stops nothing: a
 //! value that can't be read is copied as it stands, rows behind a damaged page are read from the other end, and
-//! what was met is told.
+//! what was met is told; a copy that has damage is mended before it gets its name.
 
 mod graph;
 mod numbers;
@@ -15,7 +15,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use redb::{Database, ReadableDatabase};
@@ -74,30 +75,31 @@ struct Copied {
     damaged: Vec<Damaged>,
 }
 
+/// Makes a whole store of a copy that has damage, and closes it: what can't be read goes, with what leads to it.
+pub(crate) type Mend<'m> = &'m mut dyn FnMut(Store, &[Damaged]) -> Result<()>;
+
 impl Store {
     /// Puts a fresh copy in place of the file. Writers wait; readers stay on the old file until they take a new
     /// snapshot.
     ///
     /// # Errors
     /// `Io` when the disk is full or refuses; the database is then as it was.
-    pub(crate) fn compact(&self, unique: &[u8; 32]) -> Result<CompactReport> {
+    pub(crate) fn compact(&self, unique: &[u8; 32], mend: Mend<'_>) -> Result<CompactReport> {
         let _one = self.writer.lock();
         // Of what is forgotten there must be no copy left either.
         clear_drafts(self.disk.as_ref(), self.path())?;
         let bytes_before = self.file_bytes()?;
         let path = self.path().to_owned();
-        let draft = draft_path(&path, unique);
-        let copied = self.copy_to(&draft, true).and_then(|copied| {
+        let (draft, Copied { rows, damaged }) = self.whole_copy(&path, unique, true, mend)?;
+        let replaced = self.disk.open(&draft, true).map_err(|why| io("open", &draft, why)).and_then(|file| {
             // The copy is opened, and so locked, before it takes the name: no other process can come between.
-            let file = self.disk.open(&draft, true).map_err(|why| io("open", &draft, why))?;
             let database = start(file.backend, &self.options, &draft)?;
+            let nonce = Snapshot::new(fenced("file", &[], || database.begin_read())?, 0).clock()?.nonce;
             self.disk.rename(&draft, &path).map_err(|why| io("replace", &path, why))?;
-            Ok((copied, database, file.id))
+            Ok((database, file.id, nonce))
         });
-        let (Copied { rows, damaged }, database, id) = match copied {
-            Ok(copied) => copied,
-            Err(why) => return Err(self.clear_away(&draft, why)),
-        };
+        let (database, id, nonce) = replaced.map_err(|why| self.clear_away(&draft, why))?;
+        *self.last.lock() = nonce;
         // Until the folder is synced the power may bring the old file back, so no commit may count before.
         self.name_unsynced.store(true, Ordering::SeqCst);
         self.replace(database, id);
@@ -109,26 +111,21 @@ impl Store {
     ///
     /// # Errors
     /// `Conflict` when there is something at `target`; `Io`.
-    pub(crate) fn backup(&self, target: &Path, unique: &[u8; 32]) -> Result<CompactReport> {
+    pub(crate) fn backup(&self, target: &Path, unique: &[u8; 32], mend: Mend<'_>) -> Result<CompactReport> {
         let _one = self.writer.lock();
         let bytes_before = self.file_bytes()?;
         clear_drafts(self.disk.as_ref(), target)?;
-        let draft = draft_path(target, unique);
-        let linked = self.copy_to(&draft, false).and_then(|copied| {
-            self.disk.link(&draft, target).map_err(|why| io("create", target, why))?;
-            Ok(copied)
-        });
-        let linked = linked.map_err(|why| match is_overtaken(self.disk.as_ref(), target, &why) {
+        let taken = |why: Error| match is_overtaken(self.disk.as_ref(), target, &why) {
             true => Error::Conflict {
                 what: format!("backup to {}", target.display()),
                 why: "there is something by this name".to_owned(),
             },
             false => why,
-        });
-        let Copied { rows, damaged } = match linked {
-            Ok(copied) => copied,
-            Err(why) => return Err(self.clear_away(&draft, why)),
         };
+        let (draft, Copied { rows, damaged }) =
+            self.whole_copy(target, unique, false, mend).map_err(taken)?;
+        let linked = self.disk.link(&draft, target).map_err(|why| io("create", target, why));
+        linked.map_err(|why| self.clear_away(&draft, taken(why)))?;
         self.disk.remove(&draft).map_err(|why| io("remove", &draft, why))?;
         self.disk.sync_folder(target).map_err(|why| io("sync the folder of", target, why))?;
         let bytes_after = self.disk.len(target).map_err(|why| io("measure", target, why))?;
@@ -145,6 +142,47 @@ impl Store {
                 why
             }
         }
+    }
+
+    /// Copies every row to a draft for `target`, which is given with what was copied. Where something is damaged the copy is
+    /// mended, and copied once more: what goes with the mending leaves no byte behind.
+    fn whole_copy(
+        &self,
+        target: &Path,
+        unique: &[u8; 32],
+        in_place: bool,
+        mend: Mend<'_>,
+    ) -> Result<(PathBuf, Copied)> {
+        let [rough, whole] = [0, 8].map(|at| draft_path(target, unique.get(at..).unwrap_or_default()));
+        let copied = self.copy_to(&rough, in_place).map_err(|why| self.clear_away(&rough, why))?;
+        if copied.damaged.is_empty() {
+            return Ok((rough, copied));
+        }
+        let mended = self.open_draft(&rough, unique).and_then(|store| mend(store, &copied.damaged));
+        match torn(mended) {
+            // What a whole store needs is lost: then a copy with damage is better than none.
+            Ok(Err(_)) => return Ok((rough, copied)),
+            Ok(Ok(())) => {}
+            Err(why) => return Err(self.clear_away(&rough, why)),
+        }
+        let again = self.open_draft(&rough, unique).and_then(|store| store.copy_to(&whole, in_place));
+        let again = again.map_err(|why| self.clear_away(&rough, self.clear_away(&whole, why)))?;
+        self.disk.remove(&rough).map_err(|why| self.clear_away(&whole, io("remove", &rough, why)))?;
+        Ok((whole, Copied { rows: again.rows, damaged: copied.damaged }))
+    }
+
+    fn open_draft(&self, draft: &Path, unique: &[u8; 32]) -> Result<Store> {
+        let [.., a, b, c, d, e, f, g, h] = *unique;
+        let options = Options {
+            path: draft.to_owned(),
+            shared: false,
+            read_only: false,
+            create: false,
+            paranoid: false,
+            opener: [a, b, c, d, e, f, g, h],
+            ..self.options.clone()
+        };
+        Store::open(Arc::clone(&self.disk), options)
     }
 
     /// Copies every row into a new file and closes it. Only its owner can read it, unless it is to take the place of this
@@ -303,6 +341,10 @@ impl Copy<'_> {
             let read = match table {
                 Table::Vitals => self.vitals(&key, &value),
                 Table::TextDoc => self.docs(&key, &value),
+                _ if table.is_all_key() => match value.is_empty() {
+                    true => Ok(None),
+                    false => Err(Error::corrupted(table.name(), &key, "a value where none belongs")),
+                },
                 _ => record::check_sum(At::new(table.name(), &key), &value).map(|()| None),
             };
             let changed = torn(read)?.unwrap_or_else(|why| {
@@ -402,6 +444,7 @@ impl Copy<'_> {
         let mut numbers = Numbers::without_holes(self.from, index, head.len, dim, linked)?;
         let graph = Graph::of(self.from, index, &numbers)?;
         if linked && graph.is_none() {
+            self.note(Table::Graph, &keys::index(index), "the graph can't be read");
             numbers = Numbers::without_holes(self.from, index, head.len, dim, false)?;
         }
         self.codes(index, head, dim, &numbers)?;

@@ -30,7 +30,7 @@ mod traces;
 mod tx;
 mod write;
 
-pub(crate) use compact::CompactReport;
+pub(crate) use compact::{CompactReport, Damaged};
 pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
 pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
 pub(crate) use open::{Options, Store, Written};

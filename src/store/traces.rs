@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::model::{MemoryId, Time};
-use crate::record::{At, SlotBlockRef, decode_journal, decode_meta, decode_tombstone, slots_per_block};
+use crate::record::{
+    At, SlotBlockRef, decode_access, decode_journal, decode_meta, decode_tombstone, slots_per_block,
+};
 use crate::store::control::{PassRow, RunRow, SlotHead};
 use crate::store::keys::{self, IndexId, NsId, PartId, Parts};
 use crate::store::messages::{AggregateRow, EventRow, FamilyRow};
@@ -174,6 +176,7 @@ fn decodes(table: Table, at: At<'_>, bytes: &[u8]) -> Result<()> {
         Table::Event => decode_meta::<EventRow>(tag, at, bytes).map(|_| ()),
         Table::Family => decode_meta::<FamilyRow>(tag, at, bytes).map(|_| ()),
         Table::Aggregate => decode_meta::<AggregateRow>(tag, at, bytes).map(|_| ()),
+        Table::Access => decode_access(at, bytes).map(|_| ()),
         Table::Tombstone => decode_tombstone(at, bytes).map(|_| ()),
         Table::Journal => decode_journal(at, bytes).map(|_| ()),
         _ => Ok(()),

@@ -212,5 +212,6 @@ pub(crate) fn compaction(report: &CompactReport) -> Value {
         "expired": report.expired,
         "limbo": report.limbo,
         "damaged": report.damaged,
+        "whole": report.whole,
     })
 }

@@ -67,9 +67,9 @@ pub(crate) fn check(options: &arguments::CheckOptions, place: &Place, output: Ou
         output::line(&format!("{} rows checked, everything is as it must be", report.checked))?;
     } else {
         let rows = report.findings.iter().map(|finding| {
-            vec![finding.code.to_owned(), finding.table.to_owned(), finding.key.clone(), finding.what.clone()]
+            vec![finding.code.to_owned(), finding.table.to_owned(), finding.place(), finding.what.clone()]
         });
-        output::table(&["finding", "table", "key", "what"], rows)?;
+        output::table(&["finding", "table", "where", "what"], rows)?;
     }
     if report.ok { Ok(()) } else { Err(Failure::Findings) }
 }
