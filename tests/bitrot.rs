@@ -182,6 +182,105 @@ fn damage_is_an_error_and_never_other_data() {
     );
 }
 
+/// Uses a file with a torn page as an application does: whatever is answered is true, and what fails is a typed error.
+fn work(image: Image, truth: &Truth, what: &str) {
+    let Ok(db) = open(image) else { return };
+    let ns = Namespace::default();
+    let told = |memory: &oubliette::Memory| match truth.get(&memory.id) {
+        Some((text, _)) => assert_eq!(&memory.text, text, "{what}: another text of {}", memory.id),
+        None => assert!(memory.text.starts_with("new "), "{what}: {} comes from nowhere", memory.id),
+    };
+    let fails = |step: &str, done: Result<()>| {
+        if let Err(why) = done {
+            assert!(typed(&why) || why.kind() == ErrorKind::NotFound, "{what}: {step}: {why:?}");
+        }
+    };
+    let list = || {
+        let all = PageRequest { limit: 10_000, any_state: true, ..PageRequest::default() };
+        db.list(&ns, &all).map(|page| page.items.iter().for_each(told))
+    };
+    fails("list", list());
+    let words = db.search(&ns, &Query::text("something").k(50).scope(Scope::Any));
+    fails(
+        "words",
+        words.and_then(|found| {
+            found.hits.iter().try_for_each(|hit| {
+                db.text(&ns, hit.id).map(|text| {
+                    assert!(
+                        text.is_none_or(|text| truth[&hit.id].0 == text),
+                        "{what}: another text of a hit"
+                    );
+                })
+            })
+        }),
+    );
+    for at in [0, 1] {
+        fails("add", db.add(&ns, Draft::new(format!("new {at}")).vector(vector(900 + at))).map(drop));
+        let key = format!("k{}", 100 * at + 7);
+        fails("forget", db.forget(&ns, oubliette::Forget::names([key])).map(drop));
+    }
+    fails("backup", db.backup("/db/copy.oub").map(drop));
+    fails("reindex", db.reindex(None).map(drop));
+    fails("list again", list());
+    fails("compact", db.compact().map(drop));
+    fails("list of the copy", list());
+    fails("close", db.close());
+}
+
+/// Half of a page is of another write, as after a power failure in the midst of it, or is noise: whatever stands there, the
+/// file is used without a panic, without an end that never comes, and without another text.
+#[test]
+fn a_torn_page_is_an_error_and_never_other_data() {
+    const PAGE: usize = 4_096;
+    let (image, truth) = written();
+    let file = image.names[Path::new(FILE)];
+    let pages = image.files[file].len() / PAGE;
+    let filled = |page: &usize| image.files[file][page * PAGE..][..PAGE].iter().any(|byte| *byte != 0);
+    let filled: Vec<usize> = (0..pages).filter(filled).collect();
+    let copies: usize = std::env::var("OUBLIETTE_ROT").map_or(60, |n| n.parse().unwrap());
+    let (mut tally, mut chance) = (Tally::default(), Chance::new(23));
+    for number in 0..copies {
+        // From both ends: the header and the first roots, and what was written last.
+        let at = match number % 3 {
+            0 => (number / 3) % filled.len(),
+            1 => filled.len() - 1 - (number / 3) % filled.len(),
+            _ => chance.below(filled.len() as u64) as usize,
+        };
+        let page = filled[at];
+        let half = page * PAGE + if chance.below(2) == 0 { 0 } else { PAGE / 2 };
+        let other = filled[chance.below(filled.len() as u64) as usize] * PAGE + half % PAGE;
+        let mut copy = image.clone();
+        let data = &mut copy.files[file];
+        let (how, bytes) = match number % 4 {
+            0 => ("zeros", vec![0; PAGE / 2]),
+            1 => ("noise", (0..PAGE / 2).map(|_| chance.below(256) as u8).collect()),
+            _ => ("of another page", data[other..][..PAGE / 2].to_vec()),
+        };
+        data[half..][..PAGE / 2].copy_from_slice(&bytes);
+        let what = format!("half a page at {half}, {how}");
+        let (done, ends) = std::sync::mpsc::channel();
+        let (truth, told) = (truth.clone(), what.clone());
+        let worker = std::thread::spawn(move || {
+            let mut tally = Tally::default();
+            read(copy.clone(), &truth, &told, &mut tally);
+            work(copy, &truth, &told);
+            let _ = done.send(tally);
+        });
+        match ends.recv_timeout(std::time::Duration::from_secs(300)) {
+            Ok(one) => {
+                tally.refused += one.refused;
+                tally.errors += one.errors;
+                tally.findings += one.findings;
+                tally.harmless += one.harmless;
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("{what}: it does not end"),
+            Err(_) => worker.join().unwrap(),
+        }
+    }
+    eprintln!("{copies} torn copies of {} pages: {tally:?}", filled.len());
+    assert!(tally.refused + tally.errors + tally.findings > 0, "nothing was damaged: {tally:?}");
+}
+
 /// A partition with a graph in a file of its own.
 struct Linked {
     folder: tempfile::TempDir,

@@ -16,6 +16,8 @@ mod copies;
 mod derived;
 #[path = "damage/store.rs"]
 mod store;
+#[path = "damage/whole.rs"]
+mod whole;
 mod world;
 
 use std::io::Cursor;
@@ -28,7 +30,7 @@ use oubliette::{
 use store::{Store, WAYS, damaged, draft, message, overwrite, store, tables, try_open, vector, word};
 use world::{World, axis};
 
-/// Tables of the store as a whole: without these no namespace is readable. And the row that says that a namespace is there.
+/// Tables of the store as a whole, and the row that says that a namespace is there: `whole` has what is left without these.
 const OF_THE_STORE: [&str; 4] = ["meta", "space", "policy", "namespace"];
 /// Damage to these hides memories from some searches, until `reindex`.
 const HIDING: [&str; 5] = ["slot", "slot_head", "vector", "text_doc", "text_posting"];
@@ -359,6 +361,28 @@ fn a_damaged_row_is_forgotten_by_whatever_leads_to_it() {
     // The text can be written again, and the key.
     world.add(Draft::new("damaged harbour").key("bad").vector(axis(0)));
     assert_eq!(world.find(axis(0), 1), [world.row("bad").id]);
+}
+
+/// A filter that asks for what can't be read leaves its row out, and says so; a forget leaves the row alone and names it.
+#[test]
+fn what_a_filter_can_not_read_is_told() {
+    let filter = || oubliette::Filter::parse(r#"{"metadata.room": null}"#).unwrap();
+    for table in ["memory", "vitals"] {
+        let (world, bad) = with_damaged_content(table);
+        let find = |query: Query| world.db.search(&world.ns, &query.filter(filter())).unwrap().plan.damaged;
+        assert_eq!(find(Query::vector(axis(0)).k(9)), 1, "{table}");
+        assert_eq!(find(Query::vector(axis(1)).k(9).effort(Effort::Exact)), 1, "{table}");
+        let told = world.db.history(&world.ns, &bad.to_string());
+        match table {
+            "vitals" => assert_eq!(told.unwrap().damaged, [bad]),
+            _ => assert_eq!(told.unwrap().versions.len(), 1, "a version is its hot part"),
+        }
+        let never = oubliette::Filter::parse(r#"{"metadata.room": 7}"#).unwrap();
+        let gone = world.db.forget(&world.ns, Forget::filter(never, Scope::Shared)).unwrap();
+        assert_eq!((gone.forgotten, gone.undecided), (0, vec![bad]), "{table}");
+        world.forget(&[&bad.to_string()]);
+        world.check();
+    }
 }
 
 /// One of two writes behind a damaged text is forgotten: the other keeps the row.

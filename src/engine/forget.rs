@@ -181,12 +181,16 @@ impl Database {
                     let why = "matches everything: it needs a condition, or the option all";
                     return Err(Error::invalid("filter", why, &filter));
                 }
-                let ids = self.read(|published, now| {
+                let (ids, undecided) = self.read(|published, now| {
                     let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
                     reader.matching(&filter, &scope, visible_only)
                 })?;
                 let weight = weight_of(ids.len());
-                (Box::new(move |session| session.known_desk(&ns)?.forget_found(&ids)), weight)
+                let work: Forgetting = Box::new(move |session| {
+                    let answer = session.known_desk(&ns)?.forget_found(&ids)?;
+                    Ok(Forgotten { undecided: undecided.clone(), ..answer })
+                });
+                (work, weight)
             }
         })
     }

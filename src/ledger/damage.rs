@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::error::{Result, sound};
 use crate::index::slots;
 use crate::ledger::derived::index_rows;
-use crate::ledger::erase::{Onward, is_asked_for};
+use crate::ledger::erase::{Going, Onward};
 use crate::ledger::journal::Op;
 use crate::ledger::leave::{Departure, Left};
 use crate::ledger::{Applied, Change, Context, Ledger, Why};
@@ -21,7 +21,7 @@ use crate::model::{
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::keys::Parts;
-use crate::store::{Junction, NsId, PartId, Rows, Table, TextId, Traces, Walk, keys};
+use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
 
 /// The tables of derived rows whose keys end with the id of the memory that they follow from.
 const FOUND_BY_ID: [Table; 8] = [
@@ -198,7 +198,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
+        gone: Going,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
@@ -207,12 +207,7 @@ impl Ledger<'_, '_> {
         let superseded = vitals.as_ref().and_then(|vitals| vitals.times.superseded);
         let content = sound(self.tx.content(ns, id))?.flatten();
         let part = self.tx.part_of(ns, id)?.unwrap_or(PartId(0));
-        let mut erased = self.kin(ns, id)?;
-        if is_asked_for(reason) {
-            erased.derived.append(&mut self.erase_messages(context, id)?);
-        } else if let Some(by) = replaced_by {
-            self.hand_on_messages(ns, id, by)?;
-        }
+        let mut erased = self.part_with(context, id, gone)?;
         if let Some(vitals) = &vitals {
             let holders = self.readable_holders(ns, id)?;
             erased.onward = Onward::of(id, vitals, &holders);
@@ -221,17 +216,14 @@ impl Ledger<'_, '_> {
         self.take_document(TextId { ns, part }, id)?;
         let holders: Vec<Holder> = self.readable_holders(ns, id)?;
         let names = self.take_holder_rows(ns, id, None)?;
-        for row in self.tx.junctions(ns, id)? {
-            self.unjoin(ns, id, &row)?;
-        }
-        self.unlink_all(ns, id)?;
+        self.unjoin_all(ns, id)?;
         self.delete_found(ns, id, &FOUND_BY_ID)?;
         self.tx.delete_memory(ns, id)?;
         self.tx.delete(Table::Limbo, &keys::memory(ns, id))?;
         let stone = sound(self.tx.tombstone(ns, id))?;
         // One that is damaged was counted.
         let was_there = stone.as_ref().is_none_or(Option::is_some);
-        let made = self.tombstone_of(context, &erased, &holders, content.as_ref(), (reason, replaced_by));
+        let made = self.tombstone_of(context, &erased, &holders, content.as_ref(), gone);
         let tombstone = match stone.flatten() {
             Some(kept) => Tombstone { erased_at: Some(context.now), ..kept },
             None => {

@@ -6,7 +6,7 @@ use crate::error::{Result, sound};
 use crate::index::slots;
 use crate::ledger::damage::Whole;
 use crate::ledger::journal::Op;
-use crate::ledger::{Applied, Context, Ledger, Why, gone};
+use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::model::{
     Content, Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Time, Tombstone,
     TombstoneReason, Vitals,
@@ -57,28 +57,50 @@ impl Onward {
     }
 }
 
+/// Why a row goes, and what stands in its place.
+pub(super) type Going = (TombstoneReason, Option<MemoryId>);
+
 impl Ledger<'_, '_> {
+    /// What a row that goes was tied to; the messages behind it go too, or are handed on to what stands in its place.
+    pub(super) fn part_with(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        (reason, replaced_by): Going,
+    ) -> Result<Erased> {
+        let mut erased = self.kin(context.ns, id)?;
+        if is_asked_for(reason) {
+            erased.derived.append(&mut self.erase_messages(context, id)?);
+        } else if let Some(by) = replaced_by {
+            self.hand_on_messages(context.ns, id, by)?;
+        }
+        Ok(erased)
+    }
+
+    /// Takes away all that joins a row to others, and others to it.
+    pub(super) fn unjoin_all(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        for row in self.tx.junctions(ns, id)? {
+            self.unjoin(ns, id, &row)?;
+        }
+        self.unlink_all(ns, id)
+    }
+
     pub(super) fn remove(
         &mut self,
         context: &Context,
         id: MemoryId,
-        (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
+        gone: Going,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
         let Some(Whole { vitals, content, holders }) = sound(self.whole(ns, id))?.flatten() else {
             if !self.tx.has_row(ns, id)? && !self.has_rest(ns, id)? {
-                return Err(gone(id));
+                return Err(super::gone(id));
             }
-            return self.remove_damaged(context, id, (reason, replaced_by), why);
+            return self.remove_damaged(context, id, gone, why);
         };
-        let mut erased = self.kin(ns, id)?;
+        let mut erased = self.part_with(context, id, gone)?;
         erased.onward = Onward::of(id, &vitals, &holders);
-        if is_asked_for(reason) {
-            erased.derived.append(&mut self.erase_messages(context, id)?);
-        } else if let Some(by) = replaced_by {
-            self.hand_on_messages(ns, id, by)?;
-        }
         if let Some(slot) = vitals.place.slot {
             let dim = self.dim_of(&vitals)?;
             let index = Self::index_of(ns, &vitals);
@@ -91,13 +113,9 @@ impl Ledger<'_, '_> {
         for holder in &holders {
             self.tx.delete_holder(ns, id, holder)?;
         }
-        for row in self.tx.junctions(ns, id)? {
-            self.unjoin(ns, id, &row)?;
-        }
-        self.unlink_all(ns, id)?;
+        self.unjoin_all(ns, id)?;
         self.rederive(ns, id, Some((&vitals, &content)), None)?;
         self.tx.delete_memory(ns, id)?;
-        let gone = (reason, replaced_by);
         let fresh = self.tombstone_of(context, &erased, &holders, Some(&content), gone);
         let tombstone = match vitals.times.removed_at {
             // What its tombstone says was fixed when it was removed (MODEL-49).
@@ -159,7 +177,7 @@ impl Ledger<'_, '_> {
         erased: &Erased,
         holders: &[Holder],
         content: Option<&Content>,
-        (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
+        (reason, replaced_by): Going,
     ) -> Tombstone {
         let mut merged_from = content.map(|content| content.consolidated_from.clone()).unwrap_or_default();
         let known: BTreeSet<MemoryId> = merged_from.iter().copied().collect();

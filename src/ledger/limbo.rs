@@ -7,7 +7,7 @@
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::damage::Whole;
-use crate::ledger::erase::Erased;
+use crate::ledger::erase::{Erased, Going};
 use crate::ledger::journal::Op;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::{Applied, Context, Ledger, Restored, Why};
@@ -31,7 +31,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (reason, replaced_by): (TombstoneReason, Option<MemoryId>),
+        (reason, replaced_by): Going,
         why: Why,
     ) -> Result<Applied> {
         let (vitals, content) = self.load(context.ns, id)?;

@@ -261,6 +261,8 @@ pub struct SearchPlan {
     pub filter: &'static str,
     /// Rows on which the filter was tried.
     pub tested: u64,
+    /// Rows that were left out because what the filter asks of them can't be read.
+    pub damaged: u64,
     /// Rows without a vector in the scope, which no vector query can find.
     pub pending: u64,
 }
@@ -334,6 +336,9 @@ pub struct Forgotten {
     /// Earlier versions of memories that were forgotten by id, and other rows that a key of theirs leads to: they are still
     /// there.
     pub versions_left: u64,
+    /// Rows that were left alone because it can't be read whether they are among those that were to go. Forget them by
+    /// their ids.
+    pub undecided: Vec<MemoryId>,
     /// Rows that became live again since what superseded them is gone.
     pub restored: u64,
     /// Ids of the rows that are gone.

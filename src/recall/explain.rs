@@ -37,6 +37,8 @@ pub struct History {
     pub versions: Vec<Version>,
     /// The journal rows of all versions, oldest first, as far as the journal is kept.
     pub events: Vec<JournalRow>,
+    /// Versions that can't be read; the journal still tells of them.
+    pub damaged: Vec<MemoryId>,
 }
 
 /// How a memory came to be.
@@ -104,22 +106,25 @@ impl Reader<'_> {
             Named::Gone(tombstone) => tombstone.id,
         }];
         open.extend(self.rows().holders_of_key(ns, name)?.into_iter().map(|(id, _)| id));
+        let mut history = History::default();
         for hash in self.secret.names_of_key(name) {
             for id in self.rows().tombstones_of_hash(ns, &hash)? {
-                let found = self.rows().tombstone(ns, id)?;
-                open.extend(found.filter(|found| found.key_hashes.contains(&hash)).map(|found| found.id));
+                let found = sound(self.rows().tombstone(ns, id))?;
+                history.damaged.extend(found.is_none().then_some(id));
+                open.extend(
+                    found.flatten().filter(|found| found.key_hashes.contains(&hash)).map(|found| found.id),
+                );
             }
         }
         let mut seen = BTreeSet::new();
-        let mut history = History::default();
         while let Some(id) = open.pop() {
             if !seen.insert(id) {
                 continue;
             }
-            // Versions that are damaged are left out; the journal still tells of them.
-            let version = sound(self.version(ns, id))?.flatten();
+            let version = sound(self.version(ns, id))?;
+            history.damaged.extend(version.is_none().then_some(id));
             history.events.extend(self.rows().journal_of(ns, id)?);
-            let Some(version) = version else { continue };
+            let Some(version) = version.flatten() else { continue };
             open.extend(version.superseded_by);
             open.extend(self.rows().superseded_by(ns, id)?);
             history.versions.push(version);
@@ -127,6 +132,8 @@ impl Reader<'_> {
         history
             .versions
             .sort_unstable_by_key(|version| (version.recorded_at.or(version.ended_at), version.id));
+        history.damaged.sort_unstable();
+        history.damaged.dedup();
         history.events.sort_unstable_by_key(|row| row.seq);
         Ok(history)
     }
@@ -135,7 +142,7 @@ impl Reader<'_> {
     fn ignored(&self, name: &str) -> Result<Option<History>> {
         let (Some(ns), Ok(id)) = (self.ns, name.parse()) else { return Ok(None) };
         let events = self.rows().journal_of(ns, id)?;
-        Ok((!events.is_empty()).then(|| History { versions: Vec::new(), events }))
+        Ok((!events.is_empty()).then(|| History { events, ..History::default() }))
     }
 
     fn version(&self, ns: NsId, id: MemoryId) -> Result<Option<Version>> {

@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 
     /// The memories of a scope that match, in the order of a listing: in every state, or those that a live read sees. A
-    /// damaged row is among them where what the filter asks for can be read.
+    /// damaged row is among them where what the filter asks for can be read, else among those of which that is not known.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -48,12 +48,15 @@ impl Reader<'_> {
         filter: &Filter,
         scope: &Scope,
         visible_only: bool,
-    ) -> Result<Vec<MemoryId>> {
+    ) -> Result<(Vec<MemoryId>, Vec<MemoryId>)> {
         let (scope, filter) = (scope.clone(), Some(filter.clone()));
         let (any_state, limit) = (!visible_only, usize::MAX);
         let request = PageRequest { scope, filter, any_state, limit, ..PageRequest::default() };
-        let rows = self.listed_rows(&request)?.map(|(_, listed)| listed.rows).unwrap_or_default();
-        Ok(rows.into_iter().map(|(_, id, _)| id).collect())
+        let Some((_, Listed { rows, damaged, .. })) = self.listed_rows(&request)? else {
+            return Ok(Default::default());
+        };
+        let found = rows.into_iter().map(|(_, id, _)| id).collect();
+        Ok((found, damaged.into_iter().map(|(_, id)| id).collect()))
     }
 
     /// The rows of a page, as far as they are read to find them.

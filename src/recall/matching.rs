@@ -46,18 +46,13 @@ pub(super) struct Matcher<'r> {
     filter: Option<&'r Filter>,
     needs: Needs,
     partitions: BTreeMap<u32, Partition>,
+    /// Rows of which it can't be read whether they match.
+    damaged: BTreeSet<MemoryId>,
 }
 
 impl<'r> Matcher<'r> {
     pub(super) fn new(reader: &'r Reader<'r>, ns: NsId, filter: &'r Filter) -> Self {
-        Matcher {
-            reader,
-            ns,
-            list: None,
-            filter: Some(filter),
-            needs: filter.needs(),
-            partitions: BTreeMap::new(),
-        }
+        Matcher::with(reader, ns, filter, None)
     }
 
     /// A matcher that knows which rows alone can match, if anything says so.
@@ -72,7 +67,7 @@ impl<'r> Matcher<'r> {
             None => Some(filter),
         };
         let needs = filter.map(Filter::needs).unwrap_or_default();
-        Matcher { reader, ns, list, filter, needs, partitions: BTreeMap::new() }
+        Matcher { reader, ns, list, filter, needs, partitions: BTreeMap::new(), damaged: BTreeSet::new() }
     }
 
     /// Where the rows are read.
@@ -98,13 +93,29 @@ impl<'r> Matcher<'r> {
         if self.filter.is_none() {
             return Ok(true);
         }
-        let Some(vitals) = sound(self.reader.vitals(self.ns, id))? else { return Ok(false) };
-        self.lets_pass(id, &vitals)
+        match sound(self.reader.vitals(self.ns, id))? {
+            Some(vitals) => self.lets_pass(id, &vitals),
+            None => Ok(self.leave_out(id)),
+        }
     }
 
     /// Whether a row matches and what the filter asks of it can be read.
     pub(super) fn lets_pass(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
-        Ok(sound(self.matches(id, vitals))?.unwrap_or(false))
+        match sound(self.matches(id, vitals))? {
+            Some(matches) => Ok(matches),
+            None => Ok(self.leave_out(id)),
+        }
+    }
+
+    /// Notes a row that is too damaged to tell.
+    fn leave_out(&mut self, id: MemoryId) -> bool {
+        self.damaged.insert(id);
+        false
+    }
+
+    /// How many rows were too damaged to tell.
+    pub(super) fn damaged(&self) -> u64 {
+        self.damaged.len() as u64
     }
 
     /// Whether a row matches; one of the list, where there is one.

@@ -70,7 +70,8 @@ impl Reader<'_> {
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let found = self.nearest(ns, (part, target), matcher.as_mut(), ask)?;
         let partial = self.deadline.is_some_and(Deadline::was_met);
-        let plan = SearchPlan { pending: self.pending(ns, part)?, partial, ..plan_of(&found) };
+        let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
+        let plan = SearchPlan { pending: self.pending(ns, part)?, partial, damaged, ..plan_of(&found) };
         let hits = match diverse {
             true => self.diverse(ns, found.hits, query.k, query.diversity)?,
             false => found.hits,

@@ -97,6 +97,7 @@ pub(crate) fn plan(plan: &SearchPlan) -> Value {
         "ranked": plan.ranked,
         "filter": plan.filter,
         "tested": plan.tested,
+        "damaged": plan.damaged,
         "pending": plan.pending,
     })
 }
@@ -179,6 +180,7 @@ pub(crate) fn forgotten(done: &Forgotten) -> Value {
         "went_with": done.went_with,
         "missing": done.missing,
         "versions_left": done.versions_left,
+        "undecided": done.undecided,
         "tombstones": done.tombstones.len(),
         "restored": done.restored,
         "derived": done.derived,

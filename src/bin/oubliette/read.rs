@@ -156,7 +156,8 @@ pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
     let versions: Vec<Value> = history.versions.iter().map(answers::version).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
     if output.json {
-        return output.document(&json!({ "versions": versions, "events": events }));
+        return output
+            .document(&json!({ "versions": versions, "events": events, "damaged": history.damaged }));
     }
     let names = ["recorded_at", "id", "state", "superseded_by", "mode"];
     output::table(&names, versions.iter().map(|version| cells(version, &names)))?;
