@@ -7,8 +7,8 @@ mod world;
 
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::{
-    Decision, Draft, ErrorKind, ExpiresBy, Expiry, Forget, MemoryId, Patch, Scope, State, SupersedeMode,
-    Tier, Time, TombstoneReason, Undone,
+    Decision, Draft, ErrorKind, ExpiresBy, Expiry, Forget, Kind, MaintainOptions, MemoryId, Pass, Patch,
+    RunId, Scope, State, SupersedeMode, Tier, Time, TombstoneReason, Undone,
 };
 use world::{World, axis, holders, ms, revised, span, text};
 
@@ -32,6 +32,30 @@ fn visible(world: &World, id: MemoryId, vector: [f32; world::DIM]) -> bool {
     listed
 }
 
+/// A row in limbo, and the run that took it there.
+struct InLimbo {
+    loser: MemoryId,
+    run: RunId,
+}
+
+/// Writes one text under keys with tags, and collapses its row into another one.
+fn in_limbo(world: &World, holders: &[(&str, Option<&str>)]) -> InLimbo {
+    let status = |apps: u32, key: &str| {
+        let draft = text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+        draft.key(key)
+    };
+    world.add(status(4, "canonical"));
+    let mut loser = None;
+    for (key, tag) in holders {
+        let draft = status(7, key);
+        loser = Some(world.add(tag.map_or(draft.clone(), |tag| draft.clone().tag(tag))).id);
+    }
+    let run = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap();
+    let loser = loser.unwrap();
+    assert_eq!(world.tombstone(loser).reason, TombstoneReason::Collapsed);
+    InLimbo { loser, run }
+}
+
 #[test]
 fn v204_forgetting_a_tag_takes_rows_in_any_state() {
     let world = World::at(100);
@@ -41,14 +65,20 @@ fn v204_forgetting_a_tag_takes_rows_in_any_state() {
     let new = world.add(text("successor"));
     world.supersede(old.id, new.id, SupersedeMode::Correction, None).unwrap();
     let expired = world.add(tag("expired").expiry(Expiry::At(ms(200))));
+    let waits = in_limbo(&world, &[("waits", Some("gone"))]);
     let other = "other".parse().unwrap();
     let theirs = world.db.add(&other, tag("theirs")).unwrap();
     world.set(300);
     let answer = world.forget_tag("gone");
-    assert_eq!((answer.forgotten, answer.detached), (3, 0), "limbo comes with the maintenance passes");
+    assert_eq!((answer.forgotten, answer.detached), (4, 0));
     for id in [live.id, old.id, expired.id] {
         assert_eq!(world.tombstone(id).reason, TombstoneReason::ForgetByTag);
     }
+    // The tombstone of a row in limbo keeps the reason of its removal, and says that it is erased now.
+    let erased = world.tombstone(waits.loser);
+    assert_eq!((erased.reason, erased.erased_at), (TombstoneReason::Collapsed, Some(ms(300))));
+    let undone = world.db.undo(&world.ns, waits.run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
     assert_eq!(world.row(new.id).content.tags.len(), 0, "what the holder had brought along is gone as well");
     assert!(world.db.get(&other, &theirs.id.to_string(), false).is_ok());
     let theirs = world.db.list(&other, &oubliette::PageRequest::default()).unwrap().items;
@@ -250,6 +280,20 @@ fn v261_a_superseded_row_keeps_the_holders_that_a_tag_does_not_name() {
     let row = world.row(old);
     assert_eq!((row.state, holders(&row)), (State::Superseded, vec![(Some("b"), 1, 1, vec![])]));
     assert_eq!(world.row(new).keys, ["b"]);
+}
+
+#[test]
+fn v261_a_row_in_limbo_keeps_the_holders_that_a_tag_does_not_name() {
+    let world = World::new();
+    let waits = in_limbo(&world, &[("a", Some("t")), ("b", None)]);
+    let answer = world.forget_tag("t");
+    assert_eq!(answer.forgotten, 0, "{answer:?}");
+    assert_eq!(world.tombstone(waits.loser).erased_at, None);
+    let undone = world.db.undo(&world.ns, waits.run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (1, 0), "{undone:?}");
+    let row = world.row(waits.loser);
+    assert_eq!((row.state, holders(&row)), (State::Live, vec![(Some("b"), 1, 1, vec![])]));
+    assert!(world.get("a").is_err());
 }
 
 #[test]

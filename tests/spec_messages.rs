@@ -272,7 +272,8 @@ fn v252_v253_the_next_day_is_a_new_slice_of_the_family() {
         .collect();
     assert_eq!(families[0], families[1]);
     assert_ne!(same_day.id, again.id, "one memory a slice");
-    // A late arrival joins the slice that its instant falls in (DEDUP-33).
+    // V-272: a late arrival joins the slice that its instant falls in (DEDUP-33).
+    world.advance("26h");
     let late = world.add(bot("nightly run").created_at(after(60)));
     assert_eq!(aggregated(&late), today);
     let aggregate = world.db.aggregate(&world.ns, today).unwrap();
