@@ -8,7 +8,7 @@ mod world;
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
 use oubliette::{
     Decision, Draft, ErrorKind, ExpiresBy, Expiry, Forget, Kind, MaintainOptions, MemoryId, Pass, Patch,
-    RunId, Scope, State, SupersedeMode, Tier, Time, TombstoneReason, Undone,
+    RunId, Scope, Significance, State, SupersedeMode, Tier, Time, TombstoneReason, Undone,
 };
 use world::{World, axis, holders, ms, revised, span, text};
 
@@ -44,7 +44,7 @@ fn in_limbo(world: &World, holders: &[(&str, Option<&str>)]) -> InLimbo {
         let draft = text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
         draft.key(key)
     };
-    world.add(status(4, "canonical"));
+    world.add(status(4, "canonical").significance(Significance::Core));
     let mut loser = None;
     for (key, tag) in holders {
         let draft = status(7, key);
@@ -52,7 +52,7 @@ fn in_limbo(world: &World, holders: &[(&str, Option<&str>)]) -> InLimbo {
     }
     let run = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap();
     let loser = loser.unwrap();
-    assert_eq!(world.tombstone(loser).reason, TombstoneReason::Collapsed);
+    assert_eq!(world.row(loser).state, State::Limbo);
     InLimbo { loser, run }
 }
 
@@ -288,7 +288,8 @@ fn v261_a_row_in_limbo_keeps_the_holders_that_a_tag_does_not_name() {
     let waits = in_limbo(&world, &[("a", Some("t")), ("b", None)]);
     let answer = world.forget_tag("t");
     assert_eq!(answer.forgotten, 0, "{answer:?}");
-    assert_eq!(world.tombstone(waits.loser).erased_at, None);
+    let row = world.row(waits.loser);
+    assert_eq!((row.state, holders(&row)), (State::Limbo, vec![(Some("b"), 1, 1, vec![])]));
     let undone = world.db.undo(&world.ns, waits.run).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (1, 0), "{undone:?}");
     let row = world.row(waits.loser);
