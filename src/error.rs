@@ -265,6 +265,14 @@ impl Error {
         }
     }
 
+    /// What is wrong with the line, where it is an error of one.
+    fn source_of_line(&self) -> &Error {
+        match self {
+            Error::Line { source, .. } => source.source_of_line(),
+            error => error,
+        }
+    }
+
     /// Whether the same call may succeed when it is simply made again.
     pub fn is_retryable(&self) -> bool {
         matches!(self.kind(), ErrorKind::Retry | ErrorKind::Locked | ErrorKind::SnapshotExpired)
@@ -277,11 +285,20 @@ impl Error {
 
     /// What the caller should do next, in one sentence.
     pub fn hint(&self) -> &'static str {
+        if let Error::NotFound { what, .. } = self.source_of_line() {
+            return match *what {
+                "database" => "check the path; `init` or a first write makes a database there",
+                "namespace" => "check its name; `namespace list` shows all of them",
+                "run" => "check the id of the run and the namespace; a run that wrote nothing is not kept",
+                "aggregate" => "check the id and the namespace; `aggregates` lists what there is",
+                _ => "check the id or key and the namespace",
+            };
+        }
         match self.kind() {
             ErrorKind::Invalid => "correct the named field and call again; nothing was written",
             ErrorKind::NotFound => "check the id or key and the namespace",
             ErrorKind::KeyInOtherPartition => "write with the agent that holds the key, or use another key",
-            ErrorKind::NoEmbedder => "give a vector with the query, or search by filter with `list`",
+            ErrorKind::NoEmbedder => "give a vector with the query, or search by words",
             ErrorKind::Embedding => "look at the embedder; a search by text alone needs none",
             ErrorKind::OtherSpace => {
                 "open it with the embedder of the database, or change the model with `reembed`"

@@ -71,7 +71,8 @@ pub fn parse_line(text: &[u8], lenient: bool) -> Result<ParsedLine> {
     }
     let text = std::str::from_utf8(text)
         .map_err(|why| Error::invalid("line", "must be UTF-8", format!("byte {}", why.valid_up_to())))?;
-    let members: Members<'_> = typed_text("line", text)?;
+    let members: Members<'_> = serde_json::from_str(text)
+        .map_err(|why| wrong("line", format!("must be a memory as a JSON object: {}", clean(&why)), text))?;
     if let Some(sort) = told::sort_of(&members) {
         return told::read(members, sort).map(|line| ParsedLine::Kept(Box::new(line)));
     }
@@ -184,7 +185,16 @@ pub(super) fn wrong(name: &str, why: impl Into<String>, raw: &str) -> Error {
 }
 
 fn typed_text<'a, T: Deserialize<'a>>(name: &str, text: &'a str) -> Result<T> {
-    serde_json::from_str(text).map_err(|why| wrong(name, clean(&why), text))
+    serde_json::from_str(text).map_err(|why| mistyped(name, clean(&why), text))
+}
+
+/// An error about a value of another type. A type of ours has said a name and the value already.
+fn mistyped(name: &str, told: String, raw: &str) -> Error {
+    let own = told.split_once(": ").and_then(|(_, told)| told.strip_suffix(')')?.rsplit_once(" (got "));
+    match own {
+        Some((bound, value)) => Error::invalid(name, bound, value),
+        None => wrong(name, told, raw),
+    }
 }
 
 /// The message of a JSON error without its place: within one member it would mislead.
@@ -255,7 +265,7 @@ fn entities(name: &str, raw: &RawValue) -> Result<Option<Vec<Entity>>> {
         Value::Null => Ok(None),
         Value::Array(items) => {
             let list: std::result::Result<_, _> = items.into_iter().map(read).collect();
-            list.map(Some).map_err(|why| wrong(name, clean(&why), raw.get()))
+            list.map(Some).map_err(|why| mistyped(name, clean(&why), raw.get()))
         }
         _ => Err(wrong(name, "must be a list of entities", raw.get())),
     }
@@ -351,7 +361,7 @@ impl<'a> Reader<'a> {
         let value = strict(given, raw)?;
         let shown = raw.get();
         let set = self.line.draft.fields.set_json(name, value.clone()).map_err(|error| match error {
-            Error::Invalid { why, .. } => wrong(given, why, shown),
+            Error::Invalid { why, .. } => mistyped(given, why, shown),
             error => error,
         })?;
         if set {

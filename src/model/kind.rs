@@ -296,7 +296,10 @@ impl FromStr for Kind {
             return Ok(Kind::Custom(name.to_owned()));
         }
         let known = KINDS.iter().find(|(_, name)| *name == text).map(|(kind, _)| kind.clone());
-        known.ok_or_else(|| Error::invalid("kind", "must be a kind of MODEL-12 or custom:NAME", text))
+        known.ok_or_else(|| {
+            let names: Vec<&str> = KINDS.iter().map(|(_, name)| *name).collect();
+            Error::invalid("kind", format!("must be {} or custom:NAME", names.join(", ")), text)
+        })
     }
 }
 

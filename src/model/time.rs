@@ -105,19 +105,24 @@ impl FromStr for Time {
             stamp.as_millisecond()
         } else {
             let civil: jiff::civil::DateTime = text.parse().map_err(|_| {
-                Error::invalid("time", "must be RFC 3339, such as 2026-01-03T10:00:00Z", text)
+                // An instant that is written as it should be and lies out of bounds is not read as one either.
+                match jiff::fmt::temporal::Pieces::parse(text) {
+                    Ok(_) => out_of_bounds(text),
+                    Err(_) => Error::invalid("time", "must be RFC 3339, such as 2026-01-03T10:00:00Z", text),
+                }
             })?;
-            let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC);
-            zoned
-                .map_err(|_| Error::invalid("time", "must lie in the years 1 to 9999", text))?
-                .timestamp()
-                .as_millisecond()
+            let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).map_err(|_| out_of_bounds(text))?;
+            zoned.timestamp().as_millisecond()
         };
         if !(TIME_MIN_MS..=TIME_MAX_MS).contains(&millis) {
-            return Err(Error::invalid("time", "must lie in the years 1 to 9999", text));
+            return Err(out_of_bounds(text));
         }
         Ok(Time(millis))
     }
+}
+
+fn out_of_bounds(text: &str) -> Error {
+    Error::invalid("time", format!("must lie from {} to {}", Time::MIN, Time::MAX), text)
 }
 
 impl TryFrom<String> for Time {
