@@ -7,6 +7,8 @@
 mod bad;
 #[path = "cli/contract.rs"]
 mod contract;
+#[path = "cli/flags.rs"]
+mod flags;
 #[path = "cli/index.rs"]
 mod index;
 #[path = "cli/recall.rs"]

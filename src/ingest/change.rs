@@ -200,10 +200,12 @@ impl Desk<'_, '_, '_> {
 
     /// Pins or unpins: the flag and the tag together (MODEL-9).
     pub(crate) fn pin(&mut self, name: &str, pinned: bool) -> Result<Outcome> {
-        let (id, _) = self.find(name)?;
+        let (id, holder) = self.find(name)?;
         let mut patch = Patch::default();
         patch.fields.pinned = Some(pinned);
-        self.update(&id.to_string(), patch, None)
+        // The memory is pinned, whoever holds it; the answer has the name that was given.
+        let outcome = self.update(&id.to_string(), patch, None)?;
+        Ok(Outcome { key: holder.map(|_| name.to_owned()), ..outcome })
     }
 
     /// In place, by revision, or by copy on write; says where the write stands now.

@@ -157,6 +157,8 @@ fn bad_flags_are_typed_errors() {
         (&["add", "x", "--kind", "poem"], "kind"),
         (&["add", "x", "--importance", "nan"], "importance"),
         (&["update", "a", "--confidence", "inf"], "confidence"),
+        (&["add", "x", "--importance", "-1"], "importance"),
+        (&["add", "x", "--confidence", "inf"], "confidence"),
         (&["add", "x", "--field", "colour=1"], "colour"),
         (&["add", "x", "--field", "colour"], "--field"),
         (&["add", "x", "--metadata", "[1]"], "metadata"),
@@ -188,6 +190,45 @@ fn bad_flags_are_typed_errors() {
         let answer = sandbox.run(arguments);
         assert_eq!((answer.code, answer.error().0.as_str()), (2, "Usage"), "{arguments:?}");
     }
+}
+
+/// A type that reads itself had said its own name and the value, and the line then said both once more.
+#[test]
+fn an_error_names_field_bound_and_value_once() {
+    let sandbox = Sandbox::new();
+    let message = |arguments: &[&str]| sandbox.run(&[&["add", "x"], arguments].concat()).error().1;
+    for (flag, value, field) in [
+        ("--kind", "poem", "kind"),
+        ("--ttl", "30", "ttl"),
+        ("--created-at", "yesterday", "created_at"),
+        ("--author-kind", "alien", "author_kind"),
+        ("--supersede-mode", "eaten", "supersede_mode"),
+    ] {
+        let told = message(&[flag, value]);
+        assert!(told.starts_with(&format!("{field}: must be ")), "{told}");
+        assert_eq!(told.matches("(got ").count(), 1, "{told}");
+        assert!(told.contains(value), "{told}");
+        assert!(!told.contains("MODEL-"), "{told}");
+    }
+    assert!(message(&["--kind", "poem"]).contains("profile, event, knowledge"));
+    let late = message(&["--expires-at", "9999-12-31T23:59:59Z"]);
+    assert!(late.contains("9999-12-30T22:00:00Z"), "it is RFC 3339, and too late: {late}");
+}
+
+#[test]
+fn what_is_not_there_has_a_hint_of_its_own() {
+    let sandbox = Sandbox::new();
+    let hint = |arguments: &[&str]| {
+        let answer = sandbox.run(arguments);
+        answer.error();
+        let error: Value = serde_json::from_str(&answer.err).unwrap();
+        error["error"]["hint"].as_str().unwrap().to_owned()
+    };
+    assert!(hint(&["search", "x"]).contains("path"), "no database is there yet");
+    sandbox.fill();
+    assert!(hint(&["get", "nobody"]).contains("key"));
+    assert!(hint(&["undo", "01a2053d-3ecb-7083-b446-3cc5c8babf3d"]).contains("run"));
+    assert!(hint(&["namespace", "drop", "nowhere"]).contains("namespace list"));
 }
 
 #[test]

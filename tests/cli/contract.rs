@@ -384,6 +384,60 @@ fn people_get_tables_and_help() {
 }
 
 #[test]
+fn people_read_a_sentence_for_what_was_done() {
+    let sandbox = Sandbox::new();
+    let told = |arguments: &[&str]| {
+        let answer = sandbox.plain(&[&["--db", "m.oub", "--now", NOW], arguments].concat(), b"");
+        assert_eq!(answer.code, 0, "{arguments:?}: {answer:?}");
+        answer.out
+    };
+    let home = [
+        "Ann lives in Ghent",
+        "--key",
+        "ann:home",
+        "--namespace",
+        "team",
+        "--tag",
+        "people",
+        "--tag",
+        "home",
+    ];
+    assert_eq!(told(&[&["add"], &home[..]].concat()), "Stored ann:home in team\n");
+    assert!(told(&[&["add"], &home[..]].concat()).starts_with("Unchanged: ann:home in team"));
+    assert!(told(&[&["-v", "add"], &home[..]].concat()).contains("DEDUP-"), "-v adds the rule");
+    assert_eq!(
+        told(&["update", "ann:home", "--namespace", "team", "--pinned"]),
+        "Updated ann:home in team\n"
+    );
+    assert_eq!(told(&["add", "x", "--key", "x", "--agent", "bob"]), "Stored x in default, the part of bob\n");
+    assert_eq!(told(&["forget", "x", "nobody", "--yes"]), "Forgot 1 memory; 1 not found\n");
+    sandbox.write("in.jsonl", "{\"text\":\"a\"}\n{\"text\":\"a\"}\n");
+    let import = told(&["import", "in.jsonl"]);
+    assert!(import.starts_with("Read 2 lines: 1 stored, 1 reinforced; `undo "), "{import}");
+    assert!(told(&["compact"]).starts_with("Compacted: "));
+    // Tables hold no JSON, no rule, and are no wider than 100 columns where there is no terminal.
+    sandbox.document(&["add", &"long ".repeat(200), "--key", "long", "--metadata", "{\"a\":{\"b\":[1,2]}}"]);
+    for arguments in [
+        &["get", "ann:home", "--namespace", "team"][..],
+        &["explain", "ann:home", "--namespace", "team"],
+        &["history", "ann:home", "--namespace", "team"],
+        &["get", "long"],
+        &["list"],
+        &["stats"],
+        &["search", "long"],
+    ] {
+        let shown = told(arguments);
+        assert!(shown.lines().all(|line| line.chars().count() <= 100), "{arguments:?}: {shown}");
+        assert!(!shown.contains(['{', '[', '"']) && !shown.contains("DEDUP-"), "{arguments:?}: {shown}");
+    }
+    assert!(told(&["get", "ann:home", "--namespace", "team"]).contains("home, people"));
+    for arguments in [&["search", "zebra", "--mode", "text"][..], &["list", "--agent", "eve"], &["events"]] {
+        let shown = told(arguments);
+        assert!(!shown.contains('─') && shown.lines().count() == 1, "{arguments:?}: {shown}");
+    }
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_error() {
     let sandbox = Sandbox::new();
     sandbox.fill();

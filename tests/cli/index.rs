@@ -167,7 +167,7 @@ fn maintain_tells_what_it_did_and_stops_where_it_is_told() {
     let table = sandbox.plain(&["--db", "m.oub", "maintain"], b"");
     assert!(table.code == 0 && table.out.contains("repair"), "{table:?}");
     let table = sandbox.plain(&["--db", "m.oub", "stats"], b"");
-    for name in ["vectors.regime", "vectors.in_graph", "vectors.tail", "health.index_warnings"] {
+    for name in ["vectors.regime", "vectors.in_graph", "vectors.tail"] {
         assert!(table.out.contains(name), "{name} is not in {}", table.out);
     }
 }

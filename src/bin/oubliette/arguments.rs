@@ -26,6 +26,9 @@ pub(crate) struct Global {
     /// One JSON document on standard output, errors as JSON on standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Tell ids, rules and evidence as well
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
     /// No progress bar, no remarks
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
@@ -103,13 +106,13 @@ pub(crate) enum Command {
     Unpin(NameOptions),
     /// Forget at once
     Forget(ForgetOptions),
-    /// Run maintenance passes: index, repair; both with none named
+    /// Run maintenance passes; with none named those that the policy enables, then index and repair
     Maintain(MaintainOptions),
     /// Drop the indexes and build them anew from the memories
     Reindex,
     /// Give every memory a vector of another embedder
     Reembed(ReembedOptions),
-    /// Take an import back
+    /// Take a maintenance run or an import back
     Undo(UndoOptions),
     /// Whole namespaces
     Namespace {
@@ -174,10 +177,10 @@ pub(crate) struct FieldOptions {
     #[arg(long)]
     pub(crate) significance: Option<String>,
     /// 0 to 1 [default: 0.5]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) importance: Option<f64>,
     /// 0 to 1
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) confidence: Option<f64>,
     /// A tag; can be given again
     #[arg(long = "tag", value_name = "TAG")]
@@ -243,7 +246,7 @@ pub(crate) struct FieldOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct AddOptions {
-    /// The text; - reads a memory a line from standard input, as import does
+    /// The text; - reads a memory a line from standard input, as import does, with the fields in the lines
     pub(crate) text: String,
     /// Name of the record in your world
     #[arg(long)]
@@ -285,6 +288,9 @@ pub(crate) struct ImportOptions {
     /// Vectors: row i belongs to line i
     #[arg(long, value_name = "F.npy")]
     pub(crate) vectors: Option<PathBuf>,
+    /// Namespace of lines that name none, as --namespace
+    #[arg(long, value_name = "NS", conflicts_with = "namespace")]
+    pub(crate) into: Option<String>,
     /// What wrote the file
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: FormatName,
@@ -417,7 +423,7 @@ pub(crate) struct GetOptions {
 pub(crate) struct ListOptions {
     #[command(flatten)]
     pub(crate) scope: ScopeOptions,
-    /// live, superseded, expired, tombstoned or any
+    /// live, superseded, expired, limbo, tombstoned or any
     #[arg(long, default_value = "live")]
     pub(crate) state: String,
     /// Only memories that match
@@ -504,7 +510,7 @@ pub(crate) struct ForgetOptions {
     /// File of ids or keys, one a line; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) keys: Option<PathBuf>,
-    /// Every write that brought a tag, in every part unless --agent names one
+    /// Every write that brought a tag
     #[arg(long)]
     pub(crate) tag: Option<String>,
     /// Every memory that matches, in any state
@@ -516,8 +522,12 @@ pub(crate) struct ForgetOptions {
     /// With --filter, one that matches everything is meant
     #[arg(long, requires = "filter")]
     pub(crate) all: bool,
-    #[command(flatten)]
-    pub(crate) scope: ScopeOptions,
+    /// Only what is in the part of an agent; without it names and --tag reach every part, --filter the shared one
+    #[arg(long, conflicts_with = "any_agent")]
+    pub(crate) agent: Option<String>,
+    /// Every part, which only --filter has to be told
+    #[arg(long)]
+    pub(crate) any_agent: bool,
     /// Leave the superseded versions of a key
     #[arg(long)]
     pub(crate) keep_history: bool,
@@ -540,9 +550,7 @@ pub(crate) struct ForgetOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct MaintainOptions {
-    /// Passes, in the order in which they are to run: snapshots, collapse, near-duplicates, vector-duplicates,
-    /// supersession, limbo, index, repair [default: the sweeper's stages that the policy enables, then index and repair]
-    #[arg(value_name = "PASS", value_parser = pass)]
+    #[arg(value_name = "PASS", value_parser = pass, help = passes_help())]
     pub(crate) passes: Vec<Pass>,
     /// Only say what there is to do
     #[arg(long)]
@@ -576,6 +584,14 @@ pub(crate) struct MaintainOptions {
     pub(crate) report: Option<PathBuf>,
 }
 
+fn passes_help() -> String {
+    let names = Pass::ALL.map(Pass::as_str).join(", ");
+    format!(
+        "Passes, in the order in which they are to run: {names} [default: those that the policy enables, then index and \
+         repair]"
+    )
+}
+
 /// A pass by its name.
 fn pass(name: &str) -> Result<Pass, String> {
     let known = Pass::ALL.map(Pass::as_str).join(", ");
@@ -584,7 +600,7 @@ fn pass(name: &str) -> Result<Pass, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoOptions {
-    /// The run of an import
+    /// The run, as maintain or import named it
     pub(crate) run: String,
 }
 

@@ -5,6 +5,7 @@ use oubliette::{Error, Patch, Result};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{AddOptions, FieldOptions, UpdateOptions};
+use crate::output::Failure;
 
 impl FieldOptions {
     /// The flags that were given, as members of a line.
@@ -32,9 +33,9 @@ impl FieldOptions {
         }
         for (name, number) in [("importance", self.importance), ("confidence", self.confidence)] {
             if let Some(number) = number {
-                // In JSON what is no number would be null, which takes the field away.
+                // JSON has no such number: it would be read as if nothing had been given.
                 if !number.is_finite() {
-                    return Err(Error::invalid(name, "must be 0 to 1", number));
+                    return Err(Error::invalid(name, "must be from 0 to 1", number));
                 }
                 members.insert(name.to_owned(), json!(number));
             }
@@ -120,6 +121,16 @@ fn line(members: Map<String, Value>) -> Result<DraftLine> {
             Err(Error::invalid("--field", "must not be what only an export carries", "id and holders"))
         }
     }
+}
+
+/// Refuses fields beside `-`: each line has its own.
+pub(crate) fn check_none(options: &AddOptions) -> Result<(), Failure> {
+    let AddOptions { key, agent, supersedes, supersede_mode, fields, .. } = options;
+    let own = key.is_some() || agent.is_some() || supersede_mode.is_some() || !supersedes.is_empty();
+    if own || fields.vector_file.is_some() || !fields.members()?.is_empty() {
+        return Err(Failure::Usage("with - the fields of a memory stand in the lines".to_owned()));
+    }
+    Ok(())
 }
 
 /// The draft that was typed.

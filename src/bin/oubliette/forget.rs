@@ -3,44 +3,60 @@
 use std::path::Path;
 
 use oubliette::exchange::LineReader;
-use oubliette::{Error, Filter, Forget, ForgetPlan, Result, Scope};
+use oubliette::{
+    Database, Error, ErrorKind, Filter, Forget, ForgetPlan, Forgotten, Got, Namespace, Partition, Result,
+    Scope,
+};
 use serde_json::{Value, json};
 
 use crate::answers;
 use crate::arguments::ForgetOptions;
 use crate::output::{Done, Output};
 use crate::place::{Access, Place, named};
-use crate::write;
+use crate::{told, write};
 
 /// `forget`.
 pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Done {
-    let (namespace, scope) = (place.namespace()?, options.scope.scope()?);
+    let namespace = place.namespace()?;
+    let scope = match &options.agent {
+        Some(agent) => Scope::agent(agent)?,
+        None if options.any_agent || options.filter.is_none() => Scope::Any,
+        None => Scope::Shared,
+    };
+    let database = place.open(Access::Write)?;
+    let mut elsewhere = 0;
     let what = match (&options.tag, &options.filter) {
-        (Some(tag), _) => {
-            let scope = if options.scope.agent.is_none() { Scope::Any } else { scope };
-            Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned }
-        }
+        (Some(tag), _) => Forget::Tag { tag: tag.clone(), scope, keep_pinned: options.keep_pinned },
         (None, Some(filter)) => {
             let (visible_only, all) = (options.visible_only, options.all);
             Forget::Filter { filter: Filter::parse(filter)?, scope, visible_only, all }
         }
         (None, None) => {
-            let names = match &options.keys {
+            let mut names = match &options.keys {
                 Some(file) => names_of(file)?,
                 None => options.names.clone(),
             };
+            let given = names.len();
+            if let Some(agent) = &options.agent {
+                names = names_in(&database, &namespace, &Partition::agent(agent)?, names)?;
+            }
+            elsewhere = (given - names.len()) as u64;
             let (keep_history, with_history) = (options.keep_history, options.with_history);
             Forget::Names { names, keep_history, also_merged: true, with_history }
         }
     };
-    let database = place.open(Access::Write)?;
+    // Where every name leads elsewhere there is nothing to ask for.
+    let nothing = elsewhere > 0 && matches!(&what, Forget::Names { names, .. } if names.is_empty());
     if options.dry_run {
-        let plan = database.forget_plan(&namespace, what)?;
+        let mut plan =
+            if nothing { ForgetPlan::default() } else { database.forget_plan(&namespace, what)? };
+        plan.answer.missing += elsewhere;
         database.close()?;
         output.remark(&told(&plan));
         return output.document(&answers::forget_plan(&plan));
     }
-    let done = database.forget(&namespace, what)?;
+    let mut done = if nothing { Forgotten::default() } else { database.forget(&namespace, what)? };
+    done.missing += elsewhere;
     let mut document = answers::forgotten(&done);
     if options.erase {
         let report = database.compact()?;
@@ -49,7 +65,26 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
         }
     }
     database.close()?;
-    output.document(&document)
+    output.done(&document, told::forgotten)
+}
+
+/// Those of the names that lead to nothing outside `part`.
+fn names_in(
+    database: &Database,
+    namespace: &Namespace,
+    part: &Partition,
+    names: Vec<String>,
+) -> Result<Vec<String>> {
+    let snapshot = database.snapshot()?;
+    let mut kept = Vec::new();
+    for name in names {
+        match snapshot.get(namespace, &name, false) {
+            Ok(Got::Memory(memory)) if memory.partition != *part => {}
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => kept.push(name),
+        }
+    }
+    Ok(kept)
 }
 
 /// A plan in a sentence.
@@ -82,12 +117,20 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output) -> Done {
     let database = place.open(Access::Write)?;
     let undone = database.undo(&namespace, run)?;
     database.close()?;
-    output.document(&json!({
+    let document = json!({
         "restored": undone.restored,
         "removed": undone.removed,
         "detached": undone.detached,
         "lost": undone.lost,
-    }))
+    });
+    output.done(&document, |_| {
+        let mut told = format!(
+            "Took the run back: {} restored, {} removed, {} detached",
+            undone.restored, undone.removed, undone.detached
+        );
+        undone.lost.iter().for_each(|lost| told.push_str(&format!("\nlost: {lost}")));
+        told
+    })
 }
 
 /// `namespace drop`.
@@ -96,5 +139,7 @@ pub(crate) fn drop(name: &str, place: &Place, output: Output) -> Done {
     let database = place.open(Access::Write)?;
     let dropped = database.drop_namespace(&namespace)?;
     database.close()?;
-    output.document(&json!({ "namespace": namespace, "dropped": dropped }))
+    output.done(&json!({ "namespace": namespace, "dropped": dropped }), |_| {
+        format!("Dropped {namespace} with {}", told::of(dropped, "memory", "memories"))
+    })
 }

@@ -17,6 +17,7 @@ mod place;
 mod progress;
 mod read;
 mod search;
+mod told;
 mod upkeep;
 mod write;
 
@@ -26,7 +27,7 @@ use std::sync::Mutex;
 
 use clap::Parser;
 
-use crate::arguments::{Arguments, Command, NamespaceCommand, PolicyCommand};
+use crate::arguments::{Arguments, Command, Global, NamespaceCommand, PolicyCommand};
 use crate::output::{Done, Failure, Output};
 use crate::place::Place;
 
@@ -67,7 +68,8 @@ fn start(json: bool) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let output = Output { json: arguments.global.json, quiet: arguments.global.quiet };
+    let Global { json, quiet, verbose, .. } = arguments.global;
+    let output = Output { json, quiet, verbose };
     let done = Place::new(&arguments.global).and_then(|place| run(arguments.command, &place, output));
     match done {
         Ok(()) => ExitCode::SUCCESS,

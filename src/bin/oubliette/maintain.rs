@@ -15,7 +15,7 @@ use crate::arguments::{self, Arguments, ExportOptions, InitOptions};
 use crate::embedder;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, policy_text};
-use crate::write;
+use crate::{told, write};
 
 /// `init`.
 pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done {
@@ -35,8 +35,9 @@ pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done
         "dim": database.dimensions()?,
         "embedder": own,
     });
+    let told = format!("{} is a database", database.path().display());
     database.close()?;
-    output.document(&document)
+    output.done(&document, |_| told)
 }
 
 /// `namespace list`.
@@ -115,7 +116,7 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
     target.finish()?;
     tell_damaged(&report);
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
-    output.document(&json!({
+    let document = json!({
         "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events,
         "memories": report.memories,
         "tombstones": report.tombstones,
@@ -125,7 +126,11 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         "events": report.events,
         "bytes": bytes,
         "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
-    }))
+    });
+    output.done(&document, |_| {
+        let memories = told::of(report.memories, "memory", "memories");
+        format!("Wrote {memories} to {} ({})", options.file.display(), told::size(bytes.unwrap_or_default()))
+    })
 }
 
 /// What an export has left out, on standard error.
@@ -157,7 +162,8 @@ fn export_to(
 
 /// `backup`.
 pub(crate) fn backup(file: &Path, place: &Place, output: Output) -> Done {
-    output.document(&answers::compaction(&place.open(Access::Read)?.backup(file)?))
+    let report = answers::compaction(&place.open(Access::Read)?.backup(file)?);
+    output.done(&report, |report| told::bytes(&format!("Copied to {}", file.display()), report))
 }
 
 /// `compact`.
@@ -165,7 +171,7 @@ pub(crate) fn compact(place: &Place, output: Output) -> Done {
     let database = place.open(Access::Write)?;
     let report = database.compact()?;
     database.close()?;
-    output.document(&answers::compaction(&report))
+    output.done(&answers::compaction(&report), |report| told::bytes("Compacted", report))
 }
 
 /// `policy show`.
@@ -196,7 +202,8 @@ pub(crate) fn set_policy(file: &Path, place: &Place, output: Output) -> Done {
     let database = place.open(Access::Create)?;
     let version = database.set_policy(&text, syntax)?;
     database.close()?;
-    output.document(&json!({ "number": version.number, "hash": version.hash.to_string() }))
+    let document = json!({ "number": version.number, "hash": version.hash.to_string() });
+    output.done(&document, |_| format!("Stored as policy {}", version.number))
 }
 
 /// `completions`.

@@ -1,12 +1,15 @@
 //! What is shown: documents, tables, errors.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use oubliette::Error;
 use serde_json::{Map, Value, json};
+
+/// Columns of a table where there is no terminal.
+const WIDTH: u16 = 100;
 
 /// The end of a command.
 pub(crate) type Done = Result<(), Failure>;
@@ -84,6 +87,8 @@ pub(crate) fn report(failure: &Failure, json: bool) -> ExitCode {
 pub(crate) struct Output {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
+    /// Whether people are told what only a program needs.
+    pub(crate) verbose: bool,
 }
 
 impl Output {
@@ -95,6 +100,19 @@ impl Output {
         let mut rows = Vec::new();
         flatten("", document, &mut rows);
         table(&[], rows.into_iter().map(|(name, value)| vec![name, value]))
+    }
+
+    /// What was done: one document as JSON, for people a sentence.
+    pub(crate) fn done(self, document: &Value, told: impl FnOnce(&Value) -> String) -> Done {
+        if !self.json {
+            line(&printable(&told(document)))?;
+        }
+        if self.json || self.verbose { self.document(document) } else { Ok(()) }
+    }
+
+    /// A table for people; where it is empty, what to try.
+    pub(crate) fn list(self, names: &[&str], rows: Vec<Vec<String>>, none: &str) -> Done {
+        if rows.is_empty() { line(none) } else { table(names, rows) }
     }
 
     /// A remark for people.
@@ -121,6 +139,9 @@ pub(crate) fn bytes(bytes: &[u8]) -> Done {
 pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    if !std::io::stdout().is_terminal() {
+        table.set_width(WIDTH);
+    }
     if !names.is_empty() {
         table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
     }
@@ -130,7 +151,7 @@ pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
     line(&table.to_string())
 }
 
-/// The members of a document with their values, those of objects in objects by their path.
+/// The members of a document with their values, those of objects in objects by their path; nothing of what is empty.
 fn flatten(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
     match value {
         Value::Object(members) if !members.is_empty() => {
@@ -139,15 +160,36 @@ fn flatten(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
                 flatten(&path, value, rows);
             }
         }
+        value if is_empty(value) => {}
         value => rows.push((path.to_owned(), plain(value))),
     }
 }
 
-/// A value for people: a text without quotes.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// A value for people: a text without quotes, the items of a list one by one.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "-".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Array(items) => {
+            let between = if items.iter().any(Value::is_object) { "\n" } else { ", " };
+            items.iter().map(plain).collect::<Vec<_>>().join(between)
+        }
+        Value::Object(members) => {
+            let members = members.iter().filter(|(_, value)| !is_empty(value));
+            members.map(|(name, value)| format!("{name} {}", plain(value))).collect::<Vec<_>>().join(", ")
+        }
         value => value.to_string(),
     }
 }

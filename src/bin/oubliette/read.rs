@@ -2,7 +2,8 @@
 
 use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::{
-    Aggregate, Briefed, CheckOptions, Event, EventQuery, EventsOf, Filter, Got, Memory, PageRequest, State,
+    Aggregate, Briefed, CheckOptions, Error, Event, EventQuery, EventsOf, Filter, Got, Memory, PageRequest,
+    Result, State,
 };
 use serde_json::{Value, json};
 
@@ -24,7 +25,12 @@ fn raw(output: Output, text: &str) -> Done {
         return output::line(text);
     }
     match serde_json::from_str::<Value>(text) {
-        Ok(document) => output.document(&document),
+        Ok(mut document) => {
+            if let (false, Value::Object(members)) = (output.verbose, &mut document) {
+                members.retain(|name, _| !matches!(name.as_str(), "key" | "holders" | "version"));
+            }
+            output.document(&document)
+        }
         Err(_) => output::line(text),
     }
 }
@@ -39,7 +45,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
     let request = PageRequest {
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
-        state: if any_state { State::Live } else { options.state.parse()? },
+        state: if any_state { State::Live } else { state(&options.state)? },
         any_state,
         limit: options.limit,
         cursor: options.cursor.clone(),
@@ -65,8 +71,21 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
             short(&memory.text, 60),
         ]
     };
-    output::table(&["id", "keys", "kind", "tier", "state", "text"], page.items.iter().map(row))?;
+    let none = "Nothing to list; try --state any, --any-agent or another --namespace";
+    output.list(
+        &["id", "keys", "kind", "tier", "state", "text"],
+        page.items.iter().map(row).collect(),
+        none,
+    )?;
     page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+}
+
+/// A state that a list may ask for; `any` is none of a memory's own.
+fn state(name: &str) -> Result<State> {
+    name.parse().map_err(|_| {
+        let why = "must be live, superseded, expired, limbo, tombstoned or any";
+        Error::invalid("--state", why, name)
+    })
 }
 
 /// `events`.
@@ -104,7 +123,11 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
         ]
     };
     let heads = ["id", "ts", "channel", "author", "aggregate", "payload"];
-    output::table(&heads, page.items.iter().map(row))?;
+    output.list(
+        &heads,
+        page.items.iter().map(row).collect(),
+        "No messages; `add --kind message` writes one",
+    )?;
     page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
 }
 
@@ -126,7 +149,7 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -
         ]
     };
     let heads = ["id", "channel", "messages", "first", "last", "example"];
-    output::table(&heads, page.items.iter().map(row))?;
+    output.list(&heads, page.items.iter().map(row).collect(), "No message was repeated yet")?;
     page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
 }
 
@@ -161,8 +184,12 @@ pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
     }
     let names = ["recorded_at", "id", "state", "superseded_by", "mode"];
     output::table(&names, versions.iter().map(|version| cells(version, &names)))?;
-    let names = ["at", "op", "subject", "rule", "actor"];
-    output::table(&names, events.iter().map(|event| cells(event, &names)))
+    let names: &[&str] = if output.verbose {
+        &["at", "op", "subject", "rule", "actor"]
+    } else {
+        &["at", "op", "subject", "actor"]
+    };
+    output::table(names, events.iter().map(|event| cells(event, names)))
 }
 
 fn cells(document: &Value, names: &[&str]) -> Vec<String> {
@@ -172,7 +199,17 @@ fn cells(document: &Value, names: &[&str]) -> Vec<String> {
 /// `explain`.
 pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
     let story = place.open(Access::Read)?.explain(&place.namespace()?, name)?;
-    output.document(&answers::explanation(&story))
+    let mut document = answers::explanation(&story);
+    if let (false, false, Value::Object(members)) = (output.json, output.verbose, &mut document) {
+        members.remove("events");
+        members.remove("family");
+        for part in ["created", "removed"] {
+            if let Some(Value::Object(members)) = members.get_mut(part) {
+                members.remove("rule");
+            }
+        }
+    }
+    output.document(&document)
 }
 
 /// `stats`: of the namespace that was named, or of the whole file.

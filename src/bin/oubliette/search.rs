@@ -14,7 +14,7 @@ use crate::answers;
 use crate::arguments::{EffortOptions, Mode, SearchOptions};
 use crate::evidence::EvidenceLine;
 use crate::fields;
-use crate::output::{self, Done, Failure, Output, short, unwritable};
+use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
 use crate::write;
 
@@ -78,7 +78,8 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     let rows = hits.iter().map(|(hit, key, text)| {
         vec![format!("{:.4}", hit.score), name(key.clone(), hit.id), short(text, 70)]
     });
-    output::table(&["score", "memory", "text"], rows)?;
+    let none = "Nothing was found; try other words, --any-agent or another --namespace";
+    output.list(&["score", "memory", "text"], rows.collect(), none)?;
     if options.explain {
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;
     }
@@ -257,10 +258,13 @@ fn answer(snapshot: &Snapshot, namespace: &Namespace, query: &Query) -> Result<V
     let begun = Instant::now();
     let found = snapshot.search(namespace, query)?;
     let took_us = micros(begun);
-    let mut keys = Vec::new();
+    let (mut keys, mut ids, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     for hit in &found.hits {
-        keys.push(name(snapshot.keys_of(namespace, hit.id)?.into_iter().next(), hit.id));
+        keys.push(snapshot.keys_of(namespace, hit.id)?.into_iter().next());
+        ids.push(hit.id);
+        scores.push(hit.score);
     }
-    let scores: Vec<f32> = found.hits.iter().map(|hit| hit.score).collect();
-    Ok(json!({ "keys": keys, "scores": scores, "took_us": took_us, "partial": found.plan.partial }))
+    Ok(
+        json!({ "keys": keys, "ids": ids, "scores": scores, "took_us": took_us, "partial": found.plan.partial }),
+    )
 }

@@ -14,6 +14,7 @@ use crate::embedder;
 use crate::output::{self, Done, Output};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
+use crate::told;
 
 /// Most threads that can be asked for.
 const THREADS_MAX: usize = 1_024;
@@ -150,9 +151,8 @@ pub(crate) fn reindex(place: &Place, output: Output) -> Done {
     drop(progress);
     let bytes_after = database.stats(None)?.bytes.file;
     database.close()?;
-    output.document(&json!({
-        "vectors": vectors, "bytes_before": bytes_before, "bytes_after": bytes_after,
-    }))
+    let document = json!({ "vectors": vectors, "bytes_before": bytes_before, "bytes_after": bytes_after });
+    output.done(&document, |document| told::bytes("Built the indexes anew", document))
 }
 
 /// `index`: declared indexes of metadata.
@@ -163,20 +163,28 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Do
             let database = place.open(Access::Write)?;
             let rows = database.declare_index(&namespace, key)?;
             database.close()?;
-            output.document(&json!({ "namespace": namespace, "key": key, "rows": rows }))
+            let document = json!({ "namespace": namespace, "key": key, "rows": rows });
+            output.done(&document, |_| {
+                format!("Indexed metadata.{key} of {} in {namespace}", told::of(rows, "memory", "memories"))
+            })
         }
         IndexCommand::Drop { key } => {
             let database = place.open(Access::Write)?;
             let dropped = database.drop_index(&namespace, key)?;
             database.close()?;
-            output.document(&json!({ "namespace": namespace, "key": key, "dropped": dropped }))
+            output.done(&json!({ "namespace": namespace, "key": key, "dropped": dropped }), |_| match dropped
+            {
+                true => format!("Ended the index of metadata.{key} in {namespace}"),
+                false => format!("There is no index of metadata.{key} in {namespace}"),
+            })
         }
         IndexCommand::List => {
             let keys = place.open_best()?.indexes(&namespace)?;
             if output.json {
                 return output.document(&json!({ "namespace": namespace, "keys": keys }));
             }
-            output::table(&["key"], keys.into_iter().map(|key| vec![key]))
+            let rows = keys.into_iter().map(|key| vec![key]).collect();
+            output.list(&["key"], rows, "No key of the metadata has an index; `index add KEY` makes one")
         }
     }
 }
@@ -190,9 +198,12 @@ pub(crate) fn reembed(name: &str, place: &Place, output: Output) -> Done {
     drop(progress);
     let space = database.embedding_space()?;
     database.close()?;
-    output.document(&json!({
+    let document = json!({
         "embedder": space.as_ref().map(|space| &space.name),
         "dim": space.as_ref().map(|space| space.dimensions),
         "changed": done.changed, "filled": done.filled, "skipped": done.skipped,
-    }))
+    });
+    output.done(&document, |_| {
+        format!("{} changed, {} filled, {} skipped with {name}", done.changed, done.filled, done.skipped)
+    })
 }

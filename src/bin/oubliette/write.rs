@@ -8,7 +8,7 @@ use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::{
-    Database, Draft, Error, Kept, Namespace, Outcome, Result, RunId, SupersedeMode, Time, WriteOptions,
+    Database, Draft, Error, Got, Kept, Namespace, Outcome, Result, RunId, SupersedeMode, Time, WriteOptions,
 };
 use serde_json::{Map, Value, json};
 
@@ -18,6 +18,7 @@ use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
 use crate::progress::Progress;
+use crate::told;
 
 /// `add`.
 pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
@@ -25,6 +26,7 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
     let how = WriteOptions { run: None, no_dedup, skip_instructions };
     let namespace = place.namespace()?;
     if options.text == "-" {
+        fields::check_none(options)?;
         return add_lines(&place.open(Access::Create)?, &namespace, &how);
     }
     let line = fields::draft(options)?;
@@ -32,7 +34,15 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
     let database = place.open(Access::Create)?;
     let outcome = add_one(&database, &namespace, line.draft, &how)?;
     database.close()?;
-    output.document(&answers::outcome(&namespace, &outcome))
+    output.done(&warned(answers::outcome(&namespace, &outcome), &line.warnings), told::write)
+}
+
+/// The answer to a write, with what was read otherwise than it stands there.
+fn warned(mut answer: Value, warnings: &[String]) -> Value {
+    if let (Value::Object(members), false) = (&mut answer, warnings.is_empty()) {
+        members.insert("warnings".to_owned(), json!(warnings));
+    }
+    answer
 }
 
 fn add_one(database: &Database, namespace: &Namespace, draft: Draft, how: &WriteOptions) -> Result<Outcome> {
@@ -60,7 +70,7 @@ fn add_line(
         ParsedLine::Draft(line) => {
             let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
             let outcome = add_one(database, &namespace, line.draft, how)?;
-            return Ok(answers::outcome(&namespace, &outcome));
+            return Ok(warned(answers::outcome(&namespace, &outcome), &line.warnings));
         }
         ParsedLine::Memory(memory) => (memory.namespace.clone(), Kept::Memory(memory)),
         ParsedLine::Kept(line) => (line.namespace.unwrap_or_else(|| namespace.clone()), line.row),
@@ -129,7 +139,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
     let tag =
         (format != Format::Oubliette).then(|| format!("import:{}:{}", format.as_str(), place.now().day()));
     let import = Import {
-        namespace: place.namespace()?,
+        namespace: options.into.as_deref().map_or_else(|| place.namespace(), str::parse)?,
         lenient: options.lenient,
         batch_rows: options.batch,
         no_dedup: options.no_dedup,
@@ -159,7 +169,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
     drop(progress);
     decisions.map_or(Ok(()), Target::finish)?;
     database.close()?;
-    output.document(&report_json(&report, seconds))
+    output.done(&report_json(&report, seconds), told::import)
 }
 
 /// An import that ended early: what its first batches wrote is there, and can be taken back.
@@ -230,7 +240,7 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output) -> 
     let database = place.open(Access::Write)?;
     let outcome = database.update(&namespace, &options.name, patch)?;
     database.close()?;
-    output.document(&answers::outcome(&namespace, &outcome))
+    output.done(&answers::outcome(&namespace, &outcome), told::write)
 }
 
 /// `pin` and `unpin`.
@@ -239,7 +249,7 @@ pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output) -> Do
     let database = place.open(Access::Write)?;
     let outcome = database.pin(&namespace, name, pinned)?;
     database.close()?;
-    output.document(&answers::outcome(&namespace, &outcome))
+    output.done(&answers::outcome(&namespace, &outcome), told::write)
 }
 
 /// `supersede`.
@@ -247,6 +257,9 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let namespace = place.namespace()?;
     let mode: SupersedeMode = named("--mode", options.mode.parse())?;
     let at: Option<Time> = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
+    if let (Some(at), true) = (at, mode != SupersedeMode::Replaced) {
+        return Err(Error::invalid("--at", "must be given with the mode replaced alone", at).into());
+    }
     let database = place.open(Access::Write)?;
     let document = match (&options.with, &options.with_text) {
         (Some(new), _) => {
@@ -254,7 +267,8 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
             shown(&database, &namespace, new)?
         }
         (None, text) => {
-            let draft = Draft::new(text.as_deref().unwrap_or_default());
+            let mut draft = Draft::new(text.as_deref().unwrap_or_default());
+            draft.agent = part_of(&database, &namespace, &options.old)?;
             let outcome = database.batch(|batch| {
                 let outcome = batch.add(&namespace, draft.clone())?;
                 batch.supersede(&namespace, &options.old, &outcome.id.to_string(), mode, at)?;
@@ -264,7 +278,25 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
         }
     };
     database.close()?;
-    output.document(&document)
+    let old = told::of(options.old.len() as u64, "memory", "memories");
+    output.done(&document, |answer| format!("{} takes the place of {old}", told::name(answer)))
+}
+
+/// The agent in whose part all of these memories are; none for the shared one.
+fn part_of(database: &Database, namespace: &Namespace, names: &[String]) -> Result<Option<String>> {
+    let mut agents = Vec::new();
+    for name in names {
+        if let Got::Memory(memory) = database.get(namespace, name, false)? {
+            agents.push(memory.partition.agent_name().map(str::to_owned));
+        }
+    }
+    agents.dedup();
+    if agents.len() > 1 {
+        let parts = agents.iter().map(|agent| agent.as_deref().unwrap_or("shared"));
+        let parts = parts.collect::<Vec<_>>().join(", ");
+        return Err(Error::invalid("old", "must be memories of one part, where the new one goes", parts));
+    }
+    Ok(agents.pop().flatten())
 }
 
 /// `restore`.
@@ -277,7 +309,15 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output) -> Done {
         members.insert("keys_taken".to_owned(), json!(report.keys_taken));
     }
     database.close()?;
-    output.document(&document)
+    output.done(&document, |answer| {
+        let taken = report.keys_taken.join(", ");
+        let taken = if taken.is_empty() { taken } else { format!("; another memory has {taken} by now") };
+        format!(
+            "{} is {} again{taken}",
+            told::name(answer),
+            answer.get("state").map(output::plain).unwrap_or_default()
+        )
+    })
 }
 
 /// A memory as a document.

@@ -98,7 +98,6 @@ fn place_of(finding: &Finding) -> Option<Place> {
         Table::Space | Table::Policy => return Some(place),
         _ => {}
     }
-    let mut name = None;
     match table {
         Table::Slot
         | Table::Vector
@@ -113,6 +112,13 @@ fn place_of(finding: &Finding) -> Option<Place> {
         }
         _ => place.ns = Some(NsId(parts.u32()?)),
     }
+    name_in_namespace(table, &key, &mut parts, &mut place)?;
+    Some(place)
+}
+
+/// What the key of a table that is ordered by namespace names behind it.
+fn name_in_namespace(table: Table, key: &[u8], parts: &mut Parts<'_>, place: &mut Place) -> Option<()> {
+    let mut name = None;
     match table {
         Table::Vitals
         | Table::Memory
@@ -131,7 +137,7 @@ fn place_of(finding: &Finding) -> Option<Place> {
         | Table::LimboTime
         | Table::TombstoneHash
         | Table::EventTime
-        | Table::EventOf => place.id = Some(last_id(&key)?),
+        | Table::EventOf => place.id = Some(last_id(key)?),
         Table::ByTime
         | Table::ByFingerprint
         | Table::Pending
@@ -139,7 +145,7 @@ fn place_of(finding: &Finding) -> Option<Place> {
         | Table::FamilyKey
         | Table::FamilyBand => {
             place.part = Some(PartId(parts.u32()?));
-            place.id = Some(last_id(&key)?);
+            place.id = Some(last_id(key)?);
         }
         Table::HolderKey | Table::HolderTag => {
             name = Some(parts.text()?);
@@ -147,18 +153,18 @@ fn place_of(finding: &Finding) -> Option<Place> {
         }
         Table::HolderRun => place.id = Some(parts.id().and(parts.id())?),
         Table::JunctionBack => {
-            target(&mut parts)?;
+            target(parts)?;
             place.id = Some(parts.id()?);
         }
-        Table::Term => name = Some(term_sort(&mut parts).and(take_rest(&mut parts))?),
-        Table::Partition | Table::Pass | Table::MetaKey => name = Some(take_rest(&mut parts)?),
+        Table::Term => name = Some(term_sort(parts).and(take_rest(parts))?),
+        Table::Partition | Table::Pass | Table::MetaKey => name = Some(take_rest(parts)?),
         Table::PartitionName | Table::TextHead | Table::TextDoc | Table::TextPosting | Table::Thread => {
             place.part = Some(PartId(parts.u32()?));
         }
         _ => {}
     }
     place.name = name.map(str::to_owned);
-    Some(place)
+    Some(())
 }
 
 fn last_id(key: &[u8]) -> Option<MemoryId> {

@@ -1,0 +1,102 @@
+//! What was done, in a sentence.
+
+use serde_json::Value;
+
+/// A write: what became of it, under what name, where.
+pub(crate) fn write(answer: &Value) -> String {
+    let text = |name: &str| answer.get(name).and_then(Value::as_str);
+    let decision = text("decision").unwrap_or("done");
+    let name = name(answer);
+    let mut place = format!("in {}", text("namespace").unwrap_or("default"));
+    if let Some(agent) = text("partition").filter(|part| *part != "shared") {
+        place.push_str(&format!(", the part of {agent}"));
+    }
+    let told = match decision {
+        "reinforced" => format!("Reinforced {name} {place}: the same content was there"),
+        "unchanged" => format!("Unchanged: {name} {place} says just that"),
+        "aggregated" => format!("Counted {place} with the messages that it repeats"),
+        "ignored" => format!("Ignored, as a rule of the policy says; nothing is stored {place}"),
+        _ => {
+            let mut letters = decision.chars();
+            let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+            format!("{first}{} {name} {place}", letters.as_str())
+        }
+    };
+    match answer.get("hints").and_then(Value::as_array).map_or(0, Vec::len) {
+        0 => told,
+        near => format!("{told}; {} near to it (-v tells)", of(near as u64, "memory is", "memories are")),
+    }
+}
+
+/// The key of a memory, or its id.
+pub(crate) fn name(answer: &Value) -> &str {
+    let text = |name: &str| answer.get(name).and_then(Value::as_str);
+    text("key").or(text("id")).unwrap_or("it")
+}
+
+/// An import.
+pub(crate) fn import(report: &Value) -> String {
+    const WORDS: [&str; 10] = [
+        "stored",
+        "unchanged",
+        "updated",
+        "reinforced",
+        "revised",
+        "aggregated",
+        "ignored",
+        "routed",
+        "consolidated",
+        "bad",
+    ];
+    let count = |name: &str| report.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let counts = WORDS.iter().filter(|name| count(name) > 0).map(|name| format!("{} {name}", count(name)));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let mut told = format!("Read {}", of(count("read"), "line", "lines"));
+    if !counts.is_empty() {
+        told.push_str(&format!(": {counts}"));
+    }
+    if let Some(run) = report.get("run").and_then(Value::as_str) {
+        told.push_str(&format!("; `undo {run}` takes it back"));
+    }
+    told
+}
+
+/// A forget.
+pub(crate) fn forgotten(answer: &Value) -> String {
+    let count = |name: &str| answer.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let mut told = format!("Forgot {}", of(count("forgotten"), "memory", "memories"));
+    let notes = [
+        ("detached", "let go of, whose text another write still says"),
+        ("went_with", "more that went with what was forgotten"),
+        ("restored", "live again that it had superseded"),
+        ("missing", "not found"),
+        ("versions_left", "earlier still there (--with-history takes them too)"),
+    ];
+    for (name, note) in notes {
+        if count(name) > 0 {
+            told.push_str(&format!("; {} {note}", count(name)));
+        }
+    }
+    told
+}
+
+/// A file before and after.
+pub(crate) fn bytes(what: &str, document: &Value) -> String {
+    let size = |name: &str| size(document.get(name).and_then(Value::as_u64).unwrap_or_default());
+    format!("{what}: {} before, {} after", size("bytes_before"), size("bytes_after"))
+}
+
+/// A number of bytes.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    let unit = UNITS.into_iter().find(|(least, _)| bytes >= *least);
+    unit.map_or(format!("{bytes} bytes"), |(least, name)| {
+        let tenths = u128::from(bytes) * 10 / u128::from(least);
+        format!("{}.{} {name}", tenths / 10, tenths % 10)
+    })
+}
+
+/// A count with its noun.
+pub(crate) fn of(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
