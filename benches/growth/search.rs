@@ -96,7 +96,7 @@ fn long_tail(n: usize) -> f64 {
 fn scores(n: usize) -> f64 {
     let ground = Ground::new();
     // As many hold it, however many others there are.
-    let word = |at: usize| if at * 20 % n == 0 { "lamp" } else { "chair" };
+    let word = |at: usize| if (at * 20).is_multiple_of(n) { "lamp" } else { "chair" };
     ground.fill(n, true, |at| Draft::new(format!("{} {at}", word(at))));
     ground.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
     let query = Query::text("lamp").k(5);
