@@ -87,6 +87,8 @@ pub const NPY_HEADER_BYTES_MAX: usize = 64 << 10;
 pub const GROUP_ROWS_MAX: usize = 4_096;
 /// Bytes of drafts that one group commit takes at most.
 pub const GROUP_BYTES_MAX: usize = 16 << 20;
+/// Rows of the largest slice of upkeep: of what is written, cleared or looked at in one transaction.
+pub const SLICE_ROWS_MAX: usize = 8_192;
 /// Bytes of decoded blocks that a transaction keeps for its end, whatever it changes.
 pub const STAGED_BYTES_MAX: usize = 16 << 20;
 /// Operations of one caller's batch.

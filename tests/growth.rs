@@ -6,7 +6,7 @@
 mod world;
 
 use oubliette::faults::Tally;
-use oubliette::limits::{DIM_MAX, STAGED_BYTES_MAX};
+use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::{
     AuthorKind, Decision, Draft, Durability, EventQuery, EventsOf, Field, Forget, Kind, Link,
     MaintainOptions, Namespace, Pass, Query, Time, WriteOptions,
@@ -375,4 +375,21 @@ fn a_forget_of_many_rows_keeps_few_blocks() {
     assert!(kept <= STAGED_BYTES_MAX, "{kept} bytes");
     assert_eq!(find(last - 1, 600), (ROWS / 2, format!("memory {} of the crowd", last - 1)));
     assert_ne!(find(last, 1).1, format!("memory {last} of the crowd"));
+}
+
+/// Of many values few are written in one transaction, or taken away.
+#[test]
+fn an_index_of_metadata_comes_and_goes_in_slices() {
+    let world = world();
+    let many = |at: usize| (0..200).map(|value| at * 200 + value).collect::<Vec<_>>();
+    fill(&world, 0, 100, |at| text(&format!("memory {at}")).metadata(json!({ "many": many(at) })));
+    let before = cost(|| ()).of_one;
+    let declared = cost(|| assert_eq!(world.db.declare_index(&world.ns, "many").unwrap(), 100));
+    assert!(declared.written > 20_000, "{declared:?}");
+    let anew = cost(|| drop(world.db.reindex(None).unwrap()));
+    assert!(anew.written > 40_000, "{anew:?}");
+    let gone = cost(|| assert!(world.db.drop_index(&world.ns, "many").unwrap()));
+    assert!(gone.written > 20_000, "{gone:?}");
+    let most = (SLICE_ROWS_MAX + 300) as u64;
+    assert!(before < most && gone.of_one < most, "{gone:?}");
 }

@@ -33,7 +33,8 @@ pub enum Pass {
     Embed,
     /// Erases what has been in limbo for longer than the undo horizon (MODEL-29).
     Limbo,
-    /// Builds the graphs of large partitions, links what lies beside them, drops those of partitions that became small.
+    /// Builds the graphs of large partitions, links what lies beside them, drops those of partitions that became small; goes on
+    /// with declared indexes that are not whole.
     Index,
     /// Unlinks the nodes of memories that are gone, erases their codes and frees their slots.
     Repair,
@@ -353,6 +354,7 @@ impl Database {
                 self.keep_up(pass, options, sweep, &mut report)?;
                 if pass == Pass::Index {
                     self.keep_texts(options, sweep, &mut report)?;
+                    self.finish_indexes(options, sweep, &mut report)?;
                 }
             }
             Pass::Embed => self.embed_pending(options, sweep, &mut report)?,

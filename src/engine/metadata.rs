@@ -1,7 +1,11 @@
 //! Indexes of metadata: declared by namespace and path, kept by every write, used by every filter.
 
+use std::ops::ControlFlow;
+
 use crate::engine::database::Database;
+use crate::engine::maintain::{MaintainOptions, PassReport, Sweep};
 use crate::error::Result;
+use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Namespace, RunId, check_index_key};
 use crate::store::{NsId, Rows};
 
@@ -10,7 +14,9 @@ impl Database {
     /// a `forget` with a filter that demands `{"metadata.KEY": value}` or `$in` of it look at the matching rows alone; no
     /// answer changes. `key` is what stands behind `metadata.` in a filter: names, with dots between them where it
     /// descends. Gives the number of memories that stand in the new index: those with a value that is a text, a
-    /// number, a truth value or a list of these; 0 where the index is there already.
+    /// number, a truth value or a list of these; 0 where the index is there already. It is filled in slices beside other
+    /// writers, and no read asks it before it is whole; one that was cut off is gone on with by the next call, or by the pass
+    /// `index`.
     ///
     /// ```
     /// use oubliette::{Database, Draft, Filter, Namespace, PageRequest};
@@ -30,13 +36,15 @@ impl Database {
     ///
     /// # Errors
     /// `Invalid` for a key that is no path of 1 to 128 bytes without NUL, and for more than 16 indexes in a namespace;
-    /// `Corrupted` when a memory is damaged; `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn declare_index(&self, namespace: &Namespace, key: &str) -> Result<u64> {
         check_index_key(key)?;
-        self.inner.run_alone(|session| {
+        let begun = self.inner.run_alone(|session| {
             let desk = session.desk(namespace, None, false)?;
-            Ok(desk.ledger.declare(&desk.context, key)?.unwrap_or(0))
-        })
+            let begun = desk.ledger.declare(&desk.context, key)?;
+            Ok(begun.then_some(desk.context.ns))
+        })?;
+        begun.map_or(Ok(0), |ns| self.finish_index((namespace, ns), key, None, &mut || false))
     }
 
     /// Ends the index of `metadata.KEY`; false where there was none. No answer changes.
@@ -45,11 +53,13 @@ impl Database {
     /// As [`Database::declare_index`].
     pub fn drop_index(&self, namespace: &Namespace, key: &str) -> Result<bool> {
         check_index_key(key)?;
-        self.inner.run_alone(|session| {
-            let Some(row) = session.ledger.tx.namespace(namespace.as_str())? else { return Ok(false) };
+        let begun = self.inner.run_alone(|session| {
+            let Some(row) = session.ledger.tx.namespace(namespace.as_str())? else { return Ok(None) };
             let context = session.context(NsId(row.number), None);
-            session.ledger.end_declared(&context, key)
-        })
+            Ok(session.ledger.end_declared(&context, key)?.then_some(context.ns))
+        })?;
+        let Some(ns) = begun else { return Ok(false) };
+        self.finish_index((namespace, ns), key, None, &mut || false).map(|_| true)
     }
 
     /// The keys below `metadata` that have an index in a namespace, by name.
@@ -60,21 +70,67 @@ impl Database {
         self.read(|published, _| {
             let snapshot = published.snapshot();
             let Some(row) = snapshot.namespace(namespace.as_str())? else { return Ok(Vec::new()) };
-            Ok(snapshot.meta_keys(NsId(row.number))?.iter().map(|path| path.to_string()).collect())
+            Ok(snapshot.indexed_paths(NsId(row.number))?.iter().map(|path| path.to_string()).collect())
         })
     }
 
-    /// Writes the declared indexes of a namespace, or of all, anew from the memories.
-    pub(super) fn rebuild_declared(&self, namespace: Option<&Namespace>, run: RunId) -> Result<()> {
+    /// Writes and clears rows of an index that is not whole, in slices, until it is whole or gone, or it is `enough`. Gives
+    /// the memories that stand in it.
+    fn finish_index(
+        &self,
+        (namespace, ns): (&Namespace, NsId),
+        path: &str,
+        run: Option<RunId>,
+        enough: &mut dyn FnMut() -> bool,
+    ) -> Result<u64> {
+        let mut at = ControlFlow::Continue(());
+        while at.is_continue() && !enough() {
+            at = self.inner.run_alone(|session| {
+                if !session.stands(namespace, ns)? {
+                    return Ok(ControlFlow::Break(0));
+                }
+                let context = session.context(ns, run);
+                session.ledger.go_on_declared(&context, path, SLICE_ROWS_MAX)
+            })?;
+        }
+        Ok(at.break_value().unwrap_or(0))
+    }
+
+    /// Goes on with the declared indexes of a namespace, or of all, that are not whole.
+    pub(super) fn finish_indexes(
+        &self,
+        options: &MaintainOptions,
+        sweep: &mut Sweep,
+        report: &mut PassReport,
+    ) -> Result<()> {
+        for (name, ns) in self.tenants(options.namespace.as_ref())? {
+            let declared = self.inner.state()?.snapshot().meta_keys(ns)?;
+            for (path, _) in declared.iter().filter(|(_, is_whole)| !is_whole) {
+                report.note("unfinished_indexes", 1);
+                if !options.dry_run {
+                    let pace = &sweep.pace;
+                    report.changed +=
+                        self.finish_index((&name, ns), path, Some(sweep.run), &mut || pace.is_over())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the declared indexes of a namespace, or of all, be written anew from the memories, by the pass `index`.
+    pub(super) fn void_declared(&self, namespace: Option<&Namespace>, run: RunId) -> Result<()> {
         for (name, ns) in self.tenants(namespace)? {
             self.inner.run_alone(|session| {
                 if !session.stands(&name, ns)? {
-                    return Ok(0);
+                    return Ok(());
                 }
                 let context = session.context(ns, Some(run));
-                session.ledger.rebuild_declared(&context)
+                session.ledger.void_declared(&context)
             })?;
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

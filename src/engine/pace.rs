@@ -4,13 +4,12 @@ use std::time::Instant;
 
 use crate::engine::maintain::MaintainOptions;
 use crate::error::Error;
+use crate::limits::SLICE_ROWS_MAX;
 
 /// Rows of the first slice.
 const SLICE_ROWS: usize = 64;
 /// Rows of a slice while others write.
 const SLICE_ROWS_MIN: usize = 16;
-/// Rows of the largest slice.
-const SLICE_ROWS_MAX: usize = 8_192;
 
 /// Slices of one index that may find it changed, one after the other.
 pub(super) const STALE_MAX: usize = 16;

@@ -4,12 +4,11 @@ use crate::engine::database::{Database, ONE};
 use crate::error::{Error, Result};
 use crate::hygiene::{Returned, undo_slice};
 use crate::ledger::Context;
+use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Actor, MemoryId, Namespace, RunId, Time};
 use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
 
-/// Rows that one slice of a drop deletes.
-const DROP_SLICE: usize = 10_000;
 /// How often a slice is tried again that the storage refuses.
 const DROP_TRIES: u32 = 3;
 
@@ -178,7 +177,7 @@ impl Database {
         let mut refused = 0;
         loop {
             let gone = self.submit(ONE, move |session| {
-                let gone = session.ledger.tx.delete_rows_of(ns, DROP_SLICE)?;
+                let gone = session.ledger.tx.delete_rows_of(ns, SLICE_ROWS_MAX)?;
                 if gone == 0 {
                     session.ledger.tx.delete_namespace(&dropped_name(ns))?;
                 }

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::engine::database::Inner;
@@ -11,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::index::{Linked, Published};
 use crate::ingest::{Desk, Rulebook, open_namespace};
 use crate::ledger::{Context, Ledger};
+use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Actor, IdSource, Namespace, RunId};
 use crate::policy::Policy;
 use crate::store::control::dropped_name;
@@ -189,8 +191,47 @@ impl Inner {
             let Err((at, why)) = done else { return Ok(()) };
             let Some(ns) = rebuilt_of(&why).filter(|ns| mended.insert(*ns)) else { return Err((at, why)) };
             tracing::warn!(%why, "a write has met damaged rows of an index: those of its namespace are written anew");
-            self.attempt(durability, |session| rebuild(session, ns).map_err(|why| (0, why)))?;
+            self.rebuild(durability, ns)?;
         }
+    }
+
+    /// Writes everything of a namespace anew that follows from other rows, and mends what can be mended: an index in each
+    /// transaction. What is not done when it is cut off is met again.
+    fn rebuild(&self, durability: Durability, ns: NsId) -> Result<(), (Option<usize>, Error)> {
+        let step = |work: &mut dyn FnMut(&mut Session<'_, '_, '_>, &Context) -> Result<()>| {
+            self.attempt(durability, |session| {
+                let context = session.context(ns, None);
+                work(session, &context).map_err(|why| (0, why))
+            })
+        };
+        let (mut indexes, mut declared) = (BTreeSet::new(), Vec::new());
+        step(&mut |session, context| {
+            session.ledger.mend(context)?;
+            session.ledger.void_declared(context)?;
+            (indexes, declared) = (session.ledger.tx.indexes_of(ns)?, session.ledger.tx.meta_keys(ns)?);
+            Ok(())
+        })?;
+        for index in indexes {
+            step(&mut |session, context| {
+                session.reset.insert(index);
+                session.ledger.rebuild_index(context, index).map(drop)
+            })?;
+        }
+        step(&mut |session, context| {
+            let (texts, _) = session.ledger.rebuild_texts(context)?;
+            session.reset.extend(texts.into_iter().map(TextId::index));
+            Ok(())
+        })?;
+        for (path, _) in declared {
+            let mut at = ControlFlow::Continue(());
+            while at.is_continue() {
+                step(&mut |session, context| {
+                    at = session.ledger.go_on_declared(context, &path, SLICE_ROWS_MAX)?;
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs one unit that borrows from its caller, alone in a transaction.
@@ -234,19 +275,6 @@ fn rebuilt_of(why: &Error) -> Option<NsId> {
     let Error::Corrupted { table, key, .. } = why else { return None };
     Table::named(table).filter(|table| table.is_rebuilt() && why.is_damage())?;
     key.get(..8).and_then(|ns| u32::from_str_radix(ns, 16).ok()).map(NsId)
-}
-
-/// Writes everything of a namespace anew that follows from other rows, and mends what can be mended.
-fn rebuild(session: &mut Session<'_, '_, '_>, ns: NsId) -> Result<()> {
-    let context = session.context(ns, None);
-    session.ledger.mend(&context)?;
-    for index in session.ledger.tx.indexes_of(ns)? {
-        session.reset.insert(index);
-        session.ledger.rebuild_index(&context, index)?;
-    }
-    let (texts, _) = session.ledger.rebuild_texts(&context)?;
-    session.reset.extend(texts.into_iter().map(TextId::index));
-    session.ledger.rebuild_declared(&context).map(|_| ())
 }
 
 impl Inner {

@@ -14,6 +14,7 @@ use crate::index::text::upkeep as text_upkeep;
 use crate::index::upkeep::{self, Counts, Need, Regimes, Work};
 use crate::index::{Edit, Written};
 use crate::ledger::Afresh;
+use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Namespace, RuleId, RunId};
 use crate::store::{IndexId, NsId, Read, Rows, TextId};
 
@@ -21,8 +22,6 @@ use crate::store::{IndexId, NsId, Read, Rows, TextId};
 const HELP_ROWS: usize = 128;
 /// Rows that a writer links for each of its own.
 const HELP_PER_ROW: usize = 4;
-/// Rows that one transaction looks at which writes derived rows afresh.
-const AFRESH_ROWS: usize = 8_192;
 /// Steps that the repair of one index takes, about.
 const REPAIR_STEPS_MAX: usize = 1_024;
 /// Rows of a write that is helped by all cores.
@@ -300,7 +299,7 @@ impl Database {
             }
         }
         self.rebuild_texts(namespace, run)?;
-        self.rebuild_declared(namespace, run)?;
+        self.void_declared(namespace, run)?;
         let options = MaintainOptions { namespace: namespace.cloned(), ..MaintainOptions::live() };
         self.run_alone_pass(Pass::Index, &options)?;
         self.inner.run_alone(|session| session.ledger.tx.count_size())?;
@@ -317,7 +316,7 @@ impl Database {
                     return Ok((next, true));
                 }
                 let context = session.context(ns, Some(run));
-                let whole = session.ledger.derive_afresh(&context, &mut next, AFRESH_ROWS)?;
+                let whole = session.ledger.derive_afresh(&context, &mut next, SLICE_ROWS_MAX)?;
                 Ok((next, whole))
             })?;
         }

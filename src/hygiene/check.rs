@@ -82,6 +82,8 @@ struct Check<'s> {
     parts: BTreeSet<(NsId, PartId)>,
     /// The paths of metadata with an index.
     declared: BTreeMap<NsId, Vec<Arc<str>>>,
+    /// Declared indexes that are not whole: what stands in them, or does not, is no finding.
+    unfinished: BTreeMap<NsId, Vec<Arc<str>>>,
     /// Dimensions of the spaces.
     spaces: BTreeMap<SpaceId, usize>,
     heads: BTreeMap<IndexId, SlotHead>,
@@ -129,6 +131,7 @@ impl<'s> Check<'s> {
             numbers: BTreeSet::new(),
             parts: BTreeSet::new(),
             declared: BTreeMap::new(),
+            unfinished: BTreeMap::new(),
             spaces: BTreeMap::new(),
             heads: BTreeMap::new(),
             slots: BTreeMap::new(),
@@ -217,10 +220,7 @@ impl<'s> Check<'s> {
             | Table::Pending
             | Table::Series
             | Table::MetaValue => self.index_row(table, key, value),
-            Table::MetaKey => {
-                self.no_value(table, key, value);
-                Ok(())
-            }
+            Table::MetaKey => self.meta_key(key, value),
             Table::Counter => self.counter(key, value),
             Table::Limbo => self.limbo(key, value),
             Table::LimboTime => self.limbo_time(key, value),

@@ -1,5 +1,6 @@
-//! Indexes of metadata that a namespace declares.
+//! Indexes of metadata that a namespace declares, filled and ended in slices: a row says how far each is until it is whole.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, sound};
@@ -7,6 +8,7 @@ use crate::ledger::derived::{Declared, IndexRow, index_rows};
 use crate::ledger::{Context, Ledger};
 use crate::limits::INDEXES_MAX;
 use crate::model::{MemoryId, RuleId};
+use crate::store::control::UnfinishedRow;
 use crate::store::{NsId, Rows};
 
 impl Ledger<'_, '_> {
@@ -15,69 +17,105 @@ impl Ledger<'_, '_> {
         if let Some(known) = self.declared.get(&ns) {
             return Ok(Arc::clone(known));
         }
-        let read: Arc<Declared> = self.tx.meta_keys(ns)?.into();
+        let read: Arc<Declared> = self.tx.meta_keys(ns)?.into_iter().map(|(path, _)| path).collect();
         self.declared.insert(ns, Arc::clone(&read));
         Ok(read)
     }
 
-    /// Declares an index and writes its rows. Gives the number of memories that stand in it; none where it was there.
-    pub(crate) fn declare(&mut self, context: &Context, path: &str) -> Result<Option<u64>> {
-        let declared = self.declared(context.ns)?;
-        if declared.iter().any(|known| **known == *path) {
-            return Ok(None);
-        }
-        if declared.len() >= INDEXES_MAX {
-            let why = format!("a namespace has at most {INDEXES_MAX} indexes of metadata");
-            return Err(Error::invalid("key", why, path));
-        }
-        self.tx.put_meta_key(context.ns, path)?;
-        self.declared.remove(&context.ns);
-        self.fill(context, &[path.into()]).map(Some)
-    }
-
-    /// Ends an index; false where there was none.
-    pub(crate) fn end_declared(&mut self, context: &Context, path: &str) -> Result<bool> {
-        self.declared.remove(&context.ns);
-        let was = self.tx.delete_meta_key(context.ns, path)?;
-        if was {
-            self.journal_derived(context, RuleId::INDEX, format!("no index of metadata.{path}"))?;
-        }
-        Ok(was)
-    }
-
-    /// Writes the rows of every declared index anew, whatever stood there. Gives the number of memories in one at least.
-    pub(crate) fn rebuild_declared(&mut self, context: &Context) -> Result<u64> {
-        let declared = self.declared(context.ns)?;
-        if declared.is_empty() {
-            return Ok(0);
-        }
-        declared.iter().try_for_each(|path| self.tx.delete_meta_values(context.ns, path))?;
-        self.fill(context, &declared)
-    }
-
-    fn fill(&mut self, context: &Context, declared: &Declared) -> Result<u64> {
-        let ns = context.ns;
-        let mut ids: Vec<MemoryId> = Vec::new();
-        self.tx.all_vitals(ns, &mut |id, vitals| {
-            if vitals.times.removed_at.is_none() {
-                ids.push(id);
+    /// Declares an index: writes keep it from now on, and reads ask it when it is whole. False where it is so already.
+    pub(crate) fn declare(&mut self, context: &Context, path: &str) -> Result<bool> {
+        let declared = self.tx.meta_keys(context.ns)?;
+        match declared.iter().find(|(known, _)| **known == *path) {
+            Some((_, true)) => return Ok(false),
+            // One that was cut off is gone on with.
+            Some(_) if self.unfinished(context, path)?.is_some_and(|row| !row.ends) => return Ok(true),
+            None if declared.len() >= INDEXES_MAX => {
+                let why = format!("a namespace has at most {INDEXES_MAX} indexes of metadata");
+                return Err(Error::invalid("key", why, path));
             }
-            Ok(())
-        })?;
-        let mut filled = 0;
-        for id in ids {
-            let Some((vitals, content)) = sound(self.load(ns, id))? else { continue };
-            let mut any = false;
-            for row in index_rows(&vitals, Some(&content), declared) {
-                if let IndexRow::Meta(path, value) = row {
+            _ => {}
+        }
+        self.begin_declared(context, path, false).map(|()| true)
+    }
+
+    /// Begins to end an index; false where there is none.
+    pub(crate) fn end_declared(&mut self, context: &Context, path: &str) -> Result<bool> {
+        let is_there = self.declared(context.ns)?.iter().any(|known| **known == *path);
+        if is_there {
+            self.begin_declared(context, path, true)?;
+        }
+        Ok(is_there)
+    }
+
+    /// Begins to write every declared index anew, whatever stands there.
+    pub(crate) fn void_declared(&mut self, context: &Context) -> Result<()> {
+        for path in self.declared(context.ns)?.iter() {
+            let ends = self.unfinished(context, path)?.is_some_and(|row| row.ends);
+            self.begin_declared(context, path, ends)?;
+        }
+        Ok(())
+    }
+
+    fn begin_declared(&mut self, context: &Context, path: &str, ends: bool) -> Result<()> {
+        self.declared.remove(&context.ns);
+        let row = UnfinishedRow { ends, ..UnfinishedRow::default() };
+        self.tx.put_meta_key(context.ns, path, Some(&row))
+    }
+
+    /// How far an index is that is not whole; one that can't say so begins anew.
+    fn unfinished(&self, context: &Context, path: &str) -> Result<Option<UnfinishedRow>> {
+        Ok(sound(self.tx.unfinished(context.ns, path))?.unwrap_or_else(|| Some(UnfinishedRow::default())))
+    }
+
+    /// Goes on with an index that is not whole, by about `most` rows. Gives the memories that stand in it when it is whole, and
+    /// none where it has gone, or there is nothing to do.
+    pub(crate) fn go_on_declared(
+        &mut self,
+        context: &Context,
+        path: &str,
+        most: usize,
+    ) -> Result<ControlFlow<u64>> {
+        let ns = context.ns;
+        let Some(mut row) = self.unfinished(context, path)? else { return Ok(ControlFlow::Break(0)) };
+        if !row.cleared {
+            row.cleared = self.tx.delete_meta_values(ns, path, most)? < most;
+            if row.cleared && row.ends {
+                self.declared.remove(&ns);
+                self.tx.delete_meta_key(ns, path)?;
+                self.journal_derived(context, RuleId::INDEX, format!("no index of metadata.{path}"))?;
+                return Ok(ControlFlow::Break(0));
+            }
+            self.tx.put_meta_key(ns, path, Some(&row))?;
+            return Ok(ControlFlow::Continue(()));
+        }
+        let rows = self.tx.vitals_page(ns, row.after.map(MemoryId::from_bytes), most)?;
+        let (mut left, mut is_whole, declared) = (most, rows.len() < most, [Arc::from(path)]);
+        for (id, vitals) in rows {
+            if left == 0 {
+                is_whole = false;
+                break;
+            }
+            row.after = Some(*id.as_bytes());
+            // What waits in limbo stands in no index, nor does what can't be read.
+            let content = match vitals.times.removed_at {
+                None => sound(self.content_of(ns, id))?,
+                Some(_) => None,
+            };
+            let before = left;
+            for index_row in index_rows(&vitals, content.as_ref(), &declared) {
+                if let IndexRow::Meta(path, value) = index_row {
                     self.tx.put_meta_value(ns, &path, &value, id)?;
-                    any = true;
+                    left = left.saturating_sub(1);
                 }
             }
-            filled += u64::from(any);
+            row.filled += u64::from(left < before);
         }
-        let paths = declared.join(", metadata.");
-        self.journal_derived(context, RuleId::INDEX, format!("{filled} rows by metadata.{paths}"))?;
-        Ok(filled)
+        self.tx.put_meta_key(ns, path, Some(&row).filter(|_| !is_whole))?;
+        if !is_whole {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let what = format!("{} rows by metadata.{path}", row.filled);
+        self.journal_derived(context, RuleId::INDEX, what)?;
+        Ok(ControlFlow::Break(row.filled))
     }
 }

@@ -5,6 +5,7 @@ use crate::index::text::erase_postings;
 use crate::index::text::upkeep::{TextEdit, join};
 use crate::ledger::derived::Seen;
 use crate::ledger::{Context, Ledger};
+use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Content, MemoryId, RuleId, Vitals, thread_place};
 use crate::store::{NsId, PartId, Read, Rows, TextId, TextRows};
 
@@ -73,24 +74,23 @@ impl Ledger<'_, '_> {
         // Also the indexes of which nothing is left: images of them must go.
         let mut texts = self.tx.text_ids(ns)?;
         self.tx.delete_text_rows(ns)?;
-        let mut rows = Vec::new();
-        self.tx.all_vitals(ns, &mut |id, vitals| {
-            if vitals.times.removed_at.is_none() {
-                rows.push((id, vitals.clone()));
+        let (mut last, mut count) = (None, 0_u32);
+        loop {
+            let page = self.tx.vitals_page(ns, last, SLICE_ROWS_MAX)?;
+            let Some((end, _)) = page.last() else { break };
+            last = Some(*end);
+            for (id, mut vitals) in page.into_iter().filter(|(_, vitals)| vitals.times.removed_at.is_none()) {
+                let text = Self::text_of(ns, &vitals);
+                texts.insert(text);
+                // Of a damaged text the document has no thread, and will have no postings.
+                let content = sound(self.content_of(ns, id))?;
+                let thread = content.and_then(|content| thread_place(&vitals, &content));
+                vitals.place.doc = Some(self.tx.claim_doc(text, id, &vitals, thread, &self.analyzer)?);
+                self.tx.add_waiting(text, vitals.content_bytes as usize)?;
+                self.tx.put_vitals(ns, id, &vitals)?;
+                count = count.saturating_add(1);
             }
-            Ok(())
-        })?;
-        for (id, vitals) in &mut rows {
-            let text = Self::text_of(ns, vitals);
-            texts.insert(text);
-            // Of a damaged text the document has no thread, and will have no postings.
-            let content = sound(self.content_of(ns, *id))?;
-            let thread = content.and_then(|content| thread_place(vitals, &content));
-            vitals.place.doc = Some(self.tx.claim_doc(text, *id, vitals, thread, &self.analyzer)?);
-            self.tx.add_waiting(text, vitals.content_bytes as usize)?;
-            self.tx.put_vitals(ns, *id, vitals)?;
         }
-        let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
         self.journal_derived(context, RuleId::REINDEX, format!("{count} texts"))?;
         Ok((texts.into_iter().collect(), count))
     }

@@ -219,7 +219,7 @@ impl Reader<'_> {
         if tests.is_empty() {
             return Ok(None);
         }
-        let declared = self.rows().meta_keys(ns)?;
+        let declared = self.rows().indexed_paths(ns)?;
         tests.retain(|test| declared.iter().any(|path| **path == *test.path));
         if tests.is_empty() {
             return Ok(None);

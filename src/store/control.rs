@@ -106,6 +106,19 @@ impl SpaceRow {
     }
 }
 
+/// How far a declared index is that is not whole: writes keep it, and no read asks it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UnfinishedRow {
+    /// Whether it ends; else it is to be whole.
+    pub(crate) ends: bool,
+    /// Whether nothing is left of what stood in it.
+    pub(crate) cleared: bool,
+    /// The last memory whose rows are in it.
+    pub(crate) after: Option<[u8; 16]>,
+    /// Memories that stand in it, of those.
+    pub(crate) filled: u64,
+}
+
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunRow {

@@ -13,7 +13,7 @@ use crate::model::{
 use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
 use crate::store::control::{
     Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
-    SpaceRow,
+    SpaceRow, UnfinishedRow,
 };
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
 use crate::store::tables::Table;
@@ -291,6 +291,16 @@ pub(crate) trait Rows: Read {
             let Some(vitals) = vitals else { return Ok(ControlFlow::Continue(())) };
             visit(last_id(Table::Vitals, key)?, &vitals)
         })
+    }
+
+    /// As many of them as `most`, if there are so many.
+    fn vitals_page(&self, ns: NsId, after: Option<MemoryId>, most: usize) -> Result<Vec<(MemoryId, Vitals)>> {
+        let mut page = Vec::new();
+        self.vitals_after(ns, after, &mut |id, vitals| {
+            page.push((id, vitals.clone()));
+            Ok(if page.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(page)
     }
 
     /// The memories of a namespace that wait for a vector.
@@ -594,16 +604,35 @@ pub(crate) trait Rows: Read {
         Ok(all)
     }
 
-    /// The paths of metadata of a namespace that have an index, in order.
-    fn meta_keys(&self, ns: NsId) -> Result<Vec<Arc<str>>> {
+    /// The paths of metadata of a namespace for which an index is declared, in order, each with whether that is whole.
+    fn meta_keys(&self, ns: NsId) -> Result<Vec<(Arc<str>, bool)>> {
         let mut all = Vec::new();
-        self.walk(Table::MetaKey, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+        self.walk(Table::MetaKey, &Walk::prefix(&keys::ns(ns)), &mut |key, value| {
             let mut parts = Parts(key);
             let path = parts.u32().and_then(|_| parts.rest());
-            all.push(path.ok_or_else(|| bad_key(Table::MetaKey, key))?.into());
+            let path = path.ok_or_else(|| bad_key(Table::MetaKey, key))?;
+            all.push((path.into(), value.is_empty()));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
+    }
+
+    /// The paths of metadata whose indexes are whole, in order: those that a read may ask.
+    fn indexed_paths(&self, ns: NsId) -> Result<Vec<Arc<str>>> {
+        let declared = self.meta_keys(ns)?.into_iter();
+        Ok(declared.filter(|(_, is_whole)| *is_whole).map(|(path, _)| path).collect())
+    }
+
+    /// How far a declared index is; none of one that is whole, or not there.
+    fn unfinished(&self, ns: NsId, path: &str) -> Result<Option<UnfinishedRow>> {
+        let (key, mut row) = (keys::meta_key(ns, path), None);
+        self.look(Table::MetaKey, &key, &mut |bytes| {
+            if !bytes.is_empty() {
+                row = Some(meta_of(Table::MetaKey, &key, bytes)?);
+            }
+            Ok(())
+        })?;
+        Ok(row)
     }
 
     /// Adds the memories with a value in the index of a path to `all`, ascending; at most `most`.

@@ -131,7 +131,7 @@ tables! {
     /// Term of a full-text index → its documents, in blocks.
     TextPosting = "text_posting", 0;
     /// Paths below `metadata` that have an index.
-    MetaKey = "meta_key", 0;
+    MetaKey = "meta_key", 34;
     /// Memories by the values of such a path.
     MetaValue = "meta_value", 0;
 }
@@ -166,7 +166,6 @@ impl Table {
                 | Table::Series
                 | Table::JournalRun
                 | Table::Thread
-                | Table::MetaKey
                 | Table::MetaValue
         )
     }

@@ -8,6 +8,8 @@ pub struct Tally {
     pub read: u64,
     /// Rows that were put or taken away.
     pub written: u64,
+    /// Most rows that one of its transactions has put or taken away.
+    pub of_one: u64,
     /// Most bytes of decoded blocks that one of its transactions has kept.
     pub staged: usize,
 }
@@ -19,7 +21,7 @@ mod counted {
     use super::Tally;
 
     thread_local! {
-        static TALLY: Cell<Tally> = const { Cell::new(Tally { read: 0, written: 0, staged: 0 }) };
+        static TALLY: Cell<Tally> = const { Cell::new(Tally { read: 0, written: 0, of_one: 0, staged: 0 }) };
     }
 
     impl Tally {
@@ -34,9 +36,9 @@ mod counted {
         TALLY.set(Tally { read: tally.read + 1, ..tally });
     }
 
-    pub(in crate::store) fn written() {
+    pub(in crate::store) fn written(of_one: u64) {
         let tally = TALLY.get();
-        TALLY.set(Tally { written: tally.written + 1, ..tally });
+        TALLY.set(Tally { written: tally.written + 1, of_one: tally.of_one.max(of_one), ..tally });
     }
 
     pub(in crate::store) fn staged(bytes: usize) {
@@ -49,7 +51,7 @@ mod counted {
 mod counted {
     pub(in crate::store) const fn read() {}
 
-    pub(in crate::store) const fn written() {}
+    pub(in crate::store) const fn written(_of_one: u64) {}
 
     pub(in crate::store) const fn staged(_bytes: usize) {}
 }

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use redb::{ReadTransaction, ReadableTable, StorageError, TableDefinition, TableError, WriteTransaction};
 
 use crate::error::{Error, FILE_CUT, Result};
-use crate::limits::STAGED_BYTES_MAX;
+use crate::limits::{SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use crate::record::{
     self, At, DocBlock, Postings, SlotBlock, SlotMeta, VectorBlock, slots_per_block, vectors_per_block,
 };
@@ -334,6 +334,8 @@ pub(crate) struct WriteTx<'t> {
     pub(super) docs: BTreeMap<(TextId, u32), DocBlock>,
     /// Blocks of postings that have lost documents, by the key that they had.
     pub(super) postings: BTreeMap<Vec<u8>, Postings>,
+    /// Rows that it put or took away.
+    rows: u64,
     /// Bytes that the blocks take that are kept decoded.
     staged_bytes: usize,
     /// Indexes of which blocks were written to make room for others.
@@ -358,6 +360,7 @@ impl<'t> WriteTx<'t> {
             text_heads: BTreeMap::new(),
             docs: BTreeMap::new(),
             postings: BTreeMap::new(),
+            rows: 0,
             staged_bytes: 0,
             spilled: BTreeSet::new(),
             scratch: Vec::new(),
@@ -385,9 +388,14 @@ impl<'t> WriteTx<'t> {
         self.tables.get_mut(table.at()).and_then(OnceCell::get_mut).ok_or(Error::Closed)
     }
 
+    fn count_row(&mut self) {
+        self.rows += 1;
+        tally::written(self.rows);
+    }
+
     /// Puts a row in place of whatever stood under its key.
     pub(crate) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
-        tally::written();
+        self.count_row();
         self.holder_writes += u64::from(table == Table::Holder);
         let rows = self.table_mut(table)?;
         let old = fenced(table.name(), key, || {
@@ -399,7 +407,7 @@ impl<'t> WriteTx<'t> {
 
     /// Takes a row away and says whether there was one.
     pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
-        tally::written();
+        self.count_row();
         self.holder_writes += u64::from(table == Table::Holder);
         let rows = self.table_mut(table)?;
         let old = fenced(table.name(), key, || rows.remove(key).map(|old| old.map(|old| old.value().len())))?;
@@ -409,18 +417,25 @@ impl<'t> WriteTx<'t> {
 
     /// Takes away every row of a walk, at most `most`, and says how many there were.
     pub(crate) fn delete_walk(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
-        let mut doomed = Vec::new();
-        self.walk(table, walk, &mut |key, _| {
-            if doomed.len() == most {
-                return Ok(ControlFlow::Break(()));
+        let mut gone = 0;
+        loop {
+            // Their keys are in memory meanwhile.
+            let (mut doomed, page) = (Vec::new(), (most - gone).min(SLICE_ROWS_MAX));
+            self.walk(table, walk, &mut |key, _| {
+                if doomed.len() == page {
+                    return Ok(ControlFlow::Break(()));
+                }
+                doomed.push(key.to_vec());
+                Ok(ControlFlow::Continue(()))
+            })?;
+            for key in &doomed {
+                self.delete(table, key)?;
             }
-            doomed.push(key.to_vec());
-            Ok(ControlFlow::Continue(()))
-        })?;
-        for key in &doomed {
-            self.delete(table, key)?;
+            gone += doomed.len();
+            if doomed.len() < page || gone == most {
+                return Ok(gone);
+            }
         }
-        Ok(doomed.len())
     }
 
     /// A block of codes to change; a new one of `dim` dimensions where there is none.

@@ -10,7 +10,7 @@ use crate::model::{
 use crate::record::{self, GraphNode};
 use crate::store::control::{
     Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
-    SpaceRow,
+    SpaceRow, UnfinishedRow,
 };
 use crate::store::keys::{self, IndexId, Junction, NsId, PartId, SpaceId};
 use crate::store::rows::{CLOCK, IDENTITY, JunctionRow, Rows, SIZE};
@@ -325,20 +325,22 @@ impl WriteTx<'_> {
         self.delete(Table::Due, &keys::due(ns, at, id))
     }
 
-    pub(crate) fn put_meta_key(&mut self, ns: NsId, path: &str) -> Result<()> {
-        self.put(Table::MetaKey, &keys::meta_key(ns, path), &[])
+    /// Declares an index, which is whole unless it says how far it is.
+    pub(crate) fn put_meta_key(&mut self, ns: NsId, path: &str, row: Option<&UnfinishedRow>) -> Result<()> {
+        let key = keys::meta_key(ns, path);
+        match row {
+            Some(row) => self.put_meta(Table::MetaKey, &key, row),
+            None => self.put(Table::MetaKey, &key, &[]),
+        }
     }
 
-    /// Ends the index of a path: its rows go, however many they are.
     pub(crate) fn delete_meta_key(&mut self, ns: NsId, path: &str) -> Result<bool> {
-        self.delete_meta_values(ns, path)?;
         self.delete(Table::MetaKey, &keys::meta_key(ns, path))
     }
 
-    /// Takes every row of the index of a path away, unread.
-    pub(crate) fn delete_meta_values(&mut self, ns: NsId, path: &str) -> Result<()> {
-        self.delete_walk(Table::MetaValue, &Walk::prefix(&keys::meta_values(ns, path)), usize::MAX)
-            .map(|_| ())
+    /// Takes at most `most` rows of the index of a path away, unread, and says how many there were.
+    pub(crate) fn delete_meta_values(&mut self, ns: NsId, path: &str, most: usize) -> Result<usize> {
+        self.delete_walk(Table::MetaValue, &Walk::prefix(&keys::meta_values(ns, path)), most)
     }
 
     pub(crate) fn put_meta_value(

@@ -7,7 +7,9 @@ use crate::hygiene::check::{Check, Tenant, address, seen};
 use crate::hygiene::report::Code;
 use crate::limits::{DIM_MAX, FORMAT_VERSION};
 use crate::record::{At, decode_meta};
-use crate::store::control::{Clock, Identity, NamespaceRow, RunRow, SizeRow, SpaceRow, dropped_name};
+use crate::store::control::{
+    Clock, Identity, NamespaceRow, RunRow, SizeRow, SpaceRow, UnfinishedRow, dropped_name,
+};
 use crate::store::keys::{self, Parts};
 use crate::store::{CLOCK, IDENTITY, NsId, PartId, Read, Rows, SIZE, SpaceId, Table, Walk};
 
@@ -34,8 +36,9 @@ impl Check<'_> {
         seen(parts)?;
         let numbers: Vec<NsId> = self.tenants.keys().copied().collect();
         for ns in numbers {
-            if let Some(paths) = seen(snapshot.meta_keys(ns))?.filter(|paths| !paths.is_empty()) {
-                self.declared.insert(ns, paths);
+            for (path, is_whole) in seen(snapshot.meta_keys(ns))?.unwrap_or_default() {
+                let known = if is_whole { &mut self.declared } else { &mut self.unfinished };
+                known.entry(ns).or_default().push(path);
             }
         }
         let spaces = snapshot.walk(Table::Space, &Walk::all(), &mut |key, value| {
@@ -47,6 +50,15 @@ impl Check<'_> {
             Ok(ControlFlow::Continue(()))
         });
         seen(spaces).map(|_| ())
+    }
+
+    /// A declared index says how far it is, unless it is whole.
+    pub(super) fn meta_key(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let at = At::new(Table::MetaKey.name(), key);
+        if value.is_empty() {
+            return Ok(());
+        }
+        decode_meta::<UnfinishedRow>(Table::MetaKey.tag(), at, value).map(|_| ())
     }
 
     pub(super) fn meta(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

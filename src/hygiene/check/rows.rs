@@ -153,6 +153,11 @@ impl Check<'_> {
     pub(super) fn index_row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.no_value(table, key, value);
         let Some((ns, id, row)) = IndexRow::at(table, key) else { return Ok(()) };
+        if let IndexRow::Meta(path, _) = &row
+            && self.unfinished.get(&ns).is_some_and(|paths| paths.contains(path))
+        {
+            return Ok(());
+        }
         let content = match &row {
             IndexRow::Series(..) | IndexRow::Meta(..) => match seen(self.snapshot.content(ns, id))?.flatten()
             {

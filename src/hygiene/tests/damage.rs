@@ -146,7 +146,7 @@ fn rows() -> Vec<(Code, Fault)> {
         case(Code::IndexExtra, |tx| tx.put_series(NS, PartId(0), "profile", NOW, A)),
         case(Code::IndexExtra, |tx| tx.put_series(NS, PartId(0), "profile", NOW, NOBODY)),
         case(Code::IndexMissing, |tx| tx.delete_meta_value(NS, ROOM, &hall(), A).map(|was| assert!(was))),
-        case(Code::IndexMissing, |tx| tx.put_meta_key(NS, "floor.number")),
+        case(Code::IndexMissing, |tx| tx.put_meta_key(NS, "floor.number", None)),
         case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), D)),
         case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), NOBODY)),
         case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &MetaValue::Many, A)),
@@ -154,14 +154,14 @@ fn rows() -> Vec<(Code, Fault)> {
         // H waits in limbo.
         case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), H)),
         case(Code::IndexExtra, |tx| take(tx, Table::MetaKey, &keys::meta_key(NS, ROOM))),
-        case(Code::KeyShape, |tx| tx.put_meta_key(NS, "")),
-        case(Code::KeyShape, |tx| tx.put_meta_key(NS, "a..b")),
+        case(Code::KeyShape, |tx| tx.put_meta_key(NS, "", None)),
+        case(Code::KeyShape, |tx| tx.put_meta_key(NS, "a..b", None)),
         case(Code::KeyShape, |tx| tx.put_meta_value(NS, &"x".repeat(129), &hall(), A)),
         case(Code::KeyShape, |tx| {
             let value = keys::meta_value(NS, ROOM, &hall());
             tx.put(Table::MetaValue, &[value.split_last().unwrap().1, A.as_bytes()].concat(), &[])
         }),
-        case(Code::ValueShape, |tx| tx.put(Table::MetaKey, &keys::meta_key(NS, ROOM), b"x")),
+        case(Code::Corrupted, |tx| tx.put(Table::MetaKey, &keys::meta_key(NS, ROOM), b"x")),
         case(Code::IndexExtra, |tx| tx.put_pending(NS, PartId(0), A)),
         case(Code::IndexExtra, |tx| tx.put_due(NS, NOW, A)),
         case(Code::IndexExtra, |tx| tx.put_superseded(NS, A, D)),

@@ -153,7 +153,7 @@ fn control_rows(tx: &mut WriteTx<'_>) -> Result<()> {
     };
     tx.put_namespace(NAME, &row)?;
     tx.put_partition(NS, "scout", PART)?;
-    tx.put_meta_key(NS, ROOM)?;
+    tx.put_meta_key(NS, ROOM, None)?;
     tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
     tx.put_policy(1, "")?;
     tx.put_pass(NS, "snapshots", &PassRow { run: *RUN.as_bytes(), ..PassRow::default() })?;
