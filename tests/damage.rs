@@ -372,17 +372,28 @@ fn what_a_filter_can_not_read_is_told() {
         let find = |query: Query| world.db.search(&world.ns, &query.filter(filter())).unwrap().plan.damaged;
         assert_eq!(find(Query::vector(axis(0)).k(9)), 1, "{table}");
         assert_eq!(find(Query::vector(axis(1)).k(9).effort(Effort::Exact)), 1, "{table}");
-        let told = world.db.history(&world.ns, &bad.to_string());
-        match table {
-            "vitals" => assert_eq!(told.unwrap().damaged, [bad]),
-            _ => assert_eq!(told.unwrap().versions.len(), 1, "a version is its hot part"),
-        }
         let never = oubliette::Filter::parse(r#"{"metadata.room": 7}"#).unwrap();
         let gone = world.db.forget(&world.ns, Forget::filter(never, Scope::Shared)).unwrap();
         assert_eq!((gone.forgotten, gone.undecided), (0, vec![bad]), "{table}");
         world.forget(&[&bad.to_string()]);
         world.check();
     }
+}
+
+/// A version that can't be read is named beside the others.
+#[test]
+fn a_history_names_its_damaged_versions() {
+    let mut world = World::new();
+    let first = world.add(Draft::new("said first").key("k")).id;
+    let second = world.add(Draft::new("said then").key("k")).id;
+    world.db.clone().close().unwrap();
+    let (key, value) = &tables(&world.path())["vitals"][0];
+    overwrite(&world.path(), "vitals", key, &vec![b'x'; value.len()]);
+    world.db = world.builder().open(world.path()).unwrap();
+    let history = world.db.history(&world.ns, "k").unwrap();
+    let versions: Vec<MemoryId> = history.versions.iter().map(|version| version.id).collect();
+    assert_eq!((versions, history.damaged), (vec![second], vec![first]));
+    world.forget(&[&first.to_string()]);
 }
 
 /// One of two writes behind a damaged text is forgotten: the other keeps the row.
