@@ -153,7 +153,7 @@ impl Store {
         in_place: bool,
         mend: Mend<'_>,
     ) -> Result<(PathBuf, Copied)> {
-        let [rough, whole] = [0, 8].map(|at| draft_path(target, unique.get(at..).unwrap_or_default()));
+        let (rough, whole) = (draft_path(target, unique), draft_path(target, &unique.map(|byte| !byte)));
         let copied = self.copy_to(&rough, in_place).map_err(|why| self.clear_away(&rough, why))?;
         if copied.damaged.is_empty() {
             return Ok((rough, copied));

@@ -438,11 +438,8 @@ fn a_copy_goes_past_damage_and_names_it() {
     write(&store, |tx| tx.put(Table::Slot, &keys::block(INDEX, 0), b"rotten block"));
     let again = store.compact(&[8; 32], &mut |_, _| Ok(())).unwrap();
     let tables: Vec<&str> = again.damaged.iter().map(|row| row.table.name()).collect();
-    // An empty value is one that no row of vitals has.
-    assert_eq!(
-        tables,
-        ["slot", "slot", "vitals", "vitals", "memory", "holder", "journal", "text_doc", "text_doc"]
-    );
+    let twice = ["slot", "vitals", "memory", "holder", "journal", "text_doc"].map(|table| [table; 2]);
+    assert_eq!(tables, twice.concat(), "an empty value is damage as well");
     let rows = store.snapshot().unwrap();
     for table in [Table::Vitals, Table::Memory, Table::Holder, Table::Journal, Table::TextDoc] {
         assert_eq!(count(&rows, table), 2, "{table:?}");
