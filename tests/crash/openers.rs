@@ -106,7 +106,7 @@ fn text(unit: usize, round: u32, half: &str) -> String {
 fn read(db: &Database) -> Result<Vec<Round>> {
     let snapshot = db.snapshot()?;
     let mut found = Vec::new();
-    for unit in 0..UNITS {
+    for (unit, word) in WORDS.iter().enumerate() {
         let mut halves = Vec::new();
         let mut ids = BTreeSet::new();
         for key in keys(unit) {
@@ -121,7 +121,7 @@ fn read(db: &Database) -> Result<Vec<Round>> {
             });
         }
         assert_eq!(halves[0], halves[1], "half of unit {unit}");
-        let query = Query::text(WORDS[unit]).mode(Mode::Text).k(10);
+        let query = Query::text(*word).mode(Mode::Text).k(10);
         let hits: BTreeSet<_> = snapshot.search(&ns(), &query)?.hits.into_iter().map(|hit| hit.id).collect();
         assert_eq!(hits, ids, "unit {unit} by its word and by its keys");
         found.push(halves[0]);
