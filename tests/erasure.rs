@@ -25,6 +25,8 @@ use world::{World, text};
 const DIM: usize = 32;
 /// Keys; each has a partition of its own choice, the last are those of snapshots.
 const KEYS: usize = 9;
+/// What a message says, and of whom.
+const MESSAGE: [&str; 4] = ["message", "author", "channel", "thread"];
 const PASSES: [Pass; 6] = [
     Pass::Collapse,
     Pass::NearDuplicates,
@@ -87,11 +89,15 @@ enum Op {
     Update(usize, bool),
     Supersede(usize, usize, SupersedeMode),
     Snapshot(usize),
-    /// A message of a bot, one of three.
+    /// A message of one of three families.
     Message(usize),
     Pass(usize),
     /// A pass that ends at once.
     Cut,
+    /// The last pass is taken back.
+    Back,
+    /// An index of metadata.
+    Declare,
     Wait,
 }
 
@@ -131,6 +137,8 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (0..3_usize).prop_map(Op::Message),
         4 => (0..PASSES.len()).prop_map(Op::Pass),
         1 => Just(Op::Cut),
+        1 => Just(Op::Back),
+        1 => Just(Op::Declare),
         1 => Just(Op::Wait),
     ]
 }
@@ -161,10 +169,12 @@ struct Story {
     world: World,
     wrote: Vec<Wrote>,
     runs: Vec<RunId>,
+    /// The last pass that wrote something.
+    pass: Option<RunId>,
     /// Keys that a caller led elsewhere, or that an undone import had written: their answer may change.
     moved: BTreeSet<usize>,
-    /// The first row of each family of messages.
-    families: BTreeMap<usize, MemoryId>,
+    /// The rows of each family of messages: its messages that are memories, and those of its aggregates.
+    families: BTreeMap<usize, BTreeSet<MemoryId>>,
 }
 
 fn key_of(key: usize) -> String {
@@ -285,20 +295,30 @@ impl Story {
                 self.note(Wrote { key: Some(*key), words, ..Wrote::default() }, &outcome);
             }
             Op::Message(family) => {
-                let said = word("message", *family);
+                let [said, author, channel, thread] = MESSAGE.map(|sort| word(sort, *family));
                 let mut draft = Draft::new(format!("{said} has no room left")).kind(Kind::Message);
-                draft.fields.author_kind = Some(AuthorKind::Bot).into();
-                draft.fields.author_id = Some(word("author", *family)).into();
-                draft.fields.channel = Some(word("channel", *family)).into();
+                // People repeat themselves as well: a family of theirs has no memory but its first message.
+                let kind = if *family == 2 { AuthorKind::Human } else { AuthorKind::Bot };
+                draft.fields.author_kind = Some(kind).into();
+                draft.fields.author_id = Some(author).into();
+                draft.fields.channel = Some(channel).into();
+                draft.fields.thread = Some(thread).into();
                 let outcome = self.world.add(draft);
-                self.families.entry(*family).or_insert(outcome.id);
+                self.families.entry(*family).or_default().insert(outcome.id);
                 self.world.advance("1s");
             }
             Op::Pass(pass) => {
                 let dedup = DedupOptions { dry_run: false, ..DedupOptions::default() };
                 let options = MaintainOptions { dedup: Some(dedup), ..MaintainOptions::live() };
-                self.world.db.maintain(&[PASSES[*pass]], &options).unwrap();
+                let report = self.world.db.maintain(&[PASSES[*pass]], &options).unwrap();
+                self.pass = report.run.filter(|_| *pass < 4).or(self.pass);
             }
+            Op::Back => {
+                if let Some(run) = self.pass.take() {
+                    self.world.db.undo(&self.world.ns, run).unwrap();
+                }
+            }
+            Op::Declare => drop(self.world.db.declare_index(&self.world.ns, "fact").unwrap()),
             Op::Cut => {
                 let budget = Some(Duration::from_micros(1));
                 let options = MaintainOptions { budget, ..MaintainOptions::live() };
@@ -344,7 +364,6 @@ impl Story {
                     with_history: true,
                 };
                 self.world.db.forget(&self.world.ns, forget).unwrap();
-                self.families.retain(|_, first| *first != row.id);
                 self.forget_where(|wrote| match wrote.key {
                     Some(key) => keys.contains(&key_of(key)),
                     None => wrote.row == Some(row.id),
@@ -358,8 +377,9 @@ impl Story {
                 self.forget_where(|wrote| wrote.run == Some(run));
             }
             Gone::Family(family) => {
-                let Some(first) = self.families.remove(family) else { return };
-                self.world.forget_id(first);
+                for id in self.families.get(family).cloned().unwrap_or_default() {
+                    self.world.forget_id(id);
+                }
             }
             Gone::Tag(_) => {}
         }
@@ -371,7 +391,13 @@ impl Story {
         let words = |all: &[&Wrote]| -> BTreeSet<String> {
             all.iter().flat_map(|wrote| wrote.words.iter().cloned()).collect()
         };
-        let words = words(&gone).difference(&words(&kept)).cloned().collect();
+        let mut words: BTreeSet<String> = words(&gone).difference(&words(&kept)).cloned().collect();
+        let is_there = |id: &MemoryId| matches!(self.world.get(id), Ok(Got::Memory(_)));
+        for (family, rows) in &self.families {
+            if !rows.iter().any(is_there) {
+                words.extend(MESSAGE.map(|sort| word(sort, *family)));
+            }
+        }
         (words, gone.iter().filter_map(|wrote| wrote.vector.clone()).collect())
     }
 
@@ -441,6 +467,7 @@ proptest! {
             world: World::new(),
             wrote: Vec::new(),
             runs: Vec::new(),
+            pass: None,
             moved: BTreeSet::new(),
             families: BTreeMap::new(),
         };
