@@ -201,7 +201,7 @@ fn tags_of_equal_texts() {
     constant(small, add(1_002));
     assert_eq!(world.live().len(), 251);
     for at in [0, 3, 4, 50, 1_002] {
-        let row = world.row(&format!("k{at}"));
+        let row = world.row(format!("k{at}"));
         assert_eq!(row.keys.len(), if at == 1_002 { 3 } else { 4 }, "{:?}", row.keys);
         assert!(say(at).tags.unwrap().iter().all(|tag| row.content.tags.contains(tag)));
         assert!(row.content.tags.len() <= 64);
@@ -245,7 +245,7 @@ fn tags_of_duplicates() {
         world.db.add_all(&world.ns, (0..4).map(say).collect(), &apart).unwrap();
         let report = world.db.maintain(&[pass], &MaintainOptions::live()).unwrap();
         assert_eq!((report.passes[0].changed, report.passes[0].skipped), (1, 2), "{report:?}");
-        assert!(world.live().iter().all(|id| world.row(&id.to_string()).content.tags.len() == 40));
+        assert!(world.live().iter().all(|id| world.row(*id).content.tags.len() == 40));
         world.check();
     }
 }
@@ -386,7 +386,7 @@ fn an_index_of_metadata_comes_and_goes_in_slices() {
     let before = cost(|| ()).of_one;
     let declared = cost(|| assert_eq!(world.db.declare_index(&world.ns, "many").unwrap(), 100));
     assert!(declared.written > 20_000, "{declared:?}");
-    let anew = cost(|| drop(world.db.reindex(None).unwrap()));
+    let anew = cost(|| assert!(world.db.reindex(None).unwrap() > 0));
     assert!(anew.written > 40_000, "{anew:?}");
     let gone = cost(|| assert!(world.db.drop_index(&world.ns, "many").unwrap()));
     assert!(gone.written > 20_000, "{gone:?}");
