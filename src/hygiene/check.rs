@@ -269,7 +269,7 @@ impl<'s> Check<'s> {
                 self.counts.blind.extend(parts.u32().map(NsId));
             }
             Table::Slot => {
-                if let Some(index) = address::index_of(&mut parts) {
+                if let Some(index) = parts.index() {
                     self.slots.entry(index).or_default().blind = true;
                 }
             }

@@ -29,7 +29,7 @@ use crate::store::control::{SizeRow, SlotHead};
 use crate::store::draft::{clear_drafts, draft_path, is_overtaken};
 use crate::store::keys::{self, IndexId, NsId, PartId, Parts, SpaceId};
 use crate::store::open::{Options, Store, io, start};
-use crate::store::rows::{Rows, SIZE, bad_key, index_of};
+use crate::store::rows::{Rows, SIZE, bad_key};
 use crate::store::size::OWN_BYTES;
 use crate::store::tables::Table;
 use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
@@ -411,7 +411,7 @@ impl Copy<'_> {
         self.commit(|tx| OF_INDEXES.into_iter().try_for_each(|table| tx.touch(table)))?;
         let mut indexes = Vec::new();
         let walked = self.from.walk(Table::SlotHead, &Walk::all(), &mut |key, _| {
-            indexes.push(index_of(&mut Parts(key)).ok_or_else(|| bad_key(Table::SlotHead, key))?);
+            indexes.push(Parts(key).index().ok_or_else(|| bad_key(Table::SlotHead, key))?);
             Ok(ControlFlow::Continue(()))
         });
         if let Err(why) = torn(walked)? {

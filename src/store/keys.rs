@@ -452,6 +452,13 @@ impl<'a> Parts<'a> {
         self.u64().map(|bits| Time::from_millis((bits ^ (1 << 63)) as i64))
     }
 
+    /// Index at the front of a key.
+    pub(crate) fn index(&mut self) -> Option<IndexId> {
+        let (ns, part) = (self.u32()?, self.u32()?);
+        let space = self.take().map(u16::from_be_bytes)?;
+        Some(IndexId { ns: NsId(ns), part: PartId(part), space: SpaceId(space) })
+    }
+
     /// The text up to the next NUL.
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         let end = self.0.iter().position(|&b| b == 0)?;

@@ -161,7 +161,7 @@ pub(crate) trait Rows: Read {
         let mut all = Vec::new();
         let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
         self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
-            let index = index_of(&mut Parts(key)).ok_or_else(|| bad_key(Table::SlotHead, key))?;
+            let index = Parts(key).index().ok_or_else(|| bad_key(Table::SlotHead, key))?;
             let head = sound(meta_of(Table::SlotHead, key, bytes))?;
             all.push((index, head.map_or_else(|| traces::counted_slots(self, index), Ok)?));
             Ok(ControlFlow::Continue(()))
@@ -183,7 +183,7 @@ pub(crate) trait Rows: Read {
     fn graph_blocks(&self, walk: &Walk, visit: VisitGraph<'_>) -> Result<()> {
         self.walk(Table::Graph, walk, &mut |key, bytes| {
             let mut parts = Parts(key);
-            let place = index_of(&mut parts).zip(parts.u32());
+            let place = parts.index().zip(parts.u32());
             let (index, block) = place.ok_or_else(|| bad_key(Table::Graph, key))?;
             visit(index, block, At::new(Table::Graph.name(), key), bytes)
         })
@@ -216,7 +216,7 @@ pub(crate) trait Rows: Read {
                 return Ok(ControlFlow::Break(()));
             }
             let mut parts = Parts(key);
-            index_of(&mut parts);
+            parts.index();
             all.push(parts.u64().zip(parts.u32()).ok_or_else(|| bad_key(table, key))?);
             Ok(ControlFlow::Continue(()))
         })?;
@@ -232,7 +232,7 @@ pub(crate) trait Rows: Read {
     fn slot_blocks(&self, walk: &Walk, visit: VisitSlots<'_>) -> Result<()> {
         self.walk(Table::Slot, walk, &mut |key, bytes| {
             let mut parts = Parts(key);
-            let place = index_of(&mut parts).zip(parts.u32());
+            let place = parts.index().zip(parts.u32());
             let (index, block) = place.ok_or_else(|| bad_key(Table::Slot, key))?;
             visit(index, block, key, bytes)
         })
@@ -242,7 +242,7 @@ pub(crate) trait Rows: Read {
     fn vector_blocks(&self, walk: &Walk, visit: VisitVectors<'_>) -> Result<()> {
         self.walk(Table::Vector, walk, &mut |key, bytes| {
             let mut parts = Parts(key);
-            let place = index_of(&mut parts).and(parts.u32());
+            let place = parts.index().and(parts.u32());
             let block = place.ok_or_else(|| bad_key(Table::Vector, key))?;
             visit(block, At::new(Table::Vector.name(), key), bytes)
         })
@@ -774,13 +774,6 @@ pub(super) fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8
 /// A key that is not built as `keys` builds it.
 pub(crate) fn bad_key(table: Table, key: &[u8]) -> Error {
     Error::corrupted(table.name(), key, "the key is not one of this table")
-}
-
-/// Index at the front of a key.
-pub(crate) fn index_of(parts: &mut Parts<'_>) -> Option<IndexId> {
-    let (ns, part) = (parts.u32()?, parts.u32()?);
-    let space = u16::from_be_bytes(parts.take::<2>()?);
-    Some(IndexId { ns: NsId(ns), part: PartId(part), space: SpaceId(space) })
 }
 
 /// Id and number at the end of a key.

@@ -5,7 +5,7 @@ use crate::model::{AuthorKind, Namespace, Partition, Tier, check_index_key};
 use crate::store::control::CounterSort;
 use crate::store::control::TOTAL;
 use crate::store::keys::Parts;
-use crate::store::{CLOCK, IDENTITY, IndexId, Junction, NsId, PartId, SIZE, SpaceId, Table};
+use crate::store::{CLOCK, IDENTITY, Junction, NsId, PartId, SIZE, SpaceId, Table};
 
 /// To what a key belongs.
 #[derive(Default)]
@@ -46,7 +46,7 @@ fn owned(table: Table, parts: &mut Parts<'_>) -> Option<Address> {
             | Table::SlotDead
     );
     if indexed {
-        let index = index_of(parts)?;
+        let index = parts.index()?;
         body(table, parts)?;
         let address = Address { ns: Some(index.ns), part: Some(index.part), space: Some(index.space) };
         return parts.0.is_empty().then_some(address);
@@ -227,13 +227,6 @@ fn junction(table: Table, parts: &mut Parts<'_>) -> Option<()> {
         _ => return None,
     }
     Some(())
-}
-
-/// Index at the front of a key.
-pub(super) fn index_of(parts: &mut Parts<'_>) -> Option<IndexId> {
-    let (ns, part) = (parts.u32()?, parts.u32()?);
-    let space = u16::from_be_bytes(parts.take::<2>()?);
-    Some(IndexId { ns: NsId(ns), part: PartId(part), space: SpaceId(space) })
 }
 
 /// Sort of a term: a category or an entity.

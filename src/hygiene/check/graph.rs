@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::hnsw::level_of;
-use crate::hygiene::check::{Check, address, seen};
+use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::index::found_by_themselves;
 use crate::model::MemoryId;
@@ -68,7 +68,7 @@ impl Check<'_> {
         let snapshot = self.snapshot;
         let blocks = snapshot.walk(Table::Graph, &Walk::all(), &mut |key, value| {
             let mut parts = Parts(key);
-            let place = address::index_of(&mut parts).zip(parts.u32());
+            let place = parts.index().zip(parts.u32());
             let Some((index, block)) = place else { return Ok(ControlFlow::Continue(())) };
             let mesh = self.meshes.entry(index).or_default();
             match seen(GraphBlockRef::open(At::new(Table::Graph.name(), key), value))? {
@@ -91,7 +91,7 @@ impl Check<'_> {
             self.meshes.values_mut().for_each(|mesh| mesh.blind = true);
         }
         let heads = snapshot.walk(Table::GraphHead, &Walk::all(), &mut |key, value| {
-            if let Some(index) = address::index_of(&mut Parts(key)) {
+            if let Some(index) = Parts(key).index() {
                 let at = At::new(Table::GraphHead.name(), key);
                 self.graphs.insert(index, seen(decode_meta(Table::GraphHead.tag(), at, value))?);
             }
@@ -132,7 +132,7 @@ impl Check<'_> {
     pub(super) fn slot_dead(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.no_value(Table::SlotDead, key, value);
         let mut parts = Parts(key);
-        let (index, place) = (address::index_of(&mut parts), parts.u64().zip(parts.u32()));
+        let (index, place) = (parts.index(), parts.u64().zip(parts.u32()));
         let (Some(index), Some((died, slot))) = (index, place) else { return Ok(()) };
         let tally = self.slots.entry(index).or_default();
         let twice = !tally.listed.insert(slot);
@@ -150,7 +150,7 @@ impl Check<'_> {
     pub(super) fn graph_block(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let links = GraphBlockRef::open(At::new(Table::Graph.name(), key), value)?;
         let mut parts = Parts(key);
-        let place = address::index_of(&mut parts).zip(parts.u32());
+        let place = parts.index().zip(parts.u32());
         let Some((index, block)) = place else { return Ok(()) };
         if !self.graphs.contains_key(&index) {
             self.find(Code::GraphHead, Table::Graph, key, "links of an index without the head of a graph");

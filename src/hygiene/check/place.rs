@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
-use crate::hygiene::check::address::{index_of, take_rest, target, term_sort};
+use crate::hygiene::check::address::{take_rest, target, term_sort};
 use crate::hygiene::report::{Finding, KEY_BYTES_MAX, unhex};
 use crate::model::MemoryId;
 use crate::store::keys::{self, Parts};
@@ -106,7 +106,7 @@ fn place_of(finding: &Finding) -> Option<Place> {
         | Table::GraphHead
         | Table::SlotFree
         | Table::SlotDead => {
-            let index = index_of(&mut parts)?;
+            let index = parts.index()?;
             (place.ns, place.part) = (Some(index.ns), Some(index.part));
             return Some(place);
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::hygiene::check::{Check, address, seen};
+use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::{MemoryId, Vitals};
 use crate::record::{
@@ -39,7 +39,7 @@ impl Check<'_> {
         let heads = snapshot.walk(Table::SlotHead, &Walk::all(), &mut |key, value| {
             let at = At::new(Table::SlotHead.name(), key);
             if let (Some(head), Some(index)) =
-                (seen(decode_meta(Table::SlotHead.tag(), at, value))?, address::index_of(&mut Parts(key)))
+                (seen(decode_meta(Table::SlotHead.tag(), at, value))?, Parts(key).index())
             {
                 self.heads.insert(index, head);
             }
@@ -192,7 +192,7 @@ impl Check<'_> {
     pub(super) fn slot_free(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.no_value(Table::SlotFree, key, value);
         let mut parts = Parts(key);
-        let (index, place) = (address::index_of(&mut parts), parts.u64().zip(parts.u32()));
+        let (index, place) = (parts.index(), parts.u64().zip(parts.u32()));
         let (Some(index), Some((died, slot))) = (index, place) else { return Ok(()) };
         let len = self.len_of(Table::SlotFree, key, index);
         let tally = self.slots.entry(index).or_default();
@@ -241,7 +241,7 @@ impl Check<'_> {
     /// Index, number and dimensions of a block; none in a space that is not there, which is a finding already.
     fn block_of(&self, key: &[u8]) -> Option<(IndexId, u32, usize)> {
         let mut parts = Parts(key);
-        let index = address::index_of(&mut parts)?;
+        let index = parts.index()?;
         let dim = self.spaces.get(&index.space).copied().filter(|dim| *dim > 0)?;
         Some((index, parts.u32()?, dim))
     }
