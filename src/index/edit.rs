@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::hnsw::{Changed, Graph};
 use crate::index::adjacency::{block_of, write_blocks};
+use crate::index::published::Published;
 use crate::index::view::Linked;
 use crate::record::{SlotBlock, SlotMeta, slots_per_block};
 use crate::store::control::{GraphHead, RecallPoint};
@@ -18,6 +19,8 @@ pub(crate) struct Edit {
     /// The index.
     pub(crate) index: IndexId,
     pub(super) dim: usize,
+    /// Epoch of the state that the step was worked out on: slots and versions of another file have the same numbers.
+    epoch: u64,
     /// Version of the graph that the step was worked out on; none where there was no graph.
     pub(super) version: Option<u64>,
     /// The graph after the step; none when it is dropped.
@@ -45,10 +48,16 @@ pub(crate) enum Written {
 
 impl Edit {
     /// A step on the graph of an index that changes nothing yet.
-    pub(super) fn on(index: IndexId, dim: usize, head: Option<&GraphHead>, graph: Arc<Graph>) -> Self {
-        Edit {
+    pub(super) fn on(
+        published: &Published,
+        index: IndexId,
+        head: Option<&GraphHead>,
+        graph: Arc<Graph>,
+    ) -> Result<Self> {
+        Ok(Edit {
             index,
-            dim,
+            dim: published.dim(index.space)?,
+            epoch: published.snapshot().epoch(),
             version: head.map(|head| head.version),
             graph: Some(graph),
             blocks: BTreeSet::new(),
@@ -56,7 +65,7 @@ impl Edit {
             loose: Vec::new(),
             freed: Vec::new(),
             recall: None,
-        }
+        })
     }
 
     /// Rows that it changes: nodes made and slots freed.
@@ -81,6 +90,9 @@ impl Edit {
     /// # Errors
     /// `Corrupted`; the transaction must then be given up. A step that is [`Written::Stale`] has written nothing.
     pub(crate) fn write(&self, tx: &mut WriteTx<'_>, commit: u64) -> Result<Written> {
+        if tx.epoch() != self.epoch {
+            return Ok(Written::Stale);
+        }
         let head = tx.graph_head(self.index)?;
         if head.as_ref().map(|head| head.version) != self.version || !self.holds(tx)? {
             return Ok(Written::Stale);

@@ -121,7 +121,7 @@ pub(crate) fn link(
     if slots.is_empty() {
         return Ok(None);
     }
-    let mut edit = Edit::on(index, view.dim(), head.as_ref(), Arc::default());
+    let mut edit = Edit::on(published, index, head.as_ref(), Arc::default())?;
     let level = |slot: &u32| view.id(*slot).map(|id| (*slot, level_of(id.as_bytes())));
     let nodes: Vec<(u32, u8)> = slots.iter().filter_map(level).collect();
     let mut loose = Vec::new();
@@ -161,7 +161,7 @@ fn born(published: &Published, view: &View, index: IndexId, slots: &[u32]) -> Re
 pub(crate) fn unlink_all(published: &Published, index: IndexId) -> Result<Option<Edit>> {
     let rows = published.snapshot();
     let Some(head) = rows.graph_head(index)? else { return Ok(None) };
-    let mut edit = Edit::on(index, published.dim(index.space)?, Some(&head), Arc::default());
+    let mut edit = Edit::on(published, index, Some(&head), Arc::default())?;
     edit.freed = rows.dead_slots(index, usize::MAX)?;
     edit.graph = None;
     Ok(Some(edit))
@@ -191,14 +191,14 @@ pub(crate) fn repair(
             let key = keys::slot_ended(index, *died, *slot);
             return Err(Error::corrupted(Table::SlotDead.name(), &key, "the slot of a living memory"));
         }
-        work.begin(dead, &graph);
+        work.begin(dead, &graph, published.snapshot().epoch());
     }
     let Upkeep { view, head, mut graph } = match work.left(published, index)? {
         Some(upkeep) => upkeep,
         None => return Ok(None),
     };
     let alive = |slot: u32| view.id(slot).is_some();
-    let mut edit = Edit::on(index, view.dim(), head.as_ref(), Arc::default());
+    let mut edit = Edit::on(published, index, head.as_ref(), Arc::default())?;
     let mut loose = Vec::new();
     let orphans = work.orphans(&graph, most, alive);
     if !orphans.is_empty() {
@@ -232,6 +232,8 @@ pub(crate) struct Work {
     /// The slots that were dead when it began and are not freed yet, with the commits that ended them; twins come last, for
     /// no host goes before them. None before it began.
     dead: Option<Vec<(u64, u32)>>,
+    /// Epoch of the file whose slots they are.
+    epoch: u64,
     /// The same slots.
     gone: BTreeSet<u32>,
     /// Nodes that are still to be mended in a round, the first ones last.
@@ -247,14 +249,19 @@ impl Work {
         self.mended
     }
 
-    fn begin(&mut self, mut dead: Vec<(u64, u32)>, graph: &Graph) {
+    fn begin(&mut self, mut dead: Vec<(u64, u32)>, graph: &Graph, epoch: u64) {
+        self.epoch = epoch;
         dead.sort_by_key(|(died, slot)| (graph.host(*slot).is_some(), *died, *slot));
         self.gone = dead.iter().map(|(_, slot)| *slot).collect();
         self.dead = Some(dead);
     }
 
-    /// The index as it is now; none when nothing is left to be done.
+    /// The index as it is now; none when nothing is left to be done. What is dead in a file that was opened again is left to
+    /// the next run.
     fn left(&mut self, published: &Published, index: IndexId) -> Result<Option<Upkeep>> {
+        if published.snapshot().epoch() != self.epoch {
+            return Ok(None);
+        }
         let Some(dead) = self.dead.as_mut().filter(|dead| !dead.is_empty()) else { return Ok(None) };
         let upkeep = Upkeep::open(published, index)?;
         while dead.pop_if(|(_, slot)| !upkeep.graph.contains(*slot)).is_some() {}
@@ -301,7 +308,7 @@ pub(crate) fn calibrate(published: &Published, index: IndexId, always: bool) -> 
         return Ok(None);
     }
     let recall = calibrate::measure(&view);
-    let mut edit = Edit::on(index, view.dim(), Some(&head), Arc::new(graph));
+    let mut edit = Edit::on(published, index, Some(&head), Arc::new(graph))?;
     edit.recall = Some((recall, live));
     Ok(Some(edit))
 }

@@ -237,7 +237,7 @@ impl Store {
         let result = {
             let guard = self.handle.read();
             match guard.as_ref() {
-                Some(Handle::Write(db)) => attempt(db, (durability, nonce), unit),
+                Some(Handle::Write(db)) => attempt(db, durability, (nonce, self.epoch()), unit),
                 Some(Handle::Read(_)) => return Err(Error::ReadOnly),
                 Some(Handle::Lost) => return Err(lost()),
                 None => return Err(Error::Closed),
@@ -322,14 +322,15 @@ pub(super) fn transact<R>(
     durability: Durability,
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
 ) -> Result<Written<R>> {
-    let done = attempt(db, (durability, Nonce::default()), unit);
+    let done = attempt(db, durability, (Nonce::default(), 0), unit);
     done.map(|(written, _)| written).map_err(|failed| failed.why)
 }
 
-/// Runs `unit` in a transaction and commits it with a mark. Gives the clock row of the commit as well.
+/// Runs `unit` in a transaction and commits it with a mark, at an epoch of the store. Gives the clock row of the commit as well.
 fn attempt<R>(
     db: &Database,
-    (durability, nonce): (Durability, Nonce),
+    durability: Durability,
+    mark: (Nonce, u64),
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
 ) -> Result<(Written<R>, Clock), Failed<R>> {
     let mut txn = fenced(FILE, &[], || db.begin_write())?;
@@ -341,7 +342,7 @@ fn attempt<R>(
     txn.set_two_phase_commit(durability == Durability::Safe);
     txn.set_quick_repair(durability == Durability::Safe);
     let result = {
-        let mut tx = WriteTx::new(&txn, nonce);
+        let mut tx = WriteTx::new(&txn, mark);
         unit(&mut tx).and_then(|value| {
             let staged = tx.flush()?;
             let grown = tx.keep_size()?;

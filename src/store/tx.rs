@@ -327,6 +327,7 @@ pub(crate) struct WriteTx<'t> {
     txn: &'t WriteTransaction,
     /// The mark of its commit.
     pub(super) nonce: Nonce,
+    epoch: u64,
     tables: [OnceCell<WriteTable<'t>>; Table::COUNT],
     slots: BTreeMap<(IndexId, u32), SlotBlock>,
     vectors: BTreeMap<(IndexId, u32), VectorBlock>,
@@ -349,11 +350,12 @@ pub(crate) struct WriteTx<'t> {
 }
 
 impl<'t> WriteTx<'t> {
-    pub(crate) fn new(txn: &'t WriteTransaction, nonce: Nonce) -> Self {
+    pub(crate) fn new(txn: &'t WriteTransaction, (nonce, epoch): (Nonce, u64)) -> Self {
         let tables = [const { OnceCell::new() }; Table::COUNT];
         WriteTx {
             txn,
             nonce,
+            epoch,
             tables,
             slots: BTreeMap::new(),
             vectors: BTreeMap::new(),
@@ -372,6 +374,11 @@ impl<'t> WriteTx<'t> {
     /// How often a holder was written or taken away so far.
     pub(crate) fn holder_writes(&self) -> u64 {
         self.holder_writes
+    }
+
+    /// The epoch of the store that it writes to, as [`Snapshot::epoch`].
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     fn table(&self, table: Table) -> Result<&WriteTable<'t>> {

@@ -22,6 +22,8 @@ const POST_BYTES: usize = 2 << 20;
 #[derive(Debug)]
 pub(crate) struct TextEdit {
     pub(crate) text: TextId,
+    /// Epoch of that state: documents of another file have the same numbers.
+    epoch: u64,
     first: u32,
     /// One past the last.
     end: u32,
@@ -78,7 +80,8 @@ pub(crate) fn post(published: &Published, text: TextId, most: usize) -> Result<O
             break;
         }
     }
-    Ok(Some(TextEdit { text, first, end, docs, postings: run.finish().into_terms(), bytes: bytes as u64 }))
+    let (postings, bytes, epoch) = (run.finish().into_terms(), bytes as u64, published.snapshot().epoch());
+    Ok(Some(TextEdit { text, epoch, first, end, docs, postings, bytes }))
 }
 
 impl TextEdit {
@@ -93,7 +96,7 @@ impl TextEdit {
     /// `Corrupted`; the transaction must then be given up.
     pub(crate) fn write(&self, tx: &mut WriteTx<'_>) -> Result<bool> {
         let Some(mut head) = tx.text_head(self.text)? else { return Ok(false) };
-        if head.posted != self.first || head.len < self.end || !self.holds(tx)? {
+        if tx.epoch() != self.epoch || head.posted != self.first || head.len < self.end || !self.holds(tx)? {
             return Ok(false);
         }
         // The image of the index is made anew from blocks that were written, also where no document is left.
