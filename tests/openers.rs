@@ -235,6 +235,77 @@ fn a_write_that_opens_the_file_again_begins_afresh() {
     clean(&db);
 }
 
+/// The files of a folder, by name.
+fn names(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A file system without hard links: a name is claimed before the file gets it. Whoever is killed in between leaves nothing
+/// that anybody stumbles over.
+#[test]
+fn a_claim_that_was_left_behind_is_no_obstacle() {
+    let (folder, path) = fresh();
+    let disk = SeamDisk::default();
+    disk.0.killed.store(true, Ordering::SeqCst);
+    open(&path, WAYS[0], &disk).unwrap_err();
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0, "the claim");
+    // There is no database yet for those that make none.
+    let none = Database::builder().create(false).open(&path);
+    assert_eq!(none.unwrap_err().kind(), ErrorKind::NotFound);
+    let none = Database::builder().read_only(true).open(&path);
+    assert_eq!(none.unwrap_err().kind(), ErrorKind::NotFound);
+    disk.0.killed.store(false, Ordering::SeqCst);
+    let db = open(&path, WAYS[0], &disk).unwrap();
+    add(&db, "one").unwrap();
+    assert_eq!(names(folder.path()), ["m.oub"]);
+    let copy = folder.path().join("copy.oub");
+    disk.0.killed.store(true, Ordering::SeqCst);
+    db.backup(&copy).unwrap_err();
+    assert_eq!(std::fs::metadata(&copy).unwrap().len(), 0, "the claim");
+    disk.0.killed.store(false, Ordering::SeqCst);
+    db.backup(&copy).unwrap();
+    assert_eq!(names(folder.path()), ["copy.oub", "m.oub"]);
+    assert!(has(&Database::open(&copy).unwrap(), "one"));
+}
+
+/// What somebody else has put there is never replaced, and is told from a claim.
+#[test]
+fn a_name_that_is_given_is_not_taken() {
+    for bytes in [&b""[..], b"of somebody else"] {
+        let (folder, path) = fresh();
+        let db = open(&path, WAYS[0], &SeamDisk::default()).unwrap();
+        let copy = folder.path().join("copy.oub");
+        std::fs::write(&copy, bytes).unwrap();
+        assert_eq!(db.backup(&copy).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(std::fs::read(&copy).unwrap(), bytes);
+        assert_eq!(Database::open(&copy).unwrap_err().kind(), ErrorKind::NotADatabase);
+        assert_eq!(std::fs::read(&copy).unwrap(), bytes);
+        assert_eq!(names(folder.path()), ["copy.oub", "m.oub"]);
+    }
+}
+
+/// Two that make one file at the same time: the second one finds it locked, and what either is told is stored is there.
+#[test]
+fn two_that_make_one_file_do_not_replace_each_other() {
+    let (folder, path) = fresh();
+    let disk = SeamDisk::default();
+    let (hook, refused) = (path.clone(), Arc::new(std::sync::Mutex::new(None)));
+    let seen = Arc::clone(&refused);
+    Seam::set(&disk.0.before_rename, move || {
+        let second = Database::open(&hook).map(drop);
+        *seen.lock().unwrap() = Some(second.unwrap_err().kind());
+    });
+    let first = open(&path, WAYS[0], &disk).unwrap();
+    assert_eq!(*refused.lock().unwrap(), Some(ErrorKind::Locked));
+    add(&first, "first").unwrap();
+    first.close().unwrap();
+    assert!(has(&Database::open(&path).unwrap(), "first"));
+    assert_eq!(names(folder.path()), ["m.oub"]);
+}
+
 /// A8: passes commit slices without a sync, which a shared file does not know.
 #[test]
 fn passes_run_on_a_shared_file() {

@@ -26,7 +26,7 @@ use crate::record::{
     self, At, DocBlock, DocMeta, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
 };
 use crate::store::control::{SizeRow, SlotHead};
-use crate::store::draft::{clear_drafts, draft_path, is_overtaken};
+use crate::store::draft::{clear_claim, clear_drafts, draft_path, is_overtaken, publish};
 use crate::store::keys::{self, IndexId, NsId, PartId, Parts, SpaceId};
 use crate::store::open::{Options, Store, io, start};
 use crate::store::rows::{Rows, SIZE, bad_key};
@@ -114,6 +114,7 @@ impl Store {
     pub(crate) fn backup(&self, target: &Path, unique: &[u8; 32], mend: Mend<'_>) -> Result<CompactReport> {
         let _one = self.writer.lock();
         let bytes_before = self.file_bytes()?;
+        clear_claim(self.disk.as_ref(), target)?;
         clear_drafts(self.disk.as_ref(), target)?;
         let taken = |why: Error| match is_overtaken(self.disk.as_ref(), target, &why) {
             true => Error::Conflict {
@@ -124,9 +125,7 @@ impl Store {
         };
         let (draft, Copied { rows, damaged }) =
             self.whole_copy(target, unique, false, mend).map_err(taken)?;
-        let linked = self.disk.link(&draft, target).map_err(|why| io("create", target, why));
-        linked.map_err(|why| self.clear_away(&draft, taken(why)))?;
-        self.disk.remove(&draft).map_err(|why| io("remove", &draft, why))?;
+        publish(self.disk.as_ref(), &draft, target).map_err(|why| self.clear_away(&draft, taken(why)))?;
         self.disk.sync_folder(target).map_err(|why| io("sync the folder of", target, why))?;
         let bytes_after = self.disk.len(target).map_err(|why| io("measure", target, why))?;
         Ok(CompactReport { bytes_before, bytes_after, rows, damaged })

@@ -41,8 +41,6 @@ pub trait Disk: Debug + Send + Sync {
     fn open(&self, path: &Path, write: bool) -> io::Result<OpenFile>;
     /// Creates an empty file that only its owner can read; fails when there is one.
     fn create(&self, path: &Path) -> io::Result<OpenFile>;
-    /// Gives the file a second name; fails when that is taken.
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives the file another name, in place of whatever had that.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Takes a name away.
@@ -93,10 +91,6 @@ impl Disk for Folder {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         open_file(options.open(path)?)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::hard_link(from, to)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

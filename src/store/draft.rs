@@ -4,12 +4,16 @@
 //! file under the name that the draft was for takes it away. A draft that somebody is still at work on is locked, as every
 //! open file is, and stays. A maker has no lock in the moment between creating and opening its draft, and between closing
 //! and naming it: one that is taken away then finds no draft to name, and the name given already.
+//!
+//! Not every file system can give a file a name only if that is free, so the name of a new file is claimed first, by an empty
+//! file that its maker has locked. An empty file with a draft beside it is such a claim; without a lock it is what a killed
+//! process left.
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::store::disk::{BackendError, Disk};
+use crate::store::disk::{BackendError, Disk, OpenFile};
 use crate::store::open::io;
 
 /// How the name of a draft ends, behind its tag.
@@ -72,6 +76,81 @@ pub(super) fn clear_drafts(disk: &dyn Disk, path: &Path) -> Result<()> {
         backend.close().map_err(|why| io("close", &draft, why))?;
     }
     Ok(())
+}
+
+/// How often a claim may be taken away before it is locked.
+const CLAIMS_MAX: usize = 16;
+
+/// Gives a draft that is whole and closed the name that it is for.
+///
+/// # Errors
+/// `Io` with the kind `AlreadyExists` for a name that is given, `Locked` where another process is about to give it; `Io`.
+pub(super) fn publish(disk: &dyn Disk, draft: &Path, path: &Path) -> Result<()> {
+    // No claim outlives its draft when the power fails: it would be an empty file of which nobody knows.
+    disk.sync_folder(path).map_err(|why| io("sync the folder of", path, why))?;
+    for _ in 0..CLAIMS_MAX {
+        let claim = disk.create(path).map_err(|why| io("create", path, why))?;
+        let held = match holds_claim(disk, path, &claim) {
+            Ok(false) => continue,
+            // Whoever has locked it takes it away.
+            Err(why @ Error::Locked { .. }) => return Err(why),
+            held => held,
+        };
+        let rename = || disk.rename(draft, path).map_err(|why| io("create", path, why));
+        let named = held.and_then(|_| rename());
+        if named.is_err()
+            && let Err(why) = disk.remove(path)
+        {
+            tracing::warn!(file = %path.display(), %why, "an empty file could not be removed");
+        }
+        claim.backend.close().map_err(|why| io("close", path, why))?;
+        return named;
+    }
+    Err(Error::Locked { path: path.to_owned() })
+}
+
+/// Whether what has the name is a claim, of somebody who is at work or was killed.
+pub(super) fn is_claim(disk: &dyn Disk, path: &Path) -> Result<bool> {
+    match disk.len(path) {
+        Ok(0) => Ok(!drafts_for(disk, path)?.is_empty()),
+        _ => Ok(false),
+    }
+}
+
+/// Takes the claim of a killed process away.
+///
+/// # Errors
+/// `Locked` where its maker is at work; `Io`.
+pub(super) fn clear_claim(disk: &dyn Disk, path: &Path) -> Result<()> {
+    if !is_claim(disk, path)? {
+        return Ok(());
+    }
+    let claim = match disk.open(path, true) {
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(|why| io("open", path, why))?,
+    };
+    let cleared = match holds_claim(disk, path, &claim) {
+        Ok(true) => disk.remove(path).map_err(|why| io("remove", path, why)),
+        Ok(false) => Ok(()),
+        Err(why) => Err(why),
+    };
+    claim.backend.close().map_err(|why| io("close", path, why))?;
+    cleared
+}
+
+/// Locks a claim; false where the name has gone to another file meanwhile.
+fn holds_claim(disk: &dyn Disk, path: &Path, claim: &OpenFile) -> Result<bool> {
+    match claim.backend.try_lock_range(Bound::Unbounded, Bound::Unbounded) {
+        Ok(true) | Err(BackendError::Unsupported) => {}
+        Ok(false) => return Err(Error::Locked { path: path.to_owned() }),
+        Err(BackendError::Io(why)) => return Err(io("lock", path, why)),
+        Err(why) => return Err(io("lock", path, std::io::Error::other(why.to_string()))),
+    }
+    match disk.id(path) {
+        Ok(named) => Ok(named == claim.id && disk.len(path).is_ok_and(|len| len == 0)),
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(why) => Err(io("look at", path, why)),
+    }
 }
 
 /// Whether the making of a draft for `path` failed because somebody else was faster: the name is given.

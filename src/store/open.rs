@@ -12,7 +12,9 @@ use crate::limits::{FORMAT_VERSION, NORMALIZER};
 use crate::store::Durability;
 use crate::store::control::{Clock, Identity, Nonce, SizeRow};
 use crate::store::disk::{Bytes, Disk, FileId, Medium, OpenFile};
-use crate::store::draft::{clear_drafts, draft_path, drafts_for, is_overtaken};
+use crate::store::draft::{
+    clear_claim, clear_drafts, draft_path, drafts_for, is_claim, is_overtaken, publish,
+};
 use crate::store::recover::Unsure;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
@@ -106,10 +108,11 @@ impl Store {
         let path = disk.resolve(&options.path).map_err(|why| io("find", &options.path, why))?;
         let options = Options { path, ..options };
         let exists = disk.exists(&options.path).map_err(|why| io("open", &options.path, why))?;
-        if !exists {
+        if !exists || is_claim(disk.as_ref(), &options.path)? {
             if !options.create || options.read_only {
                 return Err(Error::NotFound { what: "database", name: options.path.display().to_string() });
             }
+            clear_claim(disk.as_ref(), &options.path)?;
             create(disk.as_ref(), &options)?;
         }
         let (handle, id) = open_handle(disk.as_ref(), &options)?;
@@ -326,7 +329,7 @@ pub(super) fn transact<R>(
     done.map(|(written, _)| written).map_err(|failed| failed.why)
 }
 
-/// Runs `unit` in a transaction and commits it with a mark, at an epoch of the store. Gives the clock row of the commit as well.
+/// Runs `unit` in a transaction and commits it with a mark, at an epoch of the store. Gives the clock row of the commit too.
 fn attempt<R>(
     db: &Database,
     durability: Durability,
@@ -371,7 +374,7 @@ pub(super) fn io(action: &'static str, path: &Path, source: std::io::Error) -> E
     Error::Io { action, path: path.to_owned(), source }
 }
 
-/// Makes a whole database under a name of its own, then links it to `path`: whoever is second finds the first one's.
+/// Makes a whole database under a name of its own, then gives it that of `path`: whoever is second finds the first one's.
 fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
     let draft = draft_path(&options.path, &options.opener);
     let made = disk.create(&draft).map_err(|why| io("create", &draft, why)).and_then(|file| {
@@ -380,14 +383,14 @@ fn create(disk: &dyn Disk, options: &Options) -> Result<()> {
         fenced(FILE, &[], || database.close().map_err(closing))
     });
     let path = &options.path;
-    let linked = made.and_then(|()| disk.link(&draft, path).map_err(|why| io("create", path, why)));
-    let linked = linked.or_else(|why| if is_overtaken(disk, path, &why) { Ok(()) } else { Err(why) });
-    // The draft has served, or has failed; its name goes in both cases, and the first failure is the one to tell.
+    let named = made.and_then(|()| publish(disk, &draft, path));
+    let named = named.or_else(|why| if is_overtaken(disk, path, &why) { Ok(()) } else { Err(why) });
+    // Where the draft has failed its name goes, and the first failure is the one to tell.
     let removed = match disk.remove(&draft) {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other.map_err(|why| io("remove", &draft, why)),
     };
-    linked.and(removed)
+    named.and(removed)
 }
 
 fn initialise(database: &Database, secret: [u8; 32]) -> Result<()> {
@@ -439,7 +442,9 @@ pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle,
                 std::io::ErrorKind::IsADirectory => not_a_database(path, "a directory"),
                 _ => io("open", path, why),
             })?;
-        check_magic(backend.as_ref(), path)?;
+        if let Err(why) = check_magic(backend.as_ref(), path) {
+            return Err(if is_claim(disk, path)? { Error::Locked { path: path.clone() } } else { why });
+        }
         let handle = if options.read_only {
             opened(path, || builder(options).open_read_only_with_backend(Medium(backend)))
                 .map(Handle::Read)?

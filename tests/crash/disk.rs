@@ -419,15 +419,6 @@ impl Disk for SimDisk {
         Ok(self.handle(&mut state, file))
     }
 
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut state = self.begin();
-        let file = state.number(from)?;
-        if state.seen.names.contains_key(to) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        state.make(Change::Link { file, to: to.to_owned() })
-    }
-
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.begin();
         let file = state.number(from)?;

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
-    Builder, CheckOptions, Database, Durability, Effort, Error, EventQuery, Got, IdSource, JournalRow,
-    MaintainOptions, ManualClock, Namespace, PageRequest, Pass, Query, Result, RunId, Scope, State, Time,
+    Builder, CheckOptions, Database, Durability, Effort, Error, ErrorKind, EventQuery, Got, IdSource,
+    JournalRow, MaintainOptions, ManualClock, Namespace, PageRequest, Pass, Query, Result, RunId, Scope,
+    State, Time,
 };
 
 use super::disk::{Image, SimDisk};
@@ -102,7 +103,11 @@ pub fn seen_in(image: &Image, write_too: bool) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     let mut world = World::new(image.clone(), Durability::Safe);
-    world.db = Some(world.builder().create(false).open(FILE)?);
+    world.db = match world.builder().create(false).open(FILE) {
+        // The name was claimed for a file that is not whole yet.
+        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => Some(opened?),
+    };
     let seen = seen_with_copy(world.db(), image)?;
     if write_too {
         let draft = oubliette::Draft::new("written after the recovery").key("after").vector([0.5; DIM]);
@@ -131,7 +136,10 @@ fn seen_with_copy(db: &Database, image: &Image) -> Result<Vec<String>> {
     let mut lines = seen(db)?;
     if image.names.contains_key(Path::new(COPY)) {
         let world = World::new(image.clone(), Durability::Safe);
-        let copy = world.builder().read_only(false).create(false).open(COPY)?;
+        let copy = match world.builder().create(false).open(COPY) {
+            Err(why) if why.kind() == ErrorKind::NotFound => return Ok(lines),
+            opened => opened?,
+        };
         clean(&copy)?;
         lines.extend(seen(&copy)?.into_iter().map(|line| format!("copy: {line}")));
     }

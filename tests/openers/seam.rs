@@ -1,10 +1,10 @@
-//! The real file system, with something that happens between two steps, and syncs, openings and links that fail.
+//! The real file system, with something that happens between two steps, and syncs, openings and renamings that fail.
 
 use std::io;
 use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use oubliette::faults::{BackendError, Disk, FileId, OpenFile, StorageBackend};
@@ -23,8 +23,10 @@ pub struct Seam {
     pub panics: AtomicU32,
     /// Openings that fail from now on.
     pub opens: AtomicU32,
-    /// Whether there are no hard links.
-    pub linkless: bool,
+    /// Whether a process is killed before it gives a file another name: nothing that it would do after that is done.
+    pub killed: AtomicBool,
+    /// Runs before a file gets another name.
+    pub before_rename: Hook,
     /// Runs before a file is opened.
     pub before_open: Hook,
     /// Runs after a file was opened, before anybody has locked it.
@@ -93,19 +95,24 @@ impl Disk for SeamDisk {
         self.wrap(std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?)
     }
 
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        match self.0.linkless {
-            true => Err(io::Error::from_raw_os_error(1)),
-            false => std::fs::hard_link(from, to),
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        run(&self.0.before_rename);
+        match self.0.killed.load(Ordering::SeqCst) {
+            false => std::fs::rename(from, to),
+            true => Err(io::Error::other("killed (simulated)")),
         }
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        std::fs::rename(from, to)
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        match self.0.killed.load(Ordering::SeqCst) {
+            false => std::fs::remove_file(path),
+            true => Err(io::Error::other("killed (simulated)")),
+        }
     }
 
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        std::fs::remove_file(path)
+    fn beside(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let all = std::fs::read_dir(path.parent().unwrap())?;
+        all.map(|entry| entry.map(|entry| entry.path())).collect()
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {

@@ -451,6 +451,10 @@ fn postings_of_a_text_that_went_meanwhile_are_not_written() {
     texts.remove(2);
     assert!(!texts.commit(|tx| edit.write(tx)), "document 2 is another's or nobody's");
     let edit = post(&texts.published, text(0), 100).unwrap().unwrap();
+    texts.store.compact(&[9; 32]).unwrap();
+    assert!(!texts.commit(|tx| edit.write(tx)), "another file has the name");
+    texts.reload(usize::MAX);
+    let edit = post(&texts.published, text(0), 100).unwrap().unwrap();
     assert!(texts.commit(|tx| edit.write(tx)));
     assert!(!texts.commit(|tx| edit.write(tx)), "they have been written");
     texts.compare(None, "secret 2", 0, Window { share: 0.0, decay: 0.0, reach: 0 });
