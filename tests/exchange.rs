@@ -6,8 +6,8 @@ use std::io::Cursor;
 
 use oubliette::exchange::{Export, Format, Import, LineReader, NpyReader, NpyWriter, Observer, VectorsTo};
 use oubliette::{
-    CheckOptions, Database, Error, Forget, HashEmbedder, ManualClock, Namespace, Outcome, PageRequest,
-    Result, RuleId, RunId, Scope, Snapshot,
+    CheckOptions, Database, Draft, Error, ErrorKind, Forget, HashEmbedder, Link, ManualClock, Namespace,
+    Outcome, PageRequest, Result, RuleId, RunId, Scope, Snapshot,
 };
 use serde_json::Value;
 
@@ -250,4 +250,78 @@ fn vectors_beside_the_lines_come_back() {
     let listed =
         other.list(&Namespace::default(), &PageRequest { scope: Scope::Any, ..PageRequest::default() });
     assert_eq!(listed.unwrap().items.len(), 2);
+}
+
+/// Somebody who reads slowly, while others write.
+struct Slow<'d> {
+    clock: ManualClock,
+    db: &'d Database,
+    lines: Vec<u8>,
+}
+
+impl std::io::Write for Slow<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.clock.advance("2m".parse().unwrap());
+        // Whoever writes lets go of snapshots whose time is over.
+        self.db.reinforce(&Namespace::default(), "k0", 1).unwrap();
+        self.lines.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_export_outlasts_the_lease_of_its_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(NOW.parse().unwrap());
+    let builder = Database::builder().clock(clock.clone()).lease("1m".parse().unwrap());
+    let db = builder.open(folder.path().join("m.oub")).unwrap();
+    let ns = Namespace::default();
+    for at in 0..3 {
+        db.add(&ns, Draft::new(format!("text {at}")).key(format!("k{at}"))).unwrap();
+    }
+    let snapshot = db.snapshot().unwrap();
+    let mut slow = Slow { clock, db: &db, lines: Vec::new() };
+    let at_once = export(&snapshot, vec![ns.clone()], true);
+    let all = Export { namespaces: vec![ns.clone()], all_states: true };
+    let report = all.write(&snapshot, &mut slow, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+    assert_eq!((report.memories, String::from_utf8(slow.lines).unwrap()), (3, at_once));
+    // What was kept for the export goes after it.
+    let why = all.write(&snapshot, &mut Vec::new(), "out", VectorsTo::<Cursor<Vec<u8>>>::Lines);
+    assert_eq!(why.unwrap_err().kind(), ErrorKind::SnapshotExpired);
+}
+
+#[test]
+fn a_line_that_no_import_reads_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "m.oub");
+    let ns = Namespace::default();
+    let to = db.add(&ns, Draft::new("what the others name")).unwrap().id;
+    let hold = |number: usize| {
+        let relation = |at: usize| format!("{at:0>120}");
+        let mut draft = Draft::new("said by many").key(format!("k{number}"));
+        draft.links = Some((0..1_000).map(|at| Link { to, relation: relation(at) }).collect());
+        db.add(&ns, draft).unwrap()
+    };
+    let whole = Export { namespaces: vec![ns.clone()], all_states: true };
+    let written = || {
+        let mut out = Vec::new();
+        let snapshot = db.snapshot().unwrap();
+        let done = whole.write(&snapshot, &mut out, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines);
+        done.map(|_| String::from_utf8(out).unwrap())
+    };
+    (0..70).for_each(|number| drop(hold(number)));
+    let out = written().unwrap();
+    let longest = out.lines().map(str::len).max().unwrap();
+    assert!((12 << 20..16 << 20).contains(&longest), "{longest} bytes");
+    let copy = database(&folder, "copy.oub");
+    assert_eq!(Import::default().run(&copy, lines(&out), &mut ()).unwrap().stored, 2);
+    assert_eq!(export(&copy.snapshot().unwrap(), vec![ns.clone()], true), out);
+    (70..100).for_each(|number| drop(hold(number)));
+    let why = written().unwrap_err();
+    assert_eq!(why.kind(), ErrorKind::Invalid);
+    assert!(why.to_string().contains("line") && why.to_string().contains("16777216"), "{why}");
 }

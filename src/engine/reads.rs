@@ -1,5 +1,6 @@
 //! Reads: each on one published state, with the instant of the call.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -23,26 +24,47 @@ use crate::store::{NsId, Rows};
 const SETTLE_SLICE: usize = 1_000;
 
 /// A snapshot that is pinned, as the engine sees it.
-pub(super) struct Lease {
+pub(super) struct Lease(Weak<Held>);
+
+/// What a snapshot holds until its time is over.
+struct Held {
+    published: Mutex<Option<Arc<Published>>>,
     until: Time,
-    held: Weak<Mutex<Option<Arc<Published>>>>,
+    /// Whether a call is under way that may last longer than the lease.
+    kept: AtomicUsize,
+}
+
+impl Held {
+    fn is_over(&self, now: Time) -> bool {
+        now >= self.until && self.kept.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// As long as it lives the lease of its snapshot does not end.
+pub(crate) struct Keeper<'s>(&'s Held);
+
+impl Drop for Keeper<'_> {
+    fn drop(&mut self) {
+        self.0.kept.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Lease {
     /// Whether the snapshot is still held; one past its time loses its state.
     pub(super) fn holds(&self, now: Time) -> bool {
-        let Some(held) = self.held.upgrade() else { return false };
-        if now >= self.until {
-            held.lock().take();
-            return false;
+        let Some(held) = self.0.upgrade() else { return false };
+        let mut published = held.published.lock();
+        if held.is_over(now) {
+            published.take();
         }
-        true
+        published.is_some()
     }
 }
 
 /// The database at one instant: every read of a snapshot sees the same commit and the same clock.
 ///
-/// It pins space in the file, so it has a lease ([`Builder::lease`](crate::Builder::lease)).
+/// It pins space in the file, so it has a lease ([`Builder::lease`](crate::Builder::lease)), which ends in the middle of no
+/// export.
 ///
 /// ```
 /// # use oubliette::{Database, Draft, Namespace, PageRequest};
@@ -57,9 +79,8 @@ impl Lease {
 /// ```
 pub struct Snapshot {
     inner: Arc<Inner>,
-    held: Arc<Mutex<Option<Arc<Published>>>>,
+    held: Arc<Held>,
     now: Time,
-    until: Time,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -76,21 +97,39 @@ impl Snapshot {
         }
         let published = inner.state()?;
         let (now, until) = (inner.instant(&published), inner.clock.now().plus(inner.lease));
-        let held = Arc::new(Mutex::new(Some(published)));
-        inner.leases.lock().push(Lease { until, held: Arc::downgrade(&held) });
-        Ok(Snapshot { inner, held, now, until })
+        let published = Mutex::new(Some(published));
+        let held = Arc::new(Held { published, until, kept: AtomicUsize::new(0) });
+        inner.leases.lock().push(Lease(Arc::downgrade(&held)));
+        Ok(Snapshot { inner, held, now })
+    }
+
+    /// Keeps the lease from ending while one call works through the snapshot.
+    ///
+    /// # Errors
+    /// `SnapshotExpired`.
+    pub(crate) fn keep(&self) -> Result<Keeper<'_>> {
+        // Under the lock that whoever ends the lease takes.
+        let published = self.held.published.lock();
+        if published.is_none() || self.held.is_over(self.inner.clock.now()) {
+            return Err(self.expired());
+        }
+        self.held.kept.fetch_add(1, Ordering::SeqCst);
+        Ok(Keeper(&self.held))
+    }
+
+    fn expired(&self) -> Error {
+        Error::SnapshotExpired { lease_ms: self.inner.lease.as_millis().unsigned_abs() }
     }
 
     fn read<R>(&self, read: impl Fn(&Published, Time) -> Result<R>) -> Result<R> {
         if self.inner.is_closed() {
             return Err(Error::Closed);
         }
-        let published = self.held.lock().clone();
+        let published = self.held.published.lock().clone();
         let is_of_this_file = |held: &Arc<Published>| held.snapshot().epoch() == self.inner.store.epoch();
-        let is_in_time = self.inner.clock.now() < self.until;
+        let is_in_time = !self.held.is_over(self.inner.clock.now());
         let published = published.filter(|held| is_in_time && is_of_this_file(held));
-        let lease_ms = self.inner.lease.as_millis().unsigned_abs();
-        let published = published.ok_or(Error::SnapshotExpired { lease_ms })?;
+        let published = published.ok_or_else(|| self.expired())?;
         read(&published, self.now)
     }
 }

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, sound};
 use crate::exchange::{
     NpyWriter, write_aggregate, write_event, write_memory, write_run, write_step, write_tombstone,
 };
+use crate::limits::LINE_BYTES_MAX;
 use crate::model::{Event, EventQuery, Memory, MemoryId, Namespace, PageRequest, Scope, State};
 
 /// Rows that are read at a time.
@@ -86,7 +87,8 @@ impl Export {
     /// the report.
     ///
     /// # Errors
-    /// `Io`; `Corrupted`; `SnapshotExpired` when the writing takes longer than the lease of the snapshot.
+    /// `Io`; `Corrupted`; `SnapshotExpired` where the lease of the snapshot is over, or the file was compacted meanwhile;
+    /// `Invalid` for a line of more than 16 MiB, which no import reads: a memory that very many writes hold.
     pub fn write<W: Write + Seek>(
         &self,
         snapshot: &Snapshot,
@@ -94,6 +96,7 @@ impl Export {
         path: impl AsRef<Path>,
         vectors: VectorsTo<'_, W>,
     ) -> Result<ExportReport> {
+        let _lease = snapshot.keep()?;
         let (path, line) = (path.as_ref().to_owned(), Vec::new());
         let all_states = self.all_states;
         let mut lines =
@@ -367,6 +370,14 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     fn end_line(&mut self, vector: Option<&[f32]>) -> Result<()> {
+        /// Of a line that is too long, enough to know it by.
+        const HEAD_BYTES: usize = 60;
+        let bytes = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        if bytes.len() > LINE_BYTES_MAX {
+            let head = String::from_utf8_lossy(bytes.get(..HEAD_BYTES).unwrap_or_default());
+            let why = format!("must be at most {LINE_BYTES_MAX} bytes");
+            return Err(Error::invalid("line", why, format!("{} bytes: {head}", bytes.len())));
+        }
         let written = self.out.write_all(&self.line);
         written.map_err(|source| Error::Io { action: "write", path: self.path.clone(), source })?;
         self.line.clear();
