@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use oubliette::faults::Tally;
 use oubliette::{
     CheckOptions, Database, Draft, Durability, ErrorKind, Forget, Got, Kind, MaintainOptions, Mode,
-    Namespace, PageRequest, Pass, Query, Result, WriteOptions,
+    Namespace, PageRequest, Pass, Query, Result, Scope, WriteOptions,
 };
 use seam::{Seam, SeamDisk};
 
@@ -482,17 +482,24 @@ fn an_image_is_loaded_once() {
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     db.add_all(&ns(), drafts, &how).unwrap();
     db.close().unwrap();
-    let read_by = |readers: usize| {
+    let near = |db: &Database, at: usize| {
+        assert_eq!(db.search(&ns(), &Query::vector(vector(at)).k(1)).unwrap().hits.len(), 1);
+    };
+    let worded = |db: &Database, _| {
+        let query = Query::text("text 77").mode(Mode::Text).k(1);
+        assert_eq!(db.search(&ns(), &query).unwrap().hits.len(), 1);
+    };
+    let anywhere = |db: &Database, _| {
+        let query = Query::text("text 77").mode(Mode::Text).scope(Scope::Any).k(1);
+        assert_eq!(db.search(&ns(), &query).unwrap().hits.len(), 1);
+    };
+    let read_by = |readers: usize, search: &(dyn Fn(&Database, usize) + Sync)| {
         let db = Database::open(&path).unwrap();
         let barrier = std::sync::Barrier::new(readers);
         let read = |at: usize| {
             barrier.wait();
             let before = Tally::of_thread().read;
-            assert_eq!(db.search(&ns(), &Query::vector(vector(at)).k(1)).unwrap().hits.len(), 1);
-            assert_eq!(
-                db.search(&ns(), &Query::text("text 77").mode(Mode::Text).k(1)).unwrap().hits.len(),
-                1
-            );
+            search(&db, at);
             Tally::of_thread().read - before
         };
         let read = &read;
@@ -501,6 +508,10 @@ fn an_image_is_loaded_once() {
             readers.into_iter().map(|reader| reader.join().unwrap()).sum::<u64>()
         })
     };
-    let (one, all) = (read_by(1), read_by(READERS));
-    assert!(all < 2 * one, "{one} rows read by one, {all} by {READERS} together");
+    let searches: [(&str, &(dyn Fn(&Database, usize) + Sync)); 3] =
+        [("near", &near), ("by words", &worded), ("by words of any partition", &anywhere)];
+    for (name, search) in searches {
+        let (one, all) = (read_by(1, search), read_by(READERS, search));
+        assert!(all < 2 * one, "{name}: {one} rows read by one, {all} by {READERS} together");
+    }
 }

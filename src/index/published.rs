@@ -310,11 +310,15 @@ impl<L: Locks> PublishedIn<L> {
     /// # Errors
     /// As [`PublishedIn::text_view`], and where the text of a memory cannot be read.
     pub(crate) fn text_view_beside(&self, text: TextId, stop: Stop<'_>) -> Result<Option<Arc<TextView>>> {
-        let Some(view) = TextView::load(&self.snapshot, text)? else { return Ok(None) };
-        let view = Arc::new(view.with_tail(&self.snapshot, stop)?);
-        let (index, image) = (text.index(), Image::Texts(Arc::clone(&view)));
-        self.images.keep_beside(index, image);
-        Ok(Some(view))
+        self.images.one_by_one(text.index(), || {
+            if let Some(view) = self.loaded_text(text) {
+                return Ok(Some(view));
+            }
+            let Some(view) = TextView::load(&self.snapshot, text)? else { return Ok(None) };
+            let view = Arc::new(view.with_tail(&self.snapshot, stop)?);
+            self.images.keep_beside(text.index(), Image::Texts(Arc::clone(&view)));
+            Ok(Some(view))
+        })
     }
 
     /// The view of an index, read from the snapshot of this state when it is not in memory. It stays there for
@@ -365,28 +369,32 @@ impl<L: Locks> ImagesIn<L> {
         Some(image)
     }
 
-    /// Loads an image of about `expected` bytes and keeps it, if there is room for it. Of readers that ask for it at the same
-    /// time one loads it, and the others wait: each image takes memory once.
+    /// Loads an image of about `expected` bytes and keeps it, if there is room for it.
     fn keep(
         &self,
         index: IndexId,
         expected: usize,
         load: impl FnOnce() -> Result<Option<Image>>,
     ) -> Result<Option<Image>> {
+        self.one_by_one(index, || match self.image(index) {
+            Some(present) => Ok(Some(present)),
+            None => self.load(index, expected, load),
+        })
+    }
+
+    /// Of readers that ask for an image at the same time one loads it, and the others wait: each image takes memory once.
+    fn one_by_one<R>(&self, index: IndexId, load: impl FnOnce() -> R) -> R {
         let gate = self
             .gates
             .write(|gates| Arc::clone(gates.entry(index).or_insert_with(|| Arc::new(L::Of::new(())))));
-        let kept = gate.write(|()| match self.image(index) {
-            Some(present) => Ok(Some(present)),
-            None => self.load(index, expected, load),
-        });
+        let loaded = gate.write(|()| load());
         self.gates.write(|gates| {
             // Nobody else is at the gate, and nobody can come to it meanwhile.
             if Arc::strong_count(&gate) == 2 {
                 gates.remove(&index);
             }
         });
-        kept
+        loaded
     }
 
     /// Keeps an image where there is room for it beside the others.
