@@ -470,6 +470,9 @@ fn a_batch_refuses_its_own_handle() {
     clean(&db);
 }
 
+/// A search for what stands in the row of a number.
+type Search<'a> = &'a (dyn Fn(&Database, usize) + Sync);
+
 /// Of readers that ask for an image at the same time one loads it: together they load no more than one alone.
 #[test]
 fn an_image_is_loaded_once() {
@@ -511,7 +514,7 @@ fn an_image_is_loaded_once() {
             readers.into_iter().map(|reader| reader.join().unwrap()).sum::<u64>()
         })
     };
-    let searches: [(&str, &(dyn Fn(&Database, usize) + Sync)); 3] =
+    let searches: [(&str, Search<'_>); 3] =
         [("near", &near), ("by words", &worded), ("by words of any partition", &anywhere)];
     for (name, search) in searches {
         let (one, all) = (read_by(1, search), read_by(READERS, search));
