@@ -7,8 +7,8 @@ mod world;
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Actor, Database, Decision, Draft, Entity, ErrorKind, Expiry, Forget, Kind, Link, MemoryId, Namespace,
-    Patch, Scope, State, SupersedeMode, Tier, TombstoneReason, WriteOptions,
+    Actor, Database, Decision, Draft, Entity, ErrorKind, Expiry, Field, Fields, Forget, Kind, Link, MemoryId,
+    Namespace, Patch, Scope, State, SupersedeMode, Tier, TombstoneReason, WriteOptions,
 };
 use serde_json::json;
 use world::{World, axis, ms, text};
@@ -474,4 +474,26 @@ fn model28_a_tombstone_may_name_what_is_gone_by_sha_256() {
     world.forget(&["third"]);
     assert_ne!(world.tombstone("third").content_hash, plain("the third plan"));
     assert_eq!(world.tombstone("other plan").id, open.id, "made without the secret");
+}
+
+/// MODEL-50, MODEL-56: a write that gives one end of a validity meets the other one, which the memory keeps.
+#[test]
+fn a_validity_does_not_end_before_it_begins() {
+    let world = World::new();
+    let (early, late) = (world.ago("2d"), world.now());
+    let mut draft = text("Ann is in Ghent").key("k");
+    draft.fields.valid_from = Field::Value(late);
+    world.add(draft);
+    let ends = || Fields { valid_to: Field::Value(early), ..Fields::default() };
+    for text in [None, Some("Ann is in Lyon".to_owned())] {
+        let patch = Patch { fields: ends(), text: text.clone(), ..Patch::default() };
+        let why = world.db.update(&world.ns, "k", patch).unwrap_err();
+        assert!(why.kind() == ErrorKind::Invalid && why.to_string().starts_with("valid_to"), "{why}");
+        let mut draft = Draft::new(text.as_deref().unwrap_or("Ann is in Ghent")).key("k");
+        draft.fields = ends();
+        assert_eq!(world.refused(draft), ErrorKind::Invalid);
+    }
+    let both = Fields { valid_from: Field::Value(world.ago("3d")), ..ends() };
+    world.db.update(&world.ns, "k", Patch { fields: both, ..Patch::default() }).unwrap();
+    assert_eq!(world.row("k").vitals.times.valid_to, Some(early));
 }

@@ -259,7 +259,7 @@ impl Desk<'_, '_, '_> {
         edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let before = parts.clone();
-        self.patch_parts(&mut parts, &edit);
+        self.patch_parts(&mut parts, &edit)?;
         if !before.vitals.times.is_current(self.now()) && parts.vitals.times.is_current(self.now()) {
             self.check_keys_free(id)?;
         }
@@ -379,7 +379,7 @@ impl Desk<'_, '_, '_> {
         // What was counted was the old row, not this one.
         parts.access = Access::default();
         let lives_by_tier = edit.patch.expiry.is_none() && !carries_expiry(&holder);
-        self.patch_parts(&mut parts, &edit);
+        self.patch_parts(&mut parts, &edit)?;
         patch_holder(&mut holder, &edit);
         (holder.from, holder.text, holder.follows) = (None, None, false);
         let text = edit.patch.text.unwrap_or_default();
@@ -413,7 +413,9 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    fn patch_parts(&self, parts: &mut Parts, edit: &Edit) {
+    /// # Errors
+    /// `Invalid` for a validity that would end before it begins, with what the row keeps of its own.
+    fn patch_parts(&self, parts: &mut Parts, edit: &Edit) -> Result<()> {
         let recorded = parts.vitals.times.recorded_at;
         parts.vitals.updated_at = self.now();
         parts.apply(&edit.patch.fields);
@@ -423,6 +425,14 @@ impl Desk<'_, '_, '_> {
             expire(&mut parts.vitals, expiry, self.policy);
             parts.vitals.times.recorded_at = recorded;
         }
+        let (fields, times) = (&edit.patch.fields, &parts.vitals.times);
+        let given = fields.valid_from.value().is_some() || fields.valid_to.value().is_some();
+        if let (true, Some(from), Some(to)) = (given, times.valid_from, times.valid_to)
+            && from >= to
+        {
+            return Err(Error::invalid("valid_to", format!("must lie after valid_from, {from}"), to));
+        }
+        Ok(())
     }
 }
 
