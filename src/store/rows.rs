@@ -611,7 +611,9 @@ pub(crate) trait Rows: Read {
             let mut parts = Parts(key);
             let path = parts.u32().and_then(|_| parts.rest());
             let path = path.ok_or_else(|| bad_key(Table::MetaKey, key))?;
-            all.push((path.into(), value.is_empty()));
+            // One that cannot say how far it is, is not whole.
+            let row = meta_of::<Option<UnfinishedRow>>(Table::MetaKey, key, value);
+            all.push((path.into(), matches!(row, Ok(None))));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -627,9 +629,7 @@ pub(crate) trait Rows: Read {
     fn unfinished(&self, ns: NsId, path: &str) -> Result<Option<UnfinishedRow>> {
         let (key, mut row) = (keys::meta_key(ns, path), None);
         self.look(Table::MetaKey, &key, &mut |bytes| {
-            if !bytes.is_empty() {
-                row = Some(meta_of(Table::MetaKey, &key, bytes)?);
-            }
+            row = meta_of(Table::MetaKey, &key, bytes)?;
             Ok(())
         })?;
         Ok(row)

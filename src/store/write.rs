@@ -327,11 +327,7 @@ impl WriteTx<'_> {
 
     /// Declares an index, which is whole unless it says how far it is.
     pub(crate) fn put_meta_key(&mut self, ns: NsId, path: &str, row: Option<&UnfinishedRow>) -> Result<()> {
-        let key = keys::meta_key(ns, path);
-        match row {
-            Some(row) => self.put_meta(Table::MetaKey, &key, row),
-            None => self.put(Table::MetaKey, &key, &[]),
-        }
+        self.put_meta(Table::MetaKey, &keys::meta_key(ns, path), &row)
     }
 
     pub(crate) fn delete_meta_key(&mut self, ns: NsId, path: &str) -> Result<bool> {

@@ -55,10 +55,7 @@ impl Check<'_> {
     /// A declared index says how far it is, unless it is whole.
     pub(super) fn meta_key(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let at = At::new(Table::MetaKey.name(), key);
-        if value.is_empty() {
-            return Ok(());
-        }
-        decode_meta::<UnfinishedRow>(Table::MetaKey.tag(), at, value).map(|_| ())
+        decode_meta::<Option<UnfinishedRow>>(Table::MetaKey.tag(), at, value).map(|_| ())
     }
 
     pub(super) fn meta(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
