@@ -2,6 +2,7 @@
 //!
 //! It takes from the engine nothing but the ids that new rows got.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use oubliette::{MemoryId, RunId, SupersedeMode, Time};
@@ -157,10 +158,12 @@ impl Model {
             };
             return self.edit(held, Some(at), edit, id, now);
         }
-        let equal = self.rows.iter().find(|(_, row)| {
+        let equals = self.rows.iter().filter(|(_, row)| {
             let alike = row.text == write.text && row.agent == write.agent;
             alike && row.current(now) && (row.valid_from, row.valid_to) == write.valid
         });
+        // The canonical one absorbs (DEDUP-15); ids ascend as rows come to be.
+        let equal = equals.max_by_key(|(id, row)| (row.reinforcement, Reverse(**id)));
         let hold = Hold {
             number: 0,
             key: write.key.clone(),
