@@ -1,5 +1,6 @@
 //! Small rows that can't be read: mended from what other rows say, or given up where no memory would be lost.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
@@ -63,6 +64,9 @@ impl Ledger<'_, '_> {
         for id in self.without(Table::Family, Table::Event, ns)? {
             self.mend_event(ns, id)?;
         }
+        for id in self.gone_events(ns)? {
+            self.mend_event(ns, id)?;
+        }
         for key in self.tx.lost(Table::Family, ns)? {
             self.drop_message_row(ns, Table::Family, last_id(Table::Family, &key)?)?;
         }
@@ -86,6 +90,21 @@ impl Ledger<'_, '_> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        Ok(all)
+    }
+
+    /// The messages that are gone although a row leads to them.
+    fn gone_events(&self, ns: NsId) -> Result<BTreeSet<MemoryId>> {
+        let mut all = BTreeSet::new();
+        for table in [Table::EventTime, Table::EventOf] {
+            self.tx.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
+                let id = last_id(table, key)?;
+                if !self.tx.look(Table::Event, &keys::memory(ns, id), &mut |_| Ok(()))? {
+                    all.insert(id);
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
         Ok(all)
     }
 
