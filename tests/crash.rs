@@ -145,3 +145,9 @@ fn a_power_cut_with_two_openers_loses_nothing_acknowledged() {
     let tried: usize = (0..files).map(|seed| openers::lives(seed, cuts)).sum();
     assert!(tried as u64 > files, "{tried} cuts of {files} files");
 }
+
+#[test]
+fn a_reader_beside_one_that_is_refused_reads_on() {
+    quiet();
+    openers::read_beside_one_that_is_refused();
+}

@@ -395,3 +395,27 @@ pub fn lives(seed: u64, cuts: usize) -> usize {
     }
     tried
 }
+
+/// One that asks for the file alone is refused, and whoever reads it meanwhile, between any two operations of that, is not told
+/// that the file is damaged.
+pub fn read_beside_one_that_is_refused() {
+    let mut before = World::new(Image::default(), Durability::Safe);
+    before.open().unwrap();
+    before.close().unwrap();
+    let disk = Arc::new(SimDisk::new(before.disk.image()));
+    let reader = before.builder().disk(disk.clone()).read_only(true).create(false).open(FILE).unwrap();
+    let mut refused = 0;
+    for operations in 0..40 {
+        let (reader, answer) = (reader.clone(), Arc::new(Mutex::new(None)));
+        let told = Arc::clone(&answer);
+        disk.meanwhile(operations, move || *told.lock().unwrap() = Some(read(&reader).map(drop)));
+        let alone = before.builder().disk(disk.clone()).create(false).open(FILE);
+        assert_eq!(alone.unwrap_err().kind(), ErrorKind::Locked);
+        disk.nothing_meanwhile();
+        if let Some(Err(why)) = answer.lock().unwrap().take() {
+            assert_eq!(why.kind(), ErrorKind::Retry, "{operations} operations: {why}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "the reader has met the locks of the other");
+}
