@@ -43,7 +43,7 @@ pub enum Error {
         /// The id or key that was asked for.
         name: String,
     },
-    /// The key is held by a current memory of another partition of the namespace (MODEL-8).
+    /// The key is held by a current memory of another partition of the namespace.
     #[error("key {key:?} is held in partition {partition}")]
     KeyInOtherPartition {
         /// The key.
@@ -70,7 +70,7 @@ pub enum Error {
         /// That of the embedder.
         given: String,
     },
-    /// A read reaches back behind content that maintenance has erased (MODEL-18).
+    /// A read reaches back behind content that maintenance has erased.
     #[error("the past before known-at {known} / valid-at {valid} was purged")]
     BeforePurgeHorizon {
         /// Earliest known-at that can still be answered, milliseconds since the epoch.
@@ -118,7 +118,7 @@ pub enum Error {
         /// What does not fit.
         why: String,
     },
-    /// The policy document is refused at load (MODEL-36).
+    /// The policy document is refused at load.
     #[error("policy {place}: {why}")]
     Policy {
         /// Key of the document, or its line.

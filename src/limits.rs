@@ -1,7 +1,7 @@
 //! Every bound and every constant of the file format, in one place.
 //!
 //! Bounds that a user can meet are errors of kind [`Invalid`](crate::ErrorKind::Invalid) when they are
-//! broken; nothing is ever truncated (MODEL-9). Units stand last in a name.
+//! broken; nothing is ever truncated. Units stand last in a name.
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
 pub const FORMAT_VERSION: u32 = 6;

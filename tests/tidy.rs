@@ -102,6 +102,12 @@ const TRUTH_WRITERS: &[&str] = &[
 /// Macros that mark unfinished work.
 const UNFINISHED: &[&str] = &["todo!", "dbg!", "unimplemented!"];
 
+/// How the numbers of rules of the specification begin.
+const RULES: &[&str] = &["MODEL-", "DEDUP-", "LIFE-", "GC-", "V-"];
+
+/// Where numbers of rules stand as data: the names by which a decision is told.
+const RULE_NAMES: &str = "src/model/decision";
+
 /// The two commands that the README promises, and nothing else to type.
 const COMMANDS: &[&str] = &["cargo run --release --features cli -- demo", "cargo test --all-features"];
 
@@ -132,6 +138,11 @@ fn rooms_import_only_what_their_row_allows() {
     assert!(FREE.iter().all(|free| rooms.contains(free)), "only {rooms:?} found");
     assert!(seen > 0 || rooms.len() == FREE.len(), "{rooms:?} and not one import seen");
     verdict(&findings);
+}
+
+#[test]
+fn what_users_read_names_no_rule_of_the_specification() {
+    verdict(&project().iter().flat_map(rule_numbers).collect::<Vec<_>>());
 }
 
 #[test]
@@ -315,6 +326,34 @@ fn absences(file: &Source) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Numbers of rules in documents, doc comments and texts: users do not have the specification.
+fn rule_numbers(file: &Source) -> Vec<Finding> {
+    let mut lines: BTreeSet<usize> = BTreeSet::new();
+    if file.path.ends_with(".md") && !file.inside("docs/spec") {
+        lines.extend(file.text.lines().zip(1..).filter(|(text, _)| names_rule(text)).map(|(_, line)| line));
+    } else if file.path.starts_with("src/") && !file.is_test() {
+        let is_doc = |text: &str| ["///", "//!"].iter().any(|mark| text.trim_start().starts_with(mark));
+        let docs = file.text.lines().zip(1..).filter(|(text, _)| is_doc(text) && names_rule(text));
+        lines.extend(docs.map(|(_, line)| line));
+        let tests = file.find("mod tests {").first().map_or(usize::MAX, |&at| file.tokens[at].line);
+        let texts = file.tokens.iter().filter(|token| token.line < tests && token.text.contains('"'));
+        let named = texts.filter(|token| !file.inside(RULE_NAMES) && names_rule(&token.text));
+        lines.extend(named.map(|token| token.line));
+    }
+    lines
+        .into_iter()
+        .map(|line| file.finding(line, "the number of a rule, which users do not know"))
+        .collect()
+}
+
+fn names_rule(text: &str) -> bool {
+    RULES.iter().flat_map(|rule| text.match_indices(rule)).any(|(at, rule)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + rule.len()..].chars().next();
+        !before.is_some_and(char::is_alphanumeric) && after.is_some_and(|next| next.is_ascii_digit())
+    })
 }
 
 /// Calls of truth-table writers outside `ledger`.

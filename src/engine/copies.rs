@@ -229,7 +229,7 @@ fn is_over(vitals: &Vitals, now: Time, horizon: u64) -> bool {
         && end.is_some_and(|end| end <= now.as_millis())
 }
 
-/// Erases expired memories that still are, and raises the purge horizons (MODEL-18): reads of a world time before the end
+/// Erases expired memories that still are, and raises the purge horizons: reads of a world time before the end
 /// of one would have seen it, and those of a transaction time before another superseded it.
 fn erase(
     session: &mut Session<'_, '_, '_>,

@@ -68,7 +68,7 @@ pub(super) struct Inner {
     pub(super) in_force: RwLock<Arc<InForce>>,
     /// A policy of this handle's own, which hides the stored one.
     pub(super) own_policy: Option<Policy>,
-    /// The instructions in place of the policy's (DEDUP-65).
+    /// The instructions in place of the policy's.
     pub(super) own_instructions: Option<String>,
     read_only: bool,
     closed: AtomicBool,

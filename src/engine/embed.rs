@@ -165,7 +165,7 @@ impl Inner {
         }
     }
 
-    /// Gives vectors to drafts that bring none, but for those that the published state would absorb (DEDUP-71). What the
+    /// Gives vectors to drafts that bring none, but for those that the published state would absorb. What the
     /// embedder cannot do is stored without a vector. False where it has failed.
     pub(super) fn embed_drafts(
         &self,

@@ -19,19 +19,19 @@ use crate::store::{NsId, Rows};
 /// A maintenance pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pass {
-    /// Reduces histories of snapshots to the latest of each period (DEDUP-69).
+    /// Reduces histories of snapshots to the latest of each period.
     Snapshots,
-    /// Makes one of operational reports that differ in numbers and dates alone (DEDUP-11 to DEDUP-19).
+    /// Makes one of operational reports that differ in numbers and dates alone.
     Collapse,
     /// Makes one of rows of equal text, as the write path would have done.
     NearDuplicates,
-    /// Lets one of near-equal vectors stand for the others (DEDUP-42 to DEDUP-48).
+    /// Lets one of near-equal vectors stand for the others.
     VectorDuplicates,
-    /// Makes superseded rows live again whose chain of superseders leads nowhere (LIFE-9).
+    /// Makes superseded rows live again whose chain of superseders leads nowhere.
     Supersession,
     /// Gives vectors to memories that wait for one; nothing without an embedder.
     Embed,
-    /// Erases what has been in limbo for longer than the undo horizon (MODEL-29).
+    /// Erases what has been in limbo for longer than the undo horizon.
     Limbo,
     /// Builds the graphs of large partitions, links what lies beside them, drops those of partitions that became small; goes on
     /// with declared indexes that are not whole.
@@ -271,7 +271,7 @@ pub struct MaintainReport {
 pub(super) struct Sweep {
     pub(super) run: RunId,
     pub(super) pace: Pace,
-    /// Rows of a namespace that automatic actors may still remove (MODEL-35).
+    /// Rows of a namespace that automatic actors may still remove.
     pub(super) destroy: BTreeMap<NsId, u64>,
 }
 
@@ -366,8 +366,8 @@ impl Database {
     }
 
     /// The stages that the policy enables, in the order of the passes; `embed`, if it can; then the indexes. Snapshot
-    /// histories from before there were periods are reduced once (DEDUP-69), and operational reports past
-    /// `collapse.threshold` collapse (DEDUP-23).
+    /// histories from before there were periods are reduced once, and operational reports past
+    /// `collapse.threshold` collapse.
     fn enabled(&self, namespace: Option<&Namespace>) -> Result<Vec<Pass>> {
         let policy = self.inner.in_force().policy.clone();
         let mut all: BTreeSet<Pass> =

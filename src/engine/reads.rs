@@ -20,7 +20,7 @@ use crate::recall::{
 };
 use crate::store::{NsId, Rows};
 
-/// Rows that `stats` settles before it answers (MODEL-42), one slice at a time.
+/// Rows that `stats` settles before it answers, one slice at a time.
 const SETTLE_SLICE: usize = 1_000;
 
 /// A snapshot that is pinned, as the engine sees it.
@@ -364,8 +364,7 @@ macro_rules! reads {
 }
 
 reads! {
-    /// A memory by id or key in any state, with its unit vector on request, or the tombstone of one that is gone
-    /// (MODEL-20).
+    /// A memory by id or key in any state, with its unit vector on request, or the tombstone of one that is gone.
     ///
     /// # Errors
     /// `NotFound`.
@@ -390,8 +389,8 @@ reads! {
     /// # Errors
     /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing.
     list(request: &PageRequest) -> Page<Memory>;
-    /// The visible snapshots of a series that were taken from one instant on and before another, by their time
-    /// (MODEL-4, DEDUP-68); those whose time can't be read are left out. With [`Scope::Any`] of all partitions.
+    /// The visible snapshots of a series that were taken from one instant on and before another, by their time;
+    /// those whose time can't be read are left out. With [`Scope::Any`] of all partitions.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -401,12 +400,12 @@ reads! {
     /// # Errors
     /// `Invalid`, as for `list`.
     tombstones(cursor: Option<&str>, limit: usize) -> Page<Tombstone>;
-    /// A page of messages as they came: one, those of an aggregate or a memory, or those of a time (MODEL-25).
+    /// A page of messages as they came: one, those of an aggregate or a memory, or those of a time.
     ///
     /// # Errors
     /// `Invalid`, as for `list`.
     events(query: &EventQuery) -> Page<Event>;
-    /// A page of families of repeated messages in numbers, by id (MODEL-27).
+    /// A page of families of repeated messages in numbers, by id.
     ///
     /// # Errors
     /// `Invalid`, as for `list`.
@@ -426,17 +425,17 @@ reads! {
     /// # Errors
     /// `Corrupted`.
     replaces(id: MemoryId) -> Vec<MemoryId>;
-    /// The state of an id (MODEL-14); none for one that nothing is known of.
+    /// The state of an id; none for one that nothing is known of.
     ///
     /// # Errors
     /// `Corrupted`.
     state(id: MemoryId) -> Option<State>;
-    /// Whether a live read sees the memory with an id (MODEL-16).
+    /// Whether a live read sees the memory with an id.
     ///
     /// # Errors
     /// `Corrupted`.
     is_visible(id: MemoryId) -> bool;
-    /// The runs of which something is left that can be taken back, by id (MODEL-33).
+    /// The runs of which something is left that can be taken back, by id.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -447,7 +446,7 @@ reads! {
     /// # Errors
     /// `Corrupted`.
     steps_left(run: RunId, after: Option<u64>, most: usize) -> Vec<JournalRow>;
-    /// The slice of a family that a message began; none where it began none (DEDUP-33).
+    /// The slice of a family that a message began; none where it began none.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -457,7 +456,7 @@ reads! {
     /// # Errors
     /// `NotFound`.
     history(name: &str) -> History;
-    /// The story of a memory by id, key or content: made by, merged from, replaced by, why it is gone (MODEL-31).
+    /// The story of a memory by id, key or content: made by, merged from, replaced by, why it is gone.
     ///
     /// # Errors
     /// `NotFound` when nothing is known of it.

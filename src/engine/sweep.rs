@@ -1,5 +1,5 @@
 //! Passes over memories: a plan on the published state, carried out in short transactions that each look again at what
-//! the plan assumed (MODEL-34).
+//! the plan assumed.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -287,7 +287,7 @@ impl Database {
         Ok(report)
     }
 
-    /// One pass over the memories of a namespace, or of all, one by one (MODEL-3).
+    /// One pass over the memories of a namespace, or of all, one by one.
     pub(super) fn sweep_memories(
         &self,
         pass: Pass,
@@ -363,7 +363,7 @@ impl Database {
         }))
     }
 
-    /// Visible rows of a namespace that one sweep may remove or supersede (MODEL-35).
+    /// Visible rows of a namespace that one sweep may remove or supersede.
     fn may_destroy(
         &self,
         ns: NsId,
@@ -438,7 +438,7 @@ impl Database {
     }
 
     /// Whether nothing is to be done, nor anything to be written about it: no run was cut off, and the histories of snapshots,
-    /// which are reduced once by themselves (DEDUP-69), have been looked at before.
+    /// which are reduced once by themselves, have been looked at before.
     fn is_idle(&self, plan: &MaintenancePlan) -> Result<bool> {
         let nothing = plan.does_nothing();
         if !nothing || plan.pass != Pass::Snapshots || plan.planned.scanned == 0 {
@@ -486,7 +486,7 @@ impl Database {
     }
 }
 
-/// Erases the rows of limbo that were removed before `until`, at most `most`, and raises the purge horizon (MODEL-18).
+/// Erases the rows of limbo that were removed before `until`, at most `most`, and raises the purge horizon.
 fn purge(
     session: &mut Session<'_, '_, '_>,
     (namespace, ns): (&Namespace, NsId),

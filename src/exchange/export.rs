@@ -34,8 +34,7 @@ pub enum VectorsTo<'a, W> {
 /// memories, and the messages behind them, so that each line names what stands before it; links and provenance may lead
 /// ahead.
 ///
-/// An export of all states is a backup: an import into an empty database puts everything back as it was (MODEL-48,
-/// MODEL-50), and another export gives the same bytes. One of what is visible names nothing that is not in it.
+/// An export of all states is a backup: an import into an empty database puts everything back as it was, and another export gives the same bytes. One of what is visible names nothing that is not in it.
 ///
 /// ```
 /// use oubliette::{Database, Draft, Namespace};

@@ -18,7 +18,7 @@ use crate::model::{Draft, Entity, Expiry, Kept, Memory, Namespace, Significance,
 pub enum ParsedLine {
     /// A memory to be.
     Draft(Box<DraftLine>),
-    /// A memory of an export, with the fields that the engine keeps: to be put back as it was (MODEL-48).
+    /// A memory of an export, with the fields that the engine keeps: to be put back as it was.
     Memory(Box<Memory>),
     /// What an export wrote besides memories: a tombstone, a run or a step of one, a message or a family of them.
     Kept(Box<KeptLine>),
@@ -44,13 +44,13 @@ pub struct KeptLine {
     pub row: Kept,
 }
 
-/// Reads one line: a JSON object in UTF-8 whose members are the fields of MODEL-9 by their names.
+/// Reads one line: a JSON object in UTF-8 whose members are the fields of a memory by their names.
 ///
 /// A line with `id` and `holders` is one of an export and gives [`ParsedLine::Memory`]; the HMACs of the fields
 /// that its holders gave are zero, for they depend on the database. One whose member `tombstone`, `run`, `step`,
 /// `aggregate` or `event` is an object gives [`ParsedLine::Kept`]. Any other one gives [`ParsedLine::Draft`]; `lenient` moves members that are no
 /// field of a draft into its metadata. The names of other tools are taken as well: `content`, `embedding`,
-/// `source_memory_ids`, `memory_type` and those of MODEL-40. `null` for a field that can't be null says nothing.
+/// `source_memory_ids`, `memory_type` and `relevance_scores`. `null` for a field that can't be null says nothing.
 ///
 /// # Errors
 /// `Invalid` that names the member: malformed JSON, a member that stands twice, an unknown member or kind, a
@@ -351,7 +351,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A field of the table of MODEL-9, one that the engine keeps, or an unknown one.
+    /// A field of the table, one that the engine keeps, or an unknown one.
     fn field(&mut self, given: &str, name: &str, raw: &'a RawValue) -> Result<()> {
         let kept = restore::KEPT.iter().find(|kept| **kept == name);
         if let (Some(kept), true) = (kept, self.exported) {
@@ -379,7 +379,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A tier or a significance: an unknown name is the default one, with a warning (MODEL-9).
+    /// A tier or a significance: an unknown name is the default one, with a warning.
     fn level(&mut self, given: &str, name: &str, raw: &RawValue) -> Result<()> {
         let Some(level) = text(given, raw)? else { return Ok(()) };
         let fields = &mut self.line.draft.fields;
@@ -418,7 +418,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A list of relevances, folded into sum, count and maximum (MODEL-40).
+    /// A list of relevances, folded into sum, count and maximum.
     fn relevance_scores(&mut self, raw: &RawValue) -> Result<()> {
         let Some(scores) = typed::<Option<Vec<f64>>>("relevance_scores", raw)? else { return Ok(()) };
         for name in ["relevance_score_sum", "relevance_score_count", "relevance_max"] {

@@ -205,7 +205,7 @@ fn attach(mut parsed: ParsedLine, row: Vec<f32>) -> Result<ParsedLine> {
     Ok(parsed)
 }
 
-/// Refuses an exported memory without text whose vector is nowhere: it would hold nothing (MODEL-9).
+/// Refuses an exported memory without text whose vector is nowhere: it would hold nothing.
 fn check_content(parsed: ParsedLine) -> Result<ParsedLine> {
     match &parsed {
         ParsedLine::Memory(memory) if memory.text.is_empty() && memory.vector.is_none() => {

@@ -6,7 +6,7 @@
 //! memory tools.
 //!
 //! Invariants: an exported line restores the memory as it was, and exporting that memory again gives the same
-//! bytes (MODEL-48). Every byte that is read is hostile: it gives a value or an error of kind
+//! bytes. Every byte that is read is hostile: it gives a value or an error of kind
 //! [`Invalid`](crate::ErrorKind::Invalid) that names the field, never a panic, and no allocation has a size
 //! that the file only claims.
 //!

@@ -153,7 +153,7 @@ fn sorted<T: Ord>(mut set: Vec<T>) -> Vec<T> {
     set
 }
 
-/// Holds the fields that a caller might have set to their bounds (MODEL-9).
+/// Holds the fields that a caller might have set to their bounds.
 fn check(mut draft: Draft) -> Result<(Draft, Partition)> {
     if let Some(name) = draft.supersedes.first() {
         return Err(Error::invalid("supersedes", "must not stand in a line with id and holders", name));
@@ -334,8 +334,9 @@ fn limbo(json: LimboJson) -> Result<Limbo> {
 }
 
 fn reason_of(field: &str, name: &str) -> Result<TombstoneReason> {
-    TombstoneReason::from_name(name)
-        .ok_or_else(|| Error::invalid(field, "must be a reason of MODEL-28", name))
+    TombstoneReason::from_name(name).ok_or_else(|| {
+        Error::invalid(field, "must be a reason of a tombstone, such as forget or collapsed", name)
+    })
 }
 
 /// The tombstone that a line tells of.

@@ -1,5 +1,5 @@
-//! Lines of an export that are no memories: tombstones, runs and their steps, families of messages in numbers, messages
-//! (MODEL-50). Each is an object of `namespace` and one member that says what it is.
+//! Lines of an export that are no memories: tombstones, runs and their steps, families of messages in numbers, messages.
+//! Each is an object of `namespace` and one member that says what it is.
 
 use serde::Deserialize;
 use serde_json::Value;

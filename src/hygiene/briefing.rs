@@ -1,4 +1,4 @@
-//! What a session should know before anything is asked (LIFE-25).
+//! What a session should know before anything is asked.
 
 use crate::error::Result;
 use crate::hygiene::score::Worth;

@@ -1,5 +1,5 @@
 //! Carrying a plan out, a slice at a time, inside a write transaction: each action only on rows that are as the plan
-//! saw them (MODEL-34).
+//! saw them.
 
 use crate::error::Result;
 use crate::hygiene::plan::{Action, Group, Plan};

@@ -1,4 +1,4 @@
-//! Which superseded rows does nothing stand for any more? `RepairSupersession`, the pass `supersession` (LIFE-9).
+//! Which superseded rows does nothing stand for any more? `RepairSupersession`, the pass `supersession`.
 //!
 //! A superseded row says which row took its place. Where that chain leads to a row of the main table, or to a tombstone
 //! of a row that was meant to go, all is well. Where it ends in nothing, in a tombstone of a forgotten tag or of an

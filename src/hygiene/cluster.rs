@@ -1,4 +1,4 @@
-//! Which rows say nearly the same by their vectors? The pass `vector-duplicates` (DEDUP-42 to DEDUP-47).
+//! Which rows say nearly the same by their vectors? The pass `vector-duplicates`.
 //!
 //! For each row the nearest of its index are searched, for a block of rows at once. Pairs at the threshold, of equal kind
 //! and past the guards are edges; clusters are made of them, each with the row that is worth the most as its
@@ -25,7 +25,7 @@ use crate::vector::{UnitVector, dot_f32};
 const ANCHORS_PER_BLOCK: usize = 1_024;
 /// Rows of a page.
 const PAGE: usize = 4_096;
-/// Neighbours of a row where `dedup.neighbours` is 0 (DEDUP-42).
+/// Neighbours of a row where `dedup.neighbours` is 0.
 const NEIGHBOURS_DEFAULT: usize = 20;
 /// Texts that are kept as the guards see them.
 const PROFILES_MAX: usize = 4_096;
@@ -59,7 +59,7 @@ pub struct DedupAction {
     pub size: u64,
 }
 
-/// What makes rows one (DEDUP-42).
+/// What makes rows one.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterOptions {
     pub(crate) metric: Metric,
@@ -304,7 +304,7 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// Whether a pair at the threshold is of one kind and passes the guards; where a guard fails it is told (DEDUP-54).
+    /// Whether a pair at the threshold is of one kind and passes the guards; where a guard fails it is told.
     fn are_one(&mut self, a: &Row, b: &Row) -> Result<bool> {
         if a.kind_code != b.kind_code {
             return Ok(false);
@@ -358,7 +358,7 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// The rows that have an edge, those that are worth the most first (DEDUP-45).
+    /// The rows that have an edge, those that are worth the most first.
     fn order(&self, rows: &[Row], edges: &Edges) -> Result<Vec<u32>> {
         let linked: BTreeSet<u32> = edges.keys().flat_map(|(a, b)| [*a, *b]).collect();
         let mut order = Vec::with_capacity(linked.len());
@@ -375,7 +375,7 @@ impl<'s> Search<'s> {
         Ok(order.into_iter().map(|(_, _, at)| at).collect())
     }
 
-    /// Members but the first are superseded by it; protected ones stay (DEDUP-46).
+    /// Members but the first are superseded by it; protected ones stay.
     fn supersede(&mut self, index: IndexId, rows: &[Row], edges: &Edges, cluster: &[u32]) -> Result<()> {
         let mut members = cluster.iter().filter_map(|at| Some((*at, rows.get(*at as usize)?)));
         let Some((first, representative)) = members.next() else { return Ok(()) };
@@ -409,7 +409,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// Each row that no other has taken takes its neighbours that none has taken, in the order of their worth (DEDUP-45).
+/// Each row that no other has taken takes its neighbours that none has taken, in the order of their worth.
 fn by_representative(order: &[u32], edges: &Edges, size_min: usize) -> Vec<Vec<u32>> {
     let rank: HashMap<u32, usize> = order.iter().copied().zip(0..).collect();
     let mut near: HashMap<u32, Vec<u32>> = HashMap::with_capacity(order.len());
@@ -436,7 +436,7 @@ fn by_representative(order: &[u32], edges: &Edges, size_min: usize) -> Vec<Vec<u
     clusters
 }
 
-/// Rows that edges lead to from one another are one cluster, in the order of their worth (DEDUP-44).
+/// Rows that edges lead to from one another are one cluster, in the order of their worth.
 fn by_chain(order: &[u32], edges: &Edges, size_min: usize) -> Vec<Vec<u32>> {
     let mut parent: HashMap<u32, u32> = order.iter().map(|at| (*at, *at)).collect();
     for (a, b) in edges.keys() {

@@ -1,4 +1,4 @@
-//! Which operational reports say the same but for their numbers and dates? The pass `collapse` (DEDUP-5 to DEDUP-24).
+//! Which operational reports say the same but for their numbers and dates? The pass `collapse`.
 //!
 //! One walk over the vitals in id order, a page at a time, and one look at the text of each row of the kinds. Kept in
 //! memory: a fixed-width entry for each operational row, each signature once, and for the fuzzy phase the tokens of the
@@ -21,11 +21,11 @@ use crate::text::{Guard, Guards, Operational};
 pub(super) use report::samples;
 pub use report::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
 
-/// Rows of a page at least (DEDUP-20).
+/// Rows of a page at least.
 const PAGE_ROWS_MIN: u32 = 50;
 
-/// Plans the collapse of the operational rows of a field (DEDUP-11 to DEDUP-17). `policy.collapse` holds the options
-/// of DEDUP-20 as well: `fuzzy`, `max_samples`, `batch`. None when `stop` ended it.
+/// Plans the collapse of the operational rows of a field. `policy.collapse` holds the options
+/// of the report as well: `fuzzy`, `max_samples`, `batch`. None when `stop` ended it.
 ///
 /// # Errors
 /// Damage.
@@ -66,7 +66,7 @@ pub(crate) fn plan<R: Rows>(
     Ok(Some((plan, report)))
 }
 
-/// Whether the visible rows of the collapse kinds are so many that the pass runs on demand (DEDUP-23).
+/// Whether the visible rows of the collapse kinds are so many that the pass runs on demand.
 pub(crate) fn is_due(policy: &Policy, visible: u64) -> bool {
     policy.collapse.threshold > 0 && visible > policy.collapse.threshold
 }
@@ -205,7 +205,7 @@ impl Shelf {
         }
     }
 
-    /// Equal signatures (DEDUP-11). The rows whose signature is theirs alone.
+    /// Equal signatures. The rows whose signature is theirs alone.
     fn exact<'s>(&'s self, part: PartId, groups: &mut Groups) -> Vec<(&'s Row, &'s str)> {
         let mut by_signature: Vec<Vec<&Row>> = Vec::new();
         by_signature.resize_with(self.signatures.len(), Vec::new);
@@ -227,7 +227,7 @@ impl Shelf {
         alone
     }
 
-    /// Equal token keys (DEDUP-12). The rows that are left.
+    /// Equal token keys. The rows that are left.
     fn token<'s>(
         part: PartId,
         alone: &[(&'s Row, &'s str)],
@@ -254,7 +254,7 @@ impl Shelf {
     }
 }
 
-/// Token sets near that of the first member of a cluster (DEDUP-14).
+/// Token sets near that of the first member of a cluster.
 fn fuzzy_phase(
     part: PartId,
     mut loose: Vec<(&Row, &str)>,

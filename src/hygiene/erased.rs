@@ -1,5 +1,4 @@
-//! The proof of erasure: nothing that an erased memory consisted of stands anywhere in the bytes of the file
-//! (MODEL-30).
+//! The proof of erasure: nothing that an erased memory consisted of stands anywhere in the bytes of the file.
 //!
 //! Searched for are: every window of 16 bytes of the text, every run of four components of the vector as f32, every
 //! run of 16 bytes of its int8 code, and every key. Texts of 5 to 15 bytes and keys of 8 bytes and more are searched

@@ -1,8 +1,8 @@
 //! Which rows say the same? The pass `near-duplicates`: what the write ladder would have made one row had it looked.
 //!
 //! Rows of equal content come to stand side by side where duplicates were let in (`--no-dedup`), and where a policy came
-//! later. In a partition and tier, rows of equal raw text that are alike ([`Likeness`]) are one (DEDUP-55, step 2); with
-//! `write.normalized_match = absorb` spacing and the case of words that are no names may differ (DEDUP-4). Snapshots
+//! later. In a partition and tier, rows of equal raw text that are alike ([`Likeness`]) are one (step 2); with
+//! `write.normalized_match = absorb` spacing and the case of words that are no names may differ. Snapshots
 //! are a series and messages with an author and no key belong to families: neither is looked at here, nor is a family
 //! made of messages that are stored already.
 //!
@@ -198,7 +198,7 @@ impl<'s, R: Rows> Search<'s, R> {
         Ok(())
     }
 
-    /// What step 2 of the ladder does not look at (DEDUP-55).
+    /// What step 2 of the ladder does not look at.
     fn is_left_out(&self, id: MemoryId, vitals: &Vitals, content: &Content) -> Result<bool> {
         let kind = content.kind(vitals.kind_code);
         let mut has_key = false;

@@ -1,4 +1,4 @@
-//! The passes that change memories: each reads one state and answers with a plan (MODEL-34).
+//! The passes that change memories: each reads one state and answers with a plan.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Pairs that a guard kept apart are part of every report (DEDUP-54), at most as many as it has samples.
+    /// Pairs that a guard kept apart are part of every report, at most as many as it has samples.
     fn new(plan: Plan, scanned: u64, report: &impl Serialize, policy: &Policy) -> Self {
         let mut report = match serde_json::to_value(report) {
             Ok(Value::Object(report)) => report,
@@ -85,7 +85,7 @@ pub(crate) trait Pass: Sync {
     fn totals(&self) -> [Option<&'static str>; 3];
 }
 
-/// Operational snapshots that differ only in their numbers become one (DEDUP-5 to DEDUP-24).
+/// Operational snapshots that differ only in their numbers become one.
 pub(crate) struct Collapse;
 
 impl Pass for Collapse {
@@ -123,7 +123,7 @@ impl Pass for NearDuplicates {
     }
 }
 
-/// Near-equal vectors are represented by one of them (DEDUP-42 to DEDUP-48).
+/// Near-equal vectors are represented by one of them.
 pub(crate) struct VectorDuplicates;
 
 impl Pass for VectorDuplicates {
@@ -142,7 +142,7 @@ impl Pass for VectorDuplicates {
     }
 }
 
-/// Histories of snapshots are reduced to one a period (DEDUP-69).
+/// Histories of snapshots are reduced to one a period.
 pub(crate) struct Snapshots;
 
 impl Pass for Snapshots {
@@ -161,7 +161,7 @@ impl Pass for Snapshots {
     }
 }
 
-/// Superseded rows whose chain leads nowhere are live again (LIFE-9).
+/// Superseded rows whose chain leads nowhere are live again.
 pub(crate) struct Supersession;
 
 impl Pass for Supersession {

@@ -1,4 +1,4 @@
-//! The common form of what a pass would do (MODEL-34): a list of actions in a deterministic order, made from one
+//! The common form of what a pass would do: a list of actions in a deterministic order, made from one
 //! snapshot and carried out later in slices, each action only on rows that have not changed since.
 
 use std::cell::Cell;
@@ -26,7 +26,7 @@ pub(crate) struct Field {
     pub(crate) ns: NsId,
     /// None: all.
     pub(crate) parts: Option<BTreeSet<PartId>>,
-    /// The instant at which rows are current or not (MODEL-14).
+    /// The instant at which rows are current or not.
     pub(crate) now: Time,
     /// Rows that could not be read, and are left alone.
     pub(crate) damaged: Cell<u64>,
@@ -49,18 +49,18 @@ impl Field {
 /// What made the members of a group one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Phase {
-    /// The same operational signature (DEDUP-11).
+    /// The same operational signature.
     Exact,
-    /// The same token key (DEDUP-12).
+    /// The same token key.
     Token,
-    /// Token sets near that of the first (DEDUP-14).
+    /// Token sets near that of the first.
     Fuzzy,
-    /// The same text, as the write ladder would have absorbed it (DEDUP-55, step 2).
+    /// The same text, as the write ladder would have absorbed it (step 2).
     Content,
 }
 
 impl Phase {
-    /// What stands before the signature in reports and journal (DEDUP-22).
+    /// What stands before the signature in reports and journal.
     pub(crate) const fn prefix(self) -> &'static str {
         match self {
             Phase::Exact => "",
@@ -70,7 +70,7 @@ impl Phase {
         }
     }
 
-    /// Id of the normalizer that made the signature (DEDUP-1).
+    /// Id of the normalizer that made the signature.
     pub(super) const fn normalizer(self) -> &'static str {
         match self {
             Phase::Exact | Phase::Token | Phase::Fuzzy => OP_ID,
@@ -83,12 +83,12 @@ impl Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loser {
     pub(crate) id: MemoryId,
-    /// The version that the plan saw; one that has changed since is skipped (DEDUP-19).
+    /// The version that the plan saw; one that has changed since is skipped.
     pub(crate) version: u64,
-    /// What it transfers, at least 1 (DEDUP-17).
+    /// What it transfers, at least 1.
     pub(crate) count: u32,
     pub(crate) happened_at: Option<Time>,
-    /// Whether a live read saw it when the plan was made: only such rows count as destroyed (MODEL-35).
+    /// Whether a live read saw it when the plan was made: only such rows count as destroyed.
     pub(crate) visible: bool,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Group {
     pub(crate) version: u64,
     /// Those that go, at least one, in canonical order.
     pub(crate) losers: Vec<Loser>,
-    /// Members that are protected and stay beside the canonical one (DEDUP-17).
+    /// Members that are protected and stay beside the canonical one.
     pub(crate) protected: u32,
 }
 
@@ -123,9 +123,9 @@ impl Group {
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// Members of a group of duplicates become one (DEDUP-18).
+    /// Members of a group of duplicates become one.
     Merge(Group),
-    /// Rows that say nearly the same are superseded by one of them (DEDUP-46).
+    /// Rows that say nearly the same are superseded by one of them.
     Supersede {
         /// The one that stands for them.
         by: MemoryId,
@@ -143,13 +143,13 @@ pub(crate) enum Action {
         /// What stands in its place.
         replaced_by: Option<MemoryId>,
     },
-    /// A superseded row becomes live again (LIFE-9).
+    /// A superseded row becomes live again.
     Restore {
         id: MemoryId,
         /// The version that the plan saw.
         version: u64,
     },
-    /// A superseded row of a cycle points to the one that was restored (LIFE-9).
+    /// A superseded row of a cycle points to the one that was restored.
     Repoint {
         id: MemoryId,
         /// The version that the plan saw.
@@ -193,7 +193,7 @@ pub(crate) struct Similar {
     pub(crate) visible: bool,
 }
 
-/// Two rows that a guard kept apart: told, not done (DEDUP-54).
+/// Two rows that a guard kept apart: told, not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeptApart {
     pub(crate) id: MemoryId,
@@ -215,7 +215,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Visible rows that it removes (MODEL-35).
+    /// Visible rows that it removes.
     #[cfg(test)]
     pub(crate) fn cost(&self) -> u64 {
         self.actions.iter().map(Action::cost).sum()
@@ -227,7 +227,7 @@ impl Plan {
     }
 
     /// Ends the plan before the first removal that goes past `budget`, if need be inside a group; says whether it had
-    /// to (MODEL-35).
+    /// to.
     pub(crate) fn cut(&mut self, budget: u64) -> bool {
         let mut left = budget;
         let fits = |action: &Action| {
@@ -314,7 +314,7 @@ impl Groups {
         Groups { order, found: Vec::new(), protected: 0 }
     }
 
-    /// Two rows and more that are the same: a group, unless all that could go is protected (DEDUP-17).
+    /// Two rows and more that are the same: a group, unless all that could go is protected.
     pub(super) fn add(&mut self, phase: Phase, part: PartId, signature: &str, mut members: Vec<&Member>) {
         members.sort_unstable_by(|a, b| (self.order)(&a.rank, &b.rank));
         let mut members = members.into_iter();
@@ -343,7 +343,7 @@ impl Groups {
         }
     }
 
-    /// All of them, by phase, then by canonical id (DEDUP-22).
+    /// All of them, by phase, then by canonical id.
     pub(super) fn into_sorted(mut self) -> Vec<Group> {
         self.found.sort_unstable_by_key(|group| (group.phase, group.canonical));
         self.found

@@ -1,4 +1,4 @@
-//! How much is a memory worth keeping? The RetentionScore (LIFE-11 to LIFE-14).
+//! How much is a memory worth keeping? The RetentionScore.
 
 use crate::model::{Access, Tier, Time, Vitals};
 use crate::policy::{Policy, RetentionForm};
@@ -12,7 +12,7 @@ pub(crate) struct Worth {
     tier: Tier,
     importance: f64,
     confidence: Option<f64>,
-    /// Uses (MODEL-10).
+    /// Uses.
     uses: f64,
     /// Days since it was last used, at least 0.
     age: f64,
@@ -35,8 +35,7 @@ impl Worth {
         }
     }
 
-    /// The RetentionScore: salience times effective confidence times usage, and for short-term rows times recency
-    /// (LIFE-13).
+    /// The RetentionScore: salience times effective confidence times usage, and for short-term rows times recency.
     pub(crate) fn score(&self, policy: &Policy) -> f64 {
         let lasting = self.salience(policy) * self.confidence(policy) * self.usage();
         if self.tier.is_short_term() || policy.retention.recency_all {
@@ -46,7 +45,7 @@ impl Worth {
         }
     }
 
-    /// How much it matters, by tier and importance (LIFE-11).
+    /// How much it matters, by tier and importance.
     fn salience(&self, policy: &Policy) -> f64 {
         let weight = match self.tier {
             Tier::Working => policy.salience.working,
@@ -58,7 +57,7 @@ impl Worth {
     }
 
     /// How far it can be believed still: short-term rows and those without a confidence wholly, others by a confidence that
-    /// falls with every week without use after the first (LIFE-14).
+    /// falls with every week without use after the first.
     pub(crate) fn confidence(&self, policy: &Policy) -> f64 {
         let Some(confidence) = self.confidence.filter(|_| !self.tier.is_short_term()) else { return 1.0 };
         let weeks = self.rest / WEEK_DAYS;
@@ -68,12 +67,12 @@ impl Worth {
         (confidence - policy.confidence.weekly_loss * (weeks - 1.0)).max(policy.confidence.floor)
     }
 
-    /// How often it was used (LIFE-12).
+    /// How often it was used.
     fn usage(&self) -> f64 {
         1.0 + self.uses.ln_1p()
     }
 
-    /// How lately it was used (LIFE-12).
+    /// How lately it was used.
     fn recency(&self, policy: &Policy) -> f64 {
         let retention = &policy.retention;
         let stretched = retention.tau_days * (1.0 + retention.spacing * self.uses.ln_1p());

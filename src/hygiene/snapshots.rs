@@ -1,5 +1,4 @@
-//! Which snapshots of a series has a later one of its period replaced? `prune_history`, the pass `snapshots`
-//! (DEDUP-69, DEDUP-70).
+//! Which snapshots of a series has a later one of its period replaced? `prune_history`, the pass `snapshots`.
 //!
 //! Kept in memory: a fixed-width entry for each snapshot and the name of each series once.
 
@@ -42,8 +41,7 @@ pub struct PruneHistoryReport {
     pub budget_exhausted: bool,
 }
 
-/// A snapshot whose time is known. The order is that of time; of two at one instant the larger id is the later
-/// (DEDUP-67).
+/// A snapshot whose time is known. The order is that of time; of two at one instant the larger id is the later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Taken {
     at: Time,

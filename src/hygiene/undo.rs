@@ -1,4 +1,4 @@
-//! Taking a run of maintenance back, a slice at a time (MODEL-33).
+//! Taking a run of maintenance back, a slice at a time.
 
 use crate::error::{Result, sound};
 use crate::ledger::{Change, Context, Entry, Ledger, Op, Restored};
@@ -20,7 +20,7 @@ pub(crate) struct Returned {
 }
 
 impl Returned {
-    /// Counts a row that came back, and names what did not come with it (MODEL-67).
+    /// Counts a row that came back, and names what did not come with it.
     fn tell(&mut self, id: MemoryId, restored: Restored) {
         let what = match restored.superseded_by {
             Some(by) => format!("superseded by {by}, which its writer has said since"),

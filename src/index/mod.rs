@@ -10,7 +10,7 @@
 //!   which the slots on disk keep for a graph that is changed after the commit;
 //! - the answer of [`nearest`] is that of a full scan of the f32 vectors, ties by id, and does not depend on which
 //!   views are in memory;
-//! - visibility is decided before the limit: a dead slot never takes the place of a live one (MODEL-16).
+//! - visibility is decided before the limit: a dead slot never takes the place of a live one.
 //!
 //! It never knows what a memory says, which rule wrote it, or what time it is: instants come with the question.
 

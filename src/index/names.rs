@@ -17,7 +17,7 @@ pub(crate) struct Answering {
     pub(crate) number: u32,
 }
 
-/// The current row that holds `key`, else the row that held it last (MODEL-20).
+/// The current row that holds `key`, else the row that held it last.
 ///
 /// # Errors
 /// `Corrupted` where no current row that can be read holds it, and one that can't be does.

@@ -31,7 +31,7 @@ impl Window {
         Window { latest: now.as_millis(), now: now.as_millis() }
     }
 
-    /// What is current at `now`: seen now, or not valid yet (MODEL-14).
+    /// What is current at `now`: seen now, or not valid yet.
     pub(super) fn current(now: Time) -> Self {
         Window { latest: i64::MAX, now: now.as_millis() }
     }

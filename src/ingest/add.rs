@@ -1,4 +1,4 @@
-//! The ladder: what becomes of a draft (DEDUP-55; step 6 is [`near`](super::near)).
+//! The ladder: what becomes of a draft (step 6 is [`near`](super::near)).
 
 use std::ops::ControlFlow;
 
@@ -94,7 +94,7 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// Step 1: the caller's key (DEDUP-56).
+    /// Step 1: the caller's key.
     pub(super) fn key_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Option<Outcome>> {
         let Some(key) = prepared.checked.key() else { return Ok(None) };
         let Some((id, number)) = self.held_in(key, part)? else { return Ok(None) };
@@ -169,7 +169,7 @@ impl Desk<'_, '_, '_> {
         Ok(fits)
     }
 
-    /// The current rows of a partition with the fingerprint of a draft (DEDUP-4).
+    /// The current rows of a partition with the fingerprint of a draft.
     pub(super) fn equals(&self, prepared: &Prepared, part: PartId) -> Result<Equals> {
         let draft = prepared.checked.draft();
         let tier = draft.fields.tier.unwrap_or_default();
@@ -276,7 +276,7 @@ impl Desk<'_, '_, '_> {
         Ok(self.outcome(prepared, id, (Decision::Reinforced, rule), evidence, hints))
     }
 
-    /// What absorbing a write raises (DEDUP-55, LIFE-2, LIFE-16).
+    /// What absorbing a write raises.
     fn raise(&self, draft: &Draft, vitals: &Vitals) -> Raise {
         let mut parts = self.parts_of(draft);
         expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
@@ -293,7 +293,7 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// The confidence that a use leaves, at most one step in a while; none where it stays (LIFE-16).
+    /// The confidence that a use leaves, at most one step in a while; none where it stays.
     pub(super) fn grown(&self, vitals: &Vitals) -> Option<f32> {
         let gap = i64::try_from(self.policy.confidence.growth_gap.as_ms()).unwrap_or(i64::MAX);
         let rested =
@@ -384,7 +384,7 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// A link must have both its ends (MODEL-23).
+    /// A link must have both its ends.
     pub(super) fn check_link_targets(&self, links: &[Link]) -> Result<()> {
         for link in links {
             if !self.ledger.tx.has_row(self.ns(), link.to)? {
@@ -402,7 +402,7 @@ impl Desk<'_, '_, '_> {
         self.check_link_targets(draft.links.as_deref().unwrap_or_default())
     }
 
-    /// Provenance may point at a tombstone, never at nothing (MODEL-24).
+    /// Provenance may point at a tombstone, never at nothing.
     fn check_sources(&self, sources: &[MemoryId]) -> Result<()> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         for source in sources {
@@ -430,7 +430,7 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// One memory takes the place of another (LIFE-6); without an instant the world changed now.
+    /// One memory takes the place of another; without an instant the world changed now.
     pub(crate) fn supersede(
         &mut self,
         old: MemoryId,
@@ -451,7 +451,7 @@ fn note(hints: &mut Vec<Hint>, id: MemoryId, why: &'static str) {
     }
 }
 
-/// The evidence of a row that a guard keeps apart from one that its vector reaches (DEDUP-54).
+/// The evidence of a row that a guard keeps apart from one that its vector reaches.
 fn kept_apart(hints: &[Hint]) -> Evidence {
     let guarded = hints.iter().find_map(|hint| hint.guard.map(|guard| (hint, guard)));
     guarded.map_or_else(Evidence::default, |(hint, guard)| Evidence {

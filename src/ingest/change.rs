@@ -39,14 +39,14 @@ struct Edit {
 }
 
 impl Edit {
-    /// Whether it changes no more than what a single holder carries: tags and links (MODEL-8).
+    /// Whether it changes no more than what a single holder carries: tags and links.
     fn is_of_holder(&self) -> bool {
         self.given.is_empty() && self.vector.is_none()
     }
 }
 
 impl Desk<'_, '_, '_> {
-    /// A write through a key that a current row holds (DEDUP-56).
+    /// A write through a key that a current row holds.
     pub(super) fn write_through_key(
         &mut self,
         prepared: &Prepared,
@@ -145,7 +145,7 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    /// Changes a memory by id or key (MODEL-21). `embedded` is the vector of the new text, where an embedder made one.
+    /// Changes a memory by id or key. `embedded` is the vector of the new text, where an embedder made one.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, and `Conflict` for a memory that is superseded.
@@ -198,7 +198,7 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    /// Pins or unpins: the flag and the tag together (MODEL-9).
+    /// Pins or unpins: the flag and the tag together.
     pub(crate) fn pin(&mut self, name: &str, pinned: bool) -> Result<Outcome> {
         let (id, holder) = self.find(name)?;
         let mut patch = Patch::default();
@@ -233,7 +233,7 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// Whether holders beside this one have a text: those that follow it go with the text (MODEL-59).
+    /// Whether holders beside this one have a text: those that follow it go with the text.
     fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
         let has_text = &mut |holder: &Holder| holder.number != number && !holder.follows;
         self.ledger.tx.any_holder(self.ns(), id, has_text)
@@ -294,7 +294,7 @@ impl Desk<'_, '_, '_> {
         Ok((id, Decision::Updated, RuleId::UPDATE))
     }
 
-    /// A row that comes back holds its keys against others again: none may have been taken since (MODEL-8).
+    /// A row that comes back holds its keys against others again: none may have been taken since.
     fn check_keys_free(&self, id: MemoryId) -> Result<()> {
         for key in self.ledger.tx.holders(self.ns(), id)?.into_iter().filter_map(|holder| holder.key) {
             if let Some((other, _)) = self.current_holder(&key)? {
@@ -305,7 +305,7 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// New content: a new row takes the place of the old one and keeps what the edit does not change (MODEL-21).
+    /// New content: a new row takes the place of the old one and keeps what the edit does not change.
     fn revise(
         &mut self,
         old: MemoryId,
@@ -337,7 +337,7 @@ impl Desk<'_, '_, '_> {
         Ok((new, Decision::Revised { old }, RuleId::REVISE))
     }
 
-    /// A change that one of several holders can't carry: it gets a row of its own, the others keep theirs (MODEL-8).
+    /// A change that one of several holders can't carry: it gets a row of its own, the others keep theirs.
     fn copy_on_write(
         &mut self,
         old: MemoryId,

@@ -14,7 +14,7 @@ const SOURCES_CODE: u8 = 251;
 const DOMAIN: &str = "field";
 
 /// Code and short HMAC of each field that was given, by code. What was cleared counts as not given: an absent
-/// field and a null one leave the same row (DEDUP-56).
+/// field and a null one leave the same row.
 pub(super) fn given(
     fields: &Fields,
     expiry: Option<Expiry>,
@@ -65,7 +65,7 @@ fn short(secret: &Secret, code: u8, value: &Value) -> [u8; 8] {
     secret.short(DOMAIN, &bytes)
 }
 
-/// Sets the end of life that a caller asked for, or that the tier has (LIFE-1).
+/// Sets the end of life that a caller asked for, or that the tier has.
 pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
     // Imported history is not born expired.
     let base = vitals.created_at.max(vitals.times.recorded_at);
@@ -78,7 +78,7 @@ pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
     });
 }
 
-/// How long a row of a tier lives by default; none for the durable ones (LIFE-1).
+/// How long a row of a tier lives by default; none for the durable ones.
 pub(super) fn tier_ttl(tier: crate::model::Tier, policy: &Policy) -> Option<crate::model::Span> {
     let ttl = match tier {
         crate::model::Tier::Working => policy.ttl.working,

@@ -1,4 +1,4 @@
-//! Forgetting on request: by id, by key, by tag, by what a filter found (MODEL-30, LIFE-26).
+//! Forgetting on request: by id, by key, by tag, by what a filter found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ impl Desk<'_, '_, '_> {
         Ok(answer)
     }
 
-    /// The earlier versions of a row, and the other rows that a key of it leads to (MODEL-61).
+    /// The earlier versions of a row, and the other rows that a key of it leads to.
     fn versions_of(&self, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let (mut open, mut all) = (vec![id], BTreeSet::new());
@@ -159,7 +159,7 @@ impl Desk<'_, '_, '_> {
         self.apply(rule, Change::Detach { id, numbers, reason, stone })
     }
 
-    /// Takes away every holder with a tag, on rows in any state; the row goes with its last holder (LIFE-26).
+    /// Takes away every holder with a tag, on rows in any state; the row goes with its last holder.
     pub(crate) fn forget_tag(
         &mut self,
         tag: &str,

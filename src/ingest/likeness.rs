@@ -1,4 +1,4 @@
-//! What a write and a row must have in common besides their text before the row stands for the write (DEDUP-55). A pass
+//! What a write and a row must have in common besides their text before the row stands for the write. A pass
 //! that makes stored rows one asks the same of both.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::model::{Content, Draft, Kind, Time, Vitals};
 use crate::text::{LIKENESS_BYTES, likeness};
 
-/// Metadata keys that name whose memory it is (LIFE-28): rows that differ in one are never one.
+/// Metadata keys that name whose memory it is: rows that differ in one are never one.
 const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
 
 /// Kind, validity and metadata. Step 2 asks that they are equal; equal as a whole, metadata are equal in the keys of
@@ -61,8 +61,8 @@ impl<'a> Likeness<'a> {
     }
 }
 
-/// Whether steps 2, 3, 4 and 6 do not look at it: messages with an author and no key are the message rules' (DEDUP-55),
-/// snapshots are a series (DEDUP-66).
+/// Whether steps 2, 3, 4 and 6 do not look at it: messages with an author and no key are the message rules',
+/// snapshots are a series.
 pub(crate) fn stands_apart(kind: &Kind, has_author: bool, has_key: bool) -> bool {
     *kind == Kind::Snapshot || (kind.is_message() && has_author && !has_key)
 }

@@ -1,9 +1,9 @@
-//! Messages of authors: families of repeats, and what becomes of a member (DEDUP-32 to DEDUP-40).
+//! Messages of authors: families of repeats, and what becomes of a member.
 //!
 //! A family is found by the exact key of its first message, or by its SimHash. What follows depends on the author: a
 //! program's repeat is an event only, counted in an aggregate whose memory takes the place of the first message; a
 //! person's repeat reinforces the first message; a person's near repeat is stored, with a hint.
-//! A slice of a family takes members as long as the memory that stands for it is current (DEDUP-58).
+//! A slice of a family takes members as long as the memory that stands for it is current.
 
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ pub(super) enum Met {
 }
 
 impl Desk<'_, '_, '_> {
-    /// What families need to know of a message; none of a write that is no message of an author (DEDUP-32).
+    /// What families need to know of a message; none of a write that is no message of an author.
     pub(super) fn message_of(&self, draft: &Draft) -> Option<Message> {
         let author = draft.fields.author_kind.value().copied()?;
         if !draft.fields.kind.clone().unwrap_or_default().is_message() {
@@ -99,7 +99,7 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    /// Step 5: a message without a key joins its family, or stands alone (DEDUP-39).
+    /// Step 5: a message without a key joins its family, or stands alone.
     pub(super) fn family_step(
         &mut self,
         prepared: &Prepared,
@@ -126,7 +126,7 @@ impl Desk<'_, '_, '_> {
         Ok(Met::Joined(Box::new(joined)))
     }
 
-    /// What is told of a person's near repeat; with other numbers it is no repeat, and the guard is named (DEDUP-49).
+    /// What is told of a person's near repeat; with other numbers it is no repeat, and the guard is named.
     fn hint_of(&self, message: &Message, found: &Found) -> Result<Hint> {
         let event = self.ledger.tx.event(self.ns(), &found.slice)?;
         let first = event.and_then(|event| event.normalized).unwrap_or_default();
@@ -173,7 +173,7 @@ impl Desk<'_, '_, '_> {
         Ok(message.author == AuthorKind::Bot && self.near_family(message, part)?.is_some())
     }
 
-    /// The first slice of a family, or the next one of a family with the same exact key (DEDUP-33).
+    /// The first slice of a family, or the next one of a family with the same exact key.
     fn begin(&self, message: &Message, part: PartId, memory: MemoryId) -> Result<FamilyRow> {
         let before = self.ledger.tx.last_family_of_key(self.ns(), part, &message.dup_key)?;
         let before = before.filter(|row| (row.author, &*row.normalizer) == (message.author.code(), MSG_ID));
@@ -222,7 +222,7 @@ impl Desk<'_, '_, '_> {
     }
 
     /// The slice with the exact key of a message: of a bot in the same slice of time, of a person in the window after
-    /// its latest member (DEDUP-33). Of several the oldest.
+    /// its latest member. Of several the oldest.
     fn exact(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let tx = &*self.ledger.tx;
         let slice = self.slice_of(message.at);
@@ -242,7 +242,7 @@ impl Desk<'_, '_, '_> {
         Ok(best)
     }
 
-    /// The slice whose first message is near enough: the nearest, of several the oldest (DEDUP-36).
+    /// The slice whose first message is near enough: the nearest, of several the oldest.
     fn near_family(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let Some(hash) = message.simhash else { return Ok(None) };
         let window = Span::from(self.policy.sim.window);
@@ -276,7 +276,7 @@ impl Desk<'_, '_, '_> {
         Ok(None)
     }
 
-    /// At 64 bits unrelated short texts can be near: tokens or text must agree as well (DEDUP-36).
+    /// At 64 bits unrelated short texts can be near: tokens or text must agree as well.
     fn is_verified(&self, message: &Message, found: &Found) -> Result<bool> {
         let first = self.ledger.tx.event(self.ns(), &found.slice)?.and_then(|event| event.normalized);
         let Some(first) = first else { return Ok(false) };
@@ -284,7 +284,7 @@ impl Desk<'_, '_, '_> {
         Ok(self.messages.same_family_text(mine, other))
     }
 
-    /// Whether the memory that stands for a slice is current: others absorb nothing (DEDUP-58).
+    /// Whether the memory that stands for a slice is current: others absorb nothing.
     fn takes_members(&self, row: &FamilyRow) -> Result<bool> {
         let mut memory = row.first_memory;
         if let Some(aggregate) = row.aggregate {
@@ -296,7 +296,7 @@ impl Desk<'_, '_, '_> {
         Ok(row.is_some_and(|(vitals, _)| vitals.times.is_current(self.now())))
     }
 
-    /// The slice of time in which an instant lies, counted from midnight UTC (DEDUP-40).
+    /// The slice of time in which an instant lies, counted from midnight UTC.
     fn slice_of(&self, at: Time) -> Slice {
         const DAY: i64 = 86_400_000;
         let length = Span::from(self.policy.agg.slice).as_millis().max(1);

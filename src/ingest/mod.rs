@@ -1,12 +1,12 @@
 //! What becomes of a write?
 //!
 //! `prepare` makes of a draft what the ladder needs: bounds checked, fingerprint, unit vector. The ladder
-//! ([`Desk::add`], DEDUP-55) then decides inside the write transaction, on rows that are current there, and
+//! ([`Desk::add`]) then decides inside the write transaction, on rows that are current there, and
 //! hands changes to the ledger; so do updating ([`Desk::update`]) and forgetting ([`Desk::forget_names`] …).
 //!
 //! Invariants: two equal drafts can never both be stored, since probe and write are one transaction; only
-//! byte-equal content is absorbed (DEDUP-4), unless the policy says otherwise; a record that a caller wrote is
-//! never lost by dedup (MODEL-8).
+//! byte-equal content is absorbed, unless the policy says otherwise; a record that a caller wrote is
+//! never lost by dedup.
 //!
 //! It reads no clock and writes no table: instants come with the context, rows go through `ledger`.
 
@@ -97,7 +97,7 @@ impl Prepared {
         self.vector.is_none() && !self.checked.draft().text.trim().is_empty()
     }
 
-    /// What is embedded of it (MODEL-37).
+    /// What is embedded of it.
     pub(crate) fn meant(&self, messages: &Messages) -> String {
         let draft = self.checked.draft();
         let fields = &draft.fields;
@@ -133,8 +133,7 @@ fn space_of(embedder: Option<&Arc<str>>) -> &str {
     embedder.map_or(SpaceRow::CALLER, |name| name)
 }
 
-/// What is embedded of a memory: the normal form of an author's message or of an aggregate, the text as it is of any other
-/// (MODEL-37).
+/// What is embedded of a memory: the normal form of an author's message or of an aggregate, the text as it is of any other.
 pub(crate) fn meant(content: &Content, kind_code: u8, messages: &Messages) -> String {
     meant_by(&content.text, kind_code, content.author_kind, content.channel.as_deref(), messages)
 }
@@ -168,7 +167,7 @@ pub(crate) struct Desk<'d, 'a, 't> {
     pub(crate) rules: &'d Rulebook,
     /// Store what is byte-equal to a stored row as a row of its own.
     pub(crate) no_dedup: bool,
-    /// Leave out the rules that belong to the instructions (DEDUP-64).
+    /// Leave out the rules that belong to the instructions.
     pub(crate) skip_instructions: bool,
     /// The state that the transaction began with.
     pub(crate) published: &'d Published,
@@ -199,7 +198,7 @@ impl Desk<'_, '_, '_> {
         self.ledger.apply(&self.context, entry)
     }
 
-    /// Makes the rows live again that an erased one had superseded (LIFE-9). Where something has superseded that one since
+    /// Makes the rows live again that an erased one had superseded. Where something has superseded that one since
     /// they are led on to it: an old fact does not come back beside the newest.
     fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
         let mut restored = BTreeSet::new();

@@ -86,8 +86,7 @@ impl Desk<'_, '_, '_> {
         self.ledger.tx.partition(self.ns(), agent)
     }
 
-    /// Counts uses of a memory: the expiry slides, where there is one, and the confidence grows (LIFE-2, LIFE-16,
-    /// LIFE-18).
+    /// Counts uses of a memory: the expiry slides, where there is one, and the confidence grows.
     pub(crate) fn use_of(&self, id: MemoryId, by: u32) -> Result<Change> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let ttl = tier_ttl(vitals.tier, self.policy);

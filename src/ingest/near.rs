@@ -1,4 +1,4 @@
-//! Step 6 of the ladder: is there a memory whose vector says the same (DEDUP-55)?
+//! Step 6 of the ladder: is there a memory whose vector says the same?
 //!
 //! Rows that stood before the transaction are looked for in the published state, for all drafts of a unit at once; what the
 //! transaction has written itself lies beside it ([`Staged`](crate::index::Staged)). What is found is then looked at
@@ -20,7 +20,7 @@ use crate::vector::{TopK, UnitVector, dot_f32};
 
 /// Hints by vector that a write gets at most, and as many by its text.
 pub(super) const HINTS_MAX: usize = 5;
-/// Neighbours that are looked at where `dedup.neighbours` is 0 (DEDUP-42).
+/// Neighbours that are looked at where `dedup.neighbours` is 0.
 const NEIGHBOURS_DEFAULT: usize = 20;
 
 /// What was near to a draft in one partition before its transaction began.

@@ -1,4 +1,4 @@
-//! Steps 3 and 4 of the ladder: one more report of the same state (DEDUP-55).
+//! Steps 3 and 4 of the ladder: one more report of the same state.
 
 use std::ops::ControlFlow;
 
@@ -20,7 +20,7 @@ struct Report {
 impl Desk<'_, '_, '_> {
     /// The row that stands for a report already: among the latest `write.op_window` current rows of its kind one with
     /// an equal signature (step 3), else one with an equal token key (step 4); of several the canonical one. Both
-    /// steps are off by default, and are for operational texts of the kinds of `collapse` alone (DEDUP-9).
+    /// steps are off by default, and are for operational texts of the kinds of `collapse` alone.
     pub(super) fn operational_step(
         &self,
         prepared: &Prepared,

@@ -1,4 +1,4 @@
-//! What the published state knows of a write before it is queued: what it would absorb needs no vector (DEDUP-71).
+//! What the published state knows of a write before it is queued: what it would absorb needs no vector.
 
 use std::ops::ControlFlow;
 
@@ -79,7 +79,7 @@ impl Prepared {
         Ok(known)
     }
 
-    /// Whether a row is current and equal to it in text and in all that step 2 asks (DEDUP-55).
+    /// Whether a row is current and equal to it in text and in all that step 2 asks.
     fn is_like(&self, rows: &impl Rows, ns: NsId, now: Time, id: MemoryId) -> Result<bool> {
         let draft = self.checked.draft();
         let vitals = sound(rows.vitals(ns, id))?.flatten();

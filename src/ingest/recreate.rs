@@ -1,4 +1,4 @@
-//! Rows of an export put back as they were, a part of the export in one transaction (MODEL-48, MODEL-50). What a part
+//! Rows of an export put back as they were, a part of the export in one transaction. What a part
 //! leaves behind is whole: an end that is not there yet is left out and comes with a later part; everything else that
 //! contradicts the rows around it is an error.
 
@@ -91,7 +91,7 @@ impl Desk<'_, '_, '_> {
         Ok(PutBack { outcomes, ahead: part.ahead })
     }
 
-    /// Transaction times never lie ahead of the store (MODEL-38). Those of a machine whose clock is ahead take the store
+    /// Transaction times never lie ahead of the store. Those of a machine whose clock is ahead take the store
     /// along, as far as a clock may be wrong.
     fn catch_up(&mut self, row: &Kept) -> Result<()> {
         let superseded_at = |memory: &Memory| memory.vitals.times.superseded.map(|superseded| superseded.at);
@@ -467,7 +467,7 @@ impl Desk<'_, '_, '_> {
     }
 }
 
-/// Whether world time ends before it begins, the cut of a supersession left aside (LIFE-6).
+/// Whether world time ends before it begins, the cut of a supersession left aside.
 fn is_inverted(memory: &Memory) -> bool {
     let times = &memory.vitals.times;
     let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);

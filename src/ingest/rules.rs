@@ -1,4 +1,4 @@
-//! Step 0 of the ladder: the typed rules of the policy (DEDUP-59, DEDUP-62 to DEDUP-64).
+//! Step 0 of the ladder: the typed rules of the policy.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -181,7 +181,7 @@ fn routed(outcome: Outcome) -> Outcome {
     Outcome { decision: Decision::Routed { partition, inner }, ..outcome }
 }
 
-/// The words of a text as consolidating compares them: lowercase, without punctuation at their edges (DEDUP-63).
+/// The words of a text as consolidating compares them: lowercase, without punctuation at their edges.
 fn word_set(text: &str) -> HashSet<String> {
     let words = text.split_whitespace().map(|word| word.trim_matches(|c| !is_word(c)).to_lowercase());
     words.filter(|word| !word.is_empty()).collect()
@@ -269,8 +269,8 @@ impl<'d> Desk<'d, '_, '_> {
         }
     }
 
-    /// A draft becomes one with the memory of a rule's key: the specific wins over the general (DEDUP-63). Where neither
-    /// has all words of the other, a changed fact updates its memory as a plain key does (DEDUP-56).
+    /// A draft becomes one with the memory of a rule's key: the specific wins over the general. Where neither
+    /// has all words of the other, a changed fact updates its memory as a plain key does.
     fn consolidate(&mut self, prepared: &Prepared, key: &str) -> Result<Outcome> {
         let keyed = prepared.keyed(key);
         let part = self.open_partition(prepared.checked.partition())?;

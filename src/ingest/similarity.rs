@@ -1,4 +1,4 @@
-//! What a pair of vectors must score to count as one: two measures of a pair, and a threshold in either (DEDUP-43).
+//! What a pair of vectors must score to count as one: two measures of a pair, and a threshold in either.
 
 use crate::error::{Error, Result};
 use crate::policy::Metric;
@@ -14,7 +14,7 @@ pub(crate) struct Threshold {
 }
 
 impl Threshold {
-    /// The threshold that `similarity` means: 0 is the default of the metric, a negative one is none (DEDUP-42).
+    /// The threshold that `similarity` means: 0 is the default of the metric, a negative one is none.
     ///
     /// # Errors
     /// `Invalid` for NaN and for more than 1.
@@ -43,7 +43,7 @@ impl Threshold {
     }
 }
 
-/// The same pair of unit vectors in both measures (DEDUP-43).
+/// The same pair of unit vectors in both measures.
 const fn default_of(metric: Metric) -> f64 {
     match metric {
         Metric::Cosine => 0.984_429,

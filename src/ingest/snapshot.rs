@@ -1,4 +1,4 @@
-//! Series of snapshots: at most one live in each period (DEDUP-66 to DEDUP-68).
+//! Series of snapshots: at most one live in each period.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ impl Desk<'_, '_, '_> {
     /// A snapshot joins its series: the latest of a period stays, by time and then by id. Steps 2 to 6 are skipped.
     /// What is not the latest is ignored, and the answer names the one that stays.
     ///
-    /// A snapshot whose time can't be read belongs to no period: it is stored, and replaces nothing (DEDUP-69).
+    /// A snapshot whose time can't be read belongs to no period: it is stored, and replaces nothing.
     pub(super) fn snapshot_step(&mut self, prepared: &Prepared) -> Result<Outcome> {
         let part = self.open_partition(prepared.checked.partition())?;
         let draft = prepared.checked.draft();
@@ -100,7 +100,7 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// An earlier snapshot of the period goes to limbo; one that is protected stays (MODEL-13).
+    /// An earlier snapshot of the period goes to limbo; one that is protected stays.
     fn replace_snapshot(&mut self, older: MemoryId, by: MemoryId) -> Result<()> {
         // One that is damaged stays where it is.
         if self.ledger.whole_vitals(self.ns(), older)?.is_none_or(|vitals| vitals.is_protected()) {

@@ -1,4 +1,4 @@
-//! Taking an import back: the holders that it brought go, what it superseded is live again (MODEL-33).
+//! Taking an import back: the holders that it brought go, what it superseded is live again.
 
 use crate::error::{Error, Result};
 use crate::ingest::Desk;

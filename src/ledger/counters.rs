@@ -1,4 +1,4 @@
-//! Counters: changed in the transaction of the mutation, read in one look-up (MODEL-42).
+//! Counters: changed in the transaction of the mutation, read in one look-up.
 
 use std::collections::BTreeMap;
 

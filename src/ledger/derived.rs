@@ -119,14 +119,14 @@ pub(crate) fn index_rows(
     rows
 }
 
-/// The key of what must be equal beside the normal form before a write is absorbed (DEDUP-55).
+/// The key of what must be equal beside the normal form before a write is absorbed.
 pub(crate) fn likeness_of(vitals: &Vitals, content: &Content) -> [u8; LIKENESS_BYTES] {
     let world = (vitals.times.valid_from, vitals.times.valid_to);
     likeness(&content.kind(vitals.kind_code), world, &content.metadata, &content.text)
 }
 
 /// Whether the row can absorb a write, as far as the counters know: current, and of a kind whose repeats mean
-/// nothing. Snapshots are a series, not repeats (MODEL-42).
+/// nothing. Snapshots are a series, not repeats.
 fn absorbs(vitals: &Vitals) -> bool {
     vitals.times.superseded.is_none()
         && matches!(vitals.place.counted, Counted::Live | Counted::Ahead)
@@ -181,7 +181,7 @@ pub(crate) fn counted_in(vitals: &Vitals, content: Option<&Content>) -> Vec<(Sor
 pub(crate) type Seen<'r> = Option<(&'r Vitals, &'r Content)>;
 
 impl Ledger<'_, '_> {
-    /// Writes one step of the upkeep of a graph, with one journal row (MODEL-32). It changes no memory and has no
+    /// Writes one step of the upkeep of a graph, with one journal row. It changes no memory and has no
     /// inverse: the graph can be dropped and built anew.
     pub(crate) fn derive(&mut self, context: &Context, edit: &Edit, rule: RuleId) -> Result<Written> {
         let written = edit.write(self.tx, self.clock.commit)?;

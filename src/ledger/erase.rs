@@ -1,4 +1,4 @@
-//! Going: a row is erased with everything that hangs on it (MODEL-23, MODEL-30).
+//! Going: a row is erased with everything that hangs on it.
 
 use std::collections::BTreeSet;
 
@@ -136,7 +136,7 @@ impl Ledger<'_, '_> {
         Ok(Applied { erased: vec![erased], ..Applied::default() })
     }
 
-    /// A row that was superseded as a duplicate goes: the one that stands for it keeps its id (MODEL-49).
+    /// A row that was superseded as a duplicate goes: the one that stands for it keeps its id.
     pub(super) fn keep_merged(
         &mut self,
         ns: NsId,
@@ -205,7 +205,7 @@ impl Ledger<'_, '_> {
         }
     }
 
-    /// Leaves one tombstone for all rows of a namespace that is dropped (MODEL-28).
+    /// Leaves one tombstone for all rows of a namespace that is dropped.
     pub(crate) fn bury_namespace(
         &mut self,
         context: &Context,
@@ -260,8 +260,8 @@ impl Ledger<'_, '_> {
     }
 }
 
-/// Whether somebody asked for the removal: then what the messages behind the memory said goes as well (MODEL-30).
-/// What maintenance removes leaves them to their own retention (MODEL-26).
+/// Whether somebody asked for the removal: then what the messages behind the memory said goes as well.
+/// What maintenance removes leaves them to their own retention.
 pub(super) const fn is_asked_for(reason: TombstoneReason) -> bool {
     matches!(
         reason,

@@ -1,4 +1,4 @@
-//! Holders: the writes that a row stands for, and what each of them brought (MODEL-8).
+//! Holders: the writes that a row stands for, and what each of them brought.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ impl Ledger<'_, '_> {
         Ok(None)
     }
 
-    /// Links of equal keyless writes are united (MODEL-8).
+    /// Links of equal keyless writes are united.
     pub(super) fn unite_links(&self, shared: &mut Holder, write: &Holder) {
         unite(&mut shared.categories, &write.categories);
         unite(&mut shared.entities, &write.entities);

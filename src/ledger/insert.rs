@@ -56,7 +56,7 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// A memory stands for one more write (MODEL-8).
+    /// A memory stands for one more write.
     pub(super) fn hold(
         &mut self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! The journal: one row a mutation, in its transaction; values of what is erased become HMACs (MODEL-32).
+//! The journal: one row a mutation, in its transaction; values of what is erased become HMACs.
 
 use serde_json::Value;
 
@@ -104,7 +104,7 @@ impl Ledger<'_, '_> {
         self.tx.put_journal(context.ns, &row)
     }
 
-    /// Counts a write that is not stored, and tells of it under `id` (DEDUP-57).
+    /// Counts a write that is not stored, and tells of it under `id`.
     pub(crate) fn ignore(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<()> {
         self.counters.add_total(context.ns, Sort::Ignored, 1);
         self.journal(context, Op::Ignore, Some((id, None)), Vec::new(), why)

@@ -1,5 +1,4 @@
-//! Rows of an export, written as they were: memories in every state, runs that can be taken back, messages (MODEL-48,
-//! MODEL-50).
+//! Rows of an export, written as they were: memories in every state, runs that can be taken back, messages.
 
 use crate::error::{Error, Result};
 use crate::index::slots;

@@ -1,4 +1,4 @@
-//! Holders leave a row, and its text goes with the last of them that wrote it (MODEL-8, MODEL-59).
+//! Holders leave a row, and its text goes with the last of them that wrote it.
 //!
 //! Of those that stay one that carries a text of its own gives it to the row; where none does, the row goes. What had
 //! only led to the newest text is still on the row that it came from, which stays superseded.

@@ -1,4 +1,4 @@
-//! Limbo: what maintenance removed is gone from every index and can come back until its undo horizon (MODEL-29).
+//! Limbo: what maintenance removed is gone from every index and can come back until its undo horizon.
 //!
 //! Vitals, content and holders of such a row stay where they stood, with the instant of the removal, so that its id
 //! and keys answer with what became of it, and forgetting finds it. Its slot is free, its junction rows and derived
@@ -103,7 +103,7 @@ impl Ledger<'_, '_> {
         Ok(Vec::new())
     }
 
-    /// Links of others to a row that goes lead to what stands in its place, or end (MODEL-24).
+    /// Links of others to a row that goes lead to what stands in its place, or end.
     pub(super) fn lead_links_on(
         &mut self,
         ns: NsId,
@@ -225,7 +225,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// A link must have both its ends (MODEL-23): one may have gone while the row was away.
+    /// A link must have both its ends: one may have gone while the row was away.
     fn drop_dead_links(&self, ns: NsId, holder: &mut Holder) -> Result<()> {
         let mut kept = Vec::with_capacity(holder.links.len());
         for link in holder.links.drain(..) {

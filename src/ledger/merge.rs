@@ -1,4 +1,4 @@
-//! Merging: members of a group of duplicates become one (DEDUP-17, DEDUP-18).
+//! Merging: members of a group of duplicates become one.
 
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ impl Ledger<'_, '_> {
     }
 
     /// What a loser brings to the row that stays: holders with their shares, tags, links, the longest life, the most
-    /// durable tier (DEDUP-18, MODEL-24).
+    /// durable tier.
     fn take_in(
         &mut self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! Messages: their events, their families and the numbers of these, written and taken back (DEDUP-39, MODEL-30).
+//! Messages: their events, their families and the numbers of these, written and taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -338,7 +338,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Erases what the messages behind a memory said, and everything by which they were recognised: of the messages
-    /// that became or reinforced it, and of all that it stands for as the memory of an aggregate (MODEL-30). Gives the
+    /// that became or reinforced it, and of all that it stands for as the memory of an aggregate. Gives the
     /// memories of aggregates that may still carry it.
     pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
@@ -379,7 +379,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Messages behind a memory that maintenance erases belong to what stands in its place: forgetting that must find
-    /// them (MODEL-30).
+    /// them.
     pub(super) fn hand_on_messages(&mut self, ns: NsId, memory: MemoryId, to: MemoryId) -> Result<()> {
         for id in self.tx.events_of(ns, memory.as_bytes(), usize::MAX)? {
             if let Some(mut row) = self.tx.event(ns, &id)? {

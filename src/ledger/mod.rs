@@ -82,7 +82,7 @@ pub(crate) struct NewRow {
     pub(crate) sources: Vec<MemoryId>,
 }
 
-/// What absorbing a write raises on the row that absorbs it (DEDUP-55); it stays raised (MODEL-8).
+/// What absorbing a write raises on the row that absorbs it; it stays raised.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Raise {
     /// The end of its life, with who set it.
@@ -93,7 +93,7 @@ pub(crate) struct Raise {
     pub(crate) tier: Option<Tier>,
     /// The higher importance.
     pub(crate) importance: Option<f32>,
-    /// Grown by the reinforcement (LIFE-16).
+    /// Grown by the reinforcement.
     pub(crate) confidence: Option<f32>,
     /// A vector for a row that waits for one, with the space that it lies in.
     pub(crate) vector: Option<(crate::store::SpaceId, UnitVector)>,
@@ -117,7 +117,7 @@ pub(crate) enum Moves {
 pub(crate) enum Change {
     /// A new memory.
     Insert(Box<NewRow>),
-    /// A memory of an export, put back as it was (MODEL-48).
+    /// A memory of an export, put back as it was.
     Recreate(Box<Memory>),
     /// A memory absorbs a write: one more holder, or one more of a keyless one.
     Hold {
@@ -147,7 +147,7 @@ pub(crate) enum Change {
         /// What changed, for the journal.
         deltas: Vec<Delta>,
     },
-    /// A memory takes the place of another (LIFE-6).
+    /// A memory takes the place of another.
     Supersede {
         /// The one that steps back.
         old: MemoryId,
@@ -160,7 +160,7 @@ pub(crate) enum Change {
         /// Which holders of the old one move to the new one, with share 0.
         moves: Moves,
     },
-    /// A superseded memory becomes live again (LIFE-7).
+    /// A superseded memory becomes live again.
     Restore {
         /// The memory.
         id: MemoryId,
@@ -174,7 +174,7 @@ pub(crate) enum Change {
         /// What had superseded the one that is gone.
         onward: Box<Onward>,
     },
-    /// Holders are forgotten; the row goes with the last of those that wrote a text (MODEL-8, MODEL-59).
+    /// Holders are forgotten; the row goes with the last of those that wrote a text.
     Detach {
         /// The memory.
         id: MemoryId,
@@ -192,7 +192,7 @@ pub(crate) enum Change {
         /// Number of the holder.
         number: u32,
     },
-    /// A memory goes, with all its holders (MODEL-30).
+    /// A memory goes, with all its holders.
     Remove {
         /// The memory.
         id: MemoryId,
@@ -201,10 +201,10 @@ pub(crate) enum Change {
         /// What stands in its place.
         replaced_by: Option<MemoryId>,
     },
-    /// Members of a group of duplicates become one (DEDUP-18).
+    /// Members of a group of duplicates become one.
     Merge(Box<Merge>),
     /// Maintenance, or a later snapshot, removes a memory: a tombstone at once, the row waits in limbo until the undo
-    /// horizon (MODEL-29).
+    /// horizon.
     Retire {
         /// The memory.
         id: MemoryId,
@@ -213,7 +213,7 @@ pub(crate) enum Change {
         /// What stands in its place.
         replaced_by: Option<MemoryId>,
     },
-    /// A memory comes back from limbo (MODEL-33).
+    /// A memory comes back from limbo.
     Return {
         /// The memory.
         id: MemoryId,
@@ -223,14 +223,14 @@ pub(crate) enum Change {
         /// The memory.
         id: MemoryId,
     },
-    /// A message came: its event, and its family and the numbers of that as they are to be (DEDUP-39).
+    /// A message came: its event, and its family and the numbers of that as they are to be.
     Record(Box<Recorded>),
-    /// Messages of an import are taken back (MODEL-33).
+    /// Messages of an import are taken back.
     Withdraw {
         /// Their events.
         events: Vec<Id>,
     },
-    /// A memory proves useful (LIFE-18).
+    /// A memory proves useful.
     Reinforce {
         /// The memory.
         id: MemoryId,
@@ -301,7 +301,7 @@ pub(crate) struct Context {
     pub(crate) policy_number: u64,
     /// Hash of the policy in force.
     pub(crate) policy_hash: [u8; 8],
-    /// Whether what maintenance removes waits in limbo; otherwise it is erased at once (MODEL-29).
+    /// Whether what maintenance removes waits in limbo; otherwise it is erased at once.
     pub(crate) keeps_limbo: bool,
 }
 
@@ -346,7 +346,7 @@ pub(crate) struct Ledger<'a, 't> {
 
 impl<'a, 't> Ledger<'a, 't> {
     /// Opens the ledger of a transaction at clock `now`: the commit gets the next number, and a time that does not
-    /// run backwards (MODEL-38).
+    /// run backwards.
     pub(crate) fn open(
         tx: &'a mut WriteTx<'t>,
         secret: &'a Secret,

@@ -1,5 +1,5 @@
-//! What a row comes back to: what its writers have said since (MODEL-67), and what has taken the place of the row that
-//! had superseded it (LIFE-9).
+//! What a row comes back to: what its writers have said since, and what has taken the place of the row that
+//! had superseded it.
 
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;

@@ -1,4 +1,4 @@
-//! Instants that came without a write: counters and indexes catch up (MODEL-42).
+//! Instants that came without a write: counters and indexes catch up.
 
 use crate::error::{Result, sound};
 use crate::ledger::{Context, Ledger};

@@ -1,4 +1,4 @@
-//! Taking the place of another memory, and giving it back (LIFE-6, LIFE-7).
+//! Taking the place of another memory, and giving it back.
 
 use crate::error::{Error, Result, sound};
 use crate::ledger::erase::Erased;
@@ -165,7 +165,7 @@ impl Ledger<'_, '_> {
         Ok(false)
     }
 
-    /// `asked`: somebody named this very memory, which is live then whatever its writers have said since (LIFE-7).
+    /// `asked`: somebody named this very memory, which is live then whatever its writers have said since.
     pub(super) fn restore(
         &mut self,
         context: &Context,
@@ -185,7 +185,7 @@ impl Ledger<'_, '_> {
         let replaced = matches!(superseded.mode, SupersedeMode::Replaced | SupersedeMode::Correction);
         let stone = self.tx.tombstone(ns, superseded.by)?.filter(|_| replaced);
         if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
-            return Err(refuse("what took its place was forgotten (MODEL-59)"));
+            return Err(refuse("what took its place was forgotten"));
         }
         let erased = self.give_back(context, superseded.by, id, &why)?;
         let said = match asked {
@@ -208,7 +208,7 @@ impl Ledger<'_, '_> {
     }
 
     /// Takes the holders that came from `old` off the row that superseded it, where that row still is. If they were
-    /// its last, no write stands behind it any more, and it goes (MODEL-8).
+    /// its last, no write stands behind it any more, and it goes.
     pub(super) fn give_back(
         &mut self,
         context: &Context,

@@ -33,7 +33,7 @@ impl Ledger<'_, '_> {
         Ok(term)
     }
 
-    /// Joins a memory to what it was made from. Provenance may point at a tombstone (MODEL-24).
+    /// Joins a memory to what it was made from. Provenance may point at a tombstone.
     pub(super) fn join_sources(&mut self, ns: NsId, id: MemoryId, sources: &[MemoryId]) -> Result<()> {
         for source in sources {
             let row = JunctionRow {

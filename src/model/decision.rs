@@ -1,9 +1,9 @@
-//! What became of a write, and why (DEDUP-57).
+//! What became of a write, and why.
 
 use crate::model::id::{AggregateId, EventId, MemoryId};
 use crate::model::name::Partition;
 
-/// The rule that decided, by its name in the specification, such as `DEDUP-55.2`.
+/// The rule that decided: a name that stays the same from one release to the next. What each stands for is told beside its constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RuleId(pub &'static str);
 
@@ -188,7 +188,7 @@ pub enum Decision {
         /// The memory that was superseded.
         old: MemoryId,
     },
-    /// One more member of a family of messages: an event, and no memory of its own (DEDUP-39).
+    /// One more member of a family of messages: an event, and no memory of its own.
     Aggregated {
         /// The family in numbers.
         aggregate: AggregateId,
@@ -204,7 +204,7 @@ pub enum Decision {
         /// What became of it there.
         inner: Box<Decision>,
     },
-    /// A rule united it with the memory of a key (DEDUP-63).
+    /// A rule united it with the memory of a key.
     Consolidated,
 }
 

@@ -10,7 +10,7 @@ use crate::model::kind::SupersedeMode;
 use crate::model::name::{Partition, check_key};
 use crate::model::time::{Span, Time};
 
-/// The tag that is the same as `pinned = true` (MODEL-9).
+/// The tag that is the same as `pinned = true`.
 pub(crate) const PINNED_TAG: &str = "pinned";
 
 /// When a memory ends.
@@ -139,7 +139,7 @@ pub struct Patch {
     pub links: Option<Vec<Link>>,
 }
 
-/// A draft within every bound of MODEL-9, its sets sorted. Only [`CheckedDraft::new`] makes one.
+/// A draft within every bound, its sets sorted. Only [`CheckedDraft::new`] makes one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedDraft {
     draft: Draft,
@@ -236,7 +236,7 @@ pub(crate) fn pin_both(tags: &mut Option<Vec<String>>, pinned: &mut Option<bool>
     Ok(())
 }
 
-/// Bounds of content (MODEL-9): 1 byte to 1 MiB, no NUL; empty only beside a vector.
+/// Bounds of content: 1 byte to 1 MiB, no NUL; empty only beside a vector.
 pub(crate) fn check_content(text: &str, has_vector: bool) -> Result<()> {
     if text.is_empty() && !has_vector {
         return Err(Error::invalid("text", "must not be empty without a vector", "an empty text"));

@@ -1,4 +1,4 @@
-//! Messages as they came, and families of repeated ones in numbers (MODEL-25, MODEL-27).
+//! Messages as they came, and families of repeated ones in numbers.
 
 use serde::{Serialize, Serializer};
 
@@ -77,9 +77,9 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AggregateType {
-    /// All have one exact key (DEDUP-33).
+    /// All have one exact key.
     Exact,
-    /// Some came by their SimHash (DEDUP-36).
+    /// Some came by their SimHash.
     Near,
 }
 

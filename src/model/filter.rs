@@ -5,7 +5,7 @@
 //!  "$or": [{"kind": "event"}, {"metadata.session": {"$in": ["a", "b"]}}]}
 //! ```
 //! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not` on a field, `$and $or $not` on filters. A field
-//! is any of MODEL-9 by its JSON name, or `metadata.` and a path whose dots descend. Regular expressions are
+//! is any of a memory by its JSON name, or `metadata.` and a path whose dots descend. Regular expressions are
 //! not supported.
 //!
 //! What a filter means:
@@ -18,7 +18,7 @@
 //! - Values of different types are never equal and have no order. Text is ordered by bytes, significance and
 //!   tier by rank, times as instants, numbers by value whatever their notation. A bound on a field that is
 //!   stored in single precision (importance, confidence) is rounded to single precision first.
-//! - A filter says nothing about states: visibility is decided by the one predicate (MODEL-16), and a listing
+//! - A filter says nothing about states: visibility is decided by the one predicate, and a listing
 //!   of other states names the state.
 //!
 //! Everything is checked and typed while parsing, so that evaluation can't fail: depth, number of comparisons

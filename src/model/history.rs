@@ -38,7 +38,7 @@ macro_rules! coded {
 }
 
 coded!(
-    /// Who caused a change (MODEL-32).
+    /// Who caused a change.
     Actor {
         /// The application.
         Caller = 0, "caller";
@@ -50,7 +50,7 @@ coded!(
 );
 
 coded!(
-    /// Why a memory is gone (MODEL-28).
+    /// Why a memory is gone.
     TombstoneReason {
         /// Forgotten by id, key or filter.
         Forget = 0, "forget";

@@ -70,7 +70,7 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// Name of one memory for ever: a UUIDv7, never used again (MODEL-8).
+    /// Name of one memory for ever: a UUIDv7, never used again.
     ///
     /// ```
     /// use oubliette::MemoryId;
@@ -89,12 +89,12 @@ uuid_id!(
 );
 
 uuid_id!(
-    /// Name of one message as it came (MODEL-25).
+    /// Name of one message as it came.
     EventId,
     "event"
 );
 uuid_id!(
-    /// Name of the numbers of a family of messages in one slice of time (MODEL-27).
+    /// Name of the numbers of a family of messages in one slice of time.
     AggregateId,
     "aggregate"
 );

@@ -73,7 +73,7 @@ macro_rules! closed_set {
 }
 
 closed_set!(
-    /// How long a memory is meant to live (LIFE-1): the order is that of durability.
+    /// How long a memory is meant to live: the order is that of durability.
     #[derive(Default)]
     Tier, "tier", "must be working, episodic, semantic or procedural", {
     /// Short-term: 72 hours by default.
@@ -119,7 +119,7 @@ closed_set!(
 });
 
 closed_set!(
-    /// Why a memory was superseded (LIFE-6).
+    /// Why a memory was superseded.
     #[derive(Default)]
     SupersedeMode, "supersede_mode", "must be replaced, duplicate, correction or aggregate", {
     /// The world changed at an instant.
@@ -146,7 +146,7 @@ closed_set!(
 });
 
 closed_set!(
-    /// State of an id at an instant (MODEL-14): a label; visibility is decided by MODEL-15 alone.
+    /// State of an id at an instant: a label; visibility is decided by the instants of a memory alone.
     State, "state", "must be live, superseded, expired, limbo or tombstoned", {
     /// In the main table, not superseded, not expired.
     Live = 0, "live";
@@ -245,7 +245,7 @@ impl Kind {
     /// Code on disk of a custom kind, whose name stands in the record.
     pub const CUSTOM_CODE: u8 = 255;
 
-    /// Its code on disk: the position in the list of MODEL-12, 255 for a custom one.
+    /// Its code on disk: the position in the list of kinds, 255 for a custom one.
     pub fn code(&self) -> u8 {
         KINDS
             .iter()

@@ -149,7 +149,7 @@ impl Counted {
     }
 }
 
-/// The end of a memory's life, with who set it (LIFE-56).
+/// The end of a memory's life, with who set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
     /// The instant; none: never.
@@ -164,7 +164,7 @@ impl Life {
         Life { end: ttl.map(|ttl| base.plus(ttl)), by: ExpiresBy::Tier }
     }
 
-    /// Moved by a use at `now`: only a tier's end slides, and only where there is one (LIFE-2).
+    /// Moved by a use at `now`: only a tier's end slides, and only where there is one.
     pub(crate) fn slid(self, now: Time, ttl: Option<Span>) -> Self {
         match (self.by, self.end, ttl) {
             (ExpiresBy::Tier, Some(end), Some(ttl)) => Life { end: Some(end.max(now.plus(ttl))), ..self },
@@ -307,7 +307,7 @@ impl Holder {
     }
 
     /// As it is after a merge of its row, with the text `old`, into one with the text `new`: a key keeps the text that it
-    /// answers with (DEDUP-4); a write without one keeps none.
+    /// answers with; a write without one keeps none.
     pub(crate) fn merged(mut self, old: &str, new: &str) -> Self {
         if !self.follows {
             let text = self.text.take().unwrap_or_else(|| old.to_owned());

@@ -5,7 +5,7 @@
 //!
 //! Invariants: a [`Namespace`], [`Partition`] or [`CheckedDraft`] that exists is within its bounds, for its
 //! constructors are the only way to one. Every read path decides visibility by [`Times::visible`] and
-//! nothing else (MODEL-16).
+//! nothing else.
 //!
 //! This room knows no disk, no clock, no index, and neither the key-value store nor the record layout: what is
 //! written to disk is defined in `record`, apart from these types.

@@ -1,4 +1,4 @@
-//! The canonical order of equal memories (DEDUP-15): which of them stands for all.
+//! The canonical order of equal memories: which of them stands for all.
 
 use std::cmp::Ordering;
 

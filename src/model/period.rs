@@ -1,4 +1,4 @@
-//! Periods of a series of snapshots: the days, or other spans, of a time zone (DEDUP-66).
+//! Periods of a series of snapshots: the days, or other spans, of a time zone.
 
 use jiff::tz::{Offset, TimeZone};
 

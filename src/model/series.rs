@@ -1,4 +1,4 @@
-//! Where a snapshot stands in its series (DEDUP-66, DEDUP-68).
+//! Where a snapshot stands in its series.
 
 use serde_json::Value;
 
@@ -11,8 +11,8 @@ use crate::model::time::Time;
 const TIMESTAMP: &str = "timestamp";
 
 /// When a snapshot was taken: what its metadata says as `timestamp`, RFC 3339 or whole milliseconds since 1970, else
-/// the instant of its creation. None for a timestamp that can't be read: such a snapshot belongs to no period
-/// (DEDUP-69). The first instant of year 1 counts as one that can't, since unread ones stand there in the index.
+/// the instant of its creation. None for a timestamp that can't be read: such a snapshot belongs to no period.
+/// The first instant of year 1 counts as one that can't, since unread ones stand there in the index.
 pub(crate) fn snapshot_time(metadata: &Value, created_at: Time) -> Option<Time> {
     let at = match metadata.get(TIMESTAMP) {
         None | Some(Value::Null) => Some(created_at),

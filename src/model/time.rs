@@ -1,4 +1,4 @@
-//! Instants and durations: UTC milliseconds, RFC 3339 outside (MODEL-11).
+//! Instants and durations: UTC milliseconds, RFC 3339 outside.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The one visibility predicate (MODEL-14 to MODEL-16).
+//! The one visibility predicate.
 //!
 //! ```text
 //! transaction time  known-at k     recorded_at ─────────────── tx_end

@@ -7,12 +7,14 @@ use std::fmt;
 use regex::RegexBuilder;
 
 use super::Span;
+use crate::error::Error;
 use crate::limits::KEY_BYTES_MAX;
 use crate::limits::NAME_BYTES_MAX;
 use crate::limits::POLICY_ITEMS_MAX;
 use crate::limits::REGEX_BYTES_MAX;
 use crate::limits::SPAN_MS_MAX;
 use crate::limits::TAG_BYTES_MAX;
+use crate::model::Kind;
 
 /// The bound holds, or this is what is wrong.
 pub(super) type Checked = Result<(), String>;
@@ -115,17 +117,17 @@ pub(super) fn text(bytes_max: usize) -> impl Fn(&String) -> Checked {
     }
 }
 
-/// An agent id or label (MODEL-4).
+/// An agent id or label.
 pub(super) fn name(value: &String) -> Checked {
     text(NAME_BYTES_MAX)(value)
 }
 
-/// A tag (MODEL-9).
+/// A tag.
 pub(super) fn tag(value: &String) -> Checked {
     text(TAG_BYTES_MAX)(value)
 }
 
-/// A caller key (MODEL-9).
+/// A caller key.
 pub(super) fn key(value: &String) -> Checked {
     text(KEY_BYTES_MAX)(value)
 }
@@ -204,36 +206,14 @@ fn compiled(pattern: &str) -> Result<regex::Regex, String> {
     built.map_err(|error| format!("invalid regular expression {pattern:?}: {error}"))
 }
 
-/// A kind of memory: one of MODEL-12, or `custom:NAME`.
+/// A kind of memory: one that has a name of its own, or `custom:NAME`.
 #[expect(clippy::ptr_arg, reason = "a bound takes the value as its row holds it")]
 pub(super) fn kind(value: &String) -> Checked {
-    const KINDS: [&str; 20] = [
-        "message",
-        "assistant_message",
-        "tool_result",
-        "profile",
-        "event",
-        "knowledge",
-        "behavior",
-        "skill",
-        "tool",
-        "self",
-        "episode",
-        "snapshot",
-        "summary",
-        "aggregate",
-        "consolidated_summary",
-        "chapter_summary",
-        "system",
-        "developer",
-        "admin",
-        "search_history",
-    ];
-    if KINDS.contains(&value.as_str()) {
-        return Ok(());
+    if let Some(name) = value.strip_prefix("custom:") {
+        return tag(&name.to_owned());
     }
-    match value.strip_prefix("custom:") {
-        Some(name) => tag(&name.to_owned()),
-        None => Err("is no kind; use one of MODEL-12 or custom:NAME".to_owned()),
+    match value.parse::<Kind>() {
+        Err(Error::Invalid { why, .. }) => Err(why),
+        parsed => parsed.map(drop).map_err(|why| why.to_string()),
     }
 }

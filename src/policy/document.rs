@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::limits::POLICY_BYTES_MAX;
 use crate::limits::POLICY_ITEMS_MAX;
 
-/// Version of the document that this build reads and writes, as its key `format` (MODEL-47).
+/// Version of the document that this build reads and writes, as its key `format`.
 pub const POLICY_FORMAT: u64 = 1;
 
 /// Width that a written list keeps to.

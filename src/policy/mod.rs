@@ -1,4 +1,4 @@
-//! Which constants govern this database: the versioned policy document (MODEL-36, MODEL-47).
+//! Which constants govern this database: the versioned policy document.
 //!
 //! Invariants. A [`Policy`] that was loaded has every key of the document and each value within its bound: unknown
 //! keys, bad ranges and invalid values are errors at load. A key, its type, its default and its bound stand in one
@@ -197,7 +197,7 @@ impl fmt::Display for PolicyHash {
     }
 }
 
-/// Which policy a journal row or a plan was made under (MODEL-36): the number of the stored document and the hash of
+/// Which policy a journal row or a plan was made under: the number of the stored document and the hash of
 /// the effective one, overrides included. A plan made under another hash is not executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PolicyVersion {

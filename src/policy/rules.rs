@@ -1,4 +1,4 @@
-//! The typed rules that look at a draft before the write ladder does (DEDUP-59, DEDUP-62).
+//! The typed rules that look at a draft before the write ladder does.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub struct Rule {
     /// Active only while `rules.strict` is true.
     #[serde(default, skip_serializing_if = "is_false")]
     pub strict: bool,
-    /// Belongs to the instructions: only for writes without an agent id, and left out by `skip_instructions` (DEDUP-64).
+    /// Belongs to the instructions: only for writes without an agent id, and left out by `skip_instructions`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub instruction: bool,
 }
@@ -49,7 +49,7 @@ pub struct Condition {
     /// A regular expression that finds a match in the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regex: Option<String>,
-    /// Kinds (MODEL-12).
+    /// Kinds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kind: Vec<String>,
     /// Kinds that the draft must not have.
@@ -64,7 +64,7 @@ pub struct Condition {
     /// Words of speculation, one of which the lowercased text has as a whole word.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hedge: Vec<String>,
-    /// The same content is stored already (DEDUP-55, step 2).
+    /// The same content is stored already (step 2).
     #[serde(skip_serializing_if = "is_false")]
     pub exact_dup: bool,
     /// A stored memory has at least this cosine to the draft, 0 to 1.
@@ -82,16 +82,15 @@ pub enum Action {
     Ignore,
     /// The draft goes to this partition, unless the caller named an agent; the ladder goes on there.
     Route(RulePartition),
-    /// The draft updates the memory with this key (DEDUP-63).
+    /// The draft updates the memory with this key.
     Consolidate(String),
-    /// The draft is handled as `push_snapshot`, in the partition of `snapshot.agent` unless the caller named one
-    /// (DEDUP-67).
+    /// The draft is handled as `push_snapshot`, in the partition of `snapshot.agent` unless the caller named one.
     Snapshot,
-    /// The rule only names the step of the write ladder (1 to 7) that decides by itself; it is not asked (DEDUP-62).
+    /// The rule only names the step of the write ladder (1 to 7) that decides by itself; it is not asked.
     Ladder(u8),
 }
 
-/// A partition as a rule names it: `"shared"` or `{ agent = "…" }` (MODEL-4).
+/// A partition as a rule names it: `"shared"` or `{ agent = "…" }`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RulePartition {
@@ -168,7 +167,7 @@ pub(super) fn check(rules: &Vec<Rule>) -> Checked {
     Ok(())
 }
 
-/// R1 to R7 of DEDUP-62.
+/// The rules of a policy that names none.
 pub(super) fn defaults() -> Vec<Rule> {
     let kind = |name: &str| Condition { kind: vec![name.to_owned()], ..Condition::default() };
     let tag = |name: &str| Condition { tag: vec![name.to_owned()], ..Condition::default() };

@@ -245,7 +245,7 @@ fn bad_values_are_refused_with_their_key() {
         ("retention.tau_days = 0", "must be 0.001 to 36525 (got 0)"),
         ("recall.window_reach = 17", "must be 0 to 16 (got 17)"),
         ("sweeper.stages = [\"dedup\", \"dedup\"]", "Dedup stands in the list twice"),
-        ("collapse.kinds = [\"profiles\"]", "\"profiles\": is no kind; use one of MODEL-12 or custom:NAME"),
+        ("collapse.kinds = [\"profiles\"]", "\"profiles\": must be message, assistant_message, "),
         ("collapse.kinds = [\"custom:\"]", "\"custom:\": must be 1 to 128 bytes (got 0)"),
         ("collapse.keywords = [\"Status\"]", "\"Status\": must be lowercase"),
         ("collapse.keywords = [\"two words\"]", "\"two words\": must be one word"),
@@ -298,7 +298,7 @@ fn bad_rules_are_refused() {
         (json!({"id": "a", "match": {"kinds": []}, "action": "store"}), "unknown field `kinds`"),
         (
             json!({"id": "a", "match": {"kind": ["memo"]}, "action": "store"}),
-            "rule \"a\": kind: \"memo\": is no kind",
+            "rule \"a\": kind: \"memo\": must be message, assistant_message, ",
         ),
         (
             json!({"id": "a", "match": {"regex": "["}, "action": "store"}),

@@ -1,22 +1,22 @@
 //! The word lists and the instruction text that `docs/spec/dedup.md` defines, as defaults.
 
-/// Words of operational reports, singular and plural (DEDUP-10).
+/// Words of operational reports, singular and plural.
 pub(super) const KEYWORDS: &str = "status snapshot health metric count queue uptime latency ticket alert cron heartbeat \
     service gateway dashboard api provider model statuses snapshots metrics counts queues latencies tickets alerts crons \
     heartbeats services gateways dashboards apis providers models";
 
-/// Words that carry no meaning of their own (DEDUP-13).
+/// Words that carry no meaning of their own.
 pub(super) const STOPWORDS: &str = "a an and are as at be been being by connected context conversation current currently \
     environment for from had has have in is it its of on or participant participants reported report reports says state \
     stated states summary that the there these this those to was were with you your";
 
-/// Units that may follow a number directly (DEDUP-6).
+/// Units that may follow a number directly.
 pub(super) const UNITS: &str = "ns us ms s m h d w b kb mb gb tb kib mib gib";
 
-/// Words that deny; a leading `*` stands for any beginning of a word (DEDUP-51).
+/// Words that deny; a leading `*` stands for any beginning of a word.
 pub(super) const NEGATION: &str = "no not never none nobody nothing neither nor without cannot *n't";
 
-/// Words of which one denies the other (DEDUP-53).
+/// Words of which one denies the other.
 pub(super) const OPPOSITES: [[&str; 2]; 9] = [
     ["enabled", "disabled"],
     ["enable", "disable"],
@@ -29,10 +29,10 @@ pub(super) const OPPOSITES: [[&str; 2]; 9] = [
     ["likes", "dislikes"],
 ];
 
-/// Words of speculation (DEDUP-62, R5).
+/// Words of speculation (R5).
 pub(super) const HEDGES: &str = "might maybe possibly";
 
-/// What the host's language model is told about storing (DEDUP-60).
+/// What the host's language model is told about storing.
 pub(super) const INSTRUCTIONS: &str = "\
 STORE:
 - decisions together with the reasons for them

@@ -28,7 +28,7 @@ pub(super) fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
 }
 
 impl Reader<'_> {
-    /// Whether a live read sees a row (MODEL-16).
+    /// Whether a live read sees a row.
     pub(super) fn sees(&self, vitals: &Vitals) -> bool {
         vitals.times.visible_live(self.now)
     }
@@ -156,7 +156,7 @@ impl Reader<'_> {
         Ok(Some(values))
     }
 
-    /// With a supersession ahead (LIFE-6), the other memory of the two: the successor of one that is still seen,
+    /// With a supersession ahead, the other memory of the two: the successor of one that is still seen,
     /// or the one that is still seen in place of a successor.
     fn also(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<MemoryId>> {
         if let Some(superseded) = vitals.times.superseded {

@@ -1,4 +1,4 @@
-//! Listings of messages and of families in numbers (MODEL-25, MODEL-27).
+//! Listings of messages and of families in numbers.
 
 use std::ops::ControlFlow;
 

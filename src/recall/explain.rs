@@ -1,4 +1,4 @@
-//! Where a memory came from and what became of it (MODEL-31).
+//! Where a memory came from and what became of it.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

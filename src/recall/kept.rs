@@ -34,7 +34,7 @@ impl Reader<'_> {
         self.ns.map_or(Ok(Vec::new()), |ns| self.rows().superseded_by(ns, id))
     }
 
-    /// The state of an id (MODEL-14); none for one that nothing is known of, or that is damaged.
+    /// The state of an id; none for one that nothing is known of, or that is damaged.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -47,7 +47,7 @@ impl Reader<'_> {
         Ok(sound(self.rows().tombstone(ns, id))?.flatten().map(|_| State::Tombstoned))
     }
 
-    /// Whether a live read sees the memory with this id (MODEL-16).
+    /// Whether a live read sees the memory with this id.
     ///
     /// # Errors
     /// `Corrupted`.

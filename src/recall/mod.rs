@@ -3,7 +3,7 @@
 //! Searching, getting, listing, explaining, counting: every read of the public API. A [`Reader`] stands on one
 //! published state, so all that it says is of one commit.
 //!
-//! Invariants: visibility is the one predicate of MODEL-16, and a filter and a limit come after it; a namespace
+//! Invariants: visibility is the one predicate of `model`, and a filter and a limit come after it; a namespace
 //! that is not there, or is being dropped, is empty to a search, a listing and the statistics, and `NotFound` to
 //! whoever asks for a memory by name.
 //!

@@ -1,4 +1,4 @@
-//! One memory by its id or its key, in whatever state (MODEL-20).
+//! One memory by its id or its key, in whatever state.
 
 use crate::error::{Error, Result, sound};
 use crate::index::{Answering, holder_of_key};
@@ -99,7 +99,7 @@ impl Reader<'_> {
     }
 
     /// The tombstone of what took the place of a row, where that was forgotten: a key of the row had led there without
-    /// having written it, and the old text does not come back under that key (MODEL-59).
+    /// having written it, and the old text does not come back under that key.
     fn forgotten_successor(&self, ns: NsId, vitals: &Vitals, key: &str) -> Result<Option<Tombstone>> {
         let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
         let led = superseded.filter(|s| s.mode != SupersedeMode::Aggregate && !self.sees(vitals));

@@ -1,4 +1,4 @@
-//! Snapshots read back as a series over time (MODEL-4).
+//! Snapshots read back as a series over time.
 
 use crate::error::{Result, sound};
 use crate::model::{Memory, Scope, Span, Time};

@@ -1,4 +1,4 @@
-//! What the counters say: the small document of MODEL-43 and the large one of MODEL-45.
+//! What the counters say: the small document and the large one.
 //!
 //! Counters hold at the instants that were settled last; the caller settles first, and what is still due is said.
 

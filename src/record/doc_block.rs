@@ -35,7 +35,7 @@ mod shape {
 pub(crate) struct DocMeta {
     /// The memory.
     pub(crate) id: MemoryId,
-    /// First instant of a live read that sees it, milliseconds (MODEL-16).
+    /// First instant of a live read that sees it, milliseconds.
     pub(crate) from: i64,
     /// First instant of a live read that no longer sees it, milliseconds.
     pub(crate) until: i64,

@@ -10,7 +10,7 @@ use crate::model::{Actor, Delta, Evidence, JournalRow, MemoryId, RuleId, RunId};
 use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
 
-/// Every operation of the journal (MODEL-32); the position is its code on disk, so the list only grows.
+/// Every operation of the journal; the position is its code on disk, so the list only grows.
 pub(crate) const OPS: [&str; 21] = [
     "insert",
     "hold",

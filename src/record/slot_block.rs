@@ -30,7 +30,7 @@ pub(crate) const fn slots_per_block(dim: usize) -> usize {
 pub(crate) struct SlotMeta {
     /// The memory; all zero in a vacant slot and in a dead one.
     pub(crate) id: MemoryId,
-    /// First instant of a live read that sees it, milliseconds (MODEL-16).
+    /// First instant of a live read that sees it, milliseconds.
     pub(crate) from: i64,
     /// First instant of a live read that no longer sees it, milliseconds.
     pub(crate) until: i64,

@@ -11,9 +11,9 @@ use crate::store::keys::{NsId, PartId};
 pub(crate) struct Identity {
     /// Version of the file format.
     pub(crate) format: u32,
-    /// Id of the normalizer of its fingerprints: those of another are never compared (DEDUP-1).
+    /// Id of the normalizer of its fingerprints: those of another are never compared.
     pub(crate) normalizer: String,
-    /// Secret of the HMACs (MODEL-28).
+    /// Secret of the HMACs.
     pub(crate) secret: [u8; 32],
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Identity {
 pub(crate) struct Clock {
     /// Number of the commit.
     pub(crate) commit: u64,
-    /// Transaction time of the commit, milliseconds since 1970; never less than in the commit before (MODEL-38).
+    /// Transaction time of the commit, milliseconds since 1970; never less than in the commit before.
     pub(crate) at_ms: i64,
     /// Number of the next journal row.
     pub(crate) next_seq: u64,
@@ -67,9 +67,9 @@ pub(crate) struct NamespaceRow {
     pub(crate) created_ms: i64,
     /// Number of its next partition; 0 is the shared one.
     pub(crate) next_part: u32,
-    /// Content known before this instant may be gone (MODEL-18).
+    /// Content known before this instant may be gone.
     pub(crate) horizon_known_ms: i64,
-    /// Content valid before this instant may be gone (MODEL-18).
+    /// Content valid before this instant may be gone.
     pub(crate) horizon_valid_ms: i64,
     /// It is being dropped: hidden already, its rows go in slices.
     pub(crate) dropping: bool,
@@ -130,7 +130,7 @@ pub(crate) struct RunRow {
     pub(crate) state: RunState,
 }
 
-/// What a row that maintenance removed needs to come back (MODEL-29); vitals, content and holders wait where they
+/// What a row that maintenance removed needs to come back; vitals, content and holders wait where they
 /// stood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LimboRow {
@@ -309,7 +309,7 @@ pub(crate) enum CounterSort {
     Duplicates = 14,
     /// Rows that maintenance removed and that can still come back.
     Limbo = 15,
-    /// Writes that a rule, or a later snapshot, made unnecessary (DEDUP-57). Of the namespace alone, and of no row.
+    /// Writes that a rule, or a later snapshot, made unnecessary. Of the namespace alone, and of no row.
     Ignored = 16,
     /// Messages as they came.
     Events = 17,

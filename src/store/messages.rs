@@ -24,7 +24,7 @@ type Places = BTreeSet<(Table, Key)>;
 /// The bytes of an id: of an event, an aggregate, a family or a memory.
 pub(crate) type Id = [u8; 16];
 
-/// A message as it came (MODEL-25). What was erased is none.
+/// A message as it came. What was erased is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EventRow {
     /// Number of its partition.
@@ -39,7 +39,7 @@ pub(crate) struct EventRow {
     pub(crate) session: Option<String>,
     /// The raw text.
     pub(crate) payload: Option<String>,
-    /// Id of the normalizer that made what follows (DEDUP-1).
+    /// Id of the normalizer that made what follows.
     pub(crate) normalizer: String,
     pub(crate) normalized: Option<String>,
     pub(crate) attachment_sig: Option<String>,
@@ -77,7 +77,7 @@ impl EventRow {
         by_owner.chain([by_time]).collect()
     }
 
-    /// Takes away everything that tells what was said, and who said it where (MODEL-30).
+    /// Takes away everything that tells what was said, and who said it where.
     pub(crate) fn erase(&mut self) {
         let EventRow { part, ts, author, normalizer, aggregate, memory, run, decision, .. } =
             std::mem::take(self);
@@ -95,7 +95,7 @@ impl EventRow {
     }
 }
 
-/// A family of messages in one slice of time (DEDUP-33, DEDUP-36). Its id is that of its first event.
+/// A family of messages in one slice of time. Its id is that of its first event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FamilyRow {
     /// The family, the same in every slice of one exact key.
@@ -116,7 +116,7 @@ pub(crate) struct FamilyRow {
     pub(crate) simhash: Option<u64>,
     /// Tokens of the first event.
     pub(crate) tokens: Vec<String>,
-    /// Id of the normalizer that made the text behind the exact key, SimHash and tokens (DEDUP-1).
+    /// Id of the normalizer that made the text behind the exact key, SimHash and tokens.
     pub(crate) normalizer: String,
     /// Id of the one that made SimHash and tokens of it.
     pub(crate) sim_normalizer: String,
@@ -147,7 +147,7 @@ impl FamilyRow {
     }
 }
 
-/// A family of messages in numbers (MODEL-27).
+/// A family of messages in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AggregateRow {
     /// Number of its partition.
@@ -181,7 +181,7 @@ fn author_in(aggregate: &Id, author: &str) -> Id {
 }
 
 /// The bands of a SimHash, by which near ones are found. Two at a distance of at most 7 have a band in common at the same
-/// place, since 7 bits can not change 8 bands (DEDUP-37).
+/// place, since 7 bits can not change 8 bands.
 fn bands(simhash: u64) -> [u8; SIMHASH_BANDS] {
     simhash.to_le_bytes()
 }

@@ -98,25 +98,25 @@ tables! {
     Pending = "pending", 0;
     /// Counters.
     Counter = "counter", 26;
-    /// What maintenance removed, until its undo horizon (MODEL-29).
+    /// What maintenance removed, until its undo horizon.
     Limbo = "limbo", 28;
     /// Rows of limbo by the instant of their removal.
     LimboTime = "limbo_time", 0;
-    /// Messages as they came (MODEL-25).
+    /// Messages as they came.
     Event = "event", 29;
     /// Events by time.
     EventTime = "event_time", 0;
     /// Aggregate or memory → its events.
     EventOf = "event_of", 0;
-    /// Families of repeated messages in numbers (MODEL-27).
+    /// Families of repeated messages in numbers.
     Aggregate = "aggregate", 30;
-    /// A family of messages in one slice of time (DEDUP-33, DEDUP-36).
+    /// A family of messages in one slice of time.
     Family = "family", 31;
     /// Exact key of a message → families.
     FamilyKey = "family_key", 0;
-    /// Band of a SimHash → families (DEDUP-37).
+    /// Band of a SimHash → families.
     FamilyBand = "family_band", 0;
-    /// Snapshots of a series by their time (DEDUP-66).
+    /// Snapshots of a series by their time.
     Series = "series", 0;
     /// Run of maintenance → its journal rows.
     JournalRun = "journal_run", 0;

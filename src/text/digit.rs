@@ -1,4 +1,4 @@
-//! What counts as a digit (DEDUP-2).
+//! What counts as a digit.
 
 use super::words::decimal;
 
@@ -7,7 +7,7 @@ pub(super) fn is_digit(c: char) -> bool {
     c.is_ascii_digit() || decimal(c).is_some()
 }
 
-/// A normalized text with each run of digits as one `#`: what the verification of DEDUP-36 compares.
+/// A normalized text with each run of digits as one `#`: what the verification of near messages compares.
 pub fn digits_masked(normalized: &str) -> String {
     let mut masked = String::with_capacity(normalized.len());
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! The guards that keep texts of different meaning apart (DEDUP-49 to DEDUP-53).
+//! The guards that keep texts of different meaning apart.
 
 use std::collections::HashMap;
 
@@ -132,7 +132,7 @@ impl Guards {
         }
     }
 
-    /// The numbers and datetimes of a text as op-1 finds them (DEDUP-6). Ids count with the numbers: they are
+    /// The numbers and datetimes of a text as op-1 finds them. Ids count with the numbers: they are
     /// no figures to `op-1`, but a text about another id is another fact.
     fn figures(&self, text: &str) -> Figures {
         let normal = lowered(text);

@@ -1,4 +1,4 @@
-//! Keyed hashes: what stays of a text when the text must not (MODEL-28, MODEL-32).
+//! Keyed hashes: what stays of a text when the text must not.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The normal form `msg-1` of messages, and the exact key made of it (DEDUP-25 to DEDUP-32).
+//! The normal form `msg-1` of messages, and the exact key made of it.
 
 mod noise;
 
@@ -30,7 +30,7 @@ use noise::Noise;
 /// Id of the normalizer of messages.
 pub const MSG_ID: &str = "msg-1";
 
-/// Hex digits of a title's hash in a signature (DEDUP-31).
+/// Hex digits of a title's hash in a signature.
 const TITLE_DIGITS: usize = 16;
 
 /// How one policy reads messages; made once, used for every message.
@@ -200,7 +200,7 @@ fn size_bucket(bytes: u64) -> &'static str {
     }
 }
 
-/// NFKC; each line trimmed, its runs of spaces and tabs one space; the whole trimmed (DEDUP-26).
+/// NFKC; each line trimmed, its runs of spaces and tabs one space; the whole trimmed.
 fn plain(text: &str) -> String {
     let text = match is_nfkc_quick(text.chars()) {
         IsNormalized::Yes => Cow::Borrowed(text),
@@ -223,7 +223,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// The length of the mention that `text` begins with, and what takes its place (DEDUP-30).
+/// The length of the mention that `text` begins with, and what takes its place.
 fn mention_at(text: &str) -> Option<(usize, &'static str)> {
     const MENTIONS: [(&str, &str); 4] =
         [("<@!", "<@user>"), ("<@&", "<@role>"), ("<@", "<@user>"), ("<#", "<#channel>")];

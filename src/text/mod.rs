@@ -10,7 +10,7 @@
 //!
 //! Invariants: every function is pure, linear in its text, and has an answer for any string. A [`NormalForm`]
 //! that exists was made by [`normal_form`], so a fingerprint is never made up. A fingerprint finds candidates,
-//! it never decides (DEDUP-4). Keys of different normalizer ids are never compared (DEDUP-1).
+//! it never decides. Keys of different normalizer ids are never compared.
 //!
 //! This room knows no disk, no clock, no row and no random source: whoever makes a [`Secret`] brings the bytes.
 

@@ -1,4 +1,4 @@
-//! The normal form `fp-1` and its fingerprint (DEDUP-4).
+//! The normal form `fp-1` and its fingerprint.
 
 use sha2::{Digest, Sha256};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};

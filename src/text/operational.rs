@@ -1,4 +1,4 @@
-//! Operational signatures `op-1` and token keys (DEDUP-5 to DEDUP-12).
+//! Operational signatures `op-1` and token keys.
 
 use std::borrow::Cow;
 
@@ -81,8 +81,7 @@ impl Operational {
         (!signature.text.is_empty()).then_some(signature)
     }
 
-    /// Whether a keyword is a whole word of the text, in NFKC and lower case as in the signature (DEDUP-9,
-    /// DEDUP-10).
+    /// Whether a keyword is a whole word of the text, in NFKC and lower case as in the signature.
     ///
     /// Words are compared unstemmed, for the keywords have their plurals.
     pub fn has_keyword(&self, text: &str) -> bool {
@@ -134,7 +133,7 @@ fn push_word(text: &mut String, word: &str) {
     text.push_str(word);
 }
 
-/// The singular of an English plural, roughly (DEDUP-8).
+/// The singular of an English plural, roughly.
 pub(super) fn stem(word: &str) -> Cow<'_, str> {
     if !word.ends_with('s') {
         return Cow::Borrowed(word);

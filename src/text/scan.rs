@@ -1,4 +1,4 @@
-//! Datetimes, ids and numbers in a text: the patterns of DEDUP-6, for signatures and for guards.
+//! Datetimes, ids and numbers in a text: the patterns for signatures and for guards.
 //!
 //! The rule replaces one pattern after the other in the whole text. [`Pieces`] finds the same in one walk: a
 //! pattern begins only where a run of letters and digits begins, so at each run the patterns are tried in the
@@ -348,7 +348,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Whether a letter or digit stands at the place, so that what ends there does not stand alone (DEDUP-2).
+    /// Whether a letter or digit stands at the place, so that what ends there does not stand alone.
     fn joined(&self, at: usize) -> bool {
         matches!(self.class(at), (Class::Letter | Class::Digit, _))
     }

@@ -1,8 +1,8 @@
-//! The fingerprint `sh-1` of near repeats (DEDUP-34 to DEDUP-38).
+//! The fingerprint `sh-1` of near repeats.
 //!
 //! Texts of nearly one set of tokens have fingerprints that differ in few bits (SimHash: M. Charikar, "Similarity
 //! estimation techniques from rounding algorithms", STOC 2002). On short texts a distance of at most 6 means nearly
-//! the same set: one changed word of four moves about ten bits (DEDUP-38).
+//! the same set: one changed word of four moves about ten bits.
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ use crate::model::Embed;
 /// Id of the normalizer of near repeats.
 pub const SIM_ID: &str = "sh-1";
 
-/// Words that tell nothing of a message (DEDUP-34).
+/// Words that tell nothing of a message.
 const STOPWORDS: [&str; 7] = ["the", "and", "or", "to", "of", "in", "a"];
 
 impl Messages {

@@ -1,4 +1,4 @@
-//! The comparison behind `write.normalized_match = absorb` (DEDUP-4).
+//! The comparison behind `write.normalized_match = absorb`.
 
 use super::words::{is_word, looks_like_name};
 

@@ -1,4 +1,4 @@
-//! The canonical form of web addresses (DEDUP-29).
+//! The canonical form of web addresses.
 //!
 //! A splitter of our own, for the rule names all that may change: scheme, host, an empty path, the query's parameters
 //! and the fragment. A parser of the URL Standard would besides encode characters, rewrite hosts to Punycode, resolve

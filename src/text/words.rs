@@ -78,7 +78,7 @@ const ZEROS: [char; 67] = [
     '\u{1E950}',
 ];
 
-/// Alphabetic, mark or number (DEDUP-2).
+/// Alphabetic, mark or number.
 pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
@@ -89,14 +89,14 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a word begins with an uppercase letter, or mixes letters and digits: it names something unless it
-/// is a stopword (DEDUP-52).
+/// is a stopword.
 pub(super) fn looks_like_name(word: &str) -> bool {
     word.starts_with(char::is_uppercase)
         || (word.contains(char::is_alphabetic) && word.contains(char::is_numeric))
 }
 
 /// The text in Unicode's form NFKC, with the decimal digits of any script written as those of ASCII, so that
-/// a number has one form (DEDUP-2).
+/// a number has one form.
 pub(super) fn compatible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -111,7 +111,7 @@ pub(super) fn compatible(text: &str) -> Cow<'_, str> {
     Cow::Owned(nfkc.chars().map(|c| decimal(c).unwrap_or(c)).collect())
 }
 
-/// [`compatible`], in lower case: the text in which patterns are looked for (DEDUP-5, step 1).
+/// [`compatible`], in lower case: the text in which patterns are looked for (step 1).
 pub(crate) fn lowered(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { compatible(text).to_lowercase() }
 }

@@ -74,6 +74,20 @@ fn a_room_outside_the_table_is_found() {
 }
 
 #[test]
+fn the_number_of_a_rule_is_found() {
+    let lines = |path: &str, text: &str| said(&rule_numbers(&Source::new(path, text))).len();
+    assert_eq!(lines("src/a.rs", "/// Kept (MODEL-9).\nfn f() {} // LIFE-2"), 1);
+    assert_eq!(lines("src/a.rs", "//! DEDUP-4\nconst A: &str = \"as V-7 says\";"), 2);
+    assert_eq!(
+        lines("src/a.rs", "/// FNV-1a and GC-free\n#[cfg(test)]\nmod tests { const A: &str = \"V-7\"; }"),
+        0
+    );
+    assert_eq!(lines("src/model/decision.rs", "const A: &str = \"LIFE-6\";"), 0);
+    assert_eq!(lines("docs/policy.md", "| `a` | GC-2 |"), 1);
+    assert_eq!(lines("docs/spec/gc.md", "GC-2") + lines("src/store/tests.rs", "/// V-2"), 0);
+}
+
+#[test]
 fn a_long_file_is_found() {
     assert!(too_long(&Source::new("src/a.rs", &"x\n".repeat(FILE_LINES_MAX))).is_none());
     assert!(too_long(&Source::new("src/a.rs", &"x\n".repeat(FILE_LINES_MAX + 1))).is_some());

@@ -1,4 +1,4 @@
-//! Counters, counted again from the rows (MODEL-42).
+//! Counters, counted again from the rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

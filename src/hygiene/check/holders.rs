@@ -12,7 +12,7 @@ use crate::store::keys::{self, Parts};
 use crate::store::{Junction, JunctionRow, NsId, Rows, Table};
 
 impl Check<'_> {
-    /// The holders of a memory against its vitals and tags (MODEL-8).
+    /// The holders of a memory against its vitals and tags.
     pub(super) fn holders_of(
         &mut self,
         ns: NsId,
@@ -134,7 +134,7 @@ impl Check<'_> {
         self.key_holder(key, ns, name, id)
     }
 
-    /// A key belongs to at most one current memory of its namespace (MODEL-8).
+    /// A key belongs to at most one current memory of its namespace.
     fn key_holder(&mut self, key: &[u8], ns: NsId, name: String, id: MemoryId) -> Result<()> {
         let Some(now) = self.now.filter(|_| !name.is_empty()) else { return Ok(()) };
         let vitals = self.vitals_of(ns, id)?.flatten();
@@ -200,7 +200,7 @@ impl Check<'_> {
         self.target_of(key, ns, sort, target)
     }
 
-    /// The other end of a junction must be there (MODEL-23); a source may be a tombstone (MODEL-24).
+    /// The other end of a junction must be there; a source may be a tombstone.
     fn target_of(&mut self, key: &[u8], ns: NsId, sort: Junction, target: &[u8]) -> Result<()> {
         if let Ok(term) = target.try_into().map(u32::from_be_bytes) {
             if !self.has(Table::TermName, &keys::term_name(ns, sort, term))? {

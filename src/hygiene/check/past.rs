@@ -157,7 +157,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether a value may say something about a person (MODEL-32).
+/// Whether a value may say something about a person.
 fn is_plain(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,

@@ -68,7 +68,7 @@ impl Check<'_> {
         }
     }
 
-    /// World time must not end before it begins, unless a supersession cut it (LIFE-6).
+    /// World time must not end before it begins, unless a supersession cut it.
     fn times_of(&mut self, ns: NsId, id: MemoryId, key: &[u8], vitals: &Vitals) -> Result<()> {
         let times = &vitals.times;
         if times.recorded_at.as_millis() > self.clock.at_ms {

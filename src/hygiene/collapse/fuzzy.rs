@@ -1,4 +1,4 @@
-//! The fuzzy phase (DEDUP-14): each item joins the cluster whose first member is nearest to it by tokens.
+//! The fuzzy phase: each item joins the cluster whose first member is nearest to it by tokens.
 //!
 //! An index over rare tokens makes it linear in the common case. Two sets that reach Jaccard `j` share at least
 //! `ceil(j · n)` tokens for the size `n` of either. So if tokens are ordered, rare ones first, the first
@@ -38,7 +38,7 @@ impl Bounds {
 pub(super) struct Item {
     /// Each once.
     pub(super) tokens: Vec<String>,
-    /// Words that deny (DEDUP-51).
+    /// Words that deny.
     pub(super) negations: usize,
 }
 

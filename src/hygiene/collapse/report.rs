@@ -1,4 +1,4 @@
-//! What the pass `collapse` tells (DEDUP-21, DEDUP-22).
+//! What the pass `collapse` tells.
 
 use serde::{Deserialize, Serialize};
 

@@ -31,31 +31,31 @@ use crate::policy::words;
 group! {
     /// Collapse of operational snapshots.
     Collapse {
-        /// Kinds that are scanned (DEDUP-9).
+        /// Kinds that are scanned.
         kinds: Vec<String> = words::list("profile"), set(kind);
-        /// Whether the fuzzy phase runs (DEDUP-14, DEDUP-20).
+        /// Whether the fuzzy phase runs.
         fuzzy: bool = false, any;
-        /// Visible items of the kinds past which the pass runs by itself; 0 is off (DEDUP-23).
+        /// Visible items of the kinds past which the pass runs by itself; 0 is off.
         threshold: u64 = 0, count(0, bounds::COUNT_MAX);
-        /// Least Jaccard similarity of the fuzzy phase, 0 to 1 (DEDUP-14).
+        /// Least Jaccard similarity of the fuzzy phase, 0 to 1.
         jaccard: f64 = 0.78, share;
-        /// Least number of shared tokens of the fuzzy phase (DEDUP-14).
+        /// Least number of shared tokens of the fuzzy phase.
         min_shared: u32 = 4, count(1, 10_000);
-        /// Least number of tokens that make a token key (DEDUP-12).
+        /// Least number of tokens that make a token key.
         min_token_key: u32 = 3, count(1, 10_000);
-        /// Page of the listing, at least 1; below 50 counts as 50 (DEDUP-20).
+        /// Page of the listing, at least 1; below 50 counts as 50.
         batch: u32 = 500, count(1, LISTING_ROWS_MAX.into());
-        /// Sample groups in the report (DEDUP-20).
+        /// Sample groups in the report.
         max_samples: u32 = 20, count(0, SAMPLES_MAX.into());
-        /// Which member stays: `significance_first` or `reinforcement_first` (DEDUP-15, DEDUP-16).
+        /// Which member stays: `significance_first` or `reinforcement_first`.
         canonical: Canonical = Canonical::SignificanceFirst, any;
-        /// Whether the canonical row takes the latest happened_at of its group (DEDUP-18).
+        /// Whether the canonical row takes the latest happened_at of its group.
         merge_latest_happened_at: bool = false, any;
-        /// Words of operational reports, lowercase (DEDUP-10).
+        /// Words of operational reports, lowercase.
         keywords: Vec<String> = words::list(words::KEYWORDS), set(word);
-        /// Words that token keys and the guard of names leave out, lowercase (DEDUP-13, DEDUP-52).
+        /// Words that token keys and the guard of names leave out, lowercase.
         stopwords: Vec<String> = words::list(words::STOPWORDS), set(word);
-        /// Units that may follow a number directly, lowercase (DEDUP-6).
+        /// Units that may follow a number directly, lowercase.
         units: Vec<String> = words::list(words::UNITS), set(word);
     }
 }
@@ -64,35 +64,35 @@ group! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Canonical {
-    /// Significance, reinforcement, oldest (DEDUP-15).
+    /// Significance, reinforcement, oldest.
     SignificanceFirst,
-    /// Reinforcement, significance, newest (DEDUP-16).
+    /// Reinforcement, significance, newest.
     ReinforcementFirst,
 }
 
 group! {
     /// Normal form and exact repetition of messages.
     Msg {
-        /// Volatile patterns in order: `datetime`, `clock`, `long_digits`, `hex`, or a custom one (DEDUP-27).
+        /// Volatile patterns in order: `datetime`, `clock`, `long_digits`, `hex`, or a custom one.
         patterns: Vec<MessagePattern> = MessagePattern::BUILT_IN.to_vec(), message_patterns;
-        /// Author kinds whose text loses volatile noise: `human`, `bot` (DEDUP-27).
+        /// Author kinds whose text loses volatile noise: `human`, `bot`.
         volatile_for: Vec<AuthorKind> = vec![AuthorKind::Bot], set(any);
-        /// Channels in which counters such as `(#12)` and `run=12` are noise (DEDUP-28).
+        /// Channels in which counters such as `(#12)` and `run=12` are noise.
         counter_channels: Vec<String> = Vec::new(), set(bounds::text(FIELD_BYTES_MAX));
-        /// For a host, the query parameters that its URLs keep; other hosts keep all that are not tracking (DEDUP-29).
+        /// For a host, the query parameters that its URLs keep; other hosts keep all that are not tracking.
         query_allow: BTreeMap<String, Vec<String>> = BTreeMap::new(), bounds::parameters;
-        /// Hosts whose URLs lose their fragment; `*` is all (DEDUP-29).
+        /// Hosts whose URLs lose their fragment; `*` is all.
         drop_fragment_hosts: Vec<String> = Vec::new(), set(bounds::host_or_all);
-        /// Where equal messages meet: `channel` or `namespace` (DEDUP-32).
+        /// Where equal messages meet: `channel` or `namespace`.
         key_scope: KeyScope = KeyScope::Channel, any;
-        /// How long after the latest member a human's repeat still counts as one (DEDUP-33).
+        /// How long after the latest member a human's repeat still counts as one.
         exact_window: Span = Span::seconds(3_600), lasting;
     }
 }
 
 /// A volatile pattern of messages: a built-in one, or a regular expression with what takes its place.
 ///
-/// Every pattern matches only standing alone, not directly beside a letter or digit (DEDUP-2).
+/// Every pattern matches only standing alone, not directly beside a letter or digit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum MessagePattern {
@@ -142,13 +142,13 @@ pub enum KeyScope {
 group! {
     /// SimHash families of messages.
     Sim {
-        /// Longest time since the family's latest member (DEDUP-36).
+        /// Longest time since the family's latest member.
         window: Span = Span::seconds(600), lasting;
-        /// Largest Hamming distance to the family's first member, 0 to 7 (DEDUP-36).
+        /// Largest Hamming distance to the family's first member, 0 to 7.
         max_hamming: u32 = 6, count(0, 7);
-        /// Least Jaccard similarity of the token sets, 0 to 1 (DEDUP-36).
+        /// Least Jaccard similarity of the token sets, 0 to 1.
         verify_jaccard: f64 = 0.80, share;
-        /// Most frequent tokens that make the fingerprint (DEDUP-34).
+        /// Most frequent tokens that make the fingerprint.
         max_tokens: u32 = 64, count(1, 4_096);
     }
 }
@@ -156,13 +156,13 @@ group! {
 group! {
     /// Aggregates of repeated messages.
     Agg {
-        /// Length of one time slice, counted from midnight UTC (DEDUP-40).
+        /// Length of one time slice, counted from midnight UTC.
         slice: Span = Span::days(1), lasting;
-        /// Example events that an aggregate keeps (MODEL-27).
+        /// Example events that an aggregate keeps.
         max_examples: u32 = 10, count(0, 1_000);
-        /// Authors that an aggregate keeps (MODEL-27).
+        /// Authors that an aggregate keeps.
         max_authors: u32 = 50, count(0, 1_000);
-        /// Whether the memory of an aggregate is embedded, if there is an embedder (DEDUP-40).
+        /// Whether the memory of an aggregate is embedded, if there is an embedder.
         embed: bool = true, any;
     }
 }
@@ -170,17 +170,17 @@ group! {
 group! {
     /// Deduplication by clusters of vectors.
     Dedup {
-        /// Score of a pair: `cosine` or `l2_score` (DEDUP-43).
+        /// Score of a pair: `cosine` or `l2_score`.
         metric: Metric = Metric::Cosine, any;
-        /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one is off (DEDUP-42, DEDUP-43).
+        /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one is off.
         similarity: f64 = 0.984_429, cosine;
-        /// Least members of a cluster; 0 and 1 count as 2 (DEDUP-42).
+        /// Least members of a cluster; 0 and 1 count as 2.
         min_cluster_size: u32 = 2, count(0, CLUSTER_MAX.into());
-        /// Neighbours that are searched for each row; 0 counts as 20 (DEDUP-42).
+        /// Neighbours that are searched for each row; 0 counts as 20.
         neighbours: u32 = 20, count(0, NEIGHBOURS_MAX.into());
-        /// How a cluster holds together: `representative` or `chain` (DEDUP-44).
+        /// How a cluster holds together: `representative` or `chain`.
         linkage: Linkage = Linkage::Representative, any;
-        /// Kinds that are never deduplicated by vector (DEDUP-44).
+        /// Kinds that are never deduplicated by vector.
         exempt_kinds: Vec<String> = words::list("snapshot system developer admin"), set(kind);
     }
 }
@@ -208,11 +208,11 @@ pub enum Linkage {
 group! {
     /// Guards that keep texts of different meaning apart.
     Guards {
-        /// Words that deny, lowercase; a leading `*` stands for any beginning of a word (DEDUP-51).
+        /// Words that deny, lowercase; a leading `*` stands for any beginning of a word.
         negation: Vec<String> = words::list(words::NEGATION), set(word);
-        /// Pairs of words of which one denies the other, lowercase (DEDUP-53).
+        /// Pairs of words of which one denies the other, lowercase.
         opposites: Vec<[String; 2]> = words::opposites(), set(pair);
-        /// Least Jaccard similarity where letters have no case, 0 to 1 (DEDUP-52).
+        /// Least Jaccard similarity where letters have no case, 0 to 1.
         caseless_jaccard: f64 = 0.9, share;
     }
 }
@@ -220,19 +220,19 @@ group! {
 group! {
     /// What the write ladder does with a match.
     Write {
-        /// Equal normal form, other bytes: `hint` or `absorb` (DEDUP-4).
+        /// Equal normal form, other bytes: `hint` or `absorb`.
         normalized_match: NormalizedMatch = NormalizedMatch::Hint, any;
-        /// Whether an equal token key absorbs (DEDUP-55, step 4).
+        /// Whether an equal token key absorbs (step 4).
         token_match: bool = false, any;
-        /// Whether an equal operational signature reinforces (DEDUP-55, step 3).
+        /// Whether an equal operational signature reinforces (step 3).
         op_match: bool = false, any;
-        /// A vector above the threshold of `dedup`: `hint`, `reinforce` or `off` (DEDUP-55, step 6).
+        /// A vector above the threshold of `dedup`: `hint`, `reinforce` or `off` (step 6).
         vector_match: VectorMatch = VectorMatch::Hint, any;
-        /// Other content under a key that is held: `error`, `reinforce` or `revise` (DEDUP-56).
+        /// Other content under a key that is held: `error`, `reinforce` or `revise`.
         on_key: OnKey = OnKey::Revise, any;
-        /// Least cosine of a hint, -1 to 1 (DEDUP-55).
+        /// Least cosine of a hint, -1 to 1.
         hint_cosine: f64 = 0.82, cosine;
-        /// Latest rows of the kind that step 3 looks at (DEDUP-55).
+        /// Latest rows of the kind that step 3 looks at.
         op_window: u32 = 250, count(1, 100_000);
     }
 }
@@ -274,11 +274,11 @@ pub enum OnKey {
 group! {
     /// What is stored, ignored, routed or consolidated.
     Rules {
-        /// Instructions for the host's language model; empty is allowed (DEDUP-60).
+        /// Instructions for the host's language model; empty is allowed.
         text: String = words::INSTRUCTIONS.to_owned(), any;
-        /// The typed rules in order; the first match decides (DEDUP-62).
+        /// The typed rules in order; the first match decides.
         typed: Vec<Rule> = rules::defaults(), rules::check;
-        /// Whether the strict rules, R4 and R5 by default, are active (DEDUP-62).
+        /// Whether the strict rules, R4 and R5 by default, are active.
         strict: bool = false, any;
     }
 }
@@ -286,13 +286,13 @@ group! {
 group! {
     /// Series of snapshots, at most one a period.
     Snapshot {
-        /// Length of one period (DEDUP-66).
+        /// Length of one period.
         period: Span = Span::days(1), lasting;
-        /// Time zone in which periods begin, unless the series has its own (DEDUP-66).
+        /// Time zone in which periods begin, unless the series has its own.
         zone: String = "UTC".to_owned(), bounds::zone;
-        /// Agent whose partition holds the snapshots (DEDUP-66).
+        /// Agent whose partition holds the snapshots.
         agent: String = "profile-mgr".to_owned(), bounds::name;
-        /// Periods of a series that are kept; 0 is all (DEDUP-70).
+        /// Periods of a series that are kept; 0 is all.
         keep_last: u32 = 0, count(0, 1_000_000);
     }
 }

@@ -14,13 +14,13 @@ use crate::policy::bounds::within;
 group! {
     /// Recency in the RetentionScore.
     Retention {
-        /// Time constant of recency in days, above 0 (LIFE-12).
+        /// Time constant of recency in days, above 0.
         tau_days: f64 = 7.0, days;
-        /// How much use stretches the time constant; a server sets 1 (LIFE-12).
+        /// How much use stretches the time constant; a server sets 1.
         spacing: f64 = 0.0, within(0.0, 1_000.0);
-        /// Form of the decay: `exp` or `half_life` (LIFE-12).
+        /// Form of the decay: `exp` or `half_life`.
         form: RetentionForm = RetentionForm::Exp, any;
-        /// Whether recency counts for durable rows too (LIFE-13).
+        /// Whether recency counts for durable rows too.
         recency_all: bool = false, any;
     }
 }
@@ -38,13 +38,13 @@ pub enum RetentionForm {
 group! {
     /// Weight of each tier in salience, 0 to 1.
     Salience {
-        /// Tier procedural (LIFE-11).
+        /// Tier procedural.
         procedural: f64 = 0.95, share;
-        /// Tier semantic (LIFE-11).
+        /// Tier semantic.
         semantic: f64 = 0.90, share;
-        /// Tier episodic (LIFE-11).
+        /// Tier episodic.
         episodic: f64 = 0.55, share;
-        /// Tier working (LIFE-11).
+        /// Tier working.
         working: f64 = 0.30, share;
     }
 }
@@ -52,13 +52,13 @@ group! {
 group! {
     /// Confidence of durable rows, 0 to 1.
     Confidence {
-        /// Least that decay and contradiction leave (LIFE-14).
+        /// Least that decay and contradiction leave.
         floor: f64 = 0.05, share;
-        /// Loss for each week without use after the first (LIFE-14).
+        /// Loss for each week without use after the first.
         weekly_loss: f64 = 0.05, share;
-        /// Share of the distance to 1 that one use gains (LIFE-16).
+        /// Share of the distance to 1 that one use gains.
         growth: f64 = 0.1, share;
-        /// Least time between two gains of a row (LIFE-16).
+        /// Least time between two gains of a row.
         growth_gap: Span = Span::hours(24), lasting;
     }
 }

@@ -19,9 +19,9 @@ use crate::policy::bounds::weight;
 group! {
     /// Time to live of the short-term tiers.
     Ttl {
-        /// Lifetime of a row of tier working (LIFE-1).
+        /// Lifetime of a row of tier working.
         working: Span = Span::hours(72), lasting;
-        /// Lifetime of a row of tier episodic (LIFE-1).
+        /// Lifetime of a row of tier episodic.
         episodic: Span = Span::days(30), lasting;
     }
 }
@@ -29,7 +29,7 @@ group! {
 group! {
     /// Taking back what maintenance removed.
     Undo {
-        /// How long removed content stays in limbo; 0 erases it in the same transaction (MODEL-29).
+        /// How long removed content stays in limbo; 0 erases it in the same transaction.
         horizon: Span = Span::days(7), maybe_zero;
     }
 }
@@ -37,7 +37,7 @@ group! {
 group! {
     /// What stays of a removed row.
     Tombstone {
-        /// Hash of content and keys in a Tombstone: `hmac` or `sha256` (MODEL-28).
+        /// Hash of content and keys in a Tombstone: `hmac` or `sha256`.
         hash: TombstoneHash = TombstoneHash::Hmac, any;
     }
 }
@@ -55,9 +55,9 @@ pub enum TombstoneHash {
 group! {
     /// How much automatic actors may destroy in one sweep of a namespace.
     Budget {
-        /// Share of the live rows, 0 to 1 (MODEL-35).
+        /// Share of the live rows, 0 to 1.
         share: f64 = 0.25, share;
-        /// Rows that are allowed however few are live (MODEL-35).
+        /// Rows that are allowed however few are live.
         floor: u64 = 500, count(0, COUNT_MAX);
     }
 }
@@ -65,9 +65,9 @@ group! {
 group! {
     /// Size of one plan of a maintenance pass.
     Plan {
-        /// Rows of one slice of a plan, at least 1 (MODEL-34).
+        /// Rows of one slice of a plan, at least 1.
         max_rows: u32 = 10_000, count(1, 10_000_000);
-        /// Milliseconds of work in one slice of a plan, before its commit (MODEL-34).
+        /// Milliseconds of work in one slice of a plan, before its commit.
         max_ms: u32 = 5, count(1, 60_000);
     }
 }
@@ -75,7 +75,7 @@ group! {
 group! {
     /// Plans of maintenance.
     Gc {
-        /// How long a plan may be carried out (GC-9).
+        /// How long a plan may be carried out.
         plan_ttl: Span = Span::hours(24), lasting;
     }
 }
@@ -208,11 +208,11 @@ group! {
 group! {
     /// Statistics.
     Stats {
-        /// Name of the shared partition among the agents (MODEL-44).
+        /// Name of the shared partition among the agents.
         shared_label: String = "shared-memory".to_owned(), name;
-        /// Due instants that one call applies before it counts (MODEL-42).
+        /// Due instants that one call applies before it counts.
         max_due: u32 = 10_000, count(1, 10_000_000);
-        /// How far the clock may stand behind the last commit without a warning (MODEL-38).
+        /// How far the clock may stand behind the last commit without a warning.
         clock_warn: Span = Span::hours(24), lasting;
     }
 }
@@ -220,12 +220,12 @@ group! {
 group! {
     /// What maintenance does by itself.
     Sweeper {
-        /// What maintenance runs when no pass is named, a set (LIFE-47).
+        /// What maintenance runs when no pass is named, a set.
         stages: Vec<Stage> = Stage::DEFAULT.to_vec(), set(any);
     }
 }
 
-/// A stage of the sweep, in the order in which stages run (LIFE-47).
+/// A stage of the sweep, in the order in which stages run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {

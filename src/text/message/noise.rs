@@ -1,6 +1,6 @@
-//! What changes from one message of a program to the next: times, ids, counters (DEDUP-27, DEDUP-28).
+//! What changes from one message of a program to the next: times, ids, counters.
 //!
-//! A pattern looks at what no edit covers yet, so nothing is replaced twice. Whether a match stands alone (DEDUP-2) is
+//! A pattern looks at what no edit covers yet, so nothing is replaced twice. Whether a match stands alone is
 //! asked of the text before any edit; a mark belongs to the letter or digit before it.
 
 use std::borrow::Cow;
@@ -210,7 +210,7 @@ fn zone(reading: &mut Reading<'_>) -> Option<()> {
     reading.digits(2)
 }
 
-/// A date, a space or T, and a clock time with what may follow it; a date alone stays (DEDUP-27).
+/// A date, a space or T, and a clock time with what may follow it; a date alone stays.
 fn datetime(text: &str, alone: &dyn Fn(usize) -> bool) -> Option<Range<usize>> {
     let mut reading = Reading::new(text);
     reading.digits(4)?;
