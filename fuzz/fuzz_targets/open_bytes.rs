@@ -3,7 +3,7 @@
 //! An input that begins with `M` is a list of changes to a sound file, six bytes each: where (4) and what (2).
 #![no_main]
 
-#[path = "../../tests/crash/disk.rs"]
+#[path = "../../tests/it/disk.rs"]
 #[allow(dead_code)]
 mod disk;
 

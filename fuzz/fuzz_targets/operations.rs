@@ -2,7 +2,7 @@
 //! after them, nor after it was closed and opened again.
 #![no_main]
 
-#[path = "../../tests/crash/disk.rs"]
+#[path = "../../tests/it/disk.rs"]
 #[allow(dead_code)]
 mod disk;
 

@@ -134,7 +134,7 @@ fn a_truth_write_outside_the_ledger_is_found() {
 
 #[test]
 fn a_test_that_cannot_fail_is_found() {
-    let count = |text: &str| idle_tests(&Source::new("tests/api.rs", text)).len();
+    let count = |text: &str| idle_tests(&Source::new("tests/it/api.rs", text)).len();
     assert_eq!(count("fn f() { g();\n    matches!(e, Error::Closed);\n}"), 1);
     assert_eq!(count("fn f() { assert!(\n    matches!(e, Error::Closed)\n); }"), 0);
     assert_eq!(count("fn f() -> bool {\n    matches!(e, Error::Closed)\n}"), 0);

@@ -1,0 +1,56 @@
+//! What a call allocates, in bytes.
+
+#![allow(unsafe_code, reason = "an allocator is unsafe by trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use crate::world::World;
+use oubliette::{Draft, Durability, MaintainOptions, Pass, Query};
+
+thread_local! {
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The allocator of the system; it counts what a thread asks for.
+struct Counting;
+
+// SAFETY: every call goes to the allocator of the system as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.with(|all| all.set(all.get() + layout.size()));
+        // SAFETY: the layout is the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: place and layout are the caller's.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static GLOBAL: Counting = Counting;
+
+/// A query by a word that few texts hold has a bit for each text that there is, and no score.
+#[test]
+fn a_query_by_a_rare_word() {
+    let bytes = |n: usize| {
+        let world = World::with(|builder| builder.durability(Durability::Batch));
+        let say =
+            |at: usize| Draft::new(format!("{} number {at}", if at % 500 == 7 { "lamp" } else { "chair" }));
+        for from in (0..n).step_by(1_000) {
+            let drafts = (from..from + 1_000).map(say).collect();
+            world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+        }
+        world.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+        let query = Query::text("lamp").k(2);
+        let search = || assert_eq!(world.db.search(&world.ns, &query).unwrap().hits.len(), 2);
+        search();
+        let before = ALLOCATED.with(Cell::get);
+        search();
+        ALLOCATED.with(Cell::get) - before
+    };
+    let (small, large) = (bytes(1_000), bytes(9_000));
+    assert!(large < small + 8_000, "{small} bytes for 1,000 texts, {large} for 9,000");
+}

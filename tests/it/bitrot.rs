@@ -1,0 +1,474 @@
+//! Bits that flip, pages that are zeroed, files that are cut: a reader gets the truth or a typed error.
+//!
+//! Never other data: every text and vector that a damaged file gives is compared with what was written. Never a panic.
+//! `OUBLIETTE_ROT=n` damages n copies. Rows of an index that are damaged or gone can be drawn again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk::{Chance, Image, SimDisk};
+use oubliette::policy::{Policy, Syntax};
+use oubliette::{
+    CheckOptions, Database, Draft, Effort, Error, ErrorKind, Got, Hit, MaintainOptions, MemoryId, Namespace,
+    PageRequest, Pass, Query, Result, Scope,
+};
+use redb::ReadableTable;
+
+const FILE: &str = "/db/memory.oub";
+const ROWS: usize = 400;
+const DIM: usize = 24;
+
+/// What was written: text and unit vector by id.
+type Truth = BTreeMap<MemoryId, (String, Vec<f32>)>;
+
+fn open(image: Image) -> Result<Database> {
+    Database::builder().disk(Arc::new(SimDisk::new(image))).secret([3; 32]).cache_bytes(4 << 20).open(FILE)
+}
+
+fn vector(seed: usize) -> Vec<f32> {
+    (0..DIM).map(|at| 1.0 + ((seed * 7 + at * 13) % 97) as f32).collect()
+}
+
+/// A small database, and what is in it.
+fn written() -> (Image, Truth) {
+    let disk = SimDisk::new(Image::default());
+    let db = Database::builder().disk(Arc::new(disk.clone())).secret([3; 32]).open(FILE).unwrap();
+    let ns = Namespace::default();
+    let drafts = (0..ROWS).map(|at| {
+        let text = format!("memory {at} says {}", "something ".repeat(at % 40));
+        Draft::new(text).key(format!("k{at}")).tag(format!("t{}", at % 5)).vector(vector(at))
+    });
+    db.add_all(&ns, drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
+    for at in (0..ROWS).step_by(10) {
+        db.forget(&ns, oubliette::Forget::names([format!("k{at}")])).unwrap();
+    }
+    let page = PageRequest { limit: 10_000, ..PageRequest::default() };
+    let mut truth = Truth::new();
+    for memory in db.list(&ns, &page).unwrap().items {
+        let Got::Memory(memory) = db.get(&ns, &memory.id.to_string(), true).unwrap() else { unreachable!() };
+        truth.insert(memory.id, (memory.text, memory.vector.unwrap()));
+    }
+    db.close().unwrap();
+    (disk.image(), truth)
+}
+
+/// What became of one damaged copy.
+#[derive(Debug, Default)]
+struct Tally {
+    refused: u64,
+    errors: u64,
+    findings: u64,
+    harmless: u64,
+}
+
+/// An error that a damaged file may give.
+fn typed(why: &Error) -> bool {
+    let kinds = [
+        ErrorKind::Corrupted,
+        ErrorKind::NotADatabase,
+        ErrorKind::Format,
+        ErrorKind::Io,
+        ErrorKind::Retry,
+        ErrorKind::Unavailable,
+    ];
+    kinds.contains(&why.kind())
+}
+
+/// Reads everything that a damaged file gives.
+fn read(image: Image, truth: &Truth, what: &str, tally: &mut Tally) {
+    let db = match open(image) {
+        Ok(db) => db,
+        Err(why) => {
+            assert!(typed(&why), "{what}: open: {why:?}");
+            tally.refused += 1;
+            return;
+        }
+    };
+    let ns = Namespace::default();
+    let mut errors = 0;
+    for (id, (text, vector)) in truth {
+        match db.get(&ns, &id.to_string(), true) {
+            Ok(Got::Memory(memory)) => {
+                assert_eq!(&memory.text, text, "{what}: another text of {id}");
+                assert!(
+                    memory.vector.as_ref().is_none_or(|found| found == vector),
+                    "{what}: another vector of {id}"
+                );
+            }
+            Ok(Got::Tombstone(_)) => panic!("{what}: {id} was never forgotten"),
+            // A row whose key is damaged is not found, which the walk below must tell.
+            Err(why) => {
+                assert!(typed(&why) || why.kind() == ErrorKind::NotFound, "{what}: get {id}: {why:?}");
+                errors += 1;
+            }
+        }
+    }
+    match db.search(&ns, &Query::vector(vector(11)).k(20).scope(Scope::Any)) {
+        Ok(found) => {
+            assert!(found.hits.iter().all(|hit| truth.contains_key(&hit.id)), "{what}: a hit from nowhere")
+        }
+        Err(why) => assert!(typed(&why), "{what}: search: {why:?}"),
+    }
+    let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() });
+    let sound = match &report {
+        Ok(report) => report.ok,
+        Err(why) => {
+            assert!(typed(why), "{what}: check: {why:?}");
+            false
+        }
+    };
+    assert!(errors == 0 || !sound, "{what}: {errors} reads fail and the check finds nothing");
+    match (errors, sound) {
+        (0, true) => tally.harmless += 1,
+        (0, false) => tally.findings += 1,
+        _ => tally.errors += 1,
+    }
+}
+
+#[test]
+fn damage_is_an_error_and_never_other_data() {
+    // What the store fences need not be printed hundreds of times.
+    let loud = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.location().is_none_or(|place| !place.file().contains("redb")) {
+            loud(panic);
+        }
+    }));
+    let (image, truth) = written();
+    let file = image.names[Path::new(FILE)];
+    let len = image.files[file].len();
+    let mutations: u64 = std::env::var("OUBLIETTE_ROT").map_or(300, |n| n.parse().unwrap());
+    let (mut tally, mut chance) = (Tally::default(), Chance::new(11));
+    for mutation in 0..mutations {
+        let mut copy = image.clone();
+        let data = &mut copy.files[file];
+        // Most of a fresh file is empty: look for a place where something stands.
+        let place =
+            std::iter::repeat_with(|| chance.below(len as u64) as usize).find(|at| data[*at] != 0).unwrap();
+        let what = match mutation % 4 {
+            0 | 1 => {
+                data[place] ^= 1 << chance.below(8);
+                format!("a bit of byte {place}")
+            }
+            2 => {
+                let page = place / 4_096 * 4_096;
+                data[page..(page + 4_096).min(len)].fill(0);
+                format!("the page at {page}")
+            }
+            _ => {
+                data.truncate(place);
+                format!("cut to {place}")
+            }
+        };
+        read(copy, &truth, &what, &mut tally);
+    }
+    eprintln!("{mutations} damaged copies of {len} bytes: {tally:?}");
+    assert!(
+        tally.refused + tally.errors + tally.findings > mutations / 3,
+        "the damage does not reach: {tally:?}"
+    );
+}
+
+/// Uses a file with a torn page as an application does: whatever is answered is true, and what fails is a typed error.
+fn work(image: Image, truth: &Truth, what: &str) {
+    let Ok(db) = open(image) else { return };
+    let ns = Namespace::default();
+    let told = |memory: &oubliette::Memory| match truth.get(&memory.id) {
+        Some((text, _)) => assert_eq!(&memory.text, text, "{what}: another text of {}", memory.id),
+        None => assert!(memory.text.starts_with("new "), "{what}: {} comes from nowhere", memory.id),
+    };
+    let fails = |step: &str, done: Result<()>| {
+        if let Err(why) = done {
+            assert!(typed(&why) || why.kind() == ErrorKind::NotFound, "{what}: {step}: {why:?}");
+        }
+    };
+    let list = || {
+        let all = PageRequest { limit: 10_000, any_state: true, ..PageRequest::default() };
+        db.list(&ns, &all).map(|page| page.items.iter().for_each(told))
+    };
+    fails("list", list());
+    let words = db.search(&ns, &Query::text("something").k(50).scope(Scope::Any));
+    fails(
+        "words",
+        words.and_then(|found| {
+            found.hits.iter().try_for_each(|hit| {
+                db.text(&ns, hit.id).map(|text| {
+                    assert!(
+                        text.is_none_or(|text| truth[&hit.id].0 == text),
+                        "{what}: another text of a hit"
+                    );
+                })
+            })
+        }),
+    );
+    for at in [0, 1] {
+        fails("add", db.add(&ns, Draft::new(format!("new {at}")).vector(vector(900 + at))).map(drop));
+        let key = format!("k{}", 100 * at + 7);
+        fails("forget", db.forget(&ns, oubliette::Forget::names([key])).map(drop));
+    }
+    fails("backup", db.backup("/db/copy.oub").map(drop));
+    fails("reindex", db.reindex(None).map(drop));
+    fails("list again", list());
+    fails("compact", db.compact().map(drop));
+    fails("list of the copy", list());
+    fails("close", db.close());
+}
+
+/// Half of a page is of another write, as after a power failure in the midst of it, or is noise: whatever stands there, the
+/// file is used without a panic, without an end that never comes, and without another text.
+#[test]
+fn a_torn_page_is_an_error_and_never_other_data() {
+    const PAGE: usize = 4_096;
+    let (image, truth) = written();
+    let file = image.names[Path::new(FILE)];
+    let pages = image.files[file].len() / PAGE;
+    let filled = |page: &usize| image.files[file][page * PAGE..][..PAGE].iter().any(|byte| *byte != 0);
+    let filled: Vec<usize> = (0..pages).filter(filled).collect();
+    let copies: usize = std::env::var("OUBLIETTE_ROT").map_or(60, |n| n.parse().unwrap());
+    let (mut tally, mut chance) = (Tally::default(), Chance::new(23));
+    for number in 0..copies {
+        // From both ends: the header and the first roots, and what was written last.
+        let at = match number % 3 {
+            0 => (number / 3) % filled.len(),
+            1 => filled.len() - 1 - (number / 3) % filled.len(),
+            _ => chance.below(filled.len() as u64) as usize,
+        };
+        let page = filled[at];
+        let half = page * PAGE + if chance.below(2) == 0 { 0 } else { PAGE / 2 };
+        let other = filled[chance.below(filled.len() as u64) as usize] * PAGE + half % PAGE;
+        let mut copy = image.clone();
+        let data = &mut copy.files[file];
+        let (how, bytes) = match number % 4 {
+            0 => ("zeros", vec![0; PAGE / 2]),
+            1 => ("noise", (0..PAGE / 2).map(|_| chance.below(256) as u8).collect()),
+            _ => ("of another page", data[other..][..PAGE / 2].to_vec()),
+        };
+        data[half..][..PAGE / 2].copy_from_slice(&bytes);
+        let what = format!("half a page at {half}, {how}");
+        let (done, ends) = std::sync::mpsc::channel();
+        let (truth, told) = (truth.clone(), what.clone());
+        let worker = std::thread::spawn(move || {
+            let mut tally = Tally::default();
+            read(copy.clone(), &truth, &told, &mut tally);
+            work(copy, &truth, &told);
+            let _ = done.send(tally);
+        });
+        match ends.recv_timeout(std::time::Duration::from_secs(300)) {
+            Ok(one) => {
+                tally.refused += one.refused;
+                tally.errors += one.errors;
+                tally.findings += one.findings;
+                tally.harmless += one.harmless;
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("{what}: it does not end"),
+            Err(_) => worker.join().unwrap(),
+        }
+    }
+    eprintln!("{copies} torn copies of {} pages: {tally:?}", filled.len());
+    assert!(tally.refused + tally.errors + tally.findings > 0, "nothing was damaged: {tally:?}");
+}
+
+/// A partition with a graph in a file of its own.
+struct Linked {
+    folder: tempfile::TempDir,
+    /// The best of each question, before anything was damaged.
+    best: Vec<Vec<Hit>>,
+}
+
+/// Rows of a table of the file.
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn asked(at: usize) -> Query {
+    Query::vector(vector(1_000 + at)).k(10)
+}
+
+impl Linked {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut linked = Linked { folder, best: Vec::new() };
+        let (db, ns) = (linked.open(), Namespace::default());
+        let drafts =
+            (0..ROWS).map(|at| Draft::new(format!("row {at}")).key(format!("k{at}")).vector(spread(at)));
+        db.add_all(&ns, drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
+        db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        // Some are gone and still nodes.
+        db.forget(&ns, oubliette::Forget::names((0..ROWS).step_by(9).map(|at| format!("k{at}")))).unwrap();
+        let vectors = db.stats(None).unwrap().vectors;
+        assert_eq!((vectors.regime, vectors.dead), ("graph", ROWS.div_ceil(9) as u64));
+        linked.best = linked.answers(&db, Effort::Exact);
+        db.close().unwrap();
+        linked
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("memory.oub")
+    }
+
+    fn open(&self) -> Database {
+        let policy = "[index]\nexact_max = 50\nexact_min = 20\ntail_min = 1_000";
+        let builder = Database::builder().secret([3; 32]).cache_bytes(4 << 20);
+        builder.policy(Policy::parse(policy, Syntax::Toml).unwrap()).open(self.path()).unwrap()
+    }
+
+    fn answers(&self, db: &Database, effort: Effort) -> Vec<Vec<Hit>> {
+        let hits = |at| db.search(&Namespace::default(), &asked(at).effort(effort)).unwrap().hits;
+        (0..20).map(hits).collect()
+    }
+
+    /// Changes the rows of a table behind the back of everything.
+    fn change(&self, table: &str, change: impl FnOnce(&mut Rows)) {
+        let db = redb::Database::open(self.path()).unwrap();
+        let tx = db.begin_write().unwrap();
+        {
+            let mut table = tx.open_table(redb::TableDefinition::<&[u8], &[u8]>::new(table)).unwrap();
+            let all = table.iter().unwrap().map(|row| row.unwrap());
+            let mut rows: Rows =
+                all.map(|(key, value)| (key.value().to_vec(), value.value().to_vec())).collect();
+            change(&mut rows);
+            table.retain(|_, _| false).unwrap();
+            for (key, value) in &rows {
+                table.insert(key.as_slice(), value.as_slice()).unwrap();
+            }
+        }
+        tx.commit().unwrap();
+    }
+
+    /// Everything is drawn from texts and vectors again, and is whole then.
+    fn heal(&self, db: &Database, what: &str) {
+        let live = (ROWS - ROWS.div_ceil(9)) as u64;
+        assert_eq!(db.reindex(None).unwrap(), live, "{what}");
+        let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+        assert!(report.ok, "{what}: healed, and still {:?}", report.findings);
+        let stats = db.stats(None).unwrap();
+        assert_eq!(stats.health.index_warnings, Vec::<String>::new(), "{what}");
+        assert_eq!((stats.vectors.in_graph, stats.vectors.dead), (live, 0), "{what}");
+        self.expect_answers(db, what);
+        assert_eq!(db.search(&Namespace::default(), &asked(0)).unwrap().plan.regime, "graph", "{what}");
+        let left = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        assert!(left.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{what}: {left:?}");
+    }
+
+    /// The nearest; of a walk whose list has room for all rows it is the same.
+    fn expect_answers(&self, db: &Database, what: &str) {
+        for effort in [Effort::Exact, Effort::Ef(ROWS)] {
+            assert!(self.answers(db, effort) == self.best, "{what}: another answer with {effort:?}");
+        }
+    }
+}
+
+/// No two rows have the same vector.
+fn spread(at: usize) -> Vec<f32> {
+    let mut chance = Chance::new(at as u64);
+    (0..DIM).map(|_| chance.below(1_000) as f32 - 500.0).collect()
+}
+
+/// Key and value of row `at`, counted from the first.
+fn nth(rows: &mut Rows, at: usize) -> (&Vec<u8>, &mut Vec<u8>) {
+    rows.iter_mut().nth(at).unwrap()
+}
+
+#[test]
+fn a_damaged_graph_is_not_walked_and_reindex_heals_it() {
+    type Damage = (&'static str, fn(&mut Rows));
+    let damages: [Damage; 8] = [
+        ("a bit of the first row", |rows| nth(rows, 0).1[9] ^= 4),
+        ("a bit of a later row", |rows| {
+            let value = nth(rows, 7).1;
+            let middle = value.len() / 2;
+            value[middle] ^= 1;
+        }),
+        ("the last bit of a row", |rows| *nth(rows, 3).1.last_mut().unwrap() ^= 128),
+        ("a row cut short", |rows| nth(rows, 5).1.truncate(20)),
+        ("an empty row", |rows| nth(rows, 5).1.clear()),
+        ("a row that is gone", |rows| {
+            rows.pop_first();
+        }),
+        ("all rows gone", Rows::clear),
+        ("two rows in each other's place", |rows| {
+            let (a, b) = (nth(rows, 1).1.clone(), nth(rows, 2).1.clone());
+            *nth(rows, 1).1 = b;
+            *nth(rows, 2).1 = a;
+        }),
+    ];
+    for (what, damage) in damages {
+        let linked = Linked::new();
+        linked.change("graph", damage);
+        let (db, ns) = (linked.open(), Namespace::default());
+        let found = db.search(&ns, &asked(0)).unwrap();
+        assert_eq!(found.plan.regime, "codes", "{what}: walked all the same");
+        assert!(linked.answers(&db, Effort::default()) == linked.best, "{what}: another answer");
+        let warnings = db.stats(None).unwrap().health.index_warnings;
+        assert!(warnings.len() == 1 && warnings[0].contains("reindex"), "{what}: {warnings:?}");
+        let report = db.check(&CheckOptions::default()).unwrap();
+        assert!(!report.ok, "{what}: the check finds nothing");
+        // Maintenance leaves it alone and says so.
+        let kept = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        assert!(kept.passes.iter().any(|pass| pass.skipped == 1 && pass.left > 0), "{what}: {kept:?}");
+        // It can be written to.
+        let added = Draft::new("after the damage").key("after").vector(vector(3));
+        db.add(&ns, added).unwrap();
+        assert!(db.search(&ns, &Query::vector(vector(3)).k(1)).unwrap().hits[0].score > 0.999, "{what}");
+        let forgotten = db.forget(&ns, oubliette::Forget::names(["after"])).map(|done| done.forgotten);
+        assert_eq!(forgotten.unwrap(), 1, "{what}");
+        linked.heal(&db, what);
+        db.close().unwrap();
+        linked.heal(&linked.open(), what);
+    }
+}
+
+#[test]
+fn a_damaged_row_of_the_slots_hides_its_own_memories_and_reindex_heals_it() {
+    for table in ["slot", "slot_head", "slot_dead", "graph_head"] {
+        type Damage = (&'static str, fn(&mut Rows));
+        let damages: [Damage; 3] = [
+            ("a bit", |rows| {
+                let (key, mut value) = rows.pop_first().unwrap();
+                let mut key = key;
+                match value.get_mut(6) {
+                    Some(byte) => *byte ^= 1,
+                    None => *key.last_mut().unwrap() ^= 1,
+                }
+                rows.insert(key, value);
+            }),
+            ("a row gone", |rows| drop(rows.pop_first().unwrap())),
+            ("all rows gone", Rows::clear),
+        ];
+        for (what, damage) in damages {
+            let what = format!("{table}: {what}");
+            let linked = Linked::new();
+            linked.change(table, damage);
+            let (db, ns) = (linked.open(), Namespace::default());
+            match db.search(&ns, &asked(0)) {
+                // What a block says that is gone is not found; nothing else is.
+                Ok(found) => {
+                    let mut pairs = found.hits.iter().zip(&linked.best[0]);
+                    assert!(pairs.all(|(hit, best)| hit.score <= best.score), "{what}: another answer");
+                }
+                Err(why) => assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}"),
+            }
+            if let Err(why) = db.stats(None) {
+                assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}");
+            }
+            let report = db.check(&CheckOptions::default()).unwrap();
+            assert!(!report.ok, "{what}: the check finds nothing");
+            if let Err(why) = db.maintain(&Pass::ALL, &MaintainOptions::live()) {
+                assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}");
+            }
+            linked.heal(&db, &what);
+            db.close().unwrap();
+            linked.heal(&linked.open(), &what);
+        }
+    }
+}
+
+#[test]
+fn no_memory_is_given_the_slot_of_another_when_the_head_of_the_slots_is_gone() {
+    let linked = Linked::new();
+    linked.change("slot_head", Rows::clear);
+    let (db, ns) = (linked.open(), Namespace::default());
+    // The write has the index built anew, and then it stands in a place of its own.
+    db.add(&ns, Draft::new("in a place of its own").key("own").vector(vector(3))).unwrap();
+    db.forget(&ns, oubliette::Forget::names(["own"])).unwrap();
+    linked.heal(&db, "the head of the slots");
+}

@@ -1,0 +1,103 @@
+//! What the file takes, and for what.
+
+use crate::world::{DIM, World, axis, ms, text};
+use oubliette::{Database, Draft, Durability, Expiry, Forget, SupersedeMode};
+
+/// The sum that commits keep is that of a recount, by table and as a whole, and the parts are the file. Gives live bytes and
+/// free ones in percent of the file, by the estimate and exactly.
+#[track_caller]
+fn parts(db: &Database) -> (u64, [u64; 2]) {
+    let (told, exact) = (db.stats(None).unwrap(), db.file_stats().unwrap());
+    assert_eq!(told.health.size_warning, None);
+    for bytes in [told.bytes, exact.bytes] {
+        assert_eq!(bytes.live + bytes.overhead + bytes.free, bytes.file, "{bytes:?}");
+        assert_eq!(bytes.live, exact.by_table.values().map(|table| table.live).sum::<u64>());
+    }
+    let of_tables = exact.by_table.values().map(|table| table.overhead).sum::<u64>();
+    assert_eq!(exact.bytes.overhead, of_tables + (40 << 10));
+    (told.bytes.live, [told.bytes, exact.bytes].map(|bytes| bytes.free * 100 / bytes.file))
+}
+
+fn around(at: usize) -> [f32; DIM] {
+    let at = at as f32;
+    [0.37, 0.73, 0.11, 0.53].map(|turn| (at * turn).cos() + 0.01)
+}
+
+/// A database of so many rows, each with a key, every fifth with a vector.
+fn filled(rows: usize) -> World {
+    let world = World::with(|builder| builder.durability(Durability::Batch));
+    let said = |at: usize| -> Draft {
+        let name =
+            format!("memory {at} of those that fill the file, {}", "and what it says ".repeat(at % 20));
+        let draft = text(&name).key(format!("k{at}")).tag(format!("t{}", at % 7));
+        if at.is_multiple_of(5) { draft.vector(around(at)) } else { draft }
+    };
+    for from in (0..rows).step_by(500) {
+        let drafts = (from..rows.min(from + 500)).map(said).collect();
+        world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    }
+    world
+}
+
+/// V-308 (with 5,000 rows): only texts and vectors were counted as live, and every index, holder and journal row as free.
+#[test]
+fn v308_right_after_a_compaction_hardly_anything_is_free() {
+    let world = filled(5_000);
+    let (before, free) = parts(&world.db);
+    world.db.compact().unwrap();
+    let (after, [told, exact]) = parts(&world.db);
+    assert!(told <= 5 && exact <= 5, "{told} % and {exact} % are free, before {free:?}");
+    assert_eq!(after, before, "a copy carries what is live");
+    let table = world.db.file_stats().unwrap().by_table;
+    assert_eq!((table["vitals"].rows, table["memory"].rows), (5_000, 5_000));
+    assert!(table["vector"].live > 1_000 * 16 && table["holder"].live > 0 && table["event"].live == 0);
+
+    // What is forgotten is live no more, and a part of the file after the next copy no more either.
+    for tag in ["t0", "t1", "t2", "t3"] {
+        world.db.forget(&world.ns, Forget::tag(tag)).unwrap();
+    }
+    let (left, [told, exact]) = parts(&world.db);
+    assert!(left < after, "{left} of {after}");
+    assert!(told > 5 && exact > 5, "{told} % and {exact} % are free");
+    world.db.compact().unwrap();
+    let (last, [told, exact]) = parts(&world.db);
+    assert!(last <= left && told <= 5 && exact <= 5, "{last} of {left}, {told} % and {exact} % are free");
+    world.check();
+}
+
+/// Whatever a transaction does, refused ones and those of another handle among them.
+#[test]
+fn the_sum_of_the_rows_is_that_of_a_recount() {
+    let mut world = World::at(10);
+    assert!(parts(&world.db).0 > 0);
+    let old = world.add(text("one").key("a").tag("t").vector(axis(1))).id;
+    let new = world.add(text("two").expiry(Expiry::At(ms(500)))).id;
+    parts(&world.db);
+    world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+    world.add(text("one, but longer by a good deal").key("a").vector(axis(2)));
+    world.db.add(&world.ns, text("refused").vector(vec![f32::NAN; 4])).unwrap_err();
+    let (live, _) = parts(&world.db);
+    world.reopen();
+    assert_eq!(parts(&world.db).0, live);
+    world.set(600);
+    world.db.forget(&world.ns, Forget::names(["a"])).unwrap();
+    parts(&world.db);
+    world.db.compact().unwrap();
+    world.db.reindex(None).unwrap();
+    parts(&world.db);
+    world.check();
+}
+
+/// The sum goes along with a backup, whose own it is.
+#[test]
+fn a_backup_has_a_sum_of_its_own() {
+    let world = filled(300);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copy.oub");
+    world.db.backup(&path).unwrap();
+    let copy = Database::open(&path).unwrap();
+    let (live, [told, exact]) = parts(&copy);
+    assert!(told <= 5 && exact <= 5, "{told} % and {exact} % are free of a small file");
+    assert_eq!(live, parts(&world.db).0);
+    assert!(copy.check(&Default::default()).unwrap().ok);
+}

@@ -1,0 +1,8 @@
+//! The command line as its users meet it: documents, exit codes, bad input, pipes.
+
+mod bad;
+mod contract;
+mod flags;
+mod index;
+mod recall;
+mod sandbox;

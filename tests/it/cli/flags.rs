@@ -1,0 +1,134 @@
+//! A flag does what its help says, or it is refused: none is read and then left aside.
+
+use serde_json::{Value, json};
+
+use super::sandbox::{Sandbox, has};
+
+#[test]
+fn forget_by_name_keeps_to_the_part_that_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "seen by all", "--key", "all"]);
+    let id = sandbox.document(&["add", "seen by Bob", "--key", "bob", "--agent", "bob"])["id"].clone();
+    let forget = |arguments: &[&str]| {
+        let done = sandbox.document(&[&["forget", "--yes"], arguments].concat());
+        (done["forgotten"].as_u64().unwrap(), done["missing"].as_u64().unwrap())
+    };
+    assert_eq!(forget(&["all", "--agent", "bob"]), (0, 1), "it is not Bob's");
+    assert_eq!(forget(&["bob", id.as_str().unwrap(), "--agent", "eve"]), (0, 2));
+    assert_eq!(sandbox.document(&["get", "all"])["state"], "live");
+    let plan = sandbox.document(&["forget", "all", "bob", "--agent", "bob", "--dry-run"]);
+    assert_eq!((&plan["memories"]["live"], &plan["answer"]["missing"]), (&json!(1), &json!(1)));
+    assert_eq!(forget(&["all", "bob", "--agent", "bob"]), (1, 1));
+    assert_eq!(forget(&["all", "--any-agent"]), (1, 0));
+}
+
+#[test]
+fn lines_of_add_take_no_fields_from_flags() {
+    let sandbox = Sandbox::new();
+    sandbox.npy("v.npy", &[&[1.0, 0.0]]);
+    for flags in [
+        &["--tag", "t"][..],
+        &["--key", "k"],
+        &["--agent", "bob"],
+        &["--supersedes", "k"],
+        &["--supersede-mode", "correction"],
+        &["--pinned"],
+        &["--vector-file", "v.npy"],
+    ] {
+        let answer = sandbox.run_with(&[&["add", "-"], flags].concat(), b"{\"text\":\"one\"}\n");
+        assert_eq!((answer.code, answer.error().0.as_str()), (2, "Usage"), "{flags:?}");
+        assert!(answer.err.contains("in the lines"), "{answer:?}");
+    }
+    let answer = sandbox.run_with(&["add", "-", "--no-dedup"], b"{\"text\":\"one\",\"tags\":[\"t\"]}\n");
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert_eq!(sandbox.document(&["list"])["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_line_of_add_that_is_no_json_says_so() {
+    let sandbox = Sandbox::new();
+    let error = sandbox.run_with(&["add", "-"], b"Ann likes tea\n").error();
+    assert!(error.1.starts_with("line 1: line: must be a memory as a JSON object"), "{error:?}");
+}
+
+#[test]
+fn queries_answer_with_ids_and_a_null_for_a_hit_without_a_key() {
+    let sandbox = Sandbox::new();
+    let named = sandbox.document(&["add", "Ann drinks tea", "--key", "a"])["id"].clone();
+    let nameless = sandbox.document(&["add", "Bob drinks milk"])["id"].clone();
+    sandbox.write("q.jsonl", "{\"query\":\"tea\"}\n{\"query\":\"milk\"}\n");
+    let answer = sandbox.run(&["search", "--queries", "q.jsonl", "-k", "1", "--mode", "text"]);
+    let lines: Vec<Value> = answer.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.iter().for_each(|line| has(line, &["keys", "ids", "scores", "took_us"]));
+    assert_eq!((&lines[0]["keys"], &lines[0]["ids"]), (&json!(["a"]), &json!([named])));
+    assert_eq!((&lines[1]["keys"], &lines[1]["ids"]), (&json!([null]), &json!([nameless])));
+}
+
+#[test]
+fn a_pin_by_key_answers_with_the_key() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann drinks tea", "--key", "a"]);
+    for command in ["pin", "unpin"] {
+        assert_eq!(sandbox.document(&[command, "a"])["key"], "a");
+    }
+}
+
+#[test]
+fn import_goes_into_the_namespace_that_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in.jsonl", "{\"key\":\"a\",\"text\":\"one\"}\n");
+    assert_eq!(sandbox.document(&["import", "in.jsonl", "--into", "team"])["stored"], 1);
+    assert_eq!(sandbox.document(&["get", "a", "--namespace", "team"])["text"], "one");
+    assert_eq!(sandbox.run(&["import", "in.jsonl", "--into", "team", "--namespace", "other"]).code, 2);
+}
+
+#[test]
+fn a_text_that_supersedes_stays_in_the_part_of_what_it_replaces() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Bob is ill", "--key", "b", "--agent", "bob"]);
+    let answer = sandbox.document(&["supersede", "b", "--with-text", "Bob is well"]);
+    assert_eq!(answer["partition"], "bob");
+    assert_eq!(sandbox.document(&["list"])["items"], json!([]), "others still see nothing of it");
+    sandbox.document(&["add", "shared", "--key", "s"]);
+    let error = sandbox.run(&["supersede", "b", "s", "--with-text", "both"]).error();
+    assert_eq!(error.0, "Invalid", "{error:?}");
+    assert!(error.1.contains("bob"), "{error:?}");
+}
+
+#[test]
+fn an_instant_of_a_change_belongs_to_the_mode_replaced() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let at = ["supersede", "a", "--with", "b", "--at", "2026-01-01T00:00:00Z", "--mode"];
+    let error = sandbox.run(&[&at[..], &["correction"]].concat()).error();
+    assert!(error.1.starts_with("--at: "), "{error:?}");
+    assert_eq!(sandbox.document(&["get", "a"])["state"], "live");
+    sandbox.document(&[&at[..], &["replaced"]].concat());
+}
+
+#[test]
+fn a_warning_about_a_field_is_in_the_answer() {
+    let sandbox = Sandbox::new();
+    let answer = sandbox.document(&["add", "x", "--significance", "huge"]);
+    assert_eq!(answer["warnings"], json!(["significance: \"huge\" is unknown, read as routine"]));
+    let answer = sandbox.run_with(&["add", "-"], b"{\"text\":\"y\",\"tier\":\"long\"}\n").document();
+    assert_eq!(answer["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.document(&["add", "z"]).get("warnings"), None);
+}
+
+#[test]
+fn help_names_every_pass_and_every_state() {
+    let sandbox = Sandbox::new();
+    let help =
+        sandbox.plain(&["maintain", "--help"], b"").out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for pass in oubliette::Pass::ALL {
+        assert!(help.contains(pass.as_str()), "{pass:?} is not in the help of maintain");
+    }
+    assert!(!help.contains("both with none named"));
+    let help = sandbox.plain(&["list", "--help"], b"").out;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("live, superseded, expired, limbo, tombstoned or any"), "{help}");
+    let error = sandbox.run(&["list", "--state", "gone"]).error();
+    assert!(error.1.contains("live, superseded, expired, limbo, tombstoned or any"), "{error:?}");
+    assert!(sandbox.plain(&["undo", "--help"], b"").out.contains("maintenance"));
+}

@@ -1,0 +1,189 @@
+//! What a newcomer types: texts in, the right memories out, and what a search can be asked besides.
+
+use serde_json::{Value, json};
+
+use super::sandbox::{Sandbox, has};
+
+/// A talk of three turns, and two memories of something else.
+fn talk() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let turn = |key: &str, at: &str, text: &str| {
+        let line = json!({"key": key, "text": text, "created_at": at, "metadata": {"session": "s1"}});
+        format!("{line}\n")
+    };
+    let lines = turn("t1", "2026-01-03T10:00:00Z", "Ann: which pottery class did you book?")
+        + &turn("t2", "2026-01-03T10:01:00Z", "Ben: the one on Friday, in the old mill")
+        + &turn("t3", "2026-01-03T10:02:00Z", "Ann: lovely, see you there")
+        + "{\"key\":\"other\",\"text\":\"The gateway restarts at night\",\"pinned\":true}\n"
+        + "{\"key\":\"far\",\"text\":\"Cat paints boats\"}\n";
+    sandbox.write("talk.jsonl", lines);
+    assert_eq!(sandbox.document(&["import", "talk.jsonl"])["stored"], 5);
+    sandbox
+}
+
+fn keys(found: &Value) -> Vec<&str> {
+    found["hits"].as_array().unwrap().iter().map(|hit| hit["key"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_newcomer_adds_and_finds_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann lives in Ghent", "--key", "ann"]);
+    sandbox.document(&["add", "Ben sails on Sundays", "--key", "ben"]);
+    let found = sandbox.document(&["search", "where does Ann live?"]);
+    assert_eq!(keys(&found)[0], "ann");
+    assert_eq!(found["plan"]["mode"], "hybrid");
+    has(&found["hits"][0]["signals"], &["vector", "text"]);
+    // What no word says is found by its meaning, and what is revised by what it says now.
+    sandbox.document(&["update", "ben", "--text", "Ben repairs bicycles in his garage"]);
+    sandbox.document(&["maintain", "embed"]);
+    assert_eq!(sandbox.document(&["stats"])["memories"]["live"], 2);
+    let by_vector = sandbox.document(&["search", "who mends bikes", "--mode", "vector"]);
+    assert_eq!(keys(&by_vector)[0], "ben");
+    let by_word = sandbox.document(&["search", "sails", "--mode", "text"]);
+    assert_eq!(keys(&by_word), Vec::<&str>::new(), "the old text is gone from the index");
+    let check = sandbox.document(&["check", "--deep"]);
+    assert_eq!(check["ok"], true, "{check}");
+}
+
+#[test]
+fn each_mode_ranks_by_what_it_says() {
+    let sandbox = talk();
+    for (mode, signals) in
+        [("text", ["text"].as_slice()), ("vector", &["vector"]), ("hybrid", &["text", "vector"])]
+    {
+        let found = sandbox.document(&["search", "pottery class", "--mode", mode, "-k", "1"]);
+        assert_eq!((keys(&found), &found["plan"]["mode"]), (vec!["t1"], &json!(mode)));
+        for signal in ["text", "vector"] {
+            let given = !found["hits"][0]["signals"][signal].is_null();
+            assert_eq!(given, signals.contains(&signal), "{signal} in {mode}");
+        }
+    }
+    let none = sandbox.run(&["search", "pottery", "--mode", "blurry"]);
+    assert_eq!(none.code, 2, "{none:?}");
+}
+
+#[test]
+fn around_gives_the_turns_beside_a_hit() {
+    let sandbox = talk();
+    let found = sandbox.document(&["search", "old mill", "--mode", "text", "-k", "1", "--around", "1"]);
+    assert_eq!(keys(&found), ["t2"]);
+    let beside: Vec<(i64, &str)> = found["hits"][0]["around"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| (turn["step"].as_i64().unwrap(), turn["key"].as_str().unwrap()))
+        .collect();
+    assert_eq!(beside, [(-1, "t1"), (1, "t3")]);
+    let (kind, message) = sandbox.run(&["search", "mill", "--around", "1001"]).error();
+    assert!(kind == "Invalid" && message.contains("around"), "{message}");
+}
+
+#[test]
+fn why_explains_a_hit_and_a_miss() {
+    let sandbox = talk();
+    let hit = sandbox.document(&["search", "pottery class", "--mode", "text", "--why", "t1"]);
+    assert_eq!((&hit["rank"], &hit["state"]), (&json!(1), &json!("live")), "{hit}");
+    has(&hit, &["id", "reason", "score", "least", "signals"]);
+    let miss = sandbox.document(&["search", "pottery class", "--mode", "text", "--why", "far"]);
+    assert!(miss["rank"].is_null() && miss["reason"].as_str().unwrap().len() > 3, "{miss}");
+    let filtered = sandbox.document(&["search", "pottery", "--filter", "{\"pinned\":true}", "--why", "t1"]);
+    assert!(filtered["rank"].is_null() && filtered["reason"] != miss["reason"], "{filtered}");
+    let (kind, _) = sandbox.run(&["search", "pottery", "--why", "nobody"]).error();
+    assert_eq!(kind, "NotFound");
+}
+
+#[test]
+fn diversity_prefers_what_says_something_else() {
+    let sandbox = Sandbox::new();
+    let lines: String = [
+        ("a", "the gateway restarted at noon"),
+        ("b", "the gateway restarted at noon again"),
+        ("c", "the gateway was replaced by a router"),
+    ]
+    .iter()
+    .map(|(key, text)| format!("{}\n", json!({"key": key, "text": text})))
+    .collect();
+    sandbox.write("m.jsonl", lines);
+    sandbox.document(&["import", "m.jsonl"]);
+    let query = ["search", "gateway restarted noon", "-k", "2"];
+    let near = sandbox.document(&query);
+    assert!(keys(&near).iter().all(|key| ["a", "b"].contains(key)), "{near}");
+    let diverse = sandbox.document(&[&query[..], &["--diversity", "0.9"]].concat());
+    assert!(keys(&diverse).contains(&"c"), "{diverse}");
+    let (kind, message) = sandbox.run(&["search", "gateway", "--diversity", "1.5"]).error();
+    assert!(kind == "Invalid" && message.contains("diversity"), "{message}");
+}
+
+#[test]
+fn a_deadline_cuts_a_query_and_says_so() {
+    let sandbox = talk();
+    let whole = sandbox.document(&["search", "pottery class", "--deadline", "1h"]);
+    assert_eq!((&whole["plan"]["partial"], keys(&whole)[0]), (&json!(false), "t1"));
+    let cut = sandbox.document(&["search", "pottery class", "--deadline", "0s"]);
+    assert_eq!((&cut["plan"]["partial"], &cut["hits"]), (&json!(true), &json!([])));
+    sandbox.write("q.jsonl", "{\"query\":\"pottery class\"}\n");
+    for (deadline, partial, first) in [("1h", false, json!("t1")), ("0s", true, Value::Null)] {
+        let answer = sandbox.document(&["search", "--queries", "q.jsonl", "--deadline", deadline]);
+        assert_eq!((&answer["partial"], &answer["keys"][0]), (&json!(partial), &first));
+    }
+    let (kind, message) = sandbox.run(&["search", "pottery", "--deadline", "soon"]).error();
+    assert!(kind == "Invalid" && message.contains("--deadline"), "{message}");
+}
+
+#[test]
+fn a_briefing_begins_with_what_is_pinned_and_keeps_to_its_budget() {
+    let sandbox = talk();
+    let all = sandbox.document(&["briefing"]);
+    let items = all["items"].as_array().unwrap();
+    assert_eq!((items.len(), &items[0]["key"], &items[0]["pinned"]), (5, &json!("other"), &json!(true)));
+    let worth: Vec<f64> = items[1..].iter().map(|item| item["score"].as_f64().unwrap()).collect();
+    assert!(worth.is_sorted_by(|a, b| a >= b), "{worth:?}");
+    let least = sandbox.document(&["briefing", "--max-tokens", "0"]);
+    assert_eq!(least["items"].as_array().unwrap().len(), 1, "pinned ones are never cut");
+    let packed = sandbox.document(&["search", "Ann Ben pottery Friday", "--max-tokens", "12"]);
+    let bytes: usize =
+        packed["hits"].as_array().unwrap().iter().map(|hit| hit["text"].as_str().unwrap().len()).sum();
+    assert!(bytes > 0 && bytes <= 48, "{packed}");
+}
+
+#[test]
+fn a_database_is_made_for_an_embedder_and_moves_to_another() {
+    let sandbox = Sandbox::new();
+    let init = sandbox.document(&["init", "--embedder", "hash"]);
+    assert_eq!((&init["dim"], init["embedder"].as_str().unwrap().starts_with("hash")), (&json!(256), true));
+    sandbox.document(&["add", "Ann lives in Ghent", "--key", "ann"]);
+    sandbox.document(&["add", "Ben sails on Sundays", "--key", "ben"]);
+    let (kind, message) = sandbox.run(&["--embedder", "static-mini", "search", "Ann"]).error();
+    assert!(kind == "OtherSpace" && message.contains("hash"), "{kind}: {message}");
+    let done = sandbox.document(&["reembed", "static-mini"]);
+    assert_eq!(
+        (&done["changed"], &done["filled"], &done["skipped"]),
+        (&json!(2), &json!(0), &json!(0)),
+        "{done}"
+    );
+    let found = sandbox.document(&["search", "where is Ann's home", "--mode", "vector"]);
+    assert_eq!(keys(&found)[0], "ann");
+    assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
+    let unknown = sandbox.run(&["reembed", "word2vec"]).error();
+    assert!(unknown.0 == "Invalid" && unknown.1.contains("embedder"), "{unknown:?}");
+}
+
+#[test]
+fn evaluation_by_text_tells_the_share_of_the_evidence() {
+    let sandbox = talk();
+    let questions = [
+        json!({"question": "which pottery class was booked?", "evidence": ["t1"]}),
+        json!({"question": "who paints boats?", "evidence": ["far", "nowhere"]}),
+        json!({"question": "who sings?"}),
+    ];
+    sandbox.write("q.jsonl", questions.map(|line| format!("{line}\n")).concat());
+    let told = sandbox.document(&["eval", "--text", "--queries", "q.jsonl"]);
+    for mode in ["hybrid", "vector", "text"] {
+        has(&told[mode], &["evidence_recall", "queries", "p50_us", "p95_us"]);
+        assert_eq!(told[mode]["queries"], 2, "one line has no evidence");
+        let share = told[mode]["evidence_recall"]["5"].as_f64().unwrap();
+        assert!((share - 0.75).abs() < 1e-6, "one of the memories that are named is nowhere: {told}");
+    }
+    assert_eq!(told["without_evidence"], 1);
+}

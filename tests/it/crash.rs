@@ -1,0 +1,138 @@
+//! Power cuts and failing disks: every story of `crash/scenarios.rs`, cut and failed at every operation.
+//!
+//! What must hold after a power cut at any operation, with torn sectors and unsynced writes in any order: the file
+//! opens, a walk through it finds no fault, and a reader sees a state that the story had after one of its steps, not
+//! before the last one that was acknowledged (in `Batch` mode: flushed). Units are never halved, for no other state is
+//! taken for right. What must hold on a disk that refuses: a typed error and no panic, a handle that works again when
+//! the disk does, and the same promises after a restart. `crash/openers.rs` lets two handles work on one file.
+//!
+//! `OUBLIETTE_CRASH_SEEDS=n` tries n cuts at each operation, and every fault; the script `tests/crash-campaign` does so.
+
+mod openers;
+mod recording;
+mod scenarios;
+mod trouble;
+mod world;
+
+use std::time::Instant;
+
+use crate::disk::{Plan, Site, broken, full};
+use oubliette::Durability;
+use recording::Recording;
+use scenarios::SCENARIOS;
+
+/// Cuts at each operation, where the environment asks for a campaign.
+fn seeds() -> Option<u64> {
+    std::env::var("OUBLIETTE_CRASH_SEEDS").ok().map(|seeds| seeds.parse().unwrap())
+}
+
+/// Tells every story in one mode and counts what `each` tries.
+fn every_story(what: &str, durability: Durability, mut each: impl FnMut(&Recording<'_>) -> u64) {
+    quiet();
+    let only = std::env::var("OUBLIETTE_CRASH_ONLY").ok();
+    let mut tried = 0;
+    for scenario in SCENARIOS.iter().filter(|scenario| only.as_ref().is_none_or(|name| scenario.name == name))
+    {
+        let begun = Instant::now();
+        let recording = Recording::of(scenario, durability);
+        let here = each(&recording);
+        tried += here;
+        eprintln!(
+            "{what} {durability:?} {}: {} operations, {here} tries, {:?}",
+            scenario.name,
+            recording.tape.len(),
+            begun.elapsed()
+        );
+    }
+    assert!(tried > 0, "nothing was tried");
+}
+
+/// The store fences panics of redb; a test that means to see hundreds of them need not print them.
+fn quiet() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if panic.location().is_none_or(|place| !place.file().contains("redb")) {
+                loud(panic);
+            }
+        }));
+    });
+}
+
+fn cut(durability: Durability) {
+    every_story("cut", durability, |recording| recording.cut_everywhere(seeds().unwrap_or(1)));
+}
+
+#[test]
+fn a_power_cut_in_safe_mode_loses_nothing_acknowledged() {
+    cut(Durability::Safe);
+}
+
+#[test]
+fn a_power_cut_in_fast_mode_loses_nothing_acknowledged() {
+    cut(Durability::Fast);
+}
+
+#[test]
+fn a_power_cut_in_batch_mode_loses_nothing_flushed() {
+    cut(Durability::Batch);
+}
+
+/// Faults by number of the operation: which of them a run tries there.
+const FAULTS: [Plan; 4] = [
+    Plan { site: Site::Change, at: 0, lasting: false, error: broken },
+    Plan { site: Site::Change, at: 0, lasting: true, error: full },
+    Plan { site: Site::Change, at: 0, lasting: false, error: full },
+    Plan { site: Site::Change, at: 0, lasting: true, error: broken },
+];
+
+fn fail(durability: Durability) {
+    every_story("fault", durability, |recording| match seeds() {
+        Some(_) => {
+            recording.fail_everywhere(Site::Change, 0, 1, &FAULTS)
+                + recording.fail_everywhere(Site::Read, 0, 1, &FAULTS)
+        }
+        // One operation refuses for a moment and is full for good, the next one the other way round. Of the hundreds of
+        // like writes of a compaction some are left to the campaign, and of those of stories with many rows.
+        None => {
+            let [a, b, c, d] = FAULTS;
+            let most = if recording.scenario.name.starts_with("graph") { 30 } else { 100 };
+            let stride = 1 + recording.tape.len() as u64 / most;
+            recording.fail_everywhere(Site::Change, 0, 2 * stride, &[a, b])
+                + recording.fail_everywhere(Site::Change, stride, 2 * stride, &[c, d])
+                + recording.fail_everywhere(Site::Read, 0, 11, &[a])
+        }
+    });
+}
+
+#[test]
+fn a_failing_disk_in_safe_mode_gives_typed_errors() {
+    fail(Durability::Safe);
+}
+
+#[test]
+fn a_failing_disk_in_fast_mode_gives_typed_errors() {
+    fail(Durability::Fast);
+}
+
+#[test]
+fn a_failing_disk_in_batch_mode_gives_typed_errors() {
+    fail(Durability::Batch);
+}
+
+/// I1 with two openers: what either is told is stored is there after a power cut at any operation, whole, and what neither
+/// was told is there whole or not at all.
+#[test]
+fn a_power_cut_with_two_openers_loses_nothing_acknowledged() {
+    quiet();
+    let (files, cuts) = seeds().map_or((12, 8), |seeds| (10 * seeds, 40));
+    let tried: usize = (0..files).map(|seed| openers::lives(seed, cuts)).sum();
+    assert!(tried as u64 > files, "{tried} cuts of {files} files");
+}
+
+#[test]
+fn a_reader_beside_one_that_is_refused_reads_on() {
+    quiet();
+    openers::read_beside_one_that_is_refused();
+}

@@ -1,0 +1,114 @@
+//! A copy that goes past damage is a whole store, and its report names what was lost.
+
+use std::collections::BTreeSet;
+
+use oubliette::{CheckOptions, CompactReport, Database, Got, MemoryId, Namespace};
+
+use super::store::{Store, WAYS, change, damaged, open, overwrite, store, tables, word};
+use super::{OF_THE_STORE, victim_of};
+
+/// What is wrong with a copy of a store of which one memory at most is lost.
+fn wrong_with(db: &Database, store: &Store, lost: &BTreeSet<MemoryId>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+    if !report.ok {
+        wrong.push(format!("the check finds {:#?}", report.findings));
+    }
+    for (id, at) in store.rows.iter().filter(|(id, _)| !lost.contains(id)) {
+        match db.get(&Namespace::default(), &id.to_string(), false) {
+            Ok(Got::Memory(memory)) if memory.text.contains(&word(*at)) => {}
+            other => wrong.push(format!("row {at}: {other:?}")),
+        }
+    }
+    wrong
+}
+
+/// Whether a report names a table, and the memory if the row is one's.
+fn names(report: &CompactReport, table: &str, victim: Option<MemoryId>) -> bool {
+    report.whole
+        && report.damaged.iter().any(|row| {
+            row.table == table
+                && victim.is_none_or(|id| row.id == Some(id) && row.namespace.as_deref() == Some("default"))
+        })
+}
+
+#[test]
+fn a_copy_past_damage_is_a_whole_store() {
+    let store = store();
+    let copy = store.file.with_extension("read");
+    std::fs::copy(&store.file, &copy).unwrap();
+    let mut failures = Vec::new();
+    for (number, (table, rows)) in tables(&copy).iter().enumerate() {
+        if OF_THE_STORE.contains(&table.as_str()) {
+            continue;
+        }
+        let at = (number * 17 + 3) % rows.len();
+        let way = if rows[at].1.is_empty() { WAYS[0] } else { WAYS[number % WAYS.len()] };
+        let folder = tempfile::tempdir().unwrap();
+        let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
+        std::fs::copy(&store.file, &path).unwrap();
+        overwrite(&path, table, &rows[at].0, &damaged(way, at, rows));
+        let (db, _) = open(&path, store.now);
+        // Of the statistics alone nothing is lost that a memory says.
+        let victim = victim_of(table, &rows[at].0);
+        let lost = victim.into_iter().filter(|_| table != "access").collect();
+        let mut wrong = Vec::new();
+        // A copy has no list of free slots, and compaction takes the dead out of graphs before, and so may mend them.
+        let unseen = table.starts_with("slot_") || table.starts_with("graph");
+        let is_named = |report: &CompactReport| names(report, table, victim) || unseen && report.whole;
+        let compacts = number % 2 == 0;
+        match if compacts { db.compact() } else { db.backup(&copy) } {
+            Ok(report) if is_named(&report) && compacts => wrong.extend(wrong_with(&db, &store, &lost)),
+            Ok(report) if is_named(&report) => {
+                let (copy, _) = open(&copy, store.now);
+                wrong.extend(wrong_with(&copy, &store, &lost));
+                copy.close().unwrap();
+            }
+            other => wrong.push(format!("{other:?}")),
+        }
+        let beside = std::fs::read_dir(folder.path()).unwrap().count();
+        if beside != if compacts { 1 } else { 2 } {
+            wrong.push(format!("{beside} files are left"));
+        }
+        if !wrong.is_empty() {
+            failures.push(format!("{table} row {at} {way}: {}", wrong.join("\n  ")));
+        }
+        db.close().unwrap();
+    }
+    assert!(failures.is_empty(), "{} tables: {}", failures.len(), failures.join("\n"));
+}
+
+/// The rows of a page that is lost, beside one that can't be read: what had led to them goes as well.
+#[test]
+fn a_copy_of_a_store_that_misses_rows_is_whole() {
+    let store = store();
+    let copy = store.file.with_extension("missing");
+    std::fs::copy(&store.file, &copy).unwrap();
+    let mut failures = Vec::new();
+    for table in ["vitals", "memory", "holder", "limbo", "tombstone", "journal", "event", "vector"] {
+        let rows = &tables(&copy)[table];
+        let folder = tempfile::tempdir().unwrap();
+        let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
+        std::fs::copy(&store.file, &path).unwrap();
+        let gone: Vec<&Vec<u8>> = rows.iter().map(|(key, _)| key).skip(rows.len() / 3).take(7).collect();
+        change(&path, table, |rows| {
+            gone.iter().for_each(|key| drop(rows.remove(key.as_slice()).unwrap()));
+            let key = gone.first().map_or([1].as_slice(), |key| key.as_slice());
+            rows.insert(key, [9, 9, 9].as_slice()).unwrap();
+        });
+        let lost = gone.iter().filter_map(|key| victim_of(table, key)).collect();
+        let (db, _) = open(&path, store.now);
+        match db.backup(&copy) {
+            Ok(report) if report.whole => {
+                let (copy, _) = open(&copy, store.now);
+                failures.extend(
+                    wrong_with(&copy, &store, &lost).into_iter().map(|what| format!("{table}: {what}")),
+                );
+                copy.close().unwrap();
+            }
+            other => failures.push(format!("{table}: {other:?}")),
+        }
+        db.close().unwrap();
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -1,0 +1,277 @@
+//! Embedders in a database: whose vectors it holds, what is embedded and what is not, and how the model is changed.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use oubliette::{
+    AuthorKind, CheckOptions, Database, Decision, Draft, Embedder, Error, ErrorKind, Field, HashEmbedder,
+    Kind, MaintainOptions, Mode, Namespace, Pass, Patch, Query, Result, Scope, Tier, WriteOptions,
+    embedder_fn,
+};
+use tempfile::TempDir;
+
+fn open(folder: &TempDir) -> Database {
+    Database::open(folder.path().join("m.oub")).unwrap()
+}
+
+fn ns() -> Namespace {
+    Namespace::default()
+}
+
+/// Counts the texts that it is given; fails while it is told to.
+#[derive(Clone, Default)]
+struct Counting {
+    texts: Arc<AtomicUsize>,
+    broken: Arc<AtomicUsize>,
+}
+
+impl Embedder for Counting {
+    fn id(&self) -> &str {
+        "counting-1"
+    }
+
+    fn dimensions(&self) -> usize {
+        2
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.texts.fetch_add(texts.len(), Ordering::SeqCst);
+        if self.broken.load(Ordering::SeqCst) > 0 {
+            return Err(Error::Embedding { embedder: self.id().to_owned(), why: "told to".to_owned() });
+        }
+        Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect())
+    }
+}
+
+fn keyed(number: usize) -> Draft {
+    Draft::new(format!("row {number} says so")).key(format!("k{number}"))
+}
+
+fn clean(db: &Database) {
+    let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+    assert!(report.ok, "{:?}", report.findings);
+}
+
+#[test]
+fn v273_what_is_absorbed_is_not_embedded() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let counting = Counting::default();
+    db.use_embedder(counting.clone()).unwrap();
+    let rows = || (0..1_000).map(keyed);
+    let write = |drafts: Vec<Draft>| db.add_all(&ns(), drafts, &Default::default()).unwrap();
+    write(rows().collect());
+    assert_eq!(counting.texts.swap(0, Ordering::SeqCst), 1_000);
+    let again = write(rows().collect());
+    assert!(again.iter().all(|outcome| outcome.decision == Decision::Unchanged));
+    let tagged = write(rows().map(|draft| draft.tag("more")).collect());
+    assert!(tagged.iter().all(|outcome| outcome.decision == Decision::Updated));
+    assert_eq!(counting.texts.load(Ordering::SeqCst), 0, "V-273");
+    write(vec![Draft::new("row 7 says so").key("another")]);
+    assert_eq!(counting.texts.load(Ordering::SeqCst), 0, "DEDUP-71: by content as well");
+    clean(&db);
+}
+
+#[test]
+fn dedup_71_what_becomes_a_row_of_its_own_is_embedded() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let counting = Counting::default();
+    db.use_embedder(counting.clone()).unwrap();
+    let text = || Draft::new("the build is green");
+    let message = || {
+        let mut draft = text();
+        draft.fields.kind = Some(Kind::Message);
+        draft.fields.author_kind = Field::from(Some(AuthorKind::Human));
+        draft
+    };
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let plain = WriteOptions::default();
+    // Each of these has the text of a row and becomes one all the same, with the vector that the text has already.
+    let writes: [(&str, Draft, &WriteOptions); 8] = [
+        ("first", text(), &plain),
+        ("no dedup", text(), &apart),
+        ("another tier", text().tier(Tier::Working), &plain),
+        ("an author's message", message(), &plain),
+        ("another partition", text().agent("builder"), &plain),
+        ("another kind", text().kind(Kind::Event), &plain),
+        ("other metadata", text().metadata(serde_json::json!({"user_id": 7})), &plain),
+        ("a key", text().key("build").metadata(serde_json::json!({"user_id": 8})), &plain),
+    ];
+    for (what, draft, how) in writes {
+        let outcome = db.add_all(&ns(), vec![draft], how).unwrap().remove(0);
+        assert_eq!(outcome.decision, Decision::Stored, "{what}");
+        assert_eq!(db.stats(None).unwrap().pending, 0, "{what}");
+        assert_eq!(counting.texts.load(Ordering::SeqCst), 1, "{what}");
+    }
+    // The new text of a key has its vector, wherever else it stands.
+    db.add(&ns(), Draft::new("the build is red").key("other")).unwrap();
+    db.add(&ns(), Draft::new("the build is red").key("build")).unwrap();
+    assert_eq!(counting.texts.load(Ordering::SeqCst), 2, "a revision");
+    assert_eq!(db.stats(None).unwrap().pending, 0);
+    clean(&db);
+}
+
+/// Remembers the texts that it is given.
+fn remembering() -> (impl Embedder + 'static, Arc<Mutex<Vec<String>>>) {
+    let texts = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&texts);
+    let embedder = embedder_fn("remembering", 2, move |texts: &[&str]| {
+        seen.lock().unwrap().extend(texts.iter().map(|text| (*text).to_owned()));
+        Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect())
+    });
+    (embedder.unwrap(), texts)
+}
+
+#[test]
+fn model_37_messages_are_embedded_by_their_normal_form_and_all_else_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let (embedder, texts) = remembering();
+    db.use_embedder(embedder).unwrap();
+    let raw = "**Heads up** [2026-01-02 10:11:12] the   *Gateway* restarted";
+    let mut message = Draft::new(raw);
+    message.fields.kind = Some(Kind::Message);
+    message.fields.author_kind = Field::from(Some(AuthorKind::Bot));
+    db.add(&ns(), message).unwrap();
+    db.add(&ns(), Draft::new(raw)).unwrap();
+    let texts = texts.lock().unwrap();
+    assert_eq!(texts.len(), 2);
+    assert_eq!(texts[0], "**Heads up** [<ts>] the *Gateway* restarted");
+    assert_eq!(texts[1], raw, "the text of a fact");
+}
+
+#[test]
+fn memories_of_another_space_have_no_cosine_until_they_are_embedded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let asked = Query::text("lives in").scope(Scope::Any);
+    // Slots of the old space have the numbers of those of the new one, and hold others.
+    db.use_embedder(Counting::default()).unwrap();
+    for name in ["Ann", "Ben", "Cat"] {
+        db.add(&ns(), Draft::new(format!("{name} lives in Ghent")).key(name)).unwrap();
+        db.add(&ns(), Draft::new(format!("{name} lives in Bruges")).agent("guide")).unwrap();
+    }
+    let other = |broken: bool| {
+        let embed = move |texts: &[&str]| match broken {
+            true => Err(Error::Embedding { embedder: "other".to_owned(), why: "told to".to_owned() }),
+            false => Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect()),
+        };
+        embedder_fn("other", 2, embed).unwrap()
+    };
+    assert_eq!(db.reembed(other(true)).unwrap_err().kind(), ErrorKind::Embedding);
+    db.use_embedder(other(false)).unwrap();
+    db.add(&ns(), Draft::new("Dan lives in Kortrijk").key("Dan")).unwrap();
+    db.add(&ns(), Draft::new("Dan lives in Ypres").agent("guide")).unwrap();
+    let with_cosine = |db: &Database| {
+        let found = db.search(&ns(), &asked).unwrap();
+        assert_eq!(found.hits.len(), 8);
+        let texts = |id| db.snapshot().unwrap().text(&ns(), id).unwrap().unwrap();
+        let with = found.hits.iter().filter(|hit| hit.signals.vector.is_some());
+        let mut all: Vec<String> = with.map(|hit| texts(hit.id)).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(with_cosine(&db), ["Dan lives in Kortrijk", "Dan lives in Ypres"]);
+    clean(&db);
+    let done = db.reembed(other(false)).unwrap();
+    assert_eq!((done.changed, done.skipped), (6, 0));
+    assert_eq!(with_cosine(&db).len(), 8);
+    clean(&db);
+}
+
+#[test]
+fn a_database_knows_whose_vectors_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    assert_eq!(db.embedding_space().unwrap(), None);
+    db.use_embedder(HashEmbedder::new()).unwrap();
+    db.add(&ns(), Draft::new("Ann lives in Ghent")).unwrap();
+    let space = db.embedding_space().unwrap().unwrap();
+    assert_eq!((space.name.as_str(), space.dimensions), (HashEmbedder::new().id(), 256));
+    db.close().unwrap();
+    let db = open(&folder);
+    let Err(Error::OtherSpace { stored, given }) = db.use_embedder(Counting::default()) else {
+        panic!("another embedder was taken")
+    };
+    assert_eq!((stored.as_str(), given.as_str()), (HashEmbedder::new().id(), "counting-1"));
+    // Without its embedder the words are there.
+    let found = db.search(&ns(), &Query::text("where is Ghent")).unwrap();
+    assert_eq!((found.plan.mode, found.hits.len()), ("text", 1));
+    assert_eq!(
+        db.search(&ns(), &Query::text("Ghent").mode(Mode::Vector)).unwrap_err().kind(),
+        ErrorKind::NoEmbedder
+    );
+    db.use_embedder(HashEmbedder::new()).unwrap();
+    let found = db.search(&ns(), &Query::text("where is Ghent")).unwrap();
+    assert!(found.plan.mode == "hybrid" && found.hits[0].signals.vector.is_some());
+    let refused = db.add(&ns(), Draft::new("of the caller").vector([1.0, 0.0])).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid, "another dimension than the embedder's");
+    let reserved = embedder_fn("caller", 2, |_: &[&str]| Ok(Vec::new())).unwrap();
+    assert_eq!(db.use_embedder(reserved).unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn an_embedder_that_nobody_asked_for_gives_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    db.suggest_embedder(HashEmbedder::new()).unwrap();
+    db.add(&ns(), Draft::new("Ann lives in Ghent").key("a")).unwrap();
+    assert_eq!(db.stats(None).unwrap().pending, 0);
+    db.add(&ns(), Draft::new("Ben lives in Bruges").key("b").vector([0.6, 0.8])).unwrap();
+    assert_eq!(db.embedding_space().unwrap().unwrap().name, "caller");
+    let near = db.search(&ns(), &Query::vector([0.6, 0.8])).unwrap();
+    assert_eq!(near.hits.len(), 1, "only vectors of one space are compared");
+    assert_eq!(db.search(&ns(), &Query::text("lives in")).unwrap().hits.len(), 2);
+    db.add(&ns(), Draft::new("Cat lives in Kortrijk").key("c")).unwrap();
+    assert_eq!(db.stats(None).unwrap().pending, 1, "nobody makes vectors of the caller's space");
+    clean(&db);
+    let done = db.reembed(HashEmbedder::new()).unwrap();
+    assert_eq!((done.changed, done.filled, done.skipped), (2, 1, 0));
+    let near = db.search(&ns(), &Query::text("who lives in Kortrijk").mode(Mode::Vector)).unwrap();
+    assert_eq!(near.hits.len(), 3);
+    assert_eq!(db.reembed(HashEmbedder::new()).unwrap(), Default::default(), "twice is no harm");
+    clean(&db);
+}
+
+#[test]
+fn an_embedder_that_fails_costs_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let counting = Counting::default();
+    db.use_embedder(counting.clone()).unwrap();
+    counting.broken.store(1, Ordering::SeqCst);
+    db.add(&ns(), Draft::new("Ann lives in Ghent").key("a")).unwrap();
+    assert_eq!(db.stats(None).unwrap().pending, 1);
+    assert_eq!(db.search(&ns(), &Query::text("Ghent")).unwrap().hits.len(), 1, "by its words");
+    let asked = Query::text("Ghent").mode(Mode::Vector);
+    assert_eq!(db.search(&ns(), &asked).unwrap_err().kind(), ErrorKind::Embedding);
+    assert_eq!(
+        db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap_err().kind(),
+        ErrorKind::Embedding
+    );
+    counting.broken.store(0, Ordering::SeqCst);
+    // The new text has a vector, the old one waits for the pass.
+    db.update(&ns(), "a", Patch { text: Some("Ann left Ghent".to_owned()), ..Patch::default() }).unwrap();
+    let dry = MaintainOptions { dry_run: true, ..MaintainOptions::live() };
+    let planned = db.maintain(&[Pass::Embed], &dry).unwrap();
+    assert_eq!((planned.passes[0].planned, planned.passes[0].changed), (1, 0));
+    let done = db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
+    assert_eq!((done.passes[0].changed, db.stats(None).unwrap().pending), (1, 0));
+    assert_eq!(db.search(&ns(), &asked).unwrap().hits.len(), 1);
+    clean(&db);
+}
+
+#[test]
+fn answers_of_another_shape_are_failures() {
+    for answer in [vec![], vec![vec![1.0]], vec![vec![1.0, 2.0, 3.0]], vec![vec![0.0, 0.0]]] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = open(&folder);
+        let given = answer.clone();
+        db.use_embedder(embedder_fn("odd", 2, move |_: &[&str]| Ok(given.clone())).unwrap()).unwrap();
+        db.add(&ns(), Draft::new("a text")).unwrap();
+        assert_eq!(db.stats(None).unwrap().pending, 1, "{answer:?}");
+        assert_eq!(db.search(&ns(), &Query::text("text")).unwrap().hits.len(), 1);
+        clean(&db);
+    }
+}

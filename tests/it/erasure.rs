@@ -1,0 +1,517 @@
+//! What was forgotten is nowhere: a random store, of which a random part is forgotten and erased, has no word and no vector
+//! that only the forgotten had, in any file of its folder (I17; MODEL-30, MODEL-59), and what was not forgotten is found.
+//!
+//! Left out, since a memory that is kept may show it: what a draft of the same key does not name and so takes over from the
+//! version before. An erased event keeps the number of its partition, so the agent of a message stays while its event does;
+//! no message here has an agent.
+//!
+//! `PROPTEST_CASES=2000 cargo test --test it erasure::` for longer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::world::{World, text};
+use oubliette::{
+    AuthorKind, CheckOptions, DedupOptions, Draft, Entity, ErasedProbe, ErrorKind, Forget, Got, Kind,
+    MaintainOptions, MemoryId, Outcome, Pass, Patch, Query, RunId, Scope, State, SupersedeMode, WriteOptions,
+};
+use proptest::prelude::*;
+
+/// Dimensions of the vectors: a code of so many bytes is no accident.
+const DIM: usize = 32;
+/// Keys; each has a partition of its own choice, the last are those of snapshots.
+const KEYS: usize = 9;
+/// What a message says, and of whom.
+const MESSAGE: [&str; 4] = ["message", "author", "channel", "thread"];
+const PASSES: [Pass; 6] = [
+    Pass::Collapse,
+    Pass::NearDuplicates,
+    Pass::VectorDuplicates,
+    Pass::Snapshots,
+    Pass::Index,
+    Pass::Repair,
+];
+
+/// A word of twelve letters that nothing else is made of, and that no stemmer shortens.
+fn word(sort: &str, number: usize) -> String {
+    let mut left = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (sort.len() as u64) << 32;
+    let mut word = String::new();
+    for byte in sort.bytes() {
+        left = left.wrapping_mul(31).wrapping_add(u64::from(byte));
+    }
+    for _ in 0..11 {
+        left = left.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        word.push(char::from(b"bcdfgjkmnpqvwxz"[(left >> 40) as usize % 15]));
+    }
+    word + "q"
+}
+
+/// A direction of its own.
+fn direction(number: usize) -> Vec<f32> {
+    let mut left = (number as u64 + 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (0..DIM)
+        .map(|_| {
+            left = left.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (left >> 40) as f32 / 8_388_608.0 - 1.0
+        })
+        .collect()
+}
+
+/// What a write says.
+#[derive(Clone, Copy, Debug)]
+enum Words {
+    /// A text of its own.
+    Own,
+    /// One that others may say as well.
+    Shared(usize),
+    /// A status line: those collapse.
+    Status,
+    /// A text of its own with a vector near that of others.
+    Near(usize),
+}
+
+#[derive(Clone, Debug)]
+struct Say {
+    key: Option<usize>,
+    words: Words,
+    no_dedup: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Write(Say),
+    Import(Vec<Say>),
+    /// New metadata, or a new text, by a key.
+    Update(usize, bool),
+    Supersede(usize, usize, SupersedeMode),
+    Snapshot(usize),
+    /// A message of one of three families.
+    Message(usize),
+    Pass(usize),
+    /// A pass that ends at once.
+    Cut,
+    /// The last pass is taken back.
+    Back,
+    /// An index of metadata.
+    Declare,
+    Wait,
+}
+
+#[derive(Clone, Debug)]
+enum Gone {
+    Key(usize),
+    /// The tag of a write.
+    Tag(usize),
+    /// A live row, with all that its keys lead to.
+    Row(usize),
+    /// An import.
+    Undo(usize),
+    /// A family of messages.
+    Family(usize),
+}
+
+fn say() -> impl Strategy<Value = Say> {
+    let words = prop_oneof![
+        4 => Just(Words::Own),
+        3 => (0..2_usize).prop_map(Words::Shared),
+        3 => Just(Words::Status),
+        2 => (0..2_usize).prop_map(Words::Near),
+    ];
+    (proptest::option::weighted(0.8, 0..KEYS - 2), words, proptest::bool::weighted(0.2))
+        .prop_map(|(key, words, no_dedup)| Say { key, words, no_dedup })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let modes = [SupersedeMode::Replaced, SupersedeMode::Correction, SupersedeMode::Duplicate];
+    prop_oneof![
+        8 => say().prop_map(Op::Write),
+        3 => proptest::collection::vec(say(), 1..5).prop_map(Op::Import),
+        2 => (0..KEYS - 2, any::<bool>()).prop_map(|(key, revise)| Op::Update(key, revise)),
+        2 => (0..KEYS - 2, 0..KEYS - 2, proptest::sample::select(modes.to_vec()))
+            .prop_map(|(old, new, mode)| Op::Supersede(old, new, mode)),
+        2 => (KEYS - 2..KEYS).prop_map(Op::Snapshot),
+        3 => (0..3_usize).prop_map(Op::Message),
+        4 => (0..PASSES.len()).prop_map(Op::Pass),
+        1 => Just(Op::Cut),
+        1 => Just(Op::Back),
+        1 => Just(Op::Declare),
+        1 => Just(Op::Wait),
+    ]
+}
+
+fn gone() -> impl Strategy<Value = Gone> {
+    prop_oneof![
+        4 => (0..KEYS).prop_map(Gone::Key),
+        3 => (0..32_usize).prop_map(Gone::Tag),
+        3 => (0..32_usize).prop_map(Gone::Row),
+        2 => (0..4_usize).prop_map(Gone::Undo),
+        2 => (0..3_usize).prop_map(Gone::Family),
+    ]
+}
+
+/// One write, with the words and the vector that it brought.
+#[derive(Clone, Debug, Default)]
+struct Wrote {
+    key: Option<usize>,
+    row: Option<MemoryId>,
+    run: Option<RunId>,
+    tag: String,
+    words: BTreeSet<String>,
+    vector: Option<Vec<f32>>,
+    forgotten: bool,
+}
+
+struct Story {
+    world: World,
+    wrote: Vec<Wrote>,
+    runs: Vec<RunId>,
+    /// The last pass that wrote something.
+    pass: Option<RunId>,
+    /// Keys that a caller led elsewhere, or that an undone import had written: their answer may change.
+    moved: BTreeSet<usize>,
+    /// The rows of each family of messages: its messages that are memories, and those of its aggregates.
+    families: BTreeMap<usize, BTreeSet<MemoryId>>,
+}
+
+fn key_of(key: usize) -> String {
+    word("key", key)
+}
+
+/// The agent of a key: most are shared, two have one each.
+fn agent_of(key: usize) -> Option<String> {
+    matches!(key, 4 | 5).then(|| word("agent", key))
+}
+
+impl Story {
+    /// The next draft with words of its own in every place that holds some.
+    fn draft(&mut self, say: &Say) -> (Draft, Wrote) {
+        let number = self.wrote.len();
+        let own = |sort: &str| word(sort, number);
+        let mut wrote = Wrote { key: say.key, tag: own("tag"), ..Wrote::default() };
+        let status = format!("{}", 10_000_000 + (number * 7_919_777) % 89_999_999);
+        let said = match say.words {
+            Words::Own | Words::Near(_) => own("text"),
+            Words::Shared(at) => word("shared", at),
+            Words::Status => status.clone(),
+        };
+        let mut draft = match say.words {
+            Words::Status => text(&format!("Gateway status: {status} apps pending")).kind(Kind::Profile),
+            _ => text(&format!("Ann has said {said} in the garden")),
+        };
+        let vector = match say.words {
+            Words::Own if number.is_multiple_of(2) => Some(direction(number + 1_000)),
+            Words::Near(base) => {
+                let (base, own) = (direction(base), direction(number + 1_000));
+                Some(base.iter().zip(&own).map(|(base, own)| base + own / 500.0).collect::<Vec<f32>>())
+            }
+            _ => None,
+        };
+        draft.vector.clone_from(&vector);
+        // Equal texts are one row only with equal metadata.
+        let fact = if matches!(say.words, Words::Shared(_)) { None } else { Some(own("fact")) };
+        // What a draft does not name stays as the version before had it: everything is named.
+        draft = draft.metadata(match &fact {
+            Some(fact) => serde_json::json!({ "fact": fact }),
+            None => serde_json::json!({}),
+        });
+        draft.tags = Some(vec![wrote.tag.clone()]);
+        draft.categories = Some(vec![own("category")]);
+        draft.entities = Some(vec![Entity { name: own("entity"), role: own("role") }]);
+        wrote.words.extend([said, own("tag"), own("category"), own("entity"), own("role")]);
+        wrote.words.extend(fact);
+        if let Some(key) = say.key {
+            draft.key = Some(key_of(key));
+            draft.agent = agent_of(key);
+            wrote.words.extend([Some(key_of(key)), agent_of(key)].into_iter().flatten());
+        }
+        wrote.vector = vector;
+        (draft, wrote)
+    }
+
+    fn note(&mut self, mut wrote: Wrote, outcome: &Outcome) {
+        wrote.row = Some(outcome.id);
+        self.wrote.push(wrote);
+    }
+
+    fn write(&mut self, all: &[Say], run: Option<RunId>) {
+        for say in all {
+            let (draft, mut wrote) = self.draft(say);
+            let how = WriteOptions { run, no_dedup: say.no_dedup, ..WriteOptions::default() };
+            let outcome = self.world.db.add_all(&self.world.ns, vec![draft], &how).unwrap().remove(0);
+            wrote.run = run;
+            self.note(wrote, &outcome);
+        }
+    }
+
+    fn update(&mut self, key: usize, revise: bool) {
+        let (draft, mut wrote) = self.draft(&Say { key: Some(key), words: Words::Own, no_dedup: false });
+        let mut patch = Patch { fields: draft.fields.clone(), ..Patch::default() };
+        if revise {
+            (patch.text, patch.vector) = (Some(draft.text), draft.vector);
+        } else {
+            wrote.vector = None;
+        }
+        let world = &self.world;
+        match world.db.update(&world.ns, &key_of(key), patch) {
+            Err(why) if why.kind() == ErrorKind::NotFound => {}
+            outcome => {
+                // What it did not name stays as the write before had it.
+                let before = self.wrote.iter().rev().find(|wrote| wrote.key == Some(key));
+                wrote.words.extend(before.into_iter().flat_map(|before| before.words.clone()));
+                self.moved.insert(key);
+                let outcome = outcome.unwrap();
+                self.note(wrote, &outcome);
+            }
+        }
+    }
+
+    fn step(&mut self, op: &Op) {
+        match op {
+            Op::Write(say) => self.write(std::slice::from_ref(say), None),
+            Op::Import(all) => {
+                let run = self.world.start_import();
+                self.write(all, Some(run));
+                self.runs.push(run);
+            }
+            Op::Update(key, revise) => self.update(*key, *revise),
+            Op::Supersede(old, new, mode) => {
+                let world = &self.world;
+                let answer = world.db.supersede(&world.ns, &[key_of(*old)], &key_of(*new), *mode, None);
+                if answer.is_ok() {
+                    self.moved.extend([*old, *new]);
+                }
+            }
+            Op::Snapshot(key) => {
+                let number = self.wrote.len();
+                let said = word("text", number);
+                let draft = Draft::new(format!("{{\"version\": \"{said}\"}}")).key(key_of(*key));
+                let world = &self.world;
+                let outcome = world.db.push_snapshot(&world.ns, draft, world.now()).unwrap();
+                let words = [said, key_of(*key)].into_iter().collect();
+                self.note(Wrote { key: Some(*key), words, ..Wrote::default() }, &outcome);
+            }
+            Op::Message(family) => {
+                let [said, author, channel, thread] = MESSAGE.map(|sort| word(sort, *family));
+                let mut draft = Draft::new(format!("{said} has no room left")).kind(Kind::Message);
+                // People repeat themselves as well: a family of theirs has no memory but its first message.
+                let kind = if *family == 2 { AuthorKind::Human } else { AuthorKind::Bot };
+                draft.fields.author_kind = Some(kind).into();
+                draft.fields.author_id = Some(author).into();
+                draft.fields.channel = Some(channel).into();
+                draft.fields.thread = Some(thread).into();
+                let outcome = self.world.add(draft);
+                self.families.entry(*family).or_default().insert(outcome.id);
+                self.world.advance("1s");
+            }
+            Op::Pass(pass) => {
+                let dedup = DedupOptions { dry_run: false, ..DedupOptions::default() };
+                let options = MaintainOptions { dedup: Some(dedup), ..MaintainOptions::live() };
+                let report = self.world.db.maintain(&[PASSES[*pass]], &options).unwrap();
+                self.pass = report.run.filter(|_| *pass < 4).or(self.pass);
+            }
+            Op::Back => {
+                if let Some(run) = self.pass.take() {
+                    self.world.db.undo(&self.world.ns, run).unwrap();
+                }
+            }
+            Op::Declare => drop(self.world.db.declare_index(&self.world.ns, "fact").unwrap()),
+            Op::Cut => {
+                let budget = Some(Duration::from_micros(1));
+                let options = MaintainOptions { budget, ..MaintainOptions::live() };
+                self.world.db.maintain(&[Pass::Index], &options).unwrap();
+            }
+            Op::Wait => self.world.advance("1h"),
+        }
+    }
+
+    fn forget_where(&mut self, gone: impl Fn(&Wrote) -> bool) {
+        self.wrote.iter_mut().filter(|wrote| gone(wrote)).for_each(|wrote| wrote.forgotten = true);
+    }
+
+    /// A key goes with all that it ever said.
+    fn forget_key(&mut self, key: usize) {
+        self.world.forget(&[&key_of(key)]);
+        self.forget_where(|wrote| wrote.key == Some(key));
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        match gone {
+            Gone::Key(key) => self.forget_key(*key),
+            Gone::Tag(at) if !self.wrote.is_empty() => {
+                let chosen = self.wrote[at % self.wrote.len()].clone();
+                if chosen.tag.is_empty() {
+                    return;
+                }
+                self.world.forget_tag(&chosen.tag);
+                match chosen.key {
+                    // A tag is of one version; here all of its key go.
+                    Some(key) => self.forget_key(key),
+                    None => self.forget_where(|wrote| wrote.tag == chosen.tag),
+                }
+            }
+            Gone::Row(at) => {
+                let rows = self.world.list_in(Scope::Any, State::Live);
+                let Some(row) = rows.get(at % rows.len().max(1)).cloned() else { return };
+                let keys: BTreeSet<String> = row.keys.iter().cloned().collect();
+                let forget = Forget::Names {
+                    names: vec![row.id.to_string()],
+                    keep_history: false,
+                    also_merged: true,
+                    with_history: true,
+                };
+                self.world.db.forget(&self.world.ns, forget).unwrap();
+                self.forget_where(|wrote| match wrote.key {
+                    Some(key) => keys.contains(&key_of(key)),
+                    None => wrote.row == Some(row.id),
+                });
+            }
+            Gone::Undo(at) => {
+                let Some(place) = self.runs.len().checked_sub(1 + at) else { return };
+                let run = self.runs.remove(place);
+                self.world.db.undo(&self.world.ns, run).unwrap();
+                self.moved.extend(self.wrote.iter().filter(|w| w.run == Some(run)).filter_map(|w| w.key));
+                self.forget_where(|wrote| wrote.run == Some(run));
+            }
+            Gone::Family(family) => {
+                for id in self.families.get(family).cloned().unwrap_or_default() {
+                    self.world.forget_id(id);
+                }
+            }
+            Gone::Tag(_) => {}
+        }
+    }
+
+    /// Words and vectors that only the forgotten had.
+    fn only_theirs(&self) -> (BTreeSet<String>, Vec<Vec<f32>>) {
+        let (gone, kept): (Vec<_>, Vec<_>) = self.wrote.iter().partition(|wrote| wrote.forgotten);
+        let words = |all: &[&Wrote]| -> BTreeSet<String> {
+            all.iter().flat_map(|wrote| wrote.words.iter().cloned()).collect()
+        };
+        let mut words: BTreeSet<String> = words(&gone).difference(&words(&kept)).cloned().collect();
+        let is_there = |id: &MemoryId| matches!(self.world.get(id), Ok(Got::Memory(_)));
+        for (family, rows) in &self.families {
+            if !rows.iter().any(is_there) {
+                words.extend(MESSAGE.map(|sort| word(sort, *family)));
+            }
+        }
+        (words, gone.iter().filter_map(|wrote| wrote.vector.clone()).collect())
+    }
+
+    fn kept_keys(&self) -> BTreeSet<usize> {
+        let touched: BTreeSet<usize> =
+            self.wrote.iter().filter(|wrote| wrote.forgotten).filter_map(|wrote| wrote.key).collect();
+        let all: BTreeSet<usize> = self.wrote.iter().filter_map(|wrote| wrote.key).collect();
+        // The later snapshot of a day takes the place of the one before, whatever their keys.
+        let stays = |key: &&usize| **key < KEYS - 2 && !self.moved.contains(key);
+        all.difference(&touched).filter(stays).copied().collect()
+    }
+
+    /// What was not forgotten answers to its key, and a search for its word finds it.
+    fn assert_kept(&self) {
+        let world = &self.world;
+        for key in self.kept_keys() {
+            let Got::Memory(row) = world.get(key_of(key)).unwrap() else { panic!("key {key} is gone") };
+            // The row may say it in the words of another that it was merged with.
+            let text = &row.content.text;
+            let said = text.split(|c: char| !c.is_alphanumeric()).max_by_key(|word| word.len()).unwrap();
+            let scope = match &row.partition {
+                oubliette::Partition::Shared => Scope::Shared,
+                oubliette::Partition::Agent(name) => Scope::Agent(name.clone()),
+            };
+            let query = Query::text(said).k(50).scope(scope);
+            let hits = world.db.search(&world.ns, &query).unwrap().hits;
+            assert!(hits.iter().any(|hit| hit.id == row.id), "{said} of key {key} is not found: {row:?}");
+        }
+    }
+
+    fn assert_erased(&self) {
+        let (words, vectors) = self.only_theirs();
+        let folder = self.world.path();
+        for file in std::fs::read_dir(folder.parent().unwrap()).unwrap() {
+            let path = file.unwrap().path();
+            let bytes = std::fs::read(&path).unwrap();
+            for word in &words {
+                let at = bytes.windows(word.len()).position(|window| window == word.as_bytes());
+                let around = |at: usize| {
+                    String::from_utf8_lossy(&bytes[at.saturating_sub(200)..bytes.len().min(at + 200)])
+                        .into_owned()
+                };
+                assert!(at.is_none(), "{word} is left in {path:?} at {at:?}: {:?}", at.map(around));
+            }
+        }
+        let probe = |vector: Vec<f32>| ErasedProbe { vector: Some(vector), ..ErasedProbe::default() };
+        let erased = vectors.into_iter().map(probe).collect();
+        let report = self.world.db.check(&CheckOptions { deep: true, erased }).unwrap();
+        assert!(report.ok, "{:#?}", report.findings);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12),
+        failure_persistence: None,
+        max_shrink_iters: 120,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn what_was_forgotten_is_nowhere(
+        ops in proptest::collection::vec(op(), 4..=40),
+        gone in proptest::collection::vec(gone(), 1..=6),
+    ) {
+        let mut story = Story {
+            world: World::new(),
+            wrote: Vec::new(),
+            runs: Vec::new(),
+            pass: None,
+            moved: BTreeSet::new(),
+            families: BTreeMap::new(),
+        };
+        for op in &ops {
+            story.step(op);
+        }
+        for gone in &gone {
+            story.forget(gone);
+        }
+        story.world.db.compact().unwrap();
+        story.assert_erased();
+        story.assert_kept();
+        story.world.reopen();
+        story.assert_kept();
+    }
+}
+
+fn file_has(world: &World, word: &str) -> bool {
+    std::fs::read(world.path()).unwrap().windows(word.len()).any(|window| window == word.as_bytes())
+}
+
+/// The name of an agent goes with the last memory of its partition, at the latest in a copy; one of which something is left
+/// stays.
+#[test]
+fn the_name_of_an_agent_goes_with_its_last_memory() {
+    let world = World::new();
+    world.add(text("private").key("p").agent("patient-john").vector(direction(1)));
+    world.add(text("superseded").key("q").agent("patient-jane"));
+    world.add(text("superseded no more").key("q").agent("patient-jane"));
+    world.add(text("kept").key("k").agent("patient-kurt").vector(direction(2)));
+    world.forget(&["p"]);
+    world.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+    world.db.backup(world.beside("copy.oub")).unwrap();
+    let copy = std::fs::read(world.beside("copy.oub")).unwrap();
+    assert!(!copy.windows(12).any(|window| window == b"patient-john"));
+    world.check();
+    world.db.compact().unwrap();
+    assert!(!file_has(&world, "patient-john") && file_has(&world, "patient-jane"));
+    // The same agent begins anew, beside those that stayed.
+    let again = world.add(text("private again").key("p").agent("patient-john").vector(direction(3)));
+    assert_eq!(world.row("p").id, again.id);
+    assert_eq!(world.row("k").text, "kept");
+    let agent = oubliette::Partition::agent("patient-john").unwrap();
+    let oubliette::Partition::Agent(name) = agent else { unreachable!() };
+    let query = Query::text("private").k(5).scope(Scope::Agent(name));
+    assert_eq!(world.db.search(&world.ns, &query).unwrap().hits.len(), 1);
+    world.check();
+    world.forget(&["q"]);
+    world.db.compact().unwrap();
+    assert!(!file_has(&world, "patient-jane") && file_has(&world, "patient-kurt"));
+}

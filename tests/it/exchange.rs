@@ -1,0 +1,325 @@
+//! Imports and exports against a real database.
+
+use std::io::Cursor;
+
+use oubliette::exchange::{Export, Format, Import, LineReader, NpyReader, NpyWriter, Observer, VectorsTo};
+use oubliette::{
+    CheckOptions, Database, Draft, Error, ErrorKind, Forget, HashEmbedder, Link, ManualClock, Namespace,
+    Outcome, PageRequest, Result, RuleId, RunId, Scope, Snapshot,
+};
+use serde_json::Value;
+
+const NOW: &str = "2026-11-21T10:00:00Z";
+
+fn database(folder: &tempfile::TempDir, name: &str) -> Database {
+    let clock = ManualClock::at(NOW.parse().unwrap());
+    Database::builder().clock(clock).open(folder.path().join(name)).unwrap()
+}
+
+fn lines(text: &str) -> LineReader<&[u8]> {
+    LineReader::new(text.as_bytes(), "lines")
+}
+
+fn export(snapshot: &Snapshot, namespaces: Vec<Namespace>, all_states: bool) -> String {
+    let mut out = Vec::new();
+    let export = Export { namespaces, all_states };
+    export.write(snapshot, &mut out, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// What an observer saw, a line each.
+#[derive(Default)]
+struct Seen(Vec<String>);
+
+impl Observer for Seen {
+    fn started(&mut self, namespace: &Namespace, _run: RunId) -> Result<()> {
+        self.0.push(format!("started {namespace}"));
+        Ok(())
+    }
+
+    fn decided(&mut self, line: u64, namespace: &Namespace, outcome: &Outcome) -> Result<()> {
+        self.0.push(format!("{line} {namespace} {}", outcome.decision.as_str()));
+        Ok(())
+    }
+
+    fn bad(&mut self, error: &Error) {
+        self.0.push(format!("bad: {error}"));
+    }
+
+    fn warned(&mut self, line: u64, warning: &str) {
+        self.0.push(format!("{line} warns: {warning}"));
+    }
+}
+
+const MIXED: &str = r#"{"key":"a","text":"one","vector":[1,0]}
+
+{"text":"broken"
+{"key":"b","text":"two","vector":[0,0]}
+{"key":"c","text":"three","vector":[0,1]}
+{"key":"d","text":"four","supersedes":["nobody"]}
+{"key":"e","text":"five","namespace":"other"}
+{"key":"f","text":"six","vector":[1,2,3]}
+"#;
+
+#[test]
+fn a_bad_line_is_named_and_nothing_of_its_batch_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let error = Import::default().run(&db, lines(MIXED), &mut ()).unwrap_err();
+    assert!(error.to_string().starts_with("line 3: line: "), "{error}");
+    assert!(db.namespaces().unwrap().is_empty(), "not even a run is written");
+
+    let text: String =
+        MIXED.lines().filter(|line| !line.contains("broken")).map(|line| format!("{line}\n")).collect();
+    let error = Import::default().run(&db, lines(&text), &mut ()).unwrap_err();
+    assert!(error.to_string().starts_with("line 3: vector"), "{error}");
+    assert!(db.namespaces().unwrap().is_empty());
+
+    let small = Import { batch_rows: 1, ..Import::default() };
+    let error = small.run(&db, lines(&text), &mut ()).unwrap_err();
+    assert!(error.to_string().starts_with("line 3: vector"), "{error}");
+    assert_eq!(db.list(&Namespace::default(), &PageRequest::default()).unwrap().items.len(), 1);
+}
+
+#[test]
+fn skip_bad_leaves_out_the_bad_and_keeps_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    for batch_rows in [1, 2, 3, 1_000] {
+        let db = database(&folder, &format!("{batch_rows}.oub"));
+        let mut seen = Seen::default();
+        let import = Import { batch_rows, skip_bad: true, ..Import::default() };
+        let report = import.run(&db, lines(MIXED), &mut seen).unwrap();
+        assert_eq!((report.read, report.stored, report.bad), (7, 3, 4), "{:?}", seen.0);
+        let has = |start: &str| seen.0.iter().any(|line| line.starts_with(start));
+        for start in [
+            "1 default stored",
+            "5 default stored",
+            "7 other stored",
+            "bad: line 3: line",
+            "bad: line 4: vector",
+        ] {
+            assert!(has(start), "{start} is not in {:?}", seen.0);
+        }
+        assert!(has("bad: line 6: memory not found"), "{:?}", seen.0);
+        assert!(has("bad: line 8: vector"), "{:?}", seen.0);
+        assert_eq!(report.runs.len(), 2);
+    }
+}
+
+#[test]
+fn equal_content_and_keys_decide_and_a_second_import_stores_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let text = r#"{"key":"a","text":"one"}
+{"key":"b","text":"one"}
+{"key":"c","text":"three","tier":"eternal"}
+"#;
+    let mut seen = Seen::default();
+    let report = Import::default().run(&db, lines(text), &mut seen).unwrap();
+    assert_eq!((report.stored, report.reinforced, report.warnings), (2, 1, 1), "{:?}", seen.0);
+    let again = Import::default().run(&db, lines(text), &mut ()).unwrap();
+    assert_eq!((again.read, again.stored, again.reinforced), (3, 0, 0));
+    let apart = Import { no_dedup: true, ..Import::default() };
+    let apart = apart.run(&db, lines(r#"{"key":"z","text":"one"}"#), &mut ()).unwrap();
+    assert_eq!(apart.stored, 1);
+}
+
+#[test]
+fn rows_of_numpy_belong_to_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let npy = |rows: usize| {
+        let mut writer = NpyWriter::new(Cursor::new(Vec::new()), 2, "v.npy").unwrap();
+        (0..rows).for_each(|row| writer.write_row(&[1.0, row as f32]).unwrap());
+        NpyReader::from_reader(Cursor::new(writer.finish().unwrap().into_inner()), "v.npy").unwrap()
+    };
+    let text = "{\"key\":\"a\",\"text\":\"one\"}\n{\"key\":\"b\",\"text\":\"two\"}\n";
+    let db = database(&folder, "a.oub");
+    for rows in [1, 3] {
+        let error = Import { skip_bad: true, ..Import::default() }
+            .run_with_vectors(&db, lines(text), Some(npy(rows)), &mut ())
+            .unwrap_err();
+        assert!(error.to_string().contains("vectors: must have"), "{error}");
+    }
+    assert!(db.namespaces().unwrap().is_empty());
+    let report = Import::default().run_with_vectors(&db, lines(text), Some(npy(2)), &mut ()).unwrap();
+    assert_eq!(report.stored, 2);
+    let memory = db.get(&Namespace::default(), "b", true).unwrap().into_memory().unwrap();
+    assert_eq!(memory.vector.unwrap().len(), 2);
+}
+
+#[test]
+fn files_of_other_tools_come_with_a_tag() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let import = |format, text: &str| {
+        let tag = Some(format!("import:{}:2026-11-21", format_name(format)));
+        Import { format, tag, ..Import::default() }.run(&db, lines(text), &mut ())
+    };
+    let graph = r#"{"type":"entity","name":"Ann","entityType":"person","observations":["tea","dogs"]}
+{"type":"relation","from":"Ann","to":"Bob","relationType":"knows"}"#;
+    assert_eq!(import(Format::ServerMemory, graph).unwrap().stored, 3);
+    assert_eq!(import(Format::ServerMemory, graph).unwrap().unchanged, 3);
+    let error = import(Format::ServerMemory, "{\"type\":\"entity\"}").unwrap_err();
+    assert!(error.to_string().starts_with("line 1: name"), "{error}");
+    assert_eq!(import(Format::Mem0, r#"[{"id":"1","memory":"likes tea"}]"#).unwrap().stored, 1);
+    let error = import(Format::Mem0, r#"[{"id":"1","memory":"x"},{"id":"2","memory":""}]"#).unwrap_err();
+    assert!(error.to_string().starts_with("item 2: text"), "{error}");
+    let ann = db.get(&Namespace::default(), "mem0:1", false).unwrap().into_memory().unwrap();
+    assert_eq!(ann.content.tags, ["import:mem0:2026-11-21"]);
+}
+
+fn format_name(format: Format) -> &'static str {
+    format.as_str()
+}
+
+/// MODEL-48: the shipped data with revisions, supersessions, several holders, agents, expired rows and tombstones.
+#[test]
+fn model_48_export_import_export_is_byte_equal() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let data = include_str!("../../src/bin/oubliette/demo/data/memories.jsonl");
+    db.use_embedder(HashEmbedder::new()).unwrap();
+    let report = Import::default().run(&db, lines(data), &mut ()).unwrap();
+    assert_eq!(report.stored, 1_400);
+    let more = r#"{"key":"debian:abacas","text":"abacas, told anew"}
+{"key":"debian:age-2","text":"age again","supersedes":["debian:golang-filippo-age-dev"],"supersede_mode":"correction"}
+{"key":"soon","text":"not yet","valid_from":"2027-01-01T00:00:00Z"}
+{"key":"late","text":"no longer","expires_at":"2026-01-01T00:00:00Z","created_at":"2025-01-01T00:00:00Z"}
+{"key":"ops","text":"of an agent","agent":"ops","entities":["Ann"],"categories":["c"],"importance":0.3}
+{"key":"ops2","text":"of an agent","agent":"ops","tags":["pinned"]}
+{"key":"n","text":"elsewhere","namespace":"other","metadata":{"a":[1,2.5,null]}}
+"#;
+    Import::default().run(&db, lines(more), &mut ()).unwrap();
+    let ns = Namespace::default();
+    let gone: Vec<String> = data
+        .lines()
+        .step_by(7)
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["key"].as_str().unwrap().to_owned())
+        .collect();
+    let forgotten = db.forget(&ns, Forget::names(gone)).unwrap();
+    assert!(forgotten.forgotten > 100 && !forgotten.tombstones.is_empty());
+
+    for all_states in [false, true] {
+        let namespaces = db.namespaces().unwrap();
+        let first = export(&db.snapshot().unwrap(), namespaces.clone(), all_states);
+        let other = database(&folder, if all_states { "c.oub" } else { "b.oub" });
+        let import = Import { batch_rows: 97, ..Import::default() };
+        let report = import.run(&other, lines(&first), &mut ()).unwrap();
+        assert_eq!(report.read, report.stored + report.tombstones + report.told);
+        assert_eq!(report.tombstones > 0, all_states);
+        let second = export(&other.snapshot().unwrap(), namespaces, all_states);
+        let differing = first.lines().zip(second.lines()).find(|(a, b)| a != b);
+        assert!(first == second, "{differing:?}");
+        let states =
+            ["superseded", "expired", "live"].map(|state| first.contains(&format!("\"state\":\"{state}\"")));
+        assert_eq!(states, [all_states, all_states, true]);
+        assert_eq!(first.contains("\"key\":\"soon\""), all_states, "what is not yet valid is no visible row");
+        let again = import.run(&other, lines(&first), &mut ()).unwrap();
+        assert_eq!(again.stored, 0, "the same file again");
+        let report = other.check(&CheckOptions::default()).unwrap();
+        assert!(report.ok, "{:?}", report.findings.first());
+    }
+}
+
+#[test]
+fn vectors_beside_the_lines_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "a.oub");
+    let text = "{\"key\":\"a\",\"text\":\"one\",\"vector\":[3,4]}\n{\"key\":\"b\",\"text\":\"two\"}\n";
+    Import::default().run(&db, lines(text), &mut ()).unwrap();
+    let mut out = Vec::new();
+    let mut npy = NpyWriter::new(Cursor::new(Vec::new()), 2, "v.npy").unwrap();
+    let report = Export::new([Namespace::default()])
+        .write(&db.snapshot().unwrap(), &mut out, "out", VectorsTo::Npy(&mut npy, 2))
+        .unwrap();
+    assert_eq!((report.memories, report.vectors), (2, 1));
+    let npy = npy.finish().unwrap().into_inner();
+    let other = database(&folder, "b.oub");
+    let vectors = NpyReader::from_reader(npy.as_slice(), "v.npy").unwrap();
+    let reader = LineReader::new(out.as_slice(), "out");
+    Import::default().run_with_vectors(&other, reader, Some(vectors), &mut ()).unwrap();
+    let all = vec![Namespace::default()];
+    assert_eq!(
+        export(&db.snapshot().unwrap(), all.clone(), false),
+        export(&other.snapshot().unwrap(), all, false)
+    );
+    let stored = other.explain(&Namespace::default(), "a").unwrap();
+    assert_eq!(stored.created.rule, Some(RuleId::IMPORT_ROW));
+    let listed =
+        other.list(&Namespace::default(), &PageRequest { scope: Scope::Any, ..PageRequest::default() });
+    assert_eq!(listed.unwrap().items.len(), 2);
+}
+
+/// Somebody who reads slowly, while others write.
+struct Slow<'d> {
+    clock: ManualClock,
+    db: &'d Database,
+    lines: Vec<u8>,
+}
+
+impl std::io::Write for Slow<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.clock.advance("2m".parse().unwrap());
+        // Whoever writes lets go of snapshots whose time is over.
+        self.db.reinforce(&Namespace::default(), "k0", 1).unwrap();
+        self.lines.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_export_outlasts_the_lease_of_its_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(NOW.parse().unwrap());
+    let builder = Database::builder().clock(clock.clone()).lease("1m".parse().unwrap());
+    let db = builder.open(folder.path().join("m.oub")).unwrap();
+    let ns = Namespace::default();
+    for at in 0..3 {
+        db.add(&ns, Draft::new(format!("text {at}")).key(format!("k{at}"))).unwrap();
+    }
+    let snapshot = db.snapshot().unwrap();
+    let mut slow = Slow { clock, db: &db, lines: Vec::new() };
+    let at_once = export(&snapshot, vec![ns.clone()], true);
+    let all = Export { namespaces: vec![ns.clone()], all_states: true };
+    let report = all.write(&snapshot, &mut slow, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+    assert_eq!((report.memories, String::from_utf8(slow.lines).unwrap()), (3, at_once));
+    // What was kept for the export goes after it.
+    let why = all.write(&snapshot, &mut Vec::new(), "out", VectorsTo::<Cursor<Vec<u8>>>::Lines);
+    assert_eq!(why.unwrap_err().kind(), ErrorKind::SnapshotExpired);
+}
+
+#[test]
+fn a_line_that_no_import_reads_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder, "m.oub");
+    let ns = Namespace::default();
+    let to = db.add(&ns, Draft::new("what the others name")).unwrap().id;
+    let hold = |number: usize| {
+        let relation = |at: usize| format!("{at:0>120}");
+        let mut draft = Draft::new("said by many").key(format!("k{number}"));
+        draft.links = Some((0..1_000).map(|at| Link { to, relation: relation(at) }).collect());
+        db.add(&ns, draft).unwrap()
+    };
+    let whole = Export { namespaces: vec![ns.clone()], all_states: true };
+    let written = || {
+        let mut out = Vec::new();
+        let snapshot = db.snapshot().unwrap();
+        let done = whole.write(&snapshot, &mut out, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines);
+        done.map(|_| String::from_utf8(out).unwrap())
+    };
+    (0..70).for_each(|number| drop(hold(number)));
+    let out = written().unwrap();
+    let longest = out.lines().map(str::len).max().unwrap();
+    assert!((12 << 20..16 << 20).contains(&longest), "{longest} bytes");
+    let copy = database(&folder, "copy.oub");
+    assert_eq!(Import::default().run(&copy, lines(&out), &mut ()).unwrap().stored, 2);
+    assert_eq!(export(&copy.snapshot().unwrap(), vec![ns.clone()], true), out);
+    (70..100).for_each(|number| drop(hold(number)));
+    let why = written().unwrap_err();
+    assert_eq!(why.kind(), ErrorKind::Invalid);
+    assert!(why.to_string().contains("line") && why.to_string().contains("16777216"), "{why}");
+}

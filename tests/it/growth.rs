@@ -1,0 +1,390 @@
+//! What an operation costs as a database grows, in rows read and written: the same at any size.
+
+use crate::world::{World, text};
+use oubliette::faults::Tally;
+use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
+use oubliette::{
+    AuthorKind, Decision, Draft, Durability, EventQuery, EventsOf, Field, Forget, Kind, Link,
+    MaintainOptions, Namespace, Pass, Query, Time, WriteOptions,
+};
+use serde_json::json;
+
+/// Rows that `work` reads and writes.
+fn cost(work: impl FnOnce()) -> Tally {
+    let before = Tally::of_thread();
+    work();
+    let after = Tally::of_thread();
+    Tally { read: after.read - before.read, written: after.written - before.written, ..after }
+}
+
+/// The larger may cost a little more: a page of a listing, a block that is full.
+#[track_caller]
+fn constant(small: Tally, large: Tally) {
+    assert!(
+        large.read <= small.read + 8 && large.written <= small.written + 8,
+        "it grows: {small:?}, then {large:?}"
+    );
+}
+
+/// So many times as much to do may cost so many times as much, and a tenth more.
+#[track_caller]
+fn linear(small: Tally, large: Tally, times: u64) {
+    let within = |small: u64, large: u64| large <= small * times + small * times / 10;
+    assert!(
+        within(small.read, large.read) && within(small.written, large.written),
+        "it grows faster than what there is to do: {small:?}, then {large:?}"
+    );
+}
+
+fn world() -> World {
+    World::with(|builder| builder.durability(Durability::Batch))
+}
+
+/// Adds drafts `from` to `to`, a hundred at a time.
+fn fill(world: &World, from: usize, to: usize, draft: impl Fn(usize) -> Draft) {
+    for from in (from..to).step_by(100) {
+        let drafts = (from..to.min(from + 100)).map(&draft).collect();
+        world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    }
+}
+
+/// Look-ups by a key look at its newest version first, and at no other where that is current.
+#[test]
+fn a_key_revised_many_times() {
+    let world = world();
+    let say = |at: usize| text(&format!("status number {at}")).key("status");
+    fill(&world, 0, 50, say);
+    let add = |at: usize| cost(|| drop(world.add(say(at))));
+    let get = || cost(|| drop(world.row("status")));
+    let small = (add(50), get());
+    fill(&world, 51, 1_000, say);
+    constant(small.0, add(1_000));
+    constant(small.1, get());
+    assert_eq!(world.db.history(&world.ns, "status").unwrap().versions.len(), 1_001);
+}
+
+/// Whether anything else is in a category is asked of one row.
+#[test]
+fn forgetting_a_member_of_a_large_category() {
+    let world = world();
+    let say = |at: usize| Draft {
+        categories: Some(vec!["work".to_owned()]),
+        ..text(&format!("memory {at} of the crowd")).key(format!("k{at}"))
+    };
+    fill(&world, 0, 50, say);
+    let forget =
+        |at: usize| cost(|| drop(world.db.forget(&world.ns, Forget::names([format!("k{at}")])).unwrap()));
+    let small = forget(7);
+    fill(&world, 50, 2_000, say);
+    constant(small, forget(8));
+}
+
+/// Each memory is superseded by the next, the last first: whether that closes a circle is not asked of the whole chain.
+#[test]
+fn superseding_at_the_end_of_a_long_chain() {
+    let world = world();
+    let ids: Vec<_> = (0..1_000).map(|at| world.add(text(&format!("version {at}"))).id).collect();
+    let supersede = |at: usize| {
+        cost(|| world.supersede(ids[at], ids[at + 1], oubliette::SupersedeMode::Correction, None).unwrap())
+    };
+    for at in (951..999).rev() {
+        supersede(at);
+    }
+    let small = supersede(950);
+    for at in (1..950).rev() {
+        supersede(at);
+    }
+    constant(small, supersede(0));
+    assert!(
+        world.supersede(ids[999], ids[0], oubliette::SupersedeMode::Correction, None).is_err(),
+        "a circle"
+    );
+}
+
+/// Maintenance that finds nothing to do writes nothing, however often it runs, and reads as much for each namespace as for one.
+#[test]
+fn maintenance_with_nothing_to_do() {
+    let world = world();
+    let tenants = |from: usize, to: usize| {
+        for at in from..to {
+            let tenant: Namespace = format!("tenant-{at}").parse().unwrap();
+            world.db.add(&tenant, text("a memory").kind(oubliette::Kind::Profile)).unwrap();
+        }
+    };
+    let passes = [
+        Pass::Snapshots,
+        Pass::Collapse,
+        Pass::NearDuplicates,
+        Pass::VectorDuplicates,
+        Pass::Supersession,
+        Pass::Embed,
+        Pass::Limbo,
+    ];
+    let run = || {
+        let mut report = None;
+        let cost = cost(|| report = Some(world.db.maintain(&passes, &MaintainOptions::live()).unwrap()));
+        assert!(report.unwrap().passes.iter().all(|pass| pass.changed == 0));
+        assert_eq!(cost.written, 0, "an idle run writes");
+        cost.read
+    };
+    tenants(0, 4);
+    let small = run();
+    tenants(4, 64);
+    let large = run();
+    assert!(large <= small * 17, "{small} rows for 4 namespaces, {large} for 64");
+    run();
+    let before = world.db.compact().unwrap().bytes_after;
+    run();
+    assert_eq!(world.db.compact().unwrap().bytes_after, before);
+}
+
+/// Of many rows with an equal text a write looks at those alone that could stand for it, and tells of a few others.
+#[test]
+fn equal_texts_with_other_metadata() {
+    let world = world();
+    let say = |at: usize| text("user opened the settings page").metadata(json!({ "user_id": at }));
+    let add = |at: usize| {
+        let mut hints = 0;
+        let cost = cost(|| hints = world.add(say(at)).hints.len());
+        assert!((1..=10).contains(&hints), "{hints} hints");
+        cost
+    };
+    fill(&world, 0, 50, say);
+    let small = add(50);
+    let again = |at: usize| cost(|| assert_eq!(world.add(say(at)).decision, Decision::Reinforced));
+    let small_again = again(17);
+    fill(&world, 51, 1_000, say);
+    constant(small, add(1_000));
+    // The one that is equal in all is found among all that are equal in their text.
+    constant(small_again, again(517));
+    constant(small_again, again(999));
+    assert_eq!(world.live().len(), 1_001);
+}
+
+/// The same with rows that are equal in all, stored with dedup off: one of them takes the write in.
+#[test]
+fn equal_rows_stored_apart() {
+    let world = world();
+    let say = || text("user opened the settings page");
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let more = |count: usize| {
+        let drafts = (0..count).map(|_| say()).collect();
+        world.db.add_all(&world.ns, drafts, &apart).unwrap()
+    };
+    let first = more(50)[0].id;
+    let add = || cost(|| assert_eq!(world.add(say()).id, first, "the oldest of those that are equal"));
+    add();
+    let small = add();
+    more(1_000);
+    constant(small, add());
+}
+
+/// A row has no more tags than a draft may have: a write of equal text whose tags it has no room for is a row of its own,
+/// with a hint, and the next one joins that while there is room.
+#[test]
+fn tags_of_equal_texts() {
+    let world = world();
+    let say = |at: usize| {
+        (0..16)
+            .fold(text("equal text").key(format!("k{at}")), |draft, tag| draft.tag(format!("tag-{at}-{tag}")))
+    };
+    let add = |at: usize| cost(|| drop(world.add(say(at))));
+    fill(&world, 0, 50, say);
+    // The third of the four that one row has room for.
+    let small = add(50);
+    fill(&world, 51, 1_002, say);
+    constant(small, add(1_002));
+    assert_eq!(world.live().len(), 251);
+    for at in [0, 3, 4, 50, 1_002] {
+        let row = world.row(format!("k{at}"));
+        assert_eq!(row.keys.len(), if at == 1_002 { 3 } else { 4 }, "{:?}", row.keys);
+        assert!(say(at).tags.unwrap().iter().all(|tag| row.content.tags.contains(tag)));
+        assert!(row.content.tags.len() <= 64);
+    }
+    let full = world.add(say(1_003));
+    assert_eq!(full.decision, Decision::Reinforced);
+    let apart = world.add(say(1_004));
+    assert_eq!(apart.decision, Decision::Stored);
+    assert!(apart.hints.iter().any(|hint| hint.why == "equal content, tags full"), "{:?}", apart.hints);
+    // What brings no tag that is new to a row needs no room there.
+    let again = world.add(text("equal text").tag("tag-2-7"));
+    assert_eq!((again.decision, again.id), (Decision::Reinforced, world.row("k2").id));
+}
+
+/// A key that brings more tags than its row has room for leaves it, as with every change that one of several can't carry.
+#[test]
+fn tags_that_a_key_brings_later() {
+    let world = world();
+    let tags = |of: &str| (0..40).map(|at| format!("{of}-{at}")).collect::<Vec<_>>();
+    let say = |key: &str, tags: Option<Vec<String>>| Draft { tags, ..text("equal text").key(key) };
+    world.add(say("a", Some(tags("a"))));
+    world.add(say("b", None));
+    assert_eq!(world.row("a").id, world.row("b").id);
+    assert_eq!(world.add(say("b", Some(tags("b")))).decision, Decision::Stored);
+    assert_ne!(world.row("a").id, world.row("b").id);
+    assert_eq!(world.row("b").content.tags.len(), 40);
+    assert_eq!(world.add(say("a", Some(tags("c")))).decision, Decision::Updated);
+}
+
+/// A pass leaves duplicates whose tags have no room on the one that stays, and tells how many.
+#[test]
+fn tags_of_duplicates() {
+    for pass in [Pass::NearDuplicates, Pass::VectorDuplicates] {
+        let world = world();
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let say = |at: usize| {
+            (0..40).fold(text("equal text").vector(vec![1.0, 0.0, 0.0, 0.0]), |draft, tag| {
+                draft.tag(format!("t{}", at % 2 * 40 + tag))
+            })
+        };
+        world.db.add_all(&world.ns, (0..4).map(say).collect(), &apart).unwrap();
+        let report = world.db.maintain(&[pass], &MaintainOptions::live()).unwrap();
+        assert_eq!((report.passes[0].changed, report.passes[0].skipped), (1, 2), "{report:?}");
+        assert!(world.live().iter().all(|id| world.row(*id).content.tags.len() == 40));
+        world.check();
+    }
+}
+
+/// What leaves a row with many writes costs as much as what leaves: by key one at a time, by key, by tag and with an import
+/// all in one call, also where each write brings categories and links of its own.
+#[test]
+fn writes_that_leave_a_row() {
+    let of = |n: usize, shared: bool| {
+        let world = world();
+        let to = world.add(text("what they are about")).id;
+        let run = world.db.start_import(&world.ns).unwrap();
+        let say = |at: usize| {
+            let own = if shared { String::new() } else { at.to_string() };
+            Draft {
+                categories: Some(vec![format!("work {own}")]),
+                links: Some(vec![Link { to, relation: format!("is about {own}") }]),
+                ..text("equal text").key(format!("k{at}")).tag("all")
+            }
+        };
+        let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
+        world.db.add_all(&world.ns, (0..n).map(say).collect(), &how).unwrap();
+        (world, run)
+    };
+    let forget = |world: &World, what: Forget| cost(|| drop(world.db.forget(&world.ns, what).unwrap()));
+    let keys = |n: usize| Forget::names((0..n).map(|at| format!("k{at}")));
+    for shared in [true, false] {
+        let by_key = |n: usize| forget(&of(n, shared).0, keys(n));
+        linear(by_key(50), by_key(200), 4);
+        let by_tag = |n: usize| forget(&of(n, shared).0, Forget::tag("all"));
+        linear(by_tag(50), by_tag(200), 4);
+        let by_undo = |n: usize| {
+            let (world, run) = of(n, shared);
+            cost(|| drop(world.db.undo(&world.ns, run).unwrap()))
+        };
+        linear(by_undo(50), by_undo(200), 4);
+    }
+    // A row of 300 tells of 300 writes in its journal: of these only those are read that leave.
+    let plain = |n: usize| {
+        let world = world();
+        fill(&world, 0, n, |at| text("equal text").key(format!("k{at}")));
+        forget(&world, Forget::names(["k7"]))
+    };
+    constant(plain(50), plain(300));
+}
+
+/// Of a row that stands for many merged ones each key is forgotten at the same cost.
+#[test]
+fn forgetting_merged_keys_of_different_texts() {
+    let of = |n: usize| {
+        let world = world();
+        let say = |at: usize| {
+            text(&format!("Gateway status: {at} apps pending"))
+                .kind(oubliette::Kind::Profile)
+                .key(format!("k{at}"))
+        };
+        fill(&world, 0, n, say);
+        world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+        let [stays] = world.live()[..] else { panic!("{:?}", world.live()) };
+        let kept = world.row(stays).content.text;
+        let key = (0..n).filter(|at| say(*at).text != kept).nth(n / 2).map(|at| format!("k{at}"));
+        let cost = cost(|| drop(world.db.forget(&world.ns, Forget::names(key)).unwrap()));
+        world.check();
+        cost
+    };
+    constant(of(20), of(200));
+}
+
+/// The numbers of a family of messages are brought up to date by what left it, whoever wrote the others.
+#[test]
+fn a_member_of_a_large_family_of_messages() {
+    let world = world();
+    let say = |at: usize| {
+        let mut draft = text("build 1 failed on main").kind(Kind::Message);
+        draft.fields.author_kind = Field::Value(AuthorKind::Bot);
+        draft.fields.author_id = Field::Value(format!("runner {at}"));
+        draft.fields.channel = Field::Value("ci".to_owned());
+        draft.fields.created_at = Some(Time::from_millis(world.now().as_millis() + at as i64));
+        draft
+    };
+    let undo = |at: usize| {
+        let run = world.db.start_import(&world.ns).unwrap();
+        let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
+        world.db.add_all(&world.ns, vec![say(at), say(at + 1)], &how).unwrap();
+        cost(|| drop(world.db.undo(&world.ns, run).unwrap()))
+    };
+    fill(&world, 0, 50, say);
+    let small = undo(50);
+    fill(&world, 52, 1_000, say);
+    constant(small, undo(1_000));
+    let family = world.db.aggregates(&world.ns, None, 10).unwrap().items.remove(0);
+    assert_eq!(family.dup_count, 998);
+    let of = EventsOf::Aggregate(family.id);
+    let query = EventQuery { of, limit: 1_000, ..EventQuery::default() };
+    let members = world.db.events(&world.ns, &query).unwrap().items;
+    assert_eq!(members.len(), 998);
+    assert_eq!((members[0].id, members[997].id), (family.first_event_id, family.last_event_id));
+    assert_eq!((members[0].ts, members[997].ts), (family.ts_first, family.ts_last));
+    let there = |author: &String| members.iter().any(|event| event.author_id.as_ref() == Some(author));
+    assert!(family.authors_seen.iter().all(there), "{:?}", family.authors_seen);
+    world.check();
+}
+
+/// Half of all rows go at once, and few blocks of them are decoded at any time.
+#[test]
+fn a_forget_of_many_rows_keeps_few_blocks() {
+    const ROWS: usize = 1_200;
+    let world = world();
+    let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    let vector = |at: usize| (0..DIM_MAX).map(|d| ((at * 31 + d) as f32).sin()).collect::<Vec<_>>();
+    for from in (0..ROWS).step_by(100) {
+        let say = |at: usize| text(&format!("memory {at} of the crowd")).tag(["kept", "gone"][at % 2]);
+        let drafts = (from..from + 100).map(|at| say(at).vector(vector(at))).collect();
+        world.db.add_all(&world.ns, drafts, &apart).unwrap();
+    }
+    let find = |at: usize, k: usize| {
+        let query = Query { text: Some(format!("memory {at}")), ..Query::vector(vector(at)).k(k) };
+        let hits = world.db.search(&world.ns, &query).unwrap().hits;
+        (hits.len(), world.db.text(&world.ns, hits[0].id).unwrap().unwrap())
+    };
+    let last = ROWS - 1;
+    assert_eq!(find(last, 1).1, format!("memory {last} of the crowd"));
+    let kept = Tally::of_thread().staged;
+    assert!((1..STAGED_BYTES_MAX).contains(&kept), "{kept} bytes by a hundred rows");
+    assert_eq!(world.forget_tag("gone").forgotten, ROWS as u64 / 2);
+    let kept = Tally::of_thread().staged;
+    assert!(kept <= STAGED_BYTES_MAX, "{kept} bytes");
+    assert_eq!(find(last - 1, 600), (ROWS / 2, format!("memory {} of the crowd", last - 1)));
+    assert_ne!(find(last, 1).1, format!("memory {last} of the crowd"));
+}
+
+/// Of many values few are written in one transaction, or taken away.
+#[test]
+fn an_index_of_metadata_comes_and_goes_in_slices() {
+    let world = world();
+    let many = |at: usize| (0..200).map(|value| at * 200 + value).collect::<Vec<_>>();
+    fill(&world, 0, 100, |at| text(&format!("memory {at}")).metadata(json!({ "many": many(at) })));
+    let before = cost(|| ()).of_one;
+    let declared = cost(|| assert_eq!(world.db.declare_index(&world.ns, "many").unwrap(), 100));
+    assert!(declared.written > 20_000, "{declared:?}");
+    let anew = cost(|| assert_eq!(world.db.reindex(None).unwrap(), 0));
+    assert!(anew.written > 40_000, "{anew:?}");
+    let gone = cost(|| assert!(world.db.drop_index(&world.ns, "many").unwrap()));
+    assert!(gone.written > 20_000, "{gone:?}");
+    let most = (SLICE_ROWS_MAX + 300) as u64;
+    assert!(before < most && gone.of_one < most, "{gone:?}");
+}

@@ -1,0 +1,68 @@
+//! The tests of the whole: one program, a module for what each tests. `cargo test --test it damage::` runs one module.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test may panic, and says when it skips"
+)]
+
+mod allocations;
+mod api;
+mod backup;
+#[cfg(feature = "faults")]
+mod bitrot;
+mod bounds;
+mod bytes;
+#[cfg(feature = "cli")]
+mod cli;
+mod compat;
+mod copies;
+#[cfg(feature = "faults")]
+mod crash;
+mod damage;
+#[cfg(feature = "faults")]
+mod disk;
+mod embedders;
+mod embedding;
+mod erasure;
+mod exchange;
+mod forgetting;
+#[cfg(feature = "faults")]
+mod growth;
+mod index;
+mod indexes;
+#[cfg(all(unix, feature = "cli"))]
+mod kill;
+#[cfg(all(unix, feature = "cli"))]
+mod kill_passes;
+mod maintain;
+mod model;
+#[cfg(all(feature = "faults", unix))]
+mod openers;
+mod orphans;
+mod quality;
+mod ranking;
+mod recall;
+mod regress;
+mod returns;
+mod roundtrip;
+#[cfg(all(unix, feature = "faults"))]
+mod seam;
+mod spec_dedup;
+mod spec_lifecycle;
+mod spec_messages;
+mod spec_model;
+mod spec_rules;
+mod spec_vector_dedup;
+mod text;
+mod travel;
+mod undo_random;
+mod visible;
+#[cfg_attr(
+    not(all(unix, feature = "faults")),
+    allow(dead_code, reason = "modules that are left out use the rest")
+)]
+mod world;

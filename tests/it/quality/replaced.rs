@@ -1,0 +1,49 @@
+//! A fact and the fact that replaces it are two, however near their texts are: the new one is never swallowed.
+
+use oubliette::policy::Syntax;
+use oubliette::{Decision, Draft, MaintainOptions, Pass, WriteOptions};
+
+use super::{folder, lines};
+use crate::world::World;
+
+/// The passes that make one of several.
+const MERGING: [Pass; 3] = [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates];
+
+/// Policies: the default one, and one that absorbs all that a policy can let it absorb without vectors, of which these
+/// texts have none.
+const POLICIES: [&str; 2] = ["", "[write]\nnormalized_match = 'absorb'\ntoken_match = true\nop_match = true"];
+
+#[test]
+fn a_fact_that_replaces_another_is_never_swallowed() {
+    let Some(folder) = folder() else { return };
+    let facts = lines(folder.join("supersede_letta_dev.jsonl"));
+    assert!(facts.len() > 1_000);
+    for policy in POLICIES {
+        let world = World::new();
+        world.db.set_policy(policy, Syntax::Toml).unwrap();
+        for (at, fact) in facts.iter().enumerate() {
+            let agent = format!("pair-{at}");
+            // All that the new one replaces; a few lists of these name the new one among them, which is then no old one.
+            let old = fact["old_all"].as_array().unwrap().iter().filter(|old| **old != fact["new"]);
+            let texts = old.chain([&fact["new"]]).map(|text| text.as_str().unwrap());
+            let drafts = texts.map(|text| Draft::new(text).agent(&*agent)).collect();
+            let written = world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
+            assert!(written.len() >= 2);
+            for outcome in &written {
+                assert_eq!(outcome.decision, Decision::Stored, "{policy}: {fact}");
+            }
+        }
+        let rows = world.live();
+        assert!(rows.len() > 2 * facts.len());
+        for fuzzy in [false, true] {
+            let options = MaintainOptions {
+                destroy_max: Some(u64::MAX),
+                fuzzy: Some(fuzzy),
+                ..MaintainOptions::live()
+            };
+            let report = world.db.maintain(&MERGING, &options).unwrap();
+            assert!(report.passes.iter().all(|pass| pass.changed == 0), "{policy}: {report:?}");
+        }
+        assert_eq!(world.live(), rows);
+    }
+}

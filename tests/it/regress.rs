@@ -1,0 +1,188 @@
+//! What the random tests found, each as a small test that tells what went wrong.
+
+use crate::world::{World, axis, ms, text};
+use oubliette::{Decision, ErrorKind, Expiry, Got, PageRequest, Patch, Query, State, SupersedeMode};
+
+/// An update that brought a vector to a row without one put it into the embedding space 0, which is not there: no
+/// search found it, and every later read of the row was `Corrupted`.
+#[test]
+fn a_row_gets_its_vector_later() {
+    let world = World::new();
+    let id = world.add(text("t").key("k")).id;
+    assert_eq!(world.db.stats(None).unwrap().pending, 1);
+    let patch = Patch { vector: Some(axis(1).to_vec()), ..Patch::default() };
+    assert_eq!(world.db.update(&world.ns, "k", patch).unwrap().id, id);
+    assert_eq!(world.find(axis(1), 1), [id]);
+    assert_eq!(world.db.stats(None).unwrap().pending, 0);
+    world.check();
+    let again = world.add(text("u").key("u"));
+    assert_eq!(world.add(text("u").key("u").vector(axis(2))).id, again.id);
+    assert_eq!(world.find(axis(2), 1), [again.id]);
+}
+
+/// Superseding an expired row took its key along to the successor, although another current row had taken it since:
+/// the key then named two.
+#[test]
+fn an_expired_row_gives_no_key_away() {
+    let world = World::at(10);
+    let old = world.add(text("old").key("k").expiry(Expiry::At(ms(100)))).id;
+    world.set(100);
+    let holder = world.add(text("holder").key("k")).id;
+    let new = world.add(text("new")).id;
+    let why = world.supersede(old, new, SupersedeMode::Correction, None).unwrap_err();
+    assert_eq!(why.kind(), ErrorKind::Conflict);
+    assert_eq!(world.row("k").id, holder);
+    world.check();
+}
+
+/// The same with a row whose world time is over: it can be superseded, and its key stays where it is.
+#[test]
+fn a_row_past_its_world_time_gives_no_key_away() {
+    let world = World::at(10);
+    let mut past = text("past").key("k").tag("t");
+    past.fields.valid_to = Some(ms(100)).into();
+    let past = world.add(past).id;
+    world.set(100);
+    let holder = world.add(text("holder").key("k")).id;
+    let new = world.add(text("new")).id;
+    world.supersede(past, new, SupersedeMode::Correction, None).unwrap();
+    assert_eq!(world.row("k").id, holder);
+    assert!(world.row(new).keys.is_empty());
+    world.check();
+}
+
+/// A new end of life made an expired row current again beside the one that had taken its key.
+#[test]
+fn an_expired_row_does_not_come_back_beside_the_new_holder_of_its_key() {
+    let world = World::at(10);
+    let old = world.add(text("old").key("k").expiry(Expiry::At(ms(100)))).id;
+    world.set(100);
+    let revive = || {
+        world.db.update(
+            &world.ns,
+            &old.to_string(),
+            Patch { expiry: Some(Expiry::Never), ..Patch::default() },
+        )
+    };
+    let holder = world.add(text("holder").key("k")).id;
+    assert_eq!(revive().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(world.row("k").id, holder);
+    world.check();
+    world.forget_id(holder);
+    assert_eq!(revive().unwrap().decision, Decision::Updated);
+    assert_eq!((world.row("k").id, world.row("k").state), (old, State::Live));
+}
+
+/// A use that came after the end of a short-term row made it live again.
+#[test]
+fn a_late_use_does_not_bring_a_row_back() {
+    let world = World::new();
+    let id = world.add(text("t").key("k").tier(oubliette::Tier::Working)).id;
+    world.advance("73h");
+    world.db.reinforce(&world.ns, "k", 1).unwrap();
+    assert_eq!(world.row(id).state, State::Expired);
+    assert_eq!(world.row(id).vitals.reinforcement_count, 2);
+}
+
+/// A row that was valid from an instant on, and was replaced, stood in the list of what is due under an instant of the
+/// past, and stayed there: every write and every `stats` settled it again, for ever.
+#[test]
+fn an_instant_that_is_over_is_not_due_again() {
+    let world = World::at(1_000);
+    let mut old = text("old");
+    old.fields.valid_from = Some(ms(1_080)).into();
+    let old = world.add(old).id;
+    world.set(1_081);
+    let new = world.add(text("new")).id;
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    let stats = world.db.stats(None).unwrap();
+    assert_eq!((stats.pending_due, stats.memories.superseded, stats.memories.live), (0, 1, 1));
+    // Replaced before it began to hold: seen from its beginning to the instant of the replacement.
+    let mut soon = text("soon");
+    soon.fields.valid_from = Some(ms(1_200)).into();
+    let soon = world.add(soon).id;
+    world.supersede(soon, new, SupersedeMode::Replaced, Some(1_300)).unwrap();
+    let seen = |at: i64| {
+        world.set(at);
+        let stats = world.db.stats(None).unwrap();
+        world.check();
+        (stats.memories.ahead, stats.memories.live, stats.memories.superseded, world.is_live(soon))
+    };
+    assert_eq!(seen(1_199), (1, 1, 1, false));
+    assert_eq!(seen(1_200), (0, 2, 1, true));
+    assert_eq!(seen(1_300), (0, 1, 2, false));
+}
+
+/// A row stood for nothing but the holder that it had taken over. Giving that back left a row without a holder: nobody
+/// could forget its text by a key any more. Its tombstone named the key of the holder, although the key had gone back: when
+/// the memory itself was forgotten at the same instant, its key answered with the other.
+#[test]
+fn a_row_that_only_held_what_it_took_goes_when_it_is_given_back() {
+    let world = World::at(10);
+    let old = world.add(text("of both").key("a")).id;
+    world.add(text("of both").key("b"));
+    let patch = Patch { text: Some("of both, anew".to_owned()), ..Patch::default() };
+    let new = world.db.update(&world.ns, &old.to_string(), patch).unwrap().id;
+    assert_eq!(world.forget(&["a"]).detached, 1, "an update by id is a write of the other as well");
+    world.db.restore(&world.ns, &old.to_string()).unwrap();
+    assert_eq!((world.row("b").id, world.live()), (old, vec![old]));
+    let stone = world.tombstone(new);
+    assert_eq!((stone.replaced_by, stone.key_hashes.len()), (Some(old), 0));
+    assert!(world.row(old).keys == ["b"]);
+    world.forget(&["b"]);
+    assert_eq!(world.tombstone("b").id, old);
+    world.check();
+}
+
+/// A revision by id of a row whose first holder has no key moved that holder along and made it again: the new row stood
+/// for one write more than the old one.
+#[test]
+fn revising_by_id_carries_each_holder_once() {
+    let world = World::new();
+    let first = world.add(text("the same words"));
+    world.add(text("the same words").key("k"));
+    let patch = Patch { text: Some("other words".to_owned()), ..Patch::default() };
+    let new = world.db.update(&world.ns, &first.id.to_string(), patch).unwrap();
+    let found = world.db.get(&world.ns, &new.id.to_string(), false).unwrap();
+    let Got::Memory(memory) = found else { panic!("a memory") };
+    assert_eq!(memory.holders.len(), 2, "the keyless write and the key (MODEL-21)");
+    assert_eq!(memory.keys, ["k"]);
+    world.check();
+}
+
+/// An absorbed write that brought a vector lost it, though the row that absorbed it had none and stayed pending.
+#[test]
+fn a_pending_row_takes_the_vector_of_an_equal_write() {
+    let world = World::new();
+    let first = world.add(text("no vector yet"));
+    let again = world.add(text("no vector yet").key("k").vector(axis(1)));
+    assert_eq!((again.decision, again.id), (Decision::Reinforced, first.id));
+    assert_eq!(world.find(axis(1), 1), [first.id]);
+    world.check();
+}
+
+/// V-284: reads and writes go by transaction time, so a clock that steps back makes nothing visible again: a key had two
+/// visible rows, the one that had expired and the one that took its place.
+#[test]
+fn a_clock_that_steps_back_shows_nothing_again() {
+    let world = World::at(1_000);
+    let mut draft = text("version one").key("k");
+    draft.expiry = Some(Expiry::At(ms(2_000)));
+    let first = world.add(draft).id;
+    world.set(3_000);
+    world.add(text("something else"));
+    world.set(1_400);
+    assert!(!world.is_live(first));
+    let snapshot = world.db.snapshot().unwrap();
+    assert_eq!(snapshot.list(&world.ns, &PageRequest::default()).unwrap().items.len(), 1);
+    let second = world.add(text("version two").key("k")).id;
+    assert!(world.is_live(second) && !world.is_live(first), "it is seen at once, and alone");
+    assert_eq!(world.row("k").vitals.times.recorded_at, ms(3_000));
+    let third = world.add(text("version three").key("k")).id;
+    assert!(world.is_live(third) && !world.is_live(second));
+    let ended = world.row(second).vitals.times.superseded.unwrap().at;
+    assert_eq!(ended, ms(3_000));
+    let words = world.db.search(&world.ns, &Query::text("version")).unwrap().hits;
+    assert_eq!(words.iter().map(|hit| hit.id).collect::<Vec<_>>(), [third]);
+    world.check();
+}

@@ -1,0 +1,341 @@
+//! What comes back by undo, by restore and by forgetting what came later: never an old fact beside the newest
+//! (LIFE-7, LIFE-9, MODEL-33, MODEL-67).
+
+use std::collections::BTreeSet;
+#[cfg(all(unix, feature = "faults"))]
+use std::io::Cursor;
+
+use crate::world::{World, holders, text};
+#[cfg(all(unix, feature = "faults"))]
+use oubliette::exchange::{Export, VectorsTo};
+use oubliette::{
+    Draft, Kind, Link, MaintainOptions, MemoryId, Mode, Pass, Query, RunId, State, SupersedeMode,
+};
+#[cfg(all(unix, feature = "faults"))]
+use oubliette::{Durability, Undone, WriteOptions};
+
+/// A line of a status report: those with other numbers collapse into one.
+fn status(apps: u32) -> Draft {
+    text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile)
+}
+
+fn collapse(world: &World) -> RunId {
+    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap()
+}
+
+fn superseder(world: &World, id: MemoryId) -> Option<MemoryId> {
+    world.row(id).vitals.times.superseded.map(|superseded| superseded.by)
+}
+
+/// A7: the user wrote v1, an import v2, the user v3. Undoing the import, or forgetting its tag, made v1 live beside v3.
+#[test]
+fn what_an_undone_import_had_superseded_is_led_on_to_the_newest() {
+    let tag = "import:x:2026-01-01";
+    for mode in [SupersedeMode::Replaced, SupersedeMode::Correction] {
+        for by_tag in [false, true] {
+            let world = World::new();
+            let home = |town: &str| {
+                let mut draft = text(&format!("Ann lives in {town}")).key("ann:home");
+                draft.supersede_mode = Some(mode);
+                draft.tags = Some(Vec::new());
+                draft
+            };
+            let v1 = world.add(home("Ghent")).id;
+            world.advance("1h");
+            let run = world.start_import();
+            let v2 = world.import(run, vec![home("Bruges").tag(tag)])[0].id;
+            world.advance("1h");
+            let changed = world.now();
+            let v3 = world.add(home("Lyon")).id;
+            world.advance("1h");
+            if by_tag {
+                assert_eq!((world.forget_tag(tag).forgotten, world.live()), (1, vec![v3]));
+            } else {
+                let undone = world.db.undo(&world.ns, run).unwrap();
+                assert_eq!((undone.removed, undone.restored, world.live()), (1, 0, vec![v3]));
+            }
+            assert_eq!(superseder(&world, v1), Some(v3));
+            assert_eq!((world.row("ann:home").id, world.unknown(v2)), (v3, false));
+            let times = world.row(v1).vitals.times;
+            assert_eq!(times.superseded.unwrap().at, changed, "it held until v3 came");
+            assert_eq!(times.valid_to, (mode == SupersedeMode::Replaced).then_some(changed));
+            world.db.restore(&world.ns, &v1.to_string()).unwrap();
+            assert!(world.is_live(v1), "who asks for it by its id gets it");
+        }
+    }
+}
+
+/// The same where rows were superseded by name.
+#[test]
+fn a_named_chain_stays_whole_without_its_middle() {
+    let world = World::new();
+    let a = world.add(text("a").key("ka").tag("ta")).id;
+    let run = world.start_import();
+    let b = world.import(run, vec![text("b")])[0].id;
+    let c = world.add(text("c").key("kc")).id;
+    world.supersede(a, b, SupersedeMode::Correction, None).unwrap();
+    world.supersede(b, c, SupersedeMode::Replaced, None).unwrap();
+    world.db.undo(&world.ns, run).unwrap();
+    assert_eq!(world.live(), [c]);
+    world.db.restore(&world.ns, &a.to_string()).unwrap();
+    assert_eq!((world.row(a).state, world.row(a).vitals.times.valid_to), (State::Live, None));
+}
+
+/// Both of two imports are taken back, in either order: the first version is live again.
+#[test]
+fn imports_are_taken_back_in_any_order() {
+    for first in [0, 1] {
+        let world = World::new();
+        let v1 = world.add(text("v1").key("k")).id;
+        let runs = [(); 2].map(|()| world.start_import());
+        world.import(runs[0], vec![text("v2").key("k")]);
+        world.import(runs[1], vec![text("v3").key("k")]);
+        world.db.undo(&world.ns, runs[first]).unwrap();
+        assert_ne!(world.live(), [v1]);
+        world.db.undo(&world.ns, runs[1 - first]).unwrap();
+        assert_eq!((world.live(), world.row("k").id), (vec![v1], v1));
+    }
+}
+
+/// V-316: a row that returns does not outlive what its writer said since (MODEL-67), by undo or by restore.
+#[test]
+fn v316_an_old_text_does_not_come_back_beside_the_new_one() {
+    for by_undo in [true, false] {
+        let world = World::new();
+        let a = world.add(status(4).key("a")).id;
+        let b = world.add(status(7).key("b")).id;
+        let run = collapse(&world);
+        let new = world.add(status(9).key("b")).id;
+        assert_eq!(world.live(), [a, new]);
+        if by_undo {
+            let undone = world.db.undo(&world.ns, run).unwrap();
+            assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
+            let names = |what: &str| undone.lost[0].contains(what);
+            assert!(names("key b ") && names(&b.to_string()) && names(&new.to_string()), "{undone:?}");
+            let again = world.db.undo(&world.ns, run).unwrap();
+            assert_eq!((again.restored, again.lost.len()), (0, 0), "twice is a no-op (MODEL-33)");
+        } else {
+            let report = world.db.restore(&world.ns, &b.to_string()).unwrap();
+            assert_eq!((report.keys_taken, report.superseded_by), (vec!["b".to_owned()], Some(new)));
+        }
+        let times = world.row(b).vitals.times.superseded.unwrap();
+        assert_eq!((times.by, times.mode), (new, SupersedeMode::Correction));
+        assert_eq!((world.row("b").id, world.live()), (new, vec![a, new]));
+        assert_eq!(world.row(a).keys, ["a"]);
+        assert_eq!(world.row(a).vitals.reinforcement_count, 1);
+        // Its key reaches the old text too.
+        world.forget(&["b"]);
+        assert_eq!((world.unknown(b), world.live()), (false, vec![a]));
+        assert!(world.tombstone(b).key_hashes.len() == 1);
+    }
+}
+
+/// MODEL-67: where only some of its writers have said something else, the row returns live with the rest.
+#[test]
+fn writers_that_said_something_else_leave_the_row_that_returns() {
+    let world = World::new();
+    let mut draft = status(4).key("a");
+    draft.fields.significance = Some(oubliette::Significance::Core);
+    let a = world.add(draft).id;
+    let b = world.add(status(7).key("b").tag("of b")).id;
+    assert_eq!(world.add(status(7).key("c").tag("of c")).id, b);
+    let run = collapse(&world);
+    assert_eq!(world.live(), [a]);
+    let new = world.add(status(9).key("b")).id;
+    let undone = world.db.undo(&world.ns, run).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (1, 1), "{undone:?}");
+    assert!(undone.lost[0].contains("key b ") && undone.lost[0].contains(&b.to_string()));
+    assert_eq!(world.live(), [a, b, new]);
+    assert_eq!(holders(&world.row(b)), [(Some("c"), 1, 1, vec!["of c"])]);
+    assert_eq!(
+        (world.row(b).content.tags, world.row(b).vitals.reinforcement_count),
+        (vec!["of c".to_owned()], 1)
+    );
+    assert_eq!((world.row("b").id, world.row("c").id), (new, b));
+}
+
+/// A pass that undoes its own merge out of order: what was only carried along goes back with its key.
+#[test]
+fn runs_that_carried_a_key_along_are_taken_back_in_any_order() {
+    for first in [0, 1] {
+        let world = World::new();
+        let b = world.add(status(7).key("b")).id;
+        let a = world.add(status(4).key("a")).id;
+        let one = collapse(&world);
+        let mut core = status(3).key("c");
+        core.fields.significance = Some(oubliette::Significance::Core);
+        let c = world.add(core).id;
+        let two = collapse(&world);
+        assert_eq!(world.live(), [c]);
+        let runs = [one, two];
+        world.db.undo(&world.ns, runs[first]).unwrap();
+        world.check();
+        world.db.undo(&world.ns, runs[1 - first]).unwrap();
+        assert_eq!(world.live(), [b, a, c]);
+        for (key, id) in [("a", a), ("b", b), ("c", c)] {
+            assert_eq!((world.row(key).id, world.row(id).keys), (id, vec![key.to_owned()]));
+        }
+    }
+}
+
+fn embedder(name: &str, dim: usize) -> impl oubliette::Embedder + 'static {
+    let vector = move |text: &&str| (0..dim).map(|at| ((text.len() + at) % 7) as f32 + 1.0).collect();
+    let embed = move |texts: &[&str]| Ok(texts.iter().map(vector).collect::<Vec<Vec<f32>>>());
+    oubliette::embedder_fn(name, dim, embed).unwrap()
+}
+
+/// A14: a row that came back from limbo after the model was changed kept its vector of the old space, which no search
+/// looks at.
+#[test]
+fn a_row_that_returns_after_another_model_came_is_found_by_vector() {
+    for at_hand in [true, false] {
+        let mut world = World::new();
+        world.db.use_embedder(embedder("model-one", 4)).unwrap();
+        let ids = [4, 7].map(|apps| world.add(status(apps)).id);
+        let run = collapse(&world);
+        world.db.reembed(embedder("model-two", 8)).unwrap();
+        if !at_hand {
+            world.reopen();
+        }
+        assert_eq!(world.db.undo(&world.ns, run).unwrap().restored, 1);
+        world.check();
+        if !at_hand {
+            assert_eq!(world.db.stats(None).unwrap().pending, 1, "it waits for an embedder");
+            world.db.use_embedder(embedder("model-two", 8)).unwrap();
+            world.db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
+        }
+        let query = Query { mode: Mode::Vector, ..Query::text("gateway status") };
+        let found = world.db.search(&world.ns, &query).unwrap();
+        let found: BTreeSet<_> = found.hits.iter().map(|hit| hit.id).collect();
+        assert_eq!((found, world.db.stats(None).unwrap().pending), (BTreeSet::from(ids), 0));
+    }
+}
+
+/// A16: without limbo the links of others ended with a merged row, and each journal row named all those before it.
+#[test]
+fn a_merge_without_limbo_leads_links_on_and_names_each_row_once() {
+    for horizon in ["7d", "0s"] {
+        let world = World::new();
+        let policy = format!("[undo]\nhorizon = \"{horizon}\"\n");
+        world.db.set_policy(&policy, oubliette::policy::Syntax::Toml).unwrap();
+        let ids: Vec<_> = (0..20).map(|apps| world.add(status(apps)).id).collect();
+        let link = |to| {
+            let mut draft = text(&format!("see {to}"));
+            draft.links = Some(vec![Link { to, relation: "about".to_owned() }]);
+            world.add(draft).id
+        };
+        let links: Vec<_> = ids.iter().map(|id| link(*id)).collect();
+        collapse(&world);
+        let canonical = world.live().into_iter().find(|id| ids.contains(id)).unwrap();
+        for id in &links {
+            assert_eq!(world.row(id).links.iter().map(|link| link.to).collect::<Vec<_>>(), [canonical]);
+        }
+        let named: usize = ids
+            .iter()
+            .flat_map(|id| world.db.explain(&world.ns, &id.to_string()).unwrap().events)
+            .filter(|row| row.op != "merge")
+            .map(|row| row.evidence.members.len())
+            .sum();
+        assert!(named <= 3 * ids.len(), "{named} names of rows with a horizon of {horizon}");
+    }
+}
+
+/// A write that had left the row that it was merged into took its share along. Undoing the merge took that share from the
+/// row a second time.
+#[test]
+fn reinforcement_is_given_back_once() {
+    let world = World::new();
+    let a = world.add(status(2)).id;
+    world.add(status(0).key("b"));
+    let run = collapse(&world);
+    world.add(status(1).key("b"));
+    world.add(status(2));
+    world.add(status(3));
+    collapse(&world);
+    assert_eq!((world.live(), world.row(a).vitals.reinforcement_count), (vec![a], 4));
+    world.db.undo(&world.ns, run).unwrap();
+    assert_eq!(world.row(a).vitals.reinforcement_count, 4);
+    world.check();
+}
+
+/// The write that an import brought was forgotten by its id; that it had led to a later row did not make undoing the
+/// import tell of one more that it removed.
+#[test]
+fn a_write_that_only_led_to_a_row_is_not_told_as_removed() {
+    let world = World::new();
+    let run = world.start_import();
+    let rows = world.import(run, vec![text("Tea is green"), text("Tea is hot")]);
+    let newest = world.add(text("Tea is cold")).id;
+    world.supersede(rows[0].id, newest, SupersedeMode::Replaced, None).unwrap();
+    world.forget_id(rows[0].id);
+    let undone = world.db.undo(&world.ns, run).unwrap();
+    assert_eq!((undone.removed, undone.detached, world.live()), (1, 0, vec![newest]));
+    assert_eq!(world.row(newest).holders.len(), 1);
+    world.check();
+}
+
+/// The state of a run and the steps that are left of it, as an export of all states tells them; none once the run has been
+/// taken back.
+#[cfg(all(unix, feature = "faults"))]
+fn told(world: &World, run: RunId) -> Option<(String, u64)> {
+    let mut lines = Vec::new();
+    let export = Export { namespaces: vec![world.ns.clone()], all_states: true };
+    let snapshot = world.db.snapshot().unwrap();
+    export.write(&snapshot, &mut lines, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
+    let lines = String::from_utf8(lines).unwrap();
+    let mut rows = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let id = run.to_string();
+    let row = rows.find(|row| row["run"]["id"] == *id)?;
+    Some((row["run"]["state"].as_str()?.to_owned(), row["run"]["steps"].as_u64()?))
+}
+
+/// V-282, with fewer rows: the disk fails in the middle of an undo of some 600 removals.
+#[cfg(all(unix, feature = "faults"))]
+#[test]
+fn v282_an_undo_that_was_stopped_is_gone_on_with() {
+    use std::sync::{Arc, atomic::Ordering};
+
+    let mut world = World::new();
+    let letter = |at: usize| char::from(b'a' + u8::try_from(at).unwrap());
+    let reports = (0..900_usize).map(|at| {
+        let service = [letter(at % 300 / 18), letter(at % 18), 'q'].iter().collect::<String>();
+        text(&format!("service {service} status: {at} jobs pending"))
+            .kind(Kind::Profile)
+            .key(format!("report-{at}"))
+    });
+    let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+    world.db.add_all(&world.ns, reports.collect(), &how).unwrap();
+    let options = MaintainOptions { destroy_max: Some(u64::MAX), ..MaintainOptions::live() };
+    let run = world.db.maintain(&[Pass::Collapse], &options).unwrap().run.unwrap();
+    let live = |world: &World| world.db.stats(Some(&world.ns)).unwrap().memories.live;
+    let (kept, removed) = (live(&world), 900 - live(&world));
+    assert!(removed > 500, "{removed}");
+    let (state, all) = told(&world, run).unwrap();
+    assert_eq!(state, "done");
+
+    world.db.clone().close().unwrap();
+    let disk = crate::seam::SeamDisk::default();
+    let cut = world.builder().durability(Durability::Safe).disk(Arc::new(disk.clone()));
+    let cut = cut.open(world.path()).unwrap();
+    disk.0.spared.store(4, Ordering::SeqCst);
+    disk.0.syncs.store(u32::MAX, Ordering::SeqCst);
+    cut.undo(&world.ns, run).unwrap_err();
+    drop(cut);
+    disk.0.syncs.store(0, Ordering::SeqCst);
+    world.reopen();
+
+    let back = live(&world) - kept;
+    let (state, left) = told(&world, run).unwrap();
+    assert!(
+        0 < back && back < removed && 0 < left && left < all,
+        "{back} rows are back, {left} of {all} steps are left"
+    );
+    assert_eq!(state, "undoing");
+    world.check();
+    let undone = world.db.undo(&world.ns, run).unwrap();
+    assert_eq!((undone.restored, undone.lost), (removed - back, Vec::new()));
+    assert_eq!(live(&world), 900);
+    assert_eq!(told(&world, run), None);
+    world.check();
+    assert_eq!(world.db.undo(&world.ns, run).unwrap(), Undone::default());
+}

@@ -1,0 +1,255 @@
+//! Writes, passes and imports in any order, and what undoing them in any other order may not bring back (I15): no key has
+//! two current rows, no superseded fact is live while a later one of its chain is, and no row outlives what all of its
+//! writers have said since (MODEL-33, MODEL-67).
+//!
+//! `PROPTEST_CASES=5000 cargo test --test it undo_random::` for longer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::world::{World, axis, span, text};
+use oubliette::{
+    Decision, DedupOptions, Draft, ErrorKind, Kind, MaintainOptions, MemoryId, Pass, Patch, RunId, Scope,
+    State, SupersedeMode,
+};
+use proptest::prelude::*;
+
+/// The last four are those of snapshots, which have a partition of their own.
+const KEYS: [&str; 8] = ["a", "b", "c", "d", "s", "t", "u", "v"];
+const TAG: &str = "import:x:2026-01-01";
+const PASSES: [Pass; 4] = [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates, Pass::Snapshots];
+
+#[derive(Clone, Debug)]
+struct Say {
+    key: Option<usize>,
+    text: usize,
+    tagged: bool,
+    core: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Write(Say),
+    Import(Vec<Say>),
+    /// A text for a whole row, by its id.
+    Revise(usize, usize),
+    Supersede(usize, usize, SupersedeMode),
+    Pass(usize),
+    /// The run with this number, the last first.
+    Undo(usize),
+    /// A row of limbo.
+    Restore(usize),
+    ForgetTag,
+    Wait,
+}
+
+fn say() -> impl Strategy<Value = Say> {
+    let key = proptest::option::weighted(0.8, 0..4_usize);
+    (key, 0..8_usize, proptest::bool::weighted(0.2), proptest::bool::weighted(0.2)).prop_map(
+        |(key, text, tagged, core)| {
+            let key = key.map(|key| if text < 6 { key } else { key + 4 });
+            Say { key, text, tagged, core }
+        },
+    )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let modes = [SupersedeMode::Replaced, SupersedeMode::Correction, SupersedeMode::Duplicate];
+    prop_oneof![
+        8 => say().prop_map(Op::Write),
+        3 => proptest::collection::vec(say(), 1..4).prop_map(Op::Import),
+        1 => (0..8_usize, 0..8_usize).prop_map(|(row, text)| Op::Revise(row, text)),
+        2 => (0..8_usize, 0..8_usize, proptest::sample::select(modes.to_vec()))
+            .prop_map(|(old, new, mode)| Op::Supersede(old, new, mode)),
+        4 => (0..PASSES.len()).prop_map(Op::Pass),
+        4 => (0..4_usize).prop_map(Op::Undo),
+        1 => (0..4_usize).prop_map(Op::Restore),
+        1 => Just(Op::ForgetTag),
+        1 => Just(Op::Wait),
+    ]
+}
+
+/// Status lines that collapse, lines whose vectors are near, snapshots of one day.
+fn draft(say: &Say) -> Draft {
+    let mut draft = match say.text {
+        0..4 => text(&format!("Gateway status: {} apps pending", say.text)).kind(Kind::Profile),
+        4..6 => {
+            text(&format!("Ann drinks tea in the {}", ["garden", "kitchen"][say.text - 4])).vector(axis(0))
+        }
+        other => text(&format!("{{\"version\": {other}}}")).kind(Kind::Snapshot),
+    };
+    draft.key = say.key.map(|key| KEYS[key].to_owned());
+    draft.tags = Some(if say.tagged { vec![TAG.to_owned()] } else { Vec::new() });
+    if say.core {
+        draft.fields.significance = Some(oubliette::Significance::Core);
+    }
+    draft
+}
+
+/// One write, as the answers told of it.
+struct Wrote {
+    key: Option<usize>,
+    row: MemoryId,
+    run: Option<RunId>,
+    tagged: bool,
+}
+
+struct Story {
+    world: World,
+    wrote: Vec<Wrote>,
+    /// Who took whose place by the word of a caller.
+    chain: BTreeMap<MemoryId, BTreeSet<MemoryId>>,
+    runs: Vec<RunId>,
+}
+
+impl Story {
+    fn new() -> Self {
+        Story { world: World::new(), wrote: Vec::new(), chain: BTreeMap::new(), runs: Vec::new() }
+    }
+
+    fn note(&mut self, say: &Say, outcome: &oubliette::Outcome, run: Option<RunId>) {
+        match outcome.decision {
+            // A repeat of what the key said says nothing new.
+            Decision::Unchanged => return,
+            Decision::Revised { old } => drop(self.chain.entry(old).or_default().insert(outcome.id)),
+            _ => {}
+        }
+        self.wrote.push(Wrote { key: say.key, row: outcome.id, run, tagged: say.tagged });
+    }
+
+    fn nth(&self, state: State, at: usize) -> Option<MemoryId> {
+        let scope = if state == State::Live { Scope::Shared } else { Scope::Any };
+        let rows = self.world.list_in(scope, state);
+        (!rows.is_empty()).then(|| rows[at % rows.len()].id)
+    }
+
+    fn step(&mut self, op: &Op) {
+        let world = &self.world;
+        let before: BTreeSet<MemoryId> = world.live().into_iter().collect();
+        match op {
+            Op::Write(say) => {
+                let outcome = world.add(draft(say));
+                self.note(say, &outcome, None);
+            }
+            Op::Import(all) => {
+                let run = world.start_import();
+                let outcomes = world.import(run, all.iter().map(draft).collect());
+                for (say, outcome) in all.iter().zip(&outcomes) {
+                    self.note(say, outcome, Some(run));
+                }
+                self.runs.push(run);
+            }
+            Op::Revise(row, words) => {
+                let Some(id) = self.nth(State::Live, *row) else { return };
+                let patch = Patch { text: Some(format!("revised to {words}")), ..Patch::default() };
+                let new = world.db.update(&world.ns, &id.to_string(), patch).unwrap();
+                if let Decision::Revised { old } = new.decision {
+                    self.chain.entry(old).or_default().insert(new.id);
+                }
+            }
+            Op::Supersede(old, new, mode) => {
+                let (Some(old), Some(new)) = (self.nth(State::Live, *old), self.nth(State::Live, *new))
+                else {
+                    return;
+                };
+                if world.supersede(old, new, *mode, None).is_ok() {
+                    self.chain.entry(old).or_default().insert(new);
+                }
+            }
+            Op::Pass(pass) => {
+                let dedup = DedupOptions { dry_run: false, ..DedupOptions::default() };
+                let options = MaintainOptions { dedup: Some(dedup), ..MaintainOptions::live() };
+                self.runs.extend(world.db.maintain(&[PASSES[*pass]], &options).unwrap().run);
+            }
+            Op::Undo(at) => {
+                let Some(place) = self.runs.len().checked_sub(1 + at) else { return };
+                let run = self.runs.remove(place);
+                match world.db.undo(&world.ns, run) {
+                    // A run that had nothing to do is not kept.
+                    Err(why) if why.kind() == ErrorKind::NotFound => return,
+                    undone => drop(undone.unwrap()),
+                }
+                self.wrote.retain(|wrote| wrote.run != Some(run));
+                self.compare(op, &before);
+            }
+            Op::Restore(at) => {
+                let Some(id) = self.nth(State::Limbo, *at) else { return };
+                world.db.restore(&world.ns, &id.to_string()).unwrap();
+                self.compare(op, &before);
+            }
+            Op::ForgetTag => {
+                world.forget_tag(TAG);
+                self.wrote.retain(|wrote| !wrote.tagged);
+                self.compare(op, &before);
+            }
+            Op::Wait => world.advance(&span("1h").to_string()),
+        }
+    }
+
+    fn compare(&self, op: &Op, before: &BTreeSet<MemoryId>) {
+        self.world.check();
+        let rows = self.world.list_in(Scope::Any, State::Live);
+        let live: BTreeSet<MemoryId> = rows.iter().map(|row| row.id).collect();
+        let mut keys = BTreeSet::new();
+        for key in rows.iter().flat_map(|row| &row.keys) {
+            assert!(keys.insert(key), "{op:?}: the key {key} has two current rows");
+        }
+        for old in self.chain.keys().filter(|old| live.contains(old)) {
+            let (mut open, mut met) = (vec![*old], BTreeSet::new());
+            while let Some(at) = open.pop().filter(|at| met.insert(*at)) {
+                open.extend(self.chain.get(&at).into_iter().flatten());
+            }
+            let later = met.iter().find(|id| *id != old && live.contains(id));
+            assert_eq!(later, None, "{op:?}: {old} is live beside what took its place");
+        }
+        let last =
+            |key: usize| self.wrote.iter().rev().find(|wrote| wrote.key == Some(key)).map(|wrote| wrote.row);
+        for row in live.difference(before) {
+            let own = self.wrote.iter().filter(|wrote| wrote.row == *row).map(|wrote| wrote.key);
+            // Who had written a row that was merged into this one has a text here as well.
+            let memory = rows.iter().find(|memory| memory.id == *row).unwrap();
+            let merged = memory.holders.iter().filter(|holder| holder.from.is_some() && !holder.follows);
+            let place = |key: &String| KEYS.iter().position(|other| other == key);
+            let merged = merged.map(|holder| holder.key.as_ref().and_then(place));
+            let writers: Vec<_> = own.chain(merged).collect();
+            let left = |key: &Option<usize>| {
+                key.and_then(last).is_some_and(|last| last != *row && live.contains(&last))
+            };
+            let outlives = !writers.is_empty() && writers.iter().all(left);
+            assert!(!outlives, "{op:?}: {row} outlives what its writers {writers:?} have said since");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(32),
+        failure_persistence: None,
+        max_shrink_iters: 400,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn no_undo_brings_an_old_fact_back(ops in proptest::collection::vec(op(), 4..=36)) {
+        let mut story = Story::new();
+        for op in &ops {
+            story.step(op);
+        }
+    }
+}
+
+/// A line of k1 was merged into the equal one of k2, which says something else since. Taking back what k1 said later makes
+/// the merged row live again: for k1, which has no other.
+#[test]
+fn a_merged_writer_has_its_text_again() {
+    let say = |key: usize, text: usize, core: bool| Say { key: Some(key), text, tagged: false, core };
+    let mut story = Story::new();
+    story.step(&Op::Write(say(2, 4, true)));
+    story.step(&Op::Write(say(1, 5, false)));
+    story.step(&Op::Write(say(2, 5, false)));
+    story.step(&Op::Pass(1));
+    let merged = story.world.row(KEYS[2]).id;
+    story.step(&Op::Write(say(2, 0, false)));
+    story.step(&Op::Import(vec![say(1, 0, false)]));
+    story.step(&Op::Undo(0));
+    assert_eq!((story.world.row(KEYS[1]).id, story.world.is_live(merged)), (merged, true));
+}
