@@ -89,7 +89,7 @@ fn by_words(db: &redb::Database, rows: &[usize], words: &[&str]) -> Vec<(f32, us
 /// The numbers that open the texts of the hits.
 fn numbers(db: &Database, ns: &Namespace, hits: &[oubliette::Hit]) -> Vec<usize> {
     let text = |hit: &oubliette::Hit| match db.get(ns, &hit.id.to_string(), false).unwrap() {
-        oubliette::Got::Memory(memory) => memory.content.text,
+        oubliette::Got::Memory(memory) => memory.row_text,
         other => panic!("{other:?}"),
     };
     hits.iter().map(|hit| text(hit).split(':').next().unwrap().parse().unwrap()).collect()

@@ -356,7 +356,7 @@ fn all_matching(db: &Database, ns: &Namespace, filter: &Filter) -> Vec<usize> {
     loop {
         let page = db.list(ns, &request).unwrap();
         let number = |text: &str| text.strip_prefix("row ").and_then(|at| at.parse::<usize>().ok());
-        rows.extend(page.items.iter().filter_map(|memory| number(&memory.content.text)));
+        rows.extend(page.items.iter().filter_map(|memory| number(&memory.row_text)));
         match page.next {
             Some(next) => request.cursor = Some(next),
             None => return rows,

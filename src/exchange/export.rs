@@ -182,7 +182,7 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     /// The memory of the export that superseded this one.
     fn superseder(&self, namespace: &Namespace, memory: &Memory) -> Result<Option<MemoryId>> {
-        let Some(by) = memory.vitals.times.superseded_by() else { return Ok(None) };
+        let Some(by) = memory.superseded_by() else { return Ok(None) };
         // One that is damaged is not shown, and what it took the place of stands for itself.
         let shown = self.has(namespace, by)? && self.get(namespace, by)?.is_some();
         Ok(shown.then_some(by))
@@ -222,14 +222,14 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     /// Whether a memory lies on a circle of superseders and has the smallest id of it.
     fn is_first_of_circle(&self, namespace: &Namespace, memory: &Memory) -> Result<bool> {
-        let (mut met, mut at) = (BTreeSet::new(), memory.vitals.times.superseded_by());
+        let (mut met, mut at) = (BTreeSet::new(), memory.superseded_by());
         while let Some(next) = at.filter(|next| met.insert(*next)) {
             if next == memory.id {
                 return Ok(met.first() == Some(&memory.id));
             }
             let found = self.snapshot.state(namespace, next)?.filter(|state| *state != State::Tombstoned);
             at = match found {
-                Some(_) => self.get(namespace, next)?.and_then(|found| found.vitals.times.superseded_by()),
+                Some(_) => self.get(namespace, next)?.and_then(|found| found.superseded_by()),
                 None => None,
             };
         }
@@ -256,7 +256,7 @@ impl<W: Write + Seek> Lines<'_, W> {
     /// left out.
     fn leave_out(&self, namespace: &Namespace, memory: &mut Memory) -> Result<()> {
         let mut ends: BTreeSet<MemoryId> = memory.links.iter().map(|link| link.to).collect();
-        ends.extend(memory.sources.iter().chain(&memory.content.consolidated_from));
+        ends.extend(memory.sources.iter().chain(&memory.consolidated_from));
         let mut shown = BTreeSet::new();
         for end in ends {
             if self.has(namespace, end)? {
@@ -267,9 +267,9 @@ impl<W: Write + Seek> Lines<'_, W> {
             links.retain(|link| shown.contains(&link.to));
         }
         memory.sources.retain(|source| shown.contains(source));
-        memory.content.consolidated_from.retain(|source| shown.contains(source));
-        if self.superseder(namespace, memory)?.is_none() && memory.vitals.times.superseded.take().is_some() {
-            memory.vitals.times.valid_to_before = None;
+        memory.consolidated_from.retain(|source| shown.contains(source));
+        if self.superseder(namespace, memory)?.is_none() && memory.superseded.take().is_some() {
+            memory.valid_to_before = None;
             (memory.state, memory.also) = (State::Live, None);
         }
         if let Some(also) = memory.also

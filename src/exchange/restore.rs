@@ -98,19 +98,14 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         superseded,
         removed_at: kept.maybe("removed_at")?,
     };
-    let Parts { vitals, mut content, access } = parts(fields, &draft.text, times, &kept, &holders)?;
+    let mut parts = parts(fields, &draft.text, times, &kept, &holders)?;
     let sorted = |names: Option<Vec<String>>| sorted(names.unwrap_or_default());
-    content.tags = sorted(unions.tags.take());
+    parts.content.tags = sorted(unions.tags.take());
     Ok(Memory {
-        id: kept.must("id")?,
         namespace: line.namespace.unwrap_or_default(),
         partition,
         state: kept.must::<State>("state")?,
         keys,
-        vitals,
-        content,
-        access,
-        text: draft.text,
         categories: sorted(unions.categories.take()),
         entities: self::sorted(unions.entities.take().unwrap_or_default()),
         links: self::sorted(unions.links.take().unwrap_or_default()),
@@ -119,6 +114,7 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         vector: draft.vector,
         limbo: kept.maybe::<LimboJson>("limbo")?.map(limbo).transpose()?.map(Box::new),
         also: kept.maybe("also")?,
+        ..Memory::of(kept.must("id")?, parts)
     })
 }
 

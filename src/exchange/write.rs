@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::exchange::restore::field_name;
 use crate::model::{
     Delta, ExpiresBy, Holder, JournalRow, Limbo, Memory, Namespace, Parts, Shown, Tombstone, TombstoneReason,
-    Vitals, memory_fields, widened,
+    memory_fields, widened,
 };
 
 /// Appends `value` as JSON.
@@ -85,27 +85,27 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     object.member("namespace", &memory.namespace);
     object.member("agent", &memory.partition.agent_name());
     object.member("state", &memory.state);
-    object.member("kind", &memory.kind());
+    object.member("kind", &memory.kind);
     object.member("text", &memory.text);
-    write_kept(&memory.vitals, &mut object);
+    write_kept(memory, &mut object);
     write_fields(memory, &mut object);
-    match (memory.content.author_kind, &memory.content.author_id) {
+    match (memory.author_kind, &memory.author_id) {
         (None, None) => object.member("author", &Value::Null),
         (kind, id) => object.member("author", &json!({ "kind": kind, "id": id })),
     }
-    object.unless("access_seq", &memory.access.access_seq, &0);
-    object.member("tags", &memory.content.tags);
+    object.unless("access_seq", &memory.access_seq, &0);
+    object.member("tags", &memory.tags);
     object.member("entities", &memory.entities);
     object.member("categories", &memory.categories);
     object.list("links", &memory.links);
     // The name that the specification gives to `sources` in JSON.
     object.list("source_memory_ids", &memory.sources);
-    object.member("version", &memory.vitals.version);
+    object.member("version", &memory.version);
     object.maybe("also", &memory.also);
     object.name("holders");
     write_holders(&memory.holders, object.out);
     let last = memory.holders.last().map(|holder| holder.number.saturating_add(1));
-    object.unless("next_holder", &memory.vitals.place.next_holder, &last.unwrap_or_default());
+    object.unless("next_holder", &memory.next_holder, &last.unwrap_or_default());
     if let Some(limbo) = &memory.limbo {
         object.name("limbo");
         write_limbo(limbo, object.out);
@@ -118,20 +118,19 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
 }
 
 /// What the engine keeps of its instants.
-fn write_kept(vitals: &Vitals, object: &mut Object<'_>) {
-    let times = &vitals.times;
-    object.member("recorded_at", &times.recorded_at);
-    object.member("expires_at", &times.expires_at);
-    object.unless("expires_by", &vitals.expires_by, &ExpiresBy::Tier);
-    object.maybe("valid_to_before", &times.valid_to_before);
-    object.maybe("removed_at", &times.removed_at);
-    if let Some(superseded) = &times.superseded {
+fn write_kept(memory: &Memory, object: &mut Object<'_>) {
+    object.member("recorded_at", &memory.recorded_at);
+    object.member("expires_at", &memory.expires_at);
+    object.unless("expires_by", &memory.expires_by, &ExpiresBy::Tier);
+    object.maybe("valid_to_before", &memory.valid_to_before);
+    object.maybe("removed_at", &memory.removed_at);
+    if let Some(superseded) = &memory.superseded {
         object.member("superseded_at", &superseded.at);
         object.member("superseded_by", &superseded.by);
         object.member("supersede_mode", &superseded.mode);
     }
-    object.member("reinforcement_count", &vitals.reinforcement_count);
-    object.unless("deletes_source", &vitals.deletes_source, &false);
+    object.member("reinforcement_count", &memory.reinforcement_count);
+    object.unless("deletes_source", &memory.deletes_source, &false);
 }
 
 /// Writes a field of the table as its row says.
@@ -156,7 +155,7 @@ macro_rules! write_fields {
         /// The fields of the table, by number.
         fn write_fields(memory: &Memory, object: &mut Object<'_>) {
             let default = Parts::defaults();
-            $($(written!($json, object, $name, memory.$part.$($place).+, default.$part.$($place).+);)+)+
+            $($(written!($json, object, $name, memory.$name, default.$part.$($place).+);)+)+
         }
     };
 }

@@ -40,8 +40,8 @@ pub(crate) fn briefing(
     loop {
         let page = reader.list(&request)?;
         for memory in page.items {
-            let score = Worth::of(&memory.vitals, &memory.access, now).score(policy);
-            let list = if memory.vitals.pinned { &mut pinned } else { &mut others };
+            let score = Worth::of_shown(&memory, now).score(policy);
+            let list = if memory.pinned { &mut pinned } else { &mut others };
             list.push(Briefed { memory, score });
         }
         // Only the best of those that are not pinned can be in it.
@@ -56,14 +56,14 @@ pub(crate) fn briefing(
     }
     pinned.sort_unstable_by(|a, b| {
         let (first, second) = (&a.memory, &b.memory);
-        second.vitals.importance.total_cmp(&first.vitals.importance).then(first.id.cmp(&second.id))
+        second.importance.total_cmp(&first.importance).then(first.id.cmp(&second.id))
     });
     let mut left = tokens;
     for briefed in &pinned {
-        left = left.saturating_sub(tokens_of(&briefed.memory.content.text));
+        left = left.saturating_sub(tokens_of(&briefed.memory.row_text));
     }
     for briefed in others {
-        let cost = tokens_of(&briefed.memory.content.text);
+        let cost = tokens_of(&briefed.memory.row_text);
         // A shorter one may still fit where a longer one does not.
         if cost <= left {
             left -= cost;

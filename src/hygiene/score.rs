@@ -1,10 +1,15 @@
 //! How much is a memory worth keeping? The RetentionScore.
 
-use crate::model::{Access, Tier, Time, Vitals};
+use crate::model::{Access, Memory, Tier, Time, Vitals};
 use crate::policy::{Policy, RetentionForm};
 
 const DAY_MS: f64 = 86_400_000.0;
 const WEEK_DAYS: f64 = 7.0;
+
+/// Days from one instant to another, at least 0.
+fn days(since: Time, now: Time) -> f64 {
+    ((now.as_millis() - since.as_millis()) as f64 / DAY_MS).max(0.0)
+}
 
 /// What the score of one row rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,14 +29,26 @@ impl Worth {
     /// Of a row with these statistics, at an instant.
     pub(crate) fn of(vitals: &Vitals, access: &Access, now: Time) -> Self {
         let used = vitals.last_accessed(access);
-        let days = |since: Time| ((now.as_millis() - since.as_millis()) as f64 / DAY_MS).max(0.0);
         Worth {
             tier: vitals.tier,
             importance: f64::from(vitals.importance),
             confidence: vitals.confidence.map(f64::from),
             uses: access.count() as f64,
-            age: days(used),
-            rest: days(used.max(vitals.updated_at)),
+            age: days(used, now),
+            rest: days(used.max(vitals.updated_at), now),
+        }
+    }
+
+    /// Of a memory that is shown, at an instant.
+    pub(crate) fn of_shown(memory: &Memory, now: Time) -> Self {
+        let used = memory.last_accessed();
+        Worth {
+            tier: memory.tier,
+            importance: f64::from(memory.importance),
+            confidence: memory.confidence.map(f64::from),
+            uses: memory.access_count() as f64,
+            age: days(used, now),
+            rest: days(used.max(memory.updated_at), now),
         }
     }
 

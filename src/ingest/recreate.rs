@@ -94,16 +94,13 @@ impl Desk<'_, '_, '_> {
     /// Transaction times never lie ahead of the store. Those of a machine whose clock is ahead take the store
     /// along, as far as a clock may be wrong.
     fn catch_up(&mut self, row: &Kept) -> Result<()> {
-        let superseded_at = |memory: &Memory| memory.vitals.times.superseded.map(|superseded| superseded.at);
+        let superseded_at = |memory: &Memory| memory.superseded.map(|superseded| superseded.at);
         let times: [(&str, Option<Time>); 3] = match row {
-            Kept::Memory(memory) => {
-                let times = &memory.vitals.times;
-                [
-                    ("recorded_at", Some(times.recorded_at)),
-                    ("superseded_at", superseded_at(memory)),
-                    ("removed_at", times.removed_at),
-                ]
-            }
+            Kept::Memory(memory) => [
+                ("recorded_at", Some(memory.recorded_at)),
+                ("superseded_at", superseded_at(memory)),
+                ("removed_at", memory.removed_at),
+            ],
             Kept::Tombstone(tombstone) => {
                 [("deleted_at", Some(tombstone.deleted_at)), ("", None), ("", None)]
             }
@@ -162,7 +159,7 @@ impl Desk<'_, '_, '_> {
         let key = memory.keys.first().cloned();
         let known = self.ledger.tx.vitals(ns, id)?;
         match &known {
-            Some(row) if row.version == memory.vitals.version => self.rejoin_all(part, memory)?,
+            Some(row) if row.version == memory.version => self.rejoin_all(part, memory)?,
             Some(_) => {}
             None => self.write_memory(part, memory.clone())?,
         }
@@ -183,18 +180,19 @@ impl Desk<'_, '_, '_> {
     fn write_memory(&mut self, part: &mut Part, mut memory: Memory) -> Result<()> {
         let id = memory.id;
         memory.check_whole()?;
-        check_content(&memory.content.text, memory.vector.is_some())?;
+        check_content(&memory.row_text, memory.vector.is_some())?;
         self.check_keys(&memory)?;
         let place = self.open_partition(&memory.partition)?;
-        memory.vitals.place.partition = place.0;
-        memory.vitals.place.fingerprint = normal_form(&memory.content.text).prefix();
+        let mut parts = memory.parts();
+        parts.vitals.place.partition = place.0;
+        parts.vitals.place.fingerprint = normal_form(&memory.row_text).prefix();
         if let Some(vector) = &memory.vector {
             // An export does not say whose vectors it holds: those of the handle's embedder, if they can be.
             let own = self.embeds.clone().filter(|(_, dim)| *dim == vector.len());
             let name = own.map_or_else(|| SpaceRow::CALLER.into(), |(name, _)| name);
-            memory.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
+            parts.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
         }
-        if let Some(by) = memory.vitals.times.superseded_by()
+        if let Some(by) = memory.superseded_by()
             && !self.is_there(by)?
         {
             part.orphans.push((part.place, id, by));
@@ -202,14 +200,14 @@ impl Desk<'_, '_, '_> {
         if is_inverted(&memory) {
             part.inverted.push((part.place, id));
         }
-        if memory.vitals.times.removed_at.is_none() {
+        if memory.removed_at.is_none() {
             self.hold_back(part, &mut memory)?;
         }
-        let fields = memory.parts().fields();
+        let fields = parts.fields();
         for holder in &mut memory.holders {
             given_by_code(holder, &fields, self.ledger.secret);
         }
-        self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new(memory))).map(|_| ())
+        self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new((memory, parts)))).map(|_| ())
     }
 
     /// Leaves out what would lead to nothing: links, and sources of which not even a tombstone is there.
@@ -281,7 +279,7 @@ impl Desk<'_, '_, '_> {
     }
 
     fn check_keys(&self, memory: &Memory) -> Result<()> {
-        if !memory.vitals.times.is_current(self.now()) {
+        if !memory.times().is_current(self.now()) {
             return Ok(());
         }
         for key in &memory.keys {
@@ -469,7 +467,7 @@ impl Desk<'_, '_, '_> {
 
 /// Whether world time ends before it begins, the cut of a supersession left aside.
 fn is_inverted(memory: &Memory) -> bool {
-    let times = &memory.vitals.times;
+    let times = memory.times();
     let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
     let to = if replaced { times.valid_to_before } else { times.valid_to };
     times.valid_from.zip(to).is_some_and(|(from, to)| from >= to)

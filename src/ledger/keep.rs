@@ -4,14 +4,20 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
-use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Run, RunSort};
+use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Parts, Run, RunSort};
 use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow, RunRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
 use crate::vector::UnitVector;
 
 impl Ledger<'_, '_> {
     /// Puts a memory back as it was: id, holders, times, statistics, and what waits beside it in limbo.
-    pub(super) fn recreate(&mut self, context: &Context, memory: Memory, why: Why) -> Result<Applied> {
+    pub(super) fn recreate(
+        &mut self,
+        context: &Context,
+        memory: Memory,
+        parts: Parts,
+        why: Why,
+    ) -> Result<Applied> {
         let (ns, id) = (context.ns, memory.id);
         if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
             return Err(Error::Conflict {
@@ -19,9 +25,9 @@ impl Ledger<'_, '_> {
                 why: "ids are never used again".to_owned(),
             });
         }
-        let Memory { mut vitals, content, access, holders, vector, sources, limbo, .. } = memory;
+        let Memory { holders, vector, sources, limbo, .. } = memory;
+        let Parts { mut vitals, content, access } = parts;
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
-        vitals.place.holders = u32::try_from(holders.len()).unwrap_or(u32::MAX);
         let Some((at, limbo)) = vitals.times.removed_at.zip(limbo) else {
             if let Some(vector) = &vector {
                 let index = Self::index_of(ns, &vitals);

@@ -363,7 +363,7 @@ impl Ledger<'_, '_> {
             if self.family_counted(ns, (&id, &old))?.is_none() {
                 (row.exact_hash, row.simhash) = (None, None);
             }
-            if own == Some(id) {
+            if own == Some(id) || !self.is_heard(ns, &id)? {
                 (row.scope, row.signals) = (None, Vec::new());
             }
             self.tx.put_aggregate(ns, &id, &row)?;
@@ -376,6 +376,16 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(derived)
+    }
+
+    /// Whether a member of an aggregate is left that was not erased.
+    fn is_heard(&self, ns: NsId, id: &Id) -> Result<bool> {
+        for event in self.tx.events_of(ns, id, usize::MAX)? {
+            if self.tx.event(ns, &event)?.is_some_and(|row| !row.is_erased()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Messages behind a memory that maintenance erases belong to what stands in its place: forgetting that must find

@@ -42,8 +42,8 @@ use crate::index::Staged;
 use crate::ledger::holders::Brought;
 use crate::ledger::leave::Departure;
 use crate::model::{
-    Access, Actor, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, RuleId, RunId, SupersedeMode,
-    Tier, Time, TombstoneReason, Vitals,
+    Access, Actor, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, RuleId, RunId,
+    SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::Clock;
@@ -118,7 +118,7 @@ pub(crate) enum Change {
     /// A new memory.
     Insert(Box<NewRow>),
     /// A memory of an export, put back as it was.
-    Recreate(Box<Memory>),
+    Recreate(Box<(Memory, Parts)>),
     /// A memory absorbs a write: one more holder, or one more of a keyless one.
     Hold {
         /// The memory.
@@ -386,7 +386,7 @@ impl<'a, 't> Ledger<'a, 't> {
         let why = Why { rule, evidence };
         match change {
             Change::Insert(row) => self.insert(context, *row, why),
-            Change::Recreate(memory) => self.recreate(context, *memory, why),
+            Change::Recreate(row) => self.recreate(context, row.0, row.1, why),
             Change::Hold { id, holder, raise } => self.hold(context, id, *holder, raise, why),
             Change::Update { id, version, vitals, content, access, holders, vector, deltas } => {
                 let next = Next { vitals: *vitals, content: *content, access: *access, holders, vector };

@@ -35,7 +35,7 @@ use crate::model::filter::column::{Column, ID, KEYS, Named, TAGS};
 use crate::model::filter::datum::Operand;
 use crate::model::filter::json::Strict;
 use crate::model::id::MemoryId;
-use crate::model::memory::{Memory, Vitals};
+use crate::model::memory::Vitals;
 use crate::model::name::Partition;
 use crate::model::parts::{Access, Content};
 
@@ -150,22 +150,6 @@ impl<'a> RowView<'a> {
     /// The part that is always at hand.
     pub fn hot(&self) -> VitalsView<'a> {
         VitalsView { id: self.id, partition: self.partition, vitals: self.vitals }
-    }
-}
-
-impl<'a> From<&'a Memory> for RowView<'a> {
-    fn from(memory: &'a Memory) -> Self {
-        RowView {
-            id: memory.id,
-            partition: &memory.partition,
-            vitals: &memory.vitals,
-            content: &memory.content,
-            access: &memory.access,
-            keys: &memory.keys,
-            categories: &memory.categories,
-            entities: &memory.entities,
-            sources: &memory.sources,
-        }
     }
 }
 

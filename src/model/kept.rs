@@ -171,27 +171,26 @@ impl Memory {
         self.check_state()?;
         self.check_holders()?;
         self.check_unions()?;
-        let vitals = &self.vitals;
-        for (field, count) in [("version", vitals.version), ("access_seq", self.access.access_seq)] {
+        for (field, count) in [("version", self.version), ("access_seq", self.access_seq)] {
             if count > COUNT_MAX {
                 return Err(Error::invalid(field, format!("must be at most {COUNT_MAX}"), count));
             }
         }
-        if vitals.version == 0 {
+        if self.version == 0 {
             return Err(Error::invalid("version", "must be at least 1", 0));
         }
         let shares: u64 = self.holders.iter().map(|holder| u64::from(holder.share)).sum();
         let least = shares.min(u64::from(u32::MAX)).max(1);
-        if u64::from(vitals.reinforcement_count) < least {
+        if u64::from(self.reinforcement_count) < least {
             let why = format!("must be at least the shares of its holders, {least}");
-            return Err(Error::invalid("reinforcement_count", why, vitals.reinforcement_count));
+            return Err(Error::invalid("reinforcement_count", why, self.reinforcement_count));
         }
         Ok(())
     }
 
     /// A memory is removed after it was recorded; what it was led on to may have been superseded before it.
     fn check_times(&self) -> Result<()> {
-        let times = &self.vitals.times;
+        let times = self.times();
         if let Some(by) = times.superseded_by().filter(|by| *by == self.id) {
             return Err(Error::invalid("superseded_by", "must not be the memory itself", by));
         }
@@ -214,7 +213,7 @@ impl Memory {
 
     /// The label is that of the instants; whether a memory has expired the reader's clock says.
     fn check_state(&self) -> Result<()> {
-        let times = &self.vitals.times;
+        let times = self.times();
         let is = match (self.state, times.removed_at, times.superseded) {
             (State::Limbo, Some(_), _) | (State::Superseded, None, Some(_)) => true,
             (State::Live, None, None) => true,
@@ -235,7 +234,7 @@ impl Memory {
 
     fn check_limbo(&self, removed_at: Time, limbo: &Limbo) -> Result<()> {
         // What replaced it may have been led on since: `superseded_by` says what stands in its place now.
-        if limbo.replaced && self.vitals.times.superseded.is_none() {
+        if limbo.replaced && self.superseded.is_none() {
             return Err(Error::invalid("limbo.replaced", "must stand beside superseded_by alone", true));
         }
         if !limbo.replaced && limbo.transferred > 0 {
@@ -268,7 +267,7 @@ impl Memory {
             let why = format!("must be at most {HOLDER_NUMBER_MAX}");
             return Err(Error::invalid("holders.number", why, last));
         }
-        let next = self.vitals.place.next_holder;
+        let next = self.next_holder;
         if next <= last || next > HOLDER_NUMBER_MAX + 1 {
             let why = format!("must be {} to {}", last + 1, HOLDER_NUMBER_MAX + 1);
             return Err(Error::invalid("next_holder", why, next));
@@ -299,7 +298,7 @@ impl Memory {
         let holders = &self.holders;
         let agrees = [
             ("keys", same(union(holders, |holder| holder.key.as_slice()), &self.keys)),
-            ("tags", same(union(holders, |holder| &holder.tags), &self.content.tags)),
+            ("tags", same(union(holders, |holder| &holder.tags), &self.tags)),
             ("categories", same(union(holders, |holder| &holder.categories), &self.categories)),
             ("entities", same(union(holders, |holder| &holder.entities), &self.entities)),
             ("links", same(union(holders, |holder| &holder.links), &self.links)),
@@ -307,9 +306,9 @@ impl Memory {
         if let Some((field, _)) = agrees.iter().find(|(_, agrees)| !agrees) {
             return Err(Error::invalid(*field, "must be those of its holders", "others"));
         }
-        if self.vitals.pinned != self.content.tags.iter().any(|tag| tag == PINNED_TAG) {
+        if self.pinned != self.tags.iter().any(|tag| tag == PINNED_TAG) {
             let why = "must stand beside the tag pinned, and only there";
-            return Err(Error::invalid("pinned", why, self.vitals.pinned));
+            return Err(Error::invalid("pinned", why, self.pinned));
         }
         Ok(())
     }

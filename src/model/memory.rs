@@ -1,13 +1,15 @@
 //! A stored memory: its hot part, its cold part, its statistics, its holders.
 
+use serde_json::Value;
+
 use crate::error::{Error, Result};
-use crate::model::field::{Entity, Link};
+use crate::model::field::{Attachment, Embed, Entity, Link, TimeRange, memory_fields, stored};
 use crate::model::id::{MemoryId, RunId};
 use crate::model::kept::Limbo;
-use crate::model::kind::{ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
+use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
 use crate::model::name::{Namespace, Partition};
 use crate::model::order::Rank;
-use crate::model::parts::{Access, Content, Parts};
+use crate::model::parts::{Access, Parts};
 use crate::model::time::{Span, Time};
 use crate::model::visible::Times;
 
@@ -325,65 +327,179 @@ impl Holder {
     }
 }
 
-/// A memory as it is shown: everything that is stored of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Memory {
-    /// Id.
-    pub id: MemoryId,
-    /// Namespace.
-    pub namespace: Namespace,
-    /// Partition.
-    pub partition: Partition,
-    /// State at the instant of the read.
-    pub state: State,
-    /// All keys that it answers to, sorted.
-    pub keys: Vec<String>,
-    /// Text as the caller asked for it: a key whose holder wrote other bytes answers with its own.
-    pub text: String,
-    /// The hot part.
-    pub vitals: Vitals,
-    /// The cold part.
-    pub content: Content,
-    /// Statistics.
-    pub access: Access,
-    /// Union of its holders' categories.
-    pub categories: Vec<String>,
-    /// Union of its holders' entities.
-    pub entities: Vec<Entity>,
-    /// Union of its holders' links.
-    pub links: Vec<Link>,
-    /// Provenance.
-    pub sources: Vec<MemoryId>,
-    /// The writes that it stands for.
-    pub holders: Vec<Holder>,
-    /// Its unit vector, where the caller asked for it.
-    pub vector: Option<Vec<f32>>,
-    /// How it was removed, of a memory in limbo alone.
-    pub limbo: Option<Box<Limbo>>,
-    /// With a supersession ahead: of a row that is still visible the one that will take its place, and of
-    /// the one to come the row that is visible until then.
-    pub also: Option<MemoryId>,
+macro_rules! memory {
+    (own { $($own:tt)+ } $($part:ident { $(
+        $(#[$doc:meta])*
+        $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
+        $journal:ident, $merge:ident;
+    )+ })+) => {
+        /// A memory as it is shown: everything that is stored of it.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub struct Memory {
+            /// Id.
+            pub id: MemoryId,
+            /// Namespace.
+            pub namespace: Namespace,
+            /// Partition.
+            pub partition: Partition,
+            /// State at the instant of the read.
+            pub state: State,
+            /// All keys that it answers to, sorted.
+            pub keys: Vec<String>,
+            /// Text as the caller asked for it: a key whose holder wrote other bytes answers with its own.
+            pub text: String,
+            /// Text of the row; that of most holders.
+            pub row_text: String,
+            /// What sort of memory.
+            pub kind: Kind,
+            /// How many observations it stands for, at least 1.
+            pub reinforcement_count: u32,
+            /// Union of its holders' tags, sorted.
+            pub tags: Vec<String>,
+            /// Union of its holders' categories.
+            pub categories: Vec<String>,
+            /// Union of its holders' entities.
+            pub entities: Vec<Entity>,
+            /// Union of its holders' links.
+            pub links: Vec<Link>,
+            /// Provenance.
+            pub sources: Vec<MemoryId>,
+            /// When the database learned of it: transaction time.
+            pub recorded_at: Time,
+            /// What `valid_to` was before the memory was replaced.
+            pub valid_to_before: Option<Time>,
+            /// End of its life, exclusive; none: never.
+            pub expires_at: Option<Time>,
+            /// Who set the end of its life.
+            pub expires_by: ExpiresBy,
+            /// By what, when and how it was superseded.
+            pub superseded: Option<Supersession>,
+            /// When maintenance removed it, of a memory in limbo alone.
+            pub removed_at: Option<Time>,
+            /// How it was removed, of a memory in limbo alone.
+            pub limbo: Option<Box<Limbo>>,
+            /// With a supersession ahead: of a memory that is still visible the one that will take its place, and of
+            /// the one to come the memory that is visible until then.
+            pub also: Option<MemoryId>,
+            /// 1 at first, one more on every change except the counts of its use.
+            pub version: u64,
+            /// One more for each use that was counted.
+            pub access_seq: u64,
+            /// A summary whose sources were removed.
+            pub deletes_source: bool,
+            /// Whether it waits for a vector.
+            pub pending: bool,
+            /// The writes that it stands for.
+            pub holders: Vec<Holder>,
+            /// Number that its next holder gets.
+            pub next_holder: u32,
+            /// Its unit vector, where the caller asked for it.
+            pub vector: Option<Vec<f32>>,
+            $($($(#[$doc])* pub $name: stored!($wrap, $ty),)+)+
+        }
+
+        impl Memory {
+            /// The memory with these parts. Who it is, what it is joined to and its vector are those of nobody yet.
+            pub(crate) fn of(id: MemoryId, parts: Parts) -> Self {
+                let kind = parts.kind();
+                let times = parts.vitals.times;
+                Memory {
+                    id,
+                    namespace: Namespace::default(),
+                    partition: Partition::Shared,
+                    state: State::Live,
+                    keys: Vec::new(),
+                    text: parts.content.text.clone(),
+                    row_text: parts.content.text,
+                    kind,
+                    reinforcement_count: parts.vitals.reinforcement_count,
+                    tags: parts.content.tags,
+                    categories: Vec::new(),
+                    entities: Vec::new(),
+                    links: Vec::new(),
+                    sources: Vec::new(),
+                    recorded_at: times.recorded_at,
+                    valid_to_before: times.valid_to_before,
+                    expires_at: times.expires_at,
+                    expires_by: parts.vitals.expires_by,
+                    superseded: times.superseded,
+                    removed_at: times.removed_at,
+                    limbo: None,
+                    also: None,
+                    version: parts.vitals.version,
+                    access_seq: parts.access.access_seq,
+                    deletes_source: parts.vitals.deletes_source,
+                    pending: parts.vitals.place.slot.is_none(),
+                    holders: Vec::new(),
+                    next_holder: parts.vitals.place.next_holder,
+                    vector: None,
+                    $($($name: parts.$part.$($place).+,)+)+
+                }
+            }
+
+            /// What is stored of it in its own rows, of which the engine alone knows the places.
+            pub(crate) fn parts(&self) -> Parts {
+                let mut parts = Parts::new(&self.row_text, self.recorded_at);
+                $($(parts.$part.$($place).+.clone_from(&self.$name);)+)+
+                let Parts { vitals, content, access } = &mut parts;
+                vitals.times.valid_to_before = self.valid_to_before;
+                vitals.times.expires_at = self.expires_at;
+                vitals.times.superseded = self.superseded;
+                vitals.times.removed_at = self.removed_at;
+                vitals.expires_by = self.expires_by;
+                vitals.kind_code = self.kind.code();
+                vitals.reinforcement_count = self.reinforcement_count;
+                vitals.deletes_source = self.deletes_source;
+                vitals.version = self.version;
+                vitals.place.next_holder = self.next_holder;
+                vitals.place.holders = u32::try_from(self.holders.len()).unwrap_or(u32::MAX);
+                content.custom_kind = self.kind.custom_name().map(str::to_owned);
+                content.tags.clone_from(&self.tags);
+                access.access_seq = self.access_seq;
+                parts
+            }
+        }
+    };
 }
 
+memory_fields!(memory);
+
 impl Memory {
-    /// What is stored of it in its own rows.
-    pub(crate) fn parts(&self) -> Parts {
-        Parts { vitals: self.vitals.clone(), content: self.content.clone(), access: self.access.clone() }
+    /// The instants that decide when it is visible.
+    pub(crate) fn times(&self) -> Times {
+        Times {
+            recorded_at: self.recorded_at,
+            valid_from: self.valid_from,
+            valid_to: self.valid_to,
+            valid_to_before: self.valid_to_before,
+            expires_at: self.expires_at,
+            superseded: self.superseded,
+            removed_at: self.removed_at,
+        }
     }
 
-    /// Its kind.
-    pub fn kind(&self) -> Kind {
-        self.content.kind(self.vitals.kind_code)
+    /// The memory that stands in its place.
+    pub fn superseded_by(&self) -> Option<MemoryId> {
+        self.superseded.map(|superseded| superseded.by)
+    }
+
+    /// Whether no automatic actor may touch it.
+    pub fn is_protected(&self) -> bool {
+        self.pinned || self.admin_locked || self.system_locked
     }
 
     /// Last time that anyone touched it.
     pub fn last_accessed(&self) -> Time {
-        self.vitals.last_accessed(&self.access)
+        [self.last_retrieved, self.last_included_at, self.last_reinforced_at]
+            .into_iter()
+            .flatten()
+            .fold(self.created_at, Time::max)
     }
 
     /// How often it was used.
     pub fn access_count(&self) -> u64 {
-        self.access.count()
+        self.retrieval_count.max(self.included_count_total)
     }
 }
 

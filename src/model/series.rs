@@ -39,7 +39,7 @@ impl Memory {
     /// When a snapshot was taken: `timestamp` of its metadata where that is there, else its creation. None
     /// for a timestamp that can't be read, and for a memory of another kind.
     pub fn snapshot_time(&self) -> Option<Time> {
-        let taken = snapshot_time(&self.content.metadata, self.vitals.created_at);
-        taken.filter(|_| self.kind() == Kind::Snapshot)
+        let taken = snapshot_time(&self.metadata, self.created_at);
+        taken.filter(|_| self.kind == Kind::Snapshot)
     }
 }

@@ -1,7 +1,7 @@
 //! A memory put together from its rows.
 
 use crate::error::{Error, Result, sound};
-use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Vitals};
+use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Parts, Vitals};
 use crate::recall::Reader;
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, keys};
 
@@ -117,25 +117,28 @@ impl Reader<'_> {
         let holders = self.rows().holders(ns, id)?;
         let Joined { categories, entities, links, sources } = self.joined_of(ns, id, &vitals, &holders)?;
         let vector = if with_vector { self.vector(ns, id, &vitals)? } else { None };
-        Ok(Memory {
-            id,
+        let partition = self.partition(ns, PartId(vitals.place.partition))?;
+        let (state, also) = (vitals.times.state(self.now), self.also(ns, id, &vitals)?);
+        let (limbo, access) = (self.limbo_of(ns, id, &vitals)?, self.rows().access(ns, id)?);
+        let mut memory = Memory {
             namespace: self.namespace.clone(),
-            partition: self.partition(ns, PartId(vitals.place.partition))?,
-            state: vitals.times.state(self.now),
+            partition,
+            state,
             keys: keys_of(&holders),
-            text: spoken.and_then(|holder| holder.text.as_ref()).unwrap_or(&content.text).clone(),
-            also: self.also(ns, id, &vitals)?,
-            limbo: self.limbo_of(ns, id, &vitals)?,
-            access: self.rows().access(ns, id)?,
-            vitals,
-            content,
+            also,
+            limbo,
             categories,
             entities,
             links,
             sources,
-            holders,
             vector,
-        })
+            ..Memory::of(id, Parts { vitals, content, access })
+        };
+        if let Some(text) = spoken.and_then(|holder| holder.text.as_ref()) {
+            memory.text.clone_from(text);
+        }
+        memory.holders = holders;
+        Ok(memory)
     }
 
     fn vector(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<Vec<f32>>> {

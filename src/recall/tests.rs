@@ -294,7 +294,7 @@ fn restoring_keeps_the_end_that_the_caller_set() {
     assert_eq!(world.found(310, &query()), [id(2)]);
     world.apply(320, vec![(RuleId::RESTORE, Change::Restore { id: id(1), asked: true })]);
     let restored = world.got(330, &id(1).to_string());
-    assert_eq!((restored.state, restored.vitals.times.valid_to), (State::Live, Some(at(400))), "V-216");
+    assert_eq!((restored.state, restored.valid_to), (State::Live, Some(at(400))), "V-216");
     assert_eq!(world.found(400, &query()), [id(2)]);
 }
 
@@ -303,7 +303,7 @@ fn a_clock_that_stepped_back_hides_nothing() {
     let mut world = World::new();
     world.add(1_000, vec![row(1, "one")]);
     world.add(400, vec![row(2, "two").key("two")]);
-    assert_eq!(world.got(400, "two").vitals.times.recorded_at, at(1_000), "V-284");
+    assert_eq!(world.got(400, "two").recorded_at, at(1_000), "V-284");
     assert_eq!(world.found(400, &query()), [id(1), id(2)], "V-284");
     let page = world.reader(400).list(&PageRequest::default()).unwrap();
     assert_eq!(page.items.len(), 2, "V-284");
@@ -367,7 +367,7 @@ fn a_memory_is_whole() {
         (memory.entities[0].role.as_str(), memory.links[0].to, memory.sources.clone()),
         ("subject", id(1), vec![id(1)])
     );
-    assert_eq!((memory.holders.len(), memory.vitals.reinforcement_count), (2, 2));
+    assert_eq!((memory.holders.len(), memory.reinforcement_count), (2, 2));
     let expected = UnitVector::new("vector", &[1.0, 0.02]).unwrap();
     assert_eq!(memory.vector.as_deref(), Some(expected.as_slice()));
     assert_eq!(world.got(20, "ann2").text, "ANN likes tea", "MODEL-20: a holder answers with its own text");

@@ -77,6 +77,11 @@ impl EventRow {
         by_owner.chain([by_time]).collect()
     }
 
+    /// Whether what it said was taken away.
+    pub(crate) fn is_erased(&self) -> bool {
+        self.normalized.is_none()
+    }
+
     /// Takes away everything that tells what was said, and who said it where.
     pub(crate) fn erase(&mut self) {
         let EventRow { part, ts, author, normalizer, aggregate, memory, run, decision, .. } =

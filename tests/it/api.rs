@@ -178,7 +178,7 @@ fn a_batch_is_whole_or_nothing() {
         Ok(batch.add(&ns, text("a"))?.decision)
     });
     assert_eq!(decision.unwrap(), Decision::Reinforced, "a batch sees its own rows");
-    assert_eq!(world.row("a").vitals.reinforcement_count, 3);
+    assert_eq!(world.row("a").reinforcement_count, 3);
 }
 
 #[test]

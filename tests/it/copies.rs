@@ -171,7 +171,7 @@ fn v295_a_compaction_erases_what_is_past_its_end() {
     let callers = add(ours("callers").tier(Tier::Working).expiry(Expiry::After(span("95h"))));
     let lasting = add(ours("lasting"));
     world.advance("4d");
-    let expired_at = world.row(callers).vitals.times.expires_at;
+    let expired_at = world.row(callers).expires_at;
     let report = world.db.compact().unwrap();
     assert_eq!((report.expired, report.limbo, report.damaged.len()), (2, 1, 0));
     let bytes = std::fs::read(world.path()).unwrap();

@@ -183,6 +183,17 @@ fn agent_of(key: usize) -> Option<String> {
 }
 
 impl Story {
+    fn new() -> Self {
+        Story {
+            world: World::new(),
+            wrote: Vec::new(),
+            runs: Vec::new(),
+            pass: None,
+            moved: BTreeSet::new(),
+            families: BTreeMap::new(),
+        }
+    }
+
     /// The next draft with words of its own in every place that holds some.
     fn draft(&mut self, say: &Say) -> (Draft, Wrote) {
         let number = self.wrote.len();
@@ -412,7 +423,7 @@ impl Story {
         for key in self.kept_keys() {
             let Got::Memory(row) = world.get(key_of(key)).unwrap() else { panic!("key {key} is gone") };
             // The row may say it in the words of another that it was merged with.
-            let text = &row.content.text;
+            let text = &row.row_text;
             let said = text.split(|c: char| !c.is_alphanumeric()).max_by_key(|word| word.len()).unwrap();
             let scope = match &row.partition {
                 oubliette::Partition::Shared => Scope::Shared,
@@ -459,14 +470,7 @@ proptest! {
         ops in proptest::collection::vec(op(), 4..=40),
         gone in proptest::collection::vec(gone(), 1..=6),
     ) {
-        let mut story = Story {
-            world: World::new(),
-            wrote: Vec::new(),
-            runs: Vec::new(),
-            pass: None,
-            moved: BTreeSet::new(),
-            families: BTreeMap::new(),
-        };
+        let mut story = Story::new();
         for op in &ops {
             story.step(op);
         }
@@ -514,4 +518,15 @@ fn the_name_of_an_agent_goes_with_its_last_memory() {
     world.forget(&["q"]);
     world.db.compact().unwrap();
     assert!(!file_has(&world, "patient-jane") && file_has(&world, "patient-kurt"));
+}
+
+/// MODEL-59: a family of people has no memory but its first message, and its numbers name the channel.
+#[test]
+fn a_family_that_is_forgotten_leaves_its_channel_nowhere() {
+    let mut story = Story::new();
+    story.step(&Op::Message(2));
+    story.step(&Op::Message(2));
+    story.forget(&Gone::Family(2));
+    story.world.db.compact().unwrap();
+    story.assert_erased();
 }

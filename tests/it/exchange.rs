@@ -165,7 +165,7 @@ fn files_of_other_tools_come_with_a_tag() {
     let error = import(Format::Mem0, r#"[{"id":"1","memory":"x"},{"id":"2","memory":""}]"#).unwrap_err();
     assert!(error.to_string().starts_with("item 2: text"), "{error}");
     let ann = db.get(&Namespace::default(), "mem0:1", false).unwrap().into_memory().unwrap();
-    assert_eq!(ann.content.tags, ["import:mem0:2026-11-21"]);
+    assert_eq!(ann.tags, ["import:mem0:2026-11-21"]);
 }
 
 fn format_name(format: Format) -> &'static str {

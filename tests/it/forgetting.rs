@@ -112,7 +112,7 @@ fn v314_a_merged_row_says_what_its_next_writer_said() {
     let c = world.add(status(3, 2).key("c")).id;
     collapse(&world);
     assert_eq!(world.live(), [a]);
-    let before = world.row(a).vitals.version;
+    let before = world.row(a).version;
 
     let answer = world.forget(&["a"]);
     assert_eq!((counts(&answer), answer.tombstones.len()), ((1, 0, 0), 1));
@@ -121,7 +121,7 @@ fn v314_a_merged_row_says_what_its_next_writer_said() {
         (row.text.as_str(), row.keys),
         ("Gateway status: 7 apps pending", vec!["b".into(), "c".into()])
     );
-    assert!(row.vitals.version > before);
+    assert!(row.version > before);
     assert_eq!((world.row("b").text, world.row("c").text.contains("3 apps")), (row.text, true));
     assert_eq!(world.find(axis(1), 1), [a], "its vector is that of the text");
     assert_eq!(by_words(&world, "gateway"), [a]);

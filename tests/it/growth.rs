@@ -198,8 +198,8 @@ fn tags_of_equal_texts() {
     for at in [0, 3, 4, 50, 1_002] {
         let row = world.row(format!("k{at}"));
         assert_eq!(row.keys.len(), if at == 1_002 { 3 } else { 4 }, "{:?}", row.keys);
-        assert!(say(at).tags.unwrap().iter().all(|tag| row.content.tags.contains(tag)));
-        assert!(row.content.tags.len() <= 64);
+        assert!(say(at).tags.unwrap().iter().all(|tag| row.tags.contains(tag)));
+        assert!(row.tags.len() <= 64);
     }
     let full = world.add(say(1_003));
     assert_eq!(full.decision, Decision::Reinforced);
@@ -222,7 +222,7 @@ fn tags_that_a_key_brings_later() {
     assert_eq!(world.row("a").id, world.row("b").id);
     assert_eq!(world.add(say("b", Some(tags("b")))).decision, Decision::Stored);
     assert_ne!(world.row("a").id, world.row("b").id);
-    assert_eq!(world.row("b").content.tags.len(), 40);
+    assert_eq!(world.row("b").tags.len(), 40);
     assert_eq!(world.add(say("a", Some(tags("c")))).decision, Decision::Updated);
 }
 
@@ -240,7 +240,7 @@ fn tags_of_duplicates() {
         world.db.add_all(&world.ns, (0..4).map(say).collect(), &apart).unwrap();
         let report = world.db.maintain(&[pass], &MaintainOptions::live()).unwrap();
         assert_eq!((report.passes[0].changed, report.passes[0].skipped), (1, 2), "{report:?}");
-        assert!(world.live().iter().all(|id| world.row(*id).content.tags.len() == 40));
+        assert!(world.live().iter().all(|id| world.row(*id).tags.len() == 40));
         world.check();
     }
 }
@@ -300,7 +300,7 @@ fn forgetting_merged_keys_of_different_texts() {
         fill(&world, 0, n, say);
         world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
         let [stays] = world.live()[..] else { panic!("{:?}", world.live()) };
-        let kept = world.row(stays).content.text;
+        let kept = world.row(stays).row_text;
         let key = (0..n).filter(|at| say(*at).text != kept).nth(n / 2).map(|at| format!("k{at}"));
         let cost = cost(|| drop(world.db.forget(&world.ns, Forget::names(key)).unwrap()));
         world.check();

@@ -114,13 +114,13 @@ fn rows(db: &Database) -> Vec<String> {
         let page = db.list(&Namespace::default(), &request).unwrap();
         assert!(page.next.is_none());
         all.extend(page.items.into_iter().map(|row| {
-            let (by, count) = (row.vitals.times.superseded_by(), row.vitals.reinforcement_count);
+            let (by, count) = (row.superseded_by(), row.reinforcement_count);
             let holders: Vec<_> = row
                 .holders
                 .iter()
                 .map(|holder| (&holder.key, holder.count, holder.from, &holder.text))
                 .collect();
-            format!("{} {state:?} {count} {by:?} {:?} {holders:?} {:?}", row.id, row.keys, row.content.tags)
+            format!("{} {state:?} {count} {by:?} {:?} {holders:?} {:?}", row.id, row.keys, row.tags)
         }));
     }
     all.sort();

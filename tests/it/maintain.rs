@@ -84,11 +84,11 @@ fn v51_a_live_run_collapses_once() {
     assert_eq!((report.totals.groups_collapsed, report.totals.duplicates_removed), (1, 2));
     assert_eq!((report.totals.reinforcements_applied, done.tombstoned), (2, 2));
     assert_eq!((report.duplicate_groups, report.duplicates_found), (1, 2), "the plan, as in the dry run");
-    assert_eq!(world.row(first).vitals.reinforcement_count, 3);
+    assert_eq!(world.row(first).reinforcement_count, 3);
     assert_eq!(world.live(), [first, tea]);
     for id in [second, third] {
         let row = world.row(id);
-        assert_eq!((row.state, row.vitals.times.superseded_by()), (State::Limbo, Some(first)));
+        assert_eq!((row.state, row.superseded_by()), (State::Limbo, Some(first)));
     }
     assert_eq!(world.list_in(Scope::Shared, State::Limbo).len(), 2);
     let told = world.db.history(&world.ns, &first.to_string()).unwrap();
@@ -111,17 +111,17 @@ fn v45_v46_v47_reinforcement_moves_and_saturates() {
     }
     let totals = collapse(&live(&world, Pass::Collapse)).totals;
     assert_eq!((totals.duplicates_removed, totals.reinforcements_applied), (4, 6), "V-45");
-    assert_eq!(world.row(stays).vitals.reinforcement_count, 8);
+    assert_eq!(world.row(stays).reinforcement_count, 8);
     let core = world.add(counted("queue 5 core", Significance::Core, 5)).id;
     world.add(counted("queue 6 core", Significance::Routine, 3));
     world.add(counted("queue 7 core", Significance::Routine, 2));
     let totals = collapse(&live(&world, Pass::Collapse)).totals;
     assert_eq!((totals.duplicates_removed, totals.reinforcements_applied), (2, 5), "V-46");
-    assert_eq!(world.row(core).vitals.reinforcement_count, 10);
+    assert_eq!(world.row(core).reinforcement_count, 10);
     let full = world.add(counted("uptime 1 full", Significance::Core, i64::from(u32::MAX))).id;
     world.add(profile("uptime 2 full"));
     live(&world, Pass::Collapse);
-    assert_eq!(world.row(full).vitals.reinforcement_count, u32::MAX, "V-47");
+    assert_eq!(world.row(full).reinforcement_count, u32::MAX, "V-47");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn v48_v217_protected_rows_stay_and_shielded_ones_do_not() {
         (pass.run, Some(RuleId::COLLAPSE)),
         "MODEL-31: of a row in limbo too"
     );
-    assert_eq!(world.row(pinned).vitals.reinforcement_count, 1);
+    assert_eq!(world.row(pinned).reinforcement_count, 1);
 }
 
 type Joined = (Option<Vec<String>>, Option<Vec<Entity>>);
@@ -170,12 +170,12 @@ fn v54_v56_the_longest_life_and_all_links_stay() {
     let points = world.add(points).id;
     live(&world, Pass::Collapse);
     let row = world.row(stays);
-    assert_eq!(row.vitals.times.expires_at, None, "V-54");
+    assert_eq!(row.expires_at, None, "V-54");
     assert_eq!(row.categories, ["c0", "c1"], "V-56");
     let roles: Vec<_> = row.entities.iter().map(|entity| entity.role.as_str()).collect();
     assert_eq!(roles, ["mentioned", "subject"]);
     assert_eq!(row.links, [Link { to: near, relation: "about".to_owned() }]);
-    assert_eq!(row.content.tags, ["t"]);
+    assert_eq!(row.tags, ["t"]);
     assert_eq!(world.row(points).links, [Link { to: stays, relation: "see".to_owned() }]);
     let answer = world.row("second");
     assert_eq!((answer.id, answer.text.as_str()), (stays, "metric 2"), "a key answers with its own text");
@@ -231,18 +231,18 @@ fn v238_an_undo_brings_rows_back_with_counts_and_links() {
     let before: Vec<_> = ids.iter().map(|id| world.row(*id)).collect();
     let canonical = world.row(stays);
     let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
-    assert_eq!(world.row(stays).vitals.reinforcement_count, 8);
+    assert_eq!(world.row(stays).reinforcement_count, 8);
     assert_eq!(world.find(axis(1), 10), [stays], "what went takes no slot of a result");
     world.advance("6d");
     let undone = world.db.undo(&world.ns, report.run.unwrap()).unwrap();
     assert_eq!((undone.restored, undone.lost), (4, vec![]));
     let after = world.row(stays);
-    assert_eq!(after.vitals.reinforcement_count, 2);
+    assert_eq!(after.reinforcement_count, 2);
     assert_eq!((&after.links, holders(&after)), (&canonical.links, holders(&canonical)));
     for was in &before {
         let row = world.row(was.id);
         assert_eq!((row.state, &row.links, &row.keys), (State::Live, &was.links, &was.keys));
-        assert_eq!(row.vitals.reinforcement_count, was.vitals.reinforcement_count);
+        assert_eq!(row.reinforcement_count, was.reinforcement_count);
         assert_eq!(holders(&row), holders(was));
         assert_eq!(world.row(&was.keys[0]).id, was.id);
     }
@@ -277,7 +277,7 @@ fn limbo_is_erased_at_its_horizon_and_forgetting_does_not_wait_for_it() {
         !world.db.stats(None).unwrap().purge_horizon.is_empty(),
         "reads of before it are bounded (MODEL-18)"
     );
-    assert_eq!(world.row(first).vitals.reinforcement_count, 3, "what moved stays");
+    assert_eq!(world.row(first).reinforcement_count, 3, "what moved stays");
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn a_row_can_be_restored_by_itself() {
     live(&world, Pass::Collapse);
     assert_eq!(world.db.restore(&world.ns, &second.to_string()).unwrap().id, second);
     assert_eq!(world.row(second).state, State::Live);
-    assert_eq!(world.row(first).vitals.reinforcement_count, 2);
+    assert_eq!(world.row(first).reinforcement_count, 2);
     assert_eq!(world.db.update(&world.ns, &second.to_string(), Default::default()).unwrap().id, second);
 }
 
@@ -326,13 +326,13 @@ fn what_was_merged_twice_comes_back_from_the_first_run() {
     let top = world.add(counted("status 3", Significance::Core, 1).key("top")).id;
     world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
     assert_eq!(world.row(top).keys, ["gone", "low", "top"]);
-    assert_eq!(world.row(top).vitals.reinforcement_count, 6);
+    assert_eq!(world.row(top).reinforcement_count, 6);
     let undone = world.db.undo(&world.ns, first.run.unwrap()).unwrap();
     assert_eq!((undone.restored, undone.lost), (1, vec![]));
     assert_eq!(world.row(gone).state, State::Live);
     assert_eq!(world.row("gone").id, gone);
     assert_eq!(
-        (world.row(top).keys, world.row(top).vitals.reinforcement_count),
+        (world.row(top).keys, world.row(top).reinforcement_count),
         (vec!["low".into(), "top".into()], 5)
     );
     assert_eq!(world.row(low).state, State::Limbo);
@@ -387,7 +387,7 @@ fn rows_that_changed_since_the_plan_are_left_alone() {
     assert_eq!(world.row(second).state, State::Live);
     let totals = collapse(&report).totals;
     assert_eq!((totals.groups_collapsed, totals.reinforcements_applied), (1, 1), "DEDUP-19");
-    assert_eq!(world.row(first).vitals.reinforcement_count, 2);
+    assert_eq!(world.row(first).reinforcement_count, 2);
     assert_eq!(world.row(third).state, State::Limbo);
     // Its canonical row has changed: the group is another.
     let world = World::new();
@@ -433,7 +433,7 @@ fn a_run_that_stops_early_goes_on_and_tells_the_same_totals() {
     assert_eq!((last.planned, last.tombstoned), (expected.planned, expected.tombstoned));
     let stays = |world: &World| {
         let rows = world.list_in(Scope::Any, State::Live);
-        rows.iter().map(|row| (row.text.clone(), row.vitals.reinforcement_count)).collect::<Vec<_>>()
+        rows.iter().map(|row| (row.text.clone(), row.reinforcement_count)).collect::<Vec<_>>()
     };
     assert_eq!(
         stays(&world),
@@ -520,7 +520,7 @@ fn v263_v250_a_cluster_is_one_row_with_all_keys_until_it_is_restored() {
     let [stays] = world.live()[..] else { panic!("one row") };
     let gone = if stays == first { second } else { first };
     let row = world.row(stays);
-    assert_eq!((row.keys, row.vitals.reinforcement_count), (vec!["a".into(), "b".into()], 1));
+    assert_eq!((row.keys, row.reinforcement_count), (vec!["a".into(), "b".into()], 1));
     assert_eq!(world.row("a").text, "the cat sat on the mat", "a key answers with its own text (DEDUP-4)");
     assert_eq!(world.row("b").text, "the cat sat on a mat");
     assert_eq!(world.row(gone).state, State::Superseded);

@@ -1,7 +1,7 @@
 //! What the random tests found, each as a small test that tells what went wrong.
 
 use crate::world::{World, axis, ms, text};
-use oubliette::{Decision, ErrorKind, Expiry, Got, PageRequest, Patch, Query, State, SupersedeMode};
+use oubliette::{Decision, ErrorKind, Expiry, Field, Got, PageRequest, Patch, Query, State, SupersedeMode};
 
 /// An update that brought a vector to a row without one put it into the embedding space 0, which is not there: no
 /// search found it, and every later read of the row was `Corrupted`.
@@ -81,7 +81,7 @@ fn a_late_use_does_not_bring_a_row_back() {
     world.advance("73h");
     world.db.reinforce(&world.ns, "k", 1).unwrap();
     assert_eq!(world.row(id).state, State::Expired);
-    assert_eq!(world.row(id).vitals.reinforcement_count, 2);
+    assert_eq!(world.row(id).reinforcement_count, 2);
 }
 
 /// A row that was valid from an instant on, and was replaced, stood in the list of what is due under an instant of the
@@ -177,12 +177,29 @@ fn a_clock_that_steps_back_shows_nothing_again() {
     assert_eq!(snapshot.list(&world.ns, &PageRequest::default()).unwrap().items.len(), 1);
     let second = world.add(text("version two").key("k")).id;
     assert!(world.is_live(second) && !world.is_live(first), "it is seen at once, and alone");
-    assert_eq!(world.row("k").vitals.times.recorded_at, ms(3_000));
+    assert_eq!(world.row("k").recorded_at, ms(3_000));
     let third = world.add(text("version three").key("k")).id;
     assert!(world.is_live(third) && !world.is_live(second));
-    let ended = world.row(second).vitals.times.superseded.unwrap().at;
+    let ended = world.row(second).superseded.unwrap().at;
     assert_eq!(ended, ms(3_000));
     let words = world.db.search(&world.ns, &Query::text("version")).unwrap().hits;
     assert_eq!(words.iter().map(|hit| hit.id).collect::<Vec<_>>(), [third]);
+    world.check();
+}
+
+/// A supersession gives the newer row the beginning of its world time; a later write through the key that would end
+/// before it is refused, and nothing of it is written.
+#[test]
+fn a_write_does_not_end_before_its_row_begins() {
+    let world = World::new();
+    let new = world.add(text("tea").key("k")).id;
+    let old = world.add(text("coffee")).id;
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    let begins = world.row(new).valid_from.unwrap();
+    let mut draft = text("water").key("k");
+    draft.fields.valid_to = Field::Value(begins);
+    let refused = world.db.add(&world.ns, draft).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
+    assert_eq!(world.row("k").text, "tea");
     world.check();
 }

@@ -24,7 +24,7 @@ fn collapse(world: &World) -> RunId {
 }
 
 fn superseder(world: &World, id: MemoryId) -> Option<MemoryId> {
-    world.row(id).vitals.times.superseded.map(|superseded| superseded.by)
+    world.row(id).superseded.map(|superseded| superseded.by)
 }
 
 /// A7: the user wrote v1, an import v2, the user v3. Undoing the import, or forgetting its tag, made v1 live beside v3.
@@ -56,7 +56,7 @@ fn what_an_undone_import_had_superseded_is_led_on_to_the_newest() {
             }
             assert_eq!(superseder(&world, v1), Some(v3));
             assert_eq!((world.row("ann:home").id, world.unknown(v2)), (v3, false));
-            let times = world.row(v1).vitals.times;
+            let times = world.row(v1);
             assert_eq!(times.superseded.unwrap().at, changed, "it held until v3 came");
             assert_eq!(times.valid_to, (mode == SupersedeMode::Replaced).then_some(changed));
             world.db.restore(&world.ns, &v1.to_string()).unwrap();
@@ -78,7 +78,7 @@ fn a_named_chain_stays_whole_without_its_middle() {
     world.db.undo(&world.ns, run).unwrap();
     assert_eq!(world.live(), [c]);
     world.db.restore(&world.ns, &a.to_string()).unwrap();
-    assert_eq!((world.row(a).state, world.row(a).vitals.times.valid_to), (State::Live, None));
+    assert_eq!((world.row(a).state, world.row(a).valid_to), (State::Live, None));
 }
 
 /// Both of two imports are taken back, in either order: the first version is live again.
@@ -118,11 +118,11 @@ fn v316_an_old_text_does_not_come_back_beside_the_new_one() {
             let report = world.db.restore(&world.ns, &b.to_string()).unwrap();
             assert_eq!((report.keys_taken, report.superseded_by), (vec!["b".to_owned()], Some(new)));
         }
-        let times = world.row(b).vitals.times.superseded.unwrap();
+        let times = world.row(b).superseded.unwrap();
         assert_eq!((times.by, times.mode), (new, SupersedeMode::Correction));
         assert_eq!((world.row("b").id, world.live()), (new, vec![a, new]));
         assert_eq!(world.row(a).keys, ["a"]);
-        assert_eq!(world.row(a).vitals.reinforcement_count, 1);
+        assert_eq!(world.row(a).reinforcement_count, 1);
         // Its key reaches the old text too.
         world.forget(&["b"]);
         assert_eq!((world.unknown(b), world.live()), (false, vec![a]));
@@ -147,10 +147,7 @@ fn writers_that_said_something_else_leave_the_row_that_returns() {
     assert!(undone.lost[0].contains("key b ") && undone.lost[0].contains(&b.to_string()));
     assert_eq!(world.live(), [a, b, new]);
     assert_eq!(holders(&world.row(b)), [(Some("c"), 1, 1, vec!["of c"])]);
-    assert_eq!(
-        (world.row(b).content.tags, world.row(b).vitals.reinforcement_count),
-        (vec!["of c".to_owned()], 1)
-    );
+    assert_eq!((world.row(b).tags, world.row(b).reinforcement_count), (vec!["of c".to_owned()], 1));
     assert_eq!((world.row("b").id, world.row("c").id), (new, b));
 }
 
@@ -252,9 +249,9 @@ fn reinforcement_is_given_back_once() {
     world.add(status(2));
     world.add(status(3));
     collapse(&world);
-    assert_eq!((world.live(), world.row(a).vitals.reinforcement_count), (vec![a], 4));
+    assert_eq!((world.live(), world.row(a).reinforcement_count), (vec![a], 4));
     world.db.undo(&world.ns, run).unwrap();
-    assert_eq!(world.row(a).vitals.reinforcement_count, 4);
+    assert_eq!(world.row(a).reinforcement_count, 4);
     world.check();
 }
 

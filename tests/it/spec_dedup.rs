@@ -71,21 +71,21 @@ fn v200_two_writers_of_one_text_make_one_row() {
     assert_eq!(live.len(), 1);
     let row = world.row(live[0]);
     assert_eq!(holders(&row), [(None, 2, 2, vec![])]);
-    assert_eq!(row.vitals.reinforcement_count, 2);
+    assert_eq!(row.reinforcement_count, 2);
 }
 
 #[test]
 fn v241_a_key_is_forgotten_without_losing_the_record_of_another() {
     let world = World::new();
     let id = shared_row(&world);
-    assert_eq!(world.row(id).vitals.reinforcement_count, 2);
+    assert_eq!(world.row(id).reinforcement_count, 2);
 
     let answer = world.forget(&["b"]);
     assert_eq!((answer.forgotten, answer.detached, answer.missing), (0, 1, 0));
     assert!(answer.tombstones.is_empty());
     let row = world.row("a");
     assert_eq!((row.id, row.state, row.text.as_str()), (id, State::Live, "the same"));
-    assert_eq!(row.vitals.reinforcement_count, 1, "as before b");
+    assert_eq!(row.reinforcement_count, 1, "as before b");
     assert!(world.unknown("b"));
     let detached = world.db.history(&world.ns, "a").unwrap().events;
     assert!(detached.iter().any(|row| row.op == "detach" && row.holder.is_some()), "the journal tells of it");
@@ -107,7 +107,7 @@ fn v242_new_text_through_one_key_leaves_the_row_of_the_other() {
     assert_ne!(b.id, id);
     let a = world.row("a");
     assert_eq!((a.id, a.text.as_str(), a.state), (id, "the same", State::Live));
-    assert_eq!(a.vitals.reinforcement_count, 1);
+    assert_eq!(a.reinforcement_count, 1);
     assert_eq!(a.keys, ["a"], "b is no longer a key of the first");
     assert_eq!(world.row("b").text, "something new");
     assert_eq!(world.row("b").keys, ["b"]);
@@ -143,15 +143,12 @@ fn v257_forgetting_a_tag_takes_the_holder_that_brought_it() {
     world.add(text("same").key("a").tag("t1"));
     let id = world.add(text("same").key("b").tag("t2")).id;
     let row = world.row(id);
-    assert_eq!(
-        (row.content.tags.clone(), row.vitals.reinforcement_count),
-        (vec!["t1".into(), "t2".into()], 2)
-    );
+    assert_eq!((row.tags.clone(), row.reinforcement_count), (vec!["t1".into(), "t2".into()], 2));
     let answer = world.forget_tag("t2");
     assert_eq!((answer.forgotten, answer.detached), (0, 1));
     let row = world.row("a");
     assert_eq!((row.id, row.keys.clone()), (id, vec!["a".to_owned()]));
-    assert_eq!((row.content.tags.clone(), row.vitals.reinforcement_count), (vec!["t1".to_owned()], 1));
+    assert_eq!((row.tags.clone(), row.reinforcement_count), (vec!["t1".to_owned()], 1));
     assert!(world.unknown("b"));
 }
 
@@ -162,11 +159,11 @@ fn v258_undoing_an_import_by_tag_leaves_what_was_there() {
     let before = world.row(id);
     let tag = "import:x:2026-01-01";
     world.import(world.start_import(), vec![text("known before").tag(tag)]);
-    assert_eq!(world.row(id).vitals.reinforcement_count, 2);
+    assert_eq!(world.row(id).reinforcement_count, 2);
     let answer = world.forget_tag(tag);
     assert_eq!((answer.forgotten, answer.detached), (0, 1));
     let after = world.row(id);
-    assert_eq!((after.vitals.reinforcement_count, after.content.tags.len()), (1, 0));
+    assert_eq!((after.reinforcement_count, after.tags.len()), (1, 0));
     assert_eq!((after.text, after.keys, after.holders), (before.text, before.keys, before.holders));
 }
 
@@ -179,7 +176,7 @@ fn v259_keyless_writes_share_a_holder_in_each_run() {
     world.import(world.start_import(), vec![text("again")]);
     let row = world.row(id);
     assert_eq!(holders(&row), [(None, 1, 1, vec![]), (None, 3, 3, vec![])]);
-    assert_eq!(row.vitals.reinforcement_count, 4);
+    assert_eq!(row.reinforcement_count, 4);
     let answer = world.forget_id(id);
     assert_eq!((answer.forgotten, answer.detached), (1, 0));
     assert!(world.live().is_empty());
@@ -193,15 +190,15 @@ fn v262_a_tag_changes_the_holder_and_a_field_detaches_it() {
     assert_eq!((tagged.decision, tagged.id), (Decision::Updated, id));
     let row = world.row(id);
     assert_eq!(holders(&row), [(Some("a"), 1, 1, vec![]), (Some("b"), 1, 1, vec!["new"])]);
-    assert_eq!(row.content.tags, ["new"]);
+    assert_eq!(row.tags, ["new"]);
 
     let world = World::new();
     let id = shared_row(&world);
     let changed = world.add(text("the same").key("b").importance(0.9));
     assert_eq!(changed.decision, Decision::Stored);
     assert_ne!(changed.id, id);
-    assert_eq!(world.row("b").vitals.importance, 0.9);
-    assert_eq!((world.row("a").id, world.row("a").vitals.importance), (id, 0.5));
+    assert_eq!(world.row("b").importance, 0.9);
+    assert_eq!((world.row("a").id, world.row("a").importance), (id, 0.5));
 }
 
 #[test]
@@ -278,19 +275,19 @@ fn v268_absorbing_takes_the_later_expiry_and_the_higher_weights() {
     let world = World::at(10);
     let id = world.add(text("e").expiry(Expiry::At(ms(100)))).id;
     assert_eq!(world.add(text("e").expiry(Expiry::Never)).decision, Decision::Reinforced);
-    assert_eq!(world.row(id).vitals.times.expires_at, None, "null is the latest");
+    assert_eq!(world.row(id).expires_at, None, "null is the latest");
 
     let id = world.add(text("s").significance(Significance::Routine)).id;
     world.add(text("s").significance(Significance::Core));
-    assert_eq!(world.row(id).vitals.significance, Significance::Core);
+    assert_eq!(world.row(id).significance, Significance::Core);
     world.add(text("s").significance(Significance::Noteworthy));
-    assert_eq!(world.row(id).vitals.significance, Significance::Core, "never lower");
+    assert_eq!(world.row(id).significance, Significance::Core, "never lower");
 
     let id = world.add(text("i").importance(0.7)).id;
     world.add(text("i").importance(0.2));
-    assert_eq!(world.row(id).vitals.importance, 0.7);
+    assert_eq!(world.row(id).importance, 0.7);
     world.add(text("i").importance(0.9));
-    assert_eq!(world.row(id).vitals.importance, 0.9);
+    assert_eq!(world.row(id).importance, 0.9);
 }
 
 #[test]
@@ -298,18 +295,18 @@ fn v269_a_key_written_again() {
     let world = World::new();
     let draft = || text("t").key("k").tag("a").metadata(json!({"note": 1}));
     let id = world.add(draft()).id;
-    let version = |world: &World| world.row("k").vitals.version;
+    let version = |world: &World| world.row("k").version;
     let same = world.add(draft());
     assert_eq!((same.decision, same.id, version(&world)), (Decision::Unchanged, id, 1));
     let tagged = world.add(draft().tag("b"));
     assert_eq!((tagged.decision, tagged.id, version(&world)), (Decision::Updated, id, 2));
     let noted = world.add(draft().tag("b").metadata(json!({"note": 2})));
     assert_eq!((noted.decision, noted.id, version(&world)), (Decision::Updated, id, 3));
-    assert_eq!(world.row("k").content.metadata, json!({"note": 2}));
-    assert_eq!(world.row("k").vitals.reinforcement_count, 1, "nothing is counted");
+    assert_eq!(world.row("k").metadata, json!({"note": 2}));
+    assert_eq!(world.row("k").reinforcement_count, 1, "nothing is counted");
     // A field that the draft does not mention is equal.
     assert_eq!(world.add(text("t").key("k")).decision, Decision::Unchanged);
-    assert_eq!(world.row("k").content.tags, ["a", "b"]);
+    assert_eq!(world.row("k").tags, ["a", "b"]);
 }
 
 #[test]
@@ -366,7 +363,7 @@ fn dedup56_on_key_reinforce_keeps_the_stored_content() {
     let second = world.add(text("second").key("k"));
     assert_eq!((second.decision, second.id), (Decision::Reinforced, id));
     let row = world.row("k");
-    assert_eq!((row.text.as_str(), row.vitals.reinforcement_count), ("first", 2));
+    assert_eq!((row.text.as_str(), row.reinforcement_count), ("first", 2));
 }
 
 #[test]
@@ -402,7 +399,7 @@ fn dedup55_absorbing_unites_tags_and_says_the_rule() {
     let absorbed = world.add(text("t").tag("b"));
     assert_eq!((absorbed.decision, absorbed.rule.0), (Decision::Reinforced, "DEDUP-55.2"));
     assert_eq!(absorbed.key, None);
-    assert_eq!(world.row(stored.id).content.tags, ["a", "b"]);
+    assert_eq!(world.row(stored.id).tags, ["a", "b"]);
     assert_eq!(world.row(stored.id).holders.len(), 2, "other tags: another holder");
     let keyed = world.add(text("t").key("k"));
     assert_eq!((keyed.key.as_deref(), keyed.id), (Some("k"), stored.id));
@@ -440,7 +437,7 @@ fn model8_what_absorption_raised_stays_raised() {
     world.add(text("t").key("b").importance(0.9).significance(Significance::Core).expiry(Expiry::Never));
     world.forget(&["b"]);
     let row = world.row(id);
-    assert_eq!((row.vitals.importance, row.vitals.significance), (0.9, Significance::Core));
+    assert_eq!((row.importance, row.significance), (0.9, Significance::Core));
 }
 
 #[test]
@@ -457,7 +454,7 @@ fn model8_update_by_key_is_one_holder_and_by_id_all() {
     world.db.update(&world.ns, &id.to_string(), tags(&["all"])).unwrap();
     let row = world.row(id);
     assert_eq!(holders(&row), [(Some("a"), 1, 1, vec!["all"]), (Some("b"), 1, 1, vec!["all"])]);
-    assert_eq!((row.content.tags, row.keys), (vec!["all".to_owned()], vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!((row.tags, row.keys), (vec!["all".to_owned()], vec!["a".to_owned(), "b".to_owned()]));
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn v204_forgetting_a_tag_takes_rows_in_any_state() {
     assert_eq!((erased.reason, erased.erased_at), (TombstoneReason::Collapsed, Some(ms(300))));
     let undone = world.db.undo(&world.ns, waits.run).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
-    assert_eq!(world.row(new.id).content.tags.len(), 0, "what the holder had brought along is gone as well");
+    assert_eq!(world.row(new.id).tags.len(), 0, "what the holder had brought along is gone as well");
     assert!(world.db.get(&other, &theirs.id.to_string(), false).is_ok());
     let theirs = world.db.list(&other, &oubliette::PageRequest::default()).unwrap().items;
     assert_eq!(theirs.len(), 1, "the other namespace is untouched");
@@ -113,9 +113,9 @@ fn v210_a_replaced_row_is_not_seen_and_its_successor_is() {
     world.set(400);
     assert!(!visible(&world, old, axis(0)));
     assert!(visible(&world, new, axis(0)));
-    let times = world.row(old).vitals.times;
+    let times = world.row(old);
     assert_eq!((times.valid_to, times.superseded.unwrap().at), (Some(ms(250)), ms(300)));
-    assert_eq!(world.row(new).vitals.times.valid_from, Some(ms(250)));
+    assert_eq!(world.row(new).valid_from, Some(ms(250)));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn v212_a_duplicate_ends_in_transaction_time() {
     world.supersede(old, new, SupersedeMode::Duplicate, None).unwrap();
     assert!(!visible(&world, old, axis(0)));
     assert!(visible(&world, new, axis(0)));
-    let times = world.row(old).vitals.times;
+    let times = world.row(old);
     assert_eq!((times.valid_to, times.valid_to_before), (None, None), "world times are left alone");
     world.set(200);
     assert!(!visible(&world, old, axis(0)), "a clock that steps back does not bring it back");
@@ -174,8 +174,8 @@ fn v216_restoring_keeps_the_caller_s_end_of_validity() {
         let report = world.db.restore(&world.ns, &old.to_string()).unwrap();
         assert_eq!((report.id, report.keys_taken), (old, vec![]));
         assert!(visible(&world, old, axis(0)), "{mode}");
-        assert_eq!(world.row(old).vitals.times.valid_to, Some(ms(400)), "{mode}");
-        assert_eq!(world.row(old).vitals.times.superseded, None);
+        assert_eq!(world.row(old).valid_to, Some(ms(400)), "{mode}");
+        assert_eq!(world.row(old).superseded, None);
         world.set(400);
         assert!(!visible(&world, old, axis(0)));
     }
@@ -210,14 +210,14 @@ fn v247_imported_history_is_not_born_expired() {
     let id = world.import(run, vec![text("old").tier(Tier::Episodic).created_at(created)])[0].id;
     assert!(world.is_live(id));
     let row = world.row(id);
-    assert_eq!(row.vitals.created_at, created);
-    assert_eq!(row.vitals.times.expires_at, Some(world.ahead("30d")), "30 d after the import");
+    assert_eq!(row.created_at, created);
+    assert_eq!(row.expires_at, Some(world.ahead("30d")), "30 d after the import");
 }
 
 #[test]
 fn life1_tiers_have_their_times_to_live() {
     let world = World::new();
-    let expires = |draft: Draft| world.row(world.add(draft).id).vitals.times.expires_at;
+    let expires = |draft: Draft| world.row(world.add(draft).id).expires_at;
     assert_eq!(expires(text("a").tier(Tier::Working)), Some(world.ahead("72h")));
     assert_eq!(expires(text("b").tier(Tier::Episodic)), Some(world.ahead("30d")));
     assert_eq!(expires(text("c").tier(Tier::Semantic)), None);
@@ -249,8 +249,8 @@ fn v260_undoing_an_import() {
     let undone = world.db.undo(&world.ns, run).unwrap();
     assert_eq!((undone.restored, undone.removed, undone.detached), (1, 2, 1));
     let row = world.row(earlier);
-    assert_eq!((row.holders, row.content.tags), (before.0.holders, before.0.content.tags));
-    assert_eq!(row.vitals.reinforcement_count, 1);
+    assert_eq!((row.holders, row.tags), (before.0.holders, before.0.tags));
+    assert_eq!(row.reinforcement_count, 1);
     assert_eq!(world.tombstone(outcomes[1].id).reason, TombstoneReason::Undone);
     assert_eq!(world.tombstone("n").id, outcomes[1].id);
     let row = world.row("k");
@@ -341,15 +341,15 @@ fn life7_restore_gives_the_holders_back() {
     world.supersede(b, a, SupersedeMode::Duplicate, None).unwrap();
     let row = world.row(a);
     assert_eq!(row.keys, ["a", "b"], "V-263: the row holds both keys");
-    assert_eq!(row.content.tags, ["t", "u"]);
-    assert_eq!(row.vitals.reinforcement_count, 1, "reinforcement unchanged");
+    assert_eq!(row.tags, ["t", "u"]);
+    assert_eq!(row.reinforcement_count, 1, "reinforcement unchanged");
     assert_eq!(world.row("b").id, a);
     assert_eq!(world.row(b).state, State::Superseded);
     world.db.restore(&world.ns, &b.to_string()).unwrap();
     let after = (world.row(a), world.row(b));
-    assert_eq!((&after.0.holders, &after.0.content.tags), (&before.0.holders, &before.0.content.tags));
+    assert_eq!((&after.0.holders, &after.0.tags), (&before.0.holders, &before.0.tags));
     assert_eq!((&after.1.holders, &after.1.keys), (&before.1.holders, &before.1.keys));
-    assert_eq!(after.1.vitals.reinforcement_count, 4, "with its share");
+    assert_eq!(after.1.reinforcement_count, 4, "with its share");
     assert_eq!(world.row("b").id, b, "V-250: b only on its own row");
     let again = world.db.restore(&world.ns, &b.to_string()).unwrap_err();
     assert_eq!(again.kind(), ErrorKind::Conflict, "it is not superseded");
@@ -383,9 +383,9 @@ fn life6_supersession_does_not_touch_updated_at_and_keeps_a_given_valid_from() {
     let new = world.add(valid_from(text("new"), 50)).id;
     world.set(300);
     world.supersede(old, new, SupersedeMode::Replaced, Some(200)).unwrap();
-    assert_eq!(world.row(old).vitals.updated_at, ms(100));
-    assert_eq!(world.row(new).vitals.times.valid_from, Some(ms(50)));
-    assert_eq!(world.row(new).vitals.updated_at, ms(100));
+    assert_eq!(world.row(old).updated_at, ms(100));
+    assert_eq!(world.row(new).valid_from, Some(ms(50)));
+    assert_eq!(world.row(new).updated_at, ms(100));
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn life6_a_draft_supersedes_what_it_names() {
     let world = World::new();
     let old = world.add(text("uses npm").key("tool")).id;
     let new = world.add(text("uses pnpm").key("tool2").supersedes("tool")).id;
-    assert_eq!(world.row(old).vitals.times.superseded_by(), Some(new));
+    assert_eq!(world.row(old).superseded_by(), Some(new));
     assert_eq!(world.row("tool").id, new, "the key goes along");
     assert_eq!(world.row(new).keys, ["tool", "tool2"]);
     assert_eq!(world.refused(text("x").supersedes("nobody")), ErrorKind::NotFound);
@@ -415,8 +415,8 @@ fn life6_a_key_stays_in_its_partition() {
             world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
         }
         let shared = world.row(new);
-        assert_eq!((shared.keys.is_empty(), shared.content.tags.is_empty()), (true, true), "{shared:?}");
-        assert_eq!((world.row("home").id, world.row("home").vitals.times.superseded_by()), (old, Some(new)));
+        assert_eq!((shared.keys.is_empty(), shared.tags.is_empty()), (true, true), "{shared:?}");
+        assert_eq!((world.row("home").id, world.row("home").superseded_by()), (old, Some(new)));
         assert_eq!(world.live(), [new]);
         let again = world.add(home("in Bruges"));
         assert_eq!((again.decision, world.row("home").id), (Decision::Stored, again.id));
@@ -442,23 +442,23 @@ fn life18_reinforcing() {
     let mut draft = text("t").key("k").tier(Tier::Working);
     draft.fields.confidence = Some(0.5).into();
     let id = world.add(draft).id;
-    let updated = world.row(id).vitals.updated_at;
+    let updated = world.row(id).updated_at;
     world.advance("2h");
     world.db.reinforce(&world.ns, "k", 3).unwrap();
-    let row = world.row(id).vitals;
+    let row = world.row(id);
     assert_eq!((row.reinforcement_count, row.last_reinforced_at), (4, Some(world.now())));
-    assert_eq!(row.times.expires_at, Some(world.ahead("72h")), "LIFE-2: slides");
+    assert_eq!(row.expires_at, Some(world.ahead("72h")), "LIFE-2: slides");
     assert_eq!(row.updated_at, updated, "updated_at unchanged");
     let grown = row.confidence.unwrap();
     assert!((grown - 0.55).abs() < 1e-6, "LIFE-16: {grown}");
     world.advance("23h");
     world.db.reinforce(&world.ns, "k", 1).unwrap();
-    assert_eq!(world.row(id).vitals.confidence, Some(grown), "at most once in 24 h");
+    assert_eq!(world.row(id).confidence, Some(grown), "at most once in 24 h");
     let never = world.add(text("n").tier(Tier::Working).expiry(Expiry::Never)).id;
     world.db.reinforce(&world.ns, &never.to_string(), 1).unwrap();
-    assert_eq!(world.row(never).vitals.times.expires_at, None, "only rows that have an end");
+    assert_eq!(world.row(never).expires_at, None, "only rows that have an end");
     world.db.reinforce(&world.ns, "k", u32::MAX).unwrap();
-    assert_eq!(world.row(id).vitals.reinforcement_count, u32::MAX, "saturating");
+    assert_eq!(world.row(id).reinforcement_count, u32::MAX, "saturating");
     assert_eq!(world.db.reinforce(&world.ns, "nobody", 1).unwrap_err().kind(), ErrorKind::NotFound);
 }
 
@@ -471,15 +471,15 @@ fn v296_nothing_lengthens_an_end_that_a_caller_set() {
         draft.key = key.map(str::to_owned);
         let id = world.add(draft).id;
         let end = Some(world.ahead("10m"));
-        assert_eq!(world.row(id).vitals.expires_by, ExpiresBy::Caller);
+        assert_eq!(world.row(id).expires_by, ExpiresBy::Caller);
         world.advance("5m");
         world.db.reinforce(&world.ns, &id.to_string(), 1).unwrap();
-        assert_eq!(world.row(id).vitals.times.expires_at, end, "a use");
+        assert_eq!(world.row(id).expires_at, end, "a use");
         let again = world.add(text("a one-time code").tier(Tier::Working).key("other"));
         assert_eq!((again.id, again.decision), (id, Decision::Reinforced));
         world.add(text("a one-time code").tier(Tier::Working));
-        let row = world.row(id).vitals;
-        assert_eq!((row.times.expires_at, row.expires_by), (end, ExpiresBy::Caller), "an equal text");
+        let row = world.row(id);
+        assert_eq!((row.expires_at, row.expires_by), (end, ExpiresBy::Caller), "an equal text");
         world.advance("5m");
         assert_eq!(world.row(id).state, State::Expired);
         assert_eq!(world.live(), []);
@@ -493,7 +493,7 @@ fn a_write_that_names_an_end_moves_it() {
     let draft = |ttl: &str| text("t").tier(Tier::Working).expiry(Expiry::After(span(ttl)));
     let id = world.add(draft("10m").key("k")).id;
     world.add(draft("20m"));
-    let end = |id| (world.row(id).vitals.times.expires_at, world.row(id).vitals.expires_by);
+    let end = |id| (world.row(id).expires_at, world.row(id).expires_by);
     assert_eq!(end(id), (Some(world.ahead("20m")), ExpiresBy::Caller), "the later of the two");
     world.add(draft("5m"));
     assert_eq!(end(id), (Some(world.ahead("20m")), ExpiresBy::Caller));
@@ -521,8 +521,8 @@ fn v297_a_repeat_moves_the_end_of_a_tier() {
     let id = world.add(text("t").tier(Tier::Working)).id;
     world.advance("71h");
     assert_eq!(world.add(text("t").tier(Tier::Working)).decision, Decision::Reinforced);
-    let row = world.row(id).vitals;
-    assert_eq!((row.times.expires_at, row.expires_by), (Some(world.ahead("72h")), ExpiresBy::Tier));
+    let row = world.row(id);
+    assert_eq!((row.expires_at, row.expires_by), (Some(world.ahead("72h")), ExpiresBy::Tier));
 }
 
 /// Who set an end goes out with an export, comes in again, and survives the file (LIFE-56).
@@ -544,8 +544,8 @@ fn who_set_the_end_is_kept() {
     for (id, (_, end)) in ids.into_iter().zip(ends) {
         for world in [&world, &other] {
             world.db.reinforce(&world.ns, &id.to_string(), 1).unwrap();
-            let row = world.row(id).vitals;
-            assert_eq!((row.times.expires_at, row.expires_by), (end, ExpiresBy::Caller));
+            let row = world.row(id);
+            assert_eq!((row.expires_at, row.expires_by), (end, ExpiresBy::Caller));
         }
     }
 }
@@ -578,7 +578,7 @@ fn life26_keep_pinned_and_scope() {
     assert_eq!(forget(Scope::agent("nobody").unwrap(), false), []);
     assert_eq!(forget(Scope::agent("x").unwrap(), true), [agent]);
     assert_eq!(forget(Scope::Any, true), [plain]);
-    assert!(world.row(pinned).vitals.is_protected());
+    assert!(world.row(pinned).is_protected());
     assert_eq!(forget(Scope::Any, false), [pinned], "an explicit command takes protected rows too");
 }
 
@@ -588,11 +588,11 @@ fn v284_transaction_time_never_runs_backwards() {
     world.add(text("first"));
     world.set(400);
     let id = world.add(text("second").vector(axis(0))).id;
-    assert_eq!(world.row(id).vitals.times.recorded_at, ms(1000));
+    assert_eq!(world.row(id).recorded_at, ms(1000));
     assert!(visible(&world, id, axis(0)));
     let new = world.add(text("third")).id;
     world.supersede(id, new, SupersedeMode::Correction, None).unwrap();
-    let times = world.row(id).vitals.times;
+    let times = world.row(id);
     assert!(times.superseded.unwrap().at >= times.recorded_at);
     assert!(!visible(&world, id, axis(0)));
     let gone = world.forget_id(new);

@@ -181,16 +181,13 @@ fn v96_twelve_equal_bot_messages() {
     assert_eq!(aggregate.slice.as_deref(), Some("2026-01-02"));
     assert_eq!(world.live(), [last.id], "1 visible memory");
     let memory = world.row(last.id);
-    assert_eq!((memory.kind(), memory.text.as_str()), (Kind::Aggregate, "disk is full"));
-    assert_eq!(memory.content.metadata["dup_count"], 12);
-    assert_eq!(memory.content.family_id, Some(aggregate.family_id));
+    assert_eq!((memory.kind, memory.text.as_str()), (Kind::Aggregate, "disk is full"));
+    assert_eq!(memory.metadata["dup_count"], 12);
+    assert_eq!(memory.family_id, Some(aggregate.family_id));
     assert_eq!(memory.keys, [format!("agg:{}:2026-01-02", aggregate.family_id)]);
-    assert_eq!(memory.vitals.created_at, start());
+    assert_eq!(memory.created_at, start());
     let old = world.row(first.id);
-    assert_eq!(
-        old.vitals.times.superseded.map(|s| (s.by, s.mode)),
-        Some((last.id, SupersedeMode::Aggregate))
-    );
+    assert_eq!(old.superseded.map(|s| (s.by, s.mode)), Some((last.id, SupersedeMode::Aggregate)));
     assert_eq!(world.row("m1").text, "disk is full", "the first message keeps its key and answers to it");
     // The vector of the first message stands for the aggregate.
     let found = world.db.search(&world.ns, &Query::vector(axis(0))).unwrap();
@@ -216,7 +213,7 @@ fn v97_a_persons_repeat_is_an_event_and_reinforces() {
     assert_eq!((again.decision, again.id), (Decision::Reinforced, first.id));
     assert!(again.event.is_some() && again.event != first.event);
     let memory = world.row(first.id);
-    assert_eq!((memory.vitals.reinforcement_count, memory.holders.len()), (2, 1));
+    assert_eq!((memory.reinforcement_count, memory.holders.len()), (2, 1));
     let linked = events(&world, &EventQuery::of_memory(first.id));
     assert_eq!(linked.len(), 2);
     assert_eq!(linked[1].decision, EventDecision::Reinforced);
@@ -366,14 +363,14 @@ fn undoing_an_import_takes_its_messages_back() {
     let run = world.start_import();
     let drafts = vec![bot("cron finished"), bot("cron finished"), human("hello"), human("hello")];
     let done = world.import(run, drafts);
-    assert_eq!(world.row(done[2].id).vitals.reinforcement_count, 2);
+    assert_eq!(world.row(done[2].id).reinforcement_count, 2);
     let own = world.add(bot("cron finished"));
     assert_eq!(world.db.aggregate(&world.ns, aggregated(&own)).unwrap().dup_count, 4);
     world.db.undo(&world.ns, run).unwrap();
     sound(&world);
     let aggregate = world.db.aggregate(&world.ns, aggregated(&own)).unwrap();
     assert_eq!(aggregate.dup_count, 2, "the members of others stay");
-    assert_eq!(world.row(own.id).content.metadata["dup_count"], 2);
+    assert_eq!(world.row(own.id).metadata["dup_count"], 2);
     assert_eq!(all_events(&world).len(), 2);
     assert_eq!(world.live(), [own.id]);
     assert_eq!(world.row(first.id).state, State::Superseded);

@@ -71,7 +71,7 @@ fn v248_kinds() {
     assert!(why.to_string().starts_with("kind"), "{why}");
     let world = World::new();
     let id = world.add(text("t").kind("custom:gossip".parse().unwrap())).id;
-    assert_eq!(world.row(id).kind().to_string(), "custom:gossip");
+    assert_eq!(world.row(id).kind.to_string(), "custom:gossip");
 }
 
 #[test]
@@ -151,19 +151,19 @@ fn model3_namespaces() {
 fn model13_the_tag_and_the_flag_pin_together() {
     let world = World::new();
     let tagged = world.row(world.add(text("a").tag("pinned")).id);
-    assert!(tagged.vitals.pinned && tagged.vitals.is_protected());
+    assert!(tagged.pinned && tagged.is_protected());
     let id = world.add(text("b")).id;
-    assert!(!world.row(id).vitals.is_protected());
+    assert!(!world.row(id).is_protected());
     world.db.pin(&world.ns, &id.to_string(), true).unwrap();
     let row = world.row(id);
-    assert!(row.vitals.pinned);
-    assert_eq!(row.content.tags, ["pinned"]);
+    assert!(row.pinned);
+    assert_eq!(row.tags, ["pinned"]);
     world.db.pin(&world.ns, &id.to_string(), false).unwrap();
     let row = world.row(id);
-    assert!(!row.vitals.pinned && row.content.tags.is_empty());
+    assert!(!row.pinned && row.tags.is_empty());
     let mut locked = text("c");
     locked.fields.system_locked = Some(true);
-    assert!(world.row(world.add(locked).id).vitals.is_protected());
+    assert!(world.row(world.add(locked).id).is_protected());
 }
 
 #[test]
@@ -199,15 +199,15 @@ fn model21_revise_makes_a_row_and_update_does_not() {
     let outcome = world.db.update(&world.ns, "k", patch).unwrap();
     assert_eq!((outcome.decision, outcome.id), (Decision::Updated, id));
     let row = world.row("k");
-    assert_eq!((row.vitals.version, row.vitals.updated_at), (2, world.now()));
+    assert_eq!((row.version, row.updated_at), (2, world.now()));
     assert_eq!(world.find(axis(0), 1), [id]);
     let patch = Patch { text: Some("second".to_owned()), vector: Some(axis(1).to_vec()), ..Patch::default() };
     let outcome = world.db.update(&world.ns, "k", patch).unwrap();
     assert_eq!(outcome.decision, Decision::Revised { old: id });
     let (old, new) = (world.row(id), world.row("k"));
     assert_eq!((old.state, old.text.as_str()), (State::Superseded, "first"));
-    assert_eq!(old.vitals.times.superseded.unwrap().mode, SupersedeMode::Correction);
-    assert_eq!((new.text.as_str(), new.content.tags.clone()), ("second", vec!["u".to_owned()]));
+    assert_eq!(old.superseded.unwrap().mode, SupersedeMode::Correction);
+    assert_eq!((new.text.as_str(), new.tags.clone()), ("second", vec!["u".to_owned()]));
     assert_eq!(world.find(axis(1), 10), [new.id], "the old vector is found no more");
 }
 
@@ -254,7 +254,7 @@ fn model24_dedup_unites_onto_the_canonical() {
     let loser = world.add(loser).id;
     world.supersede(loser, canonical, SupersedeMode::Duplicate, None).unwrap();
     let row = world.row(canonical);
-    assert_eq!(row.content.tags, ["a", "b"]);
+    assert_eq!(row.tags, ["a", "b"]);
     assert_eq!(row.categories, ["c1"]);
     assert_eq!(row.entities, [entity("e1", "mentioned"), entity("e1", "subject")]);
     assert!(row.links.is_empty(), "a self-link is dropped");
@@ -407,7 +407,7 @@ fn model36_policy() {
     let oubliette::Got::Memory(row) = handle.get(&world.ns, &id.to_string(), false).unwrap() else {
         panic!()
     };
-    assert_eq!(row.vitals.times.expires_at, Some(world.ahead("1h")), "the overlay of this handle");
+    assert_eq!(row.expires_at, Some(world.ahead("1h")), "the overlay of this handle");
     handle.close().unwrap();
 }
 
@@ -491,5 +491,5 @@ fn a_validity_does_not_end_before_it_begins() {
     }
     let both = Fields { valid_from: Field::Value(world.ago("3d")), ..ends() };
     world.db.update(&world.ns, "k", Patch { fields: both, ..Patch::default() }).unwrap();
-    assert_eq!(world.row("k").vitals.times.valid_to, Some(early));
+    assert_eq!(world.row("k").valid_to, Some(early));
 }

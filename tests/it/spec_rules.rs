@@ -386,7 +386,7 @@ fn v196_the_specific_wins_over_the_general() {
     let fewer = world.add(text("uses TypeScript"));
     assert_eq!((&fewer.decision, fewer.id), (&Decision::Consolidated, more.id));
     let row = world.row("lang");
-    assert_eq!((row.text.as_str(), row.vitals.reinforcement_count), ("uses TypeScript 5.3", 2));
+    assert_eq!((row.text.as_str(), row.reinforcement_count), ("uses TypeScript 5.3", 2));
     let other = world.add(text("left \"TypeScript\" behind"));
     assert_eq!(other.decision, Decision::Consolidated, "a changed fact updates its memory");
     assert_eq!(world.row("lang").text, "left \"TypeScript\" behind");
@@ -443,12 +443,8 @@ fn v251_a_repeated_report_is_absorbed_where_the_policy_says_so() {
     );
     let row = world.row(first.id);
     assert_eq!(row.text, "Gateway status: 4 apps");
-    assert_eq!(
-        (row.vitals.tier, row.vitals.reinforcement_count),
-        (Tier::Procedural, 2),
-        "the more durable tier"
-    );
-    assert_eq!(row.content.tags, ["t"]);
+    assert_eq!((row.tier, row.reinforcement_count), (Tier::Procedural, 2), "the more durable tier");
+    assert_eq!(row.tags, ["t"]);
     assert_eq!(world.row("k").text, "Gateway status: 7 apps", "a key answers with its own text");
     world.check();
 }

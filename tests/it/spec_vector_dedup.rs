@@ -75,8 +75,8 @@ fn a_near_vector_reinforces_where_the_policy_says_so() {
     assert_eq!(row.text, "the gateway answers late");
     assert_eq!(holders(&row), [(Some("a"), 1, 1, vec![]), (Some("b"), 1, 1, vec!["slow"])]);
     assert_eq!(row.holders[1].text.as_deref(), Some("the gateway responds late"), "its own raw text");
-    assert_eq!(row.vitals.tier, Tier::Semantic, "the more durable tier");
-    assert_eq!(row.vitals.times.expires_at, None, "the later expiry");
+    assert_eq!(row.tier, Tier::Semantic, "the more durable tier");
+    assert_eq!(row.expires_at, None, "the later expiry");
     let far = world.add(near("the gateway reacts late", 11.0));
     assert_eq!((far.decision, far.hints.len()), (Decision::Stored, 1));
 }
@@ -169,7 +169,7 @@ fn v103_the_middle_row_represents_both() {
     assert_eq!(superseded(&world, &[a, b, c]), [false; 3], "a dry run");
     run(&world, &MaintainOptions::live());
     assert_eq!(superseded(&world, &[a, b, c]), [true, false, true]);
-    assert_eq!(world.row(a).vitals.times.superseded_by(), Some(b));
+    assert_eq!(world.row(a).superseded_by(), Some(b));
     let (_, again) = run(&world, &MaintainOptions::default());
     assert_eq!((again.clusters_found, again.tombstoned), (0, 0));
 }
@@ -184,7 +184,7 @@ fn v104_an_end_represents_the_middle_alone_or_by_a_chain_all() {
     let [a, b, c] = three(&chain, [0.9, 0.5, 0.5]);
     run(&chain, &MaintainOptions::live());
     assert_eq!(superseded(&chain, &[a, b, c]), [false, true, true]);
-    assert_eq!(chain.row(c).vitals.times.superseded_by(), Some(a));
+    assert_eq!(chain.row(c).superseded_by(), Some(a));
 }
 
 fn importance(importance: f32) -> Patch {

@@ -50,7 +50,7 @@ fn index(world: &World) {
 
 /// Scores by text.
 fn scores(world: &World, words: &str) -> BTreeMap<String, f32> {
-    let text = |id: MemoryId| world.row(id).content.text;
+    let text = |id: MemoryId| world.row(id).row_text;
     hits(world, words).iter().map(|hit| (text(hit.id), hit.score)).collect()
 }
 

@@ -47,7 +47,7 @@ fn seen(world: &World) -> BTreeSet<MemoryId> {
     for id in &listed {
         let state = world.row(id).state;
         // Replaced at an instant ahead it is superseded, and seen until then (MODEL-14).
-        let ahead = world.row(id).vitals.times.superseded.is_some_and(|s| s.mode == SupersedeMode::Replaced);
+        let ahead = world.row(id).superseded.is_some_and(|s| s.mode == SupersedeMode::Replaced);
         assert!(state == State::Live || (state == State::Superseded && ahead), "get: {state}");
     }
     listed

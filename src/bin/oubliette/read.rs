@@ -65,8 +65,8 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         vec![
             memory.id.to_string(),
             memory.keys.join(" "),
-            memory.kind().to_string(),
-            memory.vitals.tier.to_string(),
+            memory.kind.to_string(),
+            memory.tier.to_string(),
             memory.state.to_string(),
             short(&memory.text, 60),
         ]
@@ -240,15 +240,15 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output)
     if output.json {
         let items = briefed.iter().map(|Briefed { memory, score }| {
             json!({
-                "id": memory.id, "key": memory.keys.first(), "text": memory.content.text,
-                "pinned": memory.vitals.pinned, "score": score,
+                "id": memory.id, "key": memory.keys.first(), "text": memory.row_text,
+                "pinned": memory.pinned, "score": score,
             })
         });
         return output.document(&json!({ "items": items.collect::<Vec<_>>() }));
     }
     let rows = briefed.iter().map(|Briefed { memory, score }| {
-        let mark = if memory.vitals.pinned { "pinned" } else { "" };
-        vec![mark.to_owned(), format!("{score:.3}"), short(&memory.content.text, 90)]
+        let mark = if memory.pinned { "pinned" } else { "" };
+        vec![mark.to_owned(), format!("{score:.3}"), short(&memory.row_text, 90)]
     });
     output::table(&["", "worth", "text"], rows)
 }

@@ -36,17 +36,10 @@ fn write((words, about, kind, bounded, weight, count, keyed): Write, at: usize, 
 /// What stands: texts with all that makes rows differ, keys, and reinforcement.
 fn standing(world: &World) -> Vec<(String, String, u32, Vec<String>)> {
     let row = |row: &Memory| {
-        let (vitals, content) = (&row.vitals, &row.content);
-        let like = format!(
-            "{} {:?} {:?} {:?}",
-            row.kind(),
-            vitals.times.valid_from,
-            vitals.significance,
-            content.metadata
-        );
+        let like = format!("{} {:?} {:?} {:?}", row.kind, row.valid_from, row.significance, row.metadata);
         let mut keys = row.keys.clone();
         keys.sort();
-        (row.text.clone(), like, vitals.reinforcement_count, keys)
+        (row.text.clone(), like, row.reinforcement_count, keys)
     };
     let mut all: Vec<_> = world.list_in(Scope::Any, State::Live).iter().map(row).collect();
     all.sort();

@@ -64,6 +64,8 @@ pub(crate) enum Told {
     Revised(MemoryId),
     KeyInOtherPartition,
     Conflict,
+    /// World time would end before it begins.
+    Invalid,
 }
 
 /// A namespace.
@@ -227,6 +229,12 @@ impl Model {
     ) -> Told {
         if self.rows[&id].superseded.is_some() {
             return Told::Conflict;
+        }
+        let mut given = self.rows[&id].clone();
+        given.give(&edit);
+        let world = given.valid_from.zip(given.valid_to);
+        if edit.valid != (None, None) && world.is_some_and(|(from, to)| from >= to) {
+            return Told::Invalid;
         }
         let several = self.rows[&id].holders.len() > 1;
         let of_holder = edit.text.is_none() && edit.vector.is_none() && !edit.gives();

@@ -132,7 +132,7 @@ fn counts(world: &World) -> (BTreeMap<String, usize>, usize) {
     let rows = world.list_in(Scope::Any, State::Live);
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for row in &rows {
-        *counts.entry(row.text.clone()).or_default() += row.vitals.reinforcement_count as usize;
+        *counts.entry(row.text.clone()).or_default() += row.reinforcement_count as usize;
     }
     (counts, rows.len())
 }

@@ -42,7 +42,7 @@ fn pairs(found: &[MemoryId], truth: &[&str]) -> [f64; 3] {
 /// The row that stands for a line now.
 fn stands_for(world: &World, id: MemoryId) -> MemoryId {
     let row = world.row(id);
-    let by = row.vitals.times.superseded_by();
+    let by = row.superseded_by();
     assert_eq!((row.state == State::Limbo, row.state == State::Live), (by.is_some(), by.is_none()), "{id}");
     by.unwrap_or(id)
 }
@@ -65,7 +65,7 @@ fn collapse(world: &World, ids: &[MemoryId], lines: &[Value], fuzzy: bool) -> (f
     let found: Vec<MemoryId> = ids.iter().map(|id| stands_for(world, *id)).collect();
     let live = world.live();
     assert_eq!(live.len() as u64, ids.len() as u64 - told.totals.duplicates_removed);
-    let counts: u64 = live.iter().map(|id| u64::from(world.row(id).vitals.reinforcement_count)).sum();
+    let counts: u64 = live.iter().map(|id| u64::from(world.row(id).reinforcement_count)).sum();
     assert_eq!(counts, ids.len() as u64, "each line counts once, wherever it is now (DEDUP-17)");
     let truth: Vec<_> = lines.iter().map(|line| line["event_id"].as_str().unwrap()).collect();
     let [both, found, same] = pairs(&found, &truth);
@@ -100,7 +100,7 @@ fn lines_of_logs_collapse_by_their_templates_and_come_back() {
         for (id, line) in ids.iter().zip(lines) {
             let Got::Memory(row) = world.get(id).unwrap() else { panic!("{system}: {id}") };
             assert_eq!(row.text, format!("{} status", line["line"].as_str().unwrap()));
-            assert_eq!(row.vitals.reinforcement_count, 1, "{system}: {}", row.text);
+            assert_eq!(row.reinforcement_count, 1, "{system}: {}", row.text);
         }
         world.check();
 
