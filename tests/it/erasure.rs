@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use crate::world::{World, text};
 use oubliette::{
-    AuthorKind, CheckOptions, DedupOptions, Draft, Entity, ErasedProbe, ErrorKind, Forget, Got, Kind,
-    MaintainOptions, MemoryId, Outcome, Pass, Patch, Query, RunId, Scope, State, SupersedeMode, WriteOptions,
+    AuthorKind, CheckOptions, Decision, DedupOptions, Draft, Entity, ErasedProbe, ErrorKind, Forget, Got,
+    Kind, MaintainOptions, MemoryId, Outcome, Pass, Patch, Query, RunId, Scope, State, SupersedeMode,
+    WriteOptions,
 };
 use proptest::prelude::*;
 
@@ -249,7 +250,8 @@ impl Story {
             let (draft, mut wrote) = self.draft(say);
             let how = WriteOptions { run, no_dedup: say.no_dedup, ..WriteOptions::default() };
             let outcome = self.world.db.add_all(&self.world.ns, vec![draft], &how).unwrap().remove(0);
-            wrote.run = run;
+            // What it changed in a holder that is there belongs to the import which brought that holder.
+            wrote.run = run.filter(|_| outcome.decision != Decision::Updated);
             self.note(wrote, &outcome);
         }
     }
