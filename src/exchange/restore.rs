@@ -330,7 +330,7 @@ fn limbo(json: LimboJson) -> Result<Limbo> {
 }
 
 fn reason_of(field: &str, name: &str) -> Result<TombstoneReason> {
-    TombstoneReason::from_name(name).ok_or_else(|| {
+    name.parse().map_err(|_| {
         Error::invalid(field, "must be a reason of a tombstone, such as forget or collapsed", name)
     })
 }

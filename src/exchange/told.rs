@@ -82,7 +82,7 @@ pub fn write_step(namespace: &Namespace, step: &JournalRow, out: &mut Vec<u8>) {
         let evidence = &step.evidence;
         object.member("run_id", &step.run);
         object.member("at", &step.at);
-        object.member("op", step.op);
+        object.member("op", &step.op);
         object.member("rule", step.rule.0);
         object.member("subject", &step.subject);
         object.maybe("holder", &step.holder);
@@ -121,9 +121,9 @@ struct DeltaJson {
 }
 
 fn step(json: StepJson) -> Result<JournalRow> {
-    let op = JournalRow::undone_op(&json.op)
-        .ok_or_else(|| Error::invalid("step.op", "must be what undo takes back", &json.op))?;
-    let rule = RuleId::ALL.into_iter().find(|rule| rule.0 == json.rule);
+    let op = json.op.parse().ok().filter(|op| JournalRow::UNDONE.contains(op));
+    let op = op.ok_or_else(|| Error::invalid("step.op", "must be what undo takes back", &json.op))?;
+    let rule = RuleId::ALL.iter().copied().find(|rule| rule.0 == json.rule);
     let rule =
         rule.ok_or_else(|| Error::invalid("step.rule", "must be a rule of the journal", &json.rule))?;
     if json.score.is_some_and(|score| !score.is_finite()) {

@@ -1,8 +1,8 @@
 //! Taking a run of maintenance back, a slice at a time.
 
 use crate::error::{Result, sound};
-use crate::ledger::{Change, Context, Entry, Ledger, Op, Restored};
-use crate::model::{JournalRow, MemoryId, RuleId, RunId, SupersedeMode};
+use crate::ledger::{Change, Context, Entry, Ledger, Restored};
+use crate::model::{JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode};
 use crate::store::Rows;
 
 /// Journal rows that one slice takes back.
@@ -56,14 +56,14 @@ fn take_back(
     all: &mut Returned,
 ) -> Result<()> {
     let Some(subject) = row.subject else { return Ok(()) };
-    if row.op == Op::Merge.as_str() {
+    if row.op == Op::Merge {
         // The last that went comes back first.
         for id in row.evidence.members.iter().rev() {
             bring_back(ledger, context, run, *id, all)?;
         }
-    } else if row.op == Op::Retire.as_str() {
+    } else if row.op == Op::Retire {
         bring_back(ledger, context, run, subject, all)?;
-    } else if row.op == Op::Supersede.as_str() {
+    } else if row.op == Op::Supersede {
         let by = row.evidence.members.first().copied();
         restore(ledger, context, (subject, by), all)?;
     }

@@ -34,9 +34,10 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::Published;
-use crate::ledger::{Applied, Change, Context, Entry, Ledger, Op, inverse};
+use crate::ledger::{Applied, Change, Context, Entry, Ledger, inverse};
 use crate::model::{
-    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, Namespace, Partition, RuleId, Time,
+    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, Namespace, Op, Partition, RuleId,
+    Time,
 };
 use crate::policy::Policy;
 use crate::store::NsId;

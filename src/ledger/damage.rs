@@ -13,11 +13,10 @@ use crate::error::{Result, sound};
 use crate::index::slots;
 use crate::ledger::derived::index_rows;
 use crate::ledger::erase::{Going, Onward};
-use crate::ledger::journal::Op;
 use crate::ledger::leave::{Departure, Left};
 use crate::ledger::{Applied, Change, Context, Ledger, Why};
 use crate::model::{
-    Content, Counted, Delta, Evidence, Holder, Kind, MemoryId, RuleId, Tombstone, TombstoneReason, Vitals,
+    Content, Counted, Delta, Evidence, Holder, Kind, MemoryId, Op, RuleId, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::keys::Parts;

@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::{Edit, Written, rebuild, slots, without_vector};
-use crate::ledger::journal::Op;
 use crate::ledger::{Context, Ledger, Why};
 use crate::model::{
-    Content, Counted, Evidence, Kind, MemoryId, MetaValue, PINNED_TAG, RuleId, Tier, Time, Times, Vitals,
+    Content, Counted, Evidence, Kind, MemoryId, MetaValue, Op, PINNED_TAG, RuleId, Tier, Time, Times, Vitals,
     series_place,
 };
 use crate::store::control::CounterSort as Sort;

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use crate::error::{Result, sound};
 use crate::index::slots;
 use crate::ledger::damage::Whole;
-use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::model::{
-    Content, Evidence, Holder, MemoryId, RuleId, SupersedeMode, Supersession, Time, Tombstone,
+    Content, Evidence, Holder, MemoryId, Op, RuleId, SupersedeMode, Supersession, Time, Tombstone,
     TombstoneReason, Vitals,
 };
 use crate::policy::TombstoneHash;

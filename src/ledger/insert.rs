@@ -2,10 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why};
 use crate::limits::TAGS_MAX;
-use crate::model::{Content, Delta, Evidence, Holder, MemoryId, RuleId, Time, Vitals};
+use crate::model::{Content, Delta, Evidence, Holder, MemoryId, Op, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;

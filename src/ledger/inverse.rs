@@ -1,8 +1,7 @@
 //! The inverse of each change, as far as it has one.
 
 use crate::ledger::Change;
-use crate::ledger::journal::Op;
-use crate::model::MemoryId;
+use crate::model::{MemoryId, Op};
 
 /// What takes a change back that the journal tells of; none where nothing can: an erased row has left nothing to
 /// put back, and a restored one would need a superseder that the journal does not choose.

@@ -4,76 +4,9 @@ use serde_json::Value;
 
 use crate::error::{Result, sound};
 use crate::ledger::{Context, Ledger, Why};
-use crate::model::{Delta, Holder, JournalRow, MemoryId};
+use crate::model::{Delta, Holder, JournalRow, MemoryId, Op};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, Rows, keys};
-
-/// What was done, by the name that the journal keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
-    /// A new memory.
-    Insert,
-    /// A memory absorbed a write.
-    Hold,
-    /// Fields changed.
-    Update,
-    /// Another memory took its place.
-    Supersede,
-    /// It became live again.
-    Restore,
-    /// It is gone.
-    Remove,
-    /// A holder is gone, others remain.
-    Detach,
-    /// Duplicates were merged into it.
-    Merge,
-    /// Maintenance removed it: it waits in limbo.
-    Retire,
-    /// It came back from limbo.
-    Return,
-    /// It proved useful.
-    Reinforce,
-    /// It was put back from an export.
-    Recreate,
-    /// Its namespace is gone.
-    DropNamespace,
-    /// The graph of an index changed: derived rows alone.
-    Derive,
-    /// A write was not stored: no row changed.
-    Ignore,
-    /// A message came.
-    Event,
-    /// Messages of an import were taken back.
-    Withdraw,
-    /// The text of one of its holders took the place of its own.
-    Retell,
-}
-
-impl Op {
-    /// Its name.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Op::Insert => "insert",
-            Op::Hold => "hold",
-            Op::Update => "update",
-            Op::Supersede => "supersede",
-            Op::Restore => "restore",
-            Op::Remove => "remove",
-            Op::Detach => "detach",
-            Op::Merge => "merge",
-            Op::Retire => "retire",
-            Op::Return => "return",
-            Op::Reinforce => "reinforce",
-            Op::Recreate => "recreate",
-            Op::DropNamespace => "drop_namespace",
-            Op::Derive => "derive",
-            Op::Ignore => "ignore",
-            Op::Event => "event",
-            Op::Withdraw => "withdraw",
-            Op::Retell => "retold",
-        }
-    }
-}
 
 impl Ledger<'_, '_> {
     /// Writes the journal row of a mutation.
@@ -92,7 +25,7 @@ impl Ledger<'_, '_> {
             at: context.now,
             actor: context.actor,
             run: context.run,
-            op: op.as_str(),
+            op,
             rule: why.rule,
             subject: subject.map(|(id, _)| id),
             holder: subject.and_then(|(_, holder)| holder),

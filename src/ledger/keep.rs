@@ -2,9 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
-use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Parts, Run, RunSort};
+use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts, Run, RunSort};
 use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow, RunRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
 use crate::vector::UnitVector;

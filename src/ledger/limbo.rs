@@ -8,11 +8,10 @@ use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::damage::Whole;
 use crate::ledger::erase::{Erased, Going};
-use crate::ledger::journal::Op;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::{Applied, Context, Ledger, Restored, Why};
 use crate::model::{
-    Content, Holder, Link, MemoryId, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
+    Content, Holder, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};

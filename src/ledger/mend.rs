@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::ledger::{Context, Ledger};
-use crate::model::{JournalRow, MemoryId, RunId, SupersedeMode, Tombstone, TombstoneReason};
+use crate::model::{JournalRow, MemoryId, Op, RunId, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::control::{LimboRow, RunRow, RunState};
 use crate::store::keys::Parts;
 use crate::store::{
@@ -143,7 +143,7 @@ impl Ledger<'_, '_> {
     /// What the journal and its hashes tell of a memory that is gone.
     fn mend_tombstone(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         let of_removal =
-            |row: &JournalRow| matches!(row.op, "remove" | "retire" | "merge" | "drop_namespace");
+            |row: &JournalRow| matches!(row.op, Op::Remove | Op::Retire | Op::Merge | Op::DropNamespace);
         let removal = self.tx.journal_of(ns, id)?.into_iter().rev().find(of_removal);
         let limbo = sound(self.tx.limbo(ns, id))?.flatten();
         let vitals = sound(self.tx.vitals(ns, id))?.flatten();

@@ -7,10 +7,9 @@ use serde_json::json;
 use crate::error::{Result, sound};
 use crate::ledger::damage::Whole;
 use crate::ledger::insert::{tags_fit, unite};
-use crate::ledger::journal::Op;
 use crate::ledger::limbo::Aside;
 use crate::ledger::{Applied, Context, Ledger, Merge, Merged, Why};
-use crate::model::{Access, Delta, Holder, MemoryId, Parts, TombstoneReason, Vitals};
+use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, TombstoneReason, Vitals};
 
 /// The row that stays, as it is becoming.
 struct Canonical {

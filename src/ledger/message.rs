@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, sound};
-use crate::ledger::journal::Op;
 use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
-use crate::model::{AggregateId, Life, MemoryId, Time, TombstoneReason};
+use crate::model::{AggregateId, Life, MemoryId, Op, Time, TombstoneReason};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
 

@@ -57,7 +57,6 @@ pub(crate) use damage::losses;
 pub(crate) use erase::{Erased, Onward};
 pub(crate) use insert::tags_fit;
 pub(crate) use inverse::inverse;
-pub(crate) use journal::Op;
 pub(crate) use leave::Left;
 pub(crate) use message::{Recorded, statistics};
 pub(crate) use partition::seem_vacant;

@@ -4,10 +4,9 @@
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ledger::erase::Onward;
-use crate::ledger::journal::Op;
 use crate::ledger::leave::Departure;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why};
-use crate::model::{Holder, MemoryId, SupersedeMode, Supersession};
+use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession};
 use crate::store::{NsId, Rows};
 
 /// What the writers of a row have said since, through their keys.

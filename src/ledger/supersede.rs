@@ -3,11 +3,10 @@
 use crate::error::{Error, Result, sound};
 use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
-use crate::ledger::journal::Op;
 use crate::ledger::leave::Departure;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
-use crate::model::{Actor, Holder, MemoryId, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
+use crate::model::{Actor, Holder, MemoryId, Op, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
 
 /// What restoring a memory did besides.

@@ -7,122 +7,95 @@ use crate::model::name::Partition;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RuleId(pub &'static str);
 
-impl RuleId {
-    /// Every rule that a journal row may name; the position is its code on disk, so the list only grows.
-    pub const ALL: [RuleId; 37] = [
-        RuleId::STORE,
-        RuleId::KEY,
-        RuleId::CONTENT,
-        RuleId::NORMALIZED,
-        RuleId::DETACH,
-        RuleId::REVISE,
-        RuleId::UPDATE,
-        RuleId::SUPERSEDE,
-        RuleId::RESTORE,
-        RuleId::FORGET_ID,
-        RuleId::FORGET_KEY,
-        RuleId::FORGET_TAG,
-        RuleId::FORGET_FILTER,
-        RuleId::UNDO,
-        RuleId::REINFORCE,
-        RuleId::DROP_NAMESPACE,
-        RuleId::LINK,
-        RuleId::IMPORT_ROW,
-        RuleId::INDEX,
-        RuleId::REPAIR,
-        RuleId::REINDEX,
-        RuleId::RULE,
-        RuleId::OPERATIONAL,
-        RuleId::TOKEN_KEY,
-        RuleId::MESSAGE_EXACT,
-        RuleId::MESSAGE_NEAR,
-        RuleId::VECTOR,
-        RuleId::CONSOLIDATE,
-        RuleId::SNAPSHOT,
-        RuleId::COLLAPSE,
-        RuleId::EMBED,
-        RuleId::NEAR_DUPLICATES,
-        RuleId::VECTOR_DUPLICATES,
-        RuleId::PRUNE_SNAPSHOTS,
-        RuleId::REPAIR_SUPERSESSION,
-        RuleId::LIMBO,
-        RuleId::EXPIRED,
-    ];
-    /// Nothing else decided: stored.
-    pub const STORE: RuleId = RuleId("DEDUP-55.7");
-    /// The caller's key decided.
-    pub const KEY: RuleId = RuleId("DEDUP-56");
-    /// Byte-equal content decided.
-    pub const CONTENT: RuleId = RuleId("DEDUP-55.2");
-    /// Content equal but for white space and case decided, by policy.
-    pub const NORMALIZED: RuleId = RuleId("DEDUP-4");
-    /// A change through one of several keys: copy on write.
-    pub const DETACH: RuleId = RuleId("MODEL-8");
-    /// New content under a key or id.
-    pub const REVISE: RuleId = RuleId("MODEL-21.revise");
-    /// Fields changed in place.
-    pub const UPDATE: RuleId = RuleId("MODEL-21.update");
-    /// Superseded on request.
-    pub const SUPERSEDE: RuleId = RuleId("LIFE-6");
-    /// Made live again.
-    pub const RESTORE: RuleId = RuleId("LIFE-7");
-    /// Forgotten by id.
-    pub const FORGET_ID: RuleId = RuleId("MODEL-30.id");
-    /// Forgotten by key.
-    pub const FORGET_KEY: RuleId = RuleId("MODEL-30.key");
-    /// Forgotten by tag.
-    pub const FORGET_TAG: RuleId = RuleId("LIFE-26");
-    /// Forgotten by filter.
-    pub const FORGET_FILTER: RuleId = RuleId("MODEL-30.filter");
-    /// A run taken back.
-    pub const UNDO: RuleId = RuleId("MODEL-33");
-    /// Reinforced on request.
-    pub const REINFORCE: RuleId = RuleId("LIFE-18");
-    /// Namespace dropped.
-    pub const DROP_NAMESPACE: RuleId = RuleId("MODEL-28");
-    /// Linked or unlinked.
-    pub const LINK: RuleId = RuleId("MODEL-22");
-    /// A row of an export put back as it was.
-    pub const IMPORT_ROW: RuleId = RuleId("MODEL-48");
-    /// Rows were linked into the graph of their index, or the graph was dropped: pass `index`.
-    pub const INDEX: RuleId = RuleId("pass.index");
-    /// Nodes were unlinked from the graph of their index: pass `repair`.
-    pub const REPAIR: RuleId = RuleId("pass.repair");
-    /// An index was dropped and its codes written anew.
-    pub const REINDEX: RuleId = RuleId("reindex");
-    /// A typed rule of the policy decided; the outcome names it.
-    pub const RULE: RuleId = RuleId("DEDUP-59");
-    /// An equal operational signature decided, by policy.
-    pub const OPERATIONAL: RuleId = RuleId("DEDUP-55.3");
-    /// An equal token key decided, by policy.
-    pub const TOKEN_KEY: RuleId = RuleId("DEDUP-55.4");
-    /// The exact key of a message decided.
-    pub const MESSAGE_EXACT: RuleId = RuleId("DEDUP-33");
-    /// The family of a message decided.
-    pub const MESSAGE_NEAR: RuleId = RuleId("DEDUP-36");
-    /// A vector at or above the threshold decided, by policy.
-    pub const VECTOR: RuleId = RuleId("DEDUP-55.6");
-    /// A rule of the policy consolidated the write with a stored memory.
-    pub const CONSOLIDATE: RuleId = RuleId("DEDUP-63");
-    /// At most one snapshot of a series in a period.
-    pub const SNAPSHOT: RuleId = RuleId("DEDUP-67");
-    /// Operational duplicates were collapsed: pass `collapse`.
-    pub const COLLAPSE: RuleId = RuleId("DEDUP-18");
-    /// Rows of equal text were merged: pass `near-duplicates`.
-    pub const NEAR_DUPLICATES: RuleId = RuleId("pass.near-duplicates");
-    /// A cluster of vectors was merged: pass `vector-duplicates`.
-    pub const VECTOR_DUPLICATES: RuleId = RuleId("DEDUP-46");
-    /// Earlier snapshots of a period went: pass `snapshots`.
-    pub const PRUNE_SNAPSHOTS: RuleId = RuleId("DEDUP-69");
-    /// A chain of superseders that leads nowhere was mended: pass `supersession`.
-    pub const REPAIR_SUPERSESSION: RuleId = RuleId("LIFE-9");
-    /// A row of limbo was erased at its horizon: pass `limbo`.
-    pub const LIMBO: RuleId = RuleId("MODEL-29");
-    /// A memory was erased that had expired.
-    pub const EXPIRED: RuleId = RuleId("LIFE-3");
-    /// A memory that had none gets a vector, or one of another model.
-    pub const EMBED: RuleId = RuleId("pass.embed");
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident = $id:literal;)+) => {
+        impl RuleId {
+            /// Every rule that a journal row may name; the position is its code on disk.
+            pub const ALL: &[RuleId] = &[$(RuleId::$name,)+];
 
+            $($(#[$doc])* pub const $name: RuleId = RuleId($id);)+
+        }
+    };
+}
+
+rules! {
+    /// Nothing else decided: stored.
+    STORE = "DEDUP-55.7";
+    /// The caller's key decided.
+    KEY = "DEDUP-56";
+    /// Byte-equal content decided.
+    CONTENT = "DEDUP-55.2";
+    /// Content equal but for white space and case decided, by policy.
+    NORMALIZED = "DEDUP-4";
+    /// A change through one of several keys: copy on write.
+    DETACH = "MODEL-8";
+    /// New content under a key or id.
+    REVISE = "MODEL-21.revise";
+    /// Fields changed in place.
+    UPDATE = "MODEL-21.update";
+    /// Superseded on request.
+    SUPERSEDE = "LIFE-6";
+    /// Made live again.
+    RESTORE = "LIFE-7";
+    /// Forgotten by id.
+    FORGET_ID = "MODEL-30.id";
+    /// Forgotten by key.
+    FORGET_KEY = "MODEL-30.key";
+    /// Forgotten by tag.
+    FORGET_TAG = "LIFE-26";
+    /// Forgotten by filter.
+    FORGET_FILTER = "MODEL-30.filter";
+    /// A run taken back.
+    UNDO = "MODEL-33";
+    /// Reinforced on request.
+    REINFORCE = "LIFE-18";
+    /// Namespace dropped.
+    DROP_NAMESPACE = "MODEL-28";
+    /// Linked or unlinked.
+    LINK = "MODEL-22";
+    /// A row of an export put back as it was.
+    IMPORT_ROW = "MODEL-48";
+    /// Rows were linked into the graph of their index, or the graph was dropped: pass `index`.
+    INDEX = "pass.index";
+    /// Nodes were unlinked from the graph of their index: pass `repair`.
+    REPAIR = "pass.repair";
+    /// An index was dropped and its codes written anew.
+    REINDEX = "reindex";
+    /// A typed rule of the policy decided; the outcome names it.
+    RULE = "DEDUP-59";
+    /// An equal operational signature decided, by policy.
+    OPERATIONAL = "DEDUP-55.3";
+    /// An equal token key decided, by policy.
+    TOKEN_KEY = "DEDUP-55.4";
+    /// The exact key of a message decided.
+    MESSAGE_EXACT = "DEDUP-33";
+    /// The family of a message decided.
+    MESSAGE_NEAR = "DEDUP-36";
+    /// A vector at or above the threshold decided, by policy.
+    VECTOR = "DEDUP-55.6";
+    /// A rule of the policy consolidated the write with a stored memory.
+    CONSOLIDATE = "DEDUP-63";
+    /// At most one snapshot of a series in a period.
+    SNAPSHOT = "DEDUP-67";
+    /// Operational duplicates were collapsed: pass `collapse`.
+    COLLAPSE = "DEDUP-18";
+    /// A memory that had none gets a vector, or one of another model.
+    EMBED = "pass.embed";
+    /// Rows of equal text were merged: pass `near-duplicates`.
+    NEAR_DUPLICATES = "pass.near-duplicates";
+    /// A cluster of vectors was merged: pass `vector-duplicates`.
+    VECTOR_DUPLICATES = "DEDUP-46";
+    /// Earlier snapshots of a period went: pass `snapshots`.
+    PRUNE_SNAPSHOTS = "DEDUP-69";
+    /// A chain of superseders that leads nowhere was mended: pass `supersession`.
+    REPAIR_SUPERSESSION = "LIFE-9";
+    /// A row of limbo was erased at its horizon: pass `limbo`.
+    LIMBO = "MODEL-29";
+    /// A memory was erased that had expired.
+    EXPIRED = "LIFE-3";
+}
+
+impl RuleId {
     /// Its code on disk.
     pub fn code(self) -> u8 {
         RuleId::ALL

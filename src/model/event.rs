@@ -4,23 +4,24 @@ use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::limits::PAGE_MAX;
+use crate::model::closed::closed_set;
 use crate::model::id::{AggregateId, EventId, MemoryId, RunId};
 use crate::model::kind::AuthorKind;
 use crate::model::name::Partition;
 use crate::model::query::PageRequest;
 use crate::model::time::Time;
 
-/// What became of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum EventDecision {
-    /// It became a memory of its own.
-    Stored,
-    /// It reinforced the memory that says the same.
-    Reinforced,
-    /// It is an event only, counted in an aggregate.
-    Aggregated,
+closed_set! {
+    /// What became of a message.
+    #[non_exhaustive]
+    pub EventDecision "decision" {
+        /// It became a memory of its own.
+        Stored = 0, "stored";
+        /// It reinforced the memory that says the same.
+        Reinforced = 1, "reinforced";
+        /// It is an event only, counted in an aggregate.
+        Aggregated = 2, "aggregated";
+    }
 }
 
 /// A message of an author as it came. It is never embedded and no search returns it.
@@ -73,14 +74,14 @@ pub struct Event {
     pub decision: EventDecision,
 }
 
-/// How the members of a family were recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AggregateType {
-    /// All have one exact key.
-    Exact,
-    /// Some came by their SimHash.
-    Near,
+closed_set! {
+    /// How the members of a family were recognised.
+    pub AggregateType "type" {
+        /// All have one exact key.
+        Exact = 0, "exact";
+        /// Some came by their SimHash.
+        Near = 1, "near";
+    }
 }
 
 /// What a family has in common: the hashes of its first member. None when that was forgotten.

@@ -2,44 +2,14 @@
 
 use serde_json::Value;
 
+use crate::model::closed::closed_set;
 use crate::model::decision::{Evidence, RuleId};
 use crate::model::id::{MemoryId, RunId};
 use crate::model::time::Time;
 
-/// A closed set with a code on disk and a name in JSON.
-macro_rules! coded {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal, $text:literal;)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant,)+ }
-
-        impl $name {
-            /// Its name in JSON.
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $text,)+ }
-            }
-
-            /// Its code on disk.
-            pub const fn code(self) -> u8 {
-                match self { $($name::$variant => $code,)+ }
-            }
-
-            /// The member with a code from disk.
-            pub const fn from_code(code: u8) -> Option<Self> {
-                match code { $($code => Some($name::$variant),)+ _ => None }
-            }
-
-            /// The member with a name.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name { $($text => Some($name::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-coded!(
+closed_set! {
     /// Who caused a change.
-    Actor {
+    pub Actor "actor" {
         /// The application.
         Caller = 0, "caller";
         /// A tool call of a language model.
@@ -47,11 +17,54 @@ coded!(
         /// The engine's own maintenance.
         Sweeper = 2, "sweeper";
     }
-);
+}
 
-coded!(
+closed_set! {
+    /// What was done, as the journal names it.
+    #[non_exhaustive]
+    pub Op "op" {
+        /// A new memory.
+        Insert = 0, "insert";
+        /// A memory absorbed a write.
+        Hold = 1, "hold";
+        /// Fields changed.
+        Update = 3, "update";
+        /// Another memory took its place.
+        Supersede = 4, "supersede";
+        /// It became live again.
+        Restore = 5, "restore";
+        /// It is gone.
+        Remove = 6, "remove";
+        /// A holder is gone, others remain.
+        Detach = 7, "detach";
+        /// It proved useful.
+        Reinforce = 10, "reinforce";
+        /// It was put back from an export.
+        Recreate = 11, "recreate";
+        /// Its namespace is gone.
+        DropNamespace = 12, "drop_namespace";
+        /// The graph of an index changed: derived rows alone.
+        Derive = 13, "derive";
+        /// Duplicates were merged into it.
+        Merge = 14, "merge";
+        /// Maintenance removed it: it waits in limbo.
+        Retire = 15, "retire";
+        /// It came back from limbo.
+        Return = 16, "return";
+        /// A write was not stored: no row changed.
+        Ignore = 17, "ignore";
+        /// A message came.
+        Event = 18, "event";
+        /// Messages of an import were taken back.
+        Withdraw = 19, "withdraw";
+        /// The text of one of its holders took the place of its own.
+        Retell = 20, "retold";
+    }
+}
+
+closed_set! {
     /// Why a memory is gone.
-    TombstoneReason {
+    pub TombstoneReason "reason" {
         /// Forgotten by id, key or filter.
         Forget = 0, "forget";
         /// Forgotten by tag.
@@ -77,7 +90,7 @@ coded!(
         /// Its retention was over.
         Retention = 11, "retention";
     }
-);
+}
 
 /// What stays of a memory that is gone: no content, no vector.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +143,7 @@ pub struct JournalRow {
     /// In which run.
     pub run: Option<RunId>,
     /// What was done: `insert`, `update`, `supersede` …
-    pub op: &'static str,
+    pub op: Op,
     /// The rule that decided.
     pub rule: RuleId,
     /// The memory that changed; none for a whole namespace.
@@ -150,7 +163,7 @@ pub struct JournalRow {
 impl JournalRow {
     /// The memories whose story it is part of: its subject with the holder, and the rows that were merged into it.
     pub fn found_by(&self) -> impl Iterator<Item = (&MemoryId, Option<u32>)> {
-        let members = self.evidence.members.iter().filter(|_| self.op == "merge");
+        let members = self.evidence.members.iter().filter(|_| self.op == Op::Merge);
         self.subject.iter().map(|id| (id, self.holder)).chain(members.map(|id| (id, None)))
     }
 }

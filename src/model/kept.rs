@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits::HOLDER_NUMBER_MAX;
+use crate::model::closed::closed_set;
 use crate::model::draft::PINNED_TAG;
 use crate::model::event::{Aggregate, Event};
-use crate::model::history::{JournalRow, Tombstone, TombstoneReason};
+use crate::model::history::{JournalRow, Op, Tombstone, TombstoneReason};
 use crate::model::id::{AggregateId, MemoryId, RunId};
 use crate::model::kind::{State, SupersedeMode};
 use crate::model::memory::{Holder, Memory};
@@ -46,28 +47,28 @@ pub struct LedLink {
     pub led_on: bool,
 }
 
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunState {
-    /// At work, or left in the middle.
-    Open,
-    /// Finished.
-    Done,
-    /// Being taken back.
-    Undoing,
-    /// Taken back.
-    Undone,
+closed_set! {
+    /// How far a run is.
+    pub RunState "state" {
+        /// At work, or left in the middle.
+        Open = 0, "open";
+        /// Finished.
+        Done = 1, "done";
+        /// Being taken back.
+        Undoing = 2, "undoing";
+        /// Taken back.
+        Undone = 3, "undone";
+    }
 }
 
-/// What a run does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunSort {
-    /// It imports.
-    Import,
-    /// It is a pass of maintenance, or several.
-    Maintain,
+closed_set! {
+    /// What a run does.
+    pub RunSort "what" {
+        /// It imports.
+        Import = 0, "import";
+        /// It is a pass of maintenance, or several.
+        Maintain = 1, "maintain";
+    }
 }
 
 /// A run of which something can still be taken back.
@@ -145,16 +146,11 @@ pub struct Joint {
 
 impl JournalRow {
     /// What maintenance does to memories and `undo` takes back.
-    const UNDONE: [&str; 3] = ["merge", "retire", "supersede"];
+    pub(crate) const UNDONE: [Op; 3] = [Op::Merge, Op::Retire, Op::Supersede];
 
     /// Whether `undo` of its run looks at it: what the engine's own maintenance did to memories.
     pub fn can_be_undone(&self) -> bool {
         self.actor == crate::model::Actor::Sweeper && Self::UNDONE.contains(&self.op)
-    }
-
-    /// The operation of this name, if `undo` looks at it.
-    pub(crate) fn undone_op(name: &str) -> Option<&'static str> {
-        Self::UNDONE.into_iter().find(|op| *op == name)
     }
 }
 

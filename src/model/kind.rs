@@ -7,85 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits::TAG_BYTES_MAX;
+use crate::model::closed::closed_set;
 use crate::model::name::check_text;
 
-/// A closed set whose members have a name in JSON and a code on disk.
-macro_rules! closed_set {
-    ($(#[$doc:meta])* $name:ident, $field:literal, $why:literal, { $($(#[$vdoc:meta])* $variant:ident = $code:literal, $text:literal;)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub enum $name {
-            $($(#[$vdoc])* $variant,)+
-        }
-
-        impl $name {
-            /// Every member, in order.
-            pub const ALL: &[$name] = &[$($name::$variant,)+];
-
-            /// Its name in JSON and on the command line.
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $text,)+ }
-            }
-
-            /// Its code on disk.
-            pub const fn code(self) -> u8 {
-                match self { $($name::$variant => $code,)+ }
-            }
-
-            /// The member with a code from disk.
-            pub const fn from_code(code: u8) -> Option<Self> {
-                match code { $($code => Some($name::$variant),)+ _ => None }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = Error;
-
-            fn from_str(text: &str) -> Result<Self> {
-                match text {
-                    $($text => Ok($name::$variant),)+
-                    _ => Err(Error::invalid($field, $why, text)),
-                }
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = Error;
-
-            fn try_from(text: String) -> Result<Self> {
-                text.parse()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(member: $name) -> String {
-                member.as_str().to_owned()
-            }
-        }
-    };
-}
-
-closed_set!(
+closed_set! {
     /// How long a memory is meant to live: the order is that of durability.
     #[derive(Default)]
-    Tier, "tier", "must be working, episodic, semantic or procedural", {
-    /// Short-term: 72 hours by default.
-    Working = 0, "working";
-    /// Short-term: 30 days by default.
-    Episodic = 1, "episodic";
-    /// Durable facts.
-    #[default]
-    Semantic = 2, "semantic";
-    /// Durable ways of working.
-    Procedural = 3, "procedural";
-});
+    pub Tier "tier" {
+        /// Short-term: 72 hours by default.
+        Working = 0, "working";
+        /// Short-term: 30 days by default.
+        Episodic = 1, "episodic";
+        /// Durable facts.
+        #[default]
+        Semantic = 2, "semantic";
+        /// Durable ways of working.
+        Procedural = 3, "procedural";
+    }
+}
 
 impl Tier {
     /// Whether rows of this tier expire by default.
@@ -94,175 +33,169 @@ impl Tier {
     }
 }
 
-closed_set!(
+closed_set! {
     /// How much a memory matters, in ascending order.
     #[derive(Default)]
-    Significance, "significance", "must be routine, noteworthy, important or core", {
-    /// Nothing special.
-    #[default]
-    Routine = 0, "routine";
-    /// Worth a note.
-    Noteworthy = 1, "noteworthy";
-    /// Important.
-    Important = 2, "important";
-    /// Part of who the user or the project is.
-    Core = 3, "core";
-});
+    pub Significance "significance" {
+        /// Nothing special.
+        #[default]
+        Routine = 0, "routine";
+        /// Worth a note.
+        Noteworthy = 1, "noteworthy";
+        /// Important.
+        Important = 2, "important";
+        /// Part of who the user or the project is.
+        Core = 3, "core";
+    }
+}
 
-closed_set!(
+closed_set! {
     /// Who wrote a message.
-    AuthorKind, "author.kind", "must be human or bot", {
-    /// A person.
-    Human = 0, "human";
-    /// A program.
-    Bot = 1, "bot";
-});
+    pub AuthorKind "author.kind" {
+        /// A person.
+        Human = 0, "human";
+        /// A program.
+        Bot = 1, "bot";
+    }
+}
 
-closed_set!(
+closed_set! {
     /// Why a memory was superseded.
     #[derive(Default)]
-    SupersedeMode, "supersede_mode", "must be replaced, duplicate, correction or aggregate", {
-    /// The world changed at an instant.
-    #[default]
-    Replaced = 0, "replaced";
-    /// It said the same.
-    Duplicate = 1, "duplicate";
-    /// It was wrong.
-    Correction = 2, "correction";
-    /// It became part of an aggregate.
-    Aggregate = 3, "aggregate";
-});
+    pub SupersedeMode "supersede_mode" {
+        /// The world changed at an instant.
+        #[default]
+        Replaced = 0, "replaced";
+        /// It said the same.
+        Duplicate = 1, "duplicate";
+        /// It was wrong.
+        Correction = 2, "correction";
+        /// It became part of an aggregate.
+        Aggregate = 3, "aggregate";
+    }
+}
 
-closed_set!(
+closed_set! {
     /// Who set the end of a memory's life. The tier's moves with each use; a caller's stays until a write names
     /// another.
     #[derive(Default)]
-    ExpiresBy, "expires_by", "must be tier or caller", {
-    /// The default life of its tier.
-    #[default]
-    Tier = 0, "tier";
-    /// A caller: an instant, a duration, or never.
-    Caller = 1, "caller";
-});
-
-closed_set!(
-    /// State of an id at an instant: a label; visibility is decided by the instants of a memory alone.
-    State, "state", "must be live, superseded, expired, limbo or tombstoned", {
-    /// In the main table, not superseded, not expired.
-    Live = 0, "live";
-    /// Replaced by another row, kept, restorable.
-    Superseded = 1, "superseded";
-    /// Past its expiry, not yet purged.
-    Expired = 2, "expired";
-    /// Removed by maintenance, kept until the undo horizon.
-    Limbo = 3, "limbo";
-    /// Only a tombstone is left.
-    Tombstoned = 4, "tombstoned";
-});
-
-/// What sort of memory it is.
-///
-/// ```
-/// use oubliette::Kind;
-/// assert_eq!("custom:gossip".parse::<Kind>()?.to_string(), "custom:gossip");
-/// assert!("gossip".parse::<Kind>().is_err());
-/// # Ok::<(), oubliette::Error>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Kind {
-    /// A message of a person or another program.
-    Message,
-    /// A message of the assistant.
-    AssistantMessage,
-    /// What a tool answered.
-    ToolResult,
-    /// A line about someone or something, as a collector writes it.
-    Profile,
-    /// Something that happened.
-    Event,
-    /// A fact.
-    #[default]
-    Knowledge,
-    /// A habit.
-    Behavior,
-    /// An ability.
-    Skill,
-    /// A tool.
-    Tool,
-    /// About the agent itself.
-    SelfFact,
-    /// An episode.
-    Episode,
-    /// A whole profile at an instant.
-    Snapshot,
-    /// A summary with its sources.
-    Summary,
-    /// Many repeats of one message.
-    Aggregate,
-    /// Summary of a session (level 1).
-    ConsolidatedSummary,
-    /// Summary of summaries (level 2).
-    ChapterSummary,
-    /// Instructions of the system.
-    System,
-    /// Instructions of the developer.
-    Developer,
-    /// Instructions of the administrator.
-    Admin,
-    /// A search query of the past.
-    SearchHistory,
-    /// A kind of the caller's own: 1 to 128 bytes.
-    Custom(String),
+    pub ExpiresBy "expires_by" {
+        /// The default life of its tier.
+        #[default]
+        Tier = 0, "tier";
+        /// A caller: an instant, a duration, or never.
+        Caller = 1, "caller";
+    }
 }
 
-/// Name and code of every kind that has no name of its own. A static: a const of a type with a destructor is
-/// built and dropped wherever it is named.
-static KINDS: [(Kind, &str); 20] = [
-    (Kind::Message, "message"),
-    (Kind::AssistantMessage, "assistant_message"),
-    (Kind::ToolResult, "tool_result"),
-    (Kind::Profile, "profile"),
-    (Kind::Event, "event"),
-    (Kind::Knowledge, "knowledge"),
-    (Kind::Behavior, "behavior"),
-    (Kind::Skill, "skill"),
-    (Kind::Tool, "tool"),
-    (Kind::SelfFact, "self"),
-    (Kind::Episode, "episode"),
-    (Kind::Snapshot, "snapshot"),
-    (Kind::Summary, "summary"),
-    (Kind::Aggregate, "aggregate"),
-    (Kind::ConsolidatedSummary, "consolidated_summary"),
-    (Kind::ChapterSummary, "chapter_summary"),
-    (Kind::System, "system"),
-    (Kind::Developer, "developer"),
-    (Kind::Admin, "admin"),
-    (Kind::SearchHistory, "search_history"),
-];
+closed_set! {
+    /// State of an id at an instant: a label; visibility is decided by the instants of a memory alone.
+    pub State "state" {
+        /// In the main table, not superseded, not expired.
+        Live = 0, "live";
+        /// Replaced by another row, kept, restorable.
+        Superseded = 1, "superseded";
+        /// Past its expiry, not yet purged.
+        Expired = 2, "expired";
+        /// Removed by maintenance, kept until the undo horizon.
+        Limbo = 3, "limbo";
+        /// Only a tombstone is left.
+        Tombstoned = 4, "tombstoned";
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $text:literal;)+) => {
+        /// What sort of memory it is.
+        ///
+        /// ```
+        /// use oubliette::Kind;
+        /// assert_eq!("custom:gossip".parse::<Kind>()?.to_string(), "custom:gossip");
+        /// assert!("gossip".parse::<Kind>().is_err());
+        /// # Ok::<(), oubliette::Error>(())
+        /// ```
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub enum Kind {
+            $($(#[$doc])* $variant,)+
+            /// A kind of the caller's own: 1 to 128 bytes.
+            Custom(String),
+        }
+
+        impl Kind {
+            /// Names of those that are no custom ones, in the order of their codes.
+            const NAMES: &[&str] = &[$($text,)+];
+
+            /// Code on disk of a custom kind, whose name stands in the record.
+            pub const CUSTOM_CODE: u8 = 255;
+
+            /// Its code on disk, 255 for a custom one.
+            pub const fn code(&self) -> u8 {
+                match self { $(Kind::$variant => $code,)+ Kind::Custom(_) => Kind::CUSTOM_CODE }
+            }
+
+            /// The kind with a code from disk; `custom` is the name that stands in the record.
+            pub fn from_code(code: u8, custom: Option<&str>) -> Option<Self> {
+                match code {
+                    $($code => Some(Kind::$variant),)+
+                    Kind::CUSTOM_CODE => custom.map(|name| Kind::Custom(name.to_owned())),
+                    _ => None,
+                }
+            }
+
+            /// The kind with a name that is no custom one's.
+            fn from_name(name: &str) -> Option<Self> {
+                match name { $($text => Some(Kind::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A message of a person or another program.
+    Message = 0, "message";
+    /// A message of the assistant.
+    AssistantMessage = 1, "assistant_message";
+    /// What a tool answered.
+    ToolResult = 2, "tool_result";
+    /// A line about someone or something, as a collector writes it.
+    Profile = 3, "profile";
+    /// Something that happened.
+    Event = 4, "event";
+    /// A fact.
+    #[default]
+    Knowledge = 5, "knowledge";
+    /// A habit.
+    Behavior = 6, "behavior";
+    /// An ability.
+    Skill = 7, "skill";
+    /// A tool.
+    Tool = 8, "tool";
+    /// About the agent itself.
+    SelfFact = 9, "self";
+    /// An episode.
+    Episode = 10, "episode";
+    /// A whole profile at an instant.
+    Snapshot = 11, "snapshot";
+    /// A summary with its sources.
+    Summary = 12, "summary";
+    /// Many repeats of one message.
+    Aggregate = 13, "aggregate";
+    /// Summary of a session (level 1).
+    ConsolidatedSummary = 14, "consolidated_summary";
+    /// Summary of summaries (level 2).
+    ChapterSummary = 15, "chapter_summary";
+    /// Instructions of the system.
+    System = 16, "system";
+    /// Instructions of the developer.
+    Developer = 17, "developer";
+    /// Instructions of the administrator.
+    Admin = 18, "admin";
+    /// A search query of the past.
+    SearchHistory = 19, "search_history";
+}
 
 impl Kind {
-    /// Code on disk of a custom kind, whose name stands in the record.
-    pub const CUSTOM_CODE: u8 = 255;
-
-    /// Its code on disk: the position in the list of kinds, 255 for a custom one.
-    pub fn code(&self) -> u8 {
-        KINDS
-            .iter()
-            .position(|(kind, _)| kind == self)
-            .and_then(|at| u8::try_from(at).ok())
-            .unwrap_or(Kind::CUSTOM_CODE)
-    }
-
-    /// The kind with a code from disk; `custom` is the name that stands in the record.
-    pub fn from_code(code: u8, custom: Option<&str>) -> Option<Self> {
-        match (KINDS.get(usize::from(code)), custom) {
-            (Some((kind, _)), _) => Some(kind.clone()),
-            (None, Some(name)) if code == Kind::CUSTOM_CODE => Some(Kind::Custom(name.to_owned())),
-            _ => None,
-        }
-    }
-
     /// The name of a custom one.
     pub fn custom_name(&self) -> Option<&str> {
         match self {
@@ -279,10 +212,9 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self, KINDS.get(usize::from(self.code()))) {
-            (Kind::Custom(name), _) => write!(f, "custom:{name}"),
-            (_, Some((_, name))) => f.write_str(name),
-            (_, None) => f.write_str("unknown"),
+        match self {
+            Kind::Custom(name) => write!(f, "custom:{name}"),
+            kind => f.write_str(Kind::NAMES.get(usize::from(kind.code())).copied().unwrap_or_default()),
         }
     }
 }
@@ -295,10 +227,8 @@ impl FromStr for Kind {
             check_text("kind", name, TAG_BYTES_MAX)?;
             return Ok(Kind::Custom(name.to_owned()));
         }
-        let known = KINDS.iter().find(|(_, name)| *name == text).map(|(kind, _)| kind.clone());
-        known.ok_or_else(|| {
-            let names: Vec<&str> = KINDS.iter().map(|(_, name)| *name).collect();
-            Error::invalid("kind", format!("must be {} or custom:NAME", names.join(", ")), text)
+        Kind::from_name(text).ok_or_else(|| {
+            Error::invalid("kind", format!("must be {} or custom:NAME", Kind::NAMES.join(", ")), text)
         })
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::model::closed::closed_set;
 use crate::model::field::{Attachment, Embed, Entity, Link, TimeRange, memory_fields, stored};
 use crate::model::id::{MemoryId, RunId};
 use crate::model::kept::Limbo;
@@ -105,28 +106,25 @@ impl Place {
     }
 }
 
-/// How a row stands in the counters: it moves from one to the next when its instant comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Visible: counted as live, by kind, tier, tag and label.
-    Live,
-    /// Not yet valid; a later reader will see it.
-    Ahead,
-    /// Past its world time, not superseded, not expired.
-    Past,
-    /// Expired, not yet purged.
-    Expired,
-    /// Superseded and no longer visible.
-    Superseded,
-    /// Removed by maintenance, kept for undo.
-    Limbo,
+closed_set! {
+    /// How a row stands in the counters: it moves from one to the next when its instant comes.
+    pub Counted "counted" {
+        /// Visible: counted as live, by kind, tier, tag and label.
+        Live = 0, "live";
+        /// Not yet valid; a later reader will see it.
+        Ahead = 1, "ahead";
+        /// Past its world time, not superseded, not expired.
+        Past = 2, "past";
+        /// Expired, not yet purged.
+        Expired = 3, "expired";
+        /// Superseded and no longer visible.
+        Superseded = 4, "superseded";
+        /// Removed by maintenance, kept for undo.
+        Limbo = 5, "limbo";
+    }
 }
 
 impl Counted {
-    /// Every member; the position is its code on disk.
-    pub const ALL: [Counted; 6] =
-        [Counted::Live, Counted::Ahead, Counted::Past, Counted::Expired, Counted::Superseded, Counted::Limbo];
-
     /// How a row with `times` stands at `now`, a committed instant. A row that was replaced at an instant
     /// ahead is superseded yet visible until then: it counts as live, and as ahead before that. So a row never comes
     /// back to what it once counted as, and the next instant that is due lies always in the future.

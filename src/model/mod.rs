@@ -14,6 +14,7 @@ pub mod order;
 mod parts;
 pub mod visible;
 
+pub(crate) mod closed;
 mod decision;
 mod draft;
 mod event;
@@ -41,7 +42,7 @@ pub(crate) use field::{
 };
 pub use filter::{Filter, Needs, RowView, VitalsView};
 pub(crate) use filter::{MetaValue, check_index_key};
-pub use history::{Actor, Delta, JournalRow, Tombstone, TombstoneReason};
+pub use history::{Actor, Delta, JournalRow, Op, Tombstone, TombstoneReason};
 pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kept::{Family, Joint, Kept, LedLink, Limbo, Run, RunSort, RunState};
 pub use kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits::{EF_MAX, K_MAX, PAGE_MAX, QUERY_BYTES_MAX, RECALL_TARGET};
+use crate::model::closed::closed_set;
 use crate::model::filter::Filter;
 use crate::model::id::MemoryId;
 use crate::model::kind::State;
@@ -39,29 +40,17 @@ pub struct Query {
     pub deadline: Option<Span>,
 }
 
-/// By what a search ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// By vector and words, whatever of them there is.
-    #[default]
-    Hybrid,
-    /// By vector alone.
-    Vector,
-    /// By words alone.
-    Text,
-}
-
-impl Mode {
-    /// Every mode.
-    pub const ALL: [Mode; 3] = [Mode::Hybrid, Mode::Vector, Mode::Text];
-
-    /// Its name on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mode::Hybrid => "hybrid",
-            Mode::Vector => "vector",
-            Mode::Text => "text",
-        }
+closed_set! {
+    /// By what a search ranks.
+    #[derive(Default)]
+    pub Mode "mode" {
+        /// By vector and words, whatever of them there is.
+        #[default]
+        Hybrid = 0, "hybrid";
+        /// By vector alone.
+        Vector = 1, "vector";
+        /// By words alone.
+        Text = 2, "text";
     }
 }
 

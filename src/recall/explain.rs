@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::model::{
-    Actor, Aggregate, JournalRow, MemoryId, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone,
+    Actor, Aggregate, JournalRow, MemoryId, Op, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone,
     TombstoneReason, Vitals,
 };
 use crate::recall::Reader;
@@ -262,14 +262,14 @@ impl Reader<'_> {
 
 /// Why a memory went, the rule as the journal has it.
 fn removal(tombstone: &Tombstone, events: &[JournalRow]) -> Removal {
-    let rule = events.iter().rev().find(|row| matches!(row.op, "remove" | "retire" | "merge"));
+    let rule = events.iter().rev().find(|row| matches!(row.op, Op::Remove | Op::Retire | Op::Merge));
     let rule = rule.map(|row| row.rule);
     Removal { at: tombstone.deleted_at, reason: tombstone.reason, run: tombstone.run, rule }
 }
 
 /// What the journal says of the beginning.
 fn origin(events: &[JournalRow]) -> Origin {
-    let first = events.iter().find(|row| matches!(row.op, "insert" | "recreate"));
+    let first = events.iter().find(|row| matches!(row.op, Op::Insert | Op::Recreate));
     first.map_or_else(Origin::default, |row| Origin {
         at: Some(row.at),
         run: row.run,

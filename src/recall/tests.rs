@@ -499,7 +499,7 @@ fn history_and_explanation_tell_the_whole_chain() {
         let ids: Vec<_> = history.versions.iter().map(|version| version.id).collect();
         assert_eq!(ids, [id(1), id(2), id(3)], "{name}");
         assert_eq!(history.versions[0].superseded_by, Some(id(2)));
-        let ops: Vec<_> = history.events.iter().map(|row| row.op).collect();
+        let ops: Vec<_> = history.events.iter().map(|row| row.op.as_str()).collect();
         assert_eq!(ops, ["insert", "insert", "supersede", "insert", "supersede"]);
         assert!(history.events.is_sorted_by_key(|row| row.seq));
     }

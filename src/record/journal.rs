@@ -6,48 +6,19 @@
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::model::{Actor, Delta, Evidence, JournalRow, MemoryId, RuleId, RunId};
+use crate::model::{Actor, Delta, Evidence, JournalRow, MemoryId, Op, RuleId, RunId};
 use crate::record::parts::{PartReader, PartWriter};
 use crate::record::{At, tag};
-
-/// Every operation of the journal; the position is its code on disk, so the list only grows.
-pub(crate) const OPS: [&str; 21] = [
-    "insert",
-    "hold",
-    "revise",
-    "update",
-    "supersede",
-    "restore",
-    "remove",
-    "detach",
-    "link",
-    "unlink",
-    "reinforce",
-    "recreate",
-    "drop_namespace",
-    "derive",
-    "merge",
-    "retire",
-    "return",
-    "ignore",
-    "event",
-    "withdraw",
-    "retold",
-];
 
 /// Writes `row` into `out`, replacing what is there.
 ///
 /// # Panics
-/// For an operation that is not in [`OPS`] or a rule that is not in [`RuleId::ALL`]: bugs of ours, and such a
-/// row could not be read back.
+/// For a rule that is not in [`RuleId::ALL`]: a bug of ours, and such a row could not be read back.
 pub(crate) fn encode_journal(row: &JournalRow, key: &[u8], out: &mut Vec<u8>) {
-    let op = OPS.iter().position(|op| *op == row.op).and_then(|at| u8::try_from(at).ok());
-    #[expect(clippy::expect_used, reason = "an operation without a code is a bug of the caller")]
-    let op = op.expect("an operation of the journal's list");
     assert!(RuleId::from_code(row.rule.code()).is_some(), "rule {} has no code", row.rule.0);
     let mut parts = PartWriter::begin(tag::JOURNAL, out);
     parts.always(&(row.seq, row.at.as_millis()));
-    parts.always(&(row.actor.code(), op, row.rule.code()));
+    parts.always(&(row.actor.code(), row.op.code(), row.rule.code()));
     parts.always(&(row.policy_number, row.policy_hash));
     parts.maybe(row.run.as_ref().map(RunId::as_bytes));
     parts.maybe(row.subject.as_ref().map(MemoryId::as_bytes));
@@ -77,7 +48,7 @@ pub(crate) fn decode_journal(at: At<'_>, bytes: &[u8]) -> Result<JournalRow> {
         seq,
         at: at.time("at", millis)?,
         actor: at.member("actor", actor, Actor::from_code)?,
-        op: at.member("op", op, |code| OPS.get(usize::from(code)).copied())?,
+        op: at.member("op", op, Op::from_code)?,
         rule: at.member("rule", rule, RuleId::from_code)?,
         policy_number,
         policy_hash,

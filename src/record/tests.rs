@@ -126,7 +126,7 @@ fn insert() -> JournalRow {
         at: ms(1_767_434_400_000),
         actor: Actor::Caller,
         run: None,
-        op: "insert",
+        op: crate::model::Op::Insert,
         rule: RuleId::STORE,
         subject: Some(id(1)),
         holder: Some(0),
@@ -139,7 +139,7 @@ fn insert() -> JournalRow {
 
 fn update() -> JournalRow {
     JournalRow {
-        op: "update",
+        op: crate::model::Op::Update,
         rule: RuleId::UPDATE,
         run: Some(RunId::from_bytes([5; 16])),
         deltas: vec![Delta { field: "importance".to_owned(), before: json!(null), after: json!(0.5) }],

@@ -210,24 +210,12 @@ fn put_times(vitals: &Vitals, out: &mut [u8]) {
 fn put_place(place: &Place, out: &mut [u8]) {
     PARTITION.put(out, place.partition.to_le_bytes());
     SPACE.put(out, place.space.to_le_bytes());
-    COUNTED.put(out, [counted_code(place.counted)]);
+    COUNTED.put(out, [place.counted.code()]);
     SLOT.put(out, place.slot.unwrap_or(0).to_le_bytes());
     NEXT_HOLDER.put(out, place.next_holder.to_le_bytes());
     HOLDERS.put(out, place.holders.to_le_bytes());
     FINGERPRINT.put(out, place.fingerprint.unwrap_or_default());
     LIKENESS.put(out, place.likeness);
-}
-
-/// The position in [`Counted::ALL`].
-fn counted_code(counted: Counted) -> u8 {
-    match counted {
-        Counted::Live => 0,
-        Counted::Ahead => 1,
-        Counted::Past => 2,
-        Counted::Expired => 3,
-        Counted::Superseded => 4,
-        Counted::Limbo => 5,
-    }
 }
 
 /// The vitals that [`encode_vitals`] wrote.
@@ -320,7 +308,7 @@ fn read_place(bytes: &[u8; VITALS_BYTES], status: u8) -> Read<Place> {
         slot: (status & status::HAS_SLOT != 0).then(|| u32::from_le_bytes(SLOT.get(bytes))),
         fingerprint: (status & status::HAS_FINGERPRINT != 0).then(|| FINGERPRINT.get(bytes)),
         likeness: LIKENESS.get(bytes),
-        counted: Counted::ALL.get(usize::from(counted)).copied().ok_or("counted")?,
+        counted: Counted::from_code(counted).ok_or("counted")?,
         doc: None,
         next_holder: u32::from_le_bytes(NEXT_HOLDER.get(bytes)),
         holders: u32::from_le_bytes(HOLDERS.get(bytes)),

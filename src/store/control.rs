@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::model::RunState;
+use crate::model::closed::closed_set;
 use crate::model::{RunId, TombstoneReason};
 use crate::store::keys::{NsId, PartId};
 
@@ -275,74 +276,45 @@ pub(crate) struct CounterRow {
     pub(crate) bytes: i64,
 }
 
-/// What a counter counts. The code stands in its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum CounterSort {
-    /// Visible rows.
-    Live = 1,
-    /// Visible rows of a kind.
-    Kind = 2,
-    /// Visible rows of a tier.
-    Tier = 3,
-    /// Visible rows with a tag.
-    Tag = 4,
-    /// Visible rows with a scope label.
-    Label = 5,
-    /// Rows that are superseded and no longer visible.
-    Superseded = 6,
-    /// Rows that are expired and not yet purged.
-    Expired = 7,
-    /// Rows that are not yet valid.
-    Ahead = 8,
-    /// Rows whose world time is over.
-    Past = 9,
-    /// Tombstones.
-    Tombstones = 10,
-    /// Holders.
-    Holders = 11,
-    /// Rows with a vector.
-    Vectors = 12,
-    /// Rows that wait for one.
-    Pending = 13,
-    /// Current rows beyond the first with an equal fingerprint, by partition and tier.
-    Duplicates = 14,
-    /// Rows that maintenance removed and that can still come back.
-    Limbo = 15,
-    /// Writes that a rule, or a later snapshot, made unnecessary. Of the namespace alone, and of no row.
-    Ignored = 16,
-    /// Messages as they came.
-    Events = 17,
-    /// Families of repeated messages.
-    Aggregates = 18,
-}
-
-impl CounterSort {
-    /// Every sort.
-    pub(crate) const ALL: [CounterSort; 18] = [
-        CounterSort::Live,
-        CounterSort::Kind,
-        CounterSort::Tier,
-        CounterSort::Tag,
-        CounterSort::Label,
-        CounterSort::Superseded,
-        CounterSort::Expired,
-        CounterSort::Ahead,
-        CounterSort::Past,
-        CounterSort::Tombstones,
-        CounterSort::Holders,
-        CounterSort::Vectors,
-        CounterSort::Pending,
-        CounterSort::Duplicates,
-        CounterSort::Limbo,
-        CounterSort::Ignored,
-        CounterSort::Events,
-        CounterSort::Aggregates,
-    ];
-
-    /// The sort with a code from disk.
-    pub(crate) fn from_code(code: u8) -> Option<Self> {
-        CounterSort::ALL.into_iter().find(|sort| *sort as u8 == code)
+closed_set! {
+    /// What a counter counts. The code stands in its key.
+    pub(crate) CounterSort "counter" {
+        /// Visible rows.
+        Live = 1, "live";
+        /// Visible rows of a kind.
+        Kind = 2, "kind";
+        /// Visible rows of a tier.
+        Tier = 3, "tier";
+        /// Visible rows with a tag.
+        Tag = 4, "tag";
+        /// Visible rows with a scope label.
+        Label = 5, "label";
+        /// Rows that are superseded and no longer visible.
+        Superseded = 6, "superseded";
+        /// Rows that are expired and not yet purged.
+        Expired = 7, "expired";
+        /// Rows that are not yet valid.
+        Ahead = 8, "ahead";
+        /// Rows whose world time is over.
+        Past = 9, "past";
+        /// Tombstones.
+        Tombstones = 10, "tombstones";
+        /// Holders.
+        Holders = 11, "holders";
+        /// Rows with a vector.
+        Vectors = 12, "vectors";
+        /// Rows that wait for one.
+        Pending = 13, "pending";
+        /// Current rows beyond the first with an equal fingerprint, by partition and tier.
+        Duplicates = 14, "duplicates";
+        /// Rows that maintenance removed and that can still come back.
+        Limbo = 15, "limbo";
+        /// Writes that a rule, or a later snapshot, made unnecessary. Of the namespace alone, and of no row.
+        Ignored = 16, "ignored";
+        /// Messages as they came.
+        Events = 17, "events";
+        /// Families of repeated messages.
+        Aggregates = 18, "aggregates";
     }
 }
 

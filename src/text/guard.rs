@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::scan::{Piece, Pieces};
 use super::words::{WordSet, compatible, is_word, looks_like_name, lowered, overlap, words};
+use crate::model::closed::closed_set;
 use crate::policy;
 
 /// Characters that stand for an apostrophe inside a word; NFKC keeps them apart.
@@ -11,35 +12,19 @@ const APOSTROPHES: [char; 3] = ['\'', '\u{2019}', '\u{2BC}'];
 /// Bytes of `YYYY-MM-DD`.
 const DATE_BYTES: usize = 10;
 
-/// One guard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Guard {
-    /// The multisets of numbers with their units are equal, and so are those of ids.
-    Digits,
-    /// The sets of dates and times are equal.
-    Dates,
-    /// The counts of denying words are equal.
-    Negation,
-    /// The names of each text occur in the other.
-    Names,
-    /// No word of one text has its opposite in the other.
-    Opposites,
-}
-
-impl Guard {
-    /// All guards in the order of their rules.
-    pub const ALL: [Guard; 5] =
-        [Guard::Digits, Guard::Dates, Guard::Negation, Guard::Names, Guard::Opposites];
-
-    /// Its name in journals and hints.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Guard::Digits => "digits",
-            Guard::Dates => "dates",
-            Guard::Negation => "negation",
-            Guard::Names => "names",
-            Guard::Opposites => "opposites",
-        }
+closed_set! {
+    /// One guard.
+    pub Guard "guard" {
+        /// The multisets of numbers with their units are equal, and so are those of ids.
+        Digits = 0, "digits";
+        /// The sets of dates and times are equal.
+        Dates = 1, "dates";
+        /// The counts of denying words are equal.
+        Negation = 2, "negation";
+        /// The names of each text occur in the other.
+        Names = 3, "names";
+        /// No word of one text has its opposite in the other.
+        Opposites = 4, "opposites";
     }
 }
 
@@ -223,7 +208,7 @@ impl Guards {
 impl Profile {
     /// The first guard, in the order of the rules, that the pair fails; `guards` made both profiles.
     pub fn failing(&self, other: &Profile, guards: &Guards) -> Option<Guard> {
-        Guard::ALL.into_iter().find(|guard| !self.passes(*guard, other, guards))
+        Guard::ALL.iter().copied().find(|guard| !self.passes(*guard, other, guards))
     }
 
     /// Whether the pair passes one guard; `guards` made both profiles.

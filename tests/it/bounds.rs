@@ -231,7 +231,7 @@ fn numbers_of_a_question_are_bounded() {
     );
     refused(db.list(ns, &PageRequest { limit: 0, ..PageRequest::default() }), "limit", "0");
     refused(db.list(ns, &PageRequest { limit: 10_001, ..PageRequest::default() }), "limit", "10001");
-    for mode in Mode::ALL {
+    for mode in Mode::ALL.iter().copied() {
         ask(query().mode(mode).k(1)).unwrap();
         ask(query().mode(mode).k(1_000).diversity(1.0)).unwrap();
         ask(query().mode(mode).effort(Effort::Ef(1)).deadline(Span::from_millis(0))).unwrap();

@@ -131,7 +131,7 @@ fn v314_a_merged_row_says_what_its_next_writer_said() {
     let stone = world.tombstone("a");
     assert_eq!((stone.reason, stone.replaced_by), (TombstoneReason::Forget, None));
     let told = world.db.history(&world.ns, "b").unwrap().events;
-    assert!(told.iter().any(|row| row.op == "retold" && row.evidence.members == [b]));
+    assert!(told.iter().any(|row| row.op == oubliette::Op::Retell && row.evidence.members == [b]));
     world.check();
 
     assert_eq!(counts(&world.forget(&["b"])), (1, 0, 0));

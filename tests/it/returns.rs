@@ -230,7 +230,7 @@ fn a_merge_without_limbo_leads_links_on_and_names_each_row_once() {
         let named: usize = ids
             .iter()
             .flat_map(|id| world.db.explain(&world.ns, &id.to_string()).unwrap().events)
-            .filter(|row| row.op != "merge")
+            .filter(|row| row.op != oubliette::Op::Merge)
             .map(|row| row.evidence.members.len())
             .sum();
         assert!(named <= 3 * ids.len(), "{named} names of rows with a horizon of {horizon}");

@@ -88,7 +88,10 @@ fn v241_a_key_is_forgotten_without_losing_the_record_of_another() {
     assert_eq!(row.reinforcement_count, 1, "as before b");
     assert!(world.unknown("b"));
     let detached = world.db.history(&world.ns, "a").unwrap().events;
-    assert!(detached.iter().any(|row| row.op == "detach" && row.holder.is_some()), "the journal tells of it");
+    assert!(
+        detached.iter().any(|row| row.op == oubliette::Op::Detach && row.holder.is_some()),
+        "the journal tells of it"
+    );
 
     let answer = world.forget(&["a"]);
     assert_eq!((answer.forgotten, answer.detached), (1, 0));

@@ -326,7 +326,7 @@ fn model32_v280_the_journal_forgets_with_the_memory() {
     assert_eq!(told.removed.unwrap().reason, TombstoneReason::Forget);
     assert_eq!(told.created.actor, Some(Actor::Caller));
     assert!(
-        told.events.iter().any(|row| row.op == "update" && !row.deltas.is_empty()),
+        told.events.iter().any(|row| row.op == oubliette::Op::Update && !row.deltas.is_empty()),
         "the rows are still there"
     );
     assert!(!shown("key-Zebrafisch").contains(secret), "their values are HMACs: {}", shown("key-Zebrafisch"));

@@ -89,7 +89,7 @@ fn a_guard_keeps_near_vectors_apart_and_is_journaled() {
     assert_eq!(second.decision, Decision::Stored);
     assert_eq!(second.hints[0].guard, Some("digits"));
     let events = world.db.history(&world.ns, &second.id.to_string()).unwrap().events;
-    let evidence = &events.iter().find(|row| row.op == "insert").unwrap().evidence;
+    let evidence = &events.iter().find(|row| row.op == oubliette::Op::Insert).unwrap().evidence;
     assert_eq!(evidence.members, [first.id]);
     assert_eq!(evidence.signature.as_deref(), Some("guard digits"));
     assert!(evidence.score.unwrap() > 0.99);

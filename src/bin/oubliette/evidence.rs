@@ -67,7 +67,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
     let snapshot = database.snapshot()?;
     let embeds =
         options.vectors.is_some() || database.embedding_space()?.is_some_and(|space| space.name != "caller");
-    let modes: Vec<Mode> = Mode::ALL.into_iter().filter(|mode| embeds || *mode == Mode::Text).collect();
+    let modes: Vec<Mode> = Mode::ALL.iter().copied().filter(|mode| embeds || *mode == Mode::Text).collect();
     let mut tallies: Vec<Tally> = modes.iter().map(|_| Tally::default()).collect();
     let mut without = 0_u64;
     let progress = Progress::new(output, None);

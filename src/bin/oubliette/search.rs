@@ -216,8 +216,7 @@ fn read_line(text: &[u8], defaults: &(Namespace, Query)) -> Result<(Namespace, Q
     query.effort = line.effort(query.effort)?;
     query.text = line.query;
     if let Some(mode) = &line.mode {
-        let known = oubliette::Mode::ALL.into_iter().find(|known| known.as_str() == mode);
-        query.mode = known.ok_or_else(|| Error::invalid("mode", "must be hybrid, vector or text", mode))?;
+        query.mode = mode.parse()?;
     }
     query.k = line.k.unwrap_or(query.k);
     if let Some(filter) = &line.filter {

@@ -11,7 +11,6 @@ use crate::model::{
     Holder, JournalRow, Link, MemoryId, Place, RuleId, RunId, Significance, SupersedeMode, Supersession,
     Tier, Time, TimeRange, Times, Tombstone, TombstoneReason, Vitals,
 };
-use crate::record::journal::OPS;
 use crate::record::{NODES_PER_BLOCK, SlotMeta};
 
 pub(super) fn time() -> impl Strategy<Value = Time> {
@@ -91,7 +90,7 @@ fn place() -> impl Strategy<Value = Place> {
         option::of(any::<u32>()),
         option::of(any::<u32>()),
         (option::of(any::<[u8; 16]>()), any::<[u8; 12]>()),
-        prop::sample::select(&Counted::ALL[..]),
+        prop::sample::select(Counted::ALL),
     )
         .prop_map(
             |((partition, space, next_holder, holders), slot, doc, (fingerprint, likeness), counted)| Place {
@@ -256,7 +255,7 @@ pub(super) fn journal() -> impl Strategy<Value = JournalRow> {
             |(score, signature, members, transferred)| Evidence { score, signature, members, transferred },
         );
     let actor = prop::sample::select(&[Actor::Caller, Actor::Tool, Actor::Sweeper][..]);
-    let codes = (actor, prop::sample::select(&OPS[..]), prop::sample::select(&RuleId::ALL[..]));
+    let codes = (actor, prop::sample::select(crate::model::Op::ALL), prop::sample::select(RuleId::ALL));
     let options = (option::of(run()), option::of(id()), option::of(any::<u32>()));
     (any::<(u64, u64, [u8; 8])>(), time(), codes, options, vec(delta, 0..3), evidence).prop_map(
         |((seq, policy_number, policy_hash), at, codes, options, deltas, evidence)| JournalRow {

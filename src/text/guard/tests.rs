@@ -43,7 +43,10 @@ fn v40_a_negation_keeps_a_fuzzy_pair_apart() {
 
 #[test]
 fn guards_have_names_in_order() {
-    assert_eq!(Guard::ALL.map(Guard::as_str), ["digits", "dates", "negation", "names", "opposites"]);
+    assert_eq!(
+        Guard::ALL.iter().map(|guard| guard.as_str()).collect::<Vec<_>>(),
+        ["digits", "dates", "negation", "names", "opposites"]
+    );
     assert!(Guard::ALL.is_sorted());
 }
 
@@ -219,8 +222,8 @@ proptest! {
         let first = guards.first_failing(&a, &b);
         prop_assert_eq!(first, one.failing(&other, &guards));
         prop_assert_eq!(first, other.failing(&one, &guards));
-        prop_assert_eq!(first, Guard::ALL.into_iter().find(|&guard| !guards.check(guard, &a, &b)));
-        for guard in Guard::ALL {
+        prop_assert_eq!(first, Guard::ALL.iter().copied().find(|&guard| !guards.check(guard, &a, &b)));
+        for guard in Guard::ALL.iter().copied() {
             prop_assert!(guards.check(guard, &a, &a), "{:?}", guard);
             prop_assert_eq!(guards.check(guard, &a, &b), guards.check(guard, &b, &a), "{:?}", guard);
         }

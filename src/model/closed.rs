@@ -1,0 +1,114 @@
+//! Closed sets: a member is one row with its name and its code, and every list of the members is made from the rows.
+
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serializer};
+
+use crate::error::Error;
+
+/// A closed set: `pub Name "field" { Member = code, "name"; }`.
+///
+/// `code` is what stands on disk. `name` is what stands in JSON, on the command line and in messages. `field` names the set
+/// in the error of a name that is no member.
+macro_rules! closed_set {
+    ($(#[$doc:meta])* $vis:vis $name:ident $field:literal {
+        $($(#[$vdoc:meta])* $variant:ident = $code:literal, $text:literal;)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis enum $name {
+            $($(#[$vdoc])* $variant = $code,)+
+        }
+
+        #[allow(dead_code, reason = "not every set is asked everything")]
+        impl $name {
+            /// Every member, in order.
+            $vis const ALL: &[$name] = &[$($name::$variant,)+];
+
+            /// Its name in JSON and on the command line.
+            $vis const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)+ }
+            }
+
+            /// Its code on disk.
+            $vis const fn code(self) -> u8 {
+                self as u8
+            }
+
+            /// The member with a code from disk.
+            $vis const fn from_code(code: u8) -> Option<Self> {
+                match code { $($code => Some($name::$variant),)+ _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = crate::error::Error;
+
+            fn from_str(text: &str) -> crate::error::Result<Self> {
+                match text {
+                    $($text => Ok($name::$variant),)+
+                    _ => Err($crate::model::closed::no_member($field, &[$($text,)+], text)),
+                }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::model::closed::write(self.as_str(), self.code(), serializer)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::model::closed::read($name::from_code, deserializer)
+            }
+        }
+    };
+}
+
+pub(crate) use closed_set;
+
+/// Writes a member: its name for people, its code for the disk.
+///
+/// # Errors
+/// Those of the serializer.
+pub(crate) fn write<S: Serializer>(name: &str, code: u8, serializer: S) -> Result<S::Ok, S::Error> {
+    if serializer.is_human_readable() {
+        serializer.serialize_str(name)
+    } else {
+        serializer.serialize_u8(code)
+    }
+}
+
+/// Reads what [`write`] wrote.
+///
+/// # Errors
+/// For a name or a code that no member has, and those of the deserializer.
+pub(crate) fn read<'de, T, D>(from_code: fn(u8) -> Option<T>, deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err = Error>,
+    D: Deserializer<'de>,
+{
+    if deserializer.is_human_readable() {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    } else {
+        let code = u8::deserialize(deserializer)?;
+        from_code(code).ok_or_else(|| D::Error::custom(format_args!("no member has the code {code}")))
+    }
+}
+
+/// The error of a name that no member has: `must be a, b or c`.
+pub(crate) fn no_member(field: &'static str, names: &[&str], text: &str) -> Error {
+    let why = match names {
+        [first @ .., last] if !first.is_empty() => format!("must be {} or {last}", first.join(", ")),
+        _ => format!("must be {}", names.concat()),
+    };
+    Error::invalid(field, why, text)
+}
