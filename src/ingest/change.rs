@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::fields::{carries_expiry, expire, given, tier_ttl};
+use crate::ingest::fields::{carries_expiry, expire, given, keep_own, tier_ttl};
 use crate::ingest::{Desk, Embedded, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit};
 use crate::model::{
@@ -85,8 +85,11 @@ impl Desk<'_, '_, '_> {
                 return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
             }
         } else {
+            // New content has all that its write gives, also what the holder had given before.
             edit.patch.text = Some(draft.text.clone());
-            edit.vector.clone_from(&prepared.vector);
+            edit.patch.fields = draft.fields.clone();
+            edit.patch.expiry = draft.expiry;
+            edit.given = given(&draft.fields, draft.expiry, draft.sources.as_deref(), self.ledger.secret);
         }
         let mode = draft.supersede_mode.unwrap_or(SupersedeMode::Correction);
         let (id, decision, rule) = self.change(id, Through::Holder(number), edit, mode)?;
@@ -342,7 +345,7 @@ impl Desk<'_, '_, '_> {
         &mut self,
         old: MemoryId,
         number: u32,
-        parts: Parts,
+        mut parts: Parts,
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let holder = self.holder(old, number)?;
@@ -357,6 +360,7 @@ impl Desk<'_, '_, '_> {
             .unwrap_or_else(|| parts.content.text.clone());
         edit.patch.text = Some(text);
         self.apply(RuleId::DETACH, Change::Part { id: old, number })?;
+        keep_own(&mut parts, &holder, self.ledger.secret);
         let mut row = self.row_like(parts, edit, holder)?;
         row.content.tags.clone_from(&row.holder.tags);
         row.sources = self.sources_of(old)?;

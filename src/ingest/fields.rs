@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, Time, Vitals};
+use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, Parts, Time, Vitals};
 use crate::policy::Policy;
 use crate::text::{Secret, canonical};
 
@@ -52,6 +52,12 @@ pub(super) fn given_by_code(holder: &mut Holder, fields: &Fields, secret: &Secre
             *hmac = *value;
         }
     }
+}
+
+/// Takes out of the content what others than this holder said: it leaves their row with what it brought.
+pub(super) fn keep_own(parts: &mut Parts, holder: &Holder, secret: &Secret) {
+    let there = given(&parts.fields(), None, None, secret);
+    parts.clear_content(|code| !there.iter().any(|field| field.0 == code && holder.fields.contains(field)));
 }
 
 /// Whether the write that a holder stands for said when it ends.

@@ -111,6 +111,16 @@ macro_rules! cold {
             $($(#[$doc])* pub $name: stored!($wrap, $ty),)+
         }
 
+        impl Parts {
+            /// Puts the default in place of each field of the content with such a number.
+            pub(crate) fn clear_content(&mut self, clears: impl Fn(u8) -> bool) {
+                let default = Parts::defaults();
+                $(if clears($number) {
+                    self.content.$place.clone_from(&default.content.$place);
+                })+
+            }
+        }
+
         impl Default for Content {
             fn default() -> Self {
                 Content { text: String::new(), custom_kind: None, tags: Vec::new(), $($name: $default,)+ }

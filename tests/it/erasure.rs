@@ -266,7 +266,8 @@ impl Story {
         }
         let world = &self.world;
         match world.db.update(&world.ns, &key_of(key), patch) {
-            Err(why) if why.kind() == ErrorKind::NotFound => {}
+            // A key whose row was superseded by one of another partition stays with its old row.
+            Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::Conflict) => {}
             outcome => {
                 // What it did not name stays as the write before had it.
                 let before = self.wrote.iter().rev().find(|wrote| wrote.key == Some(key));
@@ -531,4 +532,26 @@ fn a_family_that_is_forgotten_leaves_its_channel_nowhere() {
     story.forget(&Gone::Family(2));
     story.world.db.compact().unwrap();
     story.assert_erased();
+}
+
+/// MODEL-8: a write that leaves the row of another takes along what it brought, and nothing that the other said.
+#[test]
+fn what_leaves_a_row_takes_nothing_of_another_along() {
+    let world = World::new();
+    let said = |fact: &str| serde_json::json!({ "fact": fact });
+    world.add(text("Ann lives in Ghent").key("a").metadata(said("mine")));
+    world.add(text("Ann lives in Bruges").key("b").metadata(said("theirs")));
+    let old = world.row("a").id;
+    let new = world.row("b").id;
+    world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
+    world.add(text("Ann lives in Namur").key("a").metadata(said("mine")));
+    assert_eq!(world.row("a").metadata, said("mine"));
+    // The same where both had written one text.
+    let mut draft = text("tea").key("c");
+    draft.fields.resource = Some("kettle".to_owned()).into();
+    world.add(draft);
+    assert_eq!(world.add(text("tea").key("d")).decision, Decision::Reinforced);
+    world.add(text("coffee").key("d"));
+    assert_eq!(world.row("d").resource, None);
+    assert_eq!(world.row("c").resource.as_deref(), Some("kettle"));
 }
