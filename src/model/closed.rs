@@ -87,7 +87,7 @@ pub(crate) fn write<S: Serializer>(name: &str, code: u8, serializer: S) -> Resul
     }
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what `write` wrote.
 ///
 /// # Errors
 /// For a name or a code that no member has, and those of the deserializer.

@@ -28,7 +28,7 @@ pub struct Supersession {
 /// The hot part of a memory: fixed in width, read by every filter and ranking (design, "Hot and cold apart").
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vitals {
-    /// Code of the kind; the name of a custom kind stands in [`Content::custom_kind`].
+    /// Code of the kind; the name of a custom kind stands in `Content::custom_kind`.
     pub kind_code: u8,
     /// Tier.
     pub tier: Tier,

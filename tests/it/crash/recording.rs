@@ -72,18 +72,20 @@ impl<'s> Recording<'s> {
         least..=most
     }
 
-    /// Cuts the power during every operation, and after the last. Gives the number of images tried.
-    pub fn cut_everywhere(&self, seeds: u64) -> u64 {
+    /// Cuts the power during every operation whose number `stride` divides, and after the last. Gives the number of
+    /// images tried.
+    pub fn cut_everywhere(&self, seeds: u64, stride: usize) -> u64 {
         let mut tape = Tape::new(self.base.clone());
         let mut tried = 0;
         for (at, change) in self.tape.iter().enumerate() {
-            for (seed, image) in (0..).zip(tape.cut_during(change, self.seeds(at, seeds))) {
-                self.verify(at, seed, &image);
+            let here = if at.is_multiple_of(stride) { seeds } else { 0 };
+            for (seed, image) in (0..).zip(tape.cut_during(change, self.seeds(at, here))) {
+                self.verify(at, seed, &image, tried);
                 tried += 1;
             }
         }
         for seed in self.seeds(self.tape.len(), seeds) {
-            self.verify(self.tape.len(), seed, &tape.cut(seed));
+            self.verify(self.tape.len(), seed, &tape.cut(seed), tried);
             tried += 1;
         }
         tried
@@ -95,15 +97,15 @@ impl<'s> Recording<'s> {
         (0..seeds).map(move |seed| Chance::new(seed << 32 | mode << 24 | at as u64).next())
     }
 
-    /// The image opens, is whole, and holds one of the states that it may.
-    fn verify(&self, at: usize, seed: u64, image: &Image) {
+    /// The image, the `tried`th, opens, is whole, and holds one of the states that it may.
+    fn verify(&self, at: usize, seed: u64, image: &Image, tried: u64) {
         let place = || {
             let Recording { scenario, durability, tape, .. } = self;
             let operation = tape.get(at).map_or("the end".to_owned(), name);
             format!("{} in {durability:?}, cut {seed} during operation {at}, {operation}", scenario.name)
         };
         let allowed = self.allowed(at);
-        let found = match seen_in(image, at.is_multiple_of(8)) {
+        let found = match seen_in(image, tried.is_multiple_of(8)) {
             Ok(found) => found,
             Err(why) => panic!("{}: {why}", place()),
         };
@@ -114,7 +116,7 @@ impl<'s> Recording<'s> {
             panic!("{}: state {known:?} instead of {allowed:?}\n{difference}", place());
         }
         // The recovery is a story of its own, in which the power may fail as well.
-        if at.is_multiple_of(16) && seed == 0 {
+        if tried.is_multiple_of(16) {
             self.cut_recovery(at, image, &place());
         }
     }
