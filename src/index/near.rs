@@ -1,8 +1,8 @@
 //! The neighbours of many vectors at once: what a batch of writes and the pass over duplicates ask for.
 //!
 //! A chunk of codes is read from memory once and compared with every vector of a block while it lies in the cache nearest to
-//! the processor; only what can score `least` is ranked on its f32 values. Where there is a graph it is walked for each
-//! vector, and the tail is scanned for all of them together.
+//! the processor; only what can score `least` is ranked on its f32 values. A graph is walked for each vector where a walk
+//! costs less than a scan for all of them together, and its tail is scanned.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const VIEW_SLOTS_MIN: u32 = 128;
 /// For each of `queries` the `most` memories of an index that are nearest to it among those that score at least `least`,
 /// best first, equal ones by id. Only rows that are current at `now`: seen by a live read, or not valid yet.
 ///
-/// No row of an index without a graph is missed; one with a graph is walked as any search of it.
+/// No row of an index without a graph is missed. One with a graph is walked for each vector, unless a scan costs less.
 ///
 /// # Errors
 /// `Invalid` for a query of another dimension than the space has; `Corrupted`.
@@ -45,13 +45,14 @@ pub(crate) fn near_many(
         return Ok(found);
     }
     let sources: Arc<[Source]> = [source].into();
+    let ask = |query, effort| Ask { query, k: most, sure: most, now, effort, stop: Stop::NEVER };
+    let walk = Search::over(published, Arc::clone(&sources), ask(first, Effort::default()), window);
+    let effort = if walk.scans_as_cheaply() { Effort::Exact } else { Effort::default() };
     for block in queries.chunks(QUERIES_PER_BLOCK) {
         let mut searches = Vec::with_capacity(block.len());
         for query in block {
             check_dim(published, Target::Index(index), query)?;
-            let (effort, stop) = (Effort::default(), Stop::NEVER);
-            let ask = Ask { query, k: most, sure: most, now, effort, stop };
-            searches.push(Search::over(published, Arc::clone(&sources), ask, window));
+            searches.push(Search::over(published, Arc::clone(&sources), ask(query, effort), window));
         }
         let mut candidates: Vec<_> =
             searches.iter().map(|search| Candidates::at_least(&search.code, most, least)).collect();

@@ -281,9 +281,20 @@ impl<'p> Search<'p> {
     fn graph_of<'s>(&self, source: &'s Source) -> Option<(&'s View, &'s Linked)> {
         let view = source.view.as_deref().filter(|_| self.ask.effort != Effort::Exact)?;
         let linked = view.linked()?;
-        let ef = self.ef(linked, source.used) as f64;
-        let walk = (ef * SCORED_PER_ENTRY / source.seen.max(f64::MIN_POSITIVE)).min(f64::from(source.len));
+        let walk = self.walk_cost(source, linked);
         (source.seen > RARELY_SEEN || walk < source.scan_cost()).then_some((view, linked))
+    }
+
+    /// What a walk costs, in codes that it scores.
+    fn walk_cost(&self, source: &Source, linked: &Linked) -> f64 {
+        let ef = self.ef(linked, source.used) as f64;
+        (ef * SCORED_PER_ENTRY / source.seen.max(f64::MIN_POSITIVE)).min(f64::from(source.len))
+    }
+
+    /// Whether a scan of every source costs no more than the walks of this search, which then only finds less.
+    pub(super) fn scans_as_cheaply(&self) -> bool {
+        let walk = |source: &Source| self.graph_of(source).map(|(_, linked)| self.walk_cost(source, linked));
+        self.sources.iter().all(|source| walk(source).is_none_or(|walk| source.scan_cost() <= walk))
     }
 
     /// Whether any source is walked.

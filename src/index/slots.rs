@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::model::{MemoryId, Times};
 use crate::record::{ALIVE, SlotMeta, slots_per_block, vectors_per_block};
 use crate::store::control::GraphHead;
-use crate::store::{IndexId, Read, Rows, WriteTx};
+use crate::store::{IndexId, Rows, WriteTx};
 use crate::vector::{UnitVector, encode};
 
 /// Block and position of a slot in tables with `per` slots a block.
@@ -88,8 +88,7 @@ pub(crate) fn vector_at(
     slot: u32,
 ) -> Result<Option<UnitVector>> {
     let (block, at) = place(slot, vectors_per_block(dim));
-    let found = tx.vector_block(index, block, dim)?;
-    Ok(found.and_then(|block| block.get(at).map(<[f32]>::to_vec)).and_then(UnitVector::from_stored))
+    Ok(tx.vector_in(index, block, dim, at)?.and_then(UnitVector::from_stored))
 }
 
 /// Writes the instants of a memory beside its code.

@@ -475,6 +475,21 @@ impl<'t> WriteTx<'t> {
         self.vectors.get_mut(&(index, block)).ok_or(Error::Closed)
     }
 
+    /// The numbers of one vector of a block, without a copy of a block that is staged: a walk asks for thousands.
+    pub(crate) fn vector_in(
+        &self,
+        index: IndexId,
+        block: u32,
+        dim: usize,
+        at: usize,
+    ) -> Result<Option<Vec<f32>>> {
+        let of = |block: &VectorBlock| block.get(at).map(<[f32]>::to_vec);
+        match self.vectors.get(&(index, block)) {
+            Some(staged) => Ok(of(staged)),
+            None => Ok(self.vector_block(index, block, dim)?.as_ref().and_then(of)),
+        }
+    }
+
     /// Writes a block of codes as a whole, whatever stood there; images of the index are void then.
     pub(crate) fn put_slot_block(&mut self, index: IndexId, block: u32, value: &SlotBlock) -> Result<()> {
         debug_assert!(!self.slots.contains_key(&(index, block)), "a block that is staged would win");

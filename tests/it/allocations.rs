@@ -54,3 +54,22 @@ fn a_query_by_a_rare_word() {
     let (small, large) = (bytes(1_000), bytes(9_000));
     assert!(large < small + 8_000, "{small} bytes for 1,000 texts, {large} for 9,000");
 }
+
+/// The drafts of a batch that are near to each other are compared by vectors of blocks that are not written yet, and no
+/// block is copied for it.
+#[test]
+fn a_batch_of_drafts_that_are_near_to_each_other() {
+    const DRAFTS: usize = 64;
+    const DIM: usize = 256;
+    let world = World::new();
+    let near = |at: usize| {
+        let numbers = (0..DIM).map(|n| if n == at { 1.2 } else { 1.0 }).collect::<Vec<f32>>();
+        Draft::new(format!("Ann has seen heron number {at} by the river")).vector(numbers)
+    };
+    let drafts = (0..DRAFTS).map(near).collect();
+    let before = ALLOCATED.with(Cell::get);
+    let outcomes = world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    let a_draft = (ALLOCATED.with(Cell::get) - before) / DRAFTS;
+    assert!(outcomes.iter().any(|outcome| !outcome.hints.is_empty()), "no draft met another");
+    assert!(a_draft < 100_000, "{a_draft} bytes a draft");
+}
