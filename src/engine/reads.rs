@@ -435,6 +435,11 @@ reads! {
     /// # Errors
     /// `Corrupted`.
     is_visible(id: MemoryId) -> bool;
+    /// Of the memories that a live read sees the one that answers to a key.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    visible_holder(key: &str) -> Option<MemoryId>;
     /// The runs of which something is left that can be taken back, by id.
     ///
     /// # Errors

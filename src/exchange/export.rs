@@ -245,6 +245,7 @@ impl<W: Write + Seek> Lines<'_, W> {
         }
         if !self.all_states {
             self.leave_out(namespace, &mut memory)?;
+            self.leave_keys_out(namespace, &mut memory)?;
         }
         self.report.memories += 1;
         self.report.vectors += u64::from(memory.vector.is_some());
@@ -276,6 +277,21 @@ impl<W: Write + Seek> Lines<'_, W> {
             && !self.has(namespace, also)?
         {
             memory.also = None;
+        }
+        Ok(())
+    }
+
+    /// A key travels with the one memory of the export that answers to it: the memory whose place it will take at an
+    /// instant ahead can hold the key too, and an import gives no key twice.
+    fn leave_keys_out(&self, namespace: &Namespace, memory: &mut Memory) -> Result<()> {
+        for key in std::mem::take(&mut memory.keys) {
+            match self.snapshot.visible_holder(namespace, &key)? {
+                Some(other) if other != memory.id => {
+                    let of_key = memory.holders.iter_mut().filter(|holder| holder.key.as_ref() == Some(&key));
+                    of_key.for_each(|holder| holder.key = None);
+                }
+                _ => memory.keys.push(key),
+            }
         }
         Ok(())
     }

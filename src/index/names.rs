@@ -22,12 +22,36 @@ pub(crate) struct Answering {
 /// # Errors
 /// `Corrupted` where no current row that can be read holds it, and one that can't be does.
 pub(crate) fn holder_of_key(rows: &impl Rows, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
+    holder_among(rows, ns, key, now, |_| true)
+}
+
+/// The row that answers to `key` among those that a live read sees: two of them can hold the key, where the one is to
+/// take the place of the other at an instant ahead.
+///
+/// # Errors
+/// As [`holder_of_key`].
+pub(crate) fn visible_holder_of_key(
+    rows: &impl Rows,
+    ns: NsId,
+    key: &str,
+    now: Time,
+) -> Result<Option<Answering>> {
+    holder_among(rows, ns, key, now, |vitals| vitals.times.visible_live(now))
+}
+
+fn holder_among(
+    rows: &impl Rows,
+    ns: NsId,
+    key: &str,
+    now: Time,
+    wanted: impl Fn(&Vitals) -> bool,
+) -> Result<Option<Answering>> {
     let (mut best, mut damaged): (Option<Answering>, _) = (None, None);
     // At most one of them is current, and of many versions it is nearly always the latest: those before it are not looked at.
     rows.latest_holders_of_key(ns, key, &mut |id, number| {
         let vitals = match rows.vitals(ns, id) {
-            Ok(Some(vitals)) => vitals,
-            Ok(None) => return Ok(ControlFlow::Continue(())),
+            Ok(Some(vitals)) if wanted(&vitals) => vitals,
+            Ok(_) => return Ok(ControlFlow::Continue(())),
             Err(why) if why.is_damage() => {
                 damaged = Some(why);
                 return Ok(ControlFlow::Continue(()));

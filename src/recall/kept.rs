@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
+use crate::index::visible_holder_of_key;
 use crate::model::{
     AggregateId, EventId, Family, JournalRow, LedLink, Limbo, MemoryId, Run, RunId, RunSort, State, Time,
     Vitals,
@@ -55,6 +56,16 @@ impl Reader<'_> {
         let Some(ns) = self.ns else { return Ok(false) };
         let vitals = sound(self.rows().vitals(ns, id))?.flatten();
         Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
+    }
+
+    /// Of the memories that a live read sees the one that answers to a key; none where those that hold it are damaged.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn visible_holder(&self, key: &str) -> Result<Option<MemoryId>> {
+        let Some(ns) = self.ns else { return Ok(None) };
+        let held = sound(visible_holder_of_key(self.rows(), ns, key, self.now))?.flatten();
+        Ok(held.map(|held| held.id))
     }
 
     /// The runs of which something is left that can be taken back, by id.

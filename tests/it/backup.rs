@@ -254,6 +254,31 @@ fn a_plain_export_is_whole() {
     }
 }
 
+/// A memory that gives way at an instant ahead is still seen, and its key has gone to the next write meanwhile: a plain
+/// export gives the key to the memory that answers to it, once.
+#[test]
+fn a_key_that_was_taken_before_its_old_memory_ends_travels_once() {
+    let world = World::new();
+    let old = world.add(text("Ann lives in Bonn").key("home")).id;
+    let next = world.add(text("Ann lives in Ghent")).id;
+    world.supersede(old, next, SupersedeMode::Replaced, Some(world.ahead("1h").as_millis())).unwrap();
+    let mut draft = text("Ann lives in Bruges").key("home");
+    draft.fields.valid_from = Field::Value(world.ago("1h"));
+    let taken = world.add(draft).id;
+    let lines = export(&world, false);
+    for batch_rows in [1, 100] {
+        let copy = World::new();
+        let report = import_by(&copy, &lines, batch_rows).unwrap();
+        assert_eq!(report.stored, 2);
+        assert_eq!(
+            (copy.row(old).keys.as_slice(), copy.row(taken).keys.as_slice()),
+            (&[][..], &["home".to_owned()][..])
+        );
+        assert_eq!(export(&copy, false), lines);
+        copy.check();
+    }
+}
+
 /// Links lead ahead in a file, over the batches of an import; what leads nowhere is left out and said.
 #[test]
 fn links_lead_ahead_and_never_nowhere() {
