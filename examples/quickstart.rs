@@ -1,12 +1,12 @@
 //! A memory in twenty lines: `cargo run --example quickstart`.
 #![allow(clippy::print_stdout)]
 
-use oubliette::{CheckOptions, Database, Draft, Forget, Namespace, Query};
+use oubliette::{CheckOptions, Database, Draft, Forget, NamespaceName, Query};
 
 fn main() -> oubliette::Result<()> {
     let path = std::env::temp_dir().join(format!("quickstart-{}.oub", std::process::id()));
     let db = Database::open(&path)?;
-    let team: Namespace = "team".parse()?;
+    let team: NamespaceName = "team".parse()?;
 
     // Vectors come from whatever embedder you use; these have two dimensions.
     db.add(&team, Draft::new("Ann prefers tea").key("ann:drink").tag("people").vector([0.6, 0.8]))?;

@@ -45,7 +45,7 @@ pub use model::{
     Actor, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Decision, Delta, Draft, Effort,
     Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, ExpiresBy, Expiry, Family,
     FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, Joint, JournalRow,
-    Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, Namespace, Op, Outcome, Page, PageRequest,
+    Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, NamespaceName, Op, Outcome, Page, PageRequest,
     Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope, SearchPlan, Signals,
     Significance, Span, State, SupersedeMode, Supersession, Tier, Time, TimeRange, Tombstone,
     TombstoneReason,

@@ -18,7 +18,7 @@ mod sample;
 use std::time::{Duration, Instant};
 
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Database, Draft, Durability, Effort, Namespace, Query, WriteOptions};
+use oubliette::{Database, Draft, Durability, Effort, NamespaceName, Query, WriteOptions};
 use sample::{Rng, Sample};
 
 fn main() {
@@ -83,7 +83,7 @@ fn store(folder: &tempfile::TempDir, drafts: &[Draft], vector_match: &str) -> Da
 }
 
 fn add(db: &Database, drafts: &[Draft]) -> Duration {
-    time(|| db.add_all(&Namespace::default(), drafts.to_vec(), &WriteOptions::default()).unwrap()).1
+    time(|| db.add_all(&NamespaceName::default(), drafts.to_vec(), &WriteOptions::default()).unwrap()).1
 }
 
 /// An import with the ladder but for its vector step, against the same import that stores whatever comes.
@@ -97,7 +97,7 @@ fn ladder() {
         let parts: Vec<Vec<Draft>> = drafts.chunks(1_000).map(<[Draft]>::to_vec).collect();
         time(|| {
             for part in parts {
-                db.add_all(&Namespace::default(), part, &how).unwrap();
+                db.add_all(&NamespaceName::default(), part, &how).unwrap();
             }
         })
         .1
@@ -126,7 +126,7 @@ fn vector() {
     let (stored, new) = drafts.split_at(10_000);
     let folder = tempfile::tempdir().unwrap();
     let (with, without) = (store(&folder, stored, "hint"), store(&folder, stored, "off"));
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let mut rng = Rng(13);
     let (mut steps, mut searches) = (Vec::new(), Vec::new());
     for batch in new.chunks(BATCH) {

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use oubliette::{Database, Draft, Durability, Forget, Kind, MaintainOptions, Namespace, Pass, WriteOptions};
+use oubliette::{
+    Database, Draft, Durability, Forget, Kind, MaintainOptions, NamespaceName, Pass, WriteOptions,
+};
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
@@ -63,7 +65,7 @@ fn database(folder: &tempfile::TempDir, name: &str, lines: &[String], durability
         let drafts = drafts.map(|(at, text)| {
             Draft::new(text.clone()).kind(Kind::Profile).key(key(part * 1_000 + at)).tag("bench")
         });
-        db.add_all(&Namespace::default(), drafts.collect(), &how).unwrap();
+        db.add_all(&NamespaceName::default(), drafts.collect(), &how).unwrap();
     }
     db.close().unwrap();
     Database::builder().durability(durability).open(&path).unwrap()
@@ -95,7 +97,7 @@ fn plan(lines: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder, "plan", lines, Durability::Fast);
     let pairs = (0..5).map(|_| {
-        let (plan, ours) = time(|| db.plan(Pass::Collapse, &Namespace::default(), &options()).unwrap());
+        let (plan, ours) = time(|| db.plan(Pass::Collapse, &NamespaceName::default(), &options()).unwrap());
         assert_eq!(plan.planned(), (LINES - LINES / GROUP) as u64);
         (ours, floor(lines))
     });
@@ -112,7 +114,7 @@ fn plan(lines: &[String]) {
 /// A plan that removes four rows of five, against forgetting the same number of rows by key in one call.
 fn carry_out(lines: &[String], durability: Durability) {
     let folder = tempfile::tempdir().unwrap();
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let pairs = (0..3).map(|round| {
         let db = database(&folder, &format!("collapse-{round}"), lines, durability);
         let plan = db.plan(Pass::Collapse, &ns, &options()).unwrap();
@@ -140,7 +142,7 @@ fn carry_out(lines: &[String], durability: Durability) {
 
 /// Adds one after the other until `ends` says so.
 fn adds(db: &Database, name: &str, ends: impl Fn(usize) -> bool) -> Vec<Duration> {
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let mut times = Vec::new();
     while !ends(times.len()) {
         let text = format!("Ann prefers tea number {} of {name}", times.len());

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Forget, Namespace, PageRequest, Query, Scope, WriteOptions,
+    Builder, Database, Draft, Durability, Forget, NamespaceName, PageRequest, Query, Scope, WriteOptions,
 };
 use sample::{Rng, Sample};
 
@@ -75,7 +75,7 @@ fn builder() -> Builder {
     Database::builder().durability(Durability::Fast).policy(exact)
 }
 
-fn fill(db: &Database, ns: &Namespace, drafts: &[Draft], batch: usize) {
+fn fill(db: &Database, ns: &NamespaceName, drafts: &[Draft], batch: usize) {
     for part in drafts.chunks(batch) {
         db.add_all(ns, part.to_vec(), &WriteOptions::default()).unwrap();
     }
@@ -88,7 +88,7 @@ fn import() {
 
 fn import_with(how: &str, more: &str, bound: &str) {
     let sample = Sample::new(20_000, 1);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let policy = Policy::parse(&format!("index.exact_max = 1000000000{more}"), Syntax::Toml).unwrap();
     let mut pairs = Vec::new();
     for _ in 0..3 {
@@ -113,7 +113,7 @@ fn import_with(how: &str, more: &str, bound: &str) {
 
 fn add() {
     let sample = Sample::new(1_400, 2);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     let db = Database::open(folder.path().join("a")).unwrap();
     let drafts = sample.drafts();
@@ -140,7 +140,7 @@ fn ratio(a: Duration, b: Duration) -> f64 {
 
 fn threads() {
     let sample = Sample::new(2_000, 3);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let drafts = sample.drafts();
     let rate = |threads: usize, rows: usize| {
         let folder = tempfile::tempdir().unwrap();
@@ -165,8 +165,8 @@ fn threads() {
     row("8 threads adding durably against one (median of 3)", shown(eight), shown(one), eight / one, "≥ 4");
 }
 
-fn searched(sample: &Sample) -> (tempfile::TempDir, Database, Namespace) {
-    let ns = Namespace::default();
+fn searched(sample: &Sample) -> (tempfile::TempDir, Database, NamespaceName) {
+    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     let db = builder().open(folder.path().join("a")).unwrap();
     fill(&db, &ns, &sample.drafts(), 1_000);
@@ -225,7 +225,7 @@ fn near() {
 
 fn open() {
     let sample = Sample::new(100_000, 6);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     let small = folder.path().join("s");
@@ -270,7 +270,7 @@ fn open() {
 
 fn partitions() {
     let rows = 200_000;
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     let (many, one) = (folder.path().join("many"), folder.path().join("one"));
     let sample = Sample::new(rows, 7);
@@ -314,7 +314,7 @@ fn partitions() {
 }
 
 fn stats() {
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let cost = |rows: usize| {
         let (_folder, db, _) = searched(&Sample::new(rows, 8));
         p50((0..200).map(|_| time(|| db.stats(Some(&ns)).unwrap()).1).collect())

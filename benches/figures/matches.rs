@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use oubliette::{Database, Draft, Filter, Mode, Namespace, Query};
+use oubliette::{Database, Draft, Filter, Mode, NamespaceName, Query};
 use redb::{ReadableDatabase, TableDefinition};
 use serde_json::json;
 
@@ -87,7 +87,7 @@ fn by_words(db: &redb::Database, rows: &[usize], words: &[&str]) -> Vec<(f32, us
 }
 
 /// The numbers that open the texts of the hits.
-fn numbers(db: &Database, ns: &Namespace, hits: &[oubliette::Hit]) -> Vec<usize> {
+fn numbers(db: &Database, ns: &NamespaceName, hits: &[oubliette::Hit]) -> Vec<usize> {
     let text = |hit: &oubliette::Hit| match db.get(ns, &hit.id.to_string(), false).unwrap() {
         oubliette::Got::Memory(memory) => memory.row_text,
         other => panic!("{other:?}"),
@@ -110,7 +110,7 @@ pub fn take() {
     let sample = Sample::of_many_words(ROWS, 21);
     let folder = tempfile::tempdir().unwrap();
     let db = builder().open(folder.path().join("a")).unwrap();
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     // Where the matches lie is no question of their number.
     let (mut rng, mut places) = (Rng(5), (0..ROWS).collect::<Vec<_>>());
     for at in (1..ROWS).rev() {

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use oubliette::policy::Syntax;
-use oubliette::{Database, Draft, Durability, Namespace, Query};
+use oubliette::{Database, Draft, Durability, NamespaceName, Query};
 
 use crate::ground::{Ground, peak_mib, vector};
 use crate::{Bound, Row};
@@ -54,7 +54,7 @@ fn compaction(n: usize) -> f64 {
 fn cold_readers(threads: usize) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.oub");
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let open =
         || Database::builder().cache_bytes(16 << 20).durability(Durability::Batch).open(&path).unwrap();
     let db = open();

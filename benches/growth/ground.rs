@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use oubliette::{Builder, Database, Draft, Durability, ManualClock, Namespace, Outcome, WriteOptions};
+use oubliette::{Builder, Database, Draft, Durability, ManualClock, NamespaceName, Outcome, WriteOptions};
 use tempfile::TempDir;
 
 use crate::counting::{ALLOCATED, PEAK};
@@ -11,7 +11,7 @@ use crate::counting::{ALLOCATED, PEAK};
 /// A database without syncs, so that what is measured is work.
 pub struct Ground {
     pub db: Database,
-    pub ns: Namespace,
+    pub ns: NamespaceName,
     pub clock: ManualClock,
     pub folder: TempDir,
 }
@@ -27,7 +27,7 @@ impl Ground {
         let builder =
             Database::builder().durability(Durability::Batch).cache_bytes(256 << 20).clock(clock.clone());
         let db = options(builder).open(folder.path().join("m.oub")).unwrap();
-        Ground { db, ns: Namespace::default(), clock, folder }
+        Ground { db, ns: NamespaceName::default(), clock, folder }
     }
 
     pub fn add(&self, draft: Draft) -> Outcome {

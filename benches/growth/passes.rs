@@ -1,6 +1,6 @@
 //! Maintenance that finds nothing to do.
 
-use oubliette::{Draft, Durability, MaintainOptions, Namespace, Pass};
+use oubliette::{Draft, Durability, MaintainOptions, NamespaceName, Pass};
 
 use crate::ground::{Ground, median_ms};
 use crate::{Bound, Row};
@@ -28,7 +28,7 @@ fn tenants(n: usize) -> Ground {
         .db
         .batch(|batch| {
             for at in 0..n {
-                let tenant: Namespace = format!("tenant-{at}").parse()?;
+                let tenant: NamespaceName = format!("tenant-{at}").parse()?;
                 batch.add(&tenant, Draft::new("a memory"))?;
             }
             Ok(())

@@ -24,8 +24,8 @@ use std::time::Instant;
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Effort, Filter, Forget, MaintainOptions, Namespace, PageRequest,
-    Pass, Query, WriteOptions,
+    Builder, Database, Draft, Durability, Effort, Filter, Forget, MaintainOptions, NamespaceName,
+    PageRequest, Pass, Query, WriteOptions,
 };
 use sample::Rng;
 
@@ -106,7 +106,7 @@ fn draft(at: usize, vector: &[f32]) -> Draft {
     Draft::new(format!("row {at}")).key(key(at)).vector(vector.to_vec())
 }
 
-fn add(db: &Database, ns: &Namespace, rows: impl Iterator<Item = usize>, vectors: &[Vec<f32>]) {
+fn add(db: &Database, ns: &NamespaceName, rows: impl Iterator<Item = usize>, vectors: &[Vec<f32>]) {
     let rows: Vec<usize> = rows.collect();
     for part in rows.chunks(1_000) {
         let drafts = part.iter().map(|&at| draft(at, &vectors[at])).collect();
@@ -119,14 +119,14 @@ fn run(db: &Database, pass: Pass) {
     assert!(report.passes.iter().all(|pass| pass.left == 0 && pass.skipped == 0), "{report:?}");
 }
 
-fn forget(db: &Database, ns: &Namespace, rows: &[usize]) {
+fn forget(db: &Database, ns: &NamespaceName, rows: &[usize]) {
     for part in rows.chunks(1_000) {
         db.forget(ns, Forget::names(part.iter().map(|&at| key(at)))).unwrap();
     }
 }
 
 /// Share of the ten nearest that walks with a list of `ef` find, by distance; every hit has to be in `live`.
-fn recall(db: &Database, ns: &Namespace, queries: &[Vec<f32>], ef: usize, live: &[bool]) -> f64 {
+fn recall(db: &Database, ns: &NamespaceName, queries: &[Vec<f32>], ef: usize, live: &[bool]) -> f64 {
     let mut right = 0;
     for query in queries {
         let exact = db.search(ns, &Query::vector(query.clone()).effort(Effort::Exact)).unwrap();
@@ -146,7 +146,7 @@ fn recall(db: &Database, ns: &Namespace, queries: &[Vec<f32>], ef: usize, live: 
 /// Recall in a new database of the same rows.
 fn fresh(vectors: &[Vec<f32>], live: &[bool], queries: &[Vec<f32>]) -> f64 {
     let folder = tempfile::tempdir().unwrap();
-    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), Namespace::default());
+    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), NamespaceName::default());
     add(&db, &ns, (0..live.len()).filter(|at| live[*at]), vectors);
     run(&db, Pass::Index);
     recall(&db, &ns, queries, 64, live)
@@ -168,7 +168,7 @@ fn churn() {
         for seed in 1..=3 {
             let mut rng = Rng(seed);
             let folder = tempfile::tempdir().unwrap();
-            let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), Namespace::default());
+            let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), NamespaceName::default());
             let mut live: Vec<bool> = (0..20_000).map(|at| at < 10_000).collect();
             add(&db, &ns, 0..10_000, &vectors);
             run(&db, Pass::Index);
@@ -199,7 +199,7 @@ fn churn() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), Namespace::default());
+    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), NamespaceName::default());
     let mut live = vec![true; 20_000];
     add(&db, &ns, 0..20_000, &vectors);
     run(&db, Pass::Index);
@@ -230,7 +230,7 @@ fn repeats() {
     let rows: Vec<Vec<f32>> = of.iter().map(|at| vectors[*at].clone()).collect();
     let questions: Vec<Vec<f32>> = queries.iter().chain(&vectors[..500]).cloned().collect();
     let folder = tempfile::tempdir().unwrap();
-    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), Namespace::default());
+    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), NamespaceName::default());
     let recall = |when: &str| {
         let mut right = 0;
         for question in &questions {
@@ -260,7 +260,7 @@ fn unseen() {
         let sample = sample::Sample::new(rows, 17);
         let clock = oubliette::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
         let folder = tempfile::tempdir().unwrap();
-        let (ns, path) = (Namespace::default(), folder.path().join("a"));
+        let (ns, path) = (NamespaceName::default(), folder.path().join("a"));
         let db = builder(FORCED).clock(clock.clone()).open(path).unwrap();
         for part in (0..rows).collect::<Vec<_>>().chunks(1_000) {
             let drafts = part.iter().map(|&at| {
@@ -300,7 +300,7 @@ fn filters() {
     let (mut vectors, real) = vectors::rows(20_500);
     let queries = vectors.split_off(20_000);
     let folder = tempfile::tempdir().unwrap();
-    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), Namespace::default());
+    let (db, ns) = (builder(FORCED).open(folder.path().join("a")).unwrap(), NamespaceName::default());
     let mut rng = Rng(5);
     for (part, rows) in vectors.chunks(1_000).enumerate() {
         let drafts = rows.iter().enumerate().map(|(at, vector)| {
@@ -350,7 +350,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// Numbers of the rows that match, by a walk over all rows that knows no index: the same evaluation of the filter.
-fn all_matching(db: &Database, ns: &Namespace, filter: &Filter) -> Vec<usize> {
+fn all_matching(db: &Database, ns: &NamespaceName, filter: &Filter) -> Vec<usize> {
     let mut rows = Vec::new();
     let mut request = PageRequest { filter: Some(filter.clone()), limit: 10_000, ..PageRequest::default() };
     loop {
@@ -369,7 +369,7 @@ fn upkeep() {
     let (vectors, real) = vectors::rows(21_000);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let db = builder(FORCED).open(&path).unwrap();
     add(&db, &ns, 0..20_000, &vectors);
     db.close().unwrap();
@@ -411,7 +411,7 @@ fn upkeep() {
 /// Forgetting in the deleting transaction, with and without a graph.
 fn delete() {
     let (vectors, real) = vectors::rows(20_000);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let (mut graph, mut exact) = (Vec::new(), Vec::new());
     let folder = tempfile::tempdir().unwrap();
     let open = |name: &str, text: &str| {
@@ -434,7 +434,7 @@ fn delete() {
 /// Unlinking rows, against linking as many.
 fn repair() {
     let (vectors, real) = vectors::rows(20_000);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     let db = builder(FORCED).open(folder.path().join("a")).unwrap();
     let options = MaintainOptions { threads: Some(1), ..MaintainOptions::live() };
@@ -454,7 +454,7 @@ fn repair() {
 /// An import whose writer links what it writes, and one that leaves it to maintenance.
 fn import() {
     let (vectors, real) = vectors::rows(20_000);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let rate = |text: &str| {
         let folder = tempfile::tempdir().unwrap();
         let db = builder(text).durability(Durability::Fast).open(folder.path().join("a")).unwrap();
@@ -472,7 +472,7 @@ fn import() {
 /// Bytes of the image of an index, and of a process that searches more than its budget allows.
 fn memory_of() {
     let (vectors, real) = vectors::rows(20_000);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     let db = builder(FORCED).open(&path).unwrap();
@@ -520,7 +520,7 @@ const BUDGET_BYTES: usize = 40 << 20;
 
 /// Prints by how many bytes the resident set of this process grows over 200 searches of the file.
 fn resident(path: &str) {
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let before = memory::resident();
     let db =
         Database::builder().cache_bytes(CACHE_BYTES).memory_budget_bytes(BUDGET_BYTES).open(path).unwrap();
@@ -538,7 +538,7 @@ fn resident(path: &str) {
 fn reopen() {
     let rows = 100_000;
     let sample = sample::Sample::new(rows, 12);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     let db = builder(FORCED).open(&path).unwrap();
@@ -572,7 +572,7 @@ fn reopen() {
 fn growth() {
     let most =
         std::env::args().filter_map(|argument| argument.parse::<usize>().ok()).next().unwrap_or(1_000_000);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     // Warm: the vectors that are ranked lie in the cache of the key-value store, at every size.
     let db = builder(FORCED).cache_bytes(2 << 30).open(folder.path().join("a")).unwrap();

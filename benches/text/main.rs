@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use corpus::{Corpus, Rng};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Effort, Embedder, MaintainOptions, Mode, Namespace, Pass, Query,
-    StaticMini, WriteOptions,
+    Builder, Database, Draft, Durability, Effort, Embedder, MaintainOptions, Mode, NamespaceName, Pass,
+    Query, StaticMini, WriteOptions,
 };
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
 
@@ -123,7 +123,7 @@ fn import(corpus: &Corpus) {
         let drafts = drafts(texts, &vectors);
         time(|| {
             for part in drafts.chunks(1_000) {
-                db.add_all(&Namespace::default(), part.to_vec(), &WriteOptions::default()).unwrap();
+                db.add_all(&NamespaceName::default(), part.to_vec(), &WriteOptions::default()).unwrap();
             }
         })
         .1
@@ -162,7 +162,7 @@ fn unbreakable(text: &str, rng: &mut Rng) -> String {
 struct Filled {
     folder: tempfile::TempDir,
     db: Option<Database>,
-    ns: Namespace,
+    ns: NamespaceName,
     text_bytes: usize,
     /// Each with its vector.
     questions: Vec<(String, Vec<f32>)>,
@@ -177,7 +177,7 @@ impl Filled {
         let asked = vectors(&questions);
         let folder = tempfile::tempdir().unwrap();
         let db = builder("").open(folder.path().join("a")).unwrap();
-        let ns = Namespace::default();
+        let ns = NamespaceName::default();
         let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
         for part in drafts(&texts, &vectors(&texts)).chunks(5_000) {
             db.add_all(&ns, part.to_vec(), &options).unwrap();

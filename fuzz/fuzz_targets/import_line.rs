@@ -6,7 +6,7 @@ use oubliette::exchange::{
     KeptLine, ParsedLine, adapters, parse_line, write_aggregate, write_event, write_memory, write_run, write_step,
     write_tombstone,
 };
-use oubliette::{Kept, Namespace};
+use oubliette::{Kept, NamespaceName};
 
 fuzz_target!(|data: &[u8]| {
     for lenient in [false, true] {
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
 
 /// A line that is no memory is written and read as the same.
 fn again(line: &KeptLine) {
-    let (ns, mut out) = (line.namespace.clone().unwrap_or_else(Namespace::default), Vec::new());
+    let (ns, mut out) = (line.namespace.clone().unwrap_or_else(NamespaceName::default), Vec::new());
     match &line.row {
         Kept::Tombstone(tombstone) => write_tombstone(&ns, tombstone, &mut out),
         Kept::Run(run) => write_run(&ns, run, &mut out),

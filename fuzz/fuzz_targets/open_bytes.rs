@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use disk::{Image, SimDisk};
 use libfuzzer_sys::fuzz_target;
-use oubliette::{CheckOptions, Database, Draft, Namespace, PageRequest, Query, Result, Scope};
+use oubliette::{CheckOptions, Database, Draft, NamespaceName, PageRequest, Query, Result, Scope};
 
 const FILE: &str = "/db/memory.oub";
 
@@ -37,7 +37,7 @@ fn sound() -> &'static Image {
         let db = builder.open(FILE).unwrap();
         for at in 0..20_u8 {
             let draft = Draft::new(format!("memory {at}")).key(format!("k{at}")).tag("t");
-            db.add(&Namespace::default(), draft.vector([f32::from(at), 1.0, 2.0])).unwrap();
+            db.add(&NamespaceName::default(), draft.vector([f32::from(at), 1.0, 2.0])).unwrap();
         }
         db.close().unwrap();
         disk.image()
@@ -45,7 +45,7 @@ fn sound() -> &'static Image {
 }
 
 fn read(db: &Database) -> Result<()> {
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     for memory in db.list(&ns, &PageRequest { scope: Scope::Any, ..PageRequest::default() })?.items {
         db.get(&ns, &memory.id.to_string(), true)?;
         db.history(&ns, &memory.id.to_string())?;
@@ -79,6 +79,6 @@ fuzz_target!(|data: &[u8]| {
     let Ok(db) = open(&disk) else { return };
     let _ = read(&db);
     let _ = db.check(&CheckOptions { deep: true, ..CheckOptions::default() });
-    let _ = db.add(&Namespace::default(), Draft::new("after the damage").vector([1.0, 2.0, 3.0]));
+    let _ = db.add(&NamespaceName::default(), Draft::new("after the damage").vector([1.0, 2.0, 3.0]));
     let _ = db.compact();
 });

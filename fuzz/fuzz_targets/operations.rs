@@ -12,7 +12,7 @@ use disk::{Image, SimDisk};
 use libfuzzer_sys::fuzz_target;
 use oubliette::{
     AuthorKind, CheckOptions, Database, Draft, Durability, ErrorKind, Expiry, Forget, Kind, MaintainOptions,
-    ManualClock, Namespace, Pass, Patch, Query, Result, RunId, Scope, SupersedeMode, Tier, WriteOptions,
+    ManualClock, NamespaceName, Pass, Patch, Query, Result, RunId, Scope, SupersedeMode, Tier, WriteOptions,
 };
 
 const FILE: &str = "/db/memory.oub";
@@ -31,8 +31,8 @@ fn open(disk: &SimDisk, clock: &ManualClock) -> Database {
     builder.durability(Durability::Fast).cache_bytes(1 << 20).open(FILE).unwrap()
 }
 
-fn ns(what: u8) -> Namespace {
-    if what & 64 == 0 { Namespace::default() } else { "other".parse().unwrap() }
+fn ns(what: u8) -> NamespaceName {
+    if what & 64 == 0 { NamespaceName::default() } else { "other".parse().unwrap() }
 }
 
 fn draft(what: u8, how: u8) -> Draft {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ingest::{Desk, ForgetNames, prepare};
 use crate::ledger::{Change, Entry, Restored};
 use crate::model::{
-    Draft, Forgotten, Namespace, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
+    Draft, Forgotten, NamespaceName, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
 };
 use crate::store::PartId;
 
@@ -23,7 +23,7 @@ impl Batch<'_, '_, '_, '_> {
     ///
     /// # Errors
     /// As there; the whole batch is given up if its closure hands the error on.
-    pub fn add(&mut self, namespace: &Namespace, draft: Draft) -> Result<Outcome> {
+    pub fn add(&mut self, namespace: &NamespaceName, draft: Draft) -> Result<Outcome> {
         self.add_with(namespace, draft, &WriteOptions::default())
     }
 
@@ -31,7 +31,12 @@ impl Batch<'_, '_, '_, '_> {
     ///
     /// # Errors
     /// As there.
-    pub fn add_with(&mut self, namespace: &Namespace, draft: Draft, how: &WriteOptions) -> Result<Outcome> {
+    pub fn add_with(
+        &mut self,
+        namespace: &NamespaceName,
+        draft: Draft,
+        how: &WriteOptions,
+    ) -> Result<Outcome> {
         let prepared = prepare(draft)?;
         self.rows += 1;
         let mut desk = self.session.desk(namespace, how.run, how.no_dedup)?;
@@ -43,7 +48,7 @@ impl Batch<'_, '_, '_, '_> {
     ///
     /// # Errors
     /// As there.
-    pub fn push_snapshot(&mut self, namespace: &Namespace, draft: Draft, at: Time) -> Result<Outcome> {
+    pub fn push_snapshot(&mut self, namespace: &NamespaceName, draft: Draft, at: Time) -> Result<Outcome> {
         let prepared = prepare(snapshot_draft(draft, at, &self.session.in_force.policy.snapshot.agent)?)?;
         self.rows += 1;
         self.session.desk(namespace, None, false)?.push_snapshot(&prepared)
@@ -53,7 +58,7 @@ impl Batch<'_, '_, '_, '_> {
     ///
     /// # Errors
     /// As there.
-    pub fn update(&mut self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
+    pub fn update(&mut self, namespace: &NamespaceName, name: &str, patch: Patch) -> Result<Outcome> {
         self.rows += 1;
         self.session.known_desk(namespace)?.update(name, patch, None)
     }
@@ -64,7 +69,7 @@ impl Batch<'_, '_, '_, '_> {
     /// As there.
     pub fn supersede(
         &mut self,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         old: &[String],
         new: &str,
         mode: SupersedeMode,
@@ -77,7 +82,7 @@ impl Batch<'_, '_, '_, '_> {
     ///
     /// # Errors
     /// As there.
-    pub fn restore(&mut self, namespace: &Namespace, name: &str) -> Result<RestoreReport> {
+    pub fn restore(&mut self, namespace: &NamespaceName, name: &str) -> Result<RestoreReport> {
         self.session.known_desk(namespace)?.restore(name)
     }
 
@@ -85,7 +90,7 @@ impl Batch<'_, '_, '_, '_> {
     ///
     /// # Errors
     /// `Corrupted`.
-    pub fn forget(&mut self, namespace: &Namespace, names: &[String]) -> Result<Forgotten> {
+    pub fn forget(&mut self, namespace: &NamespaceName, names: &[String]) -> Result<Forgotten> {
         let how = ForgetNames { keep_history: false, also_merged: true, with_history: false };
         self.session.known_desk(namespace)?.forget_names(names, how)
     }
@@ -94,7 +99,7 @@ impl Batch<'_, '_, '_, '_> {
     ///
     /// # Errors
     /// `NotFound`.
-    pub fn reinforce(&mut self, namespace: &Namespace, name: &str, by: u32) -> Result<()> {
+    pub fn reinforce(&mut self, namespace: &NamespaceName, name: &str, by: u32) -> Result<()> {
         self.session.known_desk(namespace)?.reinforce(name, by)
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, Finding, locate};
 use crate::ledger::{Change, Context, Entry, losses, seem_vacant};
-use crate::model::{Actor, ExpiresBy, MemoryId, Namespace, RuleId, RunId, Time, TombstoneReason, Vitals};
+use crate::model::{Actor, ExpiresBy, MemoryId, NamespaceName, RuleId, RunId, Time, TombstoneReason, Vitals};
 use crate::store::{Damaged, Durability, NsId, Rows, Store};
 
 /// Expired rows that one transaction erases.
@@ -159,7 +159,7 @@ impl Database {
         Ok(())
     }
 
-    fn drop_vacant_of(&self, namespace: &Namespace, ns: NsId) -> Result<()> {
+    fn drop_vacant_of(&self, namespace: &NamespaceName, ns: NsId) -> Result<()> {
         if seem_vacant(&**self.inner.state()?.snapshot(), ns)?.is_empty() {
             return Ok(());
         }
@@ -233,7 +233,7 @@ fn is_over(vitals: &Vitals, now: Time, horizon: u64) -> bool {
 /// of one would have seen it, and those of a transaction time before another superseded it.
 fn erase(
     session: &mut Session<'_, '_, '_>,
-    (namespace, ns): (&Namespace, NsId),
+    (namespace, ns): (&NamespaceName, NsId),
     run: RunId,
     expired: &[MemoryId],
 ) -> Result<u64> {

@@ -20,7 +20,7 @@ use crate::index::{Current, Images, Published, ViewBudget};
 use crate::ingest::{Prepared, Rulebook, prepare};
 use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
 use crate::model::{
-    Actor, Draft, IdSource, MemoryId, Namespace, Outcome, Patch, RunId, Span, SupersedeMode, Time,
+    Actor, Draft, IdSource, MemoryId, NamespaceName, Outcome, Patch, RunId, Span, SupersedeMode, Time,
 };
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
@@ -30,10 +30,10 @@ use crate::text::{Analyzer, Messages, Secret};
 /// An open database: cheap to clone, safe to share between threads, blocking.
 ///
 /// ```
-/// use oubliette::{Database, Decision, Draft, Namespace, Query};
+/// use oubliette::{Database, Decision, Draft, NamespaceName, Query};
 /// let folder = tempfile::tempdir()?;
 /// let db = Database::open(folder.path().join("memory.oub"))?;
-/// let team: Namespace = "team".parse()?;
+/// let team: NamespaceName = "team".parse()?;
 /// let tea = db.add(&team, Draft::new("Ann prefers tea").key("ann:drink").vector([0.6, 0.8]))?;
 /// assert_eq!(tea.decision, Decision::Stored);
 /// // The same content again is one more holder of the memory, not one more memory.
@@ -342,7 +342,7 @@ impl Database {
     /// - `KeyInOtherPartition` when a current memory of another partition holds the key;
     /// - `NotFound` for a memory that it is to supersede;
     /// - `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn add(&self, namespace: &Namespace, draft: Draft) -> Result<Outcome> {
+    pub fn add(&self, namespace: &NamespaceName, draft: Draft) -> Result<Outcome> {
         let mut all = self.add_all(namespace, vec![draft], &WriteOptions::default())?;
         all.pop().ok_or(Error::Closed)
     }
@@ -354,7 +354,7 @@ impl Database {
     /// counted from 1, as a line.
     pub fn add_all(
         &self,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         drafts: Vec<Draft>,
         how: &WriteOptions,
     ) -> Result<Vec<Outcome>> {
@@ -387,10 +387,10 @@ impl Database {
     /// works while others wait to write. Until then they are found by their words.
     ///
     /// ```
-    /// # use oubliette::{Database, Draft, Forget, Namespace};
+    /// # use oubliette::{Database, Draft, Forget, NamespaceName};
     /// # let folder = tempfile::tempdir()?;
     /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = Namespace::default();
+    /// let ns = NamespaceName::default();
     /// db.batch(|b| {
     ///     b.add(&ns, Draft::new("the build is green").key("build"))?;
     ///     b.add(&ns, Draft::new("the build is red").key("build"))
@@ -416,7 +416,7 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, `Conflict` for a superseded memory.
-    pub fn update(&self, namespace: &Namespace, name: &str, patch: Patch) -> Result<Outcome> {
+    pub fn update(&self, namespace: &NamespaceName, name: &str, patch: Patch) -> Result<Outcome> {
         let (embedded, works) = self.inner.embed_update(namespace, name, &patch)?;
         let (namespace, name) = (namespace.clone(), name.to_owned());
         self.submit_embedded(ONE, works, move |session| {
@@ -428,7 +428,7 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound`, `Conflict` for a superseded memory.
-    pub fn pin(&self, namespace: &Namespace, name: &str, pinned: bool) -> Result<Outcome> {
+    pub fn pin(&self, namespace: &NamespaceName, name: &str, pinned: bool) -> Result<Outcome> {
         let (namespace, name) = (namespace.clone(), name.to_owned());
         self.submit(ONE, move |session| session.known_desk(&namespace)?.pin(&name, pinned))
     }
@@ -440,7 +440,7 @@ impl Database {
     /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, or for a cycle.
     pub fn supersede(
         &self,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         old: &[String],
         new: &str,
         mode: SupersedeMode,
@@ -454,7 +454,7 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound`, and `Conflict` for one that is not superseded.
-    pub fn restore(&self, namespace: &Namespace, name: &str) -> Result<RestoreReport> {
+    pub fn restore(&self, namespace: &NamespaceName, name: &str) -> Result<RestoreReport> {
         let (namespace, name) = (namespace.clone(), name.to_owned());
         self.submit(ONE, move |session| session.known_desk(&namespace)?.restore(&name))
     }
@@ -463,7 +463,7 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound`.
-    pub fn reinforce(&self, namespace: &Namespace, name: &str, by: u32) -> Result<()> {
+    pub fn reinforce(&self, namespace: &NamespaceName, name: &str, by: u32) -> Result<()> {
         let (namespace, name) = (namespace.clone(), name.to_owned());
         self.submit(ONE, move |session| session.known_desk(&namespace)?.reinforce(&name, by))
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
 use crate::ingest::Threshold;
 use crate::limits::{CLUSTER_MAX, NEIGHBOURS_MAX};
-use crate::model::{Namespace, Tier};
+use crate::model::{NamespaceName, Tier};
 use crate::policy::{Linkage, Metric, Policy};
 
 /// Options of [`collapse_operational_profile_snapshots`].
@@ -26,7 +26,7 @@ pub struct ProfileCollapseOptions {
     /// Rows of a page of the listing, 1 to 1,000,000; below 50 counts as 50. 500 by default.
     pub batch_size: u32,
     /// Only this namespace; all by default, one by one.
-    pub namespace: Option<Namespace>,
+    pub namespace: Option<NamespaceName>,
 }
 
 impl Default for ProfileCollapseOptions {
@@ -93,7 +93,7 @@ pub struct DedupOptions {
     /// Only rows of these tiers; empty: all.
     pub tiers: Vec<Tier>,
     /// Only this namespace; all by default, one by one.
-    pub namespace: Option<Namespace>,
+    pub namespace: Option<NamespaceName>,
     /// Neighbours that are searched for each row, at most 999; 0 counts as 20.
     pub neighbours_per_anchor: u32,
     /// How a pair is scored.
@@ -164,7 +164,7 @@ impl Database {
     /// As [`Database::maintain`].
     pub fn prune_history(
         &self,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         series: Option<&str>,
         dry_run: bool,
     ) -> Result<PruneHistoryReport> {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::Published;
 use crate::ingest::{Embedded, Prepared, text_of_update};
 use crate::limits::{DIM_MAX, NAME_BYTES_MAX};
-use crate::model::{Kind, MemoryId, Mode, Namespace, Patch, Query, RunId};
+use crate::model::{Kind, MemoryId, Mode, NamespaceName, Patch, Query, RunId};
 use crate::store::control::SpaceRow;
 use crate::store::{NsId, Rows, SpaceId};
 use crate::vector::UnitVector;
@@ -169,7 +169,7 @@ impl Inner {
     /// embedder cannot do is stored without a vector. False where it has failed.
     pub(super) fn embed_drafts(
         &self,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         drafts: &mut [Prepared],
         no_dedup: bool,
     ) -> Result<bool> {
@@ -219,7 +219,7 @@ impl Inner {
     /// embedder. False beside it where the embedder has failed.
     pub(super) fn embed_update(
         &self,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         name: &str,
         patch: &Patch,
     ) -> Result<(Option<Embedded>, bool)> {
@@ -265,12 +265,12 @@ impl Database {
     /// Lets an embedder give vectors to texts and queries of this handle and its clones from now on.
     ///
     /// ```
-    /// use oubliette::{Database, Draft, HashEmbedder, Namespace, Query};
+    /// use oubliette::{Database, Draft, HashEmbedder, NamespaceName, Query};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("m.oub");
     /// let db = Database::open(&path)?;
     /// db.use_embedder(HashEmbedder::new())?;
-    /// let team: Namespace = "team".parse()?;
+    /// let team: NamespaceName = "team".parse()?;
     /// let ann = db.add(&team, Draft::new("Ann lives in Ghent"))?;
     /// let found = db.search(&team, &Query::text("where does Ann live?"))?;
     /// assert_eq!(found.hits[0].id, ann.id);

@@ -6,7 +6,7 @@ use crate::engine::session::Session;
 use crate::error::{Error, Result, sound};
 use crate::ingest::ForgetNames;
 use crate::limits::FORGET_SAMPLE_MAX;
-use crate::model::{Filter, Forgotten, MemoryId, Namespace, Scope, State};
+use crate::model::{Filter, Forgotten, MemoryId, NamespaceName, Scope, State};
 use crate::recall::Reader;
 use crate::store::{NsId, Rows};
 
@@ -118,7 +118,7 @@ impl Database {
     ///
     /// # Errors
     /// `Invalid` for an empty list of names, and for a filter without any condition where `all` is not set.
-    pub fn forget(&self, namespace: &Namespace, what: Forget) -> Result<Forgotten> {
+    pub fn forget(&self, namespace: &NamespaceName, what: Forget) -> Result<Forgotten> {
         let asked = what.asked();
         let done = self.forgetting(namespace, what).and_then(|(work, weight)| self.submit(weight, work));
         // Nothing was ever remembered there.
@@ -129,10 +129,10 @@ impl Database {
     /// write it waits for others, and needs a handle that may write.
     ///
     /// ```
-    /// # use oubliette::{Database, Draft, Forget, Namespace};
+    /// # use oubliette::{Database, Draft, Forget, NamespaceName};
     /// # let folder = tempfile::tempdir()?;
     /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = Namespace::default();
+    /// let ns = NamespaceName::default();
     /// db.add(&ns, Draft::new("Ann prefers tea").key("drink"))?;
     /// db.add(&ns, Draft::new("Ann prefers coffee").key("drink"))?;
     /// let plan = db.forget_plan(&ns, Forget::names(["drink"]))?;
@@ -143,7 +143,7 @@ impl Database {
     ///
     /// # Errors
     /// Those of `forget`.
-    pub fn forget_plan(&self, namespace: &Namespace, what: Forget) -> Result<ForgetPlan> {
+    pub fn forget_plan(&self, namespace: &NamespaceName, what: Forget) -> Result<ForgetPlan> {
         let asked = what.asked();
         let planned = self.forgetting(namespace, what).and_then(|(mut work, _)| {
             self.inner.rehearse(|session| {
@@ -157,7 +157,7 @@ impl Database {
         }))
     }
 
-    fn forgetting(&self, namespace: &Namespace, what: Forget) -> Result<(Forgetting, Weight)> {
+    fn forgetting(&self, namespace: &NamespaceName, what: Forget) -> Result<(Forgetting, Weight)> {
         let ns = namespace.clone();
         Ok(match what {
             Forget::Names { names, keep_history, also_merged, with_history } => {
@@ -205,7 +205,11 @@ fn unless_known<T>(answer: impl FnOnce() -> T) -> impl FnOnce(Error) -> Result<T
 }
 
 /// Counts the memories that went by the state that they had before.
-fn plan_of(session: &Session<'_, '_, '_>, namespace: &Namespace, answer: Forgotten) -> Result<ForgetPlan> {
+fn plan_of(
+    session: &Session<'_, '_, '_>,
+    namespace: &NamespaceName,
+    answer: Forgotten,
+) -> Result<ForgetPlan> {
     let (before, now) = (session.published.snapshot(), session.ledger.now());
     let mut plan = ForgetPlan::default();
     let Some(row) = before.namespace(namespace.as_str())? else { return Ok(plan) };

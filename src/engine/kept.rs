@@ -2,7 +2,7 @@
 
 use crate::engine::database::{Database, weight_of};
 use crate::error::{Error, Result};
-use crate::model::{Joint, Kept, Namespace, Outcome};
+use crate::model::{Joint, Kept, NamespaceName, Outcome};
 
 /// What became of a part of an export.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ impl Database {
     /// - `Invalid` for a row that contradicts itself or the rows around it, names what is not there, or lies further
     ///   ahead of the clock than `stats.clock_warn`;
     /// - `Conflict` when an id was used and is gone, or a key belongs to another current memory.
-    pub fn recreate(&self, namespace: &Namespace, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
+    pub fn recreate(&self, namespace: &NamespaceName, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
         self.put_back(namespace, rows, true).map(|part| part.outcomes)
     }
 
@@ -32,11 +32,11 @@ impl Database {
     ///
     /// # Errors
     /// As there.
-    pub fn recreate_part(&self, namespace: &Namespace, rows: Vec<Kept>) -> Result<PutBack> {
+    pub fn recreate_part(&self, namespace: &NamespaceName, rows: Vec<Kept>) -> Result<PutBack> {
         self.put_back(namespace, rows, false)
     }
 
-    fn put_back(&self, namespace: &Namespace, rows: Vec<Kept>, whole: bool) -> Result<PutBack> {
+    fn put_back(&self, namespace: &NamespaceName, rows: Vec<Kept>, whole: bool) -> Result<PutBack> {
         let (namespace, weight) = (namespace.clone(), weight_of(rows.len()));
         self.submit(weight, move |session| {
             let part = session.desk(&namespace, None, false)?.put_back(&rows)?;

@@ -11,7 +11,7 @@ use crate::engine::pace::Pace;
 use crate::error::{Error, Result};
 use crate::hygiene::{self, Asked};
 use crate::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX};
-use crate::model::{Kind, Namespace, RuleId, RunId};
+use crate::model::{Kind, NamespaceName, RuleId, RunId};
 use crate::policy::{Policy, Stage};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{NsId, Rows};
@@ -125,7 +125,7 @@ pub struct MaintainOptions {
     /// Threads that work on one slice of an index; as many as there are cores by default. The result is the same.
     pub threads: Option<usize>,
     /// Only this namespace.
-    pub namespace: Option<Namespace>,
+    pub namespace: Option<NamespaceName>,
     /// Visible rows of a namespace that this call may remove or supersede, in place of what `budget.share` and
     /// `budget.floor` allow.
     pub destroy_max: Option<u64>,
@@ -290,10 +290,10 @@ impl Database {
     /// limbo, and [`Database::undo`] brings it back until `undo.horizon` is over.
     ///
     /// ```
-    /// use oubliette::{Database, Draft, Kind, MaintainOptions, Namespace, Pass};
+    /// use oubliette::{Database, Draft, Kind, MaintainOptions, NamespaceName, Pass};
     /// # let folder = tempfile::tempdir()?;
     /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = Namespace::default();
+    /// let ns = NamespaceName::default();
     /// for apps in [4, 7] {
     ///     let mut draft = Draft::new(format!("Gateway status: {apps} apps pending"));
     ///     draft.fields.kind = Some(Kind::Profile);
@@ -368,7 +368,7 @@ impl Database {
     /// The stages that the policy enables, in the order of the passes; `embed`, if it can; then the indexes. Snapshot
     /// histories from before there were periods are reduced once, and operational reports past
     /// `collapse.threshold` collapse.
-    fn enabled(&self, namespace: Option<&Namespace>) -> Result<Vec<Pass>> {
+    fn enabled(&self, namespace: Option<&NamespaceName>) -> Result<Vec<Pass>> {
         let policy = self.inner.in_force().policy.clone();
         let mut all: BTreeSet<Pass> =
             policy.sweeper.stages.iter().map(|stage| Pass::of_stage(*stage)).collect();
@@ -412,7 +412,7 @@ impl Database {
     }
 
     /// The namespaces that a pass looks at, by name.
-    pub(super) fn tenants(&self, namespace: Option<&Namespace>) -> Result<Vec<(Namespace, NsId)>> {
+    pub(super) fn tenants(&self, namespace: Option<&NamespaceName>) -> Result<Vec<(NamespaceName, NsId)>> {
         let mut all = Vec::new();
         for (name, row) in self.inner.state()?.snapshot().namespaces()? {
             if !row.dropping && namespace.is_none_or(|wanted| wanted.as_str() == name) {

@@ -6,7 +6,7 @@ use crate::engine::database::Database;
 use crate::engine::maintain::{MaintainOptions, PassReport, Sweep};
 use crate::error::Result;
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Namespace, RunId, check_index_key};
+use crate::model::{NamespaceName, RunId, check_index_key};
 use crate::store::{NsId, Rows};
 
 impl Database {
@@ -19,10 +19,10 @@ impl Database {
     /// `index`.
     ///
     /// ```
-    /// use oubliette::{Database, Draft, Filter, Namespace, PageRequest};
+    /// use oubliette::{Database, Draft, Filter, NamespaceName, PageRequest};
     /// # let folder = tempfile::tempdir()?;
     /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = Namespace::default();
+    /// let ns = NamespaceName::default();
     /// let mut draft = Draft::new("Ann prefers tea");
     /// draft.fields.metadata = Some(serde_json::json!({ "user": { "id": 7 } }));
     /// db.add(&ns, draft)?;
@@ -37,7 +37,7 @@ impl Database {
     /// # Errors
     /// `Invalid` for a key that is no path of 1 to 128 bytes without NUL, and for more than 16 indexes in a namespace;
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn declare_index(&self, namespace: &Namespace, key: &str) -> Result<u64> {
+    pub fn declare_index(&self, namespace: &NamespaceName, key: &str) -> Result<u64> {
         check_index_key(key)?;
         let begun = self.inner.run_alone(|session| {
             let desk = session.desk(namespace, None, false)?;
@@ -51,7 +51,7 @@ impl Database {
     ///
     /// # Errors
     /// As [`Database::declare_index`].
-    pub fn drop_index(&self, namespace: &Namespace, key: &str) -> Result<bool> {
+    pub fn drop_index(&self, namespace: &NamespaceName, key: &str) -> Result<bool> {
         check_index_key(key)?;
         let begun = self.inner.run_alone(|session| {
             let Some(row) = session.ledger.tx.namespace(namespace.as_str())? else { return Ok(None) };
@@ -66,7 +66,7 @@ impl Database {
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn indexes(&self, namespace: &Namespace) -> Result<Vec<String>> {
+    pub fn indexes(&self, namespace: &NamespaceName) -> Result<Vec<String>> {
         self.read(|published, _| {
             let snapshot = published.snapshot();
             let Some(row) = snapshot.namespace(namespace.as_str())? else { return Ok(Vec::new()) };
@@ -78,7 +78,7 @@ impl Database {
     /// the memories that stand in it.
     fn finish_index(
         &self,
-        (namespace, ns): (&Namespace, NsId),
+        (namespace, ns): (&NamespaceName, NsId),
         path: &str,
         run: Option<RunId>,
         enough: &mut dyn FnMut() -> bool,
@@ -118,7 +118,7 @@ impl Database {
     }
 
     /// Lets the declared indexes of a namespace, or of all, be written anew from the memories, by the pass `index`.
-    pub(super) fn void_declared(&self, namespace: Option<&Namespace>, run: RunId) -> Result<()> {
+    pub(super) fn void_declared(&self, namespace: Option<&NamespaceName>, run: RunId) -> Result<()> {
         for (name, ns) in self.tenants(namespace)? {
             self.inner.run_alone(|session| {
                 if !session.stands(&name, ns)? {

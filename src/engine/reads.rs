@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::{Briefed, CheckOptions, CheckReport, briefing, check, check_erased};
 use crate::index::Published;
 use crate::model::{
-    Aggregate, AggregateId, Event, EventId, EventQuery, Family, JournalRow, Memory, MemoryId, Namespace,
+    Aggregate, AggregateId, Event, EventId, EventQuery, Family, JournalRow, Memory, MemoryId, NamespaceName,
     Page, PageRequest, Query, Run, RunId, Scope, State, Time, Tombstone,
 };
 use crate::recall::{
@@ -67,10 +67,10 @@ impl Lease {
 /// export.
 ///
 /// ```
-/// # use oubliette::{Database, Draft, Namespace, PageRequest};
+/// # use oubliette::{Database, Draft, NamespaceName, PageRequest};
 /// # let folder = tempfile::tempdir()?;
 /// # let db = Database::open(folder.path().join("m.oub"))?;
-/// let ns = Namespace::default();
+/// let ns = NamespaceName::default();
 /// db.add(&ns, Draft::new("before"))?;
 /// let before = db.snapshot()?;
 /// db.add(&ns, Draft::new("after"))?;
@@ -156,7 +156,7 @@ impl Database {
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn stats(&self, namespace: Option<&Namespace>) -> Result<Stats> {
+    pub fn stats(&self, namespace: Option<&NamespaceName>) -> Result<Stats> {
         self.settle(namespace)?;
         let file_bytes = self.inner.store.file_bytes()?;
         let in_force = self.inner.in_force();
@@ -175,7 +175,7 @@ impl Database {
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn index_stats(&self, namespace: Option<&Namespace>) -> Result<Vec<IndexStats>> {
+    pub fn index_stats(&self, namespace: Option<&NamespaceName>) -> Result<Vec<IndexStats>> {
         self.read(|published, _| index_stats(published, namespace))
     }
 
@@ -192,7 +192,7 @@ impl Database {
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn memory_stats(&self, namespace: &Namespace) -> Result<MemoryStats> {
+    pub fn memory_stats(&self, namespace: &NamespaceName) -> Result<MemoryStats> {
         self.settle(Some(namespace))?;
         let in_force = self.inner.in_force();
         self.read(|published, now| {
@@ -203,7 +203,7 @@ impl Database {
     }
 
     /// Applies the instants that have come, as far as `stats.max_due` allows. A handle that only reads leaves them.
-    fn settle(&self, namespace: Option<&Namespace>) -> Result<()> {
+    fn settle(&self, namespace: Option<&NamespaceName>) -> Result<()> {
         if self.inner.check_open().is_err() {
             return if self.inner.is_closed() { Err(Error::Closed) } else { Ok(()) };
         }
@@ -224,7 +224,7 @@ impl Database {
         Ok(())
     }
 
-    fn is_anything_due(&self, namespace: &Namespace) -> Result<bool> {
+    fn is_anything_due(&self, namespace: &NamespaceName) -> Result<bool> {
         self.read(|published, now| {
             let rows = published.snapshot();
             let Some(row) = rows.namespace(namespace.as_str())? else { return Ok(false) };
@@ -232,7 +232,7 @@ impl Database {
         })
     }
 
-    fn settle_slice(&self, namespace: &Namespace, most: usize) -> Result<usize> {
+    fn settle_slice(&self, namespace: &NamespaceName, most: usize) -> Result<usize> {
         self.inner.run_alone(|session| {
             let Some(row) = session.ledger.tx.namespace(namespace.as_str())? else { return Ok(0) };
             let context = session.context(NsId(row.number), None);
@@ -244,7 +244,7 @@ impl Database {
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn namespaces(&self) -> Result<Vec<Namespace>> {
+    pub fn namespaces(&self) -> Result<Vec<NamespaceName>> {
         self.read(|published, _| {
             let all = published.snapshot().namespaces()?;
             all.into_iter().filter(|(_, row)| !row.dropping).map(|(name, _)| name.parse()).collect()
@@ -279,7 +279,7 @@ macro_rules! search {
             /// - `NoEmbedder` for a query of text alone in the mode [`Mode::Vector`](crate::Mode::Vector), and `Embedding` where the embedder fails
             ///   on it;
             /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
-            pub fn search(&self, namespace: &Namespace, query: &Query) -> Result<SearchResult> {
+            pub fn search(&self, namespace: &NamespaceName, query: &Query) -> Result<SearchResult> {
                 let weights = self.inner.in_force().policy.recall.clone();
                 let begun = Instant::now();
                 let most = query.deadline.map(|most| Duration::from_millis(most.as_millis().unsigned_abs()));
@@ -305,7 +305,7 @@ macro_rules! why {
             ///
             /// # Errors
             /// `NotFound` for a memory that nothing is known of, and those of `search`.
-            pub fn why(&self, namespace: &Namespace, query: &Query, name: &str) -> Result<Why> {
+            pub fn why(&self, namespace: &NamespaceName, query: &Query, name: &str) -> Result<Why> {
                 let weights = self.inner.in_force().policy.recall.clone();
                 self.read(|published, now| {
                     let query = self.inner.with_vector(published, query)?;
@@ -327,7 +327,7 @@ macro_rules! briefing {
             ///
             /// # Errors
             /// `Corrupted`, `Closed`.
-            pub fn briefing(&self, namespace: &Namespace, scope: &Scope, tokens: usize) -> Result<Vec<Briefed>> {
+            pub fn briefing(&self, namespace: &NamespaceName, scope: &Scope, tokens: usize) -> Result<Vec<Briefed>> {
                 let policy = self.inner.in_force().policy.clone();
                 self.read(|published, now| {
                     let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
@@ -345,7 +345,7 @@ macro_rules! reads {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)+) => {
         impl Database {
             $($(#[$doc])*
-            pub fn $name(&self, namespace: &Namespace, $($arg: $ty),*) -> Result<$out> {
+            pub fn $name(&self, namespace: &NamespaceName, $($arg: $ty),*) -> Result<$out> {
                 self.read(|published, now| {
                     Reader::open(published, namespace, &self.inner.secret, now)?.$name($($arg),*)
                 })
@@ -354,7 +354,7 @@ macro_rules! reads {
 
         impl Snapshot {
             $($(#[$doc])*
-            pub fn $name(&self, namespace: &Namespace, $($arg: $ty),*) -> Result<$out> {
+            pub fn $name(&self, namespace: &NamespaceName, $($arg: $ty),*) -> Result<$out> {
                 self.read(|published, now| {
                     Reader::open(published, namespace, &self.inner.secret, now)?.$name($($arg),*)
                 })

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::{Returned, undo_slice};
 use crate::ledger::Context;
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Actor, MemoryId, Namespace, RunId, Time};
+use crate::model::{Actor, MemoryId, NamespaceName, RunId, Time};
 use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
 
@@ -30,7 +30,7 @@ impl Database {
     ///
     /// # Errors
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn start_import(&self, namespace: &Namespace) -> Result<RunId> {
+    pub fn start_import(&self, namespace: &NamespaceName) -> Result<RunId> {
         let namespace = namespace.clone();
         self.submit(ONE, move |session| {
             let run = RunId::from_bytes(session.ids.next(session.ledger.now()));
@@ -46,7 +46,7 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound` for a run that was never started.
-    pub fn finish_run(&self, namespace: &Namespace, run: RunId) -> Result<()> {
+    pub fn finish_run(&self, namespace: &NamespaceName, run: RunId) -> Result<()> {
         let namespace = namespace.clone();
         self.submit(ONE, move |session| {
             let desk = session.known_desk(&namespace)?;
@@ -63,7 +63,7 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`.
-    pub fn undo(&self, namespace: &Namespace, run: RunId) -> Result<Undone> {
+    pub fn undo(&self, namespace: &NamespaceName, run: RunId) -> Result<Undone> {
         if self.run_is_maintenance(namespace, run)? {
             return self.undo_maintenance(namespace, run);
         }
@@ -80,13 +80,13 @@ impl Database {
         }
     }
 
-    fn run_is_maintenance(&self, namespace: &Namespace, run: RunId) -> Result<bool> {
+    fn run_is_maintenance(&self, namespace: &NamespaceName, run: RunId) -> Result<bool> {
         let Some((_, ns)) = self.tenants(Some(namespace))?.pop() else { return Ok(false) };
         let row = self.inner.state()?.snapshot().run(ns, run)?;
         Ok(row.is_some_and(|row| row.what == RunRow::MAINTAIN))
     }
 
-    fn undo_maintenance(&self, namespace: &Namespace, run: RunId) -> Result<Undone> {
+    fn undo_maintenance(&self, namespace: &NamespaceName, run: RunId) -> Result<Undone> {
         self.inner.check_open()?;
         // What a pass is still removing must not come back at the same time.
         let _one = self.inner.upkeep.lock();
@@ -136,7 +136,7 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound` when there is no such namespace.
-    pub fn drop_namespace(&self, namespace: &Namespace) -> Result<u64> {
+    pub fn drop_namespace(&self, namespace: &NamespaceName) -> Result<u64> {
         let name = namespace.clone();
         let (ns, rows) = self.submit(ONE, move |session| {
             let tx = &mut *session.ledger.tx;

@@ -7,7 +7,7 @@ use crate::engine::database::Database;
 use crate::error::{Error, Result};
 use crate::ingest::prepare;
 use crate::limits::POLICY_BYTES_MAX;
-use crate::model::{Draft, Kind, Namespace, Outcome, Time};
+use crate::model::{Draft, Kind, NamespaceName, Outcome, Time};
 
 use super::queue::Weight;
 
@@ -21,10 +21,10 @@ impl Database {
     /// that can't be read keeps it out of every period. The text is stored as it is.
     ///
     /// ```
-    /// # use oubliette::{Database, Decision, Draft, Namespace, Scope};
+    /// # use oubliette::{Database, Decision, Draft, NamespaceName, Scope};
     /// # let folder = tempfile::tempdir()?;
     /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = Namespace::default();
+    /// let ns = NamespaceName::default();
     /// let noon = db.push_snapshot(&ns, Draft::new("12 facts"), "2026-01-03T12:00:00Z".parse()?)?;
     /// let late = db.push_snapshot(&ns, Draft::new("11 facts"), "2026-01-03T09:00:00Z".parse()?)?;
     /// assert_eq!((late.decision, late.id), (Decision::Ignored, noon.id));
@@ -37,7 +37,7 @@ impl Database {
     /// - `Invalid` for a draft of another kind, and as [`Database::add`];
     /// - `Policy` when this machine does not know `snapshot.zone`;
     /// - those of [`Database::add`].
-    pub fn push_snapshot(&self, namespace: &Namespace, draft: Draft, at: Time) -> Result<Outcome> {
+    pub fn push_snapshot(&self, namespace: &NamespaceName, draft: Draft, at: Time) -> Result<Outcome> {
         let agent = self.inner.in_force().policy.snapshot.agent.clone();
         let mut prepared = prepare(snapshot_draft(draft, at, &agent)?)?;
         let works = self.inner.embed_drafts(namespace, std::slice::from_mut(&mut prepared), true)?;

@@ -13,7 +13,7 @@ use crate::index::{Linked, Published};
 use crate::ingest::{Desk, Rulebook, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Actor, IdSource, Namespace, RunId};
+use crate::model::{Actor, IdSource, NamespaceName, RunId};
 use crate::policy::Policy;
 use crate::store::control::dropped_name;
 use crate::store::{Durability, IndexId, NsId, Rows, Table, TextId};
@@ -69,7 +69,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
     /// The desk of a namespace, which is made if need be. What came due there is settled first.
     pub(super) fn desk<'d>(
         &'d mut self,
-        namespace: &'d Namespace,
+        namespace: &'d NamespaceName,
         run: Option<RunId>,
         no_dedup: bool,
     ) -> Result<Desk<'d, 'a, 't>> {
@@ -97,7 +97,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
     ///
     /// # Errors
     /// `NotFound` for a namespace that no write has made.
-    pub(super) fn known_desk<'d>(&'d mut self, namespace: &'d Namespace) -> Result<Desk<'d, 'a, 't>> {
+    pub(super) fn known_desk<'d>(&'d mut self, namespace: &'d NamespaceName) -> Result<Desk<'d, 'a, 't>> {
         if self.ledger.tx.namespace(namespace.as_str())?.is_none() {
             return Err(Error::NotFound { what: "namespace", name: namespace.to_string() });
         }
@@ -106,7 +106,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
 
     /// Whether a namespace is still there with the number that was read before the transaction began: what upkeep writes to
     /// one that was dropped meanwhile would be left over.
-    pub(super) fn stands(&self, namespace: &Namespace, ns: NsId) -> Result<bool> {
+    pub(super) fn stands(&self, namespace: &NamespaceName, ns: NsId) -> Result<bool> {
         let row = self.ledger.tx.namespace(namespace.as_str())?;
         Ok(row.is_some_and(|row| row.number == ns.0 && !row.dropping))
     }

@@ -12,7 +12,7 @@ use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::hygiene::{self, Cursor, Done, Field, Planned, Sight, carry_out};
 use crate::ledger::{Change, Context, Entry};
-use crate::model::{Actor, MemoryId, Namespace, RunId, Time};
+use crate::model::{Actor, MemoryId, NamespaceName, RunId, Time};
 use crate::policy::PolicyVersion;
 use crate::store::control::{CounterSort, PassRow, RunRow, RunState, TOTAL};
 use crate::store::{Durability, NsId, Rows};
@@ -35,7 +35,7 @@ pub struct MaintenancePlan {
     id: RunId,
     run: RunId,
     pass: Pass,
-    namespace: Namespace,
+    namespace: NamespaceName,
     ns: NsId,
     /// The document in effect, with the overrides of the call.
     policy: PolicyVersion,
@@ -74,7 +74,7 @@ impl MaintenancePlan {
     }
 
     /// The namespace that it is about.
-    pub fn namespace(&self) -> &Namespace {
+    pub fn namespace(&self) -> &NamespaceName {
         &self.namespace
     }
 
@@ -251,7 +251,7 @@ impl Database {
     pub fn plan(
         &self,
         pass: Pass,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         options: &MaintainOptions,
     ) -> Result<MaintenancePlan> {
         options.check()?;
@@ -312,7 +312,7 @@ impl Database {
     fn plan_in(
         &self,
         pass: Pass,
-        (namespace, ns): (Namespace, NsId),
+        (namespace, ns): (NamespaceName, NsId),
         options: &MaintainOptions,
         sweep: &mut Sweep,
     ) -> Result<Option<MaintenancePlan>> {
@@ -489,7 +489,7 @@ impl Database {
 /// Erases the rows of limbo that were removed before `until`, at most `most`, and raises the purge horizon.
 fn purge(
     session: &mut Session<'_, '_, '_>,
-    (namespace, ns): (&Namespace, NsId),
+    (namespace, ns): (&NamespaceName, NsId),
     run: RunId,
     until: Time,
     most: usize,

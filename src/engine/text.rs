@@ -5,7 +5,7 @@ use crate::engine::maintain::{MaintainOptions, PassReport, Sweep};
 use crate::engine::pace::{STALE_MAX, outpaced};
 use crate::error::{Error, Result};
 use crate::index::text::upkeep::{self, TextEdit};
-use crate::model::{Namespace, RunId};
+use crate::model::{NamespaceName, RunId};
 use crate::store::control::TextHead;
 use crate::store::{Read, TextId, TextRows};
 
@@ -88,7 +88,7 @@ impl Database {
     }
 
     /// The full-text indexes of a namespace or of all.
-    fn texts(&self, namespace: Option<&Namespace>) -> Result<Vec<(TextId, TextHead)>> {
+    fn texts(&self, namespace: Option<&NamespaceName>) -> Result<Vec<(TextId, TextHead)>> {
         let mut all = Vec::new();
         for (_, ns) in self.tenants(namespace)? {
             all.extend(self.read(|published, _| published.snapshot().text_heads(Some(ns)))?);
@@ -110,7 +110,7 @@ impl Database {
     }
 
     /// Writes the full-text indexes of a namespace, or of all, anew, with the analyzer of the policy in force.
-    pub(super) fn rebuild_texts(&self, namespace: Option<&Namespace>, run: RunId) -> Result<u64> {
+    pub(super) fn rebuild_texts(&self, namespace: Option<&NamespaceName>, run: RunId) -> Result<u64> {
         let mut rows = 0;
         for (name, ns) in self.tenants(namespace)? {
             rows += u64::from(self.inner.run_alone(|session| {

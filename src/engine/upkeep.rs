@@ -15,7 +15,7 @@ use crate::index::upkeep::{self, Counts, Need, Regimes, Work};
 use crate::index::{Edit, Written};
 use crate::ledger::Afresh;
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Namespace, RuleId, RunId};
+use crate::model::{NamespaceName, RuleId, RunId};
 use crate::store::{IndexId, NsId, Read, Rows, TextId};
 
 /// Rows that a writer links at least when it helps: so it is one write in so many that waits.
@@ -217,7 +217,10 @@ impl Database {
 
     /// The indexes of a namespace or of all, with their counts, none where the head of the graph is damaged, and
     /// whether their images fit into memory.
-    fn vector_indexes(&self, namespace: Option<&Namespace>) -> Result<Vec<(IndexId, Option<Counts>, bool)>> {
+    fn vector_indexes(
+        &self,
+        namespace: Option<&NamespaceName>,
+    ) -> Result<Vec<(IndexId, Option<Counts>, bool)>> {
         self.read(|published, _| {
             let rows = published.snapshot();
             let mut all = Vec::new();
@@ -272,7 +275,7 @@ impl Database {
     ///
     /// # Errors
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn reindex(&self, namespace: Option<&Namespace>) -> Result<u64> {
+    pub fn reindex(&self, namespace: Option<&NamespaceName>) -> Result<u64> {
         self.inner.check_open()?;
         let _one = self.inner.upkeep.lock();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
@@ -307,7 +310,7 @@ impl Database {
     }
 
     /// Puts derived rows back that are missing and takes those away that nothing asks for, in slices.
-    fn derive_afresh(&self, name: &Namespace, ns: NsId, run: RunId) -> Result<()> {
+    fn derive_afresh(&self, name: &NamespaceName, ns: NsId, run: RunId) -> Result<()> {
         let (mut at, mut whole) = (Afresh::default(), false);
         while !whole {
             (at, whole) = self.inner.run_alone(|session| {

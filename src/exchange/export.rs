@@ -10,7 +10,7 @@ use crate::exchange::{
     NpyWriter, write_aggregate, write_event, write_memory, write_run, write_step, write_tombstone,
 };
 use crate::limits::LINE_BYTES_MAX;
-use crate::model::{Event, EventQuery, Memory, MemoryId, Namespace, PageRequest, Scope, State};
+use crate::model::{Event, EventQuery, Memory, MemoryId, NamespaceName, PageRequest, Scope, State};
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
@@ -37,13 +37,13 @@ pub enum VectorsTo<'a, W> {
 /// An export of all states is a backup: an import into an empty database puts everything back as it was, and another export gives the same bytes. One of what is visible names nothing that is not in it.
 ///
 /// ```
-/// use oubliette::{Database, Draft, Namespace};
+/// use oubliette::{Database, Draft, NamespaceName};
 /// use oubliette::exchange::{Export, VectorsTo};
 /// # let folder = tempfile::tempdir()?;
 /// let db = Database::open(folder.path().join("m.oub"))?;
-/// db.add(&Namespace::default(), Draft::new("Ann prefers tea").key("ann"))?;
+/// db.add(&NamespaceName::default(), Draft::new("Ann prefers tea").key("ann"))?;
 /// let mut lines = Vec::new();
-/// let export = Export::new([Namespace::default()]);
+/// let export = Export::new([NamespaceName::default()]);
 /// let report = export.write(&db.snapshot()?, &mut lines, "lines", VectorsTo::<std::io::Empty>::Lines)?;
 /// assert_eq!((report.memories, lines.iter().filter(|byte| **byte == b'\n').count()), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -51,7 +51,7 @@ pub enum VectorsTo<'a, W> {
 #[derive(Clone, Debug, Default)]
 pub struct Export {
     /// The namespaces, one after the other.
-    pub namespaces: Vec<Namespace>,
+    pub namespaces: Vec<NamespaceName>,
     /// Also rows that are superseded, expired, in limbo, not yet or no longer valid, and tombstones, messages and runs.
     pub all_states: bool,
 }
@@ -73,12 +73,12 @@ pub struct ExportReport {
     pub events: u64,
     /// Memories, tombstones, messages and families that are damaged and were left out, with their namespaces; of a memory
     /// whose vector alone is damaged only the vector is left out.
-    pub damaged: Vec<(Namespace, MemoryId)>,
+    pub damaged: Vec<(NamespaceName, MemoryId)>,
 }
 
 impl Export {
     /// Of what is visible in some namespaces.
-    pub fn new(namespaces: impl IntoIterator<Item = Namespace>) -> Self {
+    pub fn new(namespaces: impl IntoIterator<Item = NamespaceName>) -> Self {
         Export { namespaces: namespaces.into_iter().collect(), all_states: false }
     }
 
@@ -128,7 +128,7 @@ struct Lines<'a, W> {
 }
 
 impl<W: Write + Seek> Lines<'_, W> {
-    fn memories(&mut self, namespace: &Namespace) -> Result<()> {
+    fn memories(&mut self, namespace: &NamespaceName) -> Result<()> {
         let agents = self.snapshot.agents(namespace)?;
         let scopes: Vec<Scope> = std::iter::once(Ok(Scope::Shared))
             .chain(agents.iter().map(|agent| Scope::agent(agent)))
@@ -161,7 +161,7 @@ impl<W: Write + Seek> Lines<'_, W> {
     /// The memories of a scope, in the order of their creation.
     fn each(
         &mut self,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         scope: &Scope,
         visit: &mut dyn FnMut(&mut Self, Memory) -> Result<()>,
     ) -> Result<()> {
@@ -181,7 +181,7 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// The memory of the export that superseded this one.
-    fn superseder(&self, namespace: &Namespace, memory: &Memory) -> Result<Option<MemoryId>> {
+    fn superseder(&self, namespace: &NamespaceName, memory: &Memory) -> Result<Option<MemoryId>> {
         let Some(by) = memory.superseded_by() else { return Ok(None) };
         // One that is damaged is not shown, and what it took the place of stands for itself.
         let shown = self.has(namespace, by)? && self.get(namespace, by)?.is_some();
@@ -189,13 +189,13 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// A memory; none where it is gone, or damaged.
-    fn get(&self, namespace: &Namespace, id: MemoryId) -> Result<Option<Memory>> {
+    fn get(&self, namespace: &NamespaceName, id: MemoryId) -> Result<Option<Memory>> {
         let found = sound(self.snapshot.get(namespace, &id.to_string(), false))?;
         Ok(found.and_then(|found| found.into_memory()))
     }
 
     /// Whether a memory is among those that the export shows.
-    fn has(&self, namespace: &Namespace, id: MemoryId) -> Result<bool> {
+    fn has(&self, namespace: &NamespaceName, id: MemoryId) -> Result<bool> {
         if !self.all_states {
             return self.snapshot.is_visible(namespace, id);
         }
@@ -204,7 +204,7 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// A memory, then what it took the place of, and so on: who superseded a memory stands before it.
-    fn tree(&mut self, namespace: &Namespace, root: Memory) -> Result<()> {
+    fn tree(&mut self, namespace: &NamespaceName, root: Memory) -> Result<()> {
         let first = root.id;
         let mut open = Vec::new();
         let mut at = Some(root);
@@ -221,7 +221,7 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// Whether a memory lies on a circle of superseders and has the smallest id of it.
-    fn is_first_of_circle(&self, namespace: &Namespace, memory: &Memory) -> Result<bool> {
+    fn is_first_of_circle(&self, namespace: &NamespaceName, memory: &Memory) -> Result<bool> {
         let (mut met, mut at) = (BTreeSet::new(), memory.superseded_by());
         while let Some(next) = at.filter(|next| met.insert(*next)) {
             if next == memory.id {
@@ -236,7 +236,7 @@ impl<W: Write + Seek> Lines<'_, W> {
         Ok(false)
     }
 
-    fn memory(&mut self, namespace: &Namespace, mut memory: Memory) -> Result<()> {
+    fn memory(&mut self, namespace: &NamespaceName, mut memory: Memory) -> Result<()> {
         if !matches!(self.vectors, VectorsTo::Nowhere) {
             match sound(self.snapshot.get(namespace, &memory.id.to_string(), true))? {
                 Some(found) => memory.vector = found.into_memory().and_then(|found| found.vector),
@@ -255,7 +255,7 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     /// What is visible names nothing that is not: links, provenance and superseders that the export does not show are
     /// left out.
-    fn leave_out(&self, namespace: &Namespace, memory: &mut Memory) -> Result<()> {
+    fn leave_out(&self, namespace: &NamespaceName, memory: &mut Memory) -> Result<()> {
         let mut ends: BTreeSet<MemoryId> = memory.links.iter().map(|link| link.to).collect();
         ends.extend(memory.sources.iter().chain(&memory.consolidated_from));
         let mut shown = BTreeSet::new();
@@ -283,7 +283,7 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     /// A key travels with the one memory of the export that answers to it: the memory whose place it will take at an
     /// instant ahead can hold the key too, and an import gives no key twice.
-    fn leave_keys_out(&self, namespace: &Namespace, memory: &mut Memory) -> Result<()> {
+    fn leave_keys_out(&self, namespace: &NamespaceName, memory: &mut Memory) -> Result<()> {
         for key in std::mem::take(&mut memory.keys) {
             match self.snapshot.visible_holder(namespace, &key)? {
                 Some(other) if other != memory.id => {
@@ -297,7 +297,7 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// What taking a run back needs to know.
-    fn runs(&mut self, namespace: &Namespace) -> Result<()> {
+    fn runs(&mut self, namespace: &NamespaceName) -> Result<()> {
         for run in self.snapshot.runs_left(namespace)? {
             self.report.runs += 1;
             write_run(namespace, &run, &mut self.line);
@@ -316,11 +316,11 @@ impl<W: Write + Seek> Lines<'_, W> {
         Ok(())
     }
 
-    fn note_damaged(&mut self, namespace: &Namespace, ids: Vec<MemoryId>) {
+    fn note_damaged(&mut self, namespace: &NamespaceName, ids: Vec<MemoryId>) {
         self.report.damaged.extend(ids.into_iter().map(|id| (namespace.clone(), id)));
     }
 
-    fn tombstones(&mut self, namespace: &Namespace) -> Result<()> {
+    fn tombstones(&mut self, namespace: &NamespaceName) -> Result<()> {
         let mut cursor = None;
         loop {
             let page = self.snapshot.tombstones(namespace, cursor.as_deref(), PAGE_ROWS)?;
@@ -342,7 +342,7 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// Families of messages in numbers, each with its members behind it, then the messages of none.
-    fn messages(&mut self, namespace: &Namespace) -> Result<()> {
+    fn messages(&mut self, namespace: &NamespaceName) -> Result<()> {
         let mut cursor = None;
         loop {
             let page = self.snapshot.aggregates(namespace, cursor.as_deref(), PAGE_ROWS)?;
@@ -363,7 +363,7 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     fn events(
         &mut self,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         mut query: EventQuery,
         wanted: impl Fn(&Event) -> bool,
     ) -> Result<()> {

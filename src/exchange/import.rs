@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exchange::adapters;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
 use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX};
-use crate::model::{CheckedDraft, Decision, Draft, Joint, Kept, MemoryId, Namespace, Outcome, RunId};
+use crate::model::{CheckedDraft, Decision, Draft, Joint, Kept, MemoryId, NamespaceName, Outcome, RunId};
 
 /// How the file of an import is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub trait Observer {
     ///
     /// # Errors
     /// What is returned ends the import.
-    fn started(&mut self, _namespace: &Namespace, _run: RunId) -> Result<()> {
+    fn started(&mut self, _namespace: &NamespaceName, _run: RunId) -> Result<()> {
         Ok(())
     }
 
@@ -47,7 +47,7 @@ pub trait Observer {
     ///
     /// # Errors
     /// What is returned ends the import.
-    fn decided(&mut self, _line: u64, _namespace: &Namespace, _outcome: &Outcome) -> Result<()> {
+    fn decided(&mut self, _line: u64, _namespace: &NamespaceName, _outcome: &Outcome) -> Result<()> {
         Ok(())
     }
 
@@ -80,7 +80,7 @@ impl Observer for () {}
 #[derive(Clone, Debug)]
 pub struct Import {
     /// Where lines go that name no namespace.
-    pub namespace: Namespace,
+    pub namespace: NamespaceName,
     /// Move unknown members of a line into the metadata.
     pub lenient: bool,
     /// Rows of one batch: 1 to 100,000; 1,000 by default.
@@ -100,7 +100,7 @@ pub struct Import {
 impl Default for Import {
     fn default() -> Self {
         Import {
-            namespace: Namespace::default(),
+            namespace: NamespaceName::default(),
             lenient: false,
             batch_rows: 1_000,
             no_dedup: false,
@@ -116,7 +116,7 @@ impl Default for Import {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
     /// The runs, by namespace in the order of their first line: `undo` takes them back.
-    pub runs: Vec<(Namespace, RunId)>,
+    pub runs: Vec<(NamespaceName, RunId)>,
     /// Memories and tombstones read, bad ones included.
     pub read: u64,
     /// Memories of their own.
@@ -252,15 +252,15 @@ struct Running<'a> {
     database: &'a Database,
     observer: &'a mut dyn Observer,
     report: ImportReport,
-    runs: BTreeMap<Namespace, RunId>,
+    runs: BTreeMap<NamespaceName, RunId>,
     /// Rows that wait for their commit, all drafts or all of an export, all of `namespace`.
     batch: Vec<(Place, Row)>,
-    namespace: Namespace,
+    namespace: NamespaceName,
     /// Whose lines must stand in one batch with what follows, and how many are still to come: the members of an aggregate,
     /// the steps of a run.
     owed: Option<([u8; 16], u64)>,
     /// Links and provenance that lead to memories of later lines, by these: the line and the end that it names.
-    ahead: BTreeMap<(Namespace, MemoryId), Vec<(u64, Joint)>>,
+    ahead: BTreeMap<(NamespaceName, MemoryId), Vec<(u64, Joint)>>,
 }
 
 impl Running<'_> {
@@ -320,7 +320,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    fn draft(&mut self, place: Place, namespace: Option<Namespace>, mut draft: Draft) -> Result<()> {
+    fn draft(&mut self, place: Place, namespace: Option<NamespaceName>, mut draft: Draft) -> Result<()> {
         if let Some(tag) = &self.import.tag {
             draft = draft.tag(tag);
         }
@@ -328,7 +328,7 @@ impl Running<'_> {
         self.offer(place, namespace, Row::Draft(Box::new(draft)))
     }
 
-    fn offer(&mut self, place: Place, namespace: Namespace, row: Row) -> Result<()> {
+    fn offer(&mut self, place: Place, namespace: NamespaceName, row: Row) -> Result<()> {
         self.report.read += 1;
         let other = self.batch.last().is_some_and(|(_, last)| last.is_kept() != row.is_kept());
         if other || namespace != self.namespace {

@@ -11,7 +11,9 @@ use serde_json::{Map, Number, Value, json};
 use crate::error::{Error, Result};
 use crate::exchange::{restore, told};
 use crate::limits::{DIM_MAX, FIELD_JSON_BYTES_MAX, LINE_BYTES_MAX, LINE_FIELDS_MAX};
-use crate::model::{Draft, Entity, Expiry, Kept, Memory, Namespace, Significance, Span, SupersedeMode, Tier};
+use crate::model::{
+    Draft, Entity, Expiry, Kept, Memory, NamespaceName, Significance, Span, SupersedeMode, Tier,
+};
 
 /// What one line of an import says.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +30,7 @@ pub enum ParsedLine {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DraftLine {
     /// The namespace, where the line names one.
-    pub namespace: Option<Namespace>,
+    pub namespace: Option<NamespaceName>,
     /// The draft, whose bounds are checked when it is written.
     pub draft: Draft,
     /// What was read otherwise than it stands there: an unknown tier, an unknown significance.
@@ -39,7 +41,7 @@ pub struct DraftLine {
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptLine {
     /// The namespace that it is of, where the line names one.
-    pub namespace: Option<Namespace>,
+    pub namespace: Option<NamespaceName>,
     /// The row.
     pub row: Kept,
 }

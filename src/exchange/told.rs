@@ -11,8 +11,8 @@ use crate::exchange::write::{Object, delta_json, hex};
 use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{
     Actor, Aggregate, AggregateId, AggregateType, AuthorKind, Delta, Event, EventDecision, EventId, Evidence,
-    Family, FamilyFingerprint, JournalRow, Kept, MemoryId, Namespace, Partition, RuleId, Run, RunId, Time,
-    check_text, widened,
+    Family, FamilyFingerprint, JournalRow, Kept, MemoryId, NamespaceName, Partition, RuleId, Run, RunId,
+    Time, check_text, widened,
 };
 
 /// The members that make a line no memory.
@@ -53,7 +53,7 @@ pub(super) fn read(members: Members<'_>, sort: &'static str) -> Result<KeptLine>
 }
 
 /// Appends a line of one member, which `write` writes.
-fn write_line(namespace: &Namespace, sort: &str, out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+fn write_line(namespace: &NamespaceName, sort: &str, out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
     line.name(sort);
@@ -65,7 +65,7 @@ fn write_line(namespace: &Namespace, sort: &str, out: &mut Vec<u8>, write: impl 
 }
 
 /// Appends a run of which something can still be taken back as one JSON line, with its line feed.
-pub fn write_run(namespace: &Namespace, run: &Run, out: &mut Vec<u8>) {
+pub fn write_run(namespace: &NamespaceName, run: &Run, out: &mut Vec<u8>) {
     write_line(namespace, "run", out, |object| {
         object.member("id", &run.id);
         object.member("what", &run.sort);
@@ -77,7 +77,7 @@ pub fn write_run(namespace: &Namespace, run: &Run, out: &mut Vec<u8>) {
 
 /// Appends a row of the journal that `undo` of its run asks for as one JSON line, with its line feed. Its number
 /// and the policy of the time are not in it.
-pub fn write_step(namespace: &Namespace, step: &JournalRow, out: &mut Vec<u8>) {
+pub fn write_step(namespace: &NamespaceName, step: &JournalRow, out: &mut Vec<u8>) {
     write_line(namespace, "step", out, |object| {
         let evidence = &step.evidence;
         object.member("run_id", &step.run);
@@ -152,7 +152,7 @@ fn step(json: StepJson) -> Result<JournalRow> {
 }
 
 /// Appends the numbers of a family of messages as one JSON line, with its line feed.
-pub fn write_aggregate(namespace: &Namespace, aggregate: &Aggregate, out: &mut Vec<u8>) {
+pub fn write_aggregate(namespace: &NamespaceName, aggregate: &Aggregate, out: &mut Vec<u8>) {
     write_line(namespace, "aggregate", out, |object| {
         object.member("aggregate_id", &aggregate.id);
         object.member("type", &aggregate.aggregate_type);
@@ -248,7 +248,7 @@ fn aggregate(json: AggregateJson) -> Result<Aggregate> {
 }
 
 /// Appends a message as one JSON line, with its line feed; `family` is the one that it began.
-pub fn write_event(namespace: &Namespace, event: &Event, family: Option<&Family>, out: &mut Vec<u8>) {
+pub fn write_event(namespace: &NamespaceName, event: &Event, family: Option<&Family>, out: &mut Vec<u8>) {
     write_line(namespace, "event", out, |object| {
         object.member("event_id", &event.id);
         object.member("ts", &event.ts);

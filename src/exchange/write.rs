@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::exchange::restore::field_name;
 use crate::model::{
-    Delta, ExpiresBy, Holder, JournalRow, Limbo, Memory, Namespace, Parts, Shown, Tombstone, TombstoneReason,
-    memory_fields, widened,
+    Delta, ExpiresBy, Holder, JournalRow, Limbo, Memory, NamespaceName, Parts, Shown, Tombstone,
+    TombstoneReason, memory_fields, widened,
 };
 
 /// Appends `value` as JSON.
@@ -190,7 +190,7 @@ fn write_holders(holders: &[Holder], out: &mut Vec<u8>) {
 
 /// Appends what is kept of a memory that is gone as one JSON line, with its line feed. For the reason
 /// `summarized` the memory in its place is called `replaced_by_summary_id`.
-pub fn write_tombstone(namespace: &Namespace, tombstone: &Tombstone, out: &mut Vec<u8>) {
+pub fn write_tombstone(namespace: &NamespaceName, tombstone: &Tombstone, out: &mut Vec<u8>) {
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
     line.name("tombstone");

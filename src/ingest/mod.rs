@@ -36,7 +36,7 @@ use crate::error::Result;
 use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, inverse};
 use crate::model::{
-    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, Namespace, Op, Partition, RuleId,
+    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, NamespaceName, Op, Partition, RuleId,
     Time,
 };
 use crate::policy::Policy;
@@ -157,7 +157,7 @@ fn meant_by(
 pub(crate) struct Desk<'d, 'a, 't> {
     pub(crate) ledger: &'d mut Ledger<'a, 't>,
     pub(crate) context: Context,
-    pub(crate) namespace: &'d Namespace,
+    pub(crate) namespace: &'d NamespaceName,
     pub(crate) policy: &'d Policy,
     /// How the policy reads messages.
     pub(crate) messages: &'d Messages,

@@ -5,12 +5,12 @@ use crate::index::holder_of_key;
 use crate::ingest::fields::tier_ttl;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Ledger};
-use crate::model::{MemoryId, Namespace, Partition};
+use crate::model::{MemoryId, NamespaceName, Partition};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId};
 
 /// Number of a namespace, a new one if need be.
-pub(crate) fn open_namespace(ledger: &mut Ledger<'_, '_>, name: &Namespace) -> Result<NsId> {
+pub(crate) fn open_namespace(ledger: &mut Ledger<'_, '_>, name: &NamespaceName) -> Result<NsId> {
     if let Some(row) = ledger.tx.namespace(name.as_str())? {
         return Ok(NsId(row.number));
     }

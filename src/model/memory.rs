@@ -8,7 +8,7 @@ use crate::model::field::{Attachment, Embed, Entity, Link, TimeRange, memory_fie
 use crate::model::id::{MemoryId, RunId};
 use crate::model::kept::Limbo;
 use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
-use crate::model::name::{Namespace, Partition};
+use crate::model::name::{NamespaceName, Partition};
 use crate::model::order::Rank;
 use crate::model::parts::{Access, Parts};
 use crate::model::time::{Span, Time};
@@ -338,7 +338,7 @@ macro_rules! memory {
             /// Id.
             pub id: MemoryId,
             /// Namespace.
-            pub namespace: Namespace,
+            pub namespace: NamespaceName,
             /// Partition.
             pub partition: Partition,
             /// State at the instant of the read.
@@ -404,7 +404,7 @@ macro_rules! memory {
                 let times = parts.vitals.times;
                 Memory {
                     id,
-                    namespace: Namespace::default(),
+                    namespace: NamespaceName::default(),
                     partition: Partition::Shared,
                     state: State::Live,
                     keys: Vec::new(),

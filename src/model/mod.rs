@@ -3,7 +3,7 @@
 //! Ids, namespaces, partitions, drafts, memories, holders, queries, filters, decisions, tombstones; the bounds
 //! of each, the one visibility predicate ([`visible`]) and the canonical order ([`order`]).
 //!
-//! Invariants: a [`Namespace`], [`Partition`] or [`CheckedDraft`] that exists is within its bounds, for its
+//! Invariants: a [`NamespaceName`], [`Partition`] or [`CheckedDraft`] that exists is within its bounds, for its
 //! constructors are the only way to one. Every read path decides visibility by [`Times::visible`] and
 //! nothing else.
 //!
@@ -48,7 +48,7 @@ pub use kept::{Family, Joint, Kept, LedLink, Limbo, Run, RunSort, RunState};
 pub use kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
 pub(crate) use memory::Life;
 pub use memory::{Counted, Holder, Memory, Place, Supersession, Vitals};
-pub use name::{Namespace, Partition, Scope, check_key, check_text};
+pub use name::{NamespaceName, Partition, Scope, check_key, check_text};
 pub(crate) use parts::Parts;
 pub use parts::{Access, Content};
 pub(crate) use period::{Period, Periods};

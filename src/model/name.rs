@@ -13,30 +13,30 @@ use crate::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX};
 /// 1 to 256 bytes after trimming, no NUL, not `*`.
 ///
 /// ```
-/// use oubliette::Namespace;
-/// assert_eq!(" team-a ".parse::<Namespace>()?.as_str(), "team-a");
-/// assert!("*".parse::<Namespace>().is_err());
+/// use oubliette::NamespaceName;
+/// assert_eq!(" team-a ".parse::<NamespaceName>()?.as_str(), "team-a");
+/// assert!("*".parse::<NamespaceName>().is_err());
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Namespace(String);
+pub struct NamespaceName(String);
 
-impl Namespace {
+impl NamespaceName {
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl Default for Namespace {
+impl Default for NamespaceName {
     /// `default`.
     fn default() -> Self {
-        Namespace("default".to_owned())
+        NamespaceName("default".to_owned())
     }
 }
 
-impl FromStr for Namespace {
+impl FromStr for NamespaceName {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -44,11 +44,11 @@ impl FromStr for Namespace {
         if name == "*" {
             return Err(Error::invalid("namespace", "must not be *", name));
         }
-        Ok(Namespace(name.to_owned()))
+        Ok(NamespaceName(name.to_owned()))
     }
 }
 
-impl TryFrom<String> for Namespace {
+impl TryFrom<String> for NamespaceName {
     type Error = Error;
 
     fn try_from(text: String) -> Result<Self> {
@@ -56,13 +56,13 @@ impl TryFrom<String> for Namespace {
     }
 }
 
-impl From<Namespace> for String {
-    fn from(name: Namespace) -> String {
+impl From<NamespaceName> for String {
+    fn from(name: NamespaceName) -> String {
         name.0
     }
 }
 
-impl fmt::Display for Namespace {
+impl fmt::Display for NamespaceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -32,7 +32,7 @@ mod tests;
 
 use crate::error::Result;
 use crate::index::Published;
-use crate::model::{Namespace, Partition, Scope, Time};
+use crate::model::{NamespaceName, Partition, Scope, Time};
 use crate::store::control::DROPPED;
 use crate::store::{NsId, PartId, Rows, Snapshot};
 use crate::text::Secret;
@@ -55,7 +55,7 @@ pub use why::Why;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'p> {
     published: &'p Published,
-    namespace: &'p Namespace,
+    namespace: &'p NamespaceName,
     secret: &'p Secret,
     now: Time,
     /// None: there is no such namespace.
@@ -72,7 +72,7 @@ impl<'p> Reader<'p> {
     /// `Corrupted`.
     pub(crate) fn open(
         published: &'p Published,
-        namespace: &'p Namespace,
+        namespace: &'p NamespaceName,
         secret: &'p Secret,
         now: Time,
     ) -> Result<Self> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::error::{Error, Result, sound};
 use crate::index::Published;
 use crate::index::upkeep::Counts;
-use crate::model::{Kind, MemoryId, Namespace, RunId, Time};
+use crate::model::{Kind, MemoryId, NamespaceName, RunId, Time};
 use crate::policy::Stats as StatsPolicy;
 use crate::recall::size::{self, BytesStats};
 use crate::recall::{Reader, SHARED};
@@ -256,7 +256,10 @@ pub(crate) struct StatsContext<'c> {
 ///
 /// # Errors
 /// `Corrupted`.
-pub(crate) fn index_stats(published: &Published, namespace: Option<&Namespace>) -> Result<Vec<IndexStats>> {
+pub(crate) fn index_stats(
+    published: &Published,
+    namespace: Option<&NamespaceName>,
+) -> Result<Vec<IndexStats>> {
     let rows = published.snapshot();
     let mut all = Vec::new();
     for (name, row) in rows.namespaces()? {
@@ -302,7 +305,7 @@ pub(crate) fn index_stats(published: &Published, namespace: Option<&Namespace>) 
 /// `Corrupted`.
 pub(crate) fn memory_stats(
     published: &Published,
-    namespace: &Namespace,
+    namespace: &NamespaceName,
     secret: &Secret,
     context: StatsContext<'_>,
 ) -> Result<MemoryStats> {
@@ -366,7 +369,7 @@ impl Reader<'_> {
 /// `Corrupted`.
 pub(crate) fn stats(
     published: &Published,
-    namespace: Option<&Namespace>,
+    namespace: Option<&NamespaceName>,
     context: StatsContext<'_>,
 ) -> Result<Stats> {
     let rows = published.snapshot();

@@ -70,7 +70,7 @@ struct World {
     _folder: tempfile::TempDir,
     store: Store,
     secret: Secret,
-    namespace: Namespace,
+    namespace: NamespaceName,
     published: Published,
 }
 

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use crate::world::{World, axis, span, text};
 use oubliette::{
     Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Expiry, Forget, Got, IdSource,
-    MemoryId, Mode, Namespace, PageRequest, Patch, Query, RandomIds, Scope, SupersedeMode, Time,
+    MemoryId, Mode, NamespaceName, PageRequest, Patch, Query, RandomIds, Scope, SupersedeMode, Time,
     WriteOptions,
 };
 use proptest::prelude::*;
 
-fn count(db: &Database, ns: &Namespace) -> usize {
+fn count(db: &Database, ns: &NamespaceName) -> usize {
     db.list(ns, &PageRequest { limit: 10_000, ..PageRequest::default() }).unwrap().items.len()
 }
 
@@ -401,7 +401,7 @@ fn deeds() -> impl Strategy<Value = (bool, Deed)> {
 }
 
 /// Everything that a tenant sees.
-fn view(world: &World, ns: &Namespace) -> (Vec<oubliette::Memory>, Vec<(MemoryId, u32)>, u64, u64) {
+fn view(world: &World, ns: &NamespaceName) -> (Vec<oubliette::Memory>, Vec<(MemoryId, u32)>, u64, u64) {
     let request = PageRequest { scope: Scope::Any, limit: 1_000, ..PageRequest::default() };
     let rows = world.db.list(ns, &request).unwrap().items;
     let hits = world.db.search(ns, &Query::vector([0.5; 4]).k(100)).unwrap().hits;
@@ -417,7 +417,7 @@ proptest! {
     #[test]
     fn tenants_never_see_each_other(deeds in proptest::collection::vec(deeds(), 1..25)) {
         let world = World::new();
-        let tenants: [Namespace; 2] = ["a".parse().unwrap(), "b".parse().unwrap()];
+        let tenants: [NamespaceName; 2] = ["a".parse().unwrap(), "b".parse().unwrap()];
         for (second, deed) in deeds {
             let (mine, theirs) = (&tenants[usize::from(second)], &tenants[usize::from(!second)]);
             let before = view(&world, theirs);

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use crate::world::{World, axis, text};
 use oubliette::exchange::{Export, Import, ImportReport, LineReader, VectorsTo};
 use oubliette::{
-    AuthorKind, Draft, ErrorKind, EventQuery, Field, Kind, Link, MaintainOptions, MemoryId, Namespace,
+    AuthorKind, Draft, ErrorKind, EventQuery, Field, Kind, Link, MaintainOptions, MemoryId, NamespaceName,
     Outcome, Pass, Result, RunId, State, SupersedeMode,
 };
 use serde_json::{Value, json};
@@ -517,7 +517,7 @@ fn messages_made_by_hand_are_refused() {
 #[test]
 fn namespaces_travel_together() {
     let world = World::new();
-    let other: Namespace = "other".parse().unwrap();
+    let other: NamespaceName = "other".parse().unwrap();
     world.add(text("one").key("k"));
     world.db.add(&other, text("two").key("k").agent("x")).unwrap();
     let copy = copy_of(&world);

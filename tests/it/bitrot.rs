@@ -10,8 +10,8 @@ use std::sync::Arc;
 use crate::disk::{Chance, Image, SimDisk};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    CheckOptions, Database, Draft, Effort, Error, ErrorKind, Got, Hit, MaintainOptions, MemoryId, Namespace,
-    PageRequest, Pass, Query, Result, Scope,
+    CheckOptions, Database, Draft, Effort, Error, ErrorKind, Got, Hit, MaintainOptions, MemoryId,
+    NamespaceName, PageRequest, Pass, Query, Result, Scope,
 };
 use redb::ReadableTable;
 
@@ -34,7 +34,7 @@ fn vector(seed: usize) -> Vec<f32> {
 fn written() -> (Image, Truth) {
     let disk = SimDisk::new(Image::default());
     let db = Database::builder().disk(Arc::new(disk.clone())).secret([3; 32]).open(FILE).unwrap();
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let drafts = (0..ROWS).map(|at| {
         let text = format!("memory {at} says {}", "something ".repeat(at % 40));
         Draft::new(text).key(format!("k{at}")).tag(format!("t{}", at % 5)).vector(vector(at))
@@ -85,7 +85,7 @@ fn read(image: Image, truth: &Truth, what: &str, tally: &mut Tally) {
             return;
         }
     };
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let mut errors = 0;
     for (id, (text, vector)) in truth {
         match db.get(&ns, &id.to_string(), true) {
@@ -173,7 +173,7 @@ fn damage_is_an_error_and_never_other_data() {
 /// Uses a file with a torn page as an application does: whatever is answered is true, and what fails is a typed error.
 fn work(image: Image, truth: &Truth, what: &str) {
     let Ok(db) = open(image) else { return };
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let told = |memory: &oubliette::Memory| match truth.get(&memory.id) {
         Some((text, _)) => assert_eq!(&memory.text, text, "{what}: another text of {}", memory.id),
         None => assert!(memory.text.starts_with("new "), "{what}: {} comes from nowhere", memory.id),
@@ -287,7 +287,7 @@ impl Linked {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut linked = Linked { folder, best: Vec::new() };
-        let (db, ns) = (linked.open(), Namespace::default());
+        let (db, ns) = (linked.open(), NamespaceName::default());
         let drafts =
             (0..ROWS).map(|at| Draft::new(format!("row {at}")).key(format!("k{at}")).vector(spread(at)));
         db.add_all(&ns, drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
@@ -312,7 +312,7 @@ impl Linked {
     }
 
     fn answers(&self, db: &Database, effort: Effort) -> Vec<Vec<Hit>> {
-        let hits = |at| db.search(&Namespace::default(), &asked(at).effort(effort)).unwrap().hits;
+        let hits = |at| db.search(&NamespaceName::default(), &asked(at).effort(effort)).unwrap().hits;
         (0..20).map(hits).collect()
     }
 
@@ -344,7 +344,7 @@ impl Linked {
         assert_eq!(stats.health.index_warnings, Vec::<String>::new(), "{what}");
         assert_eq!((stats.vectors.in_graph, stats.vectors.dead), (live, 0), "{what}");
         self.expect_answers(db, what);
-        assert_eq!(db.search(&Namespace::default(), &asked(0)).unwrap().plan.regime, "graph", "{what}");
+        assert_eq!(db.search(&NamespaceName::default(), &asked(0)).unwrap().plan.regime, "graph", "{what}");
         let left = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
         assert!(left.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{what}: {left:?}");
     }
@@ -394,7 +394,7 @@ fn a_damaged_graph_is_not_walked_and_reindex_heals_it() {
     for (what, damage) in damages {
         let linked = Linked::new();
         linked.change("graph", damage);
-        let (db, ns) = (linked.open(), Namespace::default());
+        let (db, ns) = (linked.open(), NamespaceName::default());
         let found = db.search(&ns, &asked(0)).unwrap();
         assert_eq!(found.plan.regime, "codes", "{what}: walked all the same");
         assert!(linked.answers(&db, Effort::default()) == linked.best, "{what}: another answer");
@@ -438,7 +438,7 @@ fn a_damaged_row_of_the_slots_hides_its_own_memories_and_reindex_heals_it() {
             let what = format!("{table}: {what}");
             let linked = Linked::new();
             linked.change(table, damage);
-            let (db, ns) = (linked.open(), Namespace::default());
+            let (db, ns) = (linked.open(), NamespaceName::default());
             match db.search(&ns, &asked(0)) {
                 // What a block says that is gone is not found; nothing else is.
                 Ok(found) => {
@@ -466,7 +466,7 @@ fn a_damaged_row_of_the_slots_hides_its_own_memories_and_reindex_heals_it() {
 fn no_memory_is_given_the_slot_of_another_when_the_head_of_the_slots_is_gone() {
     let linked = Linked::new();
     linked.change("slot_head", Rows::clear);
-    let (db, ns) = (linked.open(), Namespace::default());
+    let (db, ns) = (linked.open(), NamespaceName::default());
     // The write has the index built anew, and then it stands in a place of its own.
     db.add(&ns, Draft::new("in a place of its own").key("own").vector(vector(3))).unwrap();
     db.forget(&ns, oubliette::Forget::names(["own"])).unwrap();

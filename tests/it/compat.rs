@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use oubliette::{Database, Draft, Error, Namespace};
+use oubliette::{Database, Draft, Error, NamespaceName};
 use redb::ReadableDatabase;
 
 const META: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta");
@@ -37,7 +37,7 @@ fn set_format(path: &Path, format: u8) -> u8 {
 fn a_file_of_another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("memory.oub");
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let db = Database::open(&path).unwrap();
     db.add(&ns, Draft::new("still there").key("k")).unwrap();
     assert_eq!(db.format(), 6);

@@ -213,7 +213,7 @@ fn damage_stops_no_copy() {
     for (table, part) in [("memory", SECRET.as_bytes()), ("vitals", &IMPORTANCE.to_le_bytes())] {
         let folder = tempfile::tempdir().unwrap();
         let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
-        let ns = oubliette::Namespace::default();
+        let ns = oubliette::NamespaceName::default();
         let db = Database::open(&path).unwrap();
         let bad = db.add(&ns, text(SECRET).key("bad").importance(IMPORTANCE)).unwrap().id;
         let good = db.add(&ns, text("good").key("good").vector([1.0, 0.0, 0.0, 0.0])).unwrap().id;

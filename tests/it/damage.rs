@@ -14,7 +14,7 @@ use crate::world::{World, axis};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::{
     AuthorKind, CheckOptions, Database, Draft, Effort, ErrorKind, Expiry, Forget, Got, MaintainOptions,
-    MemoryId, Namespace, PageRequest, Pass, Patch, Query, Scope,
+    MemoryId, NamespaceName, PageRequest, Pass, Patch, Query, Scope,
 };
 use store::{Store, WAYS, damaged, draft, message, overwrite, store, tables, try_open, vector, word};
 
@@ -26,7 +26,7 @@ const HIDING: [&str; 5] = ["slot", "slot_head", "vector", "text_doc", "text_post
 /// One damaged copy under examination.
 struct Patient<'s> {
     db: Database,
-    ns: Namespace,
+    ns: NamespaceName,
     store: &'s Store,
     victim: Option<MemoryId>,
     table: &'s str,
@@ -207,7 +207,7 @@ fn examine(store: &Store, table: &str, at: usize, way: &str, rows: &[(Vec<u8>, V
         Err(why) => return vec![format!("open: {why}")],
     };
     let victim = victim_of(table, key);
-    let mut patient = Patient { db, ns: Namespace::default(), store, victim, table, wrong: Vec::new() };
+    let mut patient = Patient { db, ns: NamespaceName::default(), store, victim, table, wrong: Vec::new() };
     patient.reads();
     patient.searches(false);
     patient.writes(0);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use oubliette::{
     AuthorKind, CheckOptions, Database, Decision, Draft, Embedder, Error, ErrorKind, Field, HashEmbedder,
-    Kind, MaintainOptions, Mode, Namespace, Pass, Patch, Query, Result, Scope, Tier, WriteOptions,
+    Kind, MaintainOptions, Mode, NamespaceName, Pass, Patch, Query, Result, Scope, Tier, WriteOptions,
     embedder_fn,
 };
 use tempfile::TempDir;
@@ -14,8 +14,8 @@ fn open(folder: &TempDir) -> Database {
     Database::open(folder.path().join("m.oub")).unwrap()
 }
 
-fn ns() -> Namespace {
-    Namespace::default()
+fn ns() -> NamespaceName {
+    NamespaceName::default()
 }
 
 /// Counts the texts that it is given; fails while it is told to.

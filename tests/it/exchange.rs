@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use oubliette::exchange::{Export, Format, Import, LineReader, NpyReader, NpyWriter, Observer, VectorsTo};
 use oubliette::{
-    CheckOptions, Database, Draft, Error, ErrorKind, Forget, HashEmbedder, Link, ManualClock, Namespace,
+    CheckOptions, Database, Draft, Error, ErrorKind, Forget, HashEmbedder, Link, ManualClock, NamespaceName,
     Outcome, PageRequest, Result, RuleId, RunId, Scope, Snapshot,
 };
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn lines(text: &str) -> LineReader<&[u8]> {
     LineReader::new(text.as_bytes(), "lines")
 }
 
-fn export(snapshot: &Snapshot, namespaces: Vec<Namespace>, all_states: bool) -> String {
+fn export(snapshot: &Snapshot, namespaces: Vec<NamespaceName>, all_states: bool) -> String {
     let mut out = Vec::new();
     let export = Export { namespaces, all_states };
     export.write(snapshot, &mut out, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
@@ -32,12 +32,12 @@ fn export(snapshot: &Snapshot, namespaces: Vec<Namespace>, all_states: bool) -> 
 struct Seen(Vec<String>);
 
 impl Observer for Seen {
-    fn started(&mut self, namespace: &Namespace, _run: RunId) -> Result<()> {
+    fn started(&mut self, namespace: &NamespaceName, _run: RunId) -> Result<()> {
         self.0.push(format!("started {namespace}"));
         Ok(())
     }
 
-    fn decided(&mut self, line: u64, namespace: &Namespace, outcome: &Outcome) -> Result<()> {
+    fn decided(&mut self, line: u64, namespace: &NamespaceName, outcome: &Outcome) -> Result<()> {
         self.0.push(format!("{line} {namespace} {}", outcome.decision.as_str()));
         Ok(())
     }
@@ -78,7 +78,7 @@ fn a_bad_line_is_named_and_nothing_of_its_batch_is_written() {
     let small = Import { batch_rows: 1, ..Import::default() };
     let error = small.run(&db, lines(&text), &mut ()).unwrap_err();
     assert!(error.to_string().starts_with("line 3: vector"), "{error}");
-    assert_eq!(db.list(&Namespace::default(), &PageRequest::default()).unwrap().items.len(), 1);
+    assert_eq!(db.list(&NamespaceName::default(), &PageRequest::default()).unwrap().items.len(), 1);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn rows_of_numpy_belong_to_lines() {
     assert!(db.namespaces().unwrap().is_empty());
     let report = Import::default().run_with_vectors(&db, lines(text), Some(npy(2)), &mut ()).unwrap();
     assert_eq!(report.stored, 2);
-    let memory = db.get(&Namespace::default(), "b", true).unwrap().into_memory().unwrap();
+    let memory = db.get(&NamespaceName::default(), "b", true).unwrap().into_memory().unwrap();
     assert_eq!(memory.vector.unwrap().len(), 2);
 }
 
@@ -164,7 +164,7 @@ fn files_of_other_tools_come_with_a_tag() {
     assert_eq!(import(Format::Mem0, r#"[{"id":"1","memory":"likes tea"}]"#).unwrap().stored, 1);
     let error = import(Format::Mem0, r#"[{"id":"1","memory":"x"},{"id":"2","memory":""}]"#).unwrap_err();
     assert!(error.to_string().starts_with("item 2: text"), "{error}");
-    let ann = db.get(&Namespace::default(), "mem0:1", false).unwrap().into_memory().unwrap();
+    let ann = db.get(&NamespaceName::default(), "mem0:1", false).unwrap().into_memory().unwrap();
     assert_eq!(ann.tags, ["import:mem0:2026-11-21"]);
 }
 
@@ -190,7 +190,7 @@ fn model_48_export_import_export_is_byte_equal() {
 {"key":"n","text":"elsewhere","namespace":"other","metadata":{"a":[1,2.5,null]}}
 "#;
     Import::default().run(&db, lines(more), &mut ()).unwrap();
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let gone: Vec<String> = data
         .lines()
         .step_by(7)
@@ -229,7 +229,7 @@ fn vectors_beside_the_lines_come_back() {
     Import::default().run(&db, lines(text), &mut ()).unwrap();
     let mut out = Vec::new();
     let mut npy = NpyWriter::new(Cursor::new(Vec::new()), 2, "v.npy").unwrap();
-    let report = Export::new([Namespace::default()])
+    let report = Export::new([NamespaceName::default()])
         .write(&db.snapshot().unwrap(), &mut out, "out", VectorsTo::Npy(&mut npy, 2))
         .unwrap();
     assert_eq!((report.memories, report.vectors), (2, 1));
@@ -238,15 +238,15 @@ fn vectors_beside_the_lines_come_back() {
     let vectors = NpyReader::from_reader(npy.as_slice(), "v.npy").unwrap();
     let reader = LineReader::new(out.as_slice(), "out");
     Import::default().run_with_vectors(&other, reader, Some(vectors), &mut ()).unwrap();
-    let all = vec![Namespace::default()];
+    let all = vec![NamespaceName::default()];
     assert_eq!(
         export(&db.snapshot().unwrap(), all.clone(), false),
         export(&other.snapshot().unwrap(), all, false)
     );
-    let stored = other.explain(&Namespace::default(), "a").unwrap();
+    let stored = other.explain(&NamespaceName::default(), "a").unwrap();
     assert_eq!(stored.created.rule, Some(RuleId::IMPORT_ROW));
     let listed =
-        other.list(&Namespace::default(), &PageRequest { scope: Scope::Any, ..PageRequest::default() });
+        other.list(&NamespaceName::default(), &PageRequest { scope: Scope::Any, ..PageRequest::default() });
     assert_eq!(listed.unwrap().items.len(), 2);
 }
 
@@ -261,7 +261,7 @@ impl std::io::Write for Slow<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.clock.advance("2m".parse().unwrap());
         // Whoever writes lets go of snapshots whose time is over.
-        self.db.reinforce(&Namespace::default(), "k0", 1).unwrap();
+        self.db.reinforce(&NamespaceName::default(), "k0", 1).unwrap();
         self.lines.extend(bytes);
         Ok(bytes.len())
     }
@@ -277,7 +277,7 @@ fn an_export_outlasts_the_lease_of_its_snapshot() {
     let clock = ManualClock::at(NOW.parse().unwrap());
     let builder = Database::builder().clock(clock.clone()).lease("1m".parse().unwrap());
     let db = builder.open(folder.path().join("m.oub")).unwrap();
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     for at in 0..3 {
         db.add(&ns, Draft::new(format!("text {at}")).key(format!("k{at}"))).unwrap();
     }
@@ -296,7 +296,7 @@ fn an_export_outlasts_the_lease_of_its_snapshot() {
 fn a_line_that_no_import_reads_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder, "m.oub");
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let to = db.add(&ns, Draft::new("what the others name")).unwrap().id;
     let hold = |number: usize| {
         let relation = |at: usize| format!("{at:0>120}");

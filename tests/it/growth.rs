@@ -5,7 +5,7 @@ use oubliette::faults::Tally;
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
 use oubliette::{
     AuthorKind, Decision, Draft, Durability, EventQuery, EventsOf, Field, Forget, Kind, Link,
-    MaintainOptions, Namespace, Pass, Query, Time, WriteOptions,
+    MaintainOptions, NamespaceName, Pass, Query, Time, WriteOptions,
 };
 use serde_json::json;
 
@@ -107,7 +107,7 @@ fn maintenance_with_nothing_to_do() {
     let world = world();
     let tenants = |from: usize, to: usize| {
         for at in from..to {
-            let tenant: Namespace = format!("tenant-{at}").parse().unwrap();
+            let tenant: NamespaceName = format!("tenant-{at}").parse().unwrap();
             world.db.add(&tenant, text("a memory").kind(oubliette::Kind::Profile)).unwrap();
         }
     };

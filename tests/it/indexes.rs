@@ -3,8 +3,8 @@
 
 use crate::world::{World, axis, text};
 use oubliette::{
-    CheckOptions, Database, Draft, ErasedProbe, ErrorKind, Expiry, Fields, Filter, Forget, Mode, Namespace,
-    PageRequest, Patch, Query, Scope, State, SupersedeMode, WriteOptions,
+    CheckOptions, Database, Draft, ErasedProbe, ErrorKind, Expiry, Fields, Filter, Forget, Mode,
+    NamespaceName, PageRequest, Patch, Query, Scope, State, SupersedeMode, WriteOptions,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -215,7 +215,7 @@ impl Story {
 }
 
 /// Compares every sort of answer to a filter with that to the same behind an `$or`.
-fn compare(db: &Database, ns: &Namespace, filter: &Value) {
+fn compare(db: &Database, ns: &NamespaceName, filter: &Value) {
     let plain = Filter::from_json(&json!({ "$or": [filter, filter] })).unwrap();
     let asked = Filter::from_json(filter).unwrap();
     let states = [State::Live, State::Superseded, State::Expired, State::Limbo];

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use oubliette::exchange::{LineReader, NpyReader, ParsedLine, Records};
-use oubliette::{CheckOptions, Database, Durability, ErrorKind, Namespace, PageRequest, WriteOptions};
+use oubliette::{CheckOptions, Database, Durability, ErrorKind, NamespaceName, PageRequest, WriteOptions};
 
 /// Rows of one batch.
 const BATCH: usize = 50;
@@ -39,7 +39,7 @@ fn durability(kill: u64) -> Durability {
 /// The child: imports, and says after each batch how many there are.
 fn import(folder: &Path, kill: u64) {
     let db = Database::builder().durability(durability(kill)).open(folder.join("memory.oub")).unwrap();
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let lines = std::fs::File::open(folder.join("lines.jsonl")).unwrap();
     let lines = LineReader::new(BufReader::new(lines), "lines.jsonl");
     let mut records = Records::new(lines, None::<NpyReader<std::io::Empty>>, false);
@@ -98,7 +98,7 @@ fn batches_in(path: &Path) -> Option<usize> {
     };
     let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
     assert!(report.ok, "{:?}", report.findings);
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let rows = db.list(&ns, &PageRequest { limit: 10_000, ..PageRequest::default() }).unwrap().items;
     assert!(rows.len().is_multiple_of(BATCH), "{} rows are no whole batches", rows.len());
     let keys: std::collections::BTreeSet<String> = rows.into_iter().flat_map(|row| row.keys).collect();

@@ -14,7 +14,7 @@ use crate::world::{World, ms};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
     Builder, Decision, Draft, ErrorKind, Expiry, Fields, Forget, Forgotten, Got, MaintainOptions, MemoryId,
-    Namespace, Outcome, PageRequest, Partition, Pass, Patch, Query, Result, RunId, Scope, SupersedeMode,
+    NamespaceName, Outcome, PageRequest, Partition, Pass, Patch, Query, Result, RunId, Scope, SupersedeMode,
     Time, WriteOptions,
 };
 use proptest::prelude::*;
@@ -134,8 +134,8 @@ fn calls() -> impl Strategy<Value = Op> {
 
 struct Machine {
     world: World,
-    models: BTreeMap<Namespace, Model>,
-    runs: Vec<(Namespace, RunId)>,
+    models: BTreeMap<NamespaceName, Model>,
+    runs: Vec<(NamespaceName, RunId)>,
 }
 
 impl Machine {
@@ -148,17 +148,17 @@ impl Machine {
         self.world.now()
     }
 
-    fn model(&mut self, ns: &Namespace) -> &mut Model {
+    fn model(&mut self, ns: &NamespaceName) -> &mut Model {
         self.models.get_mut(ns).unwrap()
     }
 
-    fn row(&self, ns: &Namespace, at: &Index) -> Option<MemoryId> {
+    fn row(&self, ns: &NamespaceName, at: &Index) -> Option<MemoryId> {
         let rows = &self.models[ns].rows;
         (!rows.is_empty()).then(|| *rows.keys().nth(at.index(rows.len())).unwrap())
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm an operation")]
-    fn step(&mut self, ns: &Namespace, op: &Op) {
+    fn step(&mut self, ns: &NamespaceName, op: &Op) {
         let now = self.now();
         match op {
             Op::Add(pick) => self.write(ns, std::slice::from_ref(pick), None),
@@ -264,13 +264,13 @@ impl Machine {
         }
     }
 
-    fn forgot(&self, ns: &Namespace, what: Forget, gone: &BTreeSet<MemoryId>) {
+    fn forgot(&self, ns: &NamespaceName, what: Forget, gone: &BTreeSet<MemoryId>) {
         let Forgotten { tombstones, .. } = self.world.db.forget(ns, what).unwrap();
         assert_eq!(&BTreeSet::from_iter(tombstones), gone);
     }
 
     /// One transaction of writes.
-    fn write(&mut self, ns: &Namespace, picks: &[Pick], run: Option<RunId>) {
+    fn write(&mut self, ns: &NamespaceName, picks: &[Pick], run: Option<RunId>) {
         let now = self.now();
         let writes: Vec<Write> = picks.iter().map(|pick| pick.write(now, run)).collect();
         let drafts = writes.iter().map(draft).collect();
@@ -297,7 +297,7 @@ impl Machine {
         }
     }
 
-    fn update(&mut self, ns: &Namespace, name: &Name, edit: Edit) {
+    fn update(&mut self, ns: &NamespaceName, name: &Name, edit: Edit) {
         let now = self.now();
         let (id, through, shown) = match name {
             Name::Row(at) => match self.row(ns, at) {
@@ -340,7 +340,7 @@ impl Machine {
         }
     }
 
-    fn compare_keys(&self, ns: &Namespace, model: &Model) {
+    fn compare_keys(&self, ns: &NamespaceName, model: &Model) {
         for key in KEYS {
             let got = self.world.db.get(ns, key, false);
             if let Some((id, _)) = model.holder_of(key, self.now()) {
@@ -370,7 +370,7 @@ impl Machine {
         }
     }
 
-    fn compare_lists(&self, ns: &Namespace, model: &Model) {
+    fn compare_lists(&self, ns: &NamespaceName, model: &Model) {
         for agent in AGENTS {
             let scope = agent.map_or(Scope::Shared, |name| Scope::agent(name).unwrap());
             let request = PageRequest { scope, limit: 10_000, ..PageRequest::default() };
@@ -397,7 +397,7 @@ impl Machine {
         }
     }
 
-    fn compare_search(&self, ns: &Namespace, model: &Model, query: [f32; 4]) {
+    fn compare_search(&self, ns: &NamespaceName, model: &Model, query: [f32; 4]) {
         let unit = |v: [f32; 4]| {
             let length = v.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
             v.map(|x| f64::from(x) / length)
@@ -429,7 +429,7 @@ impl Machine {
         }
     }
 
-    fn compare_counts(&self, ns: &Namespace, model: &Model) {
+    fn compare_counts(&self, ns: &NamespaceName, model: &Model) {
         let now = self.now();
         let stats = self.world.db.stats(Some(ns)).unwrap();
         let count = |wanted: &dyn Fn(&reference::Row) -> bool| {
@@ -519,7 +519,7 @@ fn graphs(builder: Builder) -> Builder {
 fn run(options: fn(Builder) -> Builder, ops: &[(usize, Op)]) {
     let mut machine = Machine::new(options);
     for (ns, op) in ops {
-        let ns: Namespace = NAMESPACES[*ns].parse().unwrap();
+        let ns: NamespaceName = NAMESPACES[*ns].parse().unwrap();
         machine.step(&ns, op);
         machine.compare();
     }

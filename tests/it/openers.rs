@@ -9,7 +9,7 @@ use crate::seam::{Seam, SeamDisk};
 use oubliette::faults::Tally;
 use oubliette::{
     CheckOptions, Database, Draft, Durability, ErrorKind, Forget, Got, Kind, MaintainOptions, Mode,
-    Namespace, PageRequest, Pass, Query, Result, Scope, WriteOptions,
+    NamespaceName, PageRequest, Pass, Query, Result, Scope, WriteOptions,
 };
 
 /// Every way to write: durability, and whether others may read meanwhile.
@@ -21,8 +21,8 @@ const WAYS: [(Durability, bool); 5] = [
     (Durability::Fast, true),
 ];
 
-fn ns() -> Namespace {
-    Namespace::default()
+fn ns() -> NamespaceName {
+    NamespaceName::default()
 }
 
 fn fresh() -> (tempfile::TempDir, PathBuf) {

@@ -2,13 +2,14 @@
 
 use oubliette::policy::Policy;
 use oubliette::{
-    Database, Draft, Filter, HashEmbedder, ManualClock, MemoryId, Namespace, Query, Scope, Significance, Time,
+    Database, Draft, Filter, HashEmbedder, ManualClock, MemoryId, NamespaceName, Query, Scope, Significance,
+    Time,
 };
 use serde_json::json;
 use tempfile::TempDir;
 
-fn ns() -> Namespace {
-    Namespace::default()
+fn ns() -> NamespaceName {
+    NamespaceName::default()
 }
 
 fn at(text: &str) -> Time {

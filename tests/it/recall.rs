@@ -1,7 +1,7 @@
 //! The exact regime against a full scan: enough rows for many chunks, so that the order in which candidates arrive is
 //! not the order of their bounds.
 
-use oubliette::{Database, Draft, Durability, Filter, Namespace, Query, WriteOptions};
+use oubliette::{Database, Draft, Durability, Filter, NamespaceName, Query, WriteOptions};
 
 const DIM: usize = 48;
 const ROWS: usize = 4_000;
@@ -30,7 +30,7 @@ fn search_is_a_full_scan_at_every_k_filtered_or_not() {
     let rows: Vec<Vec<f32>> = (0..ROWS).map(|at| near(&centers[at % 40], &mut next)).collect();
     let folder = tempfile::tempdir().unwrap();
     let db = Database::builder().durability(Durability::Batch).open(folder.path().join("r.oub")).unwrap();
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let drafts = rows.iter().enumerate().map(|(at, row)| Draft::new(format!("row {at}")).vector(row.clone()));
     db.add_all(&ns, drafts.collect(), &WriteOptions::default()).unwrap();
     let everything = Filter::parse(r#"{"kind":"knowledge"}"#).unwrap();

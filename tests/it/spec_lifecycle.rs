@@ -370,7 +370,7 @@ fn life6_what_may_not_be_superseded() {
     let expired = world.add(text("e").expiry(Expiry::At(ms(200)))).id;
     world.set(200);
     assert_eq!(kind(expired, c), ErrorKind::Conflict, "old must be live");
-    let other: oubliette::Namespace = "other".parse().unwrap();
+    let other: oubliette::NamespaceName = "other".parse().unwrap();
     let why = world.db.supersede(&other, &[c.to_string()], &b.to_string(), SupersedeMode::Replaced, None);
     assert_eq!(why.unwrap_err().kind(), ErrorKind::NotFound, "another namespace");
     assert!(world.is_live(c));

@@ -5,7 +5,7 @@ use crate::world::{World, axis, ms, text};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
     Actor, Database, Decision, Draft, Entity, ErrorKind, Expiry, Field, Fields, Forget, Kind, Link, MemoryId,
-    Namespace, Patch, Scope, State, SupersedeMode, Tier, TombstoneReason, WriteOptions,
+    NamespaceName, Patch, Scope, State, SupersedeMode, Tier, TombstoneReason, WriteOptions,
 };
 use serde_json::json;
 
@@ -140,10 +140,10 @@ fn sized_metadata(bytes: usize) -> Draft {
 
 #[test]
 fn model3_namespaces() {
-    assert!("x".repeat(256).parse::<Namespace>().is_ok());
-    assert_eq!(" team ".parse::<Namespace>().unwrap().as_str(), "team");
+    assert!("x".repeat(256).parse::<NamespaceName>().is_ok());
+    assert_eq!(" team ".parse::<NamespaceName>().unwrap().as_str(), "team");
     for bad in ["", "  ", "*", "a\0b", &"x".repeat(257)] {
-        assert_eq!(bad.parse::<Namespace>().unwrap_err().kind(), ErrorKind::Invalid, "{bad:?}");
+        assert_eq!(bad.parse::<NamespaceName>().unwrap_err().kind(), ErrorKind::Invalid, "{bad:?}");
     }
 }
 
@@ -335,7 +335,7 @@ fn model32_v280_the_journal_forgets_with_the_memory() {
 #[test]
 fn v283_a_dropped_namespace() {
     let world = World::new();
-    let doomed: Namespace = "doomed".parse().unwrap();
+    let doomed: NamespaceName = "doomed".parse().unwrap();
     let drafts = (0..1_000).map(|at| text(&format!("row {at}")).key(format!("k{at}"))).collect();
     let ids = world.db.add_all(&doomed, drafts, &WriteOptions::default()).unwrap();
     world.add(text("row 1").key("k1"));

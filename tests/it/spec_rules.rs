@@ -4,8 +4,8 @@
 use crate::world::{World, axis, text};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Decision, Draft, ErrorKind, Kind, Namespace, Outcome, Partition, Query, RuleId, Scope,
-    Span, Tier, Time, WriteOptions,
+    Builder, Database, Decision, Draft, ErrorKind, Kind, NamespaceName, Outcome, Partition, Query, RuleId,
+    Scope, Span, Tier, Time, WriteOptions,
 };
 use serde_json::json;
 
@@ -587,7 +587,7 @@ fn at_most_one_snapshot_of_a_series_and_day() {
 #[test]
 fn rules_and_snapshots_work_in_a_batch() {
     let world = World::new();
-    let ns: Namespace = "other".parse().unwrap();
+    let ns: NamespaceName = "other".parse().unwrap();
     world
         .db
         .batch(|batch| {

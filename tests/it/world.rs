@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use oubliette::{
     Builder, CheckOptions, Clock, Database, Decision, Draft, Durability, ErrorKind, Forget, Forgotten, Got,
-    IdSource, ManualClock, Memory, MemoryId, Namespace, Outcome, PageRequest, Query, Result, RunId, Scope,
-    Span, State, SupersedeMode, Time, Tombstone, WriteOptions,
+    IdSource, ManualClock, Memory, MemoryId, NamespaceName, Outcome, PageRequest, Query, Result, RunId,
+    Scope, Span, State, SupersedeMode, Time, Tombstone, WriteOptions,
 };
 
 /// Dimensions of every vector of these tests.
@@ -38,7 +38,7 @@ impl IdSource for CountingIds {
 pub(crate) struct World {
     pub(crate) db: Database,
     pub(crate) clock: ManualClock,
-    pub(crate) ns: Namespace,
+    pub(crate) ns: NamespaceName,
     ids: CountingIds,
     folder: tempfile::TempDir,
     options: fn(Builder) -> Builder,
@@ -69,7 +69,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let (clock, ids) = (ManualClock::at(time), CountingIds::default());
         let db = options(builder(&clock, &ids)).open(folder.path().join("memory.oub")).unwrap();
-        World { db, clock, ns: Namespace::default(), ids, folder, options }
+        World { db, clock, ns: NamespaceName::default(), ids, folder, options }
     }
 
     /// The file.

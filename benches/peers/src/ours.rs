@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Effort, Hit, MaintainOptions, MemoryId, Namespace, PageRequest,
+    Builder, Database, Draft, Durability, Effort, Hit, MaintainOptions, MemoryId, NamespaceName, PageRequest,
     Pass, Query, WriteOptions,
 };
 
@@ -20,7 +20,7 @@ const SMALL_CACHE_BYTES: usize = 1 << 20;
 
 pub struct Ours {
     db: Database,
-    namespace: Namespace,
+    namespace: NamespaceName,
     rows: HashMap<MemoryId, u32>,
     hits: Vec<Hit>,
     /// The file goes when this does.
@@ -31,7 +31,7 @@ impl Ours {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let db = builder().open(file(folder.path())).unwrap();
-        Ours { db, namespace: Namespace::default(), rows: HashMap::new(), hits: Vec::new(), folder }
+        Ours { db, namespace: NamespaceName::default(), rows: HashMap::new(), hits: Vec::new(), folder }
     }
 
     /// A database of all rows, in its graph.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use oubliette::{
-    Database, Draft, Durability, Embedder, MaintainOptions, MemoryId, Mode, Namespace, Pass, Query,
+    Database, Draft, Durability, Embedder, MaintainOptions, MemoryId, Mode, NamespaceName, Pass, Query,
     StaticMini, Time, WriteOptions,
 };
 use serde_json::Value;
@@ -124,7 +124,7 @@ fn latencies(texts: &[String], questions: &[String], tantivy: &Tantivy) {
         |texts: &[String]| embedder.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let db = Database::builder().durability(Durability::Fast).open(folder.path().join("ours.oub")).unwrap();
-    let ns = Namespace::default();
+    let ns = NamespaceName::default();
     let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     let rows: Vec<_> = texts.iter().zip(vectors(texts)).collect();
     for part in rows.chunks(5_000) {
@@ -210,7 +210,7 @@ fn recall(all: &BTreeMap<String, Conversation>) {
         let loose = remember(&db, &format!("{name}-loose"), conversation, false);
         let threads = remember(&db, &format!("{name}-threads"), conversation, true);
         for (words, evidence) in &conversation.questions {
-            let ours = |(ns, rows): &(Namespace, HashMap<MemoryId, usize>)| -> Vec<usize> {
+            let ours = |(ns, rows): &(NamespaceName, HashMap<MemoryId, usize>)| -> Vec<usize> {
                 let hits = db.search(ns, &Query::text(words.clone()).mode(Mode::Text).k(K)).unwrap().hits;
                 hits.iter().map(|hit| rows[&hit.id]).collect()
             };
@@ -238,8 +238,8 @@ fn remember(
     name: &str,
     conversation: &Conversation,
     threads: bool,
-) -> (Namespace, HashMap<MemoryId, usize>) {
-    let ns: Namespace = name.parse().unwrap();
+) -> (NamespaceName, HashMap<MemoryId, usize>) {
+    let ns: NamespaceName = name.parse().unwrap();
     let draft = |turn: &Value| {
         let draft = Draft::new(turn["content"].as_str().unwrap());
         let at: Time = format!("{}Z", turn["timestamp"].as_str().unwrap()).parse().unwrap();

@@ -3,12 +3,12 @@
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
     CompactReport, Decision, Effort, Explanation, ForgetPlan, Forgotten, Got, MaintainReport, Memory,
-    Namespace, Outcome, PassReport, SearchPlan, Signals, Version,
+    NamespaceName, Outcome, PassReport, SearchPlan, Signals, Version,
 };
 use serde_json::{Value, json};
 
 /// What became of a write.
-pub(crate) fn outcome(namespace: &Namespace, outcome: &Outcome) -> Value {
+pub(crate) fn outcome(namespace: &NamespaceName, outcome: &Outcome) -> Value {
     let evidence = &outcome.evidence;
     let mut document = json!({
         "id": outcome.id,
@@ -69,7 +69,7 @@ pub(crate) fn memory_text(memory: &Memory, vector: bool) -> String {
 }
 
 /// A memory, or what stays of it, as a line of an export.
-pub(crate) fn got_text(namespace: &Namespace, got: &Got, vector: bool) -> String {
+pub(crate) fn got_text(namespace: &NamespaceName, got: &Got, vector: bool) -> String {
     match got {
         Got::Memory(memory) => memory_text(memory, vector),
         Got::Tombstone(tombstone) => {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use oubliette::{Filter, MemoryId, Mode, Namespace, PageRequest, Query, Result, Scope, Snapshot};
+use oubliette::{Filter, MemoryId, Mode, NamespaceName, PageRequest, Query, Result, Scope, Snapshot};
 use serde_json::json;
 
 use crate::answers;
@@ -31,7 +31,7 @@ pub(crate) struct Exact {
 impl Exact {
     pub(crate) fn load(
         snapshot: &Snapshot,
-        namespace: &Namespace,
+        namespace: &NamespaceName,
         scope: &Scope,
         filter: Option<&Filter>,
     ) -> Result<Self> {

@@ -99,7 +99,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
 /// All that a memory is called.
 fn names(
     snapshot: &Snapshot,
-    namespace: &oubliette::Namespace,
+    namespace: &oubliette::NamespaceName,
     id: oubliette::MemoryId,
 ) -> Result<BTreeSet<String>> {
     let mut names: BTreeSet<String> = snapshot.keys_of(namespace, id)?.into_iter().collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use oubliette::exchange::LineReader;
 use oubliette::{
-    Database, Error, ErrorKind, Filter, Forget, ForgetPlan, Forgotten, Got, Namespace, Partition, Result,
+    Database, Error, ErrorKind, Filter, Forget, ForgetPlan, Forgotten, Got, NamespaceName, Partition, Result,
     Scope,
 };
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
 /// Those of the names that lead to nothing outside `part`.
 fn names_in(
     database: &Database,
-    namespace: &Namespace,
+    namespace: &NamespaceName,
     part: &Partition,
     names: Vec<String>,
 ) -> Result<Vec<String>> {

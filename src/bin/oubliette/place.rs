@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Clock, Database, Durability, Error, ErrorKind, ManualClock, Namespace, Result, Scope, Span,
+    Builder, Clock, Database, Durability, Error, ErrorKind, ManualClock, NamespaceName, Result, Scope, Span,
     SystemClock, Time,
 };
 use serde::Deserialize;
@@ -96,12 +96,12 @@ impl Place {
     }
 
     /// The namespace that is meant.
-    pub(crate) fn namespace(&self) -> Result<Namespace> {
-        self.namespace.as_deref().map_or_else(|| Ok(Namespace::default()), str::parse)
+    pub(crate) fn namespace(&self) -> Result<NamespaceName> {
+        self.namespace.as_deref().map_or_else(|| Ok(NamespaceName::default()), str::parse)
     }
 
     /// The namespace that was named, if one was.
-    pub(crate) fn named_namespace(&self) -> Result<Option<Namespace>> {
+    pub(crate) fn named_namespace(&self) -> Result<Option<NamespaceName>> {
         self.namespace.as_deref().map(str::parse).transpose()
     }
 

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use oubliette::exchange::{LineReader, NpyReader};
 use oubliette::limits::TOKEN_BYTES;
-use oubliette::{Database, Effort, Error, Filter, MemoryId, Namespace, Query, Result, Scope, Snapshot, Span};
+use oubliette::{
+    Database, Effort, Error, Filter, MemoryId, NamespaceName, Query, Result, Scope, Snapshot, Span,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -91,7 +93,7 @@ fn deadline(options: &SearchOptions) -> Result<Option<Span>> {
 }
 
 /// The neighbours of a hit in its thread, in its order; how far each stands from it.
-fn around(snapshot: &Snapshot, namespace: &Namespace, id: MemoryId, steps: usize) -> Result<Value> {
+fn around(snapshot: &Snapshot, namespace: &NamespaceName, id: MemoryId, steps: usize) -> Result<Value> {
     let found = snapshot.around(namespace, id, steps)?;
     let first = -(i64::try_from(found.before.len()).unwrap_or(i64::MAX));
     let before = (first..).zip(found.before);
@@ -182,7 +184,10 @@ impl Queries {
     }
 
     /// The next query; what its line does not say is as in `defaults`.
-    pub(crate) fn next(&mut self, defaults: &(Namespace, Query)) -> Result<Option<(u64, Namespace, Query)>> {
+    pub(crate) fn next(
+        &mut self,
+        defaults: &(NamespaceName, Query),
+    ) -> Result<Option<(u64, NamespaceName, Query)>> {
         let Some((number, text)) = self.lines.next_line()? else {
             return match &self.vectors {
                 Some(vectors) if vectors.position() < vectors.rows() => {
@@ -208,7 +213,7 @@ impl Queries {
     }
 }
 
-fn read_line(text: &[u8], defaults: &(Namespace, Query)) -> Result<(Namespace, Query)> {
+fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(NamespaceName, Query)> {
     let line: QueryLine = serde_json::from_slice(text).map_err(|why| {
         Error::invalid("line", format!("must be a query: {why}"), String::from_utf8_lossy(text))
     })?;
@@ -253,7 +258,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     out.flush().map_err(unwritable)
 }
 
-fn answer(snapshot: &Snapshot, namespace: &Namespace, query: &Query) -> Result<Value> {
+fn answer(snapshot: &Snapshot, namespace: &NamespaceName, query: &Query) -> Result<Value> {
     let begun = Instant::now();
     let found = snapshot.search(namespace, query)?;
     let took_us = micros(begun);

@@ -8,7 +8,8 @@ use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::{
-    Database, Draft, Error, Got, Kept, Namespace, Outcome, Result, RunId, SupersedeMode, Time, WriteOptions,
+    Database, Draft, Error, Got, Kept, NamespaceName, Outcome, Result, RunId, SupersedeMode, Time,
+    WriteOptions,
 };
 use serde_json::{Map, Value, json};
 
@@ -45,13 +46,18 @@ fn warned(mut answer: Value, warnings: &[String]) -> Value {
     answer
 }
 
-fn add_one(database: &Database, namespace: &Namespace, draft: Draft, how: &WriteOptions) -> Result<Outcome> {
+fn add_one(
+    database: &Database,
+    namespace: &NamespaceName,
+    draft: Draft,
+    how: &WriteOptions,
+) -> Result<Outcome> {
     let mut outcomes = database.add_all(namespace, vec![draft], how)?;
     outcomes.pop().ok_or(Error::Closed)
 }
 
 /// One answer line for each line of standard input, each written before the next is read.
-fn add_lines(database: &Database, namespace: &Namespace, how: &WriteOptions) -> Done {
+fn add_lines(database: &Database, namespace: &NamespaceName, how: &WriteOptions) -> Done {
     let mut lines = LineReader::new(std::io::stdin().lock(), "standard input");
     while let Some((number, text)) = lines.next_line()? {
         let answer = parse_line(text, false).and_then(|line| add_line(database, namespace, line, how));
@@ -62,7 +68,7 @@ fn add_lines(database: &Database, namespace: &Namespace, how: &WriteOptions) -> 
 
 fn add_line(
     database: &Database,
-    namespace: &Namespace,
+    namespace: &NamespaceName,
     line: ParsedLine,
     how: &WriteOptions,
 ) -> Result<Value> {
@@ -89,16 +95,16 @@ struct Watch<'a> {
     output: Output,
     progress: &'a Progress,
     decisions: Option<&'a mut Target>,
-    runs: Vec<(Namespace, RunId)>,
+    runs: Vec<(NamespaceName, RunId)>,
 }
 
 impl Observer for Watch<'_> {
-    fn started(&mut self, namespace: &Namespace, run: RunId) -> Result<()> {
+    fn started(&mut self, namespace: &NamespaceName, run: RunId) -> Result<()> {
         self.runs.push((namespace.clone(), run));
         Ok(())
     }
 
-    fn decided(&mut self, line: u64, namespace: &Namespace, outcome: &Outcome) -> Result<()> {
+    fn decided(&mut self, line: u64, namespace: &NamespaceName, outcome: &Outcome) -> Result<()> {
         let Some(file) = &mut self.decisions else { return Ok(()) };
         let mut document = answers::outcome(namespace, outcome);
         if let Value::Object(members) = &mut document {
@@ -173,7 +179,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
 }
 
 /// An import that ended early: what its first batches wrote is there, and can be taken back.
-fn partly(error: Error, runs: &[(Namespace, RunId)]) -> Failure {
+fn partly(error: Error, runs: &[(NamespaceName, RunId)]) -> Failure {
     if runs.is_empty()
         || matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
     {
@@ -182,11 +188,11 @@ fn partly(error: Error, runs: &[(Namespace, RunId)]) -> Failure {
     Failure::Partly(error, Box::new(runs_json(runs)))
 }
 
-fn runs_json(runs: &[(Namespace, RunId)]) -> Map<String, Value> {
+fn runs_json(runs: &[(NamespaceName, RunId)]) -> Map<String, Value> {
     let mut members = Map::new();
     members.insert("run".to_owned(), json!(runs.first().map(|(_, run)| run)));
     if runs.len() > 1 {
-        let run = |(namespace, run): &(Namespace, RunId)| json!({ "namespace": namespace, "run": run });
+        let run = |(namespace, run): &(NamespaceName, RunId)| json!({ "namespace": namespace, "run": run });
         members.insert("runs".to_owned(), runs.iter().map(run).collect());
     }
     members
@@ -283,7 +289,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
 }
 
 /// The agent in whose part all of these memories are; none for the shared one.
-fn part_of(database: &Database, namespace: &Namespace, names: &[String]) -> Result<Option<String>> {
+fn part_of(database: &Database, namespace: &NamespaceName, names: &[String]) -> Result<Option<String>> {
     let mut agents = Vec::new();
     for name in names {
         if let Got::Memory(memory) = database.get(namespace, name, false)? {
@@ -321,7 +327,7 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output) -> Done {
 }
 
 /// A memory as a document.
-fn shown(database: &Database, namespace: &Namespace, name: &str) -> Result<Value> {
+fn shown(database: &Database, namespace: &NamespaceName, name: &str) -> Result<Value> {
     let got = database.get(namespace, name, false)?;
     serde_json::from_str(&answers::got_text(namespace, &got, false))
         .map_err(|why| Error::invalid("memory", "must be JSON", why))

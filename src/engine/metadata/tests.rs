@@ -7,20 +7,20 @@ use tempfile::TempDir;
 
 use crate::error::Result;
 use crate::{
-    CheckOptions, Database, Draft, Filter, MaintainOptions, Namespace, PageRequest, Pass, WriteOptions,
+    CheckOptions, Database, Draft, Filter, MaintainOptions, NamespaceName, PageRequest, Pass, WriteOptions,
 };
 
 struct Bed {
     folder: TempDir,
     db: Database,
-    ns: Namespace,
+    ns: NamespaceName,
 }
 
 impl Bed {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let db = Database::open(folder.path().join("m.oub")).unwrap();
-        let bed = Bed { folder, db, ns: Namespace::default() };
+        let bed = Bed { folder, db, ns: NamespaceName::default() };
         bed.add(0..20);
         bed
     }

@@ -1,7 +1,7 @@
 //! Shape of a key, table by table, and whose it is.
 
 use crate::limits::SIMHASH_BANDS;
-use crate::model::{AuthorKind, Namespace, Partition, Tier, check_index_key};
+use crate::model::{AuthorKind, NamespaceName, Partition, Tier, check_index_key};
 use crate::store::control::CounterSort;
 use crate::store::control::TOTAL;
 use crate::store::keys::Parts;
@@ -24,7 +24,7 @@ pub(super) fn address(table: Table, key: &[u8]) -> Option<Address> {
             // A name that begins with NUL is one of a namespace that is being dropped; `namespace` looks closer.
             let name = parts.rest()?;
             name.starts_with('\0')
-                || name.parse::<Namespace>().is_ok_and(|name| name.as_str().as_bytes() == key)
+                || name.parse::<NamespaceName>().is_ok_and(|name| name.as_str().as_bytes() == key)
         }
         Table::Space => parts.take::<2>().is_some() && parts.0.is_empty(),
         Table::Policy => parts.u64().is_some() && parts.0.is_empty(),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use oubliette::{Database, Draft, Durability, ErrorKind, Forget, Got, Mode, Namespace, Query, Result};
+use oubliette::{Database, Draft, Durability, ErrorKind, Forget, Got, Mode, NamespaceName, Query, Result};
 
 use super::world::{FILE, World, clean};
 use crate::disk::{Chance, Image, Plan, SimDisk, Site, Tape, broken, full};
@@ -90,8 +90,8 @@ struct Stage {
     seed: u64,
 }
 
-fn ns() -> Namespace {
-    Namespace::default()
+fn ns() -> NamespaceName {
+    NamespaceName::default()
 }
 
 fn keys(unit: usize) -> [String; 2] {

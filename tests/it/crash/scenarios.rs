@@ -2,8 +2,8 @@
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    AuthorKind, Draft, Entity, Expiry, Filter, Forget, Kind, Link, MaintainOptions, Namespace, Pass, Patch,
-    Result, Scope, SupersedeMode, Tier, WriteOptions,
+    AuthorKind, Draft, Entity, Expiry, Filter, Forget, Kind, Link, MaintainOptions, NamespaceName, Pass,
+    Patch, Result, Scope, SupersedeMode, Tier, WriteOptions,
 };
 
 use super::world::{COPY, DIM, World};
@@ -34,8 +34,8 @@ pub struct Scenario {
 const OPEN: Step = flushing(World::open);
 const CLOSE: Step = flushing(World::close);
 
-fn ns() -> Namespace {
-    Namespace::default()
+fn ns() -> NamespaceName {
+    NamespaceName::default()
 }
 
 fn vector(seed: usize) -> Vec<f32> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
     Builder, CheckOptions, Database, Durability, Effort, Error, ErrorKind, EventQuery, Got, IdSource,
-    JournalRow, MaintainOptions, ManualClock, Namespace, PageRequest, Pass, Query, Result, RunId, Scope,
+    JournalRow, MaintainOptions, ManualClock, NamespaceName, PageRequest, Pass, Query, Result, RunId, Scope,
     State, Time,
 };
 
@@ -198,7 +198,7 @@ fn told(event: &JournalRow) -> String {
 }
 
 /// The ids of all rows, in order.
-fn ids(db: &Database, namespace: &Namespace) -> Result<BTreeSet<String>> {
+fn ids(db: &Database, namespace: &NamespaceName) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
     for state in [State::Live, State::Superseded, State::Expired, State::Limbo] {
         let request = PageRequest { scope: Scope::Any, state, limit: 10_000, ..PageRequest::default() };
@@ -208,7 +208,7 @@ fn ids(db: &Database, namespace: &Namespace) -> Result<BTreeSet<String>> {
 }
 
 /// A live memory with a vector is found by it, and the nearest to it are those of a full scan.
-fn find(db: &Database, namespace: &Namespace, memory: &oubliette::Memory) -> Result<()> {
+fn find(db: &Database, namespace: &NamespaceName, memory: &oubliette::Memory) -> Result<()> {
     let Some(vector) = memory.vector.clone().filter(|_| memory.state == State::Live) else { return Ok(()) };
     let query = Query::vector(vector).k(50).scope(Scope::Any);
     let hits = db.search(namespace, &query)?.hits;

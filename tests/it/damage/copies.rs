@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use oubliette::{CheckOptions, CompactReport, Database, Got, MemoryId, Namespace};
+use oubliette::{CheckOptions, CompactReport, Database, Got, MemoryId, NamespaceName};
 
 use super::store::{Store, WAYS, change, damaged, open, overwrite, store, tables, word};
 use super::{OF_THE_STORE, victim_of};
@@ -15,7 +15,7 @@ fn wrong_with(db: &Database, store: &Store, lost: &BTreeSet<MemoryId>) -> Vec<St
         wrong.push(format!("the check finds {:#?}", report.findings));
     }
     for (id, at) in store.rows.iter().filter(|(id, _)| !lost.contains(id)) {
-        match db.get(&Namespace::default(), &id.to_string(), false) {
+        match db.get(&NamespaceName::default(), &id.to_string(), false) {
             Ok(Got::Memory(memory)) if memory.text.contains(&word(*at)) => {}
             other => wrong.push(format!("row {at}: {other:?}")),
         }

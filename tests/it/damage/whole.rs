@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::policy::Syntax;
-use oubliette::{CheckOptions, Database, Draft, ErrorKind, Forget, MaintainOptions, Namespace, Query};
+use oubliette::{CheckOptions, Database, Draft, ErrorKind, Forget, MaintainOptions, NamespaceName, Query};
 
 use super::OF_THE_STORE;
 use super::store::{WAYS, damaged, overwrite, tables};
@@ -36,7 +36,7 @@ const LEFT: [(&str, &[Left]); 4] = [
 ];
 
 /// Works in a namespace of one memory, and says what fails.
-fn work(db: &Database, ns: &Namespace, vectors: bool) -> Vec<String> {
+fn work(db: &Database, ns: &NamespaceName, vectors: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut note = |what: &str, done: oubliette::Result<bool>| match done {
         Ok(true) => {}
@@ -65,7 +65,7 @@ fn work(db: &Database, ns: &Namespace, vectors: bool) -> Vec<String> {
 #[test]
 fn a_damaged_row_of_the_store_is_told_or_missed_by_nobody_else() {
     let mut world = World::new();
-    let other: Namespace = "other".parse().unwrap();
+    let other: NamespaceName = "other".parse().unwrap();
     for days in [9, 8] {
         world.db.set_policy(&format!("[undo]\nhorizon = \"{days}d\""), Syntax::Toml).unwrap();
     }

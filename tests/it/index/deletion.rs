@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use oubliette::{Effort, Expiry, Forget, MemoryId, Namespace, Pass, Patch, Query, Scope, SupersedeMode};
+use oubliette::{Effort, Expiry, Forget, MemoryId, NamespaceName, Pass, Patch, Query, Scope, SupersedeMode};
 
 use super::{Chance, all_passes, asking, maintained, question, row, vector};
 use crate::world::{World, assert_clean};
@@ -180,7 +180,7 @@ fn few_visible_rows_among_many_are_all_found() {
 #[test]
 fn a_namespace_that_is_dropped_takes_its_graph_with_it_and_no_other() {
     let (world, _) = linked();
-    let other: Namespace = "other".parse().unwrap();
+    let other: NamespaceName = "other".parse().unwrap();
     world.db.add_all(&other, (0..200).map(row).collect(), &oubliette::WriteOptions::default()).unwrap();
     world.maintain(&[Pass::Index]);
     assert_eq!(world.db.stats(None).unwrap().vectors.in_graph, 500);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oubliette::{Draft, MaintainOptions, Namespace, Pass};
+use oubliette::{Draft, MaintainOptions, NamespaceName, Pass};
 
 use super::maintained;
 use crate::world::{DIM, World, axis, text};
@@ -18,7 +18,8 @@ fn beside(work: impl Fn(&World) + Sync) {
             }
         });
         for round in 0..25 {
-            let all: Vec<Namespace> = (0..8).map(|at| format!("t{round}-{at}").parse().unwrap()).collect();
+            let all: Vec<NamespaceName> =
+                (0..8).map(|at| format!("t{round}-{at}").parse().unwrap()).collect();
             for ns in &all {
                 let drafts: Vec<Draft> =
                     (0..3).map(|at| text(&format!("row {at}")).vector(axis(at % DIM))).collect();

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use oubliette::{
-    Batch, Decision, Draft, Durability, Kind, MaintainOptions, Namespace, Outcome, Pass, Patch, Result,
+    Batch, Decision, Draft, Durability, Kind, MaintainOptions, NamespaceName, Outcome, Pass, Patch, Result,
     Scope, State, WriteOptions,
 };
 use serde_json::Value;
@@ -60,7 +60,7 @@ impl Trace {
 /// One operation.
 fn replay(
     batch: &mut Batch<'_, '_, '_, '_>,
-    ns: &Namespace,
+    ns: &NamespaceName,
     line: &Value,
     how: &WriteOptions,
 ) -> Result<Option<Outcome>> {

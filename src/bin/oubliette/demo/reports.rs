@@ -2,7 +2,8 @@
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Database, Draft, Filter, Kind, MaintainOptions, Namespace, PageRequest, Pass, Result, Scope, WriteOptions,
+    Database, Draft, Filter, Kind, MaintainOptions, NamespaceName, PageRequest, Pass, Result, Scope,
+    WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ const SAMPLES: u32 = 8;
 const SHOWN: usize = 4;
 
 /// Writes them, collapses them, takes that back and does it again.
-pub(super) fn tell(database: &Database, namespace: &Namespace) -> Result<Vec<Value>> {
+pub(super) fn tell(database: &Database, namespace: &NamespaceName) -> Result<Vec<Value>> {
     let mut policy = Policy::default();
     policy.collapse.keywords.extend(KEYWORDS.map(str::to_owned));
     database.set_policy(&policy.to_toml()?, Syntax::Toml)?;
@@ -73,14 +74,14 @@ pub(super) fn tell(database: &Database, namespace: &Namespace) -> Result<Vec<Val
     ])
 }
 
-fn text_of(database: &Database, namespace: &Namespace, id: &Value) -> Result<String> {
+fn text_of(database: &Database, namespace: &NamespaceName, id: &Value) -> Result<String> {
     let name = id.as_str().unwrap_or_default();
     let memory = database.get(namespace, name, false)?.into_memory();
     Ok(memory.map(|memory| memory.text).unwrap_or_default())
 }
 
 /// How many reports are left, and some that stand for no other.
-fn alone(database: &Database, namespace: &Namespace) -> Result<(usize, Vec<String>)> {
+fn alone(database: &Database, namespace: &NamespaceName) -> Result<(usize, Vec<String>)> {
     let request = PageRequest {
         scope: Scope::agent(AGENT)?,
         filter: Some(Filter::parse(r#"{"kind":"profile"}"#)?),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use oubliette::exchange::Import;
 use oubliette::{
     CheckOptions, Database, Decision, Draft, Durability, Embedder, ErasedProbe, Forget, IdSource,
-    ManualClock, MemoryId, Namespace, Query, Result, Scope, Snapshot, StaticMini, Time, WriteOptions,
+    ManualClock, MemoryId, NamespaceName, Query, Result, Scope, Snapshot, StaticMini, Time, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl IdSource for Ids {
 /// The database and what is known of it.
 struct Story {
     database: Database,
-    namespace: Namespace,
+    namespace: NamespaceName,
     drafts: Vec<Draft>,
     questions: Vec<Question>,
     /// Keys that were forgotten together with their memories.
