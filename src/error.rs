@@ -211,6 +211,13 @@ pub enum ErrorKind {
     SnapshotExpired,
 }
 
+/// For conversions that can't fail, where others of their kind can.
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)

@@ -31,7 +31,7 @@ pub use embed::{MiniLm, Precision};
 pub use embed::{OpenAiEmbedder, OpenAiOptions};
 pub use engine::{
     Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Doomed, EmbeddingSpace, Forget,
-    ForgetPlan, MaintainOptions, MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport,
+    ForgetPlan, MaintainOptions, MaintainReport, MaintenancePlan, ManualClock, Namespace, Pass, PassReport,
     ProfileCollapseOptions, PutBack, Reembedded, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
     collapse_operational_profile_snapshots,
 };
@@ -45,10 +45,10 @@ pub use model::{
     Actor, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Decision, Delta, Draft, Effort,
     Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, ExpiresBy, Expiry, Family,
     FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, Joint, JournalRow,
-    Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, NamespaceName, Op, Outcome, Page, PageRequest,
-    Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope, SearchPlan, Signals,
-    Significance, Span, State, SupersedeMode, Supersession, Tier, Time, TimeRange, Tombstone,
-    TombstoneReason,
+    Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, Name, NamespaceName, Op, Outcome, Page,
+    PageRequest, Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope,
+    SearchPlan, Signals, Significance, Span, State, SupersedeMode, Supersession, Tier, Time, TimeRange,
+    Tombstone, TombstoneReason,
 };
 pub use recall::{
     AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, Got, HealthStats, History, IndexStats,

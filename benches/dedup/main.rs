@@ -83,7 +83,13 @@ fn store(folder: &tempfile::TempDir, drafts: &[Draft], vector_match: &str) -> Da
 }
 
 fn add(db: &Database, drafts: &[Draft]) -> Duration {
-    time(|| db.add_all(&NamespaceName::default(), drafts.to_vec(), &WriteOptions::default()).unwrap()).1
+    time(|| {
+        db.namespace(NamespaceName::default())
+            .unwrap()
+            .add_all(drafts.to_vec(), &WriteOptions::default())
+            .unwrap()
+    })
+    .1
 }
 
 /// An import with the ladder but for its vector step, against the same import that stores whatever comes.
@@ -97,7 +103,7 @@ fn ladder() {
         let parts: Vec<Vec<Draft>> = drafts.chunks(1_000).map(<[Draft]>::to_vec).collect();
         time(|| {
             for part in parts {
-                db.add_all(&NamespaceName::default(), part, &how).unwrap();
+                db.namespace(NamespaceName::default()).unwrap().add_all(part, &how).unwrap();
             }
         })
         .1
@@ -133,7 +139,8 @@ fn vector() {
         for at in 0..200 {
             let query = sample::near(&sample.vectors[at * 37], 0.05, &mut rng);
             let asked = Query::vector(query).effort(Effort::Exact);
-            searches.push(time(|| std::hint::black_box(with.search(&ns, &asked).unwrap())).1);
+            searches
+                .push(time(|| std::hint::black_box(with.namespace(&ns).unwrap().search(&asked).unwrap())).1);
         }
         let (with, without) = (add(&with, batch), add(&without, batch));
         steps.push(with.saturating_sub(without));

@@ -65,7 +65,7 @@ fn database(folder: &tempfile::TempDir, name: &str, lines: &[String], durability
         let drafts = drafts.map(|(at, text)| {
             Draft::new(text.clone()).kind(Kind::Profile).key(key(part * 1_000 + at)).tag("bench")
         });
-        db.add_all(&NamespaceName::default(), drafts.collect(), &how).unwrap();
+        db.namespace(NamespaceName::default()).unwrap().add_all(drafts.collect(), &how).unwrap();
     }
     db.close().unwrap();
     Database::builder().durability(durability).open(&path).unwrap()
@@ -123,7 +123,7 @@ fn carry_out(lines: &[String], durability: Durability) {
         assert_eq!((report.tombstoned, report.skipped), (removed as u64, 0));
         let db = database(&folder, &format!("forget-{round}"), lines, durability);
         let names: Vec<String> = (0..removed).map(key).collect();
-        let (forgotten, floor) = time(|| db.forget(&ns, Forget::names(names)).unwrap());
+        let (forgotten, floor) = time(|| db.namespace(&ns).unwrap().forget(Forget::names(names)).unwrap());
         assert_eq!(forgotten.forgotten, removed as u64);
         (floor, ours)
     });
@@ -142,11 +142,11 @@ fn carry_out(lines: &[String], durability: Durability) {
 
 /// Adds one after the other until `ends` says so.
 fn adds(db: &Database, name: &str, ends: impl Fn(usize) -> bool) -> Vec<Duration> {
-    let ns = NamespaceName::default();
+    let ns = db.namespace("default").unwrap();
     let mut times = Vec::new();
     while !ends(times.len()) {
         let text = format!("Ann prefers tea number {} of {name}", times.len());
-        times.push(time(|| db.add(&ns, Draft::new(text)).unwrap()).1);
+        times.push(time(|| ns.add(Draft::new(text)).unwrap()).1);
     }
     times
 }

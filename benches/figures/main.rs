@@ -77,7 +77,7 @@ fn builder() -> Builder {
 
 fn fill(db: &Database, ns: &NamespaceName, drafts: &[Draft], batch: usize) {
     for part in drafts.chunks(batch) {
-        db.add_all(ns, part.to_vec(), &WriteOptions::default()).unwrap();
+        db.namespace(ns).unwrap().add_all(part.to_vec(), &WriteOptions::default()).unwrap();
     }
 }
 
@@ -113,15 +113,15 @@ fn import_with(how: &str, more: &str, bound: &str) {
 
 fn add() {
     let sample = Sample::new(1_400, 2);
-    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     let db = Database::open(folder.path().join("a")).unwrap();
+    let ns = db.namespace("default").unwrap();
     let drafts = sample.drafts();
-    fill(&db, &ns, &drafts[..1_000], 1_000);
+    fill(&db, ns.name(), &drafts[..1_000], 1_000);
     let floor = floor::Commits::new(&folder.path().join("b"), &sample, 1_000);
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for (at, draft) in drafts[1_000..].iter().enumerate() {
-        ours.push(time(|| db.add(&ns, draft.clone()).unwrap()).1);
+        ours.push(time(|| ns.add(draft.clone()).unwrap()).1);
         bare.push(time(|| floor.commit(&sample, 1_000 + at)).1);
     }
     let (ours, bare) = (p50(ours), p50(bare));
@@ -151,7 +151,8 @@ fn threads() {
                 for part in drafts[..rows].chunks(each) {
                     let (db, ns) = (&db, &ns);
                     scope.spawn(move || {
-                        part.iter().for_each(|draft| drop(db.add(ns, draft.clone()).unwrap()))
+                        part.iter()
+                            .for_each(|draft| drop(db.namespace(ns).unwrap().add(draft.clone()).unwrap()))
                     });
                 }
             });
@@ -182,7 +183,7 @@ fn search() {
     for at in 0..1_000 {
         let query = sample::near(&sample.vectors[at * 7 % 10_000], 0.05, &mut rng);
         let asked = Query::vector(query.clone());
-        let (found, took) = time(|| db.search(&ns, &asked).unwrap());
+        let (found, took) = time(|| db.namespace(&ns).unwrap().search(&asked).unwrap());
         ours.push(took);
         floor.push(time(|| std::hint::black_box(floor::sum_bytes(&bytes))).1);
         if at < 100 {
@@ -210,7 +211,7 @@ fn near() {
     for at in 0..100 {
         let query = sample.vectors[at * 31].clone();
         let asked = Query::vector(query.clone());
-        ours.push(time(|| db.search(&ns, &asked).unwrap()).1);
+        ours.push(time(|| db.namespace(&ns).unwrap().search(&asked).unwrap()).1);
         floor.push(time(|| std::hint::black_box(floor::f32_scan(&flat, &query))).1);
     }
     let (ours, floor) = (p50(ours), p50(floor));
@@ -243,11 +244,11 @@ fn open() {
     for _ in 0..15 {
         let (db, took) = time(|| Database::open(&path).unwrap());
         ours.push(took);
-        first.push(time(|| db.search(&ns, &asked).unwrap()).1);
+        first.push(time(|| db.namespace(&ns).unwrap().search(&asked).unwrap()).1);
         db.close().unwrap();
         bare.push(time(|| redb::Database::builder().set_cache_size(64 << 20).open(&path).unwrap()).1);
         let db = Database::open(&small).unwrap();
-        first_small.push(time(|| db.search(&ns, &asked).unwrap()).1);
+        first_small.push(time(|| db.namespace(&ns).unwrap().search(&asked).unwrap()).1);
         db.close().unwrap();
     }
     let (ours, bare) = (p50(ours), p50(bare));
@@ -299,7 +300,9 @@ fn partitions() {
     let db = Database::open(&many).unwrap();
     let codes = sample.codes();
     let asked = |at: usize| Query::vector(sample.vectors[at].clone()).scope(Scope::Any);
-    let found = p50((0..20).map(|at| time(|| db.search(&ns, &asked(at * 11)).unwrap()).1).collect());
+    let found = p50((0..20)
+        .map(|at| time(|| db.namespace(&ns).unwrap().search(asked(at * 11)).unwrap()).1)
+        .collect());
     db.close().unwrap();
     let scan = floor::block_scan(&many);
     let sum = p50((0..20).map(|_| time(|| std::hint::black_box(floor::sum_bytes(&codes))).1).collect());
@@ -341,14 +344,18 @@ fn size() {
     let mut rng = Rng(3);
     let request = PageRequest { limit: 10_000, ..PageRequest::default() };
     let mut names = Vec::new();
-    let mut page = db.list(&ns, &request).unwrap();
+    let mut page = db.namespace(&ns).unwrap().list(&request).unwrap();
     loop {
         names.extend(page.items.iter().filter(|_| rng.unit() < 0.5).map(|memory| memory.id.to_string()));
         let Some(cursor) = page.next else { break };
-        page = db.list(&ns, &PageRequest { cursor: Some(cursor), ..request.clone() }).unwrap();
+        page = db
+            .namespace(&ns)
+            .unwrap()
+            .list(&PageRequest { cursor: Some(cursor), ..request.clone() })
+            .unwrap();
     }
     let names = names.split_off(names.len().saturating_sub(10_000));
-    db.forget(&ns, Forget::names(names)).unwrap();
+    db.namespace(&ns).unwrap().forget(Forget::names(names)).unwrap();
     let half = db.compact().unwrap().bytes_after;
     row(
         "after forgetting a random half and `compact`, against before",

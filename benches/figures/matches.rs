@@ -88,7 +88,7 @@ fn by_words(db: &redb::Database, rows: &[usize], words: &[&str]) -> Vec<(f32, us
 
 /// The numbers that open the texts of the hits.
 fn numbers(db: &Database, ns: &NamespaceName, hits: &[oubliette::Hit]) -> Vec<usize> {
-    let text = |hit: &oubliette::Hit| match db.get(ns, &hit.id.to_string(), false).unwrap() {
+    let text = |hit: &oubliette::Hit| match db.namespace(ns).unwrap().look_up(hit.id, false).unwrap() {
         oubliette::Got::Memory(memory) => memory.row_text,
         other => panic!("{other:?}"),
     };
@@ -110,17 +110,17 @@ pub fn take() {
     let sample = Sample::of_many_words(ROWS, 21);
     let folder = tempfile::tempdir().unwrap();
     let db = builder().open(folder.path().join("a")).unwrap();
-    let ns = NamespaceName::default();
+    let ns = db.namespace("default").unwrap();
     // Where the matches lie is no question of their number.
     let (mut rng, mut places) = (Rng(5), (0..ROWS).collect::<Vec<_>>());
     for at in (1..ROWS).rev() {
         places.swap(at, (rng.next() % (at as u64 + 1)) as usize);
     }
     let drafts = drafts(&sample, &places);
-    let (_, without) = time(|| fill(&db, &ns, &drafts, 1_000));
+    let (_, without) = time(|| fill(&db, ns.name(), &drafts, 1_000));
     let (_, declared) = time(|| {
         for key in ["hundredth", "tenth"] {
-            assert_eq!(db.declare_index(&ns, key).unwrap(), ROWS as u64);
+            assert_eq!(ns.declare_index(key).unwrap(), ROWS as u64);
         }
     });
     eprintln!("import {without:?}, two indexes declared in {declared:?}");
@@ -138,22 +138,22 @@ pub fn take() {
         for at in 0..QUERIES {
             let vector = near(&sample.vectors[at * 37], 0.8, &mut rng);
             let ask = Query::vector(vector.clone()).k(K).filter(filter.clone());
-            let (found, took) = time(|| db.search(&ns, &ask).unwrap());
+            let (found, took) = time(|| ns.search(&ask).unwrap());
             ours[0].push(took);
             let (right, took) = time(|| by_vector(&floor, &rows, &vector));
             plain[0].push(took);
             let right: Vec<usize> = right.iter().map(|(_, at)| *at).collect();
-            assert_eq!(numbers(&db, &ns, &found.hits), right, "query {at}");
+            assert_eq!(numbers(&db, ns.name(), &found.hits), right, "query {at}");
             by[0] = found.plan.filter;
             let ask = Query::text(asked.as_str()).mode(Mode::Text).k(K).filter(filter.clone());
-            let (found, took) = time(|| db.search(&ns, &ask).unwrap());
+            let (found, took) = time(|| ns.search(&ask).unwrap());
             ours[1].push(took);
             assert_eq!(found.hits.len(), K);
             by[1] = found.plan.filter;
             plain[1].push(time(|| by_words(&floor, &rows, &words)).1);
             let ask =
                 Query { vector: Some(vector), ..Query::text(asked.as_str()).k(K).filter(filter.clone()) };
-            ours[2].push(time(|| db.search(&ns, &ask.mode(Mode::Hybrid)).unwrap()).1);
+            ours[2].push(time(|| ns.search(ask.mode(Mode::Hybrid)).unwrap()).1);
         }
         let [vector, text, hybrid] = ours.map(p50);
         let [loop_vector, loop_text] = plain.map(p50);

@@ -39,7 +39,7 @@ fn compaction(n: usize) -> f64 {
         for from in (0..n).step_by(50) {
             let drafts =
                 (from..from + 50).map(|at| Draft::new(format!("{at}-{}", "abcdefghi ".repeat(20_000))));
-            ground.db.add_all(&ground.ns, drafts.collect(), &Default::default()).unwrap();
+            ground.ns.add_all(drafts.collect(), &Default::default()).unwrap();
         }
         ground
     };
@@ -63,7 +63,7 @@ fn cold_readers(threads: usize) -> f64 {
         let drafts =
             (from..from + 2_000).map(|at| Draft::new(format!("t{at}")).vector(vector(at, 512))).collect();
         let how = oubliette::WriteOptions { no_dedup: true, ..Default::default() };
-        db.add_all(&ns, drafts, &how).unwrap();
+        db.namespace(&ns).unwrap().add_all(drafts, &how).unwrap();
     }
     db.close().unwrap();
     let db = open();
@@ -74,7 +74,7 @@ fn cold_readers(threads: usize) -> f64 {
                 let (db, ns, barrier) = (&db, &ns, &barrier);
                 scope.spawn(move || {
                     barrier.wait();
-                    db.search(ns, &Query::vector(vector(seed, 512)).k(1)).unwrap();
+                    db.namespace(ns).unwrap().search(Query::vector(vector(seed, 512)).k(1)).unwrap();
                 });
             }
         });

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use oubliette::{Builder, Database, Draft, Durability, ManualClock, NamespaceName, Outcome, WriteOptions};
+use oubliette::{Builder, Database, Draft, Durability, ManualClock, Namespace, Outcome, WriteOptions};
 use tempfile::TempDir;
 
 use crate::counting::{ALLOCATED, PEAK};
@@ -11,7 +11,7 @@ use crate::counting::{ALLOCATED, PEAK};
 /// A database without syncs, so that what is measured is work.
 pub struct Ground {
     pub db: Database,
-    pub ns: NamespaceName,
+    pub ns: Namespace,
     pub clock: ManualClock,
     pub folder: TempDir,
 }
@@ -27,11 +27,11 @@ impl Ground {
         let builder =
             Database::builder().durability(Durability::Batch).cache_bytes(256 << 20).clock(clock.clone());
         let db = options(builder).open(folder.path().join("m.oub")).unwrap();
-        Ground { db, ns: NamespaceName::default(), clock, folder }
+        Ground { ns: db.namespace("default").unwrap(), db, clock, folder }
     }
 
     pub fn add(&self, draft: Draft) -> Outcome {
-        self.db.add(&self.ns, draft).unwrap()
+        self.ns.add(draft).unwrap()
     }
 
     /// Adds `n` drafts in batches, with dedup or without.
@@ -40,7 +40,7 @@ impl Ground {
         let mut all = Vec::with_capacity(n);
         for from in (0..n).step_by(1_000) {
             let drafts = (from..n.min(from + 1_000)).map(&draft).collect();
-            all.extend(self.db.add_all(&self.ns, drafts, &how).unwrap());
+            all.extend(self.ns.add_all(drafts, &how).unwrap());
         }
         all
     }

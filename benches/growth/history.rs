@@ -28,7 +28,7 @@ fn chain(n: usize) -> f64 {
     let all = ground.fill(n, false, |at| Draft::new(format!("version {at}")));
     let supersede = |old: usize, new: usize| {
         let (old, new) = (all[old].id.to_string(), all[new].id.to_string());
-        ground.db.supersede(&ground.ns, &[old], &new, SupersedeMode::Correction, None).unwrap();
+        ground.ns.supersede_all(&[old], &new, SupersedeMode::Correction, None).unwrap();
     };
     (32..n).rev().for_each(|at| supersede(at - 1, at));
     median_ms(31, |at| supersede(30 - at, 31 - at))
@@ -37,7 +37,7 @@ fn chain(n: usize) -> f64 {
 fn aggregate(n: usize) -> f64 {
     let ground = Ground::new();
     let now: Time = "2026-01-02T10:00:00Z".parse().unwrap();
-    let run = ground.db.start_import(&ground.ns).unwrap();
+    let run = ground.ns.start_import().unwrap();
     let how = |run| oubliette::WriteOptions { run, ..Default::default() };
     let event = |at: usize| {
         let mut draft = Draft::new("build 1 failed on main").kind(Kind::Message);
@@ -50,10 +50,10 @@ fn aggregate(n: usize) -> f64 {
     // Each import brings one more member; undoing it takes the member out of the numbers.
     let runs: Vec<_> = (0..9)
         .map(|at| {
-            let run = if at == 0 { run } else { ground.db.start_import(&ground.ns).unwrap() };
-            ground.db.add_all(&ground.ns, vec![event(n + at)], &how(Some(run))).unwrap();
+            let run = if at == 0 { run } else { ground.ns.start_import().unwrap() };
+            ground.ns.add_all(vec![event(n + at)], &how(Some(run))).unwrap();
             run
         })
         .collect();
-    median_ms(9, |at| drop(ground.db.undo(&ground.ns, runs[at]).unwrap()))
+    median_ms(9, |at| drop(ground.ns.undo(runs[at]).unwrap()))
 }

@@ -48,21 +48,21 @@ fn by_key(n: usize) -> f64 {
     let ground = Ground::new();
     ground.fill(n, false, equal);
     let names: Vec<String> = (0..n).map(|at| format!("k{at}")).collect();
-    ms(|| drop(ground.db.forget(&ground.ns, Forget::names(names)).unwrap())) / n as f64
+    ms(|| drop(ground.ns.forget(Forget::names(names)).unwrap())) / n as f64
 }
 
 fn by_tag(n: usize) -> f64 {
     let ground = Ground::new();
     ground.fill(n, false, equal);
-    ms(|| drop(ground.db.forget(&ground.ns, Forget::tag("all")).unwrap())) / n as f64
+    ms(|| drop(ground.ns.forget(Forget::tag("all")).unwrap())) / n as f64
 }
 
 fn undo_of_equal_texts(n: usize) -> f64 {
     let ground = Ground::new();
-    let run = ground.db.start_import(&ground.ns).unwrap();
+    let run = ground.ns.start_import().unwrap();
     let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
-    ground.db.add_all(&ground.ns, (0..n).map(equal).collect(), &how).unwrap();
-    ms(|| drop(ground.db.undo(&ground.ns, run).unwrap())) / n as f64
+    ground.ns.add_all((0..n).map(equal).collect(), &how).unwrap();
+    ms(|| drop(ground.ns.undo(run).unwrap())) / n as f64
 }
 
 fn tags_of_holders(n: usize) -> f64 {
@@ -72,6 +72,6 @@ fn tags_of_holders(n: usize) -> f64 {
         tags: Some((0..64).map(|tag| format!("tag-{at:04}-{tag:02}-{}", "x".repeat(100))).collect()),
         ..Draft::new("equal text").key(format!("k{at}"))
     };
-    (0..n).for_each(|at| drop(ground.db.add(&ground.ns, say(at))));
-    median_ms(11, |at| drop(ground.db.add(&ground.ns, say(n + at))))
+    (0..n).for_each(|at| drop(ground.ns.add(say(at))));
+    median_ms(11, |at| drop(ground.ns.add(say(n + at))))
 }

@@ -47,7 +47,7 @@ fn invisible(n: usize) -> f64 {
     ground.clock.advance("2d".parse().unwrap());
     let walk = Query::vector(vector(999_999_937, 32)).k(10);
     let exact = walk.clone().effort(Effort::Exact);
-    let time = |query: &Query| median_ms(21, |_| drop(ground.db.search(&ground.ns, query).unwrap()));
+    let time = |query: &Query| median_ms(21, |_| drop(ground.ns.search(query).unwrap()));
     time(&walk) / time(&exact)
 }
 
@@ -61,10 +61,10 @@ fn tails(n: usize) -> f64 {
             );
             Draft::new(text).agent(format!("a{agent}"))
         });
-        ground.db.add_all(&ground.ns, drafts.collect(), &Default::default()).unwrap();
+        ground.ns.add_all(drafts.collect(), &Default::default()).unwrap();
     }
     let query = Query::text("harbour cargo").k(10).scope(Scope::Any);
-    let search = |_| drop(ground.db.search(&ground.ns, &query).unwrap());
+    let search = |_| drop(ground.ns.search(&query).unwrap());
     search(0);
     let unposted = median_ms(5, search);
     ground.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
@@ -84,13 +84,13 @@ fn long_tail(n: usize) -> f64 {
     };
     for from in (0..n).step_by(50) {
         let drafts = (from..from + 50).map(|at| Draft::new(words(at))).collect();
-        ground.db.add_all(&ground.ns, drafts, &Default::default()).unwrap();
+        ground.ns.add_all(drafts, &Default::default()).unwrap();
     }
     let Ground { db, ns, folder, .. } = ground;
     db.close().unwrap();
     let builder = oubliette::Database::builder().cache_bytes(8 << 20).memory_budget_bytes(16 << 20);
     let db = builder.open(folder.path().join("m.oub")).unwrap();
-    peak_mib(|| drop(db.search(&ns, &Query::text("w17 w42").k(5)).unwrap()))
+    peak_mib(|| drop(db.namespace(&ns).unwrap().search(Query::text("w17 w42").k(5)).unwrap()))
 }
 
 fn scores(n: usize) -> f64 {
@@ -100,7 +100,7 @@ fn scores(n: usize) -> f64 {
     ground.fill(n, true, |at| Draft::new(format!("{} {at}", word(at))));
     ground.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
     let query = Query::text("lamp").k(5);
-    let search = || assert_eq!(ground.db.search(&ground.ns, &query).unwrap().hits.len(), 5);
+    let search = || assert_eq!(ground.ns.search(&query).unwrap().hits.len(), 5);
     search();
     peak_mib(search) * 1_024.0
 }

@@ -66,7 +66,7 @@ fn member_of_a_category(n: usize) -> f64 {
         ..Draft::new(format!("memory {at} of the crowd")).key(format!("k{at}"))
     });
     median_ms(31, |at| {
-        ground.db.forget(&ground.ns, Forget::names([all[at * 7].id.to_string()])).unwrap();
+        ground.ns.forget(Forget::names([all[at * 7].id.to_string()])).unwrap();
     })
 }
 
@@ -84,5 +84,5 @@ fn staged_vectors(n: usize) -> f64 {
     let drafts =
         (0..n).map(|at| Draft::new(format!("row {at}")).vector(crate::ground::vector(at, 64))).collect();
     let how = Default::default();
-    ms(|| drop(ground.db.add_all(&ground.ns, drafts, &how).unwrap())) / n as f64
+    ms(|| drop(ground.ns.add_all(drafts, &how).unwrap())) / n as f64
 }

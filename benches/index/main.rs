@@ -110,7 +110,10 @@ fn add(db: &Database, ns: &NamespaceName, rows: impl Iterator<Item = usize>, vec
     let rows: Vec<usize> = rows.collect();
     for part in rows.chunks(1_000) {
         let drafts = part.iter().map(|&at| draft(at, &vectors[at])).collect();
-        db.add_all(ns, drafts, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).unwrap();
+        db.namespace(ns)
+            .unwrap()
+            .add_all(drafts, &WriteOptions { no_dedup: true, ..WriteOptions::default() })
+            .unwrap();
     }
 }
 
@@ -121,7 +124,7 @@ fn run(db: &Database, pass: Pass) {
 
 fn forget(db: &Database, ns: &NamespaceName, rows: &[usize]) {
     for part in rows.chunks(1_000) {
-        db.forget(ns, Forget::names(part.iter().map(|&at| key(at)))).unwrap();
+        db.namespace(ns).unwrap().forget(Forget::names(part.iter().map(|&at| key(at)))).unwrap();
     }
 }
 
@@ -129,11 +132,13 @@ fn forget(db: &Database, ns: &NamespaceName, rows: &[usize]) {
 fn recall(db: &Database, ns: &NamespaceName, queries: &[Vec<f32>], ef: usize, live: &[bool]) -> f64 {
     let mut right = 0;
     for query in queries {
-        let exact = db.search(ns, &Query::vector(query.clone()).effort(Effort::Exact)).unwrap();
-        let found = db.search(ns, &Query::vector(query.clone()).effort(Effort::Ef(ef))).unwrap();
+        let exact =
+            db.namespace(ns).unwrap().search(Query::vector(query.clone()).effort(Effort::Exact)).unwrap();
+        let found =
+            db.namespace(ns).unwrap().search(Query::vector(query.clone()).effort(Effort::Ef(ef))).unwrap();
         assert_eq!(found.plan.regime, "graph");
         for hit in &found.hits {
-            let text = db.text(ns, hit.id).unwrap().unwrap();
+            let text = db.namespace(ns).unwrap().text(hit.id).unwrap().unwrap();
             let at: usize = text.strip_prefix("row ").unwrap().parse().unwrap();
             assert!(live[at], "{text} is dead");
         }
@@ -234,7 +239,13 @@ fn repeats() {
     let recall = |when: &str| {
         let mut right = 0;
         for question in &questions {
-            let ask = |effort| db.search(&ns, &Query::vector(question.clone()).effort(effort)).unwrap().hits;
+            let ask = |effort| {
+                db.namespace(&ns)
+                    .unwrap()
+                    .search(Query::vector(question.clone()).effort(effort))
+                    .unwrap()
+                    .hits
+            };
             let floor = ask(Effort::Exact).last().unwrap().score - 1e-6;
             right += ask(Effort::default()).iter().filter(|hit| hit.score >= floor).count();
         }
@@ -271,13 +282,16 @@ fn unseen() {
                 draft
             });
             let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            db.add_all(&ns, drafts.collect(), &how).unwrap();
+            db.namespace(&ns).unwrap().add_all(drafts.collect(), &how).unwrap();
         }
         run(&db, Pass::Index);
         clock.advance("2d".parse().unwrap());
         let took = |effort| {
             let query = Query::vector(sample.vectors[7].clone()).effort(effort);
-            percentile((0..51).map(|_| time(|| db.search(&ns, &query).unwrap()).1).collect(), 0.5)
+            percentile(
+                (0..51).map(|_| time(|| db.namespace(&ns).unwrap().search(&query).unwrap()).1).collect(),
+                0.5,
+            )
         };
         let (ours, floor) = (took(Effort::default()), took(Effort::Exact));
         let what = format!("a search of {rows} × 384 where 0.1 % are visible, against a scan of these");
@@ -307,7 +321,9 @@ fn filters() {
             let share = serde_json::json!({ "share": rng.unit() * 100.0 });
             draft(part * 1_000 + at, vector).metadata(share)
         });
-        db.add_all(&ns, drafts.collect(), &WriteOptions { no_dedup: true, ..WriteOptions::default() })
+        db.namespace(&ns)
+            .unwrap()
+            .add_all(drafts.collect(), &WriteOptions { no_dedup: true, ..WriteOptions::default() })
             .unwrap();
     }
     run(&db, Pass::Index);
@@ -318,7 +334,7 @@ fn filters() {
         let mut plan = oubliette::SearchPlan::default();
         for query in queries.iter().take(20) {
             let ask = Query::vector(query.clone()).filter(filter.clone());
-            let (found, took) = time(|| db.search(&ns, &ask).unwrap());
+            let (found, took) = time(|| db.namespace(&ns).unwrap().search(&ask).unwrap());
             ours.push(took);
             let (matching, took) = time(|| all_matching(&db, &ns, &filter));
             let scores: Vec<f32> = matching.iter().map(|at| dot(&vectors[*at], query)).collect();
@@ -354,7 +370,7 @@ fn all_matching(db: &Database, ns: &NamespaceName, filter: &Filter) -> Vec<usize
     let mut rows = Vec::new();
     let mut request = PageRequest { filter: Some(filter.clone()), limit: 10_000, ..PageRequest::default() };
     loop {
-        let page = db.list(ns, &request).unwrap();
+        let page = db.namespace(ns).unwrap().list(&request).unwrap();
         let number = |text: &str| text.strip_prefix("row ").and_then(|at| at.parse::<usize>().ok());
         rows.extend(page.items.iter().filter_map(|memory| number(&memory.row_text)));
         match page.next {
@@ -380,7 +396,7 @@ fn upkeep() {
         while busy.map_or(times.len() < 1_000, |busy| busy.load(Ordering::SeqCst) || times.len() < 100) {
             let draft = draft(next, &vectors[20_000 + next % 1_000]);
             next += 1;
-            times.push(time(|| db.add(&ns, draft).unwrap()).1);
+            times.push(time(|| db.namespace(&ns).unwrap().add(draft).unwrap()).1);
         }
         times
     };
@@ -423,8 +439,18 @@ fn delete() {
     let (with, without) = (open("graph", FORCED), open("exact", EXACT));
     let names = choose(&(0..20_000).collect::<Vec<_>>(), 6_000, &mut Rng(4));
     for part in names.chunks(100) {
-        graph.push(time(|| with.forget(&ns, Forget::names(part.iter().map(|&at| key(at)))).unwrap()).1);
-        exact.push(time(|| without.forget(&ns, Forget::names(part.iter().map(|&at| key(at)))).unwrap()).1);
+        graph.push(
+            time(|| {
+                with.namespace(&ns).unwrap().forget(Forget::names(part.iter().map(|&at| key(at)))).unwrap()
+            })
+            .1,
+        );
+        exact.push(
+            time(|| {
+                without.namespace(&ns).unwrap().forget(Forget::names(part.iter().map(|&at| key(at)))).unwrap()
+            })
+            .1,
+        );
     }
     let (graph, exact) = (percentile(graph, 0.5) / 100.0, percentile(exact, 0.5) / 100.0);
     let what = format!("`forget` of one of 20,000 ({real}), by hundreds, with a graph, against without one");
@@ -480,10 +506,9 @@ fn memory_of() {
     run(&db, Pass::Index);
     db.close().unwrap();
     let db = builder(FORCED).cache_bytes(1 << 20).open(&path).unwrap();
-    let far = "nowhere".parse().unwrap();
-    db.search(&far, &Query::vector(vectors[0].clone())).unwrap();
+    db.namespace("nowhere").unwrap().search(Query::vector(vectors[0].clone())).unwrap();
     let before = memory::allocated();
-    db.search(&ns, &Query::vector(vectors[0].clone()).k(1)).unwrap();
+    db.namespace(&ns).unwrap().search(Query::vector(vectors[0].clone()).k(1)).unwrap();
     let bytes = (memory::allocated() - before) as f64 / 20_000.0;
     let what =
         format!("memory of the image of 20,000 × 384 ({real}) with its graph, cache of 1 MiB among it");
@@ -498,7 +523,7 @@ fn memory_of() {
             let drafts =
                 rows.iter().map(|&at| draft(part * 20_000 + at, &vectors[at]).agent(format!("agent-{part}")));
             let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-            db.add_all(&ns, drafts.collect(), &how).unwrap();
+            db.namespace(&ns).unwrap().add_all(drafts.collect(), &how).unwrap();
         }
     }
     run(&db, Pass::Index);
@@ -528,7 +553,7 @@ fn resident(path: &str) {
     for turn in 0..200 {
         let scope = oubliette::Scope::agent(&format!("agent-{}", turn % 10)).unwrap();
         let query = Query::vector((0..384).map(|at| ((at * turn) as f32).sin() + 0.01).collect::<Vec<_>>());
-        db.search(&ns, &query.scope(scope)).unwrap();
+        db.namespace(&ns).unwrap().search(query.scope(scope)).unwrap();
         most = most.max(memory::resident());
     }
     println!("{}", most.saturating_sub(before));
@@ -549,7 +574,7 @@ fn reopen() {
     for _ in 0..5 {
         let (db, took) = time(|| {
             let db = builder(FORCED).open(&path).unwrap();
-            let found = db.search(&ns, &Query::vector(sample.vectors[77].clone())).unwrap();
+            let found = db.namespace(&ns).unwrap().search(Query::vector(sample.vectors[77].clone())).unwrap();
             assert_eq!((found.plan.regime, found.hits.len()), ("graph", 10));
             db
         });
@@ -572,10 +597,10 @@ fn reopen() {
 fn growth() {
     let most =
         std::env::args().filter_map(|argument| argument.parse::<usize>().ok()).next().unwrap_or(1_000_000);
-    let ns = NamespaceName::default();
     let folder = tempfile::tempdir().unwrap();
     // Warm: the vectors that are ranked lie in the cache of the key-value store, at every size.
     let db = builder(FORCED).cache_bytes(2 << 30).open(folder.path().join("a")).unwrap();
+    let ns = db.namespace("default").unwrap();
     let options = MaintainOptions { threads: Some(1), ..MaintainOptions::live() };
     let mut source = vectors::Clusters::new(128, 21);
     let (mut rows, mut first) = (0, None);
@@ -587,21 +612,21 @@ fn growth() {
         while rows < size {
             let vectors: Vec<Vec<f32>> = (0..1_000).map(|_| source.next()).collect();
             let drafts = vectors.iter().zip(rows..).map(|(vector, at)| draft(at, vector)).collect();
-            db.add_all(&ns, drafts, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).unwrap();
+            ns.add_all(drafts, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).unwrap();
             rows += 1_000;
         }
-        let tail = db.stats(Some(&ns)).unwrap().vectors;
+        let tail = db.stats(Some(ns.name())).unwrap().vectors;
         let waiting = tail.live - tail.in_graph;
         let (_, linked) = time(|| db.maintain(&[Pass::Index], &options).unwrap());
         let insert = linked / waiting as f64;
         let queries: Vec<Vec<f32>> = (0..500).map(|_| source.question()).collect();
         let (mut times, mut right, mut ef) = (Vec::new(), 0, 0);
         for (at, query) in queries.iter().enumerate() {
-            let (found, took) = time(|| db.search(&ns, &Query::vector(query.clone())).unwrap());
+            let (found, took) = time(|| ns.search(Query::vector(query.clone())).unwrap());
             times.push(took);
             ef = found.plan.ef;
             if at < 50 {
-                let exact = db.search(&ns, &Query::vector(query.clone()).effort(Effort::Exact)).unwrap();
+                let exact = ns.search(Query::vector(query.clone()).effort(Effort::Exact)).unwrap();
                 let floor = exact.hits.last().unwrap().score - 1e-6;
                 right += found.hits.iter().filter(|hit| hit.score >= floor).count();
             }

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use corpus::{Corpus, Rng};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Effort, Embedder, MaintainOptions, Mode, NamespaceName, Pass,
-    Query, StaticMini, WriteOptions,
+    Builder, Database, Draft, Durability, Effort, Embedder, MaintainOptions, Mode, Namespace, NamespaceName,
+    Pass, Query, StaticMini, WriteOptions,
 };
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
 
@@ -123,7 +123,10 @@ fn import(corpus: &Corpus) {
         let drafts = drafts(texts, &vectors);
         time(|| {
             for part in drafts.chunks(1_000) {
-                db.add_all(&NamespaceName::default(), part.to_vec(), &WriteOptions::default()).unwrap();
+                db.namespace(NamespaceName::default())
+                    .unwrap()
+                    .add_all(part.to_vec(), &WriteOptions::default())
+                    .unwrap();
             }
         })
         .1
@@ -162,7 +165,7 @@ fn unbreakable(text: &str, rng: &mut Rng) -> String {
 struct Filled {
     folder: tempfile::TempDir,
     db: Option<Database>,
-    ns: NamespaceName,
+    ns: Namespace,
     text_bytes: usize,
     /// Each with its vector.
     questions: Vec<(String, Vec<f32>)>,
@@ -177,10 +180,10 @@ impl Filled {
         let asked = vectors(&questions);
         let folder = tempfile::tempdir().unwrap();
         let db = builder("").open(folder.path().join("a")).unwrap();
-        let ns = NamespaceName::default();
+        let ns = db.namespace("default").unwrap();
         let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
         for part in drafts(&texts, &vectors(&texts)).chunks(5_000) {
-            db.add_all(&ns, part.to_vec(), &options).unwrap();
+            ns.add_all(part.to_vec(), &options).unwrap();
         }
         db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
         Filled {
@@ -223,14 +226,14 @@ impl Filled {
 
     /// Latencies of the three modes, taken in turns.
     fn queries(&self, state: &str) {
-        let (db, ns) = (self.db(), &self.ns);
+        let ns = &self.ns;
         let mut times = [Vec::new(), Vec::new(), Vec::new()];
         for round in 0..4 {
             for (words, vector) in &self.questions {
                 let hybrid = Query { text: Some(words.clone()), ..Query::vector(vector.clone()) };
                 let asked = [hybrid.clone().mode(Mode::Text), hybrid.clone().mode(Mode::Vector), hybrid];
                 for (asked, times) in asked.iter().zip(&mut times) {
-                    let (found, took) = time(|| db.search(ns, asked).unwrap());
+                    let (found, took) = time(|| ns.search(asked).unwrap());
                     assert_eq!(found.hits.len(), 10);
                     // The first round warms up.
                     if round > 0 {
@@ -251,10 +254,10 @@ impl Filled {
 
     /// What share of the hits of the exact hybrid answer one with a recall has, and its time against that of the default.
     fn thorough(&self) {
-        let (db, ns) = (self.db(), &self.ns);
+        let ns = &self.ns;
         let hybrid = |(words, vector): &(String, Vec<f32>), effort| {
             let query = Query { text: Some(words.clone()), ..Query::vector(vector.clone()) }.effort(effort);
-            time(|| db.search(ns, &query).unwrap().hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>())
+            time(|| ns.search(&query).unwrap().hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>())
         };
         let exact: Vec<_> = self.questions.iter().map(|question| hybrid(question, Effort::Exact).0).collect();
         let mut default = None;
@@ -283,7 +286,7 @@ impl Filled {
     fn fill_tail(&mut self, corpus: &Corpus, waiting: usize) {
         let texts = corpus.rows(waiting - self.waiting, 5);
         let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-        self.db().add_all(&self.ns, drafts(&texts, &vectors(&texts)), &options).unwrap();
+        self.db().namespace(&self.ns).unwrap().add_all(drafts(&texts, &vectors(&texts)), &options).unwrap();
         self.waiting = waiting;
     }
 
@@ -293,10 +296,10 @@ impl Filled {
         let texts = corpus.rows(ADDS, seed);
         for (draft, (words, _)) in drafts(&texts, &vectors(&texts)).into_iter().zip(&self.questions) {
             let asked = Query::text(words.clone()).mode(Mode::Text);
-            drop(self.db().search(&self.ns, &asked).unwrap());
-            self.db().add(&self.ns, draft).unwrap();
-            first.push(time(|| self.db().search(&self.ns, &asked).unwrap()).1);
-            again.push(time(|| self.db().search(&self.ns, &asked).unwrap()).1);
+            drop(self.db().namespace(&self.ns).unwrap().search(&asked).unwrap());
+            self.db().namespace(&self.ns).unwrap().add(draft).unwrap();
+            first.push(time(|| self.db().namespace(&self.ns).unwrap().search(&asked).unwrap()).1);
+            again.push(time(|| self.db().namespace(&self.ns).unwrap().search(&asked).unwrap()).1);
         }
         let (from, to) = (self.waiting, self.waiting + ADDS);
         self.waiting = to;
@@ -320,8 +323,8 @@ impl Filled {
             let asked = Query::text(words.clone()).mode(Mode::Text);
             let (db, took) = time(|| builder("").open(self.path()).unwrap());
             opened.push(took);
-            first.push(time(|| db.search(&self.ns, &asked).unwrap()).1);
-            later.push(time(|| db.search(&self.ns, &asked).unwrap()).1);
+            first.push(time(|| db.namespace(&self.ns).unwrap().search(&asked).unwrap()).1);
+            later.push(time(|| db.namespace(&self.ns).unwrap().search(&asked).unwrap()).1);
             db.close().unwrap();
         }
         self.db = Some(builder("").open(self.path()).unwrap());

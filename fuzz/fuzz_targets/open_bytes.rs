@@ -37,7 +37,7 @@ fn sound() -> &'static Image {
         let db = builder.open(FILE).unwrap();
         for at in 0..20_u8 {
             let draft = Draft::new(format!("memory {at}")).key(format!("k{at}")).tag("t");
-            db.add(&NamespaceName::default(), draft.vector([f32::from(at), 1.0, 2.0])).unwrap();
+            db.namespace(&NamespaceName::default()).unwrap().add(draft.vector([f32::from(at), 1.0, 2.0])).unwrap();
         }
         db.close().unwrap();
         disk.image()
@@ -45,12 +45,12 @@ fn sound() -> &'static Image {
 }
 
 fn read(db: &Database) -> Result<()> {
-    let ns = NamespaceName::default();
-    for memory in db.list(&ns, &PageRequest { scope: Scope::Any, ..PageRequest::default() })?.items {
-        db.get(&ns, &memory.id.to_string(), true)?;
-        db.history(&ns, &memory.id.to_string())?;
+    let ns = db.namespace("default").unwrap();
+    for memory in ns.list(&PageRequest { scope: Scope::Any, ..PageRequest::default() })?.items {
+        ns.look_up(&memory.id.to_string(), true)?;
+        ns.history(&memory.id.to_string())?;
     }
-    db.search(&ns, &Query::vector([1.0, 0.0, 0.0]))?;
+    ns.search(Query::vector([1.0, 0.0, 0.0]))?;
     db.stats(None)?;
     Ok(())
 }
@@ -79,6 +79,6 @@ fuzz_target!(|data: &[u8]| {
     let Ok(db) = open(&disk) else { return };
     let _ = read(&db);
     let _ = db.check(&CheckOptions { deep: true, ..CheckOptions::default() });
-    let _ = db.add(&NamespaceName::default(), Draft::new("after the damage").vector([1.0, 2.0, 3.0]));
+    let _ = db.namespace(&NamespaceName::default()).unwrap().add(Draft::new("after the damage").vector([1.0, 2.0, 3.0]));
     let _ = db.compact();
 });

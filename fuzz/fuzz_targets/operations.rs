@@ -67,47 +67,47 @@ impl Story {
     fn call(&mut self, call: u8, what: u8, how: u8) -> Result<()> {
         let (db, ns, name) = (&self.db, ns(what), key(what));
         match call % 23 {
-            0..=3 => db.add(&ns, draft(what, how)).map(drop),
+            0..=3 => db.namespace(&ns).unwrap().add(draft(what, how)).map(drop),
             4 => {
                 let run = self.runs.get(usize::from(how) % self.runs.len().max(1)).copied();
                 let drafts = (0..4).map(|at| draft(what.wrapping_add(at), how.wrapping_mul(at))).collect();
-                db.add_all(&ns, drafts, &WriteOptions { run, no_dedup: how & 1 == 0, ..WriteOptions::default() }).map(drop)
+                db.namespace(&ns).unwrap().add_all(drafts, &WriteOptions { run, no_dedup: how & 1 == 0, ..WriteOptions::default() }).map(drop)
             }
             5 => {
                 let text = (how & 1 == 0).then(|| format!("memory {}", how % 12));
                 let tags = (how & 2 == 0).then(|| vec![format!("t{}", how % 3)]);
-                db.update(&ns, &name, Patch { text, tags, ..Patch::default() }).map(drop)
+                db.namespace(&ns).unwrap().update(&name, Patch { text, tags, ..Patch::default() }).map(drop)
             }
-            6 => db.pin(&ns, &name, how & 1 == 0).map(drop),
+            6 => db.namespace(&ns).unwrap().pin(&name, how & 1 == 0).map(drop),
             7 => {
                 let mode = [SupersedeMode::Replaced, SupersedeMode::Duplicate, SupersedeMode::Correction];
-                db.supersede(&ns, &[name], &key(how), mode[usize::from(how) % 3], None)
+                db.namespace(&ns).unwrap().supersede_all(&[name], &key(how), mode[usize::from(how) % 3], None)
             }
             8 => {
-                let versions = db.history(&ns, &name)?.versions;
+                let versions = db.namespace(&ns).unwrap().history(&name)?.versions;
                 let Some(version) = versions.get(usize::from(how) % versions.len().max(1)) else {
                     return Ok(());
                 };
-                db.restore(&ns, &version.id.to_string()).map(drop)
+                db.namespace(&ns).unwrap().restore(&version.id.to_string()).map(drop)
             }
-            9 => db.reinforce(&ns, &name, u32::from(how)),
-            10 => db.forget(&ns, Forget::names([name])).map(drop),
-            11 => db.forget(&ns, Forget::tag(format!("t{}", how % 3))).map(drop),
+            9 => db.namespace(&ns).unwrap().reinforce(&name, u32::from(how)),
+            10 => db.namespace(&ns).unwrap().forget(Forget::names([name])).map(drop),
+            11 => db.namespace(&ns).unwrap().forget(Forget::tag(format!("t{}", how % 3))).map(drop),
             12 => {
-                self.runs.push(db.start_import(&ns)?);
+                self.runs.push(db.namespace(&ns).unwrap().start_import()?);
                 Ok(())
             }
             13 => {
                 let Some(run) = self.runs.get(usize::from(how) % self.runs.len().max(1)) else {
                     return Ok(());
                 };
-                db.undo(&ns, *run).map(drop)
+                db.namespace(&ns).unwrap().undo(*run).map(drop)
             }
             14 => {
                 self.clock.advance("31m".parse()?);
                 db.stats(None).map(drop)
             }
-            15 => db.search(&ns, &Query::vector([1.0, f32::from(how), 0.5]).scope(Scope::Any)).map(drop),
+            15 => db.namespace(&ns).unwrap().search(Query::vector([1.0, f32::from(how), 0.5]).scope(Scope::Any)).map(drop),
             16 if how % 4 == 0 => db.drop_namespace(&ns).map(drop),
             16 => db.compact().map(drop),
             17 | 18 => {
@@ -117,7 +117,7 @@ impl Story {
                 self.runs.extend(report.run);
                 Ok(())
             }
-            19 | 20 => db.add(&ns, message(what, how)).map(drop),
+            19 | 20 => db.namespace(&ns).unwrap().add(message(what, how)).map(drop),
             21 => {
                 self.clock.advance("3d".parse()?);
                 db.stats(None).map(drop)

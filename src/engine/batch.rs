@@ -1,13 +1,13 @@
 //! Several operations in one transaction.
 
-use crate::engine::database::{RestoreReport, WriteOptions};
 use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
+use crate::engine::write::{RestoreReport, WriteOptions};
 use crate::error::{Error, Result};
 use crate::ingest::{Desk, ForgetNames, prepare};
 use crate::ledger::{Change, Entry, Restored};
 use crate::model::{
-    Draft, Forgotten, NamespaceName, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
+    Draft, Forgotten, Name, NamespaceName, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
 };
 use crate::store::PartId;
 
@@ -19,11 +19,11 @@ pub struct Batch<'b, 's, 'a, 't> {
 }
 
 impl Batch<'_, '_, '_, '_> {
-    /// As [`Database::add`](crate::Database::add).
+    /// As [`Namespace::add`](crate::Namespace::add).
     ///
     /// # Errors
     /// As there; the whole batch is given up if its closure hands the error on.
-    pub fn add(&mut self, namespace: &NamespaceName, draft: Draft) -> Result<Outcome> {
+    pub fn add(&mut self, namespace: &NamespaceName, draft: impl Into<Draft>) -> Result<Outcome> {
         self.add_with(namespace, draft, &WriteOptions::default())
     }
 
@@ -34,73 +34,90 @@ impl Batch<'_, '_, '_, '_> {
     pub fn add_with(
         &mut self,
         namespace: &NamespaceName,
-        draft: Draft,
+        draft: impl Into<Draft>,
         how: &WriteOptions,
     ) -> Result<Outcome> {
-        let prepared = prepare(draft)?;
+        let prepared = prepare(draft.into())?;
         self.rows += 1;
         let mut desk = self.session.desk(namespace, how.run, how.no_dedup)?;
         desk.skip_instructions = how.skip_instructions;
         desk.add(&prepared)
     }
 
-    /// As [`Database::push_snapshot`](crate::Database::push_snapshot).
+    /// As [`Namespace::push_snapshot`](crate::Namespace::push_snapshot).
     ///
     /// # Errors
     /// As there.
-    pub fn push_snapshot(&mut self, namespace: &NamespaceName, draft: Draft, at: Time) -> Result<Outcome> {
-        let prepared = prepare(snapshot_draft(draft, at, &self.session.in_force.policy.snapshot.agent)?)?;
+    pub fn push_snapshot(
+        &mut self,
+        namespace: &NamespaceName,
+        draft: impl Into<Draft>,
+        at: Time,
+    ) -> Result<Outcome> {
+        let prepared =
+            prepare(snapshot_draft(draft.into(), at, &self.session.in_force.policy.snapshot.agent)?)?;
         self.rows += 1;
         self.session.desk(namespace, None, false)?.push_snapshot(&prepared)
     }
 
-    /// As [`Database::update`](crate::Database::update).
+    /// As [`Namespace::update`](crate::Namespace::update).
     ///
     /// # Errors
     /// As there.
-    pub fn update(&mut self, namespace: &NamespaceName, name: &str, patch: Patch) -> Result<Outcome> {
+    pub fn update(
+        &mut self,
+        namespace: &NamespaceName,
+        name: impl Into<Name>,
+        patch: Patch,
+    ) -> Result<Outcome> {
         self.rows += 1;
-        self.session.known_desk(namespace)?.update(name, patch, None)
+        self.session.known_desk(namespace)?.update(name.into().as_str(), patch, None)
     }
 
-    /// As [`Database::supersede`](crate::Database::supersede).
+    /// As [`Namespace::supersede_all`](crate::Namespace::supersede_all).
     ///
     /// # Errors
     /// As there.
     pub fn supersede(
         &mut self,
         namespace: &NamespaceName,
-        old: &[String],
-        new: &str,
+        old: impl IntoIterator<Item = impl Into<Name>>,
+        new: impl Into<Name>,
         mode: SupersedeMode,
         at: Option<Time>,
     ) -> Result<()> {
-        self.session.known_desk(namespace)?.supersede_names(old, new, mode, at)
+        let old: Vec<Name> = old.into_iter().map(Into::into).collect();
+        self.session.known_desk(namespace)?.supersede_names(&old, new.into().as_str(), mode, at)
     }
 
-    /// As [`Database::restore`](crate::Database::restore).
+    /// As [`Namespace::restore`](crate::Namespace::restore).
     ///
     /// # Errors
     /// As there.
-    pub fn restore(&mut self, namespace: &NamespaceName, name: &str) -> Result<RestoreReport> {
-        self.session.known_desk(namespace)?.restore(name)
+    pub fn restore(&mut self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<RestoreReport> {
+        self.session.known_desk(namespace)?.restore(name.into().as_str())
     }
 
     /// Forgets ids or keys, with all their versions.
     ///
     /// # Errors
     /// `Corrupted`.
-    pub fn forget(&mut self, namespace: &NamespaceName, names: &[String]) -> Result<Forgotten> {
+    pub fn forget(
+        &mut self,
+        namespace: &NamespaceName,
+        names: impl IntoIterator<Item = impl Into<Name>>,
+    ) -> Result<Forgotten> {
+        let names: Vec<String> = names.into_iter().map(|name| name.into().into_string()).collect();
         let how = ForgetNames { keep_history: false, also_merged: true, with_history: false };
-        self.session.known_desk(namespace)?.forget_names(names, how)
+        self.session.known_desk(namespace)?.forget_names(&names, how)
     }
 
     /// Counts uses of a memory.
     ///
     /// # Errors
     /// `NotFound`.
-    pub fn reinforce(&mut self, namespace: &NamespaceName, name: &str, by: u32) -> Result<()> {
-        self.session.known_desk(namespace)?.reinforce(name, by)
+    pub fn reinforce(&mut self, namespace: &NamespaceName, name: impl Into<Name>, by: u32) -> Result<()> {
+        self.session.known_desk(namespace)?.reinforce(name.into().as_str(), by)
     }
 }
 
@@ -108,7 +125,7 @@ impl Desk<'_, '_, '_> {
     /// One memory takes the place of each of `old`.
     pub(super) fn supersede_names(
         &mut self,
-        old: &[String],
+        old: &[Name],
         new: &str,
         mode: SupersedeMode,
         at: Option<Time>,
@@ -118,7 +135,7 @@ impl Desk<'_, '_, '_> {
         }
         let (new, _) = self.find(new)?;
         for name in old {
-            let (old, _) = self.find(name)?;
+            let (old, _) = self.find(name.as_str())?;
             self.supersede(old, new, mode, at)?;
         }
         Ok(())

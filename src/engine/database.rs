@@ -17,11 +17,9 @@ use crate::engine::session::{InForce, Session, Work};
 use crate::engine::state::Watched;
 use crate::error::{Error, Result};
 use crate::index::{Current, Images, Published, ViewBudget};
-use crate::ingest::{Prepared, Rulebook, prepare};
-use crate::limits::{BATCH_ROWS_MAX, FORMAT_VERSION};
-use crate::model::{
-    Actor, Draft, IdSource, MemoryId, NamespaceName, Outcome, Patch, RunId, Span, SupersedeMode, Time,
-};
+use crate::ingest::Rulebook;
+use crate::limits::FORMAT_VERSION;
+use crate::model::{Actor, IdSource, Span};
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::{Clock as ClockRow, SpaceRow};
 use crate::store::{Durability, IndexId, Rows, SpaceId, Store};
@@ -30,16 +28,16 @@ use crate::text::{Analyzer, Messages, Secret};
 /// An open database: cheap to clone, safe to share between threads, blocking.
 ///
 /// ```
-/// use oubliette::{Database, Decision, Draft, NamespaceName, Query};
+/// use oubliette::{Database, Decision, Draft, Query};
 /// let folder = tempfile::tempdir()?;
 /// let db = Database::open(folder.path().join("memory.oub"))?;
-/// let team: NamespaceName = "team".parse()?;
-/// let tea = db.add(&team, Draft::new("Ann prefers tea").key("ann:drink").vector([0.6, 0.8]))?;
+/// let team = db.namespace("team")?;
+/// let tea = team.add(Draft::new("Ann prefers tea").key("ann:drink").vector([0.6, 0.8]))?;
 /// assert_eq!(tea.decision, Decision::Stored);
 /// // The same content again is one more holder of the memory, not one more memory.
-/// let again = db.add(&team, Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+/// let again = team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
 /// assert_eq!((again.decision, again.id), (Decision::Reinforced, tea.id));
-/// let found = db.search(&team, &Query::vector([0.8, 0.6]))?;
+/// let found = team.search(Query::vector([0.8, 0.6]))?;
 /// assert_eq!(found.hits[0].id, tea.id);
 /// db.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -93,29 +91,6 @@ pub(super) struct Opening {
     pub(super) lease: Span,
     pub(super) actor: Actor,
     pub(super) read_only: bool,
-}
-
-/// How a batch of drafts is written.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WriteOptions {
-    /// The run that the writes belong to; `undo` takes them back by it.
-    pub run: Option<RunId>,
-    /// Store byte-equal content as rows of their own. Keys still decide.
-    pub no_dedup: bool,
-    /// Leave out the rules that belong to the instructions: of the defaults R3 to R5.
-    pub skip_instructions: bool,
-}
-
-/// What restoring did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RestoreReport {
-    /// The memory that is back.
-    pub id: MemoryId,
-    /// Keys that another memory has taken since; they stay there.
-    pub keys_taken: Vec<String>,
-    /// The memory that superseded it, where it came back from limbo and all its writers had said something else
-    /// meanwhile; none: it is live.
-    pub superseded_by: Option<MemoryId>,
 }
 
 impl Inner {
@@ -335,67 +310,21 @@ impl Database {
         Ok(value)
     }
 
-    /// Adds one memory through the whole write path, and says what became of it.
-    ///
-    /// # Errors
-    /// - `Invalid` naming the field that breaks its bound;
-    /// - `KeyInOtherPartition` when a current memory of another partition holds the key;
-    /// - `NotFound` for a memory that it is to supersede;
-    /// - `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn add(&self, namespace: &NamespaceName, draft: Draft) -> Result<Outcome> {
-        let mut all = self.add_all(namespace, vec![draft], &WriteOptions::default())?;
-        all.pop().ok_or(Error::Closed)
-    }
-
-    /// Adds many memories in one transaction: all or none.
-    ///
-    /// # Errors
-    /// As [`Database::add`], and `Invalid` for more than 100,000 drafts. An error of a draft names its position,
-    /// counted from 1, as a line.
-    pub fn add_all(
-        &self,
-        namespace: &NamespaceName,
-        drafts: Vec<Draft>,
-        how: &WriteOptions,
-    ) -> Result<Vec<Outcome>> {
-        if drafts.len() > BATCH_ROWS_MAX {
-            return Err(Error::invalid("drafts", format!("must be at most {BATCH_ROWS_MAX}"), drafts.len()));
-        }
-        let many = drafts.len() > 1;
-        let place = move |at: usize| move |why: Error| if many { why.at_line(at as u64 + 1) } else { why };
-        let mut prepared: Vec<Prepared> = drafts
-            .into_iter()
-            .enumerate()
-            .map(|(at, draft)| prepare(draft).map_err(place(at)))
-            .collect::<Result<_>>()?;
-        let works = self.inner.embed_drafts(namespace, &mut prepared, how.no_dedup)?;
-        let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
-        let (namespace, how) = (namespace.clone(), *how);
-        self.submit_embedded(weight, works, move |session| {
-            let mut desk = session.desk(&namespace, how.run, how.no_dedup)?;
-            desk.skip_instructions = how.skip_instructions;
-            desk.leave_out_strangers(&mut prepared)?;
-            let mut near = desk.neighbours(&prepared)?.into_iter();
-            let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
-            prepared.iter().enumerate().map(|(at, draft)| one(draft).map_err(place(at))).collect()
-        })
-    }
-
     /// Several operations in one transaction. `unit` may run more than once, if the storage fails.
     ///
     /// An embedder of the handle gives the texts that come without a vector theirs right after the commit, so that no model
     /// works while others wait to write. Until then they are found by their words.
     ///
     /// ```
-    /// # use oubliette::{Database, Draft, Forget, NamespaceName};
+    /// # use oubliette::{Database, Draft};
     /// # let folder = tempfile::tempdir()?;
     /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = NamespaceName::default();
+    /// let team = db.namespace("team")?;
     /// db.batch(|b| {
-    ///     b.add(&ns, Draft::new("the build is green").key("build"))?;
-    ///     b.add(&ns, Draft::new("the build is red").key("build"))
+    ///     b.add(team.name(), Draft::new("the build is green").key("build"))?;
+    ///     b.add(team.name(), Draft::new("the build is red").key("build"))
     /// })?;
-    /// assert_eq!(db.history(&ns, "build")?.versions.len(), 2);
+    /// assert_eq!(team.history("build")?.versions.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -410,62 +339,6 @@ impl Database {
         self.relieve(rows);
         self.embed_waiting(waiting);
         Ok(value)
-    }
-
-    /// Changes a memory by id or key. New text revises it: a new row supersedes the old one.
-    ///
-    /// # Errors
-    /// `NotFound`, `Invalid`, `Conflict` for a superseded memory.
-    pub fn update(&self, namespace: &NamespaceName, name: &str, patch: Patch) -> Result<Outcome> {
-        let (embedded, works) = self.inner.embed_update(namespace, name, &patch)?;
-        let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit_embedded(ONE, works, move |session| {
-            session.known_desk(&namespace)?.update(&name, patch.clone(), embedded.clone())
-        })
-    }
-
-    /// Pins a memory, or unpins it: automatic actors leave a pinned one alone.
-    ///
-    /// # Errors
-    /// `NotFound`, `Conflict` for a superseded memory.
-    pub fn pin(&self, namespace: &NamespaceName, name: &str, pinned: bool) -> Result<Outcome> {
-        let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit(ONE, move |session| session.known_desk(&namespace)?.pin(&name, pinned))
-    }
-
-    /// Lets one memory take the place of others; `at` is the instant at which the world changed, for the
-    /// mode `replaced`. Their keys and tags go to it, except those of another partition, which stay where they are.
-    ///
-    /// # Errors
-    /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, or for a cycle.
-    pub fn supersede(
-        &self,
-        namespace: &NamespaceName,
-        old: &[String],
-        new: &str,
-        mode: SupersedeMode,
-        at: Option<Time>,
-    ) -> Result<()> {
-        let (namespace, old, new) = (namespace.clone(), old.to_vec(), new.to_owned());
-        self.submit(ONE, move |session| session.known_desk(&namespace)?.supersede_names(&old, &new, mode, at))
-    }
-
-    /// Makes a superseded memory live again.
-    ///
-    /// # Errors
-    /// `NotFound`, and `Conflict` for one that is not superseded.
-    pub fn restore(&self, namespace: &NamespaceName, name: &str) -> Result<RestoreReport> {
-        let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit(ONE, move |session| session.known_desk(&namespace)?.restore(&name))
-    }
-
-    /// Counts a use of a memory.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn reinforce(&self, namespace: &NamespaceName, name: &str, by: u32) -> Result<()> {
-        let (namespace, name) = (namespace.clone(), name.to_owned());
-        self.submit(ONE, move |session| session.known_desk(&namespace)?.reinforce(&name, by))
     }
 
     /// The policy in force, and its version.

@@ -1,13 +1,13 @@
 //! Forgetting on request: at once, or as a plan that says what would go.
 
-use crate::engine::database::{Database, ONE, weight_of};
+use crate::engine::database::{ONE, weight_of};
+use crate::engine::namespace::Namespace;
 use crate::engine::queue::Weight;
 use crate::engine::session::Session;
 use crate::error::{Error, Result, sound};
 use crate::ingest::ForgetNames;
 use crate::limits::FORGET_SAMPLE_MAX;
-use crate::model::{Filter, Forgotten, MemoryId, NamespaceName, Scope, State};
-use crate::recall::Reader;
+use crate::model::{Filter, Forgotten, MemoryId, Name, NamespaceName, Scope, State};
 use crate::store::{NsId, Rows};
 
 /// What to forget.
@@ -48,8 +48,8 @@ pub enum Forget {
 
 impl Forget {
     /// Memories by id or key, with all their versions.
-    pub fn names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
-        let names = names.into_iter().map(Into::into).collect();
+    pub fn names<S: Into<Name>>(names: impl IntoIterator<Item = S>) -> Self {
+        let names = names.into_iter().map(|name| name.into().into_string()).collect();
         Forget::Names { names, keep_history: false, also_merged: true, with_history: false }
     }
 
@@ -112,43 +112,62 @@ pub struct Doomed {
 /// A forget as a unit of work. It may run more than once, each time in a fresh transaction.
 type Forgetting = Box<dyn FnMut(&mut Session<'_, '_, '_>) -> Result<Forgotten> + Send>;
 
-impl Database {
+impl<T: Into<Name>> From<T> for Forget {
+    /// One memory by id or key, with all its versions.
+    fn from(name: T) -> Self {
+        Forget::names([name])
+    }
+}
+
+impl Namespace {
     /// Forgets at once: rows, vectors, index entries; only tombstones stay. Bytes that a deletion leaves
-    /// in free pages of the file go with [`Database::compact`].
+    /// in free pages of the file go with [`Database::compact`](crate::Database::compact).
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft, Forget};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("ann:home").tag("people"))?;
+    /// assert_eq!(team.forget("bob:home")?.missing, 1);
+    /// assert_eq!(team.forget("ann:home")?.forgotten, 1);
+    /// assert_eq!(team.forget(Forget::tag("people"))?.forgotten, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` for an empty list of names, and for a filter without any condition where `all` is not set.
-    pub fn forget(&self, namespace: &NamespaceName, what: Forget) -> Result<Forgotten> {
+    pub fn forget(&self, what: impl Into<Forget>) -> Result<Forgotten> {
+        let what = what.into();
         let asked = what.asked();
-        let done = self.forgetting(namespace, what).and_then(|(work, weight)| self.submit(weight, work));
+        let done = self.forgetting(what).and_then(|(work, weight)| self.db.submit(weight, work));
         // Nothing was ever remembered there.
         done.or_else(unless_known(|| Forgotten { missing: asked, ..Forgotten::default() }))
     }
 
-    /// What [`Database::forget`] would do, and takes nothing away: the forget runs in a transaction that is given up. As any
+    /// What [`Namespace::forget`] would do, and takes nothing away: the forget runs in a transaction that is given up. As any
     /// write it waits for others, and needs a handle that may write.
     ///
     /// ```
-    /// # use oubliette::{Database, Draft, Forget, NamespaceName};
+    /// # use oubliette::{Database, Draft};
     /// # let folder = tempfile::tempdir()?;
-    /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = NamespaceName::default();
-    /// db.add(&ns, Draft::new("Ann prefers tea").key("drink"))?;
-    /// db.add(&ns, Draft::new("Ann prefers coffee").key("drink"))?;
-    /// let plan = db.forget_plan(&ns, Forget::names(["drink"]))?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").key("drink"))?;
+    /// team.add(Draft::new("Ann prefers coffee").key("drink"))?;
+    /// let plan = team.forget_plan("drink")?;
     /// assert_eq!((plan.live, plan.superseded), (1, 1));
-    /// assert_eq!(db.text(&ns, plan.sample[0].id)?.as_deref(), Some("Ann prefers tea"));
+    /// assert_eq!(team.text(plan.sample[0].id)?.as_deref(), Some("Ann prefers tea"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// Those of `forget`.
-    pub fn forget_plan(&self, namespace: &NamespaceName, what: Forget) -> Result<ForgetPlan> {
+    pub fn forget_plan(&self, what: impl Into<Forget>) -> Result<ForgetPlan> {
+        let what = what.into();
         let asked = what.asked();
-        let planned = self.forgetting(namespace, what).and_then(|(mut work, _)| {
-            self.inner.rehearse(|session| {
+        let planned = self.forgetting(what).and_then(|(mut work, _)| {
+            self.db.inner.rehearse(|session| {
                 let answer = work(session)?;
-                plan_of(session, namespace, answer)
+                plan_of(session, &self.name, answer)
             })
         });
         planned.or_else(unless_known(|| ForgetPlan {
@@ -157,8 +176,8 @@ impl Database {
         }))
     }
 
-    fn forgetting(&self, namespace: &NamespaceName, what: Forget) -> Result<(Forgetting, Weight)> {
-        let ns = namespace.clone();
+    fn forgetting(&self, what: Forget) -> Result<(Forgetting, Weight)> {
+        let ns = self.name.clone();
         Ok(match what {
             Forget::Names { names, keep_history, also_merged, with_history } => {
                 if names.is_empty() {
@@ -181,10 +200,7 @@ impl Database {
                     let why = "matches everything: it needs a condition, or the option all";
                     return Err(Error::invalid("filter", why, &filter));
                 }
-                let (ids, undecided) = self.read(|published, now| {
-                    let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
-                    reader.matching(&filter, &scope, visible_only)
-                })?;
+                let (ids, undecided) = self.ask(|reader| reader.matching(&filter, &scope, visible_only))?;
                 let weight = weight_of(ids.len());
                 let work: Forgetting = Box::new(move |session| {
                     let answer = session.known_desk(&ns)?.forget_found(&ids)?;

@@ -1,8 +1,9 @@
 //! Rows of an export, put back.
 
-use crate::engine::database::{Database, weight_of};
+use crate::engine::database::weight_of;
+use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
-use crate::model::{Joint, Kept, NamespaceName, Outcome};
+use crate::model::{Joint, Kept, Outcome};
 
 /// What became of a part of an export.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +15,7 @@ pub struct PutBack {
     pub ahead: Vec<(u64, Joint)>,
 }
 
-impl Database {
+impl Namespace {
     /// Puts rows of an export back as they were, in one transaction: memories in every state with their ids and holders,
     /// tombstones, runs that can be taken back, messages. What is there already is left as it is.
     ///
@@ -23,22 +24,22 @@ impl Database {
     /// - `Invalid` for a row that contradicts itself or the rows around it, names what is not there, or lies further
     ///   ahead of the clock than `stats.clock_warn`;
     /// - `Conflict` when an id was used and is gone, or a key belongs to another current memory.
-    pub fn recreate(&self, namespace: &NamespaceName, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
-        self.put_back(namespace, rows, true).map(|part| part.outcomes)
+    pub fn recreate(&self, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
+        self.put_back(rows, true).map(|part| part.outcomes)
     }
 
-    /// As [`Database::recreate`], for a part of an export: what leads to memories of a later part is left out, and the
+    /// As [`Namespace::recreate`], for a part of an export: what leads to memories of a later part is left out, and the
     /// answer says what that is.
     ///
     /// # Errors
     /// As there.
-    pub fn recreate_part(&self, namespace: &NamespaceName, rows: Vec<Kept>) -> Result<PutBack> {
-        self.put_back(namespace, rows, false)
+    pub fn recreate_part(&self, rows: Vec<Kept>) -> Result<PutBack> {
+        self.put_back(rows, false)
     }
 
-    fn put_back(&self, namespace: &NamespaceName, rows: Vec<Kept>, whole: bool) -> Result<PutBack> {
-        let (namespace, weight) = (namespace.clone(), weight_of(rows.len()));
-        self.submit(weight, move |session| {
+    fn put_back(&self, rows: Vec<Kept>, whole: bool) -> Result<PutBack> {
+        let (namespace, weight) = (self.name.clone(), weight_of(rows.len()));
+        self.db.submit(weight, move |session| {
             let part = session.desk(&namespace, None, false)?.put_back(&rows)?;
             let ahead: Vec<_> =
                 part.ahead.into_iter().map(|(place, joint)| (place as u64 + 1, joint)).collect();

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use crate::engine::database::Database;
 use crate::engine::maintain::{MaintainOptions, PassReport, Sweep};
+use crate::engine::namespace::Namespace;
 use crate::error::Result;
 use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{NamespaceName, RunId, check_index_key};
 use crate::store::{NsId, Rows};
 
-impl Database {
+impl Namespace {
     /// Declares an index of `metadata.KEY` in a namespace, which is made if need be. From then on a search, a listing and
     /// a `forget` with a filter that demands `{"metadata.KEY": value}` or `$in` of it look at the matching rows alone; no
     /// answer changes. `key` is what stands behind `metadata.` in a filter: names, with dots between them where it
@@ -19,17 +20,16 @@ impl Database {
     /// `index`.
     ///
     /// ```
-    /// use oubliette::{Database, Draft, Filter, NamespaceName, PageRequest};
+    /// use oubliette::{Database, Draft, Filter, PageRequest};
     /// # let folder = tempfile::tempdir()?;
-    /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = NamespaceName::default();
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
     /// let mut draft = Draft::new("Ann prefers tea");
     /// draft.fields.metadata = Some(serde_json::json!({ "user": { "id": 7 } }));
-    /// db.add(&ns, draft)?;
-    /// assert_eq!(db.declare_index(&ns, "user.id")?, 1);
-    /// assert_eq!(db.indexes(&ns)?, ["user.id"]);
+    /// team.add(draft)?;
+    /// assert_eq!(team.declare_index("user.id")?, 1);
+    /// assert_eq!(team.indexes()?, ["user.id"]);
     /// let filter = Some(Filter::parse(r#"{"metadata.user.id": 7}"#)?);
-    /// let page = db.list(&ns, &PageRequest { filter, ..PageRequest::default() })?;
+    /// let page = team.list(&PageRequest { filter, ..PageRequest::default() })?;
     /// assert_eq!(page.items.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -37,43 +37,45 @@ impl Database {
     /// # Errors
     /// `Invalid` for a key that is no path of 1 to 128 bytes without NUL, and for more than 16 indexes in a namespace;
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn declare_index(&self, namespace: &NamespaceName, key: &str) -> Result<u64> {
+    pub fn declare_index(&self, key: &str) -> Result<u64> {
         check_index_key(key)?;
-        let begun = self.inner.run_alone(|session| {
-            let desk = session.desk(namespace, None, false)?;
+        let begun = self.db.inner.run_alone(|session| {
+            let desk = session.desk(&self.name, None, false)?;
             let begun = desk.ledger.declare(&desk.context, key)?;
             Ok(begun.then_some(desk.context.ns))
         })?;
-        begun.map_or(Ok(0), |ns| self.finish_index((namespace, ns), key, None, &mut || false))
+        begun.map_or(Ok(0), |ns| self.db.finish_index((&self.name, ns), key, None, &mut || false))
     }
 
     /// Ends the index of `metadata.KEY`; false where there was none. No answer changes.
     ///
     /// # Errors
-    /// As [`Database::declare_index`].
-    pub fn drop_index(&self, namespace: &NamespaceName, key: &str) -> Result<bool> {
+    /// As [`Namespace::declare_index`].
+    pub fn drop_index(&self, key: &str) -> Result<bool> {
         check_index_key(key)?;
-        let begun = self.inner.run_alone(|session| {
-            let Some(row) = session.ledger.tx.namespace(namespace.as_str())? else { return Ok(None) };
+        let begun = self.db.inner.run_alone(|session| {
+            let Some(row) = session.ledger.tx.namespace(self.name.as_str())? else { return Ok(None) };
             let context = session.context(NsId(row.number), None);
             Ok(session.ledger.end_declared(&context, key)?.then_some(context.ns))
         })?;
         let Some(ns) = begun else { return Ok(false) };
-        self.finish_index((namespace, ns), key, None, &mut || false).map(|_| true)
+        self.db.finish_index((&self.name, ns), key, None, &mut || false).map(|_| true)
     }
 
     /// The keys below `metadata` that have an index in a namespace, by name.
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn indexes(&self, namespace: &NamespaceName) -> Result<Vec<String>> {
+    pub fn indexes(&self) -> Result<Vec<String>> {
         self.read(|published, _| {
             let snapshot = published.snapshot();
-            let Some(row) = snapshot.namespace(namespace.as_str())? else { return Ok(Vec::new()) };
+            let Some(row) = snapshot.namespace(self.name.as_str())? else { return Ok(Vec::new()) };
             Ok(snapshot.indexed_paths(NsId(row.number))?.iter().map(|path| path.to_string()).collect())
         })
     }
+}
 
+impl Database {
     /// Writes and clears rows of an index that is not whole, in slices, until it is whole or gone, or it is `enough`. Gives
     /// the memories that stand in it.
     fn finish_index(

@@ -2,22 +2,15 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use crate::engine::database::{Database, Inner};
 use crate::error::{Error, Result};
-use crate::hygiene::{Briefed, CheckOptions, CheckReport, briefing, check, check_erased};
+use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
 use crate::index::Published;
-use crate::model::{
-    Aggregate, AggregateId, Event, EventId, EventQuery, Family, JournalRow, Memory, MemoryId, NamespaceName,
-    Page, PageRequest, Query, Run, RunId, Scope, State, Time, Tombstone,
-};
-use crate::recall::{
-    Around, Deadline, Explanation, FileStats, Got, History, IndexStats, MemoryStats, Reader, SearchResult,
-    Stats, StatsContext, Why, file_stats, index_stats, memory_stats, stats,
-};
+use crate::model::{NamespaceName, Time};
+use crate::recall::{FileStats, IndexStats, Stats, StatsContext, file_stats, index_stats, stats};
 use crate::store::{NsId, Rows};
 
 /// Rows that `stats` settles before it answers, one slice at a time.
@@ -77,8 +70,9 @@ impl Lease {
 /// assert_eq!(before.list(&ns, &PageRequest::default())?.items.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct Snapshot {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
     held: Arc<Held>,
     now: Time,
 }
@@ -121,7 +115,7 @@ impl Snapshot {
         Error::SnapshotExpired { lease_ms: self.inner.lease.as_millis().unsigned_abs() }
     }
 
-    fn read<R>(&self, read: impl Fn(&Published, Time) -> Result<R>) -> Result<R> {
+    pub(super) fn read<R>(&self, read: impl Fn(&Published, Time) -> Result<R>) -> Result<R> {
         if self.inner.is_closed() {
             return Err(Error::Closed);
         }
@@ -188,22 +182,8 @@ impl Database {
         self.read(|published, _| file_stats(published.snapshot(), file_bytes))
     }
 
-    /// The small document of `get_memory_stats`.
-    ///
-    /// # Errors
-    /// `Corrupted`, `Closed`.
-    pub fn memory_stats(&self, namespace: &NamespaceName) -> Result<MemoryStats> {
-        self.settle(Some(namespace))?;
-        let in_force = self.inner.in_force();
-        self.read(|published, now| {
-            let clock = self.inner.clock.now();
-            let context = StatsContext { now, clock, file_bytes: 0, policy: &in_force.policy.stats };
-            memory_stats(published, namespace, &self.inner.secret, context)
-        })
-    }
-
     /// Applies the instants that have come, as far as `stats.max_due` allows. A handle that only reads leaves them.
-    fn settle(&self, namespace: Option<&NamespaceName>) -> Result<()> {
+    pub(super) fn settle(&self, namespace: Option<&NamespaceName>) -> Result<()> {
         if self.inner.check_open().is_err() {
             return if self.inner.is_closed() { Err(Error::Closed) } else { Ok(()) };
         }
@@ -265,205 +245,4 @@ impl Database {
             Ok(report)
         })
     }
-}
-
-macro_rules! search {
-    ($($name:ident),+) => {$(
-        impl $name {
-            /// The memories that answer a query best: by vector, by words, or by both, as its mode and what it has allow. A
-            /// text is given its vector by the embedder of this handle, if there is one. Cosines are those of the f32
-            /// vectors; small partitions are scanned as a whole, and in large ones a walk through a graph finds as much as
-            /// the effort of the query asks for.
-            ///
-            /// # Errors
-            /// - `NoEmbedder` for a query of text alone in the mode [`Mode::Vector`](crate::Mode::Vector), and `Embedding` where the embedder fails
-            ///   on it;
-            /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
-            pub fn search(&self, namespace: &NamespaceName, query: &Query) -> Result<SearchResult> {
-                let weights = self.inner.in_force().policy.recall.clone();
-                let begun = Instant::now();
-                let most = query.deadline.map(|most| Duration::from_millis(most.as_millis().unsigned_abs()));
-                let over = || most.is_some_and(|most| begun.elapsed() >= most);
-                self.read(|published, now| {
-                    let query = self.inner.with_vector(published, query)?;
-                    let deadline = Deadline::new(&over);
-                    let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
-                    reader.until(&deadline).search(&query, &weights)
-                })
-            }
-        }
-    )+};
-}
-
-search!(Database, Snapshot);
-
-macro_rules! why {
-    ($($name:ident),+) => {$(
-        impl $name {
-            /// Why a query finds a memory by id or key, or why it does not: what its score is made of and what the last hit has,
-            /// or what keeps it from being one.
-            ///
-            /// # Errors
-            /// `NotFound` for a memory that nothing is known of, and those of `search`.
-            pub fn why(&self, namespace: &NamespaceName, query: &Query, name: &str) -> Result<Why> {
-                let weights = self.inner.in_force().policy.recall.clone();
-                self.read(|published, now| {
-                    let query = self.inner.with_vector(published, query)?;
-                    Reader::open(published, namespace, &self.inner.secret, now)?.why(&query, name, &weights)
-                })
-            }
-        }
-    )+};
-}
-
-why!(Database, Snapshot);
-
-macro_rules! briefing {
-    ($($name:ident),+) => {$(
-        impl $name {
-            /// What a session should know before anything is asked: every visible pinned memory, the most important first, then
-            /// those with the highest RetentionScore, as far as `tokens` go, a token for 4 bytes. The budget never cuts pinned ones
-            ///. It counts as no retrieval.
-            ///
-            /// # Errors
-            /// `Corrupted`, `Closed`.
-            pub fn briefing(&self, namespace: &NamespaceName, scope: &Scope, tokens: usize) -> Result<Vec<Briefed>> {
-                let policy = self.inner.in_force().policy.clone();
-                self.read(|published, now| {
-                    let reader = Reader::open(published, namespace, &self.inner.secret, now)?;
-                    briefing(&reader, scope, tokens, now, &policy)
-                })
-            }
-        }
-    )+};
-}
-
-briefing!(Database, Snapshot);
-
-/// The reads that a database and a snapshot share.
-macro_rules! reads {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)+) => {
-        impl Database {
-            $($(#[$doc])*
-            pub fn $name(&self, namespace: &NamespaceName, $($arg: $ty),*) -> Result<$out> {
-                self.read(|published, now| {
-                    Reader::open(published, namespace, &self.inner.secret, now)?.$name($($arg),*)
-                })
-            })+
-        }
-
-        impl Snapshot {
-            $($(#[$doc])*
-            pub fn $name(&self, namespace: &NamespaceName, $($arg: $ty),*) -> Result<$out> {
-                self.read(|published, now| {
-                    Reader::open(published, namespace, &self.inner.secret, now)?.$name($($arg),*)
-                })
-            })+
-        }
-    };
-}
-
-reads! {
-    /// A memory by id or key in any state, with its unit vector on request, or the tombstone of one that is gone.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    get(name: &str, with_vector: bool) -> Got;
-    /// The text of a memory.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    text(id: MemoryId) -> Option<String>;
-    /// The keys of a memory, sorted.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    keys_of(id: MemoryId) -> Vec<String>;
-    /// The visible neighbours of a memory in its thread, or its session: at most `steps` before and after it.
-    ///
-    /// # Errors
-    /// `Invalid` for more than 1,000 steps.
-    around(id: MemoryId, steps: usize) -> Around;
-    /// A page of memories, by partition and creation.
-    ///
-    /// # Errors
-    /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing.
-    list(request: &PageRequest) -> Page<Memory>;
-    /// The visible snapshots of a series that were taken from one instant on and before another, by their time;
-    /// those whose time can't be read are left out. With [`Scope::Any`] of all partitions.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    list_snapshots(scope: &Scope, series: &str, from: Option<Time>, until: Option<Time>) -> Vec<Memory>;
-    /// A page of tombstones, by id.
-    ///
-    /// # Errors
-    /// `Invalid`, as for `list`.
-    tombstones(cursor: Option<&str>, limit: usize) -> Page<Tombstone>;
-    /// A page of messages as they came: one, those of an aggregate or a memory, or those of a time.
-    ///
-    /// # Errors
-    /// `Invalid`, as for `list`.
-    events(query: &EventQuery) -> Page<Event>;
-    /// A page of families of repeated messages in numbers, by id.
-    ///
-    /// # Errors
-    /// `Invalid`, as for `list`.
-    aggregates(cursor: Option<&str>, limit: usize) -> Page<Aggregate>;
-    /// A family of repeated messages in numbers.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    aggregate(id: AggregateId) -> Aggregate;
-    /// Names of the agents whose partitions the namespace has, sorted.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    agents() -> Vec<String>;
-    /// The memories that one took the place of, by id.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    replaces(id: MemoryId) -> Vec<MemoryId>;
-    /// The state of an id; none for one that nothing is known of.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    state(id: MemoryId) -> Option<State>;
-    /// Whether a live read sees the memory with an id.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    is_visible(id: MemoryId) -> bool;
-    /// Of the memories that a live read sees the one that answers to a key.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    visible_holder(key: &str) -> Option<MemoryId>;
-    /// The runs of which something is left that can be taken back, by id.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    runs_left() -> Vec<Run>;
-    /// What taking a run of maintenance back would still look at, in the order in which it was done: at most `most` rows of
-    /// the journal, behind the row with the number `after`.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    steps_left(run: RunId, after: Option<u64>, most: usize) -> Vec<JournalRow>;
-    /// The slice of a family that a message began; none where it began none.
-    ///
-    /// # Errors
-    /// `Corrupted`.
-    family(event: EventId) -> Option<Family>;
-    /// The versions of a memory and what the journal tells of them, oldest first.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    history(name: &str) -> History;
-    /// The story of a memory by id, key or content: made by, merged from, replaced by, why it is gone.
-    ///
-    /// # Errors
-    /// `NotFound` when nothing is known of it.
-    explain(name: &str) -> Explanation;
 }

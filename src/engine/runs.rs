@@ -1,6 +1,7 @@
 //! Imports as runs that can be taken back, and the dropping of whole namespaces.
 
 use crate::engine::database::{Database, ONE};
+use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::hygiene::{Returned, undo_slice};
 use crate::ledger::Context;
@@ -25,14 +26,14 @@ pub struct Undone {
     pub lost: Vec<String>,
 }
 
-impl Database {
+impl Namespace {
     /// Begins an import: writes that carry its id can be taken back together.
     ///
     /// # Errors
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn start_import(&self, namespace: &NamespaceName) -> Result<RunId> {
-        let namespace = namespace.clone();
-        self.submit(ONE, move |session| {
+    pub fn start_import(&self) -> Result<RunId> {
+        let namespace = self.name.clone();
+        self.db.submit(ONE, move |session| {
             let run = RunId::from_bytes(session.ids.next(session.ledger.now()));
             let desk = session.desk(&namespace, None, false)?;
             let started_ms = desk.context.now.as_millis();
@@ -46,9 +47,9 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound` for a run that was never started.
-    pub fn finish_run(&self, namespace: &NamespaceName, run: RunId) -> Result<()> {
-        let namespace = namespace.clone();
-        self.submit(ONE, move |session| {
+    pub fn finish_run(&self, run: RunId) -> Result<()> {
+        let namespace = self.name.clone();
+        self.db.submit(ONE, move |session| {
             let desk = session.known_desk(&namespace)?;
             let row = desk.ledger.tx.run(desk.context.ns, run)?;
             let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
@@ -63,14 +64,15 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`.
-    pub fn undo(&self, namespace: &NamespaceName, run: RunId) -> Result<Undone> {
-        if self.run_is_maintenance(namespace, run)? {
-            return self.undo_maintenance(namespace, run);
+    pub fn undo(&self, run: RunId) -> Result<Undone> {
+        if self.run_is_maintenance(run)? {
+            return self.undo_maintenance(run);
         }
         let mut undone = Undone::default();
         loop {
-            let namespace = namespace.clone();
-            let step = self.submit(ONE, move |session| session.known_desk(&namespace)?.undo_import(run))?;
+            let namespace = self.name.clone();
+            let step =
+                self.db.submit(ONE, move |session| session.known_desk(&namespace)?.undo_import(run))?;
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
@@ -80,21 +82,21 @@ impl Database {
         }
     }
 
-    fn run_is_maintenance(&self, namespace: &NamespaceName, run: RunId) -> Result<bool> {
-        let Some((_, ns)) = self.tenants(Some(namespace))?.pop() else { return Ok(false) };
-        let row = self.inner.state()?.snapshot().run(ns, run)?;
+    fn run_is_maintenance(&self, run: RunId) -> Result<bool> {
+        let Some((_, ns)) = self.db.tenants(Some(&self.name))?.pop() else { return Ok(false) };
+        let row = self.db.inner.state()?.snapshot().run(ns, run)?;
         Ok(row.is_some_and(|row| row.what == RunRow::MAINTAIN))
     }
 
-    fn undo_maintenance(&self, namespace: &NamespaceName, run: RunId) -> Result<Undone> {
-        self.inner.check_open()?;
+    fn undo_maintenance(&self, run: RunId) -> Result<Undone> {
+        self.db.inner.check_open()?;
         // What a pass is still removing must not come back at the same time.
-        let _one = self.inner.upkeep.lock();
+        let _one = self.db.inner.upkeep.lock();
         let mut undone = Undone::default();
         loop {
-            let (step, waiting) = self.inner.run_alone(|session| {
+            let (step, waiting) = self.db.inner.run_alone(|session| {
                 let horizon = session.in_force.policy.undo.horizon;
-                let desk = session.known_desk(namespace)?;
+                let desk = session.known_desk(&self.name)?;
                 let ns = desk.context.ns;
                 let row = desk.ledger.tx.run(ns, run)?;
                 let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
@@ -122,7 +124,7 @@ impl Database {
                 }
                 Ok((step, std::mem::take(&mut desk.ledger.waiting)))
             })?;
-            self.embed_waiting(waiting);
+            self.db.embed_waiting(waiting);
             undone.restored += step.restored;
             undone.lost.extend(step.lost);
             if step.finished {
@@ -130,7 +132,9 @@ impl Database {
             }
         }
     }
+}
 
+impl Database {
     /// Drops a namespace with everything in it: hidden at once, its rows deleted in slices. One tombstone stays for
     /// all. Gives the number of memories dropped.
     ///

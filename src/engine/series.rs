@@ -4,14 +4,15 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::engine::database::Database;
+use crate::engine::namespace::Namespace;
 use crate::error::{Error, Result};
 use crate::ingest::prepare;
 use crate::limits::POLICY_BYTES_MAX;
-use crate::model::{Draft, Kind, NamespaceName, Outcome, Time};
+use crate::model::{Draft, Kind, Outcome, Time};
 
 use super::queue::Weight;
 
-impl Database {
+impl Namespace {
     /// Pushes a snapshot that was taken at `at`. Of a series and a period of `snapshot.period`, a
     /// day by default, only the latest stays live: earlier ones go in the same transaction, with `replaced_by`, and
     /// a late arrival is ignored, with the id of the one that stays. Of equal instants the larger id stays.
@@ -21,35 +22,36 @@ impl Database {
     /// that can't be read keeps it out of every period. The text is stored as it is.
     ///
     /// ```
-    /// # use oubliette::{Database, Decision, Draft, NamespaceName, Scope};
+    /// # use oubliette::{Database, Decision, Draft, Scope};
     /// # let folder = tempfile::tempdir()?;
-    /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = NamespaceName::default();
-    /// let noon = db.push_snapshot(&ns, Draft::new("12 facts"), "2026-01-03T12:00:00Z".parse()?)?;
-    /// let late = db.push_snapshot(&ns, Draft::new("11 facts"), "2026-01-03T09:00:00Z".parse()?)?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let noon = team.push_snapshot("12 facts", "2026-01-03T12:00:00Z".parse()?)?;
+    /// let late = team.push_snapshot("11 facts", "2026-01-03T09:00:00Z".parse()?)?;
     /// assert_eq!((late.decision, late.id), (Decision::Ignored, noon.id));
-    /// let all = db.list_snapshots(&ns, &Scope::agent("profile-mgr")?, "profile", None, None)?;
+    /// let all = team.list_snapshots(&Scope::agent("profile-mgr")?, "profile", None, None)?;
     /// assert_eq!(all.iter().map(|row| row.text.as_str()).collect::<Vec<_>>(), ["12 facts"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// - `Invalid` for a draft of another kind, and as [`Database::add`];
+    /// - `Invalid` for a draft of another kind, and as [`Namespace::add`];
     /// - `Policy` when this machine does not know `snapshot.zone`;
-    /// - those of [`Database::add`].
-    pub fn push_snapshot(&self, namespace: &NamespaceName, draft: Draft, at: Time) -> Result<Outcome> {
-        let agent = self.inner.in_force().policy.snapshot.agent.clone();
-        let mut prepared = prepare(snapshot_draft(draft, at, &agent)?)?;
-        let works = self.inner.embed_drafts(namespace, std::slice::from_mut(&mut prepared), true)?;
+    /// - those of [`Namespace::add`].
+    pub fn push_snapshot(&self, draft: impl Into<Draft>, at: Time) -> Result<Outcome> {
+        let agent = self.db.inner.in_force().policy.snapshot.agent.clone();
+        let mut prepared = prepare(snapshot_draft(draft.into(), at, &agent)?)?;
+        let works = self.db.inner.embed_drafts(&self.name, std::slice::from_mut(&mut prepared), true)?;
         let weight = Weight { rows: 1, bytes: prepared.weight() };
-        let namespace = namespace.clone();
-        self.submit_embedded(weight, works, move |session| {
+        let namespace = self.name.clone();
+        self.db.submit_embedded(weight, works, move |session| {
             let mut desk = session.desk(&namespace, None, false)?;
             desk.leave_out_strangers(std::slice::from_mut(&mut prepared))?;
             desk.push_snapshot(&prepared)
         })
     }
+}
 
+impl Database {
     /// What the host's language model is to be told about storing, byte for byte: the file of
     /// [`Builder::instructions_file`](crate::Builder::instructions_file) if there is one, else `rules.text` of the policy
     /// in force.

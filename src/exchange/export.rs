@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
-use crate::engine::Snapshot;
+use crate::engine::{Namespace, Snapshot};
 use crate::error::{Error, Result, sound};
 use crate::exchange::{
     NpyWriter, write_aggregate, write_event, write_memory, write_run, write_step, write_tombstone,
@@ -41,7 +41,7 @@ pub enum VectorsTo<'a, W> {
 /// use oubliette::exchange::{Export, VectorsTo};
 /// # let folder = tempfile::tempdir()?;
 /// let db = Database::open(folder.path().join("m.oub"))?;
-/// db.add(&NamespaceName::default(), Draft::new("Ann prefers tea").key("ann"))?;
+/// db.namespace("default")?.add(Draft::new("Ann prefers tea").key("ann"))?;
 /// let mut lines = Vec::new();
 /// let export = Export::new([NamespaceName::default()]);
 /// let report = export.write(&db.snapshot()?, &mut lines, "lines", VectorsTo::<std::io::Empty>::Lines)?;
@@ -98,16 +98,16 @@ impl Export {
         let _lease = snapshot.keep()?;
         let (path, line) = (path.as_ref().to_owned(), Vec::new());
         let all_states = self.all_states;
-        let mut lines =
-            Lines { snapshot, out, path, vectors, all_states, line, report: ExportReport::default() };
-        for namespace in &self.namespaces {
+        let mut lines = Lines { out, path, vectors, all_states, line, report: ExportReport::default() };
+        for name in &self.namespaces {
+            let namespace = snapshot.namespace(name)?;
             if all_states {
-                lines.runs(namespace)?;
-                lines.tombstones(namespace)?;
+                lines.runs(&namespace)?;
+                lines.tombstones(&namespace)?;
             }
-            lines.memories(namespace)?;
+            lines.memories(&namespace)?;
             if all_states {
-                lines.messages(namespace)?;
+                lines.messages(&namespace)?;
             }
         }
         let Lines { out, path, report, .. } = lines;
@@ -116,9 +116,11 @@ impl Export {
     }
 }
 
+/// A namespace as it was at the instant of the export.
+type Of = Namespace<Snapshot>;
+
 /// An export under way.
 struct Lines<'a, W> {
-    snapshot: &'a Snapshot,
     out: &'a mut dyn Write,
     path: PathBuf,
     vectors: VectorsTo<'a, W>,
@@ -128,8 +130,8 @@ struct Lines<'a, W> {
 }
 
 impl<W: Write + Seek> Lines<'_, W> {
-    fn memories(&mut self, namespace: &NamespaceName) -> Result<()> {
-        let agents = self.snapshot.agents(namespace)?;
+    fn memories(&mut self, namespace: &Of) -> Result<()> {
+        let agents = namespace.agents()?;
         let scopes: Vec<Scope> = std::iter::once(Ok(Scope::Shared))
             .chain(agents.iter().map(|agent| Scope::agent(agent)))
             .collect::<Result<_>>()?;
@@ -161,14 +163,14 @@ impl<W: Write + Seek> Lines<'_, W> {
     /// The memories of a scope, in the order of their creation.
     fn each(
         &mut self,
-        namespace: &NamespaceName,
+        namespace: &Of,
         scope: &Scope,
         visit: &mut dyn FnMut(&mut Self, Memory) -> Result<()>,
     ) -> Result<()> {
         let mut request = PageRequest { scope: scope.clone(), limit: PAGE_ROWS, ..PageRequest::default() };
         request.any_state = self.all_states;
         loop {
-            let page = self.snapshot.list(namespace, &request)?;
+            let page = namespace.list(&request)?;
             self.note_damaged(namespace, page.damaged);
             for memory in page.items {
                 visit(self, memory)?;
@@ -181,7 +183,7 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// The memory of the export that superseded this one.
-    fn superseder(&self, namespace: &NamespaceName, memory: &Memory) -> Result<Option<MemoryId>> {
+    fn superseder(&self, namespace: &Of, memory: &Memory) -> Result<Option<MemoryId>> {
         let Some(by) = memory.superseded_by() else { return Ok(None) };
         // One that is damaged is not shown, and what it took the place of stands for itself.
         let shown = self.has(namespace, by)? && self.get(namespace, by)?.is_some();
@@ -189,28 +191,28 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// A memory; none where it is gone, or damaged.
-    fn get(&self, namespace: &NamespaceName, id: MemoryId) -> Result<Option<Memory>> {
-        let found = sound(self.snapshot.get(namespace, &id.to_string(), false))?;
+    fn get(&self, namespace: &Of, id: MemoryId) -> Result<Option<Memory>> {
+        let found = sound(namespace.look_up(id, false))?;
         Ok(found.and_then(|found| found.into_memory()))
     }
 
     /// Whether a memory is among those that the export shows.
-    fn has(&self, namespace: &NamespaceName, id: MemoryId) -> Result<bool> {
+    fn has(&self, namespace: &Of, id: MemoryId) -> Result<bool> {
         if !self.all_states {
-            return self.snapshot.is_visible(namespace, id);
+            return namespace.is_visible(id);
         }
-        let state = self.snapshot.state(namespace, id)?;
+        let state = namespace.state(id)?;
         Ok(state.is_some_and(|state| state != State::Tombstoned))
     }
 
     /// A memory, then what it took the place of, and so on: who superseded a memory stands before it.
-    fn tree(&mut self, namespace: &NamespaceName, root: Memory) -> Result<()> {
+    fn tree(&mut self, namespace: &Of, root: Memory) -> Result<()> {
         let first = root.id;
         let mut open = Vec::new();
         let mut at = Some(root);
         loop {
             if let Some(memory) = at.take() {
-                open.extend(self.snapshot.replaces(namespace, memory.id)?.into_iter().rev());
+                open.extend(namespace.replaces(memory.id)?.into_iter().rev());
                 self.memory(namespace, memory)?;
             }
             let Some(next) = open.pop() else { return Ok(()) };
@@ -221,13 +223,13 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// Whether a memory lies on a circle of superseders and has the smallest id of it.
-    fn is_first_of_circle(&self, namespace: &NamespaceName, memory: &Memory) -> Result<bool> {
+    fn is_first_of_circle(&self, namespace: &Of, memory: &Memory) -> Result<bool> {
         let (mut met, mut at) = (BTreeSet::new(), memory.superseded_by());
         while let Some(next) = at.filter(|next| met.insert(*next)) {
             if next == memory.id {
                 return Ok(met.first() == Some(&memory.id));
             }
-            let found = self.snapshot.state(namespace, next)?.filter(|state| *state != State::Tombstoned);
+            let found = namespace.state(next)?.filter(|state| *state != State::Tombstoned);
             at = match found {
                 Some(_) => self.get(namespace, next)?.and_then(|found| found.superseded_by()),
                 None => None,
@@ -236,9 +238,9 @@ impl<W: Write + Seek> Lines<'_, W> {
         Ok(false)
     }
 
-    fn memory(&mut self, namespace: &NamespaceName, mut memory: Memory) -> Result<()> {
+    fn memory(&mut self, namespace: &Of, mut memory: Memory) -> Result<()> {
         if !matches!(self.vectors, VectorsTo::Nowhere) {
-            match sound(self.snapshot.get(namespace, &memory.id.to_string(), true))? {
+            match sound(namespace.look_up(memory.id, true))? {
                 Some(found) => memory.vector = found.into_memory().and_then(|found| found.vector),
                 None => self.note_damaged(namespace, vec![memory.id]),
             }
@@ -255,7 +257,7 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     /// What is visible names nothing that is not: links, provenance and superseders that the export does not show are
     /// left out.
-    fn leave_out(&self, namespace: &NamespaceName, memory: &mut Memory) -> Result<()> {
+    fn leave_out(&self, namespace: &Of, memory: &mut Memory) -> Result<()> {
         let mut ends: BTreeSet<MemoryId> = memory.links.iter().map(|link| link.to).collect();
         ends.extend(memory.sources.iter().chain(&memory.consolidated_from));
         let mut shown = BTreeSet::new();
@@ -283,9 +285,9 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     /// A key travels with the one memory of the export that answers to it: the memory whose place it will take at an
     /// instant ahead can hold the key too, and an import gives no key twice.
-    fn leave_keys_out(&self, namespace: &NamespaceName, memory: &mut Memory) -> Result<()> {
+    fn leave_keys_out(&self, namespace: &Of, memory: &mut Memory) -> Result<()> {
         for key in std::mem::take(&mut memory.keys) {
-            match self.snapshot.visible_holder(namespace, &key)? {
+            match namespace.visible_holder(&key)? {
                 Some(other) if other != memory.id => {
                     let of_key = memory.holders.iter_mut().filter(|holder| holder.key.as_ref() == Some(&key));
                     of_key.for_each(|holder| holder.key = None);
@@ -297,18 +299,18 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// What taking a run back needs to know.
-    fn runs(&mut self, namespace: &NamespaceName) -> Result<()> {
-        for run in self.snapshot.runs_left(namespace)? {
+    fn runs(&mut self, namespace: &Of) -> Result<()> {
+        for run in namespace.runs_left()? {
             self.report.runs += 1;
-            write_run(namespace, &run, &mut self.line);
+            write_run(namespace.name(), &run, &mut self.line);
             self.end_line(None)?;
             let mut after = None;
             loop {
-                let steps = self.snapshot.steps_left(namespace, run.id, after, PAGE_STEPS)?;
+                let steps = namespace.steps_left(run.id, after, PAGE_STEPS)?;
                 let Some(last) = steps.last() else { break };
                 after = Some(last.seq);
                 for step in &steps {
-                    write_step(namespace, step, &mut self.line);
+                    write_step(namespace.name(), step, &mut self.line);
                     self.end_line(None)?;
                 }
             }
@@ -316,14 +318,14 @@ impl<W: Write + Seek> Lines<'_, W> {
         Ok(())
     }
 
-    fn note_damaged(&mut self, namespace: &NamespaceName, ids: Vec<MemoryId>) {
-        self.report.damaged.extend(ids.into_iter().map(|id| (namespace.clone(), id)));
+    fn note_damaged(&mut self, namespace: &Of, ids: Vec<MemoryId>) {
+        self.report.damaged.extend(ids.into_iter().map(|id| (namespace.name().clone(), id)));
     }
 
-    fn tombstones(&mut self, namespace: &NamespaceName) -> Result<()> {
+    fn tombstones(&mut self, namespace: &Of) -> Result<()> {
         let mut cursor = None;
         loop {
-            let page = self.snapshot.tombstones(namespace, cursor.as_deref(), PAGE_ROWS)?;
+            let page = namespace.tombstones(cursor.as_deref(), PAGE_ROWS)?;
             self.note_damaged(namespace, page.damaged);
             for tombstone in page.items {
                 // That of a memory in limbo stands in its line.
@@ -331,7 +333,7 @@ impl<W: Write + Seek> Lines<'_, W> {
                     continue;
                 }
                 self.report.tombstones += 1;
-                write_tombstone(namespace, &tombstone, &mut self.line);
+                write_tombstone(namespace.name(), &tombstone, &mut self.line);
                 self.end_line(None)?;
             }
             match page.next {
@@ -342,14 +344,14 @@ impl<W: Write + Seek> Lines<'_, W> {
     }
 
     /// Families of messages in numbers, each with its members behind it, then the messages of none.
-    fn messages(&mut self, namespace: &NamespaceName) -> Result<()> {
+    fn messages(&mut self, namespace: &Of) -> Result<()> {
         let mut cursor = None;
         loop {
-            let page = self.snapshot.aggregates(namespace, cursor.as_deref(), PAGE_ROWS)?;
+            let page = namespace.aggregates(cursor.as_deref(), PAGE_ROWS)?;
             self.note_damaged(namespace, page.damaged);
             for aggregate in page.items {
                 self.report.aggregates += 1;
-                write_aggregate(namespace, &aggregate, &mut self.line);
+                write_aggregate(namespace.name(), &aggregate, &mut self.line);
                 self.end_line(None)?;
                 self.events(namespace, EventQuery::of_aggregate(aggregate.id), |_| true)?;
             }
@@ -363,18 +365,18 @@ impl<W: Write + Seek> Lines<'_, W> {
 
     fn events(
         &mut self,
-        namespace: &NamespaceName,
+        namespace: &Of,
         mut query: EventQuery,
         wanted: impl Fn(&Event) -> bool,
     ) -> Result<()> {
         query.limit = PAGE_ROWS;
         loop {
-            let page = self.snapshot.events(namespace, &query)?;
+            let page = namespace.events(&query)?;
             self.note_damaged(namespace, page.damaged);
             for event in page.items.iter().filter(|event| wanted(event)) {
-                let family = self.snapshot.family(namespace, event.id)?;
+                let family = namespace.family(event.id)?;
                 self.report.events += 1;
-                write_event(namespace, event, family.as_ref(), &mut self.line);
+                write_event(namespace.name(), event, family.as_ref(), &mut self.line);
                 self.end_line(None)?;
             }
             match page.next {

@@ -458,7 +458,7 @@ impl Running<'_> {
         }
         let (lines, kept): (Vec<u64>, Vec<Kept>) =
             joints.into_iter().map(|(line, joint)| (line, Kept::Joint(joint))).unzip();
-        let part = self.database.recreate_part(&self.namespace, kept)?;
+        let part = self.database.namespace(&self.namespace)?.recreate_part(kept)?;
         self.wait(&lines, part.ahead);
         Ok(())
     }
@@ -481,7 +481,7 @@ impl Running<'_> {
             }
         }
         if drafts.is_empty() {
-            let part = self.database.recreate_part(&self.namespace, kept)?;
+            let part = self.database.namespace(&self.namespace)?.recreate_part(kept)?;
             let lines: Vec<u64> = rows.iter().map(|(place, _)| place.number()).collect();
             self.wait(&lines, part.ahead);
             return Ok(part.outcomes);
@@ -491,7 +491,7 @@ impl Running<'_> {
             no_dedup: self.import.no_dedup,
             skip_instructions: self.import.skip_instructions,
         };
-        let outcomes = self.database.add_all(&self.namespace, drafts, &how)?;
+        let outcomes = self.database.namespace(&self.namespace)?.add_all(drafts, &how)?;
         Ok(outcomes.into_iter().map(Some).collect())
     }
 
@@ -507,7 +507,7 @@ impl Running<'_> {
     }
 
     fn start(&mut self) -> Result<RunId> {
-        let run = self.database.start_import(&self.namespace)?;
+        let run = self.database.namespace(&self.namespace)?.start_import()?;
         self.runs.insert(self.namespace.clone(), run);
         self.report.runs.push((self.namespace.clone(), run));
         self.observer.started(&self.namespace, run)?;
@@ -524,7 +524,7 @@ impl Running<'_> {
             }
         }
         for (namespace, run) in &self.runs {
-            self.database.finish_run(namespace, *run)?;
+            self.database.namespace(namespace)?.finish_run(*run)?;
         }
         Ok(self.report)
     }

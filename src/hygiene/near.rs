@@ -92,7 +92,7 @@ pub(crate) fn plan<R: Rows>(
     Ok(Some((Plan { actions, ..Plan::default() }, report)))
 }
 
-/// NamespaceName, partition, tier and fingerprint at the front of a key of the index.
+/// Namespace, partition, tier and fingerprint at the front of a key of the index.
 const HEAD_BYTES: usize = 4 + 4 + 1 + 16;
 
 /// The rows that share partition, tier and fingerprint.

@@ -33,7 +33,7 @@ impl Asked {
 pub(crate) struct Sight<'s> {
     /// The state that it is planned on.
     pub(crate) published: &'s Published,
-    /// NamespaceName, partitions and instant.
+    /// Namespace, partitions and instant.
     pub(crate) field: &'s Field,
     /// The policy in effect, with the overrides of the call.
     pub(crate) policy: &'s Policy,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::Database;
-use crate::model::{AuthorKind, Decision, Draft, Field, Kind, NamespaceName, Outcome};
+use crate::model::{AuthorKind, Decision, Draft, Field, Kind, Outcome};
 use crate::store::disk::Folder;
 use crate::store::{
     Durability, FamilyRow, Id, MessageRows, NsId, Options, Read, Rows, Store, Table, Walk, last_id,
@@ -21,7 +21,7 @@ fn add(path: &Path, texts: &[&str]) -> Vec<Outcome> {
     let message = |text: &&str| {
         let mut draft = Draft::new(*text).kind(Kind::Message);
         draft.fields.author_kind = Field::from(Some(AuthorKind::Bot));
-        db.add(&NamespaceName::default(), draft).unwrap()
+        db.namespace("default").unwrap().add(draft).unwrap()
     };
     let outcomes = texts.iter().map(message).collect();
     db.close().unwrap();
@@ -44,7 +44,7 @@ fn families(path: &Path, change: impl Fn(&mut FamilyRow)) -> Vec<FamilyRow> {
     let mut before = Vec::new();
     store
         .write(Durability::Safe, |tx| {
-            let ns = tx.namespace(NamespaceName::default().as_str())?.unwrap().number;
+            let ns = tx.namespace("default")?.unwrap().number;
             let mut ids: Vec<Id> = Vec::new();
             tx.walk(Table::Family, &Walk::all(), &mut |key, _| {
                 ids.push(*last_id(Table::Family, key)?.as_bytes());

@@ -64,6 +64,20 @@ pub struct Draft {
     pub supersede_mode: Option<SupersedeMode>,
 }
 
+impl From<&str> for Draft {
+    /// As [`Draft::new`].
+    fn from(text: &str) -> Self {
+        Draft::new(text)
+    }
+}
+
+impl From<String> for Draft {
+    /// As [`Draft::new`].
+    fn from(text: String) -> Self {
+        Draft::new(text)
+    }
+}
+
 impl Draft {
     /// A draft of `text` with every default.
     pub fn new(text: impl Into<String>) -> Self {

@@ -48,7 +48,7 @@ pub use kept::{Family, Joint, Kept, LedLink, Limbo, Run, RunSort, RunState};
 pub use kind::{AuthorKind, ExpiresBy, Kind, Significance, State, SupersedeMode, Tier};
 pub(crate) use memory::Life;
 pub use memory::{Counted, Holder, Memory, Place, Supersession, Vitals};
-pub use name::{NamespaceName, Partition, Scope, check_key, check_text};
+pub use name::{Name, NamespaceName, Partition, Scope, check_key, check_text};
 pub(crate) use parts::Parts;
 pub use parts::{Access, Content};
 pub(crate) use period::{Period, Periods};

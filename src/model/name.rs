@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX};
+use crate::model::MemoryId;
 
 /// The tenant boundary: no read, group or plan spans two.
 ///
@@ -56,6 +57,28 @@ impl TryFrom<String> for NamespaceName {
     }
 }
 
+impl TryFrom<&str> for NamespaceName {
+    type Error = Error;
+
+    fn try_from(text: &str) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl TryFrom<&String> for NamespaceName {
+    type Error = Error;
+
+    fn try_from(text: &String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<&NamespaceName> for NamespaceName {
+    fn from(name: &NamespaceName) -> Self {
+        name.clone()
+    }
+}
+
 impl From<NamespaceName> for String {
     fn from(name: NamespaceName) -> String {
         name.0
@@ -63,6 +86,67 @@ impl From<NamespaceName> for String {
 }
 
 impl fmt::Display for NamespaceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a caller names a memory by: an id, or a key. A name in the form of an id means the memory with this id where there
+/// is one, and else the key.
+///
+/// ```
+/// use oubliette::{MemoryId, Name};
+/// assert_eq!(Name::from("ann:home").as_str(), "ann:home");
+/// let id: MemoryId = "019b7e26-5500-7000-8000-000000000000".parse()?;
+/// assert_eq!(Name::from(id).as_str(), id.to_string());
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+impl Name {
+    /// The id or the key.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id or the key, as a text of its own.
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        Name(name.to_owned())
+    }
+}
+
+impl From<String> for Name {
+    fn from(name: String) -> Self {
+        Name(name)
+    }
+}
+
+impl From<&String> for Name {
+    fn from(name: &String) -> Self {
+        Name(name.clone())
+    }
+}
+
+impl From<MemoryId> for Name {
+    fn from(id: MemoryId) -> Self {
+        Name(id.to_string())
+    }
+}
+
+impl From<&Name> for Name {
+    fn from(name: &Name) -> Self {
+        name.clone()
+    }
+}
+
+impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -73,6 +73,26 @@ impl Default for Effort {
     }
 }
 
+impl From<&str> for Query {
+    /// As [`Query::text`].
+    fn from(text: &str) -> Self {
+        Query::text(text)
+    }
+}
+
+impl From<String> for Query {
+    /// As [`Query::text`].
+    fn from(text: String) -> Self {
+        Query::text(text)
+    }
+}
+
+impl From<&Query> for Query {
+    fn from(query: &Query) -> Self {
+        query.clone()
+    }
+}
+
 impl Query {
     /// The 10 memories nearest to `vector` in the shared part.
     pub fn vector(vector: impl Into<Vec<f32>>) -> Self {

@@ -41,11 +41,11 @@ fn a_query_by_a_rare_word() {
             |at: usize| Draft::new(format!("{} number {at}", if at % 500 == 7 { "lamp" } else { "chair" }));
         for from in (0..n).step_by(1_000) {
             let drafts = (from..from + 1_000).map(say).collect();
-            world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+            world.ns.add_all(drafts, &Default::default()).unwrap();
         }
         world.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
         let query = Query::text("lamp").k(2);
-        let search = || assert_eq!(world.db.search(&world.ns, &query).unwrap().hits.len(), 2);
+        let search = || assert_eq!(world.ns.search(&query).unwrap().hits.len(), 2);
         search();
         let before = ALLOCATED.with(Cell::get);
         search();
@@ -68,7 +68,7 @@ fn a_batch_of_drafts_that_are_near_to_each_other() {
     };
     let drafts = (0..DRAFTS).map(near).collect();
     let before = ALLOCATED.with(Cell::get);
-    let outcomes = world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    let outcomes = world.ns.add_all(drafts, &Default::default()).unwrap();
     let a_draft = (ALLOCATED.with(Cell::get) - before) / DRAFTS;
     assert!(outcomes.iter().any(|outcome| !outcome.hints.is_empty()), "no draft met another");
     assert!(a_draft < 100_000, "{a_draft} bytes a draft");

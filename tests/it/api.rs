@@ -13,7 +13,12 @@ use oubliette::{
 use proptest::prelude::*;
 
 fn count(db: &Database, ns: &NamespaceName) -> usize {
-    db.list(ns, &PageRequest { limit: 10_000, ..PageRequest::default() }).unwrap().items.len()
+    db.namespace(ns)
+        .unwrap()
+        .list(&PageRequest { limit: 10_000, ..PageRequest::default() })
+        .unwrap()
+        .items
+        .len()
 }
 
 #[test]
@@ -28,28 +33,28 @@ fn a_handle_goes_to_other_threads_and_is_cloned() {
 #[test]
 fn after_close_every_clone_says_so() {
     let world = World::new();
-    let (ns, clone) = (world.ns.clone(), world.db.clone());
+    let (ns, clone) = (world.ns.name().clone(), world.db.clone());
     let snapshot = clone.snapshot().unwrap();
     world.add(text("t").key("k"));
     world.db.clone().close().unwrap();
     let kinds = [
-        clone.add(&ns, text("u")).map(drop),
-        clone.add_all(&ns, vec![text("u")], &WriteOptions::default()).map(drop),
+        clone.namespace(&ns).unwrap().add(text("u")).map(drop),
+        clone.namespace(&ns).unwrap().add_all(vec![text("u")], &WriteOptions::default()).map(drop),
         clone.batch(|batch| batch.add(&ns, text("u")).map(drop)),
-        clone.get(&ns, "k", false).map(drop),
-        clone.list(&ns, &PageRequest::default()).map(drop),
-        clone.search(&ns, &Query::vector(axis(0))).map(drop),
-        clone.forget(&ns, Forget::names(["k"])).map(drop),
-        clone.update(&ns, "k", Patch::default()).map(drop),
+        clone.namespace(&ns).unwrap().look_up("k", false).map(drop),
+        clone.namespace(&ns).unwrap().list(&PageRequest::default()).map(drop),
+        clone.namespace(&ns).unwrap().search(Query::vector(axis(0))).map(drop),
+        clone.namespace(&ns).unwrap().forget(Forget::names(["k"])).map(drop),
+        clone.namespace(&ns).unwrap().update("k", Patch::default()).map(drop),
         clone.stats(None).map(drop),
-        clone.memory_stats(&ns).map(drop),
+        clone.namespace(&ns).unwrap().memory_stats().map(drop),
         clone.check(&oubliette::CheckOptions::default()).map(drop),
         clone.snapshot().map(drop),
         clone.compact().map(drop),
         clone.flush(),
         clone.namespaces().map(drop),
         clone.backup(world.beside("copy.oub")).map(drop),
-        snapshot.get(&ns, "k", false).map(drop),
+        snapshot.namespace(&ns).unwrap().look_up("k", false).map(drop),
     ];
     for (at, done) in kinds.into_iter().enumerate() {
         assert_eq!(done.unwrap_err().kind(), ErrorKind::Closed, "call {at}");
@@ -79,7 +84,7 @@ fn reopening_keeps_everything() {
     world.reopen();
     assert_eq!(all(&world), before);
     assert_eq!(world.row(old).id, old);
-    assert_eq!(world.db.undo(&world.ns, run).unwrap().removed, 2, "the run is known as well");
+    assert_eq!(world.ns.undo(run).unwrap().removed, 2, "the run is known as well");
     assert_eq!(world.db.dimensions().unwrap(), Some(4));
 }
 
@@ -95,7 +100,7 @@ fn a_second_open_is_locked_and_waits_if_asked() {
         std::thread::sleep(Duration::from_millis(100));
         world.db.clone().close().unwrap();
         let second = waiting.join().unwrap().unwrap();
-        second.add(&world.ns, text("t")).unwrap();
+        second.namespace(world.ns.name()).unwrap().add(text("t")).unwrap();
         second.close().unwrap();
     });
     assert!(begin.elapsed() < Duration::from_secs(25));
@@ -106,22 +111,22 @@ fn a_read_only_handle_refuses_every_write() {
     let world = World::new();
     world.add(text("t").key("k").vector(axis(0)));
     world.db.clone().close().unwrap();
-    let (ns, db) = (world.ns.clone(), world.builder().read_only(true).open(world.path()).unwrap());
-    assert!(matches!(db.get(&ns, "k", false).unwrap(), Got::Memory(_)));
-    assert_eq!(db.search(&ns, &Query::vector(axis(0))).unwrap().hits.len(), 1);
+    let (ns, db) = (world.ns.name().clone(), world.builder().read_only(true).open(world.path()).unwrap());
+    assert!(matches!(db.namespace(&ns).unwrap().look_up("k", false).unwrap(), Got::Memory(_)));
+    assert_eq!(db.namespace(&ns).unwrap().search(Query::vector(axis(0))).unwrap().hits.len(), 1);
     assert_eq!(db.stats(None).unwrap().memories.live, 1);
     crate::world::assert_clean(&db);
     let writes = [
-        db.add(&ns, text("u")).map(drop),
+        db.namespace(&ns).unwrap().add(text("u")).map(drop),
         db.batch(|batch| batch.add(&ns, text("u")).map(drop)),
-        db.update(&ns, "k", Patch::default()).map(drop),
-        db.pin(&ns, "k", true).map(drop),
-        db.forget(&ns, Forget::names(["k"])).map(drop),
-        db.forget(&ns, Forget::tag("x")).map(drop),
-        db.reinforce(&ns, "k", 1),
-        db.restore(&ns, "k").map(drop),
-        db.supersede(&ns, &["k".to_owned()], "k", SupersedeMode::Replaced, None),
-        db.start_import(&ns).map(drop),
+        db.namespace(&ns).unwrap().update("k", Patch::default()).map(drop),
+        db.namespace(&ns).unwrap().pin("k", true).map(drop),
+        db.namespace(&ns).unwrap().forget(Forget::names(["k"])).map(drop),
+        db.namespace(&ns).unwrap().forget(Forget::tag("x")).map(drop),
+        db.namespace(&ns).unwrap().reinforce("k", 1),
+        db.namespace(&ns).unwrap().restore("k").map(drop),
+        db.namespace(&ns).unwrap().supersede_all(&["k".to_owned()], "k", SupersedeMode::Replaced, None),
+        db.namespace(&ns).unwrap().start_import().map(drop),
         db.drop_namespace(&ns).map(drop),
         db.set_policy("", oubliette::policy::Syntax::Toml).map(drop),
         db.compact().map(drop),
@@ -141,14 +146,14 @@ fn a_reader_beside_a_writer_sees_what_is_committed() {
     world.add(text("first").key("k"));
     let open = || world.builder().read_only(true).shared(true).open(world.path()).unwrap();
     let reader = open();
-    assert_eq!(count(&reader, &world.ns), 1);
+    assert_eq!(count(&reader, world.ns.name()), 1);
     world.add(text("second"));
     assert_eq!(world.live().len(), 2);
     let later = open();
-    assert_eq!(count(&later, &world.ns), 2, "a new handle sees the later commit");
+    assert_eq!(count(&later, world.ns.name()), 2, "a new handle sees the later commit");
     world.forget(&["k"]);
-    assert_eq!(count(&open(), &world.ns), 1);
-    assert!(count(&reader, &world.ns) >= 1, "the old handle still reads a whole state");
+    assert_eq!(count(&open(), world.ns.name()), 1);
+    assert!(count(&reader, world.ns.name()) >= 1, "the old handle still reads a whole state");
     let why =
         world.builder().shared(true).durability(Durability::Batch).open(world.beside("b.oub")).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::Invalid);
@@ -157,10 +162,12 @@ fn a_reader_beside_a_writer_sees_what_is_committed() {
 #[test]
 fn a_batch_is_whole_or_nothing() {
     let world = World::new();
-    let ns = world.ns.clone();
+    let ns = world.ns.name().clone();
     world.add(text("kept").key("kept"));
-    let before =
-        (world.list_in(Scope::Any, oubliette::State::Live), world.db.tombstones(&ns, None, 10).unwrap());
+    let before = (
+        world.list_in(Scope::Any, oubliette::State::Live),
+        world.db.namespace(&ns).unwrap().tombstones(None, 10).unwrap(),
+    );
     let why = world.db.batch(|batch| {
         batch.add(&ns, text("a").key("a"))?;
         batch.forget(&ns, &["kept".to_owned()])?;
@@ -168,8 +175,10 @@ fn a_batch_is_whole_or_nothing() {
         batch.update(&ns, "nobody", Patch::default())
     });
     assert_eq!(why.unwrap_err().kind(), ErrorKind::NotFound);
-    let after =
-        (world.list_in(Scope::Any, oubliette::State::Live), world.db.tombstones(&ns, None, 10).unwrap());
+    let after = (
+        world.list_in(Scope::Any, oubliette::State::Live),
+        world.db.namespace(&ns).unwrap().tombstones(None, 10).unwrap(),
+    );
     assert_eq!(before, after);
     assert_eq!(world.db.namespaces().unwrap(), std::slice::from_ref(&ns));
     let decision = world.db.batch(|batch| {
@@ -186,39 +195,54 @@ fn add_all_names_the_line_and_writes_nothing() {
     let world = World::new();
     for bad in [text("x").importance(2.0), text("x").vector([1.0; 3]), text("x").supersedes("nobody")] {
         let drafts = vec![text("a").vector(axis(0)), text("b"), bad, text("c")];
-        let why = world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap_err();
+        let why = world.ns.add_all(drafts, &WriteOptions::default()).unwrap_err();
         let Error::Line { line, .. } = why else { panic!("{why}") };
         assert_eq!(line, 3);
         assert!(world.live().is_empty());
     }
-    assert!(world.db.add_all(&world.ns, vec![], &WriteOptions::default()).unwrap().is_empty());
+    assert!(world.ns.add_all(vec![], &WriteOptions::default()).unwrap().is_empty());
 }
 
 #[test]
 fn a_snapshot_repeats_itself() {
     let world = World::new();
-    let ns = world.ns.clone();
+    let ns = world.ns.name().clone();
     let ids: Vec<_> = (0..4)
         .map(|at| world.add(text(&format!("{at}")).key(format!("k{at}")).vector(axis(at))).id)
         .collect();
     let snapshot = world.db.snapshot().unwrap();
     let all = || {
         let request = PageRequest { limit: 100, ..PageRequest::default() };
-        let hits: Vec<_> =
-            (0..4).map(|at| snapshot.search(&ns, &Query::vector(axis(at))).unwrap().hits).collect();
-        (snapshot.list(&ns, &request).unwrap(), hits, snapshot.get(&ns, "k0", true).unwrap())
+        let hits: Vec<_> = (0..4)
+            .map(|at| snapshot.namespace(&ns).unwrap().search(Query::vector(axis(at))).unwrap().hits)
+            .collect();
+        (
+            snapshot.namespace(&ns).unwrap().list(&request).unwrap(),
+            hits,
+            snapshot.namespace(&ns).unwrap().look_up("k0", true).unwrap(),
+        )
     };
     let before = all();
     world.forget_id(ids[0]);
     world.add(text("new").vector(axis(0)));
-    world.db.update(&ns, "k1", Patch { vector: Some(axis(2).to_vec()), ..Patch::default() }).unwrap();
-    world.db.update(&ns, "k2", Patch { text: Some("revised".to_owned()), ..Patch::default() }).unwrap();
+    world
+        .db
+        .namespace(&ns)
+        .unwrap()
+        .update("k1", Patch { vector: Some(axis(2).to_vec()), ..Patch::default() })
+        .unwrap();
+    world
+        .db
+        .namespace(&ns)
+        .unwrap()
+        .update("k2", Patch { text: Some("revised".to_owned()), ..Patch::default() })
+        .unwrap();
     world.add(text("reuses the slot").vector([-1.0, 0.0, 0.0, 0.5]));
     world.advance("1h");
     assert_eq!(all(), before);
     world.db.compact().unwrap();
     assert_eq!(world.find(axis(0), 1).len(), 1);
-    let why = snapshot.get(&ns, "k0", true);
+    let why = snapshot.namespace(&ns).unwrap().look_up("k0", true);
     assert!(why.is_ok() || why.as_ref().is_err_and(Error::is_retryable), "{why:?}");
 }
 
@@ -228,13 +252,19 @@ fn a_lease_ends() {
     world.add(text("t"));
     let snapshot = world.db.snapshot().unwrap();
     world.advance("59s");
-    assert_eq!(snapshot.list(&world.ns, &PageRequest::default()).unwrap().items.len(), 1);
+    assert_eq!(
+        snapshot.namespace(world.ns.name()).unwrap().list(&PageRequest::default()).unwrap().items.len(),
+        1
+    );
     world.advance("1s");
-    let why = snapshot.list(&world.ns, &PageRequest::default()).unwrap_err();
+    let why = snapshot.namespace(world.ns.name()).unwrap().list(&PageRequest::default()).unwrap_err();
     assert!(matches!(why, Error::SnapshotExpired { lease_ms: 60_000 }), "{why:?}");
     assert!(why.is_retryable());
     world.add(text("u"));
-    assert_eq!(snapshot.get(&world.ns, "x", false).unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    assert_eq!(
+        snapshot.namespace(world.ns.name()).unwrap().look_up("x", false).unwrap_err().kind(),
+        ErrorKind::SnapshotExpired
+    );
 }
 
 #[test]
@@ -289,10 +319,10 @@ fn eight_threads_share_commits_and_one_bad_unit_fails_alone() {
 fn dimensions_are_fixed_by_the_builder_or_the_first_vector() {
     let world = World::with(|builder| builder.dimensions(3));
     assert_eq!(world.db.dimensions().unwrap(), Some(3));
-    let why = world.db.add(&world.ns, text("t").vector(axis(0))).unwrap_err();
+    let why = world.ns.add(text("t").vector(axis(0))).unwrap_err();
     assert_eq!(why.to_string(), "vector: must have 3 dimensions (got 4)");
     world.add(text("t").vector([1.0, 0.0, 0.0]));
-    let why = world.db.search(&world.ns, &Query::vector(axis(0))).unwrap_err();
+    let why = world.ns.search(Query::vector(axis(0))).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::Invalid);
     world.db.clone().close().unwrap();
     assert_eq!(world.builder().dimensions(4).open(world.path()).unwrap_err().kind(), ErrorKind::Invalid);
@@ -312,7 +342,7 @@ fn dimensions_are_fixed_by_the_builder_or_the_first_vector() {
 fn queries_have_bounds() {
     let world = World::new();
     world.add(text("t").vector(axis(0)));
-    let kind = |query: Query| world.db.search(&world.ns, &query).map(drop).unwrap_err().kind();
+    let kind = |query: Query| world.ns.search(&query).map(drop).unwrap_err().kind();
     for k in [0, 1_001, 1_000_000_000] {
         assert_eq!(kind(Query::vector(axis(0)).k(k)), ErrorKind::Invalid);
     }
@@ -322,12 +352,12 @@ fn queries_have_bounds() {
     assert_eq!(kind(Query::text("words").mode(Mode::Vector)), ErrorKind::NoEmbedder);
     for limit in [0, 10_001] {
         let request = PageRequest { limit, ..PageRequest::default() };
-        assert_eq!(world.db.list(&world.ns, &request).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(world.ns.list(&request).unwrap_err().kind(), ErrorKind::Invalid);
     }
     let request = PageRequest { cursor: Some("zz".to_owned()), ..PageRequest::default() };
-    assert_eq!(world.db.list(&world.ns, &request).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(world.ns.list(&request).unwrap_err().kind(), ErrorKind::Invalid);
     let empty = Forget::names(Vec::<String>::new());
-    assert_eq!(world.db.forget(&world.ns, empty).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(world.ns.forget(empty).unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 #[test]
@@ -403,8 +433,8 @@ fn deeds() -> impl Strategy<Value = (bool, Deed)> {
 /// Everything that a tenant sees.
 fn view(world: &World, ns: &NamespaceName) -> (Vec<oubliette::Memory>, Vec<(MemoryId, u32)>, u64, u64) {
     let request = PageRequest { scope: Scope::Any, limit: 1_000, ..PageRequest::default() };
-    let rows = world.db.list(ns, &request).unwrap().items;
-    let hits = world.db.search(ns, &Query::vector([0.5; 4]).k(100)).unwrap().hits;
+    let rows = world.db.namespace(ns).unwrap().list(&request).unwrap().items;
+    let hits = world.db.namespace(ns).unwrap().search(Query::vector([0.5; 4]).k(100)).unwrap().hits;
     assert!(hits.iter().all(|hit| rows.iter().any(|row| row.id == hit.id)), "a hit of another tenant");
     let hits = hits.iter().map(|hit| (hit.id, hit.score.to_bits())).collect();
     let stats = world.db.stats(Some(ns)).unwrap();
@@ -426,10 +456,10 @@ proptest! {
                     let mut draft: Draft = text(&format!("text {at}")).vector(axis(at)).tag("t");
                     draft.key = key.map(|key| format!("k{key}"));
                     draft.expiry = short.then_some(Expiry::After(span("1h")));
-                    world.db.add(mine, draft).unwrap();
+                    world.db.namespace(mine).unwrap().add(draft).unwrap();
                 }
-                Deed::Forget(key) => drop(world.db.forget(mine, Forget::names([format!("k{key}")])).unwrap()),
-                Deed::Tag => drop(world.db.forget(mine, Forget::tag("t")).unwrap()),
+                Deed::Forget(key) => drop(world.db.namespace(mine).unwrap().forget(Forget::names([format!("k{key}")])).unwrap()),
+                Deed::Tag => drop(world.db.namespace(mine).unwrap().forget(Forget::tag("t")).unwrap()),
                 Deed::Drop => drop(world.db.drop_namespace(mine)),
             }
             prop_assert_eq!(view(&world, theirs), before);

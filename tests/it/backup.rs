@@ -6,8 +6,8 @@ use std::io::Cursor;
 use crate::world::{World, axis, text};
 use oubliette::exchange::{Export, Import, ImportReport, LineReader, VectorsTo};
 use oubliette::{
-    AuthorKind, Draft, ErrorKind, EventQuery, Field, Kind, Link, MaintainOptions, MemoryId, NamespaceName,
-    Outcome, Pass, Result, RunId, State, SupersedeMode,
+    AuthorKind, Draft, ErrorKind, EventQuery, Field, Kind, Link, MaintainOptions, MemoryId, Outcome, Pass,
+    Result, RunId, State, SupersedeMode,
 };
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn copy_of(world: &World) -> World {
 }
 
 fn snapshot(world: &World, text: &str) -> Outcome {
-    world.db.push_snapshot(&world.ns, Draft::new(text), world.now()).unwrap()
+    world.ns.push_snapshot(Draft::new(text), world.now()).unwrap()
 }
 
 fn profiles(world: &World) -> Vec<MemoryId> {
@@ -80,7 +80,7 @@ fn v292_a_replaced_snapshot_travels_and_returns() {
     assert_eq!(limbo.replaced_by, Some(new));
     assert_eq!(limbo.tombstone, world.row(old).limbo.unwrap().tombstone);
     for world in [&world, &copy] {
-        world.db.restore(&world.ns, &old.to_string()).unwrap();
+        world.ns.restore(old.to_string()).unwrap();
         world.check();
     }
     assert_eq!(export(&world, true), export(&copy, true));
@@ -110,7 +110,7 @@ fn a_run_is_taken_back_in_the_copy() {
     assert_eq!(ids.iter().filter(|id| world.row(id).state == State::Limbo).count(), 2);
     let copy = copy_of(&world);
     for world in [&world, &copy] {
-        let undone = world.db.undo(&world.ns, run).unwrap();
+        let undone = world.ns.undo(run).unwrap();
         assert_eq!((undone.restored, undone.lost.len()), (2, 0));
         world.check();
     }
@@ -128,10 +128,10 @@ fn an_import_is_taken_back_in_the_copy() {
     world.add(text("one").key("a"));
     let run = world.start_import();
     world.import(run, vec![text("two").key("a"), text("three"), message("hello", AuthorKind::Human)]);
-    world.db.finish_run(&world.ns, run).unwrap();
+    world.ns.finish_run(run).unwrap();
     let copy = copy_of(&world);
     for world in [&world, &copy] {
-        let undone = world.db.undo(&world.ns, run).unwrap();
+        let undone = world.ns.undo(run).unwrap();
         assert_eq!((undone.restored, undone.removed), (1, 3));
         world.check();
     }
@@ -155,12 +155,12 @@ fn messages_and_their_families_travel() {
     world.forget_id(gone);
     let copy = copy_of(&world);
     let stats = |world: &World| {
-        let stats = world.db.stats(Some(&world.ns)).unwrap();
+        let stats = world.db.stats(Some(world.ns.name())).unwrap();
         (stats.events, stats.aggregates)
     };
     assert_eq!(stats(&world), stats(&copy));
     assert!(stats(&copy).1 >= 2, "{:?}", stats(&copy));
-    let told = |world: &World| world.db.events(&world.ns, &EventQuery::default()).unwrap().items;
+    let told = |world: &World| world.ns.events(&EventQuery::default()).unwrap().items;
     assert_eq!(told(&world), told(&copy));
     let bot = message("disk full on host 4", AuthorKind::Bot);
     for world in [&world, &copy] {
@@ -169,7 +169,7 @@ fn messages_and_their_families_travel() {
         world.check();
     }
     let count = |world: &World| {
-        let page = world.db.aggregates(&world.ns, None, 10).unwrap();
+        let page = world.ns.aggregates(None, 10).unwrap();
         page.items.iter().map(|aggregate| aggregate.dup_count).collect::<Vec<_>>()
     };
     assert_eq!(count(&world), count(&copy));
@@ -189,7 +189,7 @@ fn unions_of_many_holders_travel() {
         draft.categories = Some((0..600).map(|c| format!("d-{k}-{c}")).collect());
         world.add(draft);
     }
-    world.db.pin(&world.ns, "k0", true).unwrap();
+    world.ns.pin("k0", true).unwrap();
     copy_of(&world);
 }
 
@@ -288,8 +288,8 @@ fn links_lead_ahead_and_never_nowhere() {
         links: Some(vec![Link { to, relation: "r".to_owned() }]),
         ..oubliette::Patch::default()
     };
-    world.db.update(&world.ns, "a", link(b)).unwrap();
-    world.db.update(&world.ns, "b", link(a)).unwrap();
+    world.ns.update("a", link(b)).unwrap();
+    world.ns.update("b", link(a)).unwrap();
     let lines = export(&world, true);
     copy_of(&world);
     let first: String = lines.lines().take(1).map(|line| format!("{line}\n")).collect();
@@ -517,9 +517,9 @@ fn messages_made_by_hand_are_refused() {
 #[test]
 fn namespaces_travel_together() {
     let world = World::new();
-    let other: NamespaceName = "other".parse().unwrap();
+    let other = world.db.namespace("other").unwrap();
     world.add(text("one").key("k"));
-    world.db.add(&other, text("two").key("k").agent("x")).unwrap();
+    other.add(text("two").key("k").agent("x")).unwrap();
     let copy = copy_of(&world);
     assert_eq!(copy.db.namespaces().unwrap().len(), 2);
 }

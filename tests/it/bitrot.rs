@@ -34,19 +34,19 @@ fn vector(seed: usize) -> Vec<f32> {
 fn written() -> (Image, Truth) {
     let disk = SimDisk::new(Image::default());
     let db = Database::builder().disk(Arc::new(disk.clone())).secret([3; 32]).open(FILE).unwrap();
-    let ns = NamespaceName::default();
+    let ns = db.namespace("default").unwrap();
     let drafts = (0..ROWS).map(|at| {
         let text = format!("memory {at} says {}", "something ".repeat(at % 40));
         Draft::new(text).key(format!("k{at}")).tag(format!("t{}", at % 5)).vector(vector(at))
     });
-    db.add_all(&ns, drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
+    ns.add_all(drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
     for at in (0..ROWS).step_by(10) {
-        db.forget(&ns, oubliette::Forget::names([format!("k{at}")])).unwrap();
+        ns.forget(oubliette::Forget::names([format!("k{at}")])).unwrap();
     }
     let page = PageRequest { limit: 10_000, ..PageRequest::default() };
     let mut truth = Truth::new();
-    for memory in db.list(&ns, &page).unwrap().items {
-        let Got::Memory(memory) = db.get(&ns, &memory.id.to_string(), true).unwrap() else { unreachable!() };
+    for memory in ns.list(&page).unwrap().items {
+        let Got::Memory(memory) = ns.look_up(memory.id.to_string(), true).unwrap() else { unreachable!() };
         truth.insert(memory.id, (memory.text, memory.vector.unwrap()));
     }
     db.close().unwrap();
@@ -85,10 +85,10 @@ fn read(image: Image, truth: &Truth, what: &str, tally: &mut Tally) {
             return;
         }
     };
-    let ns = NamespaceName::default();
+    let ns = db.namespace("default").unwrap();
     let mut errors = 0;
     for (id, (text, vector)) in truth {
-        match db.get(&ns, &id.to_string(), true) {
+        match ns.look_up(id.to_string(), true) {
             Ok(Got::Memory(memory)) => {
                 assert_eq!(&memory.text, text, "{what}: another text of {id}");
                 assert!(
@@ -104,7 +104,7 @@ fn read(image: Image, truth: &Truth, what: &str, tally: &mut Tally) {
             }
         }
     }
-    match db.search(&ns, &Query::vector(vector(11)).k(20).scope(Scope::Any)) {
+    match ns.search(Query::vector(vector(11)).k(20).scope(Scope::Any)) {
         Ok(found) => {
             assert!(found.hits.iter().all(|hit| truth.contains_key(&hit.id)), "{what}: a hit from nowhere")
         }
@@ -185,15 +185,15 @@ fn work(image: Image, truth: &Truth, what: &str) {
     };
     let list = || {
         let all = PageRequest { limit: 10_000, any_state: true, ..PageRequest::default() };
-        db.list(&ns, &all).map(|page| page.items.iter().for_each(told))
+        db.namespace(&ns).unwrap().list(&all).map(|page| page.items.iter().for_each(told))
     };
     fails("list", list());
-    let words = db.search(&ns, &Query::text("something").k(50).scope(Scope::Any));
+    let words = db.namespace(&ns).unwrap().search(Query::text("something").k(50).scope(Scope::Any));
     fails(
         "words",
         words.and_then(|found| {
             found.hits.iter().try_for_each(|hit| {
-                db.text(&ns, hit.id).map(|text| {
+                db.namespace(&ns).unwrap().text(hit.id).map(|text| {
                     assert!(
                         text.is_none_or(|text| truth[&hit.id].0 == text),
                         "{what}: another text of a hit"
@@ -203,9 +203,15 @@ fn work(image: Image, truth: &Truth, what: &str) {
         }),
     );
     for at in [0, 1] {
-        fails("add", db.add(&ns, Draft::new(format!("new {at}")).vector(vector(900 + at))).map(drop));
+        fails(
+            "add",
+            db.namespace(&ns)
+                .unwrap()
+                .add(Draft::new(format!("new {at}")).vector(vector(900 + at)))
+                .map(drop),
+        );
         let key = format!("k{}", 100 * at + 7);
-        fails("forget", db.forget(&ns, oubliette::Forget::names([key])).map(drop));
+        fails("forget", db.namespace(&ns).unwrap().forget(oubliette::Forget::names([key])).map(drop));
     }
     fails("backup", db.backup("/db/copy.oub").map(drop));
     fails("reindex", db.reindex(None).map(drop));
@@ -290,10 +296,13 @@ impl Linked {
         let (db, ns) = (linked.open(), NamespaceName::default());
         let drafts =
             (0..ROWS).map(|at| Draft::new(format!("row {at}")).key(format!("k{at}")).vector(spread(at)));
-        db.add_all(&ns, drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
+        db.namespace(&ns).unwrap().add_all(drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
         db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
         // Some are gone and still nodes.
-        db.forget(&ns, oubliette::Forget::names((0..ROWS).step_by(9).map(|at| format!("k{at}")))).unwrap();
+        db.namespace(&ns)
+            .unwrap()
+            .forget(oubliette::Forget::names((0..ROWS).step_by(9).map(|at| format!("k{at}"))))
+            .unwrap();
         let vectors = db.stats(None).unwrap().vectors;
         assert_eq!((vectors.regime, vectors.dead), ("graph", ROWS.div_ceil(9) as u64));
         linked.best = linked.answers(&db, Effort::Exact);
@@ -312,7 +321,9 @@ impl Linked {
     }
 
     fn answers(&self, db: &Database, effort: Effort) -> Vec<Vec<Hit>> {
-        let hits = |at| db.search(&NamespaceName::default(), &asked(at).effort(effort)).unwrap().hits;
+        let hits = |at| {
+            db.namespace(NamespaceName::default()).unwrap().search(asked(at).effort(effort)).unwrap().hits
+        };
         (0..20).map(hits).collect()
     }
 
@@ -344,7 +355,11 @@ impl Linked {
         assert_eq!(stats.health.index_warnings, Vec::<String>::new(), "{what}");
         assert_eq!((stats.vectors.in_graph, stats.vectors.dead), (live, 0), "{what}");
         self.expect_answers(db, what);
-        assert_eq!(db.search(&NamespaceName::default(), &asked(0)).unwrap().plan.regime, "graph", "{what}");
+        assert_eq!(
+            db.namespace(NamespaceName::default()).unwrap().search(asked(0)).unwrap().plan.regime,
+            "graph",
+            "{what}"
+        );
         let left = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
         assert!(left.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{what}: {left:?}");
     }
@@ -395,7 +410,7 @@ fn a_damaged_graph_is_not_walked_and_reindex_heals_it() {
         let linked = Linked::new();
         linked.change("graph", damage);
         let (db, ns) = (linked.open(), NamespaceName::default());
-        let found = db.search(&ns, &asked(0)).unwrap();
+        let found = db.namespace(&ns).unwrap().search(asked(0)).unwrap();
         assert_eq!(found.plan.regime, "codes", "{what}: walked all the same");
         assert!(linked.answers(&db, Effort::default()) == linked.best, "{what}: another answer");
         let warnings = db.stats(None).unwrap().health.index_warnings;
@@ -407,9 +422,13 @@ fn a_damaged_graph_is_not_walked_and_reindex_heals_it() {
         assert!(kept.passes.iter().any(|pass| pass.skipped == 1 && pass.left > 0), "{what}: {kept:?}");
         // It can be written to.
         let added = Draft::new("after the damage").key("after").vector(vector(3));
-        db.add(&ns, added).unwrap();
-        assert!(db.search(&ns, &Query::vector(vector(3)).k(1)).unwrap().hits[0].score > 0.999, "{what}");
-        let forgotten = db.forget(&ns, oubliette::Forget::names(["after"])).map(|done| done.forgotten);
+        db.namespace(&ns).unwrap().add(added).unwrap();
+        assert!(
+            db.namespace(&ns).unwrap().search(Query::vector(vector(3)).k(1)).unwrap().hits[0].score > 0.999,
+            "{what}"
+        );
+        let forgotten =
+            db.namespace(&ns).unwrap().forget(oubliette::Forget::names(["after"])).map(|done| done.forgotten);
         assert_eq!(forgotten.unwrap(), 1, "{what}");
         linked.heal(&db, what);
         db.close().unwrap();
@@ -439,7 +458,7 @@ fn a_damaged_row_of_the_slots_hides_its_own_memories_and_reindex_heals_it() {
             let linked = Linked::new();
             linked.change(table, damage);
             let (db, ns) = (linked.open(), NamespaceName::default());
-            match db.search(&ns, &asked(0)) {
+            match db.namespace(&ns).unwrap().search(asked(0)) {
                 // What a block says that is gone is not found; nothing else is.
                 Ok(found) => {
                     let mut pairs = found.hits.iter().zip(&linked.best[0]);
@@ -468,7 +487,7 @@ fn no_memory_is_given_the_slot_of_another_when_the_head_of_the_slots_is_gone() {
     linked.change("slot_head", Rows::clear);
     let (db, ns) = (linked.open(), NamespaceName::default());
     // The write has the index built anew, and then it stands in a place of its own.
-    db.add(&ns, Draft::new("in a place of its own").key("own").vector(vector(3))).unwrap();
-    db.forget(&ns, oubliette::Forget::names(["own"])).unwrap();
+    db.namespace(&ns).unwrap().add(Draft::new("in a place of its own").key("own").vector(vector(3))).unwrap();
+    db.namespace(&ns).unwrap().forget(oubliette::Forget::names(["own"])).unwrap();
     linked.heal(&db, "the head of the slots");
 }

@@ -55,7 +55,7 @@ fn largest(key: &str, default: &Value) -> Option<Value> {
 
 /// Writes of every sort, searches of every sort, and every pass.
 fn exercise(world: &World, turn: usize) {
-    let (db, ns) = (&world.db, &world.ns);
+    let (db, ns) = (&world.db, world.ns.name());
     let message = |text: &str, author: AuthorKind| {
         let mut draft = Draft::new(text).kind(Kind::Message);
         draft.fields.author_kind = Field::from(Some(author));
@@ -72,17 +72,17 @@ fn exercise(world: &World, turn: usize) {
         message("good morning all", AuthorKind::Human),
         message("good morning all", AuthorKind::Human),
     ];
-    db.add_all(ns, drafts, &Default::default()).unwrap();
-    db.push_snapshot(ns, text("five facts"), world.now()).unwrap();
+    db.namespace(ns).unwrap().add_all(drafts, &Default::default()).unwrap();
+    db.namespace(ns).unwrap().push_snapshot(text("five facts"), world.now()).unwrap();
     for query in [
         Query::vector(axis(1)),
         Query::text("harbour open in January 2026"),
         Query::text("harbour").vector_of(axis(2)),
     ] {
-        db.search(ns, &query.scope(Scope::Any)).unwrap();
+        db.namespace(ns).unwrap().search(query.scope(Scope::Any)).unwrap();
     }
     db.stats(None).unwrap();
-    db.memory_stats(ns).unwrap();
+    db.namespace(ns).unwrap().memory_stats().unwrap();
     db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
     db.maintain(&[], &MaintainOptions::live()).unwrap();
     world.advance("1h");
@@ -211,9 +211,9 @@ fn numbers_of_maintenance_are_bounded() {
 fn numbers_of_a_question_are_bounded() {
     let world = World::new();
     exercise(&world, 0);
-    let (db, ns) = (&world.db, &world.ns);
+    let (db, ns) = (&world.db, world.ns.name());
     let query = || Query { vector: Some(axis(0).to_vec()), ..Query::text("harbour") };
-    let ask = |query: Query| db.search(ns, &query);
+    let ask = |query: Query| db.namespace(ns).unwrap().search(&query);
     let too_long = Span::from_millis(36_525 * 86_400_000 + 1);
     refused(ask(query().k(0)), "k", "0");
     refused(ask(query().k(1_001)), "k", "1001");
@@ -229,8 +229,16 @@ fn numbers_of_a_question_are_bounded() {
         "deadline",
         &Span::from_millis(i64::MAX).to_string(),
     );
-    refused(db.list(ns, &PageRequest { limit: 0, ..PageRequest::default() }), "limit", "0");
-    refused(db.list(ns, &PageRequest { limit: 10_001, ..PageRequest::default() }), "limit", "10001");
+    refused(
+        db.namespace(ns).unwrap().list(&PageRequest { limit: 0, ..PageRequest::default() }),
+        "limit",
+        "0",
+    );
+    refused(
+        db.namespace(ns).unwrap().list(&PageRequest { limit: 10_001, ..PageRequest::default() }),
+        "limit",
+        "10001",
+    );
     for mode in Mode::ALL.iter().copied() {
         ask(query().mode(mode).k(1)).unwrap();
         ask(query().mode(mode).k(1_000).diversity(1.0)).unwrap();
@@ -240,10 +248,10 @@ fn numbers_of_a_question_are_bounded() {
         ask(query().mode(mode).effort(Effort::Recall(1.0 - f32::EPSILON))).unwrap();
     }
     for limit in [1, 10_000] {
-        db.list(ns, &PageRequest { limit, ..PageRequest::default() }).unwrap();
+        db.namespace(ns).unwrap().list(&PageRequest { limit, ..PageRequest::default() }).unwrap();
     }
     for tokens in [0, 1, usize::MAX] {
-        db.briefing(ns, &Scope::Any, tokens).unwrap();
+        db.namespace(ns).unwrap().briefing(&Scope::Any, tokens).unwrap();
     }
 }
 
@@ -274,9 +282,9 @@ fn numbers_of_opening_and_importing_are_bounded() {
     ];
     for (at, builder) in builders.into_iter().enumerate() {
         let db = builder.open(&path).unwrap();
-        let ns = Default::default();
-        db.add(&ns, Draft::new(format!("row {at}")).vector([1.0])).unwrap();
-        db.search(&ns, &Query { vector: Some(vec![1.0]), ..Query::text("row") }).unwrap();
+        let ns = db.namespace("default").unwrap();
+        ns.add(Draft::new(format!("row {at}")).vector([1.0])).unwrap();
+        ns.search(&Query { vector: Some(vec![1.0]), ..Query::text("row") }).unwrap();
         db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
         db.close().unwrap();
     }

@@ -34,7 +34,7 @@ fn filled(rows: usize) -> World {
     };
     for from in (0..rows).step_by(500) {
         let drafts = (from..rows.min(from + 500)).map(said).collect();
-        world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+        world.ns.add_all(drafts, &Default::default()).unwrap();
     }
     world
 }
@@ -54,7 +54,7 @@ fn v308_right_after_a_compaction_hardly_anything_is_free() {
 
     // What is forgotten is live no more, and a part of the file after the next copy no more either.
     for tag in ["t0", "t1", "t2", "t3"] {
-        world.db.forget(&world.ns, Forget::tag(tag)).unwrap();
+        world.ns.forget(Forget::tag(tag)).unwrap();
     }
     let (left, [told, exact]) = parts(&world.db);
     assert!(left < after, "{left} of {after}");
@@ -75,12 +75,12 @@ fn the_sum_of_the_rows_is_that_of_a_recount() {
     parts(&world.db);
     world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
     world.add(text("one, but longer by a good deal").key("a").vector(axis(2)));
-    world.db.add(&world.ns, text("refused").vector(vec![f32::NAN; 4])).unwrap_err();
+    world.ns.add(text("refused").vector(vec![f32::NAN; 4])).unwrap_err();
     let (live, _) = parts(&world.db);
     world.reopen();
     assert_eq!(parts(&world.db).0, live);
     world.set(600);
-    world.db.forget(&world.ns, Forget::names(["a"])).unwrap();
+    world.ns.forget(Forget::names(["a"])).unwrap();
     parts(&world.db);
     world.db.compact().unwrap();
     world.db.reindex(None).unwrap();

@@ -39,7 +39,7 @@ fn a_file_of_another_format_is_refused() {
     let path = folder.path().join("memory.oub");
     let ns = NamespaceName::default();
     let db = Database::open(&path).unwrap();
-    db.add(&ns, Draft::new("still there").key("k")).unwrap();
+    db.namespace(&ns).unwrap().add(Draft::new("still there").key("k")).unwrap();
     assert_eq!(db.format(), 6);
     db.close().unwrap();
     for other in [0, 5, 7] {
@@ -52,5 +52,5 @@ fn a_file_of_another_format_is_refused() {
         }
         set_format(&path, own);
     }
-    Database::open(&path).unwrap().get(&ns, "k", false).unwrap();
+    Database::open(&path).unwrap().namespace(&ns).unwrap().look_up("k", false).unwrap();
 }

@@ -49,7 +49,7 @@ fn a_link_leads_to_the_one_file() {
         world.db = world.builder().open(&path).unwrap();
         assert_eq!(world.db.path(), std::fs::canonicalize(world.path()).unwrap());
         assert_eq!(world.builder().open(world.path()).unwrap_err().kind(), ErrorKind::Locked);
-        world.db.forget(&world.ns, oubliette::Forget::names(["s"])).unwrap();
+        world.ns.forget(oubliette::Forget::names(["s"])).unwrap();
         world.db.compact().unwrap();
         let after = world.add(text("written after the compaction").key("after")).id;
         world.reopen();
@@ -165,7 +165,7 @@ fn v295_a_compaction_erases_what_is_past_its_end() {
     // Tier `working` lets a memory expire after three days; ten and one of them have passed since.
     let ten = add(ours("ten-days").tier(Tier::Working));
     let pinned = add(ours("pinned").tier(Tier::Working));
-    world.db.pin(&world.ns, "pinned", true).unwrap();
+    world.ns.pin("pinned", true).unwrap();
     world.advance("9d");
     let one = add(ours("one-day").tier(Tier::Working));
     let callers = add(ours("callers").tier(Tier::Working).expiry(Expiry::After(span("95h"))));
@@ -185,7 +185,7 @@ fn v295_a_compaction_erases_what_is_past_its_end() {
     for gone in [ten, callers] {
         let stone = world.tombstone(gone);
         assert_eq!((stone.reason, stone.deleted_at), (TombstoneReason::Expired, world.now()));
-        let history = world.db.history(&world.ns, &gone.to_string()).unwrap();
+        let history = world.ns.history(gone.to_string()).unwrap();
         assert_eq!(
             history.events.last().map(|row| (row.actor, row.rule)),
             Some((Actor::Sweeper, RuleId::EXPIRED))
@@ -215,8 +215,9 @@ fn damage_stops_no_copy() {
         let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
         let ns = oubliette::NamespaceName::default();
         let db = Database::open(&path).unwrap();
-        let bad = db.add(&ns, text(SECRET).key("bad").importance(IMPORTANCE)).unwrap().id;
-        let good = db.add(&ns, text("good").key("good").vector([1.0, 0.0, 0.0, 0.0])).unwrap().id;
+        let bad = db.namespace(&ns).unwrap().add(text(SECRET).key("bad").importance(IMPORTANCE)).unwrap().id;
+        let good =
+            db.namespace(&ns).unwrap().add(text("good").key("good").vector([1.0, 0.0, 0.0, 0.0])).unwrap().id;
         db.close().unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
         // The commit before may have left it in a page that is free now.
@@ -234,7 +235,9 @@ fn damage_stops_no_copy() {
             assert_eq!(damaged, [("corrupted", table, key)]);
         }
         for db in [db, Database::open(&copy).unwrap()] {
-            let Got::Memory(row) = db.get(&ns, "good", false).unwrap() else { panic!("it is there") };
+            let Got::Memory(row) = db.namespace(&ns).unwrap().look_up("good", false).unwrap() else {
+                panic!("it is there")
+            };
             assert_eq!(row.id, good);
         }
     }
@@ -258,7 +261,7 @@ fn vectors_fill_their_pages_at_any_dimension() {
                 draft.vector(values)
             });
             let how = oubliette::WriteOptions { no_dedup: true, ..Default::default() };
-            world.db.add_all(&world.ns, drafts.collect(), &how).unwrap();
+            world.ns.add_all(drafts.collect(), &how).unwrap();
             world.db.compact().unwrap().bytes_after as f64
         };
         let (taken, slot) = ((size(true) - size(false)) / rows as f64, (5 * dim + 56) as f64);

@@ -14,7 +14,7 @@ use crate::world::{World, axis};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::{
     AuthorKind, CheckOptions, Database, Draft, Effort, ErrorKind, Expiry, Forget, Got, MaintainOptions,
-    MemoryId, NamespaceName, PageRequest, Pass, Patch, Query, Scope,
+    MemoryId, Namespace, PageRequest, Pass, Patch, Query, Scope,
 };
 use store::{Store, WAYS, damaged, draft, message, overwrite, store, tables, try_open, vector, word};
 
@@ -26,7 +26,7 @@ const HIDING: [&str; 5] = ["slot", "slot_head", "vector", "text_doc", "text_post
 /// One damaged copy under examination.
 struct Patient<'s> {
     db: Database,
-    ns: NamespaceName,
+    ns: Namespace,
     store: &'s Store,
     victim: Option<MemoryId>,
     table: &'s str,
@@ -53,7 +53,7 @@ impl Patient<'_> {
         for (id, at) in self.others() {
             let names = [id.to_string(), format!("k{at}")];
             for name in names.into_iter().take(if at % 8 == 0 { 2 } else { 1 }) {
-                let got = self.db.get(&self.ns, &name, false);
+                let got = self.ns.look_up(&name, false);
                 if let Some(got) = self.note(&format!("get {name}"), got) {
                     let memory = got.into_memory();
                     let told =
@@ -63,7 +63,7 @@ impl Patient<'_> {
             }
         }
         if let Some(victim) = self.victim.filter(|id| self.store.rows.contains_key(id)) {
-            match self.db.get(&self.ns, &victim.to_string(), false) {
+            match self.ns.look_up(victim.to_string(), false) {
                 Ok(Got::Memory(memory)) => {
                     let at = self.store.rows[&victim];
                     self.expect("other data", memory.text.contains(&word(at)));
@@ -75,7 +75,7 @@ impl Patient<'_> {
             }
         }
         let request = PageRequest { scope: Scope::Any, limit: 10_000, ..PageRequest::default() };
-        let page = self.db.list(&self.ns, &request);
+        let page = self.ns.list(&request);
         if let Some(page) = self.note("list", page) {
             let listed: Vec<MemoryId> = page.items.iter().map(|memory| memory.id).collect();
             for (id, at) in self.others() {
@@ -83,16 +83,16 @@ impl Patient<'_> {
             }
         }
         let all = PageRequest { any_state: true, ..request };
-        let page = self.db.list(&self.ns, &all);
+        let page = self.ns.list(&all);
         self.note("list in every state", page);
-        let page = self.db.tombstones(&self.ns, None, 1_000);
+        let page = self.ns.tombstones(None, 1_000);
         self.note("tombstones", page);
     }
 
     fn searches(&mut self, healed: bool) {
         let lenient = !healed && HIDING.contains(&self.table);
         for (id, at) in self.others().into_iter().step_by(7) {
-            let found = self.db.search(&self.ns, &Query::text(word(at)).scope(Scope::Any).k(5));
+            let found = self.ns.search(Query::text(word(at)).scope(Scope::Any).k(5));
             if let Some(found) = self.note("search by words", found) {
                 let hit = found.hits.first().is_some_and(|hit| hit.id == id);
                 self.expect(&format!("row {at} is not found by its word"), hit || lenient);
@@ -103,7 +103,7 @@ impl Patient<'_> {
             }
             for effort in [Effort::Exact, Effort::Ef(200)] {
                 let query = Query::vector(vector(at)).scope(Scope::Any).k(5).effort(effort);
-                let found = self.db.search(&self.ns, &query);
+                let found = self.ns.search(&query);
                 if let Some(found) = self.note("search by vector", found) {
                     let hit = found.hits.first().is_some_and(|hit| hit.id == id);
                     self.expect(&format!("row {at} is not found by its vector"), hit || lenient);
@@ -112,7 +112,7 @@ impl Patient<'_> {
         }
         let filter = oubliette::Filter::parse(r#"{"metadata.room": 2}"#).unwrap();
         let query = Query::vector(vector(2)).filter(filter).k(5);
-        let found = self.db.search(&self.ns, &query);
+        let found = self.ns.search(&query);
         self.note("search with a filter", found);
     }
 
@@ -122,10 +122,10 @@ impl Patient<'_> {
             new.text = format!("new {step} for {agent:?}");
             new.vector = Some(vector(500 + 2 * step + usize::from(agent.is_some())));
             new.agent = agent.map(str::to_owned);
-            let added = self.db.add(&self.ns, new);
+            let added = self.ns.add(new);
             self.note("add", added);
         }
-        let added = self.db.add(&self.ns, message(AuthorKind::Bot, &format!("build done 12:4{step}")));
+        let added = self.ns.add(message(AuthorKind::Bot, &format!("build done 12:4{step}")));
         self.note("add a message", added);
         let others = self.others();
         for (round, patch) in [
@@ -136,27 +136,27 @@ impl Patient<'_> {
         .enumerate()
         {
             let (id, _) = others[(step * 13 + round * 5 + 3) % others.len()];
-            let updated = self.db.update(&self.ns, &id.to_string(), patch);
+            let updated = self.ns.update(id.to_string(), patch);
             self.note(&format!("update {round}"), updated);
             let back = Patch { vector: Some(vector(self.store.rows[&id])), ..Patch::default() };
-            let updated = self.db.update(&self.ns, &id.to_string(), back);
+            let updated = self.ns.update(id.to_string(), back);
             self.note("update back", updated);
         }
-        let forgotten = self.db.forget(&self.ns, Forget::names([format!("new {step} None")]));
+        let forgotten = self.ns.forget(Forget::names([format!("new {step} None")]));
         self.note("forget another", forgotten);
     }
 
     fn upkeep(&mut self) {
         let stats = self.db.stats(None);
         self.note("stats", stats);
-        let stats = self.db.memory_stats(&self.ns);
+        let stats = self.ns.memory_stats();
         self.note("memory stats", stats);
         let done = self.db.maintain(&[], &MaintainOptions::live());
         self.note("maintain", done);
         let done = self.db.maintain(&Pass::ALL, &MaintainOptions::live());
         self.note("maintain all", done);
         let mut out = Vec::new();
-        let export = Export { namespaces: vec![self.ns.clone()], all_states: true };
+        let export = Export { namespaces: vec![self.ns.name().clone()], all_states: true };
         let snapshot = self.db.snapshot().unwrap();
         let written = export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines);
         drop(snapshot);
@@ -172,8 +172,8 @@ impl Patient<'_> {
     /// Forgets the victim, has everything written anew, and finds nothing wrong.
     fn heal(&mut self) {
         if let Some(victim) = self.victim {
-            let there = !matches!(self.db.get(&self.ns, &victim.to_string(), false), Ok(Got::Tombstone(_)));
-            let done = self.db.forget(&self.ns, Forget::names([victim.to_string()]));
+            let there = !matches!(self.ns.look_up(victim.to_string(), false), Ok(Got::Tombstone(_)));
+            let done = self.ns.forget(Forget::names([victim.to_string()]));
             if let Some(done) = self.note("forget the damaged", done) {
                 self.expect(
                     "the damaged is not forgotten",
@@ -207,7 +207,8 @@ fn examine(store: &Store, table: &str, at: usize, way: &str, rows: &[(Vec<u8>, V
         Err(why) => return vec![format!("open: {why}")],
     };
     let victim = victim_of(table, key);
-    let mut patient = Patient { db, ns: NamespaceName::default(), store, victim, table, wrong: Vec::new() };
+    let mut patient =
+        Patient { ns: db.namespace("default").unwrap(), db, store, victim, table, wrong: Vec::new() };
     patient.reads();
     patient.searches(false);
     patient.writes(0);
@@ -293,17 +294,17 @@ fn with_damaged_content(table: &str) -> (World, MemoryId) {
 fn a_damaged_row_whose_expiry_comes_blocks_nothing() {
     for table in ["memory", "vitals", "holder"] {
         let (world, bad) = with_damaged_content(table);
-        let found = world.db.search(&world.ns, &Query::text("good")).unwrap();
+        let found = world.ns.search(Query::text("good")).unwrap();
         assert_eq!(found.hits.len(), 5, "{table}");
         world.advance("2h");
         world.add(Draft::new("written after it"));
         let patch = Patch { text: Some("better".to_owned()), ..Patch::default() };
-        world.db.update(&world.ns, "good0", patch).unwrap();
+        world.ns.update("good0", patch).unwrap();
         world.forget(&["good1"]);
         world.db.stats(None).unwrap();
         world.db.reindex(None).unwrap();
         world.db.maintain(&[], &MaintainOptions::live()).unwrap();
-        let why = world.db.get(&world.ns, &bad.to_string(), false).unwrap_err();
+        let why = world.ns.look_up(bad.to_string(), false).unwrap_err();
         assert_eq!(why.kind(), ErrorKind::Corrupted, "{table}");
         assert!(why.to_string().contains(table), "{why}");
         let gone = world.forget(&[&bad.to_string()]);
@@ -319,13 +320,13 @@ fn a_damaged_row_whose_expiry_comes_blocks_nothing() {
 fn a_damaged_row_is_named_beside_the_others() {
     for table in ["memory", "vitals", "holder"] {
         let (world, bad) = with_damaged_content(table);
-        let page = world.db.list(&world.ns, &PageRequest::default()).unwrap();
+        let page = world.ns.list(&PageRequest::default()).unwrap();
         assert_eq!((page.items.len(), page.damaged.as_slice()), (5, [bad].as_slice()), "{table}");
         let mut out = Vec::new();
-        let export = Export { namespaces: vec![world.ns.clone()], all_states: true };
+        let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
         let snapshot = world.db.snapshot().unwrap();
         let report = export.write(&snapshot, &mut out, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
-        assert_eq!((report.memories, report.damaged), (5, vec![(world.ns.clone(), bad)]), "{table}");
+        assert_eq!((report.memories, report.damaged), (5, vec![(world.ns.name().clone(), bad)]), "{table}");
         world.forget(&[&bad.to_string()]);
     }
 }
@@ -343,7 +344,7 @@ fn a_damaged_row_is_forgotten_by_whatever_leads_to_it() {
     }
     let (world, bad) = with_damaged_content("memory");
     let filter = oubliette::Filter::parse(&format!(r#"{{"id": "{bad}"}}"#)).unwrap();
-    let gone = world.db.forget(&world.ns, Forget::filter(filter, Scope::Shared)).unwrap();
+    let gone = world.ns.forget(Forget::filter(filter, Scope::Shared)).unwrap();
     assert_eq!(gone.tombstones, [bad]);
     world.check();
     // The text can be written again, and the key.
@@ -357,11 +358,11 @@ fn what_a_filter_can_not_read_is_told() {
     let filter = || oubliette::Filter::parse(r#"{"metadata.room": null}"#).unwrap();
     for table in ["memory", "vitals"] {
         let (world, bad) = with_damaged_content(table);
-        let find = |query: Query| world.db.search(&world.ns, &query.filter(filter())).unwrap().plan.damaged;
+        let find = |query: Query| world.ns.search(query.filter(filter())).unwrap().plan.damaged;
         assert_eq!(find(Query::vector(axis(0)).k(9)), 1, "{table}");
         assert_eq!(find(Query::vector(axis(1)).k(9).effort(Effort::Exact)), 1, "{table}");
         let never = oubliette::Filter::parse(r#"{"metadata.room": 7}"#).unwrap();
-        let gone = world.db.forget(&world.ns, Forget::filter(never, Scope::Shared)).unwrap();
+        let gone = world.ns.forget(Forget::filter(never, Scope::Shared)).unwrap();
         assert_eq!((gone.forgotten, gone.undecided), (0, vec![bad]), "{table}");
         world.forget(&[&bad.to_string()]);
         world.check();
@@ -378,7 +379,7 @@ fn a_history_names_its_damaged_versions() {
     let (key, value) = &tables(&world.path())["vitals"][0];
     overwrite(&world.path(), "vitals", key, &vec![b'x'; value.len()]);
     world.db = world.builder().open(world.path()).unwrap();
-    let history = world.db.history(&world.ns, "k").unwrap();
+    let history = world.ns.history("k").unwrap();
     let versions: Vec<MemoryId> = history.versions.iter().map(|version| version.id).collect();
     assert_eq!((versions, history.damaged), (vec![second], vec![first]));
     world.forget(&[&first.to_string()]);
@@ -431,7 +432,7 @@ fn a_damaged_vector_is_replaced_or_waited_for() {
             world.check();
         }
         let patch = Patch { vector: Some(axis(3).to_vec()), ..Patch::default() };
-        world.db.update(&world.ns, "k1", patch).unwrap();
+        world.ns.update("k1", patch).unwrap();
         assert_eq!(world.find(axis(3), 1), [damaged]);
         world.check();
     }

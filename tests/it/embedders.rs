@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use oubliette::{
     AuthorKind, CheckOptions, Database, Decision, Draft, Embedder, Error, ErrorKind, Field, HashEmbedder,
-    Kind, MaintainOptions, Mode, NamespaceName, Pass, Patch, Query, Result, Scope, Tier, WriteOptions,
+    Kind, MaintainOptions, Mode, Namespace, Pass, Patch, Query, Result, Scope, Tier, WriteOptions,
     embedder_fn,
 };
 use tempfile::TempDir;
@@ -14,8 +14,8 @@ fn open(folder: &TempDir) -> Database {
     Database::open(folder.path().join("m.oub")).unwrap()
 }
 
-fn ns() -> NamespaceName {
-    NamespaceName::default()
+fn ns(db: &Database) -> Namespace {
+    db.namespace("default").unwrap()
 }
 
 /// Counts the texts that it is given; fails while it is told to.
@@ -59,7 +59,7 @@ fn v273_what_is_absorbed_is_not_embedded() {
     let counting = Counting::default();
     db.use_embedder(counting.clone()).unwrap();
     let rows = || (0..1_000).map(keyed);
-    let write = |drafts: Vec<Draft>| db.add_all(&ns(), drafts, &Default::default()).unwrap();
+    let write = |drafts: Vec<Draft>| ns(&db).add_all(drafts, &Default::default()).unwrap();
     write(rows().collect());
     assert_eq!(counting.texts.swap(0, Ordering::SeqCst), 1_000);
     let again = write(rows().collect());
@@ -99,14 +99,14 @@ fn dedup_71_what_becomes_a_row_of_its_own_is_embedded() {
         ("a key", text().key("build").metadata(serde_json::json!({"user_id": 8})), &plain),
     ];
     for (what, draft, how) in writes {
-        let outcome = db.add_all(&ns(), vec![draft], how).unwrap().remove(0);
+        let outcome = ns(&db).add_all(vec![draft], how).unwrap().remove(0);
         assert_eq!(outcome.decision, Decision::Stored, "{what}");
         assert_eq!(db.stats(None).unwrap().pending, 0, "{what}");
         assert_eq!(counting.texts.load(Ordering::SeqCst), 1, "{what}");
     }
     // The new text of a key has its vector, wherever else it stands.
-    db.add(&ns(), Draft::new("the build is red").key("other")).unwrap();
-    db.add(&ns(), Draft::new("the build is red").key("build")).unwrap();
+    ns(&db).add(Draft::new("the build is red").key("other")).unwrap();
+    ns(&db).add(Draft::new("the build is red").key("build")).unwrap();
     assert_eq!(counting.texts.load(Ordering::SeqCst), 2, "a revision");
     assert_eq!(db.stats(None).unwrap().pending, 0);
     clean(&db);
@@ -133,8 +133,8 @@ fn model_37_messages_are_embedded_by_their_normal_form_and_all_else_as_it_is() {
     let mut message = Draft::new(raw);
     message.fields.kind = Some(Kind::Message);
     message.fields.author_kind = Field::from(Some(AuthorKind::Bot));
-    db.add(&ns(), message).unwrap();
-    db.add(&ns(), Draft::new(raw)).unwrap();
+    ns(&db).add(message).unwrap();
+    ns(&db).add(Draft::new(raw)).unwrap();
     let texts = texts.lock().unwrap();
     assert_eq!(texts.len(), 2);
     assert_eq!(texts[0], "**Heads up** [<ts>] the *Gateway* restarted");
@@ -149,8 +149,8 @@ fn memories_of_another_space_have_no_cosine_until_they_are_embedded_again() {
     // Slots of the old space have the numbers of those of the new one, and hold others.
     db.use_embedder(Counting::default()).unwrap();
     for name in ["Ann", "Ben", "Cat"] {
-        db.add(&ns(), Draft::new(format!("{name} lives in Ghent")).key(name)).unwrap();
-        db.add(&ns(), Draft::new(format!("{name} lives in Bruges")).agent("guide")).unwrap();
+        ns(&db).add(Draft::new(format!("{name} lives in Ghent")).key(name)).unwrap();
+        ns(&db).add(Draft::new(format!("{name} lives in Bruges")).agent("guide")).unwrap();
     }
     let other = |broken: bool| {
         let embed = move |texts: &[&str]| match broken {
@@ -161,12 +161,12 @@ fn memories_of_another_space_have_no_cosine_until_they_are_embedded_again() {
     };
     assert_eq!(db.reembed(other(true)).unwrap_err().kind(), ErrorKind::Embedding);
     db.use_embedder(other(false)).unwrap();
-    db.add(&ns(), Draft::new("Dan lives in Kortrijk").key("Dan")).unwrap();
-    db.add(&ns(), Draft::new("Dan lives in Ypres").agent("guide")).unwrap();
+    ns(&db).add(Draft::new("Dan lives in Kortrijk").key("Dan")).unwrap();
+    ns(&db).add(Draft::new("Dan lives in Ypres").agent("guide")).unwrap();
     let with_cosine = |db: &Database| {
-        let found = db.search(&ns(), &asked).unwrap();
+        let found = ns(db).search(&asked).unwrap();
         assert_eq!(found.hits.len(), 8);
-        let texts = |id| db.snapshot().unwrap().text(&ns(), id).unwrap().unwrap();
+        let texts = |id| db.snapshot().unwrap().namespace("default").unwrap().text(id).unwrap().unwrap();
         let with = found.hits.iter().filter(|hit| hit.signals.vector.is_some());
         let mut all: Vec<String> = with.map(|hit| texts(hit.id)).collect();
         all.sort_unstable();
@@ -186,7 +186,7 @@ fn a_database_knows_whose_vectors_it_holds() {
     let db = open(&folder);
     assert_eq!(db.embedding_space().unwrap(), None);
     db.use_embedder(HashEmbedder::new()).unwrap();
-    db.add(&ns(), Draft::new("Ann lives in Ghent")).unwrap();
+    ns(&db).add(Draft::new("Ann lives in Ghent")).unwrap();
     let space = db.embedding_space().unwrap().unwrap();
     assert_eq!((space.name.as_str(), space.dimensions), (HashEmbedder::new().id(), 256));
     db.close().unwrap();
@@ -196,16 +196,16 @@ fn a_database_knows_whose_vectors_it_holds() {
     };
     assert_eq!((stored.as_str(), given.as_str()), (HashEmbedder::new().id(), "counting-1"));
     // Without its embedder the words are there.
-    let found = db.search(&ns(), &Query::text("where is Ghent")).unwrap();
+    let found = ns(&db).search(Query::text("where is Ghent")).unwrap();
     assert_eq!((found.plan.mode, found.hits.len()), ("text", 1));
     assert_eq!(
-        db.search(&ns(), &Query::text("Ghent").mode(Mode::Vector)).unwrap_err().kind(),
+        ns(&db).search(Query::text("Ghent").mode(Mode::Vector)).unwrap_err().kind(),
         ErrorKind::NoEmbedder
     );
     db.use_embedder(HashEmbedder::new()).unwrap();
-    let found = db.search(&ns(), &Query::text("where is Ghent")).unwrap();
+    let found = ns(&db).search(Query::text("where is Ghent")).unwrap();
     assert!(found.plan.mode == "hybrid" && found.hits[0].signals.vector.is_some());
-    let refused = db.add(&ns(), Draft::new("of the caller").vector([1.0, 0.0])).unwrap_err();
+    let refused = ns(&db).add(Draft::new("of the caller").vector([1.0, 0.0])).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid, "another dimension than the embedder's");
     let reserved = embedder_fn("caller", 2, |_: &[&str]| Ok(Vec::new())).unwrap();
     assert_eq!(db.use_embedder(reserved).unwrap_err().kind(), ErrorKind::Invalid);
@@ -216,19 +216,19 @@ fn an_embedder_that_nobody_asked_for_gives_way() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder);
     db.suggest_embedder(HashEmbedder::new()).unwrap();
-    db.add(&ns(), Draft::new("Ann lives in Ghent").key("a")).unwrap();
+    ns(&db).add(Draft::new("Ann lives in Ghent").key("a")).unwrap();
     assert_eq!(db.stats(None).unwrap().pending, 0);
-    db.add(&ns(), Draft::new("Ben lives in Bruges").key("b").vector([0.6, 0.8])).unwrap();
+    ns(&db).add(Draft::new("Ben lives in Bruges").key("b").vector([0.6, 0.8])).unwrap();
     assert_eq!(db.embedding_space().unwrap().unwrap().name, "caller");
-    let near = db.search(&ns(), &Query::vector([0.6, 0.8])).unwrap();
+    let near = ns(&db).search(Query::vector([0.6, 0.8])).unwrap();
     assert_eq!(near.hits.len(), 1, "only vectors of one space are compared");
-    assert_eq!(db.search(&ns(), &Query::text("lives in")).unwrap().hits.len(), 2);
-    db.add(&ns(), Draft::new("Cat lives in Kortrijk").key("c")).unwrap();
+    assert_eq!(ns(&db).search(Query::text("lives in")).unwrap().hits.len(), 2);
+    ns(&db).add(Draft::new("Cat lives in Kortrijk").key("c")).unwrap();
     assert_eq!(db.stats(None).unwrap().pending, 1, "nobody makes vectors of the caller's space");
     clean(&db);
     let done = db.reembed(HashEmbedder::new()).unwrap();
     assert_eq!((done.changed, done.filled, done.skipped), (2, 1, 0));
-    let near = db.search(&ns(), &Query::text("who lives in Kortrijk").mode(Mode::Vector)).unwrap();
+    let near = ns(&db).search(Query::text("who lives in Kortrijk").mode(Mode::Vector)).unwrap();
     assert_eq!(near.hits.len(), 3);
     assert_eq!(db.reembed(HashEmbedder::new()).unwrap(), Default::default(), "twice is no harm");
     clean(&db);
@@ -241,24 +241,24 @@ fn an_embedder_that_fails_costs_no_memory() {
     let counting = Counting::default();
     db.use_embedder(counting.clone()).unwrap();
     counting.broken.store(1, Ordering::SeqCst);
-    db.add(&ns(), Draft::new("Ann lives in Ghent").key("a")).unwrap();
+    ns(&db).add(Draft::new("Ann lives in Ghent").key("a")).unwrap();
     assert_eq!(db.stats(None).unwrap().pending, 1);
-    assert_eq!(db.search(&ns(), &Query::text("Ghent")).unwrap().hits.len(), 1, "by its words");
+    assert_eq!(ns(&db).search(Query::text("Ghent")).unwrap().hits.len(), 1, "by its words");
     let asked = Query::text("Ghent").mode(Mode::Vector);
-    assert_eq!(db.search(&ns(), &asked).unwrap_err().kind(), ErrorKind::Embedding);
+    assert_eq!(ns(&db).search(&asked).unwrap_err().kind(), ErrorKind::Embedding);
     assert_eq!(
         db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap_err().kind(),
         ErrorKind::Embedding
     );
     counting.broken.store(0, Ordering::SeqCst);
     // The new text has a vector, the old one waits for the pass.
-    db.update(&ns(), "a", Patch { text: Some("Ann left Ghent".to_owned()), ..Patch::default() }).unwrap();
+    ns(&db).update("a", Patch { text: Some("Ann left Ghent".to_owned()), ..Patch::default() }).unwrap();
     let dry = MaintainOptions { dry_run: true, ..MaintainOptions::live() };
     let planned = db.maintain(&[Pass::Embed], &dry).unwrap();
     assert_eq!((planned.passes[0].planned, planned.passes[0].changed), (1, 0));
     let done = db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
     assert_eq!((done.passes[0].changed, db.stats(None).unwrap().pending), (1, 0));
-    assert_eq!(db.search(&ns(), &asked).unwrap().hits.len(), 1);
+    assert_eq!(ns(&db).search(&asked).unwrap().hits.len(), 1);
     clean(&db);
 }
 
@@ -269,9 +269,9 @@ fn answers_of_another_shape_are_failures() {
         let db = open(&folder);
         let given = answer.clone();
         db.use_embedder(embedder_fn("odd", 2, move |_: &[&str]| Ok(given.clone())).unwrap()).unwrap();
-        db.add(&ns(), Draft::new("a text")).unwrap();
+        ns(&db).add(Draft::new("a text")).unwrap();
         assert_eq!(db.stats(None).unwrap().pending, 1, "{answer:?}");
-        assert_eq!(db.search(&ns(), &Query::text("text")).unwrap().hits.len(), 1);
+        assert_eq!(ns(&db).search(Query::text("text")).unwrap().hits.len(), 1);
         clean(&db);
     }
 }

@@ -84,12 +84,12 @@ fn v306_every_way_in_embeds_and_a_text_once() {
     world.add(Draft::new("Ann prefers green tea").key("ann"));
     db.batch(|batch| {
         watching.inside.store(true, Ordering::SeqCst);
-        batch.add(ns, Draft::new("Ben keeps bees").key("ben"))?;
-        batch.add(ns, Draft::new("Cat paints boats").key("cat"))?;
-        batch.update(ns, "cat", new_text("Cat paints houses"))?;
+        batch.add(ns.name(), Draft::new("Ben keeps bees").key("ben"))?;
+        batch.add(ns.name(), Draft::new("Cat paints boats").key("cat"))?;
+        batch.update(ns.name(), "cat", new_text("Cat paints houses"))?;
         // A text that is there already, in a row of its own.
         batch.add_with(
-            ns,
+            ns.name(),
             Draft::new("Ann prefers green tea"),
             &WriteOptions { no_dedup: true, ..WriteOptions::default() },
         )?;
@@ -97,19 +97,20 @@ fn v306_every_way_in_embeds_and_a_text_once() {
         Ok(())
     })
     .unwrap();
-    db.update(ns, "ann", new_text("Ann prefers black coffee")).unwrap();
-    db.update(ns, "ann", new_text("Ann prefers black coffee")).unwrap();
+    ns.update("ann", new_text("Ann prefers black coffee")).unwrap();
+    ns.update("ann", new_text("Ann prefers black coffee")).unwrap();
     let lines = "{\"text\":\"Dan grows roses\",\"key\":\"dan\"}\n{\"text\":\"Ben keeps bees\",\"key\":\"two\"}\n\
                  {\"text\":\"Dan grows roses\",\"key\":\"dan\",\"tags\":[\"garden\"]}\n";
     Import::default().run(db, LineReader::new(lines.as_bytes(), "lines"), &mut ()).unwrap();
     let at: Time = "2026-01-03T12:00:00Z".parse().unwrap();
-    db.push_snapshot(ns, Draft::new("four people are known"), at).unwrap();
+    ns.push_snapshot(Draft::new("four people are known"), at).unwrap();
     assert_eq!(pending(&world), 0, "V-306");
     let asked = watching.texts.lock().unwrap().clone();
     assert!(asked.len() == 7 && asked.values().all(|times| *times == 1), "V-306: {asked:?}");
     for text in ["Ben keeps bees", "Cat paints houses", "Ann prefers black coffee", "Dan grows roses"] {
-        let found = db.search(ns, &Query::text(text).mode(Mode::Vector)).unwrap();
-        let best = db.snapshot().unwrap().text(ns, found.hits[0].id).unwrap().unwrap();
+        let found = ns.search(Query::text(text).mode(Mode::Vector)).unwrap();
+        let best =
+            db.snapshot().unwrap().namespace(ns.name()).unwrap().text(found.hits[0].id).unwrap().unwrap();
         assert_eq!(best, text);
     }
 }
@@ -118,24 +119,24 @@ fn v306_every_way_in_embeds_and_a_text_once() {
 #[test]
 fn an_update_has_the_vector_of_its_text() {
     let (world, watching) = watched();
-    let (db, ns) = (&world.db, &world.ns);
+    let (_db, ns) = (&world.db, &world.ns);
     let row = world.add(Draft::new("the door is green").key("door"));
-    let revised = db.update(ns, "door", new_text("the door is red")).unwrap();
+    let revised = ns.update("door", new_text("the door is red")).unwrap();
     assert_ne!(revised.id, row.id);
-    let by_id = db.update(ns, &revised.id.to_string(), new_text("the door is blue")).unwrap();
+    let by_id = ns.update(revised.id.to_string(), new_text("the door is blue")).unwrap();
     assert_eq!(pending(&world), 0);
-    let hits = db.search(ns, &Query::text("the door is blue").mode(Mode::Vector)).unwrap().hits;
+    let hits = ns.search(Query::text("the door is blue").mode(Mode::Vector)).unwrap().hits;
     assert_eq!((hits[0].id, hits[0].signals.vector.map(|cosine| cosine > 0.999)), (by_id.id, Some(true)));
     watching.rest();
     // Fields alone, the same text, or a vector that comes with it: nothing to embed.
     let fields = Patch { expiry: Some(Expiry::Never), ..new_text("the door is blue") };
-    db.update(ns, "door", fields).unwrap();
-    db.update(ns, "nobody", new_text("nothing")).unwrap_err();
-    db.update(ns, "door", new_text(&"long ".repeat(400_000))).unwrap_err();
+    ns.update("door", fields).unwrap();
+    ns.update("nobody", new_text("nothing")).unwrap_err();
+    ns.update("door", new_text(&"long ".repeat(400_000))).unwrap_err();
     assert_eq!(watching.calls(), 0);
     // A message is embedded by its normal form, by update as by add.
     let said = world.add(message("deploy 2026-01-02 10:00:00 done", AuthorKind::Bot).key("m"));
-    db.update(ns, "m", new_text("deploy 2026-01-02 11:00:00 failed")).unwrap();
+    ns.update("m", new_text("deploy 2026-01-02 11:00:00 failed")).unwrap();
     assert_ne!(world.row("m").id, said.id);
     let asked: Vec<String> = watching.texts.lock().unwrap().keys().cloned().collect();
     assert_eq!(asked, ["deploy <ts> done", "deploy <ts> failed"]);
@@ -148,7 +149,7 @@ fn copy_on_write_has_a_vector() {
     let (world, watching) = watched();
     world.add(Draft::new("the door is green").key("a"));
     world.add(Draft::new("the door is green").key("b"));
-    world.db.update(&world.ns, "b", new_text("the door is red")).unwrap();
+    world.ns.update("b", new_text("the door is red")).unwrap();
     world.add(Draft::new("the door is grey").key("a"));
     assert_eq!((pending(&world), watching.calls()), (0, 3));
 }
@@ -159,10 +160,10 @@ fn without_an_embedder_texts_wait() {
     let world = World::new();
     let (db, ns) = (&world.db, &world.ns);
     world.add(Draft::new("Ann prefers green tea").key("ann"));
-    db.update(ns, "ann", new_text("Ann prefers coffee")).unwrap();
-    db.batch(|batch| batch.add(ns, Draft::new("Ben keeps bees"))).unwrap();
+    ns.update("ann", new_text("Ann prefers coffee")).unwrap();
+    db.batch(|batch| batch.add(ns.name(), Draft::new("Ben keeps bees"))).unwrap();
     assert_eq!(pending(&world), 3, "the superseded one waits too");
-    assert_eq!(db.search(ns, &Query::text("coffee")).unwrap().hits.len(), 1);
+    assert_eq!(ns.search(Query::text("coffee")).unwrap().hits.len(), 1);
 }
 
 /// An embedder that fails is asked once a write, and costs no memory.
@@ -174,8 +175,8 @@ fn an_embedder_that_fails_is_asked_once_a_write() {
     watching.rest();
     watching.broken.store(true, Ordering::SeqCst);
     world.add(Draft::new("Ben keeps bees").key("ben"));
-    db.update(ns, "ann", new_text("Ann prefers coffee")).unwrap();
-    db.batch(|batch| batch.add(ns, Draft::new("Cat paints boats"))).unwrap();
+    ns.update("ann", new_text("Ann prefers coffee")).unwrap();
+    db.batch(|batch| batch.add(ns.name(), Draft::new("Cat paints boats"))).unwrap();
     assert_eq!((watching.calls(), pending(&world)), (3, 3));
     watching.broken.store(false, Ordering::SeqCst);
     db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
@@ -188,7 +189,7 @@ fn an_update_opens_the_space_of_the_embedder() {
     let world = World::new();
     world.add(Draft::new("Ann prefers green tea").key("ann"));
     world.db.suggest_embedder(Watching::default()).unwrap();
-    world.db.update(&world.ns, "ann", new_text("Ann prefers coffee")).unwrap();
+    world.ns.update("ann", new_text("Ann prefers coffee")).unwrap();
     assert_eq!(world.db.embedding_space().unwrap().unwrap().name, "watching");
 }
 
@@ -207,6 +208,6 @@ fn agg_embed_says_whether_an_aggregate_has_a_vector() {
         db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
         assert_eq!(pending(&world), u64::from(!embed), "agg.embed = {embed}, after the pass");
         let query = Query::text("queue is full").mode(Mode::Vector).scope(Scope::Any);
-        assert_eq!(db.search(ns, &query).unwrap().hits.len(), usize::from(embed));
+        assert_eq!(ns.search(&query).unwrap().hits.len(), usize::from(embed));
     }
 }

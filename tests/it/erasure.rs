@@ -249,7 +249,7 @@ impl Story {
         for say in all {
             let (draft, mut wrote) = self.draft(say);
             let how = WriteOptions { run, no_dedup: say.no_dedup, ..WriteOptions::default() };
-            let outcome = self.world.db.add_all(&self.world.ns, vec![draft], &how).unwrap().remove(0);
+            let outcome = self.world.ns.add_all(vec![draft], &how).unwrap().remove(0);
             // What it changed in a holder that is there belongs to the import which brought that holder.
             wrote.run = run.filter(|_| outcome.decision != Decision::Updated);
             self.note(wrote, &outcome);
@@ -265,7 +265,7 @@ impl Story {
             wrote.vector = None;
         }
         let world = &self.world;
-        match world.db.update(&world.ns, &key_of(key), patch) {
+        match world.ns.update(key_of(key), patch) {
             // A key whose row was superseded by one of another partition stays with its old row.
             Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::Conflict) => {}
             outcome => {
@@ -290,7 +290,7 @@ impl Story {
             Op::Update(key, revise) => self.update(*key, *revise),
             Op::Supersede(old, new, mode) => {
                 let world = &self.world;
-                let answer = world.db.supersede(&world.ns, &[key_of(*old)], &key_of(*new), *mode, None);
+                let answer = world.ns.supersede_all(&[key_of(*old)], key_of(*new), *mode, None);
                 if answer.is_ok() {
                     self.moved.extend([*old, *new]);
                 }
@@ -300,7 +300,7 @@ impl Story {
                 let said = word("text", number);
                 let draft = Draft::new(format!("{{\"version\": \"{said}\"}}")).key(key_of(*key));
                 let world = &self.world;
-                let outcome = world.db.push_snapshot(&world.ns, draft, world.now()).unwrap();
+                let outcome = world.ns.push_snapshot(draft, world.now()).unwrap();
                 let words = [said, key_of(*key)].into_iter().collect();
                 self.note(Wrote { key: Some(*key), words, ..Wrote::default() }, &outcome);
             }
@@ -325,10 +325,10 @@ impl Story {
             }
             Op::Back => {
                 if let Some(run) = self.pass.take() {
-                    self.world.db.undo(&self.world.ns, run).unwrap();
+                    self.world.ns.undo(run).unwrap();
                 }
             }
-            Op::Declare => drop(self.world.db.declare_index(&self.world.ns, "fact").unwrap()),
+            Op::Declare => drop(self.world.ns.declare_index("fact").unwrap()),
             Op::Cut => {
                 let budget = Some(Duration::from_micros(1));
                 let options = MaintainOptions { budget, ..MaintainOptions::live() };
@@ -373,7 +373,7 @@ impl Story {
                     also_merged: true,
                     with_history: true,
                 };
-                self.world.db.forget(&self.world.ns, forget).unwrap();
+                self.world.ns.forget(forget).unwrap();
                 self.forget_where(|wrote| match wrote.key {
                     Some(key) => keys.contains(&key_of(key)),
                     None => wrote.row == Some(row.id),
@@ -382,7 +382,7 @@ impl Story {
             Gone::Undo(at) => {
                 let Some(place) = self.runs.len().checked_sub(1 + at) else { return };
                 let run = self.runs.remove(place);
-                self.world.db.undo(&self.world.ns, run).unwrap();
+                self.world.ns.undo(run).unwrap();
                 self.moved.extend(self.wrote.iter().filter(|w| w.run == Some(run)).filter_map(|w| w.key));
                 self.forget_where(|wrote| wrote.run == Some(run));
             }
@@ -433,7 +433,7 @@ impl Story {
                 oubliette::Partition::Agent(name) => Scope::Agent(name.clone()),
             };
             let query = Query::text(said).k(50).scope(scope);
-            let hits = world.db.search(&world.ns, &query).unwrap().hits;
+            let hits = world.ns.search(&query).unwrap().hits;
             assert!(hits.iter().any(|hit| hit.id == row.id), "{said} of key {key} is not found: {row:?}");
         }
     }
@@ -516,7 +516,7 @@ fn the_name_of_an_agent_goes_with_its_last_memory() {
     let agent = oubliette::Partition::agent("patient-john").unwrap();
     let oubliette::Partition::Agent(name) = agent else { unreachable!() };
     let query = Query::text("private").k(5).scope(Scope::Agent(name));
-    assert_eq!(world.db.search(&world.ns, &query).unwrap().hits.len(), 1);
+    assert_eq!(world.ns.search(&query).unwrap().hits.len(), 1);
     world.check();
     world.forget(&["q"]);
     world.db.compact().unwrap();

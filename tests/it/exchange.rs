@@ -78,7 +78,10 @@ fn a_bad_line_is_named_and_nothing_of_its_batch_is_written() {
     let small = Import { batch_rows: 1, ..Import::default() };
     let error = small.run(&db, lines(&text), &mut ()).unwrap_err();
     assert!(error.to_string().starts_with("line 3: vector"), "{error}");
-    assert_eq!(db.list(&NamespaceName::default(), &PageRequest::default()).unwrap().items.len(), 1);
+    assert_eq!(
+        db.namespace(NamespaceName::default()).unwrap().list(&PageRequest::default()).unwrap().items.len(),
+        1
+    );
 }
 
 #[test]
@@ -143,7 +146,8 @@ fn rows_of_numpy_belong_to_lines() {
     assert!(db.namespaces().unwrap().is_empty());
     let report = Import::default().run_with_vectors(&db, lines(text), Some(npy(2)), &mut ()).unwrap();
     assert_eq!(report.stored, 2);
-    let memory = db.get(&NamespaceName::default(), "b", true).unwrap().into_memory().unwrap();
+    let memory =
+        db.namespace(NamespaceName::default()).unwrap().look_up("b", true).unwrap().into_memory().unwrap();
     assert_eq!(memory.vector.unwrap().len(), 2);
 }
 
@@ -164,7 +168,13 @@ fn files_of_other_tools_come_with_a_tag() {
     assert_eq!(import(Format::Mem0, r#"[{"id":"1","memory":"likes tea"}]"#).unwrap().stored, 1);
     let error = import(Format::Mem0, r#"[{"id":"1","memory":"x"},{"id":"2","memory":""}]"#).unwrap_err();
     assert!(error.to_string().starts_with("item 2: text"), "{error}");
-    let ann = db.get(&NamespaceName::default(), "mem0:1", false).unwrap().into_memory().unwrap();
+    let ann = db
+        .namespace(NamespaceName::default())
+        .unwrap()
+        .look_up("mem0:1", false)
+        .unwrap()
+        .into_memory()
+        .unwrap();
     assert_eq!(ann.tags, ["import:mem0:2026-11-21"]);
 }
 
@@ -177,6 +187,7 @@ fn format_name(format: Format) -> &'static str {
 fn model_48_export_import_export_is_byte_equal() {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder, "a.oub");
+    let ns = db.namespace("default").unwrap();
     let data = include_str!("../../src/bin/oubliette/demo/data/memories.jsonl");
     db.use_embedder(HashEmbedder::new()).unwrap();
     let report = Import::default().run(&db, lines(data), &mut ()).unwrap();
@@ -190,13 +201,12 @@ fn model_48_export_import_export_is_byte_equal() {
 {"key":"n","text":"elsewhere","namespace":"other","metadata":{"a":[1,2.5,null]}}
 "#;
     Import::default().run(&db, lines(more), &mut ()).unwrap();
-    let ns = NamespaceName::default();
     let gone: Vec<String> = data
         .lines()
         .step_by(7)
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["key"].as_str().unwrap().to_owned())
         .collect();
-    let forgotten = db.forget(&ns, Forget::names(gone)).unwrap();
+    let forgotten = ns.forget(Forget::names(gone)).unwrap();
     assert!(forgotten.forgotten > 100 && !forgotten.tombstones.is_empty());
 
     for all_states in [false, true] {
@@ -243,10 +253,12 @@ fn vectors_beside_the_lines_come_back() {
         export(&db.snapshot().unwrap(), all.clone(), false),
         export(&other.snapshot().unwrap(), all, false)
     );
-    let stored = other.explain(&NamespaceName::default(), "a").unwrap();
+    let stored = other.namespace(NamespaceName::default()).unwrap().explain("a").unwrap();
     assert_eq!(stored.created.rule, Some(RuleId::IMPORT_ROW));
-    let listed =
-        other.list(&NamespaceName::default(), &PageRequest { scope: Scope::Any, ..PageRequest::default() });
+    let listed = other
+        .namespace(NamespaceName::default())
+        .unwrap()
+        .list(&PageRequest { scope: Scope::Any, ..PageRequest::default() });
     assert_eq!(listed.unwrap().items.len(), 2);
 }
 
@@ -261,7 +273,7 @@ impl std::io::Write for Slow<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.clock.advance("2m".parse().unwrap());
         // Whoever writes lets go of snapshots whose time is over.
-        self.db.reinforce(&NamespaceName::default(), "k0", 1).unwrap();
+        self.db.namespace(NamespaceName::default()).unwrap().reinforce("k0", 1).unwrap();
         self.lines.extend(bytes);
         Ok(bytes.len())
     }
@@ -277,14 +289,14 @@ fn an_export_outlasts_the_lease_of_its_snapshot() {
     let clock = ManualClock::at(NOW.parse().unwrap());
     let builder = Database::builder().clock(clock.clone()).lease("1m".parse().unwrap());
     let db = builder.open(folder.path().join("m.oub")).unwrap();
-    let ns = NamespaceName::default();
+    let ns = db.namespace("default").unwrap();
     for at in 0..3 {
-        db.add(&ns, Draft::new(format!("text {at}")).key(format!("k{at}"))).unwrap();
+        ns.add(Draft::new(format!("text {at}")).key(format!("k{at}"))).unwrap();
     }
     let snapshot = db.snapshot().unwrap();
     let mut slow = Slow { clock, db: &db, lines: Vec::new() };
-    let at_once = export(&snapshot, vec![ns.clone()], true);
-    let all = Export { namespaces: vec![ns.clone()], all_states: true };
+    let at_once = export(&snapshot, vec![ns.name().clone()], true);
+    let all = Export { namespaces: vec![ns.name().clone()], all_states: true };
     let report = all.write(&snapshot, &mut slow, "out", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
     assert_eq!((report.memories, String::from_utf8(slow.lines).unwrap()), (3, at_once));
     // What was kept for the export goes after it.
@@ -296,15 +308,15 @@ fn an_export_outlasts_the_lease_of_its_snapshot() {
 fn a_line_that_no_import_reads_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder, "m.oub");
-    let ns = NamespaceName::default();
-    let to = db.add(&ns, Draft::new("what the others name")).unwrap().id;
+    let ns = db.namespace("default").unwrap();
+    let to = ns.add(Draft::new("what the others name")).unwrap().id;
     let hold = |number: usize| {
         let relation = |at: usize| format!("{at:0>120}");
         let mut draft = Draft::new("said by many").key(format!("k{number}"));
         draft.links = Some((0..1_000).map(|at| Link { to, relation: relation(at) }).collect());
-        db.add(&ns, draft).unwrap()
+        ns.add(draft).unwrap()
     };
-    let whole = Export { namespaces: vec![ns.clone()], all_states: true };
+    let whole = Export { namespaces: vec![ns.name().clone()], all_states: true };
     let written = || {
         let mut out = Vec::new();
         let snapshot = db.snapshot().unwrap();
@@ -317,7 +329,7 @@ fn a_line_that_no_import_reads_is_not_written() {
     assert!((12 << 20..16 << 20).contains(&longest), "{longest} bytes");
     let copy = database(&folder, "copy.oub");
     assert_eq!(Import::default().run(&copy, lines(&out), &mut ()).unwrap().stored, 2);
-    assert_eq!(export(&copy.snapshot().unwrap(), vec![ns.clone()], true), out);
+    assert_eq!(export(&copy.snapshot().unwrap(), vec![ns.name().clone()], true), out);
     (70..100).for_each(|number| drop(hold(number)));
     let why = written().unwrap_err();
     assert_eq!(why.kind(), ErrorKind::Invalid);

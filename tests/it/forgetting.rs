@@ -15,7 +15,7 @@ fn profile(words: &str) -> Draft {
 
 /// Ids that a search for words finds.
 fn by_words(world: &World, words: &str) -> Vec<MemoryId> {
-    world.db.search(&world.ns, &Query::text(words)).unwrap().hits.iter().map(|hit| hit.id).collect()
+    world.ns.search(Query::text(words)).unwrap().hits.iter().map(|hit| hit.id).collect()
 }
 
 /// Texts of everything that is live.
@@ -47,7 +47,7 @@ fn v309_a_key_that_was_led_on_keeps_no_text_alive() {
     assert_eq!(world.row(a).state, State::Superseded);
     assert_eq!(world.tombstone("pa").id, b);
     for name in ["pa".to_owned(), a.to_string()] {
-        let why = world.db.restore(&world.ns, &name).unwrap_err();
+        let why = world.ns.restore(&name).unwrap_err();
         assert_eq!(why.kind(), ErrorKind::Conflict, "{why}");
     }
     world.check();
@@ -95,7 +95,7 @@ fn an_update_by_id_is_a_write_of_each_key() {
     let id = world.add(text("said by both").key("a")).id;
     world.add(text("said by both").key("b"));
     let patch = Patch { text: Some("changed for both".to_owned()), ..Patch::default() };
-    world.db.update(&world.ns, &id.to_string(), patch).unwrap();
+    world.ns.update(id.to_string(), patch).unwrap();
     assert_eq!(counts(&world.forget(&["a"])), (0, 1, 0));
     assert_eq!(world.row("b").text, "changed for both");
     world.check();
@@ -125,12 +125,12 @@ fn v314_a_merged_row_says_what_its_next_writer_said() {
     assert_eq!((world.row("b").text, world.row("c").text.contains("3 apps")), (row.text, true));
     assert_eq!(world.find(axis(1), 1), [a], "its vector is that of the text");
     assert_eq!(by_words(&world, "gateway"), [a]);
-    let found = world.db.search(&world.ns, &Query::text("gateway status 4 apps")).unwrap();
+    let found = world.ns.search(Query::text("gateway status 4 apps")).unwrap();
     assert!(found.hits.iter().all(|hit| !world.row(hit.id).text.contains("4 apps")));
     assert!(by_words(&world, "4").is_empty());
     let stone = world.tombstone("a");
     assert_eq!((stone.reason, stone.replaced_by), (TombstoneReason::Forget, None));
-    let told = world.db.history(&world.ns, "b").unwrap().events;
+    let told = world.ns.history("b").unwrap().events;
     assert!(told.iter().any(|row| row.op == oubliette::Op::Retell && row.evidence.members == [b]));
     world.check();
 
@@ -182,7 +182,7 @@ fn undoing_a_merge_takes_back_the_text_that_was_retold() {
     let c = world.add(profile("Gateway status: 3 apps pending").key("c")).id;
     let run = collapse(&world);
     world.forget(&["a"]);
-    let undone = world.db.undo(&world.ns, run).unwrap();
+    let undone = world.ns.undo(run).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (2, 0));
     assert_eq!(world.live(), [b, c]);
     assert_eq!((world.row("b").id, world.row("c").id), (b, c));
@@ -210,7 +210,7 @@ fn an_equal_text_without_a_key_is_held() {
     let world = World::new();
     let drafts = vec![profile("Gateway status: 4 apps").key("a"), profile("Gateway status: 4 apps")];
     let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-    world.db.add_all(&world.ns, drafts, &options).unwrap();
+    world.ns.add_all(drafts, &options).unwrap();
     collapse(&world);
     assert_eq!(counts(&world.forget(&["a"])), (0, 1, 0));
     assert_eq!(texts(&world), ["Gateway status: 4 apps"]);
@@ -243,7 +243,7 @@ fn a_holder_that_moves_leaves_nothing_in_the_journal_of_the_others() {
     world.add(text("equal text").key("b").tag("harmless"));
     world.add(text("another text now").key("a"));
     assert_eq!(counts(&world.forget(&["a"])), (1, 0, 0));
-    assert!(!format!("{:?}", world.db.history(&world.ns, "b").unwrap()).contains("XYZZY"));
+    assert!(!format!("{:?}", world.ns.history("b").unwrap()).contains("XYZZY"));
     world.db.compact().unwrap();
     assert!(!holds(&world, "XYZZY-SECRET"));
     world.check();
@@ -264,7 +264,7 @@ fn v277_v279_what_was_forgotten_in_limbo_does_not_return() {
     assert_eq!(counts(&world.forget(&["d"])), (1, 0, 0), "nobody else says that");
     assert_eq!(world.tombstone("d").id, alone);
     world.check();
-    let undone = world.db.undo(&world.ns, run).unwrap();
+    let undone = world.ns.undo(run).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (1, 1));
     assert!(undone.lost[0].contains(&alone.to_string()), "{:?}", undone.lost);
     assert_eq!(
@@ -282,8 +282,8 @@ fn v291_a_tombstone_says_what_was_true_at_the_removal() {
     let canonical = world.add(status(4, "a")).id;
     let losers = [world.add(status(7, "b")).id, world.add(status(3, "c")).id];
     let run = collapse(&world);
-    let merged = |world: &World| world.db.explain(&world.ns, &canonical.to_string()).unwrap().merged_from;
-    let removed = |loser: MemoryId| world.db.explain(&world.ns, &loser.to_string()).unwrap().removed.unwrap();
+    let merged = |world: &World| world.ns.explain(canonical.to_string()).unwrap().merged_from;
+    let removed = |loser: MemoryId| world.ns.explain(loser.to_string()).unwrap().removed.unwrap();
     let before = losers.map(removed);
     assert_eq!(merged(&world), losers);
     world.advance("8d");
@@ -311,7 +311,7 @@ fn v311_forgetting_by_id_tells_of_the_versions_that_are_left() {
         let newest = world.add(text("pin 3").key("pin")).id;
         let names = vec![newest.to_string()];
         let what = Forget::Names { names, keep_history: false, also_merged: true, with_history };
-        let answer = world.db.forget(&world.ns, what).unwrap();
+        let answer = world.ns.forget(what).unwrap();
         assert_eq!((answer.forgotten, answer.missing), (1, 0));
         let stones = answer.tombstones.len();
         assert_eq!((answer.versions_left, stones), if with_history { (0, 3) } else { (2, 1) });
@@ -331,7 +331,7 @@ fn ann() -> Forget {
 /// Every row of the shared part, in whatever state.
 fn rows(world: &World) -> Vec<MemoryId> {
     let request = PageRequest { any_state: true, ..PageRequest::default() };
-    world.db.list(&world.ns, &request).unwrap().items.iter().map(|memory| memory.id).collect()
+    world.ns.list(&request).unwrap().items.iter().map(|memory| memory.id).collect()
 }
 
 fn by_state(plan: &ForgetPlan) -> [u64; 4] {
@@ -341,10 +341,10 @@ fn by_state(plan: &ForgetPlan) -> [u64; 4] {
 /// Plans a forget, looks whether anything has changed, and carries it out.
 fn planned_and_done(world: &World, what: Forget) -> (ForgetPlan, Forgotten) {
     let (before, file) = (rows(world), std::fs::read(world.path()).unwrap());
-    let plan = world.db.forget_plan(&world.ns, what.clone()).unwrap();
+    let plan = world.ns.forget_plan(what.clone()).unwrap();
     assert_eq!(rows(world), before);
     assert!(std::fs::read(world.path()).unwrap() == file, "a plan writes nothing");
-    let done = world.db.forget(&world.ns, what).unwrap();
+    let done = world.ns.forget(what).unwrap();
     assert_eq!(plan.answer, done);
     assert_eq!(plan.memories(), done.tombstones.len() as u64);
     assert_eq!(plan.memories(), (before.len() - rows(world).len()) as u64);
@@ -373,7 +373,7 @@ fn a_filter_reaches_every_state_or_the_visible_alone() {
     for (declared, visible_only) in [(false, false), (true, false), (false, true), (true, true)] {
         let world = World::new();
         if declared {
-            world.db.declare_index(&world.ns, "user").unwrap();
+            world.ns.declare_index("user").unwrap();
         }
         let status = |apps: u32| of_ann(profile(&format!("Gateway status: {apps} apps pending")));
         world.add(status(4).key("a"));
@@ -412,7 +412,7 @@ fn a_row_of_limbo_that_matches_goes_with_its_text() {
         draft.categories = Some(vec!["hers".to_owned()]);
         let gone = world.add(draft).id;
         if declared {
-            world.db.declare_index(&world.ns, "user").unwrap();
+            world.ns.declare_index("user").unwrap();
         }
         let run = collapse(&world);
         assert_eq!((world.live(), world.row("b").text.contains("7 apps")), (vec![stays], true));
@@ -425,7 +425,7 @@ fn a_row_of_limbo_that_matches_goes_with_its_text() {
             (world.row(stays).keys, world.row(stays).text.contains("4 apps")),
             (vec!["a".into()], true)
         );
-        assert_eq!(world.db.undo(&world.ns, run).unwrap().restored, 0);
+        assert_eq!(world.ns.undo(run).unwrap().restored, 0);
         world.check();
     }
 }
@@ -450,8 +450,8 @@ fn every_forget_has_a_plan() {
     assert_eq!(by_state(&plan), [1, 1, 0, 0], "new content for a key keeps its tags");
     let (plan, _) = planned_and_done(&world, names(["b", "c"]));
     assert_eq!(by_state(&plan), [1, 0, 0, 0]);
-    let elsewhere = "elsewhere".parse().unwrap();
-    let plan = world.db.forget_plan(&elsewhere, names(["a", "b"])).unwrap();
+    let elsewhere = world.db.namespace("elsewhere").unwrap();
+    let plan = elsewhere.forget_plan(names(["a", "b"])).unwrap();
     assert_eq!((plan.answer.missing, plan.memories()), (2, 0));
 }
 
@@ -463,10 +463,10 @@ fn a_filter_without_a_condition_has_to_be_meant() {
         world.add(text(&format!("memory {at}")));
     }
     let what = Forget::filter(Filter::parse("{}").unwrap(), Scope::Any);
-    let refused = world.db.forget(&world.ns, what.clone()).unwrap_err();
+    let refused = world.ns.forget(what.clone()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid);
     assert!(refused.to_string().starts_with("filter: "), "{refused}");
-    assert_eq!(world.db.forget_plan(&world.ns, what).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(world.ns.forget_plan(what).unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(rows(&world).len(), 25);
     let filter = Filter::parse("{}").unwrap();
     let (plan, _) = planned_and_done(

@@ -44,7 +44,7 @@ fn world() -> World {
 fn fill(world: &World, from: usize, to: usize, draft: impl Fn(usize) -> Draft) {
     for from in (from..to).step_by(100) {
         let drafts = (from..to.min(from + 100)).map(&draft).collect();
-        world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+        world.ns.add_all(drafts, &Default::default()).unwrap();
     }
 }
 
@@ -60,7 +60,7 @@ fn a_key_revised_many_times() {
     fill(&world, 51, 1_000, say);
     constant(small.0, add(1_000));
     constant(small.1, get());
-    assert_eq!(world.db.history(&world.ns, "status").unwrap().versions.len(), 1_001);
+    assert_eq!(world.ns.history("status").unwrap().versions.len(), 1_001);
 }
 
 /// Whether anything else is in a category is asked of one row.
@@ -72,8 +72,7 @@ fn forgetting_a_member_of_a_large_category() {
         ..text(&format!("memory {at} of the crowd")).key(format!("k{at}"))
     };
     fill(&world, 0, 50, say);
-    let forget =
-        |at: usize| cost(|| drop(world.db.forget(&world.ns, Forget::names([format!("k{at}")])).unwrap()));
+    let forget = |at: usize| cost(|| drop(world.ns.forget(Forget::names([format!("k{at}")])).unwrap()));
     let small = forget(7);
     fill(&world, 50, 2_000, say);
     constant(small, forget(8));
@@ -108,7 +107,12 @@ fn maintenance_with_nothing_to_do() {
     let tenants = |from: usize, to: usize| {
         for at in from..to {
             let tenant: NamespaceName = format!("tenant-{at}").parse().unwrap();
-            world.db.add(&tenant, text("a memory").kind(oubliette::Kind::Profile)).unwrap();
+            world
+                .db
+                .namespace(&tenant)
+                .unwrap()
+                .add(text("a memory").kind(oubliette::Kind::Profile))
+                .unwrap();
         }
     };
     let passes = [
@@ -169,7 +173,7 @@ fn equal_rows_stored_apart() {
     let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     let more = |count: usize| {
         let drafts = (0..count).map(|_| say()).collect();
-        world.db.add_all(&world.ns, drafts, &apart).unwrap()
+        world.ns.add_all(drafts, &apart).unwrap()
     };
     let first = more(50)[0].id;
     let add = || cost(|| assert_eq!(world.add(say()).id, first, "the oldest of those that are equal"));
@@ -237,7 +241,7 @@ fn tags_of_duplicates() {
                 draft.tag(format!("t{}", at % 2 * 40 + tag))
             })
         };
-        world.db.add_all(&world.ns, (0..4).map(say).collect(), &apart).unwrap();
+        world.ns.add_all((0..4).map(say).collect(), &apart).unwrap();
         let report = world.db.maintain(&[pass], &MaintainOptions::live()).unwrap();
         assert_eq!((report.passes[0].changed, report.passes[0].skipped), (1, 2), "{report:?}");
         assert!(world.live().iter().all(|id| world.row(*id).tags.len() == 40));
@@ -252,7 +256,7 @@ fn writes_that_leave_a_row() {
     let of = |n: usize, shared: bool| {
         let world = world();
         let to = world.add(text("what they are about")).id;
-        let run = world.db.start_import(&world.ns).unwrap();
+        let run = world.ns.start_import().unwrap();
         let say = |at: usize| {
             let own = if shared { String::new() } else { at.to_string() };
             Draft {
@@ -262,10 +266,10 @@ fn writes_that_leave_a_row() {
             }
         };
         let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
-        world.db.add_all(&world.ns, (0..n).map(say).collect(), &how).unwrap();
+        world.ns.add_all((0..n).map(say).collect(), &how).unwrap();
         (world, run)
     };
-    let forget = |world: &World, what: Forget| cost(|| drop(world.db.forget(&world.ns, what).unwrap()));
+    let forget = |world: &World, what: Forget| cost(|| drop(world.ns.forget(what).unwrap()));
     let keys = |n: usize| Forget::names((0..n).map(|at| format!("k{at}")));
     for shared in [true, false] {
         let by_key = |n: usize| forget(&of(n, shared).0, keys(n));
@@ -274,7 +278,7 @@ fn writes_that_leave_a_row() {
         linear(by_tag(50), by_tag(200), 4);
         let by_undo = |n: usize| {
             let (world, run) = of(n, shared);
-            cost(|| drop(world.db.undo(&world.ns, run).unwrap()))
+            cost(|| drop(world.ns.undo(run).unwrap()))
         };
         linear(by_undo(50), by_undo(200), 4);
     }
@@ -302,7 +306,7 @@ fn forgetting_merged_keys_of_different_texts() {
         let [stays] = world.live()[..] else { panic!("{:?}", world.live()) };
         let kept = world.row(stays).row_text;
         let key = (0..n).filter(|at| say(*at).text != kept).nth(n / 2).map(|at| format!("k{at}"));
-        let cost = cost(|| drop(world.db.forget(&world.ns, Forget::names(key)).unwrap()));
+        let cost = cost(|| drop(world.ns.forget(Forget::names(key)).unwrap()));
         world.check();
         cost
     };
@@ -322,20 +326,20 @@ fn a_member_of_a_large_family_of_messages() {
         draft
     };
     let undo = |at: usize| {
-        let run = world.db.start_import(&world.ns).unwrap();
+        let run = world.ns.start_import().unwrap();
         let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
-        world.db.add_all(&world.ns, vec![say(at), say(at + 1)], &how).unwrap();
-        cost(|| drop(world.db.undo(&world.ns, run).unwrap()))
+        world.ns.add_all(vec![say(at), say(at + 1)], &how).unwrap();
+        cost(|| drop(world.ns.undo(run).unwrap()))
     };
     fill(&world, 0, 50, say);
     let small = undo(50);
     fill(&world, 52, 1_000, say);
     constant(small, undo(1_000));
-    let family = world.db.aggregates(&world.ns, None, 10).unwrap().items.remove(0);
+    let family = world.ns.aggregates(None, 10).unwrap().items.remove(0);
     assert_eq!(family.dup_count, 998);
     let of = EventsOf::Aggregate(family.id);
     let query = EventQuery { of, limit: 1_000, ..EventQuery::default() };
-    let members = world.db.events(&world.ns, &query).unwrap().items;
+    let members = world.ns.events(&query).unwrap().items;
     assert_eq!(members.len(), 998);
     assert_eq!((members[0].id, members[997].id), (family.first_event_id, family.last_event_id));
     assert_eq!((members[0].ts, members[997].ts), (family.ts_first, family.ts_last));
@@ -354,12 +358,12 @@ fn a_forget_of_many_rows_keeps_few_blocks() {
     for from in (0..ROWS).step_by(100) {
         let say = |at: usize| text(&format!("memory {at} of the crowd")).tag(["kept", "gone"][at % 2]);
         let drafts = (from..from + 100).map(|at| say(at).vector(vector(at))).collect();
-        world.db.add_all(&world.ns, drafts, &apart).unwrap();
+        world.ns.add_all(drafts, &apart).unwrap();
     }
     let find = |at: usize, k: usize| {
         let query = Query { text: Some(format!("memory {at}")), ..Query::vector(vector(at)).k(k) };
-        let hits = world.db.search(&world.ns, &query).unwrap().hits;
-        (hits.len(), world.db.text(&world.ns, hits[0].id).unwrap().unwrap())
+        let hits = world.ns.search(&query).unwrap().hits;
+        (hits.len(), world.ns.text(hits[0].id).unwrap().unwrap())
     };
     let last = ROWS - 1;
     assert_eq!(find(last, 1).1, format!("memory {last} of the crowd"));
@@ -379,11 +383,11 @@ fn an_index_of_metadata_comes_and_goes_in_slices() {
     let many = |at: usize| (0..200).map(|value| at * 200 + value).collect::<Vec<_>>();
     fill(&world, 0, 100, |at| text(&format!("memory {at}")).metadata(json!({ "many": many(at) })));
     let before = cost(|| ()).of_one;
-    let declared = cost(|| assert_eq!(world.db.declare_index(&world.ns, "many").unwrap(), 100));
+    let declared = cost(|| assert_eq!(world.ns.declare_index("many").unwrap(), 100));
     assert!(declared.written > 20_000, "{declared:?}");
     let anew = cost(|| assert_eq!(world.db.reindex(None).unwrap(), 0));
     assert!(anew.written > 40_000, "{anew:?}");
-    let gone = cost(|| assert!(world.db.drop_index(&world.ns, "many").unwrap()));
+    let gone = cost(|| assert!(world.ns.drop_index("many").unwrap()));
     assert!(gone.written > 20_000, "{gone:?}");
     let most = (SLICE_ROWS_MAX + 300) as u64;
     assert!(before < most && gone.of_one < most, "{gone:?}");

@@ -88,7 +88,7 @@ fn all_passes() -> Vec<Pass> {
 
 impl World {
     fn add_rows(&self, rows: impl Iterator<Item = Draft>) -> Vec<MemoryId> {
-        let outcomes = self.db.add_all(&self.ns, rows.collect(), &WriteOptions::default()).unwrap();
+        let outcomes = self.ns.add_all(rows.collect(), &WriteOptions::default()).unwrap();
         outcomes.into_iter().map(|outcome| outcome.id).collect()
     }
 
@@ -100,11 +100,11 @@ impl World {
     }
 
     fn vectors(&self) -> VectorStats {
-        self.db.stats(Some(&self.ns)).unwrap().vectors
+        self.db.stats(Some(self.ns.name())).unwrap().vectors
     }
 
     fn hits(&self, query: &Query) -> Vec<Hit> {
-        self.db.search(&self.ns, query).unwrap().hits
+        self.ns.search(query).unwrap().hits
     }
 
     /// The mean recall of queries with an effort, by score against an exact search. No hit is one that the exact

@@ -148,7 +148,7 @@ impl Story {
     }
 
     fn act(&mut self, deed: Deed) {
-        let (db, ns) = (self.world.db.clone(), self.world.ns.clone());
+        let (db, ns) = (self.world.db.clone(), self.world.ns.name().clone());
         match deed {
             Deed::Add(metadata, key, ends) => {
                 let mut draft = self.draft(metadata);
@@ -159,36 +159,39 @@ impl Story {
             Deed::Update(at, metadata) => {
                 let Some(name) = self.any(at) else { return };
                 let fields = Fields { metadata: Some(metadata), ..Fields::default() };
-                db.update(&ns, &name, Patch { fields, ..Patch::default() }).unwrap();
+                db.namespace(&ns).unwrap().update(&name, Patch { fields, ..Patch::default() }).unwrap();
             }
             Deed::Forget(at) => {
                 let Some(name) = self.any(at) else { return };
-                db.forget(&ns, Forget::names([name])).unwrap();
+                db.namespace(&ns).unwrap().forget(Forget::names([name])).unwrap();
             }
             Deed::ForgetBy(filter) => {
                 let filter = Filter::from_json(&filter).unwrap();
-                db.forget(&ns, Forget::filter(filter, Scope::Shared)).unwrap();
+                db.namespace(&ns).unwrap().forget(Forget::filter(filter, Scope::Shared)).unwrap();
             }
             Deed::Supersede(old, new) => {
                 let (Some(old), Some(new)) = (self.any(old), self.any(new)) else { return };
                 if old != new {
-                    db.supersede(&ns, &[old], &new, SupersedeMode::Correction, None).unwrap();
+                    db.namespace(&ns)
+                        .unwrap()
+                        .supersede_all(&[old], &new, SupersedeMode::Correction, None)
+                        .unwrap();
                 }
             }
             Deed::Import(rows, undo) => {
                 let run = self.world.start_import();
                 let drafts = rows.into_iter().map(|metadata| self.draft(metadata)).collect();
                 self.world.import(run, drafts);
-                db.finish_run(&ns, run).unwrap();
+                db.namespace(&ns).unwrap().finish_run(run).unwrap();
                 if undo {
-                    db.undo(&ns, run).unwrap();
+                    db.namespace(&ns).unwrap().undo(run).unwrap();
                 }
             }
             Deed::Collapse => {
                 for (at, room) in ["x", "y", "z"].into_iter().enumerate() {
                     let draft = text("twins in the tower").metadata(json!({ "a": room, "list": [at, "x"] }));
                     let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-                    db.add_all(&ns, vec![draft], &options).unwrap();
+                    db.namespace(&ns).unwrap().add_all(vec![draft], &options).unwrap();
                 }
                 let done =
                     db.maintain(&[oubliette::Pass::NearDuplicates], &oubliette::MaintainOptions::live());
@@ -197,13 +200,13 @@ impl Story {
             Deed::Undo => {
                 if let Some(run) = self.runs.pop() {
                     // Past its horizon nothing of it is left.
-                    let undone = db.undo(&ns, run);
+                    let undone = db.namespace(&ns).unwrap().undo(run);
                     assert!(undone.is_ok() || undone.is_err_and(|why| why.kind() == ErrorKind::Conflict));
                 }
             }
             Deed::Pass(days) => self.world.advance(&format!("{days}d")),
-            Deed::Declare(path) => drop(db.declare_index(&ns, PATHS[path]).unwrap()),
-            Deed::End(path) => drop(db.drop_index(&ns, PATHS[path]).unwrap()),
+            Deed::Declare(path) => drop(db.namespace(&ns).unwrap().declare_index(PATHS[path]).unwrap()),
+            Deed::End(path) => drop(db.namespace(&ns).unwrap().drop_index(PATHS[path]).unwrap()),
             Deed::Reindex => drop(db.reindex(None).unwrap()),
             Deed::Compact => drop(db.compact().unwrap()),
             Deed::Reopen => {
@@ -223,7 +226,7 @@ fn compare(db: &Database, ns: &NamespaceName, filter: &Value) {
         let [with, without] = [&asked, &plain].map(|filter| {
             let filter = Some(filter.clone());
             let request = PageRequest { filter, state, any_state, limit: 10_000, ..PageRequest::default() };
-            db.list(ns, &request).unwrap().items
+            db.namespace(ns).unwrap().list(&request).unwrap().items
         });
         assert_eq!(with, without, "{filter} lists {state:?}");
     }
@@ -232,7 +235,7 @@ fn compare(db: &Database, ns: &NamespaceName, filter: &Value) {
         let mut request = PageRequest { filter, limit: 3, ..PageRequest::default() };
         let mut pages = Vec::new();
         for _ in 0..4 {
-            let page = db.list(ns, &request).unwrap();
+            let page = db.namespace(ns).unwrap().list(&request).unwrap();
             (request.cursor, pages) = (page.next.clone(), [pages, vec![page]].concat());
             if request.cursor.is_none() {
                 break;
@@ -245,8 +248,9 @@ fn compare(db: &Database, ns: &NamespaceName, filter: &Value) {
     let hybrid = || Query { vector: Some(axis(0).to_vec()), ..by_words().mode(Mode::Hybrid) };
     for query in [Query::vector(axis(1)), by_words(), hybrid(), by_words().scope(Scope::Any)] {
         for k in [3, 1_000] {
-            let [with, without] = [&asked, &plain]
-                .map(|filter| db.search(ns, &query.clone().k(k).filter(filter.clone())).unwrap().hits);
+            let [with, without] = [&asked, &plain].map(|filter| {
+                db.namespace(ns).unwrap().search(query.clone().k(k).filter(filter.clone())).unwrap().hits
+            });
             assert_eq!(with, without, "{filter} in {query:?}");
         }
     }
@@ -266,7 +270,7 @@ proptest! {
             story.world.check();
         }
         for filter in &filters {
-            compare(&story.world.db, &story.world.ns, filter);
+            compare(&story.world.db, story.world.ns.name(), filter);
         }
     }
 }
@@ -275,7 +279,7 @@ proptest! {
 #[test]
 fn long_lists_answer_as_no_index_does() {
     let world = World::new();
-    world.db.declare_index(&world.ns, "hundredth").unwrap();
+    world.ns.declare_index("hundredth").unwrap();
     let mut drafts = Vec::new();
     for at in 0..4_200_usize {
         let metadata = json!({
@@ -286,9 +290,9 @@ fn long_lists_answer_as_no_index_does() {
         let vector = [turn.sin(), turn.cos(), (turn * 1.7).sin(), (turn * 2.3).cos()];
         drafts.push(text(&words).metadata(metadata).vector(vector));
     }
-    world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
+    world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
     for key in ["tenth", "third", "most", "tags"] {
-        assert_eq!(world.db.declare_index(&world.ns, key).unwrap(), 4_200);
+        assert_eq!(world.ns.declare_index(key).unwrap(), 4_200);
     }
     for filter in [
         json!({ "metadata.hundredth": 7 }),
@@ -305,7 +309,7 @@ fn long_lists_answer_as_no_index_does() {
         json!({ "metadata.tenth": { "$in": [] } }),
         json!({ "metadata.tenth": { "$in": ["x\u{0}", 3] } }),
     ] {
-        compare(&world.db, &world.ns, &filter);
+        compare(&world.db, world.ns.name(), &filter);
     }
     world.check();
 }
@@ -313,24 +317,24 @@ fn long_lists_answer_as_no_index_does() {
 #[test]
 fn a_key_has_bounds_and_a_namespace_has_so_many() {
     let world = World::new();
-    let refused = |key: &str| world.db.declare_index(&world.ns, key).unwrap_err().kind();
+    let refused = |key: &str| world.ns.declare_index(key).unwrap_err().kind();
     for key in ["", "a\0b", "a..b", ".a", &"x".repeat(129)] {
         assert_eq!(refused(key), ErrorKind::Invalid, "{key:?}");
-        assert_eq!(world.db.drop_index(&world.ns, key).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(world.ns.drop_index(key).unwrap_err().kind(), ErrorKind::Invalid);
     }
-    assert_eq!(world.db.indexes(&world.ns).unwrap(), [""; 0], "no namespace");
-    assert!(!world.db.drop_index(&world.ns, "a").unwrap(), "no namespace");
-    assert_eq!(world.db.declare_index(&world.ns, &"x".repeat(128)).unwrap(), 0);
+    assert_eq!(world.ns.indexes().unwrap(), [""; 0], "no namespace");
+    assert!(!world.ns.drop_index("a").unwrap(), "no namespace");
+    assert_eq!(world.ns.declare_index(&"x".repeat(128)).unwrap(), 0);
     for at in 1..16 {
-        world.db.declare_index(&world.ns, &format!("k{at}")).unwrap();
+        world.ns.declare_index(&format!("k{at}")).unwrap();
     }
     assert_eq!(refused("one.more"), ErrorKind::Invalid);
-    assert_eq!(world.db.declare_index(&world.ns, "k3").unwrap(), 0, "it is there");
-    assert!(world.db.drop_index(&world.ns, "k3").unwrap());
-    assert!(!world.db.drop_index(&world.ns, "k3").unwrap());
-    world.db.declare_index(&world.ns, "one.more").unwrap();
-    assert_eq!(world.db.indexes(&world.ns).unwrap().len(), 16);
-    assert_eq!(world.db.indexes(&"other".parse().unwrap()).unwrap(), [""; 0]);
+    assert_eq!(world.ns.declare_index("k3").unwrap(), 0, "it is there");
+    assert!(world.ns.drop_index("k3").unwrap());
+    assert!(!world.ns.drop_index("k3").unwrap());
+    world.ns.declare_index("one.more").unwrap();
+    assert_eq!(world.ns.indexes().unwrap().len(), 16);
+    assert_eq!(world.db.namespace("other").unwrap().indexes().unwrap(), [""; 0]);
 }
 
 #[test]
@@ -338,21 +342,21 @@ fn an_index_goes_with_its_namespace_and_stays_through_a_copy() {
     let mut world = World::new();
     let draft = |room: &str| text(&format!("in {room}")).metadata(json!({ "room": room }));
     world.add(draft("hall"));
-    assert_eq!(world.db.declare_index(&world.ns, "room").unwrap(), 1);
+    assert_eq!(world.ns.declare_index("room").unwrap(), 1);
     world.add(draft("cellar"));
     world.db.compact().unwrap();
     world.reopen();
-    assert_eq!(world.db.indexes(&world.ns).unwrap(), ["room"]);
-    assert_eq!(world.db.reindex(Some(&world.ns)).unwrap(), 0);
-    compare(&world.db, &world.ns, &json!({ "metadata.room": "cellar" }));
+    assert_eq!(world.ns.indexes().unwrap(), ["room"]);
+    assert_eq!(world.db.reindex(Some(world.ns.name())).unwrap(), 0);
+    compare(&world.db, world.ns.name(), &json!({ "metadata.room": "cellar" }));
     world.db.backup(world.beside("copy.oub")).unwrap();
     let copy = world.builder().open(world.beside("copy.oub")).unwrap();
-    assert_eq!(copy.indexes(&world.ns).unwrap(), ["room"]);
-    compare(&copy, &world.ns, &json!({ "metadata.room": "cellar" }));
-    world.db.drop_namespace(&world.ns).unwrap();
-    assert_eq!(world.db.indexes(&world.ns).unwrap(), [""; 0]);
+    assert_eq!(copy.namespace(world.ns.name()).unwrap().indexes().unwrap(), ["room"]);
+    compare(&copy, world.ns.name(), &json!({ "metadata.room": "cellar" }));
+    world.db.drop_namespace(world.ns.name()).unwrap();
+    assert_eq!(world.ns.indexes().unwrap(), [""; 0]);
     world.add(draft("hall"));
-    assert_eq!(world.db.declare_index(&world.ns, "room").unwrap(), 1);
+    assert_eq!(world.ns.declare_index("room").unwrap(), 1);
 }
 
 /// MODEL-30: what an index says of a memory goes with it.
@@ -360,7 +364,7 @@ fn an_index_goes_with_its_namespace_and_stays_through_a_copy() {
 fn forgetting_leaves_no_value_in_the_file() {
     let world = World::new();
     let secret = "the combination of the safe is 31 7 22";
-    world.db.declare_index(&world.ns, "note").unwrap();
+    world.ns.declare_index("note").unwrap();
     let id = world.add(text("a memory of the safe").metadata(json!({ "note": secret }))).id;
     world.add(text("a memory of the door").metadata(json!({ "note": "nothing" })));
     world.forget_id(id);

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use oubliette::exchange::{LineReader, NpyReader, ParsedLine, Records};
-use oubliette::{CheckOptions, Database, Durability, ErrorKind, NamespaceName, PageRequest, WriteOptions};
+use oubliette::{CheckOptions, Database, Durability, ErrorKind, PageRequest, WriteOptions};
 
 /// Rows of one batch.
 const BATCH: usize = 50;
@@ -39,11 +39,11 @@ fn durability(kill: u64) -> Durability {
 /// The child: imports, and says after each batch how many there are.
 fn import(folder: &Path, kill: u64) {
     let db = Database::builder().durability(durability(kill)).open(folder.join("memory.oub")).unwrap();
-    let ns = NamespaceName::default();
+    let ns = db.namespace("default").unwrap();
     let lines = std::fs::File::open(folder.join("lines.jsonl")).unwrap();
     let lines = LineReader::new(BufReader::new(lines), "lines.jsonl");
     let mut records = Records::new(lines, None::<NpyReader<std::io::Empty>>, false);
-    let run = db.start_import(&ns).unwrap();
+    let run = ns.start_import().unwrap();
     let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
     for batch in 1.. {
         let drafts: Vec<_> = (&mut records)
@@ -56,7 +56,7 @@ fn import(folder: &Path, kill: u64) {
         if drafts.is_empty() {
             return;
         }
-        db.add_all(&ns, drafts, &how).unwrap();
+        ns.add_all(drafts, &how).unwrap();
         let mut out = std::io::stdout();
         writeln!(out, "batch {batch}").unwrap();
         out.flush().unwrap();
@@ -96,10 +96,10 @@ fn batches_in(path: &Path) -> Option<usize> {
         Err(why) if why.kind() == ErrorKind::NotFound => return None,
         opened => opened.unwrap(),
     };
+    let ns = db.namespace("default").unwrap();
     let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
     assert!(report.ok, "{:?}", report.findings);
-    let ns = NamespaceName::default();
-    let rows = db.list(&ns, &PageRequest { limit: 10_000, ..PageRequest::default() }).unwrap().items;
+    let rows = ns.list(&PageRequest { limit: 10_000, ..PageRequest::default() }).unwrap().items;
     assert!(rows.len().is_multiple_of(BATCH), "{} rows are no whole batches", rows.len());
     let keys: std::collections::BTreeSet<String> = rows.into_iter().flat_map(|row| row.keys).collect();
     assert!((0..keys.len()).all(|at| keys.contains(&format!("k{at}"))), "rows of other batches");

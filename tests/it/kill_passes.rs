@@ -59,10 +59,16 @@ fn prepare(path: &Path) {
             .vector(vector)
     });
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-    db.add_all(&NamespaceName::default(), reports.chain(equal).chain(near).collect(), &how).unwrap();
+    db.namespace(NamespaceName::default())
+        .unwrap()
+        .add_all(reports.chain(equal).chain(near).collect(), &how)
+        .unwrap();
     for at in 0..600_i64 {
         let taken = Time::from_millis(1_700_000_000_000 + at / 20 * 86_400_000 + at % 20 * 3_600_000);
-        db.push_snapshot(&NamespaceName::default(), Draft::new(format!("{at} facts")), taken).unwrap();
+        db.namespace(NamespaceName::default())
+            .unwrap()
+            .push_snapshot(Draft::new(format!("{at} facts")), taken)
+            .unwrap();
     }
     db.set_policy("plan.max_ms = 1\nplan.max_rows = 16\nwrite.vector_match = 'off'", Syntax::Toml).unwrap();
     db.close().unwrap();
@@ -111,7 +117,7 @@ fn rows(db: &Database) -> Vec<String> {
     let mut all = Vec::new();
     for state in [State::Live, State::Superseded, State::Limbo] {
         let request = PageRequest { scope: Scope::Any, state, limit: 10_000, ..PageRequest::default() };
-        let page = db.list(&NamespaceName::default(), &request).unwrap();
+        let page = db.namespace(NamespaceName::default()).unwrap().list(&request).unwrap();
         assert!(page.next.is_none());
         all.extend(page.items.into_iter().map(|row| {
             let (by, count) = (row.superseded_by(), row.reinforcement_count);

@@ -91,7 +91,7 @@ fn v51_a_live_run_collapses_once() {
         assert_eq!((row.state, row.superseded_by()), (State::Limbo, Some(first)));
     }
     assert_eq!(world.list_in(Scope::Shared, State::Limbo).len(), 2);
-    let told = world.db.history(&world.ns, &first.to_string()).unwrap();
+    let told = world.ns.history(first.to_string()).unwrap();
     let signatures: Vec<_> =
         told.events.iter().filter_map(|event| event.evidence.signature.as_deref()).collect();
     let signature = "op-1 gateway status <num> apps pending checked <datetime>";
@@ -138,7 +138,7 @@ fn v48_v217_protected_rows_stay_and_shielded_ones_do_not() {
     let report = collapse(&pass);
     assert_eq!((report.totals.duplicates_removed, report.protected_skipped), (1, 1));
     assert_eq!(world.live(), [stays, pinned], "V-217: {shielded} is gone");
-    let removed = world.db.explain(&world.ns, &shielded.to_string()).unwrap().removed.unwrap();
+    let removed = world.ns.explain(shielded.to_string()).unwrap().removed.unwrap();
     assert_eq!(
         (removed.run, removed.rule),
         (pass.run, Some(RuleId::COLLAPSE)),
@@ -185,14 +185,14 @@ fn v54_v56_the_longest_life_and_all_links_stay() {
 fn v184_the_destruction_budget_cuts_the_plan() {
     let world = World::new();
     let drafts = (0..1_200).map(|n| profile(&format!("service s{} count {n}", letters(n % 600)))).collect();
-    world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    world.ns.add_all(drafts, &Default::default()).unwrap();
     let first = live(&world, Pass::Collapse);
     assert_eq!((first.planned, first.tombstoned, first.budget_exhausted), (600, 500, true));
     let second = live(&world, Pass::Collapse);
     assert_eq!((second.planned, second.tombstoned, second.budget_exhausted), (100, 100, false));
     let world = World::new();
     let drafts = (0..1_200).map(|n| profile(&format!("service s{} count {n}", letters(n % 300)))).collect();
-    world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+    world.ns.add_all(drafts, &Default::default()).unwrap();
     let first = collapse(&live(&world, Pass::Collapse)).totals;
     assert_eq!(
         (first.groups_collapsed, first.duplicates_removed),
@@ -234,7 +234,7 @@ fn v238_an_undo_brings_rows_back_with_counts_and_links() {
     assert_eq!(world.row(stays).reinforcement_count, 8);
     assert_eq!(world.find(axis(1), 10), [stays], "what went takes no slot of a result");
     world.advance("6d");
-    let undone = world.db.undo(&world.ns, report.run.unwrap()).unwrap();
+    let undone = world.ns.undo(report.run.unwrap()).unwrap();
     assert_eq!((undone.restored, undone.lost), (4, vec![]));
     let after = world.row(stays);
     assert_eq!(after.reinforcement_count, 2);
@@ -247,10 +247,10 @@ fn v238_an_undo_brings_rows_back_with_counts_and_links() {
         assert_eq!(world.row(&was.keys[0]).id, was.id);
     }
     assert_eq!(world.find(axis(1), 10).len(), 5, "vectors are back");
-    assert_eq!(world.db.undo(&world.ns, report.run.unwrap()).unwrap().restored, 0, "twice is a no-op");
+    assert_eq!(world.ns.undo(report.run.unwrap()).unwrap().restored, 0, "twice is a no-op");
     let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
     world.advance("8d");
-    let late = world.db.undo(&world.ns, report.run.unwrap()).unwrap_err();
+    let late = world.ns.undo(report.run.unwrap()).unwrap_err();
     assert_eq!(late.kind(), ErrorKind::Conflict, "{late}");
 }
 
@@ -262,7 +262,7 @@ fn limbo_is_erased_at_its_horizon_and_forgetting_does_not_wait_for_it() {
     world.advance("6d");
     let report = live(&world, Pass::Limbo);
     assert_eq!((report.changed, report.run), (0, None), "what wrote nothing is no run");
-    let forgotten = world.db.forget(&world.ns, Forget::names([third.to_string()])).unwrap();
+    let forgotten = world.ns.forget(Forget::names([third.to_string()])).unwrap();
     assert_eq!((forgotten.forgotten, forgotten.tombstones), (1, vec![third]));
     let stone = world.tombstone(third);
     assert_eq!((stone.reason, stone.erased_at), (TombstoneReason::Collapsed, Some(world.now())));
@@ -301,7 +301,7 @@ fn a_key_forgotten_while_its_row_is_in_limbo_does_not_come_back() {
     let forgotten = world.forget(&["b"]);
     assert_eq!((forgotten.forgotten, forgotten.detached), (1, 0), "no other write says that");
     assert!(matches!(world.get(gone).unwrap(), Got::Tombstone(_)), "its last holder was that of the key");
-    let undone = world.db.undo(&world.ns, report.run.unwrap()).unwrap();
+    let undone = world.ns.undo(report.run.unwrap()).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (0, 1));
     assert_eq!(world.row(stays).keys, ["a"]);
 }
@@ -311,10 +311,10 @@ fn a_row_can_be_restored_by_itself() {
     let world = World::new();
     let [first, second, _, _] = gateway(&world);
     live(&world, Pass::Collapse);
-    assert_eq!(world.db.restore(&world.ns, &second.to_string()).unwrap().id, second);
+    assert_eq!(world.ns.restore(second.to_string()).unwrap().id, second);
     assert_eq!(world.row(second).state, State::Live);
     assert_eq!(world.row(first).reinforcement_count, 2);
-    assert_eq!(world.db.update(&world.ns, &second.to_string(), Default::default()).unwrap().id, second);
+    assert_eq!(world.ns.update(second.to_string(), Default::default()).unwrap().id, second);
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn what_was_merged_twice_comes_back_from_the_first_run() {
     world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
     assert_eq!(world.row(top).keys, ["gone", "low", "top"]);
     assert_eq!(world.row(top).reinforcement_count, 6);
-    let undone = world.db.undo(&world.ns, first.run.unwrap()).unwrap();
+    let undone = world.ns.undo(first.run.unwrap()).unwrap();
     assert_eq!((undone.restored, undone.lost), (1, vec![]));
     assert_eq!(world.row(gone).state, State::Live);
     assert_eq!(world.row("gone").id, gone);
@@ -342,13 +342,13 @@ fn what_was_merged_twice_comes_back_from_the_first_run() {
 fn v290_a_plan_of_another_policy_is_refused() {
     let world = World::new();
     gateway(&world);
-    let plan = world.db.plan(Pass::Collapse, &world.ns, &MaintainOptions::default()).unwrap();
+    let plan = world.db.plan(Pass::Collapse, world.ns.name(), &MaintainOptions::default()).unwrap();
     assert_eq!((plan.planned(), plan.report().planned), (2, 2));
     world.db.set_policy("collapse.max_samples = 3", Syntax::Toml).unwrap();
     let why = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
     assert!(why.kind() == ErrorKind::Conflict && why.to_string().contains("policy_changed"), "{why}");
     assert_eq!(world.live().len(), 4, "nothing was written");
-    let plan = world.db.plan(Pass::Collapse, &world.ns, &MaintainOptions::default()).unwrap();
+    let plan = world.db.plan(Pass::Collapse, world.ns.name(), &MaintainOptions::default()).unwrap();
     world.advance("25h");
     let why = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
     assert!(why.to_string().contains("plan_expired"), "{why}");
@@ -380,8 +380,8 @@ impl Clock for Ticking {
 fn rows_that_changed_since_the_plan_are_left_alone() {
     let world = World::new();
     let [first, second, third, _] = gateway(&world);
-    let plan = world.db.plan(Pass::Collapse, &world.ns, &MaintainOptions::default()).unwrap();
-    world.db.pin(&world.ns, &second.to_string(), true).unwrap();
+    let plan = world.db.plan(Pass::Collapse, world.ns.name(), &MaintainOptions::default()).unwrap();
+    world.ns.pin(second.to_string(), true).unwrap();
     let report = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap();
     assert_eq!((report.tombstoned, report.skipped), (1, 1));
     assert_eq!(world.row(second).state, State::Live);
@@ -392,8 +392,8 @@ fn rows_that_changed_since_the_plan_are_left_alone() {
     // Its canonical row has changed: the group is another.
     let world = World::new();
     let [first, ..] = gateway(&world);
-    let plan = world.db.plan(Pass::Collapse, &world.ns, &MaintainOptions::default()).unwrap();
-    world.db.reinforce(&world.ns, &first.to_string(), 1).unwrap();
+    let plan = world.db.plan(Pass::Collapse, world.ns.name(), &MaintainOptions::default()).unwrap();
+    world.ns.reinforce(first.to_string(), 1).unwrap();
     let report = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap();
     assert_eq!((report.tombstoned, report.skipped), (0, 2));
 }
@@ -403,7 +403,7 @@ fn a_run_that_stops_early_goes_on_and_tells_the_same_totals() {
     let build = || {
         let world = World::new();
         let drafts = (0..400).map(|n| profile(&format!("service s{} count {n}", letters(n % 40)))).collect();
-        world.db.add_all(&world.ns, drafts, &Default::default()).unwrap();
+        world.ns.add_all(drafts, &Default::default()).unwrap();
         world
     };
     let whole = build();
@@ -440,7 +440,7 @@ fn a_run_that_stops_early_goes_on_and_tells_the_same_totals() {
         stays(&whole),
         "what is left does not depend on where slices are cut (MODEL-34)"
     );
-    let undone = world.db.undo(&world.ns, collapse(last).totals.run_id.unwrap()).unwrap();
+    let undone = world.ns.undo(collapse(last).totals.run_id.unwrap()).unwrap();
     assert_eq!(undone.restored, 360, "and one undo takes all of it back");
 }
 
@@ -462,11 +462,11 @@ fn bad_options_are_refused() {
     let samples = refused(MaintainOptions { max_samples: Some(10_001), ..MaintainOptions::default() });
     assert!(samples.to_string().contains("max_samples"), "{samples}");
     gateway(&world);
-    let none = world.db.plan(Pass::Index, &world.ns, &MaintainOptions::default()).unwrap_err();
+    let none = world.db.plan(Pass::Index, world.ns.name(), &MaintainOptions::default()).unwrap_err();
     assert_eq!(none.kind(), ErrorKind::Invalid);
     let nowhere = world.db.plan(Pass::Collapse, &"nowhere".parse().unwrap(), &MaintainOptions::default());
     assert_eq!(nowhere.unwrap_err().kind(), ErrorKind::NotFound);
-    let unknown = world.db.undo(&world.ns, "0198c0de-0000-7000-8000-000000000001".parse().unwrap());
+    let unknown = world.ns.undo("0198c0de-0000-7000-8000-000000000001".parse().unwrap());
     assert!(matches!(unknown.unwrap_err().kind(), ErrorKind::NotFound));
     let over = MaintainOptions { budget: Some(Duration::ZERO), ..MaintainOptions::live() };
     assert_eq!(run(&world, Pass::Collapse, &over).tombstoned, 0);
@@ -524,7 +524,7 @@ fn v263_v250_a_cluster_is_one_row_with_all_keys_until_it_is_restored() {
     assert_eq!(world.row("a").text, "the cat sat on the mat", "a key answers with its own text (DEDUP-4)");
     assert_eq!(world.row("b").text, "the cat sat on a mat");
     assert_eq!(world.row(gone).state, State::Superseded);
-    let undone = world.db.undo(&world.ns, report.run.unwrap()).unwrap();
+    let undone = world.ns.undo(report.run.unwrap()).unwrap();
     assert_eq!((undone.restored, undone.lost), (1, vec![]));
     assert_eq!((world.row(first).keys, world.row(second).keys), (vec!["a".into()], vec!["b".into()]));
 }
@@ -547,22 +547,22 @@ fn v189_v190_histories_are_pruned_to_one_a_day() {
         let id = world.add(draft).id;
         let mut patch = Patch::default();
         patch.fields.kind = Some(Kind::Snapshot);
-        world.db.update(&world.ns, &id.to_string(), patch).unwrap();
+        world.ns.update(id.to_string(), patch).unwrap();
         assert_eq!(ids.len(), n);
         ids.push(id);
     }
-    let dry = world.db.prune_history(&world.ns, None, true).unwrap();
+    let dry = world.db.prune_history(world.ns.name(), None, true).unwrap();
     assert_eq!((dry.planned, dry.deleted, dry.skipped), (3, 0, 1));
-    assert_eq!(world.db.memory_stats(&world.ns).unwrap().health.last_prune, None);
+    assert_eq!(world.ns.memory_stats().unwrap().health.last_prune, None);
     let report = world.db.maintain(&[], &MaintainOptions::live()).unwrap();
     assert!(
         report.passes.iter().any(|pass| pass.pass == Pass::Snapshots && pass.tombstoned == 3),
         "once, by itself"
     );
     assert_eq!(world.live(), [ids[3], ids[4]]);
-    assert!(world.db.memory_stats(&world.ns).unwrap().health.last_prune.is_some());
+    assert!(world.ns.memory_stats().unwrap().health.last_prune.is_some());
     assert_eq!(
-        world.db.prune_history(&world.ns, Some("profile"), false).unwrap().deleted,
+        world.db.prune_history(world.ns.name(), Some("profile"), false).unwrap().deleted,
         0,
         "V-189: idempotent"
     );
@@ -571,7 +571,7 @@ fn v189_v190_histories_are_pruned_to_one_a_day() {
         again.passes.iter().all(|pass| pass.pass != Pass::Snapshots),
         "the mark is in the store (DEDUP-69)"
     );
-    let last = &world.db.stats(Some(&world.ns)).unwrap().passes["snapshots"];
+    let last = &world.db.stats(Some(world.ns.name())).unwrap().passes["snapshots"];
     assert!(!last.open && last.report["deleted"] == 3, "a run without anything to do writes nothing");
 }
 
@@ -586,14 +586,13 @@ fn messages_behind_a_merged_row_go_with_the_row_that_took_it_in() {
     };
     let how = oubliette::WriteOptions { no_dedup: true, ..Default::default() };
     let drafts = vec![message("a", "x"), message("b", "y")];
-    let ids: Vec<MemoryId> =
-        world.db.add_all(&world.ns, drafts, &how).unwrap().iter().map(|o| o.id).collect();
+    let ids: Vec<MemoryId> = world.ns.add_all(drafts, &how).unwrap().iter().map(|o| o.id).collect();
     assert_eq!(live(&world, Pass::NearDuplicates).tombstoned, 1);
     world.advance("8d");
     assert_eq!(live(&world, Pass::Limbo).changed, 1);
     world.check();
     world.forget_id(ids[0]);
-    let events = world.db.events(&world.ns, &oubliette::EventQuery::default()).unwrap().items;
+    let events = world.ns.events(&oubliette::EventQuery::default()).unwrap().items;
     assert_eq!(events.len(), 2);
     assert!(events.iter().all(|event| event.payload.is_none() && event.normalized.is_none()), "{events:?}");
 }

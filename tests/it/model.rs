@@ -163,14 +163,14 @@ impl Machine {
         match op {
             Op::Add(pick) => self.write(ns, std::slice::from_ref(pick), None),
             Op::Import(picks) => {
-                let run = self.world.db.start_import(ns).unwrap();
+                let run = self.world.db.namespace(ns).unwrap().start_import().unwrap();
                 self.runs.push((ns.clone(), run));
                 self.write(ns, picks, Some(run));
             }
             Op::Undo(at) if !self.runs.is_empty() => {
                 let (ns, run) = self.runs[at.index(self.runs.len())].clone();
                 // Its namespace may be gone since, and the run with it.
-                if let Ok(undone) = self.world.db.undo(&ns, run) {
+                if let Ok(undone) = self.world.db.namespace(&ns).unwrap().undo(run) {
                     let gone = self.model(&ns).take(|hold| hold.run == Some(run), now);
                     assert_eq!(undone.removed, gone.len() as u64);
                 } else {
@@ -190,7 +190,7 @@ impl Machine {
             }
             Op::Pin(at, pinned) => {
                 let Some(id) = self.row(ns, at) else { return };
-                let outcome = self.world.db.pin(ns, &id.to_string(), *pinned);
+                let outcome = self.world.db.namespace(ns).unwrap().pin(id.to_string(), *pinned);
                 let row = self.model(ns).rows.get_mut(&id).unwrap();
                 assert_eq!(outcome.is_ok(), row.superseded.is_none(), "{outcome:?}");
                 if outcome.is_ok() {
@@ -203,13 +203,18 @@ impl Machine {
             Op::Reinforce(at, by) => {
                 let Some(id) = self.row(ns, at) else { return };
                 self.model(ns).rows.get_mut(&id).unwrap().reinforcement += by;
-                self.world.db.reinforce(ns, &id.to_string(), *by).unwrap();
+                self.world.db.namespace(ns).unwrap().reinforce(id.to_string(), *by).unwrap();
             }
             Op::Supersede(old, new, mode, ahead) => {
                 let (Some(old), Some(new)) = (self.row(ns, old), self.row(ns, new)) else { return };
                 let (mode, at) = (MODES[*mode], now.plus(oubliette::Span::from_millis(*ahead)));
                 let told = self.model(ns).supersede(old, new, mode, [now, at]);
-                let done = self.world.db.supersede(ns, &[old.to_string()], &new.to_string(), mode, Some(at));
+                let done = self.world.db.namespace(ns).unwrap().supersede_all(
+                    &[old.to_string()],
+                    new.to_string(),
+                    mode,
+                    Some(at),
+                );
                 assert_eq!(
                     done.map_err(|why| why.kind()).err(),
                     (told == Told::Conflict).then_some(ErrorKind::Conflict)
@@ -218,7 +223,7 @@ impl Machine {
             Op::Restore(at) => {
                 let Some(id) = self.row(ns, at) else { return };
                 let told = self.model(ns).restore(id, now, true);
-                match (self.world.db.restore(ns, &id.to_string()), told) {
+                match (self.world.db.namespace(ns).unwrap().restore(id.to_string()), told) {
                     (Ok(report), Ok(taken)) => assert_eq!(BTreeSet::from_iter(report.keys_taken), taken),
                     (Err(why), Err(_)) => assert_eq!(why.kind(), ErrorKind::Conflict),
                     (done, told) => panic!("{done:?} against {told:?}"),
@@ -265,7 +270,7 @@ impl Machine {
     }
 
     fn forgot(&self, ns: &NamespaceName, what: Forget, gone: &BTreeSet<MemoryId>) {
-        let Forgotten { tombstones, .. } = self.world.db.forget(ns, what).unwrap();
+        let Forgotten { tombstones, .. } = self.world.db.namespace(ns).unwrap().forget(what).unwrap();
         assert_eq!(&BTreeSet::from_iter(tombstones), gone);
     }
 
@@ -275,7 +280,13 @@ impl Machine {
         let writes: Vec<Write> = picks.iter().map(|pick| pick.write(now, run)).collect();
         let drafts = writes.iter().map(draft).collect();
         let before = self.model(ns).clone();
-        match self.world.db.add_all(ns, drafts, &WriteOptions { run, ..WriteOptions::default() }) {
+        match self
+            .world
+            .db
+            .namespace(ns)
+            .unwrap()
+            .add_all(drafts, &WriteOptions { run, ..WriteOptions::default() })
+        {
             Ok(outcomes) => {
                 for (write, outcome) in writes.iter().zip(outcomes) {
                     let told = self.model(ns).write(write, outcome.id, now);
@@ -317,7 +328,7 @@ impl Machine {
             expiry: edit.expiry.map(Expiry::At),
             ..Patch::default()
         };
-        let done: Result<Outcome> = self.world.db.update(ns, &shown, patch);
+        let done: Result<Outcome> = self.world.db.namespace(ns).unwrap().update(&shown, patch);
         let new = done.as_ref().map_or(MemoryId::from_bytes([0; 16]), |outcome| outcome.id);
         let says = edit.text.is_some() && text.is_none();
         let told = self.model(ns).edit(id, through, Edit { text, says, ..edit }, new, now);
@@ -342,7 +353,7 @@ impl Machine {
 
     fn compare_keys(&self, ns: &NamespaceName, model: &Model) {
         for key in KEYS {
-            let got = self.world.db.get(ns, key, false);
+            let got = self.world.db.namespace(ns).unwrap().look_up(key, false);
             if let Some((id, _)) = model.holder_of(key, self.now()) {
                 let Ok(Got::Memory(memory)) = got else { panic!("{key}: {got:?}") };
                 assert_eq!((memory.id, &memory.text), (id, &model.rows[&id].text));
@@ -366,7 +377,10 @@ impl Machine {
             }
         }
         for id in model.stones.keys() {
-            assert!(matches!(self.world.db.get(ns, &id.to_string(), false), Ok(Got::Tombstone(_))));
+            assert!(matches!(
+                self.world.db.namespace(ns).unwrap().look_up(id.to_string(), false),
+                Ok(Got::Tombstone(_))
+            ));
         }
     }
 
@@ -374,7 +388,7 @@ impl Machine {
         for agent in AGENTS {
             let scope = agent.map_or(Scope::Shared, |name| Scope::agent(name).unwrap());
             let request = PageRequest { scope, limit: 10_000, ..PageRequest::default() };
-            let items = self.world.db.list(ns, &request).unwrap().items;
+            let items = self.world.db.namespace(ns).unwrap().list(&request).unwrap().items;
             let listed: BTreeSet<_> = items.iter().map(|memory| memory.id).collect();
             let mine = model.rows.iter().filter(|(_, row)| row.agent.as_deref() == agent);
             let visible: BTreeSet<_> =
@@ -411,7 +425,14 @@ impl Machine {
                 .filter_map(|(id, row)| row.vector.map(|vector| (cosine(vector), *id)))
                 .collect();
             scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            let hits = self.world.db.search(ns, &Query::vector(query).k(5).scope(scope)).unwrap().hits;
+            let hits = self
+                .world
+                .db
+                .namespace(ns)
+                .unwrap()
+                .search(Query::vector(query).k(5).scope(scope))
+                .unwrap()
+                .hits;
             assert_eq!(hits.len(), scores.len().min(5), "{scores:?}");
             for (at, (hit, (score, _))) in hits.iter().zip(&scores).enumerate() {
                 // Scores are sums of f32 there and of f64 here, so near ties may stand the other way round; equal
@@ -449,7 +470,7 @@ impl Machine {
             *groups.entry((&row.agent, row.text.to_lowercase())).or_default() += 1;
         }
         assert_eq!(stats.health.duplicates_detected, groups.values().map(|rows| rows - 1).sum::<u64>());
-        let small = self.world.db.memory_stats(ns).unwrap();
+        let small = self.world.db.namespace(ns).unwrap().memory_stats().unwrap();
         let mut tags = BTreeMap::<String, u64>::new();
         for row in model.rows.values().filter(|row| row.agent.is_none() && row.visible(now)) {
             row.tags().into_iter().for_each(|tag| *tags.entry(tag).or_default() += 1);

@@ -9,7 +9,7 @@ use crate::seam::{Seam, SeamDisk};
 use oubliette::faults::Tally;
 use oubliette::{
     CheckOptions, Database, Draft, Durability, ErrorKind, Forget, Got, Kind, MaintainOptions, Mode,
-    NamespaceName, PageRequest, Pass, Query, Result, Scope, WriteOptions,
+    Namespace, NamespaceName, PageRequest, Pass, Query, Result, Scope, WriteOptions,
 };
 
 /// Every way to write: durability, and whether others may read meanwhile.
@@ -21,8 +21,8 @@ const WAYS: [(Durability, bool); 5] = [
     (Durability::Fast, true),
 ];
 
-fn ns() -> NamespaceName {
-    NamespaceName::default()
+fn ns(db: &Database) -> Namespace {
+    db.namespace("default").unwrap()
 }
 
 fn fresh() -> (tempfile::TempDir, PathBuf) {
@@ -37,11 +37,11 @@ fn open(path: &Path, (durability, shared): (Durability, bool), disk: &SeamDisk) 
 }
 
 fn add(db: &Database, key: &str) -> Result<()> {
-    db.add(&ns(), Draft::new(format!("text of {key}")).key(key)).map(|_| ())
+    ns(db).add(Draft::new(format!("text of {key}")).key(key)).map(|_| ())
 }
 
 fn has(db: &Database, key: &str) -> bool {
-    matches!(db.get(&ns(), key, false), Ok(Got::Memory(_)))
+    matches!(ns(db).look_up(key, false), Ok(Got::Memory(_)))
 }
 
 fn clean(db: &Database) {
@@ -179,12 +179,12 @@ fn nothing_of_a_lost_handle_is_served_again() {
             vector
         };
         let put =
-            |key: &str, words: &str, at: usize| db.add(&ns(), Draft::new(words).key(key).vector(vector(at)));
+            |key: &str, words: &str, at: usize| ns(&db).add(Draft::new(words).key(key).vector(vector(at)));
         let nearest = |at: usize| {
-            let found = db.search(&ns(), &Query::vector(vector(at)).k(5)).unwrap().hits;
+            let found = ns(&db).search(Query::vector(vector(at)).k(5)).unwrap().hits;
             found.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
         };
-        let worded = |word: &str| db.search(&ns(), &Query::text(word)).unwrap().hits.len();
+        let worded = |word: &str| ns(&db).search(Query::text(word)).unwrap().hits.len();
         let kept = put("kept", "flushed before", 0).unwrap().id;
         db.flush().unwrap();
         put("lost", "vanished meanwhile", 1).unwrap();
@@ -195,7 +195,7 @@ fn nothing_of_a_lost_handle_is_served_again() {
         assert_eq!(db.flush().unwrap_err().kind(), ErrorKind::Unavailable);
         // Whoever comes next is told, or reads what the file holds.
         for _ in 2..tries {
-            assert_eq!(db.get(&ns(), "kept", false).unwrap_err().kind(), ErrorKind::Unavailable);
+            assert_eq!(ns(&db).look_up("kept", false).unwrap_err().kind(), ErrorKind::Unavailable);
         }
         assert_eq!(disk.0.opens.load(Ordering::SeqCst), 0);
         assert_eq!((nearest(1), worded("vanished")), (vec![kept], 0), "{tries} tries");
@@ -217,15 +217,18 @@ fn a_write_that_opens_the_file_again_begins_afresh() {
     db.flush().unwrap();
     add(&db, "lost").unwrap();
     let before = db.snapshot().unwrap();
-    assert_eq!(db.search(&ns(), &Query::text("lost")).unwrap().hits.len(), 1);
+    assert_eq!(ns(&db).search(Query::text("lost")).unwrap().hits.len(), 1);
     disk.0.syncs.store(1, Ordering::SeqCst);
     // The flush and whoever catches up after it.
     disk.0.opens.store(2, Ordering::SeqCst);
     db.flush().unwrap_err();
     add(&db, "after").unwrap();
-    assert_eq!(db.search(&ns(), &Query::text("lost")).unwrap().hits.len(), 0);
-    assert_eq!(db.search(&ns(), &Query::text("after")).unwrap().hits.len(), 1);
-    assert_eq!(before.search(&ns(), &Query::text("lost")).unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    assert_eq!(ns(&db).search(Query::text("lost")).unwrap().hits.len(), 0);
+    assert_eq!(ns(&db).search(Query::text("after")).unwrap().hits.len(), 1);
+    assert_eq!(
+        before.namespace("default").unwrap().search(Query::text("lost")).unwrap_err().kind(),
+        ErrorKind::SnapshotExpired
+    );
     clean(&db);
 }
 
@@ -307,14 +310,14 @@ fn passes_run_on_a_shared_file() {
     let db = open(&path, (Durability::Safe, true), &SeamDisk::default()).unwrap();
     for apps in [4, 7, 9] {
         let draft = Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
-        db.add(&ns(), draft).unwrap();
+        ns(&db).add(draft).unwrap();
     }
     let passes: Vec<Pass> = Pass::ALL.into_iter().filter(|pass| *pass != Pass::Embed).collect();
     let report = db.maintain(&passes, &MaintainOptions::live()).unwrap();
     let collapse = report.passes.iter().find(|report| report.pass == Pass::Collapse).unwrap();
     assert_eq!(collapse.tombstoned, 2, "{report:?}");
     let reader = Database::builder().read_only(true).open(&path).unwrap();
-    assert_eq!(reader.list(&ns(), &PageRequest::default()).unwrap().items.len(), 1);
+    assert_eq!(ns(&reader).list(&PageRequest::default()).unwrap().items.len(), 1);
     clean(&db);
 }
 
@@ -326,18 +329,18 @@ fn a_reader_follows_the_writer() {
     let writer = open(&path, (Durability::Safe, true), &SeamDisk::default()).unwrap();
     add(&writer, "one").unwrap();
     let reader = Database::builder().read_only(true).open(&path).unwrap();
-    let word = |word: &str| reader.search(&ns(), &Query::text(word)).unwrap().hits.len();
-    let near = || reader.search(&ns(), &Query::vector([1.0, 0.0]).k(5)).unwrap().hits.len();
+    let word = |word: &str| ns(&reader).search(Query::text(word)).unwrap().hits.len();
+    let near = || ns(&reader).search(Query::vector([1.0, 0.0]).k(5)).unwrap().hits.len();
     assert!(has(&reader, "one"));
     assert_eq!(word("one"), 1);
     for (round, compacts) in [false, true, true].into_iter().enumerate() {
         let key = format!("round{round}");
-        writer.add(&ns(), Draft::new(format!("word{round}")).key(&key).vector([1.0, 0.0])).unwrap();
+        ns(&writer).add(Draft::new(format!("word{round}")).key(&key).vector([1.0, 0.0])).unwrap();
         assert_eq!((word(&format!("word{round}")), near()), (1, 1));
         if compacts {
             writer.compact().unwrap();
         }
-        writer.forget(&ns(), Forget::names([key.clone()])).unwrap();
+        ns(&writer).forget(Forget::names([key.clone()])).unwrap();
         assert!(!has(&reader, &key), "a forgotten memory is still served");
         assert_eq!((word(&format!("word{round}")), near()), (0, 0));
         let policy = format!("[index]\nexact_max = {}\n", 8_000 + round);
@@ -348,7 +351,10 @@ fn a_reader_follows_the_writer() {
     let held = reader.snapshot().unwrap();
     writer.compact().unwrap();
     assert!(has(&reader, "one"));
-    assert_eq!(held.get(&ns(), "one", false).unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    assert_eq!(
+        held.namespace("default").unwrap().look_up("one", false).unwrap_err().kind(),
+        ErrorKind::SnapshotExpired
+    );
     // The one who has the new file open alone locks the reader out, which says so and goes on later.
     writer.close().unwrap();
     let other = Database::open(&path);
@@ -364,14 +370,14 @@ fn an_idle_reader_pins_no_page() {
         let (_folder, path) = fresh();
         let writer = open(&path, (Durability::Fast, true), &SeamDisk::default()).unwrap();
         for at in 0..20 {
-            writer.add(&ns(), Draft::new("x".repeat(4_000)).key(format!("k{at}"))).unwrap();
+            ns(&writer).add(Draft::new("x".repeat(4_000)).key(format!("k{at}"))).unwrap();
         }
         let reader = with_reader.then(|| Database::builder().read_only(true).open(&path).unwrap());
         if let Some(reader) = &reader {
-            assert_eq!(reader.search(&ns(), &Query::text("x")).unwrap().hits.len(), 0);
+            assert_eq!(ns(reader).search(Query::text("x")).unwrap().hits.len(), 0);
         }
         for at in 0..300 {
-            writer.reinforce(&ns(), &format!("k{}", at % 20), 1).unwrap();
+            ns(&writer).reinforce(format!("k{}", at % 20), 1).unwrap();
         }
         std::fs::metadata(&path).unwrap().len()
     });
@@ -440,7 +446,7 @@ fn a_batch_refuses_its_own_handle() {
     let copy = folder.path().join("copy.oub");
     let calls: [(&str, &dyn Fn() -> Result<()>); 9] = [
         ("add", &|| add(&db, "within")),
-        ("batch", &|| db.batch(|b| b.reinforce(&ns(), "before", 1))),
+        ("batch", &|| db.batch(|b| b.reinforce(&NamespaceName::default(), "before", 1))),
         ("maintain", &|| db.maintain(&[], &MaintainOptions::live()).map(|_| ())),
         ("maintain, dry", &|| db.maintain(&[], &MaintainOptions::default()).map(|_| ())),
         ("compact", &|| db.compact().map(|_| ())),
@@ -451,7 +457,7 @@ fn a_batch_refuses_its_own_handle() {
     ];
     for (name, call) in calls {
         let inner = db.batch(|b| {
-            b.add(&ns(), Draft::new(format!("beside {name}")).key(name))?;
+            b.add(&NamespaceName::default(), Draft::new(format!("beside {name}")).key(name))?;
             // Reads see the state before the batch.
             assert!(has(&db, "before") && !has(&db, name));
             db.stats(None)?;
@@ -477,18 +483,18 @@ fn an_image_is_loaded_once() {
         |at: usize| (0..64).map(|axis| ((at * 7 + axis * 13) % 101) as f32 - 50.0).collect::<Vec<_>>();
     let drafts = (0..2_000).map(|at| Draft::new(format!("text {at}")).vector(vector(at))).collect();
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-    db.add_all(&ns(), drafts, &how).unwrap();
+    ns(&db).add_all(drafts, &how).unwrap();
     db.close().unwrap();
     let near = |db: &Database, at: usize| {
-        assert_eq!(db.search(&ns(), &Query::vector(vector(at)).k(1)).unwrap().hits.len(), 1);
+        assert_eq!(ns(db).search(Query::vector(vector(at)).k(1)).unwrap().hits.len(), 1);
     };
     let worded = |db: &Database, _| {
         let query = Query::text("text 77").mode(Mode::Text).k(1);
-        assert_eq!(db.search(&ns(), &query).unwrap().hits.len(), 1);
+        assert_eq!(ns(db).search(&query).unwrap().hits.len(), 1);
     };
     let anywhere = |db: &Database, _| {
         let query = Query::text("text 77").mode(Mode::Text).scope(Scope::Any).k(1);
-        assert_eq!(db.search(&ns(), &query).unwrap().hits.len(), 1);
+        assert_eq!(ns(db).search(&query).unwrap().hits.len(), 1);
     };
     let read_by = |readers: usize, search: &(dyn Fn(&Database, usize) + Sync)| {
         let db = Database::open(&path).unwrap();

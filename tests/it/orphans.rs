@@ -72,11 +72,11 @@ impl Scene {
         let world = &self.world;
         for id in gone {
             assert!(matches!(world.get(id), Ok(Got::Tombstone(_))), "{id}");
-            assert_eq!(world.db.text(&world.ns, *id).unwrap(), None);
-            assert!(world.db.keys_of(&world.ns, *id).unwrap().is_empty());
+            assert_eq!(world.ns.text(*id).unwrap(), None);
+            assert!(world.ns.keys_of(*id).unwrap().is_empty());
         }
         self.assert_unheard_of(gone);
-        let events = world.db.history(&world.ns, &self.victim.to_string()).unwrap().events;
+        let events = world.ns.history(self.victim.to_string()).unwrap().events;
         let told = format!("{events:?}").to_lowercase();
         assert!(!told.contains("quetzal"), "the journal tells: {told}");
         self.world.check();
@@ -106,7 +106,7 @@ impl Scene {
         ] {
             let filter = Some(Filter::from_json(&filter).unwrap_or_else(|why| panic!("{filter}: {why}")));
             let request = PageRequest { scope: Scope::Any, filter, ..PageRequest::default() };
-            assert!(world.db.list(&world.ns, &request).unwrap().items.is_empty(), "{request:?}");
+            assert!(world.ns.list(&request).unwrap().items.is_empty(), "{request:?}");
         }
         assert_eq!(world.forget_tag(TAG), oubliette::Forgotten::default());
     }
@@ -184,7 +184,7 @@ fn forgotten_by_tag() {
 fn forgotten_by_filter() {
     let scene = Scene::new();
     let filter = Filter::from_json(&json!({"metadata.note": NOTE})).unwrap();
-    let answer = scene.world.db.forget(&scene.world.ns, Forget::filter(filter, Scope::Any)).unwrap();
+    let answer = scene.world.ns.forget(Forget::filter(filter, Scope::Any)).unwrap();
     assert_eq!(answer.tombstones, [scene.victim]);
     scene.world.forget_id(scene.old);
     let gone = [scene.victim, scene.old];
@@ -219,7 +219,7 @@ fn forgotten_after_it_expired() {
 #[test]
 fn an_import_undone() {
     let scene = Scene::new();
-    let undone = scene.world.db.undo(&scene.world.ns, scene.run).unwrap();
+    let undone = scene.world.ns.undo(scene.run).unwrap();
     assert_eq!((undone.removed, undone.restored), (2, 0));
     let gone = [scene.victim, scene.old];
     scene.assert_gone(&gone, &[TEXT, OLD]);
@@ -228,16 +228,16 @@ fn an_import_undone() {
 #[test]
 fn a_namespace_dropped() {
     let mut scene = Scene::new();
-    let other = "other".parse().unwrap();
-    scene.world.db.add(&other, text("another tenant").key("k").vector(axis(2))).unwrap();
-    scene.world.db.drop_namespace(&scene.world.ns).unwrap();
+    let other = scene.world.db.namespace("other").unwrap();
+    other.add(text("another tenant").key("k").vector(axis(2))).unwrap();
+    scene.world.db.drop_namespace(scene.world.ns.name()).unwrap();
     assert!(scene.rows().is_empty());
     assert!(scene.world.unknown(scene.victim));
     assert!(scene.world.unknown(KEY));
     scene.world.check();
     scene.assert_erased(&[TEXT, OLD]);
     scene.world.reopen();
-    assert_eq!(scene.world.db.list(&other, &PageRequest::default()).unwrap().items.len(), 1);
+    assert_eq!(other.list(&PageRequest::default()).unwrap().items.len(), 1);
 }
 
 /// One of two writes of the same text leaves: the text stays, what only that write brought goes.

@@ -75,7 +75,7 @@ fn write_pairs(world: &World, folder: &std::path::Path) -> Vec<Pair> {
             .flat_map(|(at, pair)| ["text_a", "text_b"].map(|side| (at, text(pair, side))))
             .map(|(at, text)| Draft::new(&*text).vector(of_text[&text].clone()).agent(format!("pair-{at}")))
             .collect();
-        let outcomes: Vec<Outcome> = world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
+        let outcomes: Vec<Outcome> = world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
         for (pair, both) in judged.iter().zip(outcomes.chunks_exact(2)) {
             let hint = both[1].hints.iter().find(|hint| hint.id == both[0].id);
             pairs.push(Pair {
@@ -143,11 +143,11 @@ fn the_default_write_path_merges_no_two_package_descriptions() {
         .collect();
     let (rows, mut hinted) = (drafts.len(), 0);
     for batch in drafts.chunks(1_000) {
-        let outcomes = world.db.add_all(&world.ns, batch.to_vec(), &WriteOptions::default()).unwrap();
+        let outcomes = world.ns.add_all(batch.to_vec(), &WriteOptions::default()).unwrap();
         assert!(outcomes.iter().all(|outcome| outcome.decision == Decision::Stored));
         hinted += outcomes.iter().filter(|outcome| !outcome.hints.is_empty()).count();
     }
     eprintln!("{hinted} of {rows} descriptions have a near one before them");
     assert!(rows > 5_000 && hinted > rows / 4);
-    assert_eq!(world.db.memory_stats(&world.ns).unwrap().local.total, rows as u64);
+    assert_eq!(world.ns.memory_stats().unwrap().local.total, rows as u64);
 }

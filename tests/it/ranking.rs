@@ -2,14 +2,13 @@
 
 use oubliette::policy::Policy;
 use oubliette::{
-    Database, Draft, Filter, HashEmbedder, ManualClock, MemoryId, NamespaceName, Query, Scope, Significance,
-    Time,
+    Database, Draft, Filter, HashEmbedder, ManualClock, MemoryId, Namespace, Query, Scope, Significance, Time,
 };
 use serde_json::json;
 use tempfile::TempDir;
 
-fn ns() -> NamespaceName {
-    NamespaceName::default()
+fn ns(db: &Database) -> Namespace {
+    db.namespace("default").unwrap()
 }
 
 fn at(text: &str) -> Time {
@@ -29,14 +28,14 @@ fn said(session: &str, when: &str, words: &str) -> Draft {
 }
 
 fn hits(db: &Database, query: &Query) -> Vec<MemoryId> {
-    db.search(&ns(), query).unwrap().hits.into_iter().map(|hit| hit.id).collect()
+    ns(db).search(query).unwrap().hits.into_iter().map(|hit| hit.id).collect()
 }
 
 /// Fills up a partition with texts that say nothing of what is asked.
 fn others(db: &Database) {
     let texts =
         (0..30).map(|number| Draft::new(format!("filler sentence {number} about gardens and weather")));
-    db.add_all(&ns(), texts.collect(), &Default::default()).unwrap();
+    ns(db).add_all(texts.collect(), &Default::default()).unwrap();
 }
 
 #[test]
@@ -52,22 +51,22 @@ fn the_turn_between_two_halves_of_an_answer_is_found() {
     ];
     let ids: Vec<MemoryId> = turns
         .iter()
-        .map(|words| db.add(&ns(), said("s1", "2026-03-01T10:00:00Z", words)).unwrap().id)
+        .map(|words| ns(&db).add(said("s1", "2026-03-01T10:00:00Z", words)).unwrap().id)
         .collect();
     let query = Query::text("where did Ben have the violin repaired by a luthier").k(3);
-    let found = db.search(&ns(), &query).unwrap();
+    let found = ns(&db).search(&query).unwrap();
     let middle = found.hits.iter().find(|hit| hit.id == ids[1]).expect("the turn in the middle");
     assert!(middle.signals.context > Some(0.0), "{middle:?}");
-    let around = db.around(&ns(), ids[1], 1).unwrap();
+    let around = ns(&db).around(ids[1], 1).unwrap();
     assert_eq!((around.before, around.after), (vec![ids[0]], vec![ids[2]]));
     let mut alone = Policy::default();
     alone.recall.window = 0.0;
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder, alone);
     for words in turns {
-        db.add(&ns(), said("s1", "2026-03-01T10:00:00Z", words)).unwrap();
+        ns(&db).add(said("s1", "2026-03-01T10:00:00Z", words)).unwrap();
     }
-    let found = db.search(&ns(), &query).unwrap();
+    let found = ns(&db).search(&query).unwrap();
     assert!(found.hits.iter().all(|hit| hit.signals.context == Some(0.0)), "the policy turns it off");
 }
 
@@ -75,12 +74,12 @@ fn the_turn_between_two_halves_of_an_answer_is_found() {
 fn a_named_month_is_preferred_and_filters_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder, Policy::default());
-    let march = db.add(&ns(), said("a", "2026-03-09T08:00:00Z", "Ann went hiking in the hills")).unwrap().id;
-    let may = db.add(&ns(), said("b", "2026-05-09T08:00:00Z", "Ann went hiking by the sea")).unwrap().id;
+    let march = ns(&db).add(said("a", "2026-03-09T08:00:00Z", "Ann went hiking in the hills")).unwrap().id;
+    let may = ns(&db).add(said("b", "2026-05-09T08:00:00Z", "Ann went hiking by the sea")).unwrap().id;
     assert_eq!(hits(&db, &Query::text("where did Ann go hiking in May")), [may, march]);
     assert_eq!(hits(&db, &Query::text("where did Ann go hiking in March 2026")), [march, may]);
     assert_eq!(hits(&db, &Query::text("hiking on 9 May 2026"))[0], may);
-    let found = db.search(&ns(), &Query::text("hiking in May")).unwrap();
+    let found = ns(&db).search(Query::text("hiking in May")).unwrap();
     assert_eq!(found.hits[0].signals.time, Some(0.15));
 }
 
@@ -98,8 +97,8 @@ fn priors_are_off_until_the_policy_weighs_them() {
     for (policy, prior) in [(Policy::default(), false), (weighed, true)] {
         let folder = tempfile::tempdir().unwrap();
         let db = open(&folder, policy);
-        let ids = texts.map(|(words, significance)| db.add(&ns(), draft(words, significance)).unwrap().id);
-        let found = db.search(&ns(), &Query::text("deploy key")).unwrap();
+        let ids = texts.map(|(words, significance)| ns(&db).add(draft(words, significance)).unwrap().id);
+        let found = ns(&db).search(Query::text("deploy key")).unwrap();
         assert_eq!(found.hits.iter().all(|hit| hit.signals.prior.is_some()), prior);
         if prior {
             assert_eq!(found.hits[0].id, ids[1]);
@@ -111,14 +110,14 @@ fn priors_are_off_until_the_policy_weighs_them() {
 fn a_hit_and_a_miss_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder, Policy::default());
-    let add = |key: &str, words: &str| db.add(&ns(), Draft::new(words).key(key)).unwrap().id;
+    let add = |key: &str, words: &str| ns(&db).add(Draft::new(words).key(key)).unwrap().id;
     add("tea", "Ann drinks green tea");
     add("tea2", "green tea, green tea, Ann");
     add("sea", "Ben sails the sea");
-    db.add(&ns(), Draft::new("Ann drinks tea alone").key("far").agent("other")).unwrap();
+    ns(&db).add(Draft::new("Ann drinks tea alone").key("far").agent("other")).unwrap();
     let query = Query::text("Ann green tea").k(1);
-    let why = |name: &str, query: &Query| db.why(&ns(), query, name).unwrap();
-    let best = db.keys_of(&ns(), hits(&db, &query)[0]).unwrap().remove(0);
+    let why = |name: &str, query: &Query| ns(&db).why(query, name).unwrap();
+    let best = ns(&db).keys_of(hits(&db, &query)[0]).unwrap().remove(0);
     let other = if best == "tea" { "tea2" } else { "tea" };
     assert_eq!((why(&best, &query).reason, why(&best, &query).rank), ("hit", Some(1)));
     let second = why(other, &query);
@@ -128,9 +127,9 @@ fn a_hit_and_a_miss_are_explained() {
     assert_eq!(why("far", &query).reason, "other_partition");
     let tagged = query.filter(Filter::from_json(&json!({ "tags": "x" })).unwrap());
     assert_eq!(why("tea", &tagged).reason, "filter");
-    db.forget(&ns(), oubliette::Forget::names(["sea"])).unwrap();
+    ns(&db).forget(oubliette::Forget::names(["sea"])).unwrap();
     assert_eq!(why("sea", &Query::text("sea")).reason, "not_visible");
-    assert!(db.why(&ns(), &Query::text("sea"), "nobody").is_err());
+    assert!(ns(&db).why(Query::text("sea"), "nobody").is_err());
 }
 
 #[test]
@@ -140,9 +139,9 @@ fn diverse_hits_differ() {
     db.use_embedder(HashEmbedder::new()).unwrap();
     let same = ["the build failed on arm", "the build failed on arm!", "the build failed on arm again"];
     for words in same {
-        db.add(&ns(), Draft::new(words)).unwrap();
+        ns(&db).add(Draft::new(words)).unwrap();
     }
-    let other = db.add(&ns(), Draft::new("a failed disk stopped the night build")).unwrap().id;
+    let other = ns(&db).add(Draft::new("a failed disk stopped the night build")).unwrap().id;
     let query = Query::text("failed build").k(2);
     assert!(hits(&db, &query.clone().diversity(0.9)).contains(&other));
     assert_eq!(hits(&db, &query.clone().diversity(0.0)), hits(&db, &query));
@@ -159,13 +158,13 @@ fn life_25_a_briefing_begins_with_what_is_pinned() {
     weak.fields.importance = Some(0.1);
     let mut strong = Draft::new("pinned and important").tag("pinned");
     strong.fields.importance = Some(0.9);
-    let (weak, strong) = (db.add(&ns(), weak).unwrap().id, db.add(&ns(), strong).unwrap().id);
+    let (weak, strong) = (ns(&db).add(weak).unwrap().id, ns(&db).add(strong).unwrap().id);
     let mut worth = Draft::new("worth keeping");
     worth.fields.importance = Some(1.0);
-    let worth = db.add(&ns(), worth).unwrap().id;
-    let less = db.add(&ns(), Draft::new("less worth it")).unwrap().id;
+    let worth = ns(&db).add(worth).unwrap().id;
+    let less = ns(&db).add(Draft::new("less worth it")).unwrap().id;
     let ids = |tokens| -> Vec<MemoryId> {
-        let briefed = db.briefing(&ns(), &Scope::Shared, tokens).unwrap();
+        let briefed = ns(&db).briefing(&Scope::Shared, tokens).unwrap();
         briefed.into_iter().map(|briefed| briefed.memory.id).collect()
     };
     assert_eq!(ids(1_000), [strong, weak, worth, less]);
@@ -179,9 +178,9 @@ fn a_deadline_ends_a_query_with_what_it_has() {
     let db = open(&folder, Policy::default());
     others(&db);
     let query = Query::text("filler sentence about gardens");
-    let whole = db.search(&ns(), &query.clone().deadline("1h".parse().unwrap())).unwrap();
+    let whole = ns(&db).search(query.clone().deadline("1h".parse().unwrap())).unwrap();
     assert!(!whole.plan.partial && whole.hits.len() == 10);
-    assert_eq!(whole.hits, db.search(&ns(), &query).unwrap().hits);
-    let none = db.search(&ns(), &query.deadline("0s".parse().unwrap())).unwrap();
+    assert_eq!(whole.hits, ns(&db).search(&query).unwrap().hits);
+    let none = ns(&db).search(query.deadline("0s".parse().unwrap())).unwrap();
     assert!(none.plan.partial && none.hits.is_empty(), "{:?}", none.plan);
 }

@@ -1,7 +1,7 @@
 //! The exact regime against a full scan: enough rows for many chunks, so that the order in which candidates arrive is
 //! not the order of their bounds.
 
-use oubliette::{Database, Draft, Durability, Filter, NamespaceName, Query, WriteOptions};
+use oubliette::{Database, Draft, Durability, Filter, Query, WriteOptions};
 
 const DIM: usize = 48;
 const ROWS: usize = 4_000;
@@ -30,9 +30,9 @@ fn search_is_a_full_scan_at_every_k_filtered_or_not() {
     let rows: Vec<Vec<f32>> = (0..ROWS).map(|at| near(&centers[at % 40], &mut next)).collect();
     let folder = tempfile::tempdir().unwrap();
     let db = Database::builder().durability(Durability::Batch).open(folder.path().join("r.oub")).unwrap();
-    let ns = NamespaceName::default();
+    let ns = db.namespace("default").unwrap();
     let drafts = rows.iter().enumerate().map(|(at, row)| Draft::new(format!("row {at}")).vector(row.clone()));
-    db.add_all(&ns, drafts.collect(), &WriteOptions::default()).unwrap();
+    ns.add_all(drafts.collect(), &WriteOptions::default()).unwrap();
     let everything = Filter::parse(r#"{"kind":"knowledge"}"#).unwrap();
     for at in 0..60 {
         let query = near(&centers[at % 40], &mut next);
@@ -42,7 +42,7 @@ fn search_is_a_full_scan_at_every_k_filtered_or_not() {
         for k in [1, 5, 10, 50, 200] {
             let asked = Query::vector(query.clone()).k(k);
             for asked in [asked.clone(), asked.filter(everything.clone())] {
-                let found = db.search(&ns, &asked).unwrap();
+                let found = ns.search(&asked).unwrap();
                 assert_eq!(found.hits.len(), k);
                 for (hit, best) in found.hits.iter().zip(&scores) {
                     assert!(

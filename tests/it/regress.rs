@@ -11,7 +11,7 @@ fn a_row_gets_its_vector_later() {
     let id = world.add(text("t").key("k")).id;
     assert_eq!(world.db.stats(None).unwrap().pending, 1);
     let patch = Patch { vector: Some(axis(1).to_vec()), ..Patch::default() };
-    assert_eq!(world.db.update(&world.ns, "k", patch).unwrap().id, id);
+    assert_eq!(world.ns.update("k", patch).unwrap().id, id);
     assert_eq!(world.find(axis(1), 1), [id]);
     assert_eq!(world.db.stats(None).unwrap().pending, 0);
     world.check();
@@ -57,13 +57,8 @@ fn an_expired_row_does_not_come_back_beside_the_new_holder_of_its_key() {
     let world = World::at(10);
     let old = world.add(text("old").key("k").expiry(Expiry::At(ms(100)))).id;
     world.set(100);
-    let revive = || {
-        world.db.update(
-            &world.ns,
-            &old.to_string(),
-            Patch { expiry: Some(Expiry::Never), ..Patch::default() },
-        )
-    };
+    let revive =
+        || world.ns.update(old.to_string(), Patch { expiry: Some(Expiry::Never), ..Patch::default() });
     let holder = world.add(text("holder").key("k")).id;
     assert_eq!(revive().unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(world.row("k").id, holder);
@@ -79,7 +74,7 @@ fn a_late_use_does_not_bring_a_row_back() {
     let world = World::new();
     let id = world.add(text("t").key("k").tier(oubliette::Tier::Working)).id;
     world.advance("73h");
-    world.db.reinforce(&world.ns, "k", 1).unwrap();
+    world.ns.reinforce("k", 1).unwrap();
     assert_eq!(world.row(id).state, State::Expired);
     assert_eq!(world.row(id).reinforcement_count, 2);
 }
@@ -122,9 +117,9 @@ fn a_row_that_only_held_what_it_took_goes_when_it_is_given_back() {
     let old = world.add(text("of both").key("a")).id;
     world.add(text("of both").key("b"));
     let patch = Patch { text: Some("of both, anew".to_owned()), ..Patch::default() };
-    let new = world.db.update(&world.ns, &old.to_string(), patch).unwrap().id;
+    let new = world.ns.update(old.to_string(), patch).unwrap().id;
     assert_eq!(world.forget(&["a"]).detached, 1, "an update by id is a write of the other as well");
-    world.db.restore(&world.ns, &old.to_string()).unwrap();
+    world.ns.restore(old.to_string()).unwrap();
     assert_eq!((world.row("b").id, world.live()), (old, vec![old]));
     let stone = world.tombstone(new);
     assert_eq!((stone.replaced_by, stone.key_hashes.len()), (Some(old), 0));
@@ -142,8 +137,8 @@ fn revising_by_id_carries_each_holder_once() {
     let first = world.add(text("the same words"));
     world.add(text("the same words").key("k"));
     let patch = Patch { text: Some("other words".to_owned()), ..Patch::default() };
-    let new = world.db.update(&world.ns, &first.id.to_string(), patch).unwrap();
-    let found = world.db.get(&world.ns, &new.id.to_string(), false).unwrap();
+    let new = world.ns.update(first.id.to_string(), patch).unwrap();
+    let found = world.ns.look_up(new.id.to_string(), false).unwrap();
     let Got::Memory(memory) = found else { panic!("a memory") };
     assert_eq!(memory.holders.len(), 2, "the keyless write and the key (MODEL-21)");
     assert_eq!(memory.keys, ["k"]);
@@ -174,7 +169,10 @@ fn a_clock_that_steps_back_shows_nothing_again() {
     world.set(1_400);
     assert!(!world.is_live(first));
     let snapshot = world.db.snapshot().unwrap();
-    assert_eq!(snapshot.list(&world.ns, &PageRequest::default()).unwrap().items.len(), 1);
+    assert_eq!(
+        snapshot.namespace(world.ns.name()).unwrap().list(&PageRequest::default()).unwrap().items.len(),
+        1
+    );
     let second = world.add(text("version two").key("k")).id;
     assert!(world.is_live(second) && !world.is_live(first), "it is seen at once, and alone");
     assert_eq!(world.row("k").recorded_at, ms(3_000));
@@ -182,7 +180,7 @@ fn a_clock_that_steps_back_shows_nothing_again() {
     assert!(world.is_live(third) && !world.is_live(second));
     let ended = world.row(second).superseded.unwrap().at;
     assert_eq!(ended, ms(3_000));
-    let words = world.db.search(&world.ns, &Query::text("version")).unwrap().hits;
+    let words = world.ns.search(Query::text("version")).unwrap().hits;
     assert_eq!(words.iter().map(|hit| hit.id).collect::<Vec<_>>(), [third]);
     world.check();
 }
@@ -198,7 +196,7 @@ fn a_write_does_not_end_before_its_row_begins() {
     let begins = world.row(new).valid_from.unwrap();
     let mut draft = text("water").key("k");
     draft.fields.valid_to = Field::Value(begins);
-    let refused = world.db.add(&world.ns, draft).unwrap_err();
+    let refused = world.ns.add(draft).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid);
     assert_eq!(world.row("k").text, "tea");
     world.check();

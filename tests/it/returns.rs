@@ -51,7 +51,7 @@ fn what_an_undone_import_had_superseded_is_led_on_to_the_newest() {
             if by_tag {
                 assert_eq!((world.forget_tag(tag).forgotten, world.live()), (1, vec![v3]));
             } else {
-                let undone = world.db.undo(&world.ns, run).unwrap();
+                let undone = world.ns.undo(run).unwrap();
                 assert_eq!((undone.removed, undone.restored, world.live()), (1, 0, vec![v3]));
             }
             assert_eq!(superseder(&world, v1), Some(v3));
@@ -59,7 +59,7 @@ fn what_an_undone_import_had_superseded_is_led_on_to_the_newest() {
             let times = world.row(v1);
             assert_eq!(times.superseded.unwrap().at, changed, "it held until v3 came");
             assert_eq!(times.valid_to, (mode == SupersedeMode::Replaced).then_some(changed));
-            world.db.restore(&world.ns, &v1.to_string()).unwrap();
+            world.ns.restore(v1.to_string()).unwrap();
             assert!(world.is_live(v1), "who asks for it by its id gets it");
         }
     }
@@ -75,9 +75,9 @@ fn a_named_chain_stays_whole_without_its_middle() {
     let c = world.add(text("c").key("kc")).id;
     world.supersede(a, b, SupersedeMode::Correction, None).unwrap();
     world.supersede(b, c, SupersedeMode::Replaced, None).unwrap();
-    world.db.undo(&world.ns, run).unwrap();
+    world.ns.undo(run).unwrap();
     assert_eq!(world.live(), [c]);
-    world.db.restore(&world.ns, &a.to_string()).unwrap();
+    world.ns.restore(a.to_string()).unwrap();
     assert_eq!((world.row(a).state, world.row(a).valid_to), (State::Live, None));
 }
 
@@ -90,9 +90,9 @@ fn imports_are_taken_back_in_any_order() {
         let runs = [(); 2].map(|()| world.start_import());
         world.import(runs[0], vec![text("v2").key("k")]);
         world.import(runs[1], vec![text("v3").key("k")]);
-        world.db.undo(&world.ns, runs[first]).unwrap();
+        world.ns.undo(runs[first]).unwrap();
         assert_ne!(world.live(), [v1]);
-        world.db.undo(&world.ns, runs[1 - first]).unwrap();
+        world.ns.undo(runs[1 - first]).unwrap();
         assert_eq!((world.live(), world.row("k").id), (vec![v1], v1));
     }
 }
@@ -108,14 +108,14 @@ fn v316_an_old_text_does_not_come_back_beside_the_new_one() {
         let new = world.add(status(9).key("b")).id;
         assert_eq!(world.live(), [a, new]);
         if by_undo {
-            let undone = world.db.undo(&world.ns, run).unwrap();
+            let undone = world.ns.undo(run).unwrap();
             assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
             let names = |what: &str| undone.lost[0].contains(what);
             assert!(names("key b ") && names(&b.to_string()) && names(&new.to_string()), "{undone:?}");
-            let again = world.db.undo(&world.ns, run).unwrap();
+            let again = world.ns.undo(run).unwrap();
             assert_eq!((again.restored, again.lost.len()), (0, 0), "twice is a no-op (MODEL-33)");
         } else {
-            let report = world.db.restore(&world.ns, &b.to_string()).unwrap();
+            let report = world.ns.restore(b.to_string()).unwrap();
             assert_eq!((report.keys_taken, report.superseded_by), (vec!["b".to_owned()], Some(new)));
         }
         let times = world.row(b).superseded.unwrap();
@@ -142,7 +142,7 @@ fn writers_that_said_something_else_leave_the_row_that_returns() {
     let run = collapse(&world);
     assert_eq!(world.live(), [a]);
     let new = world.add(status(9).key("b")).id;
-    let undone = world.db.undo(&world.ns, run).unwrap();
+    let undone = world.ns.undo(run).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (1, 1), "{undone:?}");
     assert!(undone.lost[0].contains("key b ") && undone.lost[0].contains(&b.to_string()));
     assert_eq!(world.live(), [a, b, new]);
@@ -165,9 +165,9 @@ fn runs_that_carried_a_key_along_are_taken_back_in_any_order() {
         let two = collapse(&world);
         assert_eq!(world.live(), [c]);
         let runs = [one, two];
-        world.db.undo(&world.ns, runs[first]).unwrap();
+        world.ns.undo(runs[first]).unwrap();
         world.check();
-        world.db.undo(&world.ns, runs[1 - first]).unwrap();
+        world.ns.undo(runs[1 - first]).unwrap();
         assert_eq!(world.live(), [b, a, c]);
         for (key, id) in [("a", a), ("b", b), ("c", c)] {
             assert_eq!((world.row(key).id, world.row(id).keys), (id, vec![key.to_owned()]));
@@ -194,7 +194,7 @@ fn a_row_that_returns_after_another_model_came_is_found_by_vector() {
         if !at_hand {
             world.reopen();
         }
-        assert_eq!(world.db.undo(&world.ns, run).unwrap().restored, 1);
+        assert_eq!(world.ns.undo(run).unwrap().restored, 1);
         world.check();
         if !at_hand {
             assert_eq!(world.db.stats(None).unwrap().pending, 1, "it waits for an embedder");
@@ -202,7 +202,7 @@ fn a_row_that_returns_after_another_model_came_is_found_by_vector() {
             world.db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
         }
         let query = Query { mode: Mode::Vector, ..Query::text("gateway status") };
-        let found = world.db.search(&world.ns, &query).unwrap();
+        let found = world.ns.search(&query).unwrap();
         let found: BTreeSet<_> = found.hits.iter().map(|hit| hit.id).collect();
         assert_eq!((found, world.db.stats(None).unwrap().pending), (BTreeSet::from(ids), 0));
     }
@@ -229,7 +229,7 @@ fn a_merge_without_limbo_leads_links_on_and_names_each_row_once() {
         }
         let named: usize = ids
             .iter()
-            .flat_map(|id| world.db.explain(&world.ns, &id.to_string()).unwrap().events)
+            .flat_map(|id| world.ns.explain(id.to_string()).unwrap().events)
             .filter(|row| row.op != oubliette::Op::Merge)
             .map(|row| row.evidence.members.len())
             .sum();
@@ -250,7 +250,7 @@ fn reinforcement_is_given_back_once() {
     world.add(status(3));
     collapse(&world);
     assert_eq!((world.live(), world.row(a).reinforcement_count), (vec![a], 4));
-    world.db.undo(&world.ns, run).unwrap();
+    world.ns.undo(run).unwrap();
     assert_eq!(world.row(a).reinforcement_count, 4);
     world.check();
 }
@@ -265,7 +265,7 @@ fn a_write_that_only_led_to_a_row_is_not_told_as_removed() {
     let newest = world.add(text("Tea is cold")).id;
     world.supersede(rows[0].id, newest, SupersedeMode::Replaced, None).unwrap();
     world.forget_id(rows[0].id);
-    let undone = world.db.undo(&world.ns, run).unwrap();
+    let undone = world.ns.undo(run).unwrap();
     assert_eq!((undone.removed, undone.detached, world.live()), (1, 0, vec![newest]));
     assert_eq!(world.row(newest).holders.len(), 1);
     world.check();
@@ -276,7 +276,7 @@ fn a_write_that_only_led_to_a_row_is_not_told_as_removed() {
 #[cfg(all(unix, feature = "faults"))]
 fn told(world: &World, run: RunId) -> Option<(String, u64)> {
     let mut lines = Vec::new();
-    let export = Export { namespaces: vec![world.ns.clone()], all_states: true };
+    let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
     let snapshot = world.db.snapshot().unwrap();
     export.write(&snapshot, &mut lines, "lines", VectorsTo::<Cursor<Vec<u8>>>::Lines).unwrap();
     let lines = String::from_utf8(lines).unwrap();
@@ -301,10 +301,10 @@ fn v282_an_undo_that_was_stopped_is_gone_on_with() {
             .key(format!("report-{at}"))
     });
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-    world.db.add_all(&world.ns, reports.collect(), &how).unwrap();
+    world.ns.add_all(reports.collect(), &how).unwrap();
     let options = MaintainOptions { destroy_max: Some(u64::MAX), ..MaintainOptions::live() };
     let run = world.db.maintain(&[Pass::Collapse], &options).unwrap().run.unwrap();
-    let live = |world: &World| world.db.stats(Some(&world.ns)).unwrap().memories.live;
+    let live = |world: &World| world.db.stats(Some(world.ns.name())).unwrap().memories.live;
     let (kept, removed) = (live(&world), 900 - live(&world));
     assert!(removed > 500, "{removed}");
     let (state, all) = told(&world, run).unwrap();
@@ -316,7 +316,7 @@ fn v282_an_undo_that_was_stopped_is_gone_on_with() {
     let cut = cut.open(world.path()).unwrap();
     disk.0.spared.store(4, Ordering::SeqCst);
     disk.0.syncs.store(u32::MAX, Ordering::SeqCst);
-    cut.undo(&world.ns, run).unwrap_err();
+    cut.namespace(world.ns.name()).unwrap().undo(run).unwrap_err();
     drop(cut);
     disk.0.syncs.store(0, Ordering::SeqCst);
     world.reopen();
@@ -329,10 +329,10 @@ fn v282_an_undo_that_was_stopped_is_gone_on_with() {
     );
     assert_eq!(state, "undoing");
     world.check();
-    let undone = world.db.undo(&world.ns, run).unwrap();
+    let undone = world.ns.undo(run).unwrap();
     assert_eq!((undone.restored, undone.lost), (removed - back, Vec::new()));
     assert_eq!(live(&world), 900);
     assert_eq!(told(&world, run), None);
     world.check();
-    assert_eq!(world.db.undo(&world.ns, run).unwrap(), Undone::default());
+    assert_eq!(world.ns.undo(run).unwrap(), Undone::default());
 }

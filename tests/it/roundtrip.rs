@@ -13,7 +13,7 @@ use serde_json::json;
 /// An export of all states.
 fn export(world: &World) -> Vec<u8> {
     let mut out = Vec::new();
-    let export = Export { namespaces: vec![world.ns.clone()], all_states: true };
+    let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
     let lines = VectorsTo::<Cursor<Vec<u8>>>::Lines;
     export.write(&world.db.snapshot().unwrap(), &mut out, "out", lines).unwrap();
     out
@@ -28,7 +28,7 @@ fn import(world: &World, lines: &[u8]) -> Vec<Option<Decision>> {
             ParsedLine::Draft(draft) => panic!("{draft:?}"),
         });
     }
-    let outcomes = world.db.recreate(&world.ns, kept).unwrap();
+    let outcomes = world.ns.recreate(kept).unwrap();
     outcomes.into_iter().map(|outcome| outcome.map(|outcome| outcome.decision)).collect()
 }
 
@@ -69,12 +69,14 @@ fn furnish(world: &World) {
     world.supersede(one, ahead, SupersedeMode::Replaced, Some(world.ahead("1h").as_millis())).unwrap();
     world.add(text("gone").key("gone"));
     world.forget(&["gone"]);
-    world.db.reinforce(&world.ns, "rich", 4).unwrap();
+    world.ns.reinforce("rich", 4).unwrap();
     world
         .db
-        .update(&world.ns, "rich", Patch { tags: Some(vec!["c".to_owned()]), ..Patch::default() })
+        .namespace(world.ns.name())
+        .unwrap()
+        .update("rich", Patch { tags: Some(vec!["c".to_owned()]), ..Patch::default() })
         .unwrap();
-    world.db.pin(&world.ns, "s1", true).unwrap();
+    world.ns.pin("s1", true).unwrap();
 }
 
 #[test]
@@ -102,7 +104,7 @@ fn v275_export_import_export_gives_equal_bytes() {
     for query in [axis(0), axis(1), axis(2), [0.3, 0.3, -0.1, 0.9]] {
         assert_eq!(world.find_in(query, 10, Scope::Any), other.find_in(query, 10, Scope::Any));
     }
-    let mut stats = [&world, &other].map(|world| world.db.stats(Some(&world.ns)).unwrap());
+    let mut stats = [&world, &other].map(|world| world.db.stats(Some(world.ns.name())).unwrap());
     for stats in &mut stats {
         (stats.bytes, stats.commit) = (Default::default(), 0);
     }
@@ -126,11 +128,11 @@ fn an_import_of_an_export_refuses_what_was_used() {
     let lines = export(&world);
     world.forget_id(id);
     let ParsedLine::Memory(memory) = parse_line(lines.trim_ascii_end(), false).unwrap() else { panic!() };
-    let why = world.db.recreate(&world.ns, vec![Kept::Memory(memory.clone())]).unwrap_err();
+    let why = world.ns.recreate(vec![Kept::Memory(memory.clone())]).unwrap_err();
     assert_eq!(why.kind(), oubliette::ErrorKind::Conflict, "ids are never used again");
     let other = World::new();
     other.advance("1h");
     other.add(text("another").key("k"));
-    let why = other.db.recreate(&other.ns, vec![Kept::Memory(memory)]).unwrap_err();
+    let why = other.ns.recreate(vec![Kept::Memory(memory)]).unwrap_err();
     assert_eq!(why.kind(), oubliette::ErrorKind::Conflict, "the key is held");
 }

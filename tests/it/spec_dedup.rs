@@ -87,7 +87,7 @@ fn v241_a_key_is_forgotten_without_losing_the_record_of_another() {
     assert_eq!((row.id, row.state, row.text.as_str()), (id, State::Live, "the same"));
     assert_eq!(row.reinforcement_count, 1, "as before b");
     assert!(world.unknown("b"));
-    let detached = world.db.history(&world.ns, "a").unwrap().events;
+    let detached = world.ns.history("a").unwrap().events;
     assert!(
         detached.iter().any(|row| row.op == oubliette::Op::Detach && row.holder.is_some()),
         "the journal tells of it"
@@ -97,8 +97,8 @@ fn v241_a_key_is_forgotten_without_losing_the_record_of_another() {
     assert_eq!((answer.forgotten, answer.detached), (1, 0));
     assert_eq!(answer.tombstones, [id]);
     assert_eq!(world.tombstone("a").id, id);
-    assert_eq!(world.db.explain(&world.ns, "a").unwrap().id, id);
-    assert_eq!(world.db.tombstones(&world.ns, None, 10).unwrap().items.len(), 1, "one tombstone");
+    assert_eq!(world.ns.explain("a").unwrap().id, id);
+    assert_eq!(world.ns.tombstones(None, 10).unwrap().items.len(), 1, "one tombstone");
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn v276_a_key_of_another_partition_is_refused_until_its_row_expires() {
     let world = World::at(100);
     world.add(text("mine").key("k").agent("x").expiry(Expiry::At(ms(200))));
     let before = world.list_in(Scope::Any, State::Live);
-    let why = world.db.add(&world.ns, text("yours").key("k")).unwrap_err();
+    let why = world.ns.add(text("yours").key("k")).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::KeyInOtherPartition);
     assert!(why.to_string().contains('x'), "{why}");
     assert_eq!(world.list_in(Scope::Any, State::Live), before, "nothing written");
@@ -373,7 +373,7 @@ fn dedup56_on_key_reinforce_keeps_the_stored_content() {
 fn dedup56_two_lines_with_one_key_are_two_writes_in_order() {
     let world = World::new();
     let drafts = vec![text("one").key("k"), text("two").key("k"), text("two").key("k")];
-    let outcomes = world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
+    let outcomes = world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
     assert_eq!(outcomes[0].decision, Decision::Stored);
     assert_eq!(revised(&outcomes[1]), outcomes[0].id);
     assert_eq!((outcomes[2].decision.clone(), outcomes[2].id), (Decision::Unchanged, outcomes[1].id));
@@ -389,8 +389,8 @@ fn dedup55_another_tier_is_another_lifetime() {
     assert_ne!(one.id, two.id);
     // Partitions are apart as well (DEDUP-3), and so are namespaces.
     assert_eq!(world.add(text("same").agent("x")).decision, Decision::Stored);
-    let other = "other".parse().unwrap();
-    assert_eq!(world.db.add(&other, text("same")).unwrap().decision, Decision::Stored);
+    let other = world.db.namespace("other").unwrap();
+    assert_eq!(other.add(text("same")).unwrap().decision, Decision::Stored);
     assert_eq!(world.duplicates(), 0, "duplicates are counted in a partition and tier");
 }
 
@@ -426,10 +426,10 @@ fn dedup58_rows_that_are_not_current_neither_absorb_nor_block() {
 fn dedup55_no_dedup_stores_equal_content_and_keys_still_decide() {
     let world = World::new();
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-    let all = world.db.add_all(&world.ns, vec![text("t"), text("t"), text("t").key("k")], &how).unwrap();
+    let all = world.ns.add_all(vec![text("t"), text("t"), text("t").key("k")], &how).unwrap();
     assert!(all.iter().all(|outcome| outcome.decision == Decision::Stored));
     assert_eq!(world.duplicates(), 2);
-    let again = world.db.add_all(&world.ns, vec![text("t").key("k")], &how).unwrap();
+    let again = world.ns.add_all(vec![text("t").key("k")], &how).unwrap();
     assert_eq!(again[0].decision, Decision::Unchanged);
 }
 
@@ -451,10 +451,10 @@ fn model8_update_by_key_is_one_holder_and_by_id_all() {
         tags: Some(names.iter().map(ToString::to_string).collect()),
         ..Patch::default()
     };
-    let one = world.db.update(&world.ns, "a", tags(&["one"])).unwrap();
+    let one = world.ns.update("a", tags(&["one"])).unwrap();
     assert_eq!((one.decision, one.id), (Decision::Updated, id));
     assert_eq!(holders(&world.row(id)), [(Some("a"), 1, 1, vec!["one"]), (Some("b"), 1, 1, vec![])]);
-    world.db.update(&world.ns, &id.to_string(), tags(&["all"])).unwrap();
+    world.ns.update(id.to_string(), tags(&["all"])).unwrap();
     let row = world.row(id);
     assert_eq!(holders(&row), [(Some("a"), 1, 1, vec!["all"]), (Some("b"), 1, 1, vec!["all"])]);
     assert_eq!((row.tags, row.keys), (vec!["all".to_owned()], vec!["a".to_owned(), "b".to_owned()]));
@@ -465,7 +465,7 @@ fn model8_new_text_by_id_moves_every_key() {
     let world = World::new();
     let old = shared_row(&world);
     let patch = Patch { text: Some("revised".to_owned()), ..Patch::default() };
-    let outcome = world.db.update(&world.ns, &old.to_string(), patch).unwrap();
+    let outcome = world.ns.update(old.to_string(), patch).unwrap();
     assert_eq!(revised(&outcome), old);
     assert_eq!(world.row("a").id, outcome.id);
     assert_eq!(world.row("b").id, outcome.id);
@@ -482,6 +482,6 @@ fn model8_a_keyless_holder_is_left_when_the_key_goes() {
     assert_eq!((answer.forgotten, answer.detached), (0, 1));
     assert_eq!(holders(&world.row(id)), [(None, 1, 1, vec![])]);
     assert!(world.unknown("k"));
-    let missing = world.db.forget(&world.ns, Forget::names(["k", "nobody"])).unwrap();
+    let missing = world.ns.forget(Forget::names(["k", "nobody"])).unwrap();
     assert_eq!((missing.forgotten, missing.detached, missing.missing), (0, 0, 2));
 }

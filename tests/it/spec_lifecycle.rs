@@ -62,8 +62,8 @@ fn v204_forgetting_a_tag_takes_rows_in_any_state() {
     world.supersede(old.id, new.id, SupersedeMode::Correction, None).unwrap();
     let expired = world.add(tag("expired").expiry(Expiry::At(ms(200))));
     let waits = in_limbo(&world, &[("waits", Some("gone"))]);
-    let other = "other".parse().unwrap();
-    let theirs = world.db.add(&other, tag("theirs")).unwrap();
+    let other = world.db.namespace("other").unwrap();
+    let theirs = other.add(tag("theirs")).unwrap();
     world.set(300);
     let answer = world.forget_tag("gone");
     assert_eq!((answer.forgotten, answer.detached), (4, 0));
@@ -73,11 +73,11 @@ fn v204_forgetting_a_tag_takes_rows_in_any_state() {
     // The tombstone of a row in limbo keeps the reason of its removal, and says that it is erased now.
     let erased = world.tombstone(waits.loser);
     assert_eq!((erased.reason, erased.erased_at), (TombstoneReason::Collapsed, Some(ms(300))));
-    let undone = world.db.undo(&world.ns, waits.run).unwrap();
+    let undone = world.ns.undo(waits.run).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (0, 1), "{undone:?}");
     assert_eq!(world.row(new.id).tags.len(), 0, "what the holder had brought along is gone as well");
-    assert!(world.db.get(&other, &theirs.id.to_string(), false).is_ok());
-    let theirs = world.db.list(&other, &oubliette::PageRequest::default()).unwrap().items;
+    assert!(other.look_up(theirs.id.to_string(), false).is_ok());
+    let theirs = other.list(&oubliette::PageRequest::default()).unwrap().items;
     assert_eq!(theirs.len(), 1, "the other namespace is untouched");
 }
 
@@ -159,7 +159,7 @@ fn v215_a_forget_does_not_move_the_horizon() {
     let id = world.add(text("t")).id;
     world.set(500);
     world.forget_id(id);
-    assert!(world.db.stats(Some(&world.ns)).unwrap().purge_horizon.is_empty());
+    assert!(world.db.stats(Some(world.ns.name())).unwrap().purge_horizon.is_empty());
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn v216_restoring_keeps_the_caller_s_end_of_validity() {
         let new = world.add(text("u")).id;
         world.supersede(old, new, mode, None).unwrap();
         assert!(!visible(&world, old, axis(0)));
-        let report = world.db.restore(&world.ns, &old.to_string()).unwrap();
+        let report = world.ns.restore(old.to_string()).unwrap();
         assert_eq!((report.id, report.keys_taken), (old, vec![]));
         assert!(visible(&world, old, axis(0)), "{mode}");
         assert_eq!(world.row(old).valid_to, Some(ms(400)), "{mode}");
@@ -244,9 +244,9 @@ fn v260_undoing_an_import() {
     let outcomes = world.import(run, lines);
     let decisions: Vec<_> = outcomes.iter().map(|outcome| outcome.decision.as_str()).collect();
     assert_eq!(decisions, ["reinforced", "stored", "revised"]);
-    world.db.finish_run(&world.ns, run).unwrap();
+    world.ns.finish_run(run).unwrap();
 
-    let undone = world.db.undo(&world.ns, run).unwrap();
+    let undone = world.ns.undo(run).unwrap();
     assert_eq!((undone.restored, undone.removed, undone.detached), (1, 2, 1));
     let row = world.row(earlier);
     assert_eq!((row.holders, row.tags), (before.0.holders, before.0.tags));
@@ -258,10 +258,10 @@ fn v260_undoing_an_import() {
     assert_eq!(world.find(axis(0), 1), [k]);
     world.check();
 
-    assert_eq!(world.db.undo(&world.ns, run).unwrap(), Undone::default(), "undoing twice is a no-op");
+    assert_eq!(world.ns.undo(run).unwrap(), Undone::default(), "undoing twice is a no-op");
     assert_eq!(world.row("k").id, k);
     let nobody = oubliette::RunId::from_bytes([9; 16]);
-    assert_eq!(world.db.undo(&world.ns, nobody).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.ns.undo(nobody).unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn v261_a_row_in_limbo_keeps_the_holders_that_a_tag_does_not_name() {
     assert_eq!(answer.forgotten, 0, "{answer:?}");
     let row = world.row(waits.loser);
     assert_eq!((row.state, holders(&row)), (State::Limbo, vec![(Some("b"), 1, 1, vec![])]));
-    let undone = world.db.undo(&world.ns, waits.run).unwrap();
+    let undone = world.ns.undo(waits.run).unwrap();
     assert_eq!((undone.restored, undone.lost.len()), (1, 0), "{undone:?}");
     let row = world.row(waits.loser);
     assert_eq!((row.state, holders(&row)), (State::Live, vec![(Some("b"), 1, 1, vec![])]));
@@ -304,13 +304,13 @@ fn v278_forgetting_a_key_takes_all_its_versions() {
             also_merged: true,
             with_history: false,
         };
-        let answer = world.db.forget(&world.ns, what).unwrap();
+        let answer = world.ns.forget(what).unwrap();
         assert_eq!((answer.forgotten, answer.detached), (1, 0), "one record");
         let erased = if keep_history { &ids[3..] } else { &ids[..] };
         let mut gone = answer.tombstones.clone();
         gone.sort();
         assert_eq!(gone, erased);
-        assert_eq!(world.db.tombstones(&world.ns, None, 10).unwrap().items.len(), erased.len());
+        assert_eq!(world.ns.tombstones(None, 10).unwrap().items.len(), erased.len());
         let left: Vec<_> = world.list_in(Scope::Any, State::Superseded).iter().map(|row| row.id).collect();
         assert_eq!(left, ids[..4 - erased.len()]);
         assert!(world.live().is_empty());
@@ -323,7 +323,7 @@ fn v281_a_key_that_was_taken_since_stays_where_it_is() {
     let a = world.add(text("first").key("k")).id;
     let b = world.add(text("second").key("k")).id;
     let c = world.add(text("third").key("k")).id;
-    let report = world.db.restore(&world.ns, &a.to_string()).unwrap();
+    let report = world.ns.restore(a.to_string()).unwrap();
     assert_eq!((report.id, report.keys_taken), (a, vec!["k".to_owned()]));
     assert_eq!((world.row(a).state, world.row(a).keys.len()), (State::Live, 0));
     assert_eq!(world.row("k").id, c);
@@ -336,7 +336,7 @@ fn life7_restore_gives_the_holders_back() {
     let world = World::new();
     let a = world.add(text("one").key("a").tag("t")).id;
     let b = world.add(text("two").key("b").tag("u")).id;
-    world.db.reinforce(&world.ns, "b", 3).unwrap();
+    world.ns.reinforce("b", 3).unwrap();
     let before = (world.row(a), world.row(b));
     world.supersede(b, a, SupersedeMode::Duplicate, None).unwrap();
     let row = world.row(a);
@@ -345,13 +345,13 @@ fn life7_restore_gives_the_holders_back() {
     assert_eq!(row.reinforcement_count, 1, "reinforcement unchanged");
     assert_eq!(world.row("b").id, a);
     assert_eq!(world.row(b).state, State::Superseded);
-    world.db.restore(&world.ns, &b.to_string()).unwrap();
+    world.ns.restore(b.to_string()).unwrap();
     let after = (world.row(a), world.row(b));
     assert_eq!((&after.0.holders, &after.0.tags), (&before.0.holders, &before.0.tags));
     assert_eq!((&after.1.holders, &after.1.keys), (&before.1.holders, &before.1.keys));
     assert_eq!(after.1.reinforcement_count, 4, "with its share");
     assert_eq!(world.row("b").id, b, "V-250: b only on its own row");
-    let again = world.db.restore(&world.ns, &b.to_string()).unwrap_err();
+    let again = world.ns.restore(b.to_string()).unwrap_err();
     assert_eq!(again.kind(), ErrorKind::Conflict, "it is not superseded");
 }
 
@@ -371,7 +371,12 @@ fn life6_what_may_not_be_superseded() {
     world.set(200);
     assert_eq!(kind(expired, c), ErrorKind::Conflict, "old must be live");
     let other: oubliette::NamespaceName = "other".parse().unwrap();
-    let why = world.db.supersede(&other, &[c.to_string()], &b.to_string(), SupersedeMode::Replaced, None);
+    let why = world.db.namespace(&other).unwrap().supersede_all(
+        &[c.to_string()],
+        b.to_string(),
+        SupersedeMode::Replaced,
+        None,
+    );
     assert_eq!(why.unwrap_err().kind(), ErrorKind::NotFound, "another namespace");
     assert!(world.is_live(c));
 }
@@ -430,7 +435,7 @@ fn life6_a_key_stays_in_its_partition() {
 fn life8_a_chain_of_any_length() {
     let world = World::new();
     let ids: Vec<_> = (0..60).map(|at| world.add(text(&format!("v{at}")).key("k")).id).collect();
-    let history = world.db.history(&world.ns, "k").unwrap();
+    let history = world.ns.history("k").unwrap();
     assert_eq!(history.versions.iter().map(|version| version.id).collect::<Vec<_>>(), ids);
     assert_eq!(world.live(), ids[59..]);
     assert!(history.events.is_sorted_by_key(|event| event.seq));
@@ -444,7 +449,7 @@ fn life18_reinforcing() {
     let id = world.add(draft).id;
     let updated = world.row(id).updated_at;
     world.advance("2h");
-    world.db.reinforce(&world.ns, "k", 3).unwrap();
+    world.ns.reinforce("k", 3).unwrap();
     let row = world.row(id);
     assert_eq!((row.reinforcement_count, row.last_reinforced_at), (4, Some(world.now())));
     assert_eq!(row.expires_at, Some(world.ahead("72h")), "LIFE-2: slides");
@@ -452,14 +457,14 @@ fn life18_reinforcing() {
     let grown = row.confidence.unwrap();
     assert!((grown - 0.55).abs() < 1e-6, "LIFE-16: {grown}");
     world.advance("23h");
-    world.db.reinforce(&world.ns, "k", 1).unwrap();
+    world.ns.reinforce("k", 1).unwrap();
     assert_eq!(world.row(id).confidence, Some(grown), "at most once in 24 h");
     let never = world.add(text("n").tier(Tier::Working).expiry(Expiry::Never)).id;
-    world.db.reinforce(&world.ns, &never.to_string(), 1).unwrap();
+    world.ns.reinforce(never.to_string(), 1).unwrap();
     assert_eq!(world.row(never).expires_at, None, "only rows that have an end");
-    world.db.reinforce(&world.ns, "k", u32::MAX).unwrap();
+    world.ns.reinforce("k", u32::MAX).unwrap();
     assert_eq!(world.row(id).reinforcement_count, u32::MAX, "saturating");
-    assert_eq!(world.db.reinforce(&world.ns, "nobody", 1).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.ns.reinforce("nobody", 1).unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 /// V-296: an end that a caller set is a promise (LIFE-56). Neither a use nor an equal text that gives no end moves it.
@@ -473,7 +478,7 @@ fn v296_nothing_lengthens_an_end_that_a_caller_set() {
         let end = Some(world.ahead("10m"));
         assert_eq!(world.row(id).expires_by, ExpiresBy::Caller);
         world.advance("5m");
-        world.db.reinforce(&world.ns, &id.to_string(), 1).unwrap();
+        world.ns.reinforce(id.to_string(), 1).unwrap();
         assert_eq!(world.row(id).expires_at, end, "a use");
         let again = world.add(text("a one-time code").tier(Tier::Working).key("other"));
         assert_eq!((again.id, again.decision), (id, Decision::Reinforced));
@@ -501,7 +506,7 @@ fn a_write_that_names_an_end_moves_it() {
     assert_ne!(own, id, "the write of a key that says something else gets a row of its own");
     assert_eq!(end(own), (Some(world.ahead("1m")), ExpiresBy::Caller));
     let patch = Patch { expiry: Some(Expiry::Tier), ..Patch::default() };
-    world.db.update(&world.ns, &own.to_string(), patch).unwrap();
+    world.ns.update(own.to_string(), patch).unwrap();
     assert_eq!(end(own), (Some(world.ahead("72h")), ExpiresBy::Tier));
     // A durable memory stays durable: the write that made it was promised so.
     let durable = world.add(text("a fact")).id;
@@ -535,7 +540,7 @@ fn who_set_the_end_is_kept() {
         .collect();
     world.reopen();
     let mut lines = Vec::new();
-    let export = Export { namespaces: vec![world.ns.clone()], all_states: true };
+    let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
     let to = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
     export.write(&world.db.snapshot().unwrap(), &mut lines, "out", to).unwrap();
     let other = World::new();
@@ -543,7 +548,7 @@ fn who_set_the_end_is_kept() {
     Import::default().run(&other.db, read, &mut ()).unwrap();
     for (id, (_, end)) in ids.into_iter().zip(ends) {
         for world in [&world, &other] {
-            world.db.reinforce(&world.ns, &id.to_string(), 1).unwrap();
+            world.ns.reinforce(id.to_string(), 1).unwrap();
             let row = world.row(id);
             assert_eq!((row.expires_at, row.expires_by), (end, ExpiresBy::Caller));
         }
@@ -571,7 +576,9 @@ fn life26_keep_pinned_and_scope() {
     let forget = |scope, keep_pinned| {
         world
             .db
-            .forget(&world.ns, Forget::Tag { tag: "t".to_owned(), scope, keep_pinned })
+            .namespace(world.ns.name())
+            .unwrap()
+            .forget(Forget::Tag { tag: "t".to_owned(), scope, keep_pinned })
             .unwrap()
             .tombstones
     };
@@ -598,7 +605,7 @@ fn v284_transaction_time_never_runs_backwards() {
     let gone = world.forget_id(new);
     assert_eq!(gone.forgotten, 1);
     assert!(world.tombstone(new).deleted_at >= ms(1000));
-    let events = world.db.history(&world.ns, &id.to_string()).unwrap().events;
+    let events = world.ns.history(id.to_string()).unwrap().events;
     assert!(events.is_sorted_by_key(|event| event.at), "nor does the journal");
 }
 

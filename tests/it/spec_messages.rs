@@ -45,7 +45,7 @@ fn in_channel(mut draft: Draft, channel: &str) -> Draft {
 }
 
 fn events(world: &World, query: &EventQuery) -> Vec<Event> {
-    world.db.events(&world.ns, query).unwrap().items
+    world.ns.events(query).unwrap().items
 }
 
 fn all_events(world: &World) -> Vec<Event> {
@@ -53,7 +53,7 @@ fn all_events(world: &World) -> Vec<Event> {
 }
 
 fn aggregates(world: &World) -> Vec<Aggregate> {
-    world.db.aggregates(&world.ns, None, 100).unwrap().items
+    world.ns.aggregates(None, 100).unwrap().items
 }
 
 /// Id of the aggregate that took a message.
@@ -77,7 +77,7 @@ fn v77_volatile_noise_of_a_bot_is_no_difference() {
     let world = World::new();
     world.add(bot("Build  done 12:34"));
     let again = world.add(bot("Build done 13:01"));
-    let aggregate = world.db.aggregate(&world.ns, aggregated(&again)).unwrap();
+    let aggregate = world.ns.aggregate(aggregated(&again)).unwrap();
     assert_eq!((aggregate.dup_count, aggregate.aggregate_type), (2, AggregateType::Exact));
     assert_eq!(aggregate.example_snippets, ["Build  done 12:34", "Build done 13:01"]);
     sound(&world);
@@ -116,7 +116,7 @@ fn v90_v92_bots_within_the_window_are_one_family() {
     let world = World::new();
     let first = world.add(bot("Build 123 failed on main").created_at(start()));
     let near = world.add(bot("Build 456 failed on main").created_at(after(599)));
-    let aggregate = world.db.aggregate(&world.ns, aggregated(&near)).unwrap();
+    let aggregate = world.ns.aggregate(aggregated(&near)).unwrap();
     assert_eq!((aggregate.dup_count, aggregate.aggregate_type), (2, AggregateType::Near));
     assert_eq!(near.evidence.score, Some(1.0), "distance 0");
     assert_eq!(near.evidence.members, [first.id]);
@@ -190,15 +190,15 @@ fn v96_twelve_equal_bot_messages() {
     assert_eq!(old.superseded.map(|s| (s.by, s.mode)), Some((last.id, SupersedeMode::Aggregate)));
     assert_eq!(world.row("m1").text, "disk is full", "the first message keeps its key and answers to it");
     // The vector of the first message stands for the aggregate.
-    let found = world.db.search(&world.ns, &Query::vector(axis(0))).unwrap();
+    let found = world.ns.search(Query::vector(axis(0))).unwrap();
     assert_eq!(found.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [last.id]);
     assert_eq!(events(&world, &EventQuery::of_aggregate(aggregate.id)), listed);
     assert_eq!(events(&world, &EventQuery::of_memory(last.id)), listed);
     assert_eq!(events(&world, &EventQuery::of_memory(first.id)), listed[..1]);
-    let stats = world.db.stats(Some(&world.ns)).unwrap();
+    let stats = world.db.stats(Some(world.ns.name())).unwrap();
     assert_eq!((stats.events, stats.aggregates, stats.memories.superseded), (12, 1, 1));
     for name in [first.id, last.id] {
-        let family = world.db.explain(&world.ns, &name.to_string()).unwrap().family;
+        let family = world.ns.explain(name.to_string()).unwrap().family;
         assert_eq!(family.as_ref(), Some(aggregate));
     }
     sound(&world);
@@ -247,7 +247,7 @@ fn v246_a_clock_time_of_a_bot_is_noise() {
     assert_eq!(world.live(), [again.id]);
     assert_eq!(world.row(again.id).text, "backup done <time>");
     assert_eq!(all_events(&world).len(), 2);
-    assert_eq!(world.db.aggregate(&world.ns, aggregated(&again)).unwrap().dup_count, 2);
+    assert_eq!(world.ns.aggregate(aggregated(&again)).unwrap().dup_count, 2);
 }
 
 #[test]
@@ -259,17 +259,15 @@ fn v252_v253_the_next_day_is_a_new_slice_of_the_family() {
     let next_day = world.add(bot("nightly run").created_at(after(24 * 3_600)));
     assert_eq!(next_day.decision, Decision::Stored, "a new family slice");
     let again = world.add(bot("nightly run").created_at(after(24 * 3_600 + 5)));
-    let families: Vec<_> = [today, aggregated(&again)]
-        .iter()
-        .map(|id| world.db.aggregate(&world.ns, *id).unwrap().family_id)
-        .collect();
+    let families: Vec<_> =
+        [today, aggregated(&again)].iter().map(|id| world.ns.aggregate(*id).unwrap().family_id).collect();
     assert_eq!(families[0], families[1]);
     assert_ne!(same_day.id, again.id, "one memory a slice");
     // V-272: a late arrival joins the slice that its instant falls in (DEDUP-33).
     world.advance("26h");
     let late = world.add(bot("nightly run").created_at(after(60)));
     assert_eq!(aggregated(&late), today);
-    let aggregate = world.db.aggregate(&world.ns, today).unwrap();
+    let aggregate = world.ns.aggregate(today).unwrap();
     assert_eq!((aggregate.dup_count, aggregate.example_event_ids[1]), (3, late.event.unwrap()));
     sound(&world);
 }
@@ -285,11 +283,11 @@ fn a_message_with_a_key_is_never_an_event_only() {
     assert_eq!(all_events(&world).len(), 2, "the same write again is no message");
     assert_eq!(aggregates(&world), [], "neither is a member");
     let repeat = world.add(bot("hello"));
-    let aggregate = world.db.aggregate(&world.ns, aggregated(&repeat)).unwrap();
+    let aggregate = world.ns.aggregate(aggregated(&repeat)).unwrap();
     assert_eq!((aggregate.dup_count, aggregate.first_event_id), (2, first.event.unwrap()));
     let third = world.add(bot("hello").key("c"));
     assert_eq!(third.decision, Decision::Stored, "what is superseded absorbs nothing");
-    assert_eq!(world.db.aggregate(&world.ns, aggregate.id).unwrap().dup_count, 2);
+    assert_eq!(world.ns.aggregate(aggregate.id).unwrap().dup_count, 2);
     assert_eq!(world.row("a").state, State::Superseded);
     sound(&world);
 }
@@ -332,7 +330,7 @@ fn forgetting_a_memory_erases_what_its_messages_said() {
         (&None, &None, &None, &None, &None)
     );
     assert_eq!(listed[1].payload.as_deref(), Some("the passphrase is xylophone-seven"));
-    let aggregate = world.db.aggregate(&world.ns, aggregated(&again)).unwrap();
+    let aggregate = world.ns.aggregate(aggregated(&again)).unwrap();
     assert_eq!((aggregate.dup_count, aggregate.authors_seen), (2, vec![]));
     assert_eq!(aggregate.normalized_fingerprint.exact_hash, None);
     sound(&world);
@@ -365,10 +363,10 @@ fn undoing_an_import_takes_its_messages_back() {
     let done = world.import(run, drafts);
     assert_eq!(world.row(done[2].id).reinforcement_count, 2);
     let own = world.add(bot("cron finished"));
-    assert_eq!(world.db.aggregate(&world.ns, aggregated(&own)).unwrap().dup_count, 4);
-    world.db.undo(&world.ns, run).unwrap();
+    assert_eq!(world.ns.aggregate(aggregated(&own)).unwrap().dup_count, 4);
+    world.ns.undo(run).unwrap();
     sound(&world);
-    let aggregate = world.db.aggregate(&world.ns, aggregated(&own)).unwrap();
+    let aggregate = world.ns.aggregate(aggregated(&own)).unwrap();
     assert_eq!(aggregate.dup_count, 2, "the members of others stay");
     assert_eq!(world.row(own.id).metadata["dup_count"], 2);
     assert_eq!(all_events(&world).len(), 2);
@@ -383,7 +381,7 @@ fn undoing_the_only_repeats_brings_the_first_message_back() {
     let run = world.start_import();
     let done = world.import(run, vec![bot("cron finished")]);
     assert_eq!(world.live(), [done[0].id]);
-    world.db.undo(&world.ns, run).unwrap();
+    world.ns.undo(run).unwrap();
     assert_eq!(world.live(), [first.id]);
     assert_eq!((aggregates(&world).len(), all_events(&world).len()), (0, 1));
     sound(&world);
@@ -403,7 +401,7 @@ fn listings_have_bounds_and_pages() {
     for whole in [EventQuery::default(), EventQuery::of_aggregate(aggregate)] {
         let (mut seen, mut query) = (Vec::new(), EventQuery { limit: 2, ..whole });
         loop {
-            let page = world.db.events(&world.ns, &query).unwrap();
+            let page = world.ns.events(&query).unwrap();
             seen.extend(page.items);
             query.cursor = page.next;
             if query.cursor.is_none() {
@@ -414,9 +412,9 @@ fn listings_have_bounds_and_pages() {
     }
     let one = EventQuery::one(all_events(&world)[3].id);
     assert_eq!(events(&world, &one), all_events(&world)[3..4]);
-    assert!(world.db.events(&world.ns, &EventQuery { limit: 0, ..EventQuery::default() }).is_err());
+    assert!(world.ns.events(&EventQuery { limit: 0, ..EventQuery::default() }).is_err());
     let nobody = oubliette::AggregateId::from_bytes([9; 16]);
-    assert!(world.db.aggregate(&world.ns, nobody).is_err());
+    assert!(world.ns.aggregate(nobody).is_err());
 }
 
 /// DEDUP-36 without an index: every family is looked at.

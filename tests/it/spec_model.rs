@@ -42,7 +42,7 @@ fn v191_scopes() {
 #[test]
 fn v192_v193_the_small_document() {
     let world = World::new();
-    let empty = serde_json::to_value(world.db.memory_stats(&world.ns).unwrap()).unwrap();
+    let empty = serde_json::to_value(world.ns.memory_stats().unwrap()).unwrap();
     let shape = json!({
         "local": {"total": 0, "by_scope": {}, "by_tag": {}, "date_range": {"oldest": null, "newest": null}},
         "mem0": {"total": 0, "by_agent": {"shared-memory": 0}},
@@ -55,7 +55,7 @@ fn v192_v193_the_small_document() {
     world.add(scoped);
     world.add(text("b"));
     world.add(text("s").kind(Kind::Snapshot).agent("profile-mgr"));
-    let full = serde_json::to_value(world.db.memory_stats(&world.ns).unwrap()).unwrap();
+    let full = serde_json::to_value(world.ns.memory_stats().unwrap()).unwrap();
     let shape = json!({
         "local": {"total": 2, "by_scope": {"global": 1, "project:x": 1}, "by_tag": {"preferences": 1, "workflow": 1},
                   "date_range": {"oldest": "2026-01-01", "newest": "2026-01-02"}},
@@ -78,7 +78,7 @@ fn v248_kinds() {
 fn v274_bounds_of_numbers_and_of_empty_text() {
     let world = World::new();
     for bad in [1.5, -1.0, f32::NAN] {
-        let why = world.db.add(&world.ns, text("t").importance(bad)).unwrap_err();
+        let why = world.ns.add(text("t").importance(bad)).unwrap_err();
         assert_eq!(why.kind(), ErrorKind::Invalid);
         assert!(why.to_string().starts_with("importance: "), "{why}");
     }
@@ -107,10 +107,10 @@ fn model9_bounds_at_and_past_the_limit() {
         ("vector", text("v").vector(axis(0)), text("v").vector(vec![1.0; 4_097])),
     ];
     for (field, good, bad) in pairs {
-        let why = world.db.add(&world.ns, bad).unwrap_err();
+        let why = world.ns.add(bad).unwrap_err();
         assert_eq!(why.kind(), ErrorKind::Invalid, "{field}");
         assert!(why.to_string().starts_with(field), "{field}: {why}");
-        world.db.add(&world.ns, good).unwrap_or_else(|why| panic!("{field}: {why}"));
+        world.ns.add(good).unwrap_or_else(|why| panic!("{field}: {why}"));
     }
     for (field, bad) in [
         ("key", text("k").key("")),
@@ -125,7 +125,7 @@ fn model9_bounds_at_and_past_the_limit() {
         ("vector", text("v").vector([1.0; 5])),
         ("metadata", text("m").metadata(json!([1]))),
     ] {
-        let why = world.db.add(&world.ns, bad).unwrap_err();
+        let why = world.ns.add(bad).unwrap_err();
         assert_eq!(why.kind(), ErrorKind::Invalid, "{field}");
         assert!(why.to_string().starts_with(field), "{field}: {why}");
     }
@@ -154,11 +154,11 @@ fn model13_the_tag_and_the_flag_pin_together() {
     assert!(tagged.pinned && tagged.is_protected());
     let id = world.add(text("b")).id;
     assert!(!world.row(id).is_protected());
-    world.db.pin(&world.ns, &id.to_string(), true).unwrap();
+    world.ns.pin(id.to_string(), true).unwrap();
     let row = world.row(id);
     assert!(row.pinned);
     assert_eq!(row.tags, ["pinned"]);
-    world.db.pin(&world.ns, &id.to_string(), false).unwrap();
+    world.ns.pin(id.to_string(), false).unwrap();
     let row = world.row(id);
     assert!(!row.pinned && row.tags.is_empty());
     let mut locked = text("c");
@@ -196,13 +196,13 @@ fn model21_revise_makes_a_row_and_update_does_not() {
     let id = world.add(text("first").key("k").tag("t").vector(axis(0))).id;
     world.advance("1h");
     let patch = Patch { tags: Some(vec!["u".to_owned()]), ..Patch::default() };
-    let outcome = world.db.update(&world.ns, "k", patch).unwrap();
+    let outcome = world.ns.update("k", patch).unwrap();
     assert_eq!((outcome.decision, outcome.id), (Decision::Updated, id));
     let row = world.row("k");
     assert_eq!((row.version, row.updated_at), (2, world.now()));
     assert_eq!(world.find(axis(0), 1), [id]);
     let patch = Patch { text: Some("second".to_owned()), vector: Some(axis(1).to_vec()), ..Patch::default() };
-    let outcome = world.db.update(&world.ns, "k", patch).unwrap();
+    let outcome = world.ns.update("k", patch).unwrap();
     assert_eq!(outcome.decision, Decision::Revised { old: id });
     let (old, new) = (world.row(id), world.row("k"));
     assert_eq!((old.state, old.text.as_str()), (State::Superseded, "first"));
@@ -238,7 +238,7 @@ fn model22_junctions_go_with_either_end() {
     world.check();
     world.forget(&["source"]);
     world.check();
-    let why = world.db.add(&world.ns, linked(text("x"), target)).unwrap_err();
+    let why = world.ns.add(linked(text("x"), target)).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::Invalid, "a link to what is gone");
 }
 
@@ -281,7 +281,7 @@ fn model28_what_a_tombstone_tells() {
     assert_eq!((stone.key_hashes.len(), stone.rows), (2, 1));
     assert_eq!(world.tombstone("a").id, id);
     assert_eq!(world.tombstone("b").id, id);
-    assert_eq!(world.db.explain(&world.ns, "t").unwrap().id, id, "by content, which is hashed");
+    assert_eq!(world.ns.explain("t").unwrap().id, id, "by content, which is hashed");
     assert!(world.find(axis(0), 10).is_empty());
 }
 
@@ -297,7 +297,7 @@ fn model30_also_merged_can_be_left_out() {
         also_merged: false,
         with_history: false,
     };
-    assert_eq!(world.db.forget(&world.ns, what).unwrap().tombstones, [id]);
+    assert_eq!(world.ns.forget(what).unwrap().tombstones, [id]);
     assert_eq!(world.row(twin).state, State::Superseded);
     assert_eq!(world.row(old).state, State::Superseded, "other predecessors stay superseded");
 }
@@ -314,14 +314,14 @@ fn model32_v280_the_journal_forgets_with_the_memory() {
     let mut patch = Patch { tags: Some(vec!["more-Zebrafisch".to_owned()]), ..Patch::default() };
     patch.fields.metadata = Some(json!({"who": "Zebrafisch II"}));
     patch.fields.author_id = Some("Zebrafisch III".to_owned()).into();
-    world.db.update(&world.ns, "key-Zebrafisch", patch).unwrap();
-    let shown = |name: &str| format!("{:?}", world.db.explain(&world.ns, name).unwrap().events);
+    world.ns.update("key-Zebrafisch", patch).unwrap();
+    let shown = |name: &str| format!("{:?}", world.ns.explain(name).unwrap().events);
     assert!(
         shown("key-Zebrafisch").contains(secret),
         "the journal tells of changes while the memory is there"
     );
     world.forget(&["key-Zebrafisch"]);
-    let told = world.db.explain(&world.ns, "key-Zebrafisch").unwrap();
+    let told = world.ns.explain("key-Zebrafisch").unwrap();
     assert_eq!((told.id, told.state), (id, State::Tombstoned));
     assert_eq!(told.removed.unwrap().reason, TombstoneReason::Forget);
     assert_eq!(told.created.actor, Some(Actor::Caller));
@@ -335,22 +335,18 @@ fn model32_v280_the_journal_forgets_with_the_memory() {
 #[test]
 fn v283_a_dropped_namespace() {
     let world = World::new();
-    let doomed: NamespaceName = "doomed".parse().unwrap();
+    let doomed = world.db.namespace("doomed").unwrap();
     let drafts = (0..1_000).map(|at| text(&format!("row {at}")).key(format!("k{at}"))).collect();
-    let ids = world.db.add_all(&doomed, drafts, &WriteOptions::default()).unwrap();
+    let ids = doomed.add_all(drafts, &WriteOptions::default()).unwrap();
     world.add(text("row 1").key("k1"));
-    assert_eq!(world.db.drop_namespace(&doomed).unwrap(), 1_000);
-    let why = world.db.get(&doomed, &ids[0].id.to_string(), false).unwrap_err();
+    assert_eq!(world.db.drop_namespace(doomed.name()).unwrap(), 1_000);
+    let why = doomed.look_up(ids[0].id.to_string(), false).unwrap_err();
     assert_eq!(why.kind(), ErrorKind::NotFound);
     assert!(why.to_string().contains("dropped"), "{why}");
-    assert_eq!(world.db.namespaces().unwrap(), std::slice::from_ref(&world.ns));
-    assert_eq!(world.db.drop_namespace(&doomed).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.db.namespaces().unwrap(), std::slice::from_ref(world.ns.name()));
+    assert_eq!(world.db.drop_namespace(doomed.name()).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(world.row("k1").text, "row 1", "the other tenant is untouched");
-    assert_eq!(
-        world.db.add(&doomed, text("row 1").key("k1")).unwrap().decision,
-        Decision::Stored,
-        "a new beginning"
-    );
+    assert_eq!(doomed.add(text("row 1").key("k1")).unwrap().decision, Decision::Stored, "a new beginning");
 }
 
 #[test]
@@ -359,10 +355,10 @@ fn v286_counters_follow_the_clock() {
     let first = world.add(text("t").tag("x").vector(axis(0)).expiry(Expiry::At(ms(200)))).id;
     world.set(250);
     assert!(world.find(axis(0), 1).is_empty());
-    let stats = world.db.stats(Some(&world.ns)).unwrap();
+    let stats = world.db.stats(Some(world.ns.name())).unwrap();
     assert_eq!((stats.memories.live, stats.memories.expired, stats.pending_due), (0, 1, 0));
     assert_eq!(stats.by_kind.values().sum::<u64>(), 0);
-    assert!(world.db.memory_stats(&world.ns).unwrap().local.by_tag.is_empty());
+    assert!(world.ns.memory_stats().unwrap().local.by_tag.is_empty());
     let again = world.add(text("t").vector(axis(0)));
     assert_eq!(again.decision, Decision::Stored);
     assert_ne!(again.id, first);
@@ -374,10 +370,10 @@ fn v287_what_is_due_is_settled_in_bounded_steps() {
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     for part in 0..5 {
         let drafts = (0..5_000).map(|at| text(&format!("{part} {at}")).expiry(Expiry::At(ms(200)))).collect();
-        world.db.add_all(&world.ns, drafts, &how).unwrap();
+        world.ns.add_all(drafts, &how).unwrap();
     }
     world.set(200);
-    let pending = || world.db.stats(Some(&world.ns)).unwrap().pending_due;
+    let pending = || world.db.stats(Some(world.ns.name())).unwrap().pending_due;
     assert_eq!((pending(), pending(), pending()), (15_000, 5_000, 0));
 }
 
@@ -403,8 +399,10 @@ fn model36_policy() {
     own.ttl.working = oubliette::policy::Span::ms(3_600_000);
     world.db.clone().close().unwrap();
     let handle: Database = world.builder().policy(own).open(world.path()).unwrap();
-    let id = handle.add(&world.ns, text("w").tier(Tier::Working)).unwrap().id;
-    let oubliette::Got::Memory(row) = handle.get(&world.ns, &id.to_string(), false).unwrap() else {
+    let id = handle.namespace(world.ns.name()).unwrap().add(text("w").tier(Tier::Working)).unwrap().id;
+    let oubliette::Got::Memory(row) =
+        handle.namespace(world.ns.name()).unwrap().look_up(id.to_string(), false).unwrap()
+    else {
         panic!()
     };
     assert_eq!(row.expires_at, Some(world.ahead("1h")), "the overlay of this handle");
@@ -424,7 +422,7 @@ fn model38_ties_end_with_the_ascending_id() {
 fn model42_duplicates_detected() {
     let world = World::at(10);
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-    let put = |draft: Draft| world.db.add_all(&world.ns, vec![draft], &how).unwrap()[0].id;
+    let put = |draft: Draft| world.ns.add_all(vec![draft], &how).unwrap()[0].id;
     let first = put(text("same"));
     let second = put(text("SAME"));
     put(text("same").expiry(Expiry::At(ms(100))));
@@ -438,7 +436,7 @@ fn model42_duplicates_detected() {
     assert_eq!(world.duplicates(), 1, "an expired row is not current");
     world.supersede(second, first, SupersedeMode::Duplicate, None).unwrap();
     assert_eq!(world.duplicates(), 0);
-    world.db.restore(&world.ns, &second.to_string()).unwrap();
+    world.ns.restore(second.to_string()).unwrap();
     assert_eq!(world.duplicates(), 1);
     world.forget_id(first);
     assert_eq!(world.duplicates(), 0);
@@ -461,10 +459,10 @@ fn model28_a_tombstone_may_name_what_is_gone_by_sha_256() {
     world.forget(&["other plan"]);
     let open = world.tombstone("other plan");
     assert_eq!((open.content_hash, open.key_hashes), (plain("the second plan"), vec![plain("other plan")]));
-    let explained = world.db.explain(&world.ns, "the second plan").unwrap();
+    let explained = world.ns.explain("the second plan").unwrap();
     assert_eq!((explained.id, explained.state), (open.id, State::Tombstoned), "by its content");
     assert!(world.unknown("the second plan"), "a content is no key");
-    assert!(world.db.history(&world.ns, "other plan").unwrap().versions.len() == 1);
+    assert!(world.ns.history("other plan").unwrap().versions.len() == 1);
     world.add(text("the third plan").key("third"));
     world.db.set_policy("tombstone.hash = \"hmac\"", Syntax::Toml).unwrap();
     world.forget(&["third"]);
@@ -483,13 +481,13 @@ fn a_validity_does_not_end_before_it_begins() {
     let ends = || Fields { valid_to: Field::Value(early), ..Fields::default() };
     for text in [None, Some("Ann is in Lyon".to_owned())] {
         let patch = Patch { fields: ends(), text: text.clone(), ..Patch::default() };
-        let why = world.db.update(&world.ns, "k", patch).unwrap_err();
+        let why = world.ns.update("k", patch).unwrap_err();
         assert!(why.kind() == ErrorKind::Invalid && why.to_string().starts_with("valid_to"), "{why}");
         let mut draft = Draft::new(text.as_deref().unwrap_or("Ann is in Ghent")).key("k");
         draft.fields = ends();
         assert_eq!(world.refused(draft), ErrorKind::Invalid);
     }
     let both = Fields { valid_from: Field::Value(world.ago("3d")), ..ends() };
-    world.db.update(&world.ns, "k", Patch { fields: both, ..Patch::default() }).unwrap();
+    world.ns.update("k", Patch { fields: both, ..Patch::default() }).unwrap();
     assert_eq!(world.row("k").valid_to, Some(early));
 }

@@ -4,8 +4,8 @@
 use crate::world::{World, axis, text};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Decision, Draft, ErrorKind, Kind, NamespaceName, Outcome, Partition, Query, RuleId,
-    Scope, Span, Tier, Time, WriteOptions,
+    Builder, Database, Decision, Draft, ErrorKind, Kind, Outcome, Partition, Query, RuleId, Scope, Span,
+    Tier, Time, WriteOptions,
 };
 use serde_json::json;
 
@@ -44,18 +44,18 @@ fn skipping() -> WriteOptions {
 }
 
 fn add_with(world: &World, draft: Draft, how: &WriteOptions) -> Outcome {
-    world.db.add_all(&world.ns, vec![draft], how).unwrap().remove(0)
+    world.ns.add_all(vec![draft], how).unwrap().remove(0)
 }
 
 /// Texts of the snapshots of a series, by their time.
 fn series(world: &World, name: &str) -> Vec<String> {
     let scope = Scope::agent("profile-mgr").unwrap();
-    let all = world.db.list_snapshots(&world.ns, &scope, name, None, None).unwrap();
+    let all = world.ns.list_snapshots(&scope, name, None, None).unwrap();
     all.into_iter().map(|row| row.text).collect()
 }
 
 fn push(world: &World, text: &str, time: &str) -> Outcome {
-    world.db.push_snapshot(&world.ns, Draft::new(text), at(time)).unwrap()
+    world.ns.push_snapshot(Draft::new(text), at(time)).unwrap()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn v185_of_two_snapshots_of_a_day_the_later_stays() {
     assert_eq!((first.decision, second.decision), (Decision::Stored, Decision::Stored));
     assert_eq!(second.partition, agent("profile-mgr"));
     assert_eq!(series(&world, "profile"), ["12 facts"]);
-    let gone = world.db.tombstones(&world.ns, None, 10).unwrap().items;
+    let gone = world.ns.tombstones(None, 10).unwrap().items;
     let gone: Vec<_> = gone.iter().map(|row| (row.id, row.reason.as_str(), row.replaced_by)).collect();
     assert_eq!(gone, [(first.id, "snapshot_replaced", Some(second.id))]);
     world.check();
@@ -80,7 +80,7 @@ fn v186_a_late_snapshot_is_ignored_and_reported() {
     let late = push(&world, "9 facts", "2026-01-02T09:00:00Z");
     assert_eq!((late.decision, late.rule, late.id), (Decision::Ignored, RuleId::SNAPSHOT, noon.id));
     assert_eq!(series(&world, "profile"), ["12 facts"]);
-    let told = world.db.history(&world.ns, &noon.id.to_string()).unwrap().events;
+    let told = world.ns.history(noon.id.to_string()).unwrap().events;
     assert!(told.iter().any(|row| row.op == oubliette::Op::Ignore && row.rule == RuleId::SNAPSHOT));
     assert_eq!(world.db.stats(None).unwrap().ignored, 1);
     world.check();
@@ -108,7 +108,7 @@ fn v188_a_day_ends_at_midnight_of_its_zone() {
 #[test]
 fn a_zone_that_is_not_known_is_an_error_of_the_push_alone() {
     let world = under("snapshot.zone = \"Atlantis/Capital\"");
-    let error = world.db.push_snapshot(&world.ns, Draft::new("x"), world.now()).unwrap_err();
+    let error = world.ns.push_snapshot(Draft::new("x"), world.now()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Policy);
     assert!(error.to_string().contains("Atlantis/Capital"), "{error}");
     assert_eq!(world.add(text("other writes go on")).decision, Decision::Stored);
@@ -127,7 +127,7 @@ fn v255_a_snapshot_without_an_agent_is_handled_as_a_push() {
     let nine = add("9 facts", "2026-01-02T09:00:00Z");
     assert_eq!(routed(&nine), (&agent("profile-mgr"), &Decision::Ignored));
     assert_eq!(nine.id, twelve.id);
-    assert_eq!(world.db.memory_stats(&world.ns).unwrap().health.profile_snapshots, 1);
+    assert_eq!(world.ns.memory_stats().unwrap().health.profile_snapshots, 1);
     world.check();
 }
 
@@ -159,7 +159,7 @@ fn series_are_apart() {
     let mut other = Draft::new("of another series");
     other.fields.series = Some("goals".to_owned());
     push(&world, "of the profile", "2026-01-02T10:00:00Z");
-    world.db.push_snapshot(&world.ns, other, at("2026-01-02T11:00:00Z")).unwrap();
+    world.ns.push_snapshot(other, at("2026-01-02T11:00:00Z")).unwrap();
     assert_eq!(series(&world, "profile"), ["of the profile"]);
     assert_eq!(series(&world, "goals"), ["of another series"]);
     assert!(series(&world, "profil").is_empty(), "a prefix is another series");
@@ -183,7 +183,7 @@ fn the_metadata_say_when_a_snapshot_was_taken() {
         assert_eq!(routed(&outcome).1, &Decision::Stored, "it belongs to no period and is no repeat");
     }
     assert_eq!(series(&world, "profile").len(), 2, "those are no part of the story");
-    assert_eq!(world.db.memory_stats(&world.ns).unwrap().health.profile_snapshots, 6);
+    assert_eq!(world.ns.memory_stats().unwrap().health.profile_snapshots, 6);
     world.check();
 }
 
@@ -195,16 +195,15 @@ fn a_series_is_read_between_instants() {
     }
     let scope = Scope::agent("profile-mgr").unwrap();
     let read = |from: &str, until: &str| {
-        let rows =
-            world.db.list_snapshots(&world.ns, &scope, "profile", Some(at(from)), Some(at(until))).unwrap();
+        let rows = world.ns.list_snapshots(&scope, "profile", Some(at(from)), Some(at(until))).unwrap();
         rows.iter().map(|row| (row.text.clone(), row.snapshot_time())).collect::<Vec<_>>()
     };
     let expected = |day: u32| (format!("day {day}"), Some(at(&format!("2026-01-0{day}T10:00:00Z"))));
     assert_eq!(read("2026-01-02T10:00:00Z", "2026-01-04T10:00:00Z"), [expected(2), expected(3)]);
     assert!(read("2026-01-04T10:00:00Z", "2026-01-02T10:00:00Z").is_empty());
-    let any = world.db.list_snapshots(&world.ns, &Scope::Any, "profile", None, None).unwrap();
+    let any = world.ns.list_snapshots(&Scope::Any, "profile", None, None).unwrap();
     assert_eq!(any.len(), 5);
-    let shared = world.db.list_snapshots(&world.ns, &Scope::Shared, "profile", None, None).unwrap();
+    let shared = world.ns.list_snapshots(&Scope::Shared, "profile", None, None).unwrap();
     assert!(shared.is_empty());
 }
 
@@ -226,7 +225,7 @@ fn a_key_of_a_snapshot_is_written_again_without_change() {
 fn a_pinned_snapshot_is_left_alone() {
     let world = World::new();
     let first = push(&world, "pinned", "2026-01-02T10:00:00Z");
-    world.db.pin(&world.ns, &first.id.to_string(), true).unwrap();
+    world.ns.pin(first.id.to_string(), true).unwrap();
     push(&world, "later", "2026-01-02T12:00:00Z");
     assert_eq!(series(&world, "profile"), ["pinned", "later"]);
 }
@@ -234,7 +233,7 @@ fn a_pinned_snapshot_is_left_alone() {
 #[test]
 fn a_push_of_another_kind_is_refused() {
     let world = World::new();
-    let error = world.db.push_snapshot(&world.ns, text("x").kind(Kind::Profile), world.now()).unwrap_err();
+    let error = world.ns.push_snapshot(text("x").kind(Kind::Profile), world.now()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("kind"), "{error}");
 }
@@ -278,18 +277,18 @@ fn v195_hedged_writes_are_ignored_where_rules_are_strict() {
 #[test]
 fn an_ignored_write_leaves_a_journal_row_and_a_count() {
     let world = under("rules.strict = true");
-    let before = world.db.stats(Some(&world.ns)).unwrap();
+    let before = world.db.stats(Some(world.ns.name())).unwrap();
     let outcome = world.add(text("secret trace").tag("debug-transient").key("trace").supersedes("nothing"));
     assert_eq!((&outcome.decision, rule(&outcome)), (&Decision::Ignored, Some("R4")));
     assert!(world.unknown("trace") && world.unknown(outcome.id));
-    let after = world.db.stats(Some(&world.ns)).unwrap();
+    let after = world.db.stats(Some(world.ns.name())).unwrap();
     assert_eq!((after.ignored, after.holders, after.memories), (before.ignored + 1, 0, before.memories));
-    let told = world.db.history(&world.ns, &outcome.id.to_string()).unwrap();
+    let told = world.ns.history(outcome.id.to_string()).unwrap();
     assert!(told.versions.is_empty());
     assert_eq!(told.events.iter().map(|row| row.op).collect::<Vec<_>>(), [oubliette::Op::Ignore]);
     assert_eq!(told.events[0].evidence.signature.as_deref(), Some("rule R4"));
     assert!(!format!("{:?}", told.events).contains("secret"), "no content");
-    let bad = world.db.add(&world.ns, text("x").tag("debug-transient").vector([0.0; 4])).unwrap_err();
+    let bad = world.ns.add(text("x").tag("debug-transient").vector([0.0; 4])).unwrap_err();
     assert_eq!(bad.kind(), ErrorKind::Invalid, "bad input is an error, whatever would become of it");
     world.check();
 }
@@ -412,12 +411,12 @@ fn v196_the_specific_wins_over_the_general() {
 fn a_rule_does_not_reach_into_another_partition() {
     let world = under(r#"rules.typed = [{ id = "one", action = { consolidate = "k" } }]"#);
     world.add(text("there").key("k").agent("mine"));
-    let error = world.db.add(&world.ns, text("here")).unwrap_err();
+    let error = world.ns.add(text("here")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::KeyInOtherPartition);
 
     let world = World::new();
     world.add(text("x").key("k"));
-    let error = world.db.add(&world.ns, text("y").key("k").kind(Kind::SearchHistory)).unwrap_err();
+    let error = world.ns.add(text("y").key("k").kind(Kind::SearchHistory)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::KeyInOtherPartition);
 }
 
@@ -552,7 +551,7 @@ fn v191_a_default_search_sees_no_snapshot_no_search_and_no_profile_fact() {
     world.add(text("a search").kind(Kind::SearchHistory).vector(axis(0)));
     let count = |scope: Scope| {
         let query = Query { scope, ..Query::vector(axis(0)) };
-        world.db.search(&world.ns, &query).unwrap().hits.len()
+        world.ns.search(&query).unwrap().hits.len()
     };
     let counts = [
         Scope::Shared,
@@ -573,10 +572,10 @@ fn at_most_one_snapshot_of_a_series_and_day() {
     let world = World::new();
     let hour = |n: i64| at("2026-01-01T00:00:00Z").plus(Span::from_millis(n * 3_600_000));
     for n in (0..96).map(|n| n * 41 % 96) {
-        world.db.push_snapshot(&world.ns, Draft::new(format!("hour {n}")), hour(n)).unwrap();
+        world.ns.push_snapshot(Draft::new(format!("hour {n}")), hour(n)).unwrap();
     }
     assert_eq!(series(&world, "profile"), ["hour 23", "hour 47", "hour 71", "hour 95"]);
-    let stats = world.db.memory_stats(&world.ns).unwrap();
+    let stats = world.ns.memory_stats().unwrap();
     assert_eq!((stats.health.profile_snapshots, stats.health.duplicates_detected), (4, 0));
     let pushed = 96 - 4;
     let all = world.db.stats(None).unwrap();
@@ -587,17 +586,17 @@ fn at_most_one_snapshot_of_a_series_and_day() {
 #[test]
 fn rules_and_snapshots_work_in_a_batch() {
     let world = World::new();
-    let ns: NamespaceName = "other".parse().unwrap();
+    let ns = world.db.namespace("other").unwrap();
     world
         .db
         .batch(|batch| {
-            batch.push_snapshot(&ns, Draft::new("one"), at("2026-01-02T10:00:00Z"))?;
-            batch.push_snapshot(&ns, Draft::new("two"), at("2026-01-02T11:00:00Z"))?;
-            batch.add_with(&ns, text("kept").tag("profile-fact"), &skipping())
+            batch.push_snapshot(ns.name(), Draft::new("one"), at("2026-01-02T10:00:00Z"))?;
+            batch.push_snapshot(ns.name(), Draft::new("two"), at("2026-01-02T11:00:00Z"))?;
+            batch.add_with(ns.name(), text("kept").tag("profile-fact"), &skipping())
         })
         .unwrap();
     let scope = Scope::agent("profile-mgr").unwrap();
-    let all = world.db.list_snapshots(&ns, &scope, "profile", None, None).unwrap();
+    let all = ns.list_snapshots(&scope, "profile", None, None).unwrap();
     assert_eq!(all.iter().map(|row| row.text.as_str()).collect::<Vec<_>>(), ["two"]);
-    assert_eq!(world.db.memory_stats(&ns).unwrap().local.total, 1);
+    assert_eq!(ns.memory_stats().unwrap().local.total, 1);
 }

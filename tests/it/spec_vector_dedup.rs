@@ -47,7 +47,7 @@ fn v244_near_texts_are_stored_with_a_hint_by_default() {
 fn near_drafts_of_one_batch_see_each_other() {
     let world = World::new();
     let drafts = (0..6).map(|n| near(&format!("report {n}"), f64::from(n))).collect();
-    let all = world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
+    let all = world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
     for (n, outcome) in all.iter().enumerate() {
         let earlier: Vec<_> = all[..n].iter().rev().map(|other| other.id).collect();
         assert_eq!(
@@ -58,7 +58,7 @@ fn near_drafts_of_one_batch_see_each_other() {
     }
     let world = World::with(reinforcing);
     let drafts = vec![near("the gateway answers late", 0.0), near("the gateway responds late", 8.0)];
-    let all = world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
+    let all = world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
     assert_eq!(all[1].decision, Decision::Reinforced);
     assert_eq!(all[1].id, all[0].id);
 }
@@ -88,7 +88,7 @@ fn a_guard_keeps_near_vectors_apart_and_is_journaled() {
     let second = world.add(near("the port is 443", 1.0));
     assert_eq!(second.decision, Decision::Stored);
     assert_eq!(second.hints[0].guard, Some("digits"));
-    let events = world.db.history(&world.ns, &second.id.to_string()).unwrap().events;
+    let events = world.ns.history(second.id.to_string()).unwrap().events;
     let evidence = &events.iter().find(|row| row.op == oubliette::Op::Insert).unwrap().evidence;
     assert_eq!(evidence.members, [first.id]);
     assert_eq!(evidence.signature.as_deref(), Some("guard digits"));
@@ -201,8 +201,8 @@ fn equal_scores_are_ordered_by_newest_update_newest_creation_smallest_id() {
     let new = world.add(near("the gateway responds late", 5.0)).id;
     assert_eq!(run(&world, &MaintainOptions::default()).1.actions[0].representative_id, new);
     world.advance("1h");
-    world.db.update(&world.ns, &old.to_string(), importance(0.4)).unwrap();
-    world.db.update(&world.ns, &old.to_string(), importance(0.5)).unwrap();
+    world.ns.update(old.to_string(), importance(0.4)).unwrap();
+    world.ns.update(old.to_string(), importance(0.5)).unwrap();
     assert_eq!(run(&world, &MaintainOptions::default()).1.actions[0].representative_id, old);
 }
 
@@ -210,7 +210,7 @@ fn equal_scores_are_ordered_by_newest_update_newest_creation_smallest_id() {
 fn protected_exempt_guarded_and_distant_rows_stay() {
     let world = World::new();
     let [a, b, c] = three(&world, [0.9, 0.5, 0.5]);
-    world.db.pin(&world.ns, &b.to_string(), true).unwrap();
+    world.ns.pin(b.to_string(), true).unwrap();
     world.add(near("the port is 80", 90.0));
     world.add(near("the port is 443", 91.0));
     world.add(near("we decided late", 0.5).kind(Kind::Skill));

@@ -36,7 +36,7 @@ fn by_words(words: &str) -> Query {
 }
 
 fn hits(world: &World, words: &str) -> Vec<Hit> {
-    world.db.search(&world.ns, &by_words(words)).unwrap().hits
+    world.ns.search(by_words(words)).unwrap().hits
 }
 
 fn found(world: &World, words: &str) -> Vec<MemoryId> {
@@ -102,7 +102,7 @@ fn a_store_that_forgot_half_is_one_of_the_other_half() {
     let backup = world.beside("backup.oub");
     world.db.backup(&backup).unwrap();
     let copy = Database::builder().secret([7; 32]).read_only(true).open(&backup).unwrap();
-    let of_copy = copy.search(&world.ns, &by_words("the running lamp")).unwrap().hits;
+    let of_copy = copy.namespace(world.ns.name()).unwrap().search(by_words("the running lamp")).unwrap().hits;
     assert_eq!(of_copy, hits(&world, "the running lamp"));
     world.db.reindex(None).unwrap();
     assert_alike(&world, &fresh, "indexed anew");
@@ -129,7 +129,7 @@ fn what_is_not_visible_counts_for_nothing() {
     fresh.add(text("the lamp in the kitchen"));
     fresh.add(text("something else"));
     assert_eq!(scores(&world, "the lamp"), scores(&fresh, "the lamp"), "statistics are of what is visible");
-    world.db.restore(&world.ns, &old.to_string()).unwrap();
+    world.ns.restore(old.to_string()).unwrap();
     assert!(found(&world, "lamp hall").contains(&old));
     assert!(!found(&world, "lamp").contains(&short));
 }
@@ -168,7 +168,7 @@ fn an_undone_collapse_brings_texts_back() {
     let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
     assert_eq!(found(&world, "gateway"), [ids[0]]);
     index(&world);
-    world.db.undo(&world.ns, report.run.unwrap()).unwrap();
+    world.ns.undo(report.run.unwrap()).unwrap();
     assert_eq!(scores(&world, "gateway 7"), before);
     index(&world);
     assert_eq!(scores(&world, "gateway 7"), before);
@@ -177,17 +177,17 @@ fn an_undone_collapse_brings_texts_back() {
 #[test]
 fn a_dropped_namespace_leaves_no_text() {
     let world = World::new();
-    let other = "other".parse().unwrap();
-    world.db.add(&other, text("the zebra of a tenant")).unwrap();
+    let other = world.db.namespace("other").unwrap();
+    other.add(text("the zebra of a tenant")).unwrap();
     world.add(text("the zebra of ours"));
     index(&world);
-    assert_eq!(world.db.search(&other, &by_words("zebra")).unwrap().hits.len(), 1);
-    world.db.drop_namespace(&other).unwrap();
-    let gone = world.db.search(&other, &by_words("zebra"));
+    assert_eq!(other.search(by_words("zebra")).unwrap().hits.len(), 1);
+    world.db.drop_namespace(other.name()).unwrap();
+    let gone = other.search(by_words("zebra"));
     assert!(gone.map_or(true, |found| found.hits.is_empty()));
-    world.db.add(&other, text("a lamp")).unwrap();
-    assert!(world.db.search(&other, &by_words("zebra")).unwrap().hits.is_empty());
-    assert_eq!(world.db.search(&other, &by_words("lamp")).unwrap().hits.len(), 1);
+    other.add(text("a lamp")).unwrap();
+    assert!(other.search(by_words("zebra")).unwrap().hits.is_empty());
+    assert_eq!(other.search(by_words("lamp")).unwrap().hits.len(), 1);
     assert_eq!(found(&world, "zebra").len(), 1);
 }
 
@@ -220,7 +220,7 @@ fn an_index_of_which_nothing_was_left_begins_again() {
             None => by_words(words).scope(Scope::Shared),
             Some(agent) => by_words(words).scope(Scope::agent(agent).unwrap()),
         };
-        let count = |words: &str| world.db.search(&world.ns, &query(words)).unwrap().hits.len();
+        let count = |words: &str| world.ns.search(query(words)).unwrap().hits.len();
         assert_eq!(count("lamp"), 2);
         ids.iter().for_each(|id| drop(world.forget_id(*id)));
         assert_eq!(count("lamp"), 0);
@@ -243,7 +243,7 @@ fn queries_of_any_text_are_answered() {
     {
         let query = by_words(words);
         assert!(hits(&world, words).len() <= 4, "{words:?}");
-        assert!(world.db.search(&world.ns, &query.mode(Mode::Hybrid)).is_ok());
+        assert!(world.ns.search(query.mode(Mode::Hybrid)).is_ok());
     }
     assert!(hits(&world, "").is_empty() && hits(&world, "...").is_empty());
     assert_eq!(found(&world, "to be or not to be").len(), 1, "words that say little are words");
@@ -253,13 +253,13 @@ fn queries_of_any_text_are_answered() {
     assert_eq!(found(&world, "مرحبا world").len(), 1);
     let most = "lamp ".repeat((64 << 10) / 5);
     assert_eq!(found(&world, &most), [lamp]);
-    let long = world.db.search(&world.ns, &by_words(&"a".repeat((64 << 10) + 1))).unwrap_err();
+    let long = world.ns.search(by_words(&"a".repeat((64 << 10) + 1))).unwrap_err();
     assert_eq!(
         (long.kind(), long.to_string()),
         (ErrorKind::Invalid, "query: must have at most 65536 bytes (got 65537)".to_owned())
     );
     let many: String = (0..400).map(|number| format!("word{number} ")).collect();
-    assert!(world.db.search(&world.ns, &by_words(&many)).unwrap().plan.cut);
+    assert!(world.ns.search(by_words(&many)).unwrap().plan.cut);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_text_of_a_mebibyte_is_indexed_and_forgotten() {
 fn words_need_no_vectors_and_vectors_need_an_embedder() {
     let world = World::new();
     let lamp = world.add(text("a lamp")).id;
-    let ask = |query: Query| world.db.search(&world.ns, &query);
+    let ask = |query: Query| world.ns.search(&query);
     for mode in [Mode::Hybrid, Mode::Text] {
         let result = ask(Query::text("lamp").mode(mode)).unwrap();
         assert_eq!((result.hits[0].id, result.plan.mode), (lamp, "text"));
@@ -370,7 +370,7 @@ fn a_session_in_the_metadata_counts_as_one() {
     assert_eq!(found(&world, "garage"), numbered);
     let mut moved = Patch::default();
     moved.fields.metadata = Some(serde_json::json!({ "session": "b" }));
-    world.db.update(&world.ns, &second.to_string(), moved).unwrap();
+    world.ns.update(second.to_string(), moved).unwrap();
     assert_eq!(found(&world, "kitchen"), [first]);
 }
 
@@ -383,11 +383,11 @@ fn a_tail_of_large_texts_is_posted_by_writers() {
     for part in 0..6 {
         let drafts = (part * 10..part * 10 + 10).map(|at| text(&format!("{at} {}", long(at)))).collect();
         let how = oubliette::WriteOptions { no_dedup: true, ..oubliette::WriteOptions::default() };
-        world.db.add_all(&world.ns, drafts, &how).unwrap();
+        world.ns.add_all(drafts, &how).unwrap();
     }
     let plan = world.db.maintain(&[Pass::Index], &MaintainOptions::default()).unwrap();
     let unposted = plan.passes[0].report["unposted"].as_u64().unwrap();
     assert!(unposted <= 45, "{unposted} of 60 texts of 110 kB wait");
-    assert_eq!(world.db.search(&world.ns, &by_words("word17")).unwrap().hits.len(), 60);
+    assert_eq!(world.ns.search(by_words("word17")).unwrap().hits.len(), 60);
     world.check();
 }

@@ -206,7 +206,7 @@ impl Machine {
 
     fn write(&mut self, picks: &[Pick], how: &WriteOptions) {
         let drafts = picks.iter().map(|pick| self.draft(pick)).collect();
-        if let Ok(outcomes) = self.world.db.add_all(&self.world.ns, drafts, how) {
+        if let Ok(outcomes) = self.world.ns.add_all(drafts, how) {
             self.ids.extend(outcomes.iter().map(|outcome| outcome.id));
         }
     }
@@ -218,14 +218,14 @@ impl Machine {
             links: link.map(|to| vec![Link { to, relation: "with".to_owned() }]),
             ..Patch::default()
         };
-        if let Ok(outcome) = self.world.db.update(&self.world.ns, name, patch) {
+        if let Ok(outcome) = self.world.ns.update(name, patch) {
             self.ids.push(outcome.id);
         }
     }
 
     /// Carries one operation out; one that the state forbids does nothing.
     fn step(&mut self, op: &Op) {
-        let (db, ns) = (self.world.db.clone(), self.world.ns.clone());
+        let (db, ns) = (self.world.db.clone(), self.world.ns.name().clone());
         match op {
             Op::Add(pick) => self.write(std::slice::from_ref(pick), &WriteOptions::default()),
             Op::Apart(pick) => {
@@ -245,7 +245,7 @@ impl Machine {
             }
             Op::RewriteKey { key, text, tags } => self.rewrite(KEYS[*key], *text, tags.as_deref(), None),
             Op::Pin(at, pinned) => {
-                self.id(at).map(|id| db.pin(&ns, &id.to_string(), *pinned));
+                self.id(at).map(|id| db.namespace(&ns).unwrap().pin(id.to_string(), *pinned));
             }
             Op::Supersede(old, new, mode, ahead) => {
                 if let (Some(old), Some(new)) = (self.id(old), self.id(new)) {
@@ -254,20 +254,20 @@ impl Machine {
                 }
             }
             Op::Reinforce(at) => {
-                self.id(at).map(|id| db.reinforce(&ns, &id.to_string(), 2));
+                self.id(at).map(|id| db.namespace(&ns).unwrap().reinforce(id.to_string(), 2));
             }
             Op::Restore(at) => {
-                self.id(at).map(|id| db.restore(&ns, &id.to_string()));
+                self.id(at).map(|id| db.namespace(&ns).unwrap().restore(id.to_string()));
             }
             Op::ForgetId(at) => {
-                self.id(at).map(|id| db.forget(&ns, Forget::names([id.to_string()])));
+                self.id(at).map(|id| db.namespace(&ns).unwrap().forget(Forget::names([id.to_string()])));
             }
             Op::ForgetKey(key) => drop(self.world.forget(&[KEYS[*key]])),
-            Op::ForgetTag(tag) => drop(db.forget(&ns, Forget::tag(TAGS[*tag]))),
+            Op::ForgetTag(tag) => drop(db.namespace(&ns).unwrap().forget(Forget::tag(TAGS[*tag]))),
             Op::Undo(at) => {
                 if !self.runs.is_empty() {
                     let run = self.runs[at.index(self.runs.len())];
-                    let _ = db.undo(&ns, run);
+                    let _ = db.namespace(&ns).unwrap().undo(run);
                 }
             }
             Op::Maintain(pass) => {
@@ -282,7 +282,7 @@ impl Machine {
 
 fn export(world: &World, all_states: bool) -> String {
     let mut out = Vec::new();
-    let export = Export { namespaces: vec![world.ns.clone()], all_states };
+    let export = Export { namespaces: vec![world.ns.name().clone()], all_states };
     let lines = VectorsTo::<Cursor<Vec<u8>>>::Lines;
     export.write(&world.db.snapshot().unwrap(), &mut out, "out", lines).unwrap();
     String::from_utf8(out).unwrap()
@@ -332,7 +332,7 @@ fn travel(ops: &[Op], batch_rows: usize) {
     for pass in PASSES {
         let done = [&world, &copy].map(|world| {
             // Instants that came are settled in a copy, and wait for the next write in the original.
-            world.db.stats(Some(&world.ns)).unwrap();
+            world.db.stats(Some(world.ns.name())).unwrap();
             let mut report = world.db.maintain(&[pass], &MaintainOptions::live()).unwrap();
             report.passes.iter_mut().for_each(|pass| pass.ms = 0);
             report
@@ -342,7 +342,7 @@ fn travel(ops: &[Op], batch_rows: usize) {
         copy.align_ids(&world);
     }
     for run in runs.iter().rev() {
-        let undone = [&world, &copy].map(|world| world.db.undo(&world.ns, *run).ok());
+        let undone = [&world, &copy].map(|world| world.ns.undo(*run).ok());
         // A run of which nothing is left is none that the copy knows.
         match undone {
             [Some(one), Some(other)] => assert_eq!(one, other),

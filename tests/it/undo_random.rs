@@ -141,7 +141,7 @@ impl Story {
             Op::Revise(row, words) => {
                 let Some(id) = self.nth(State::Live, *row) else { return };
                 let patch = Patch { text: Some(format!("revised to {words}")), ..Patch::default() };
-                let new = world.db.update(&world.ns, &id.to_string(), patch).unwrap();
+                let new = world.ns.update(id.to_string(), patch).unwrap();
                 if let Decision::Revised { old } = new.decision {
                     self.chain.entry(old).or_default().insert(new.id);
                 }
@@ -163,7 +163,7 @@ impl Story {
             Op::Undo(at) => {
                 let Some(place) = self.runs.len().checked_sub(1 + at) else { return };
                 let run = self.runs.remove(place);
-                match world.db.undo(&world.ns, run) {
+                match world.ns.undo(run) {
                     // A run that had nothing to do is not kept.
                     Err(why) if why.kind() == ErrorKind::NotFound => return,
                     undone => drop(undone.unwrap()),
@@ -173,7 +173,7 @@ impl Story {
             }
             Op::Restore(at) => {
                 let Some(id) = self.nth(State::Limbo, *at) else { return };
-                world.db.restore(&world.ns, &id.to_string()).unwrap();
+                world.ns.restore(id.to_string()).unwrap();
                 self.compare(op, &before);
             }
             Op::ForgetTag => {

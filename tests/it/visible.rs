@@ -13,7 +13,7 @@ const NOW: i64 = 1_000_000;
 
 fn export(world: &World) -> String {
     let mut out = Vec::new();
-    let export = Export { namespaces: vec![world.ns.clone()], all_states: true };
+    let export = Export { namespaces: vec![world.ns.name().clone()], all_states: true };
     let to = VectorsTo::<Cursor<Vec<u8>>>::Lines;
     export.write(&world.db.snapshot().unwrap(), &mut out, "out", to).unwrap();
     String::from_utf8(out).unwrap()
@@ -25,12 +25,20 @@ fn seen(world: &World) -> BTreeSet<MemoryId> {
     let listed: BTreeSet<MemoryId> = world.live().into_iter().collect();
     let hits = |query: Query| -> BTreeSet<MemoryId> {
         let query = query.k(100).scope(Scope::Any);
-        db.search(&world.ns, &query).unwrap().hits.iter().map(|hit| hit.id).collect()
+        db.namespace(world.ns.name()).unwrap().search(&query).unwrap().hits.iter().map(|hit| hit.id).collect()
     };
     let filter = Filter::from_json(&serde_json::json!({ "tags": "t" })).unwrap();
     let request =
         PageRequest { filter: Some(filter.clone()), limit: 100, scope: Scope::Any, ..Default::default() };
-    let filtered = db.list(&world.ns, &request).unwrap().items.iter().map(|row| row.id).collect();
+    let filtered = db
+        .namespace(world.ns.name())
+        .unwrap()
+        .list(&request)
+        .unwrap()
+        .items
+        .iter()
+        .map(|row| row.id)
+        .collect();
     let mut by_filter = Query::vector(axis(0));
     by_filter.filter = Some(filter);
     let ways: [(&str, BTreeSet<MemoryId>); 4] = [
@@ -42,7 +50,7 @@ fn seen(world: &World) -> BTreeSet<MemoryId> {
     for (way, found) in ways {
         assert_eq!(found, listed, "at {}: by {way}, and listed", world.now().as_millis());
     }
-    let stats = db.stats(Some(&world.ns)).unwrap();
+    let stats = db.stats(Some(world.ns.name())).unwrap();
     assert_eq!((stats.pending_due, stats.memories.live), (0, listed.len() as u64), "stats");
     for id in &listed {
         let state = world.row(id).state;
@@ -63,7 +71,7 @@ fn a_row_recorded_ahead_is_seen_by_every_read() {
     Import::default().run(&other.db, LineReader::new(lines.as_bytes(), "lines"), &mut ()).unwrap();
     assert_eq!(seen(&other), BTreeSet::from([id]));
     other.set(NOW + 5_000);
-    other.db.add(&"aside".parse().unwrap(), text("a commit")).unwrap();
+    other.db.namespace("aside").unwrap().add(text("a commit")).unwrap();
     assert_eq!(seen(&other), BTreeSet::from([id]));
     assert_eq!(other.row("k").id, id);
 }
@@ -102,7 +110,7 @@ fn every_read_sees_the_same_at_every_instant() {
         here.check();
         // A clock that steps back by a little, and on again, shows the same.
         here.set(at - 50);
-        here.db.add(&"aside".parse().unwrap(), text(&format!("a commit at {at}"))).unwrap();
+        here.db.namespace("aside").unwrap().add(text(&format!("a commit at {at}"))).unwrap();
         here.set(at);
         assert_eq!(seen(&here), now, "at {at}");
     }

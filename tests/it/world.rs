@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use oubliette::{
     Builder, CheckOptions, Clock, Database, Decision, Draft, Durability, ErrorKind, Forget, Forgotten, Got,
-    IdSource, ManualClock, Memory, MemoryId, NamespaceName, Outcome, PageRequest, Query, Result, RunId,
-    Scope, Span, State, SupersedeMode, Time, Tombstone, WriteOptions,
+    IdSource, ManualClock, Memory, MemoryId, Namespace, Outcome, PageRequest, Query, Result, RunId, Scope,
+    Span, State, SupersedeMode, Time, Tombstone, WriteOptions,
 };
 
 /// Dimensions of every vector of these tests.
@@ -38,7 +38,7 @@ impl IdSource for CountingIds {
 pub(crate) struct World {
     pub(crate) db: Database,
     pub(crate) clock: ManualClock,
-    pub(crate) ns: NamespaceName,
+    pub(crate) ns: Namespace,
     ids: CountingIds,
     folder: tempfile::TempDir,
     options: fn(Builder) -> Builder,
@@ -69,7 +69,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let (clock, ids) = (ManualClock::at(time), CountingIds::default());
         let db = options(builder(&clock, &ids)).open(folder.path().join("memory.oub")).unwrap();
-        World { db, clock, ns: NamespaceName::default(), ids, folder, options }
+        World { ns: db.namespace("default").unwrap(), db, clock, ids, folder, options }
     }
 
     /// The file.
@@ -90,7 +90,13 @@ impl World {
     /// Closes the database and opens it again.
     pub(crate) fn reopen(&mut self) {
         self.db.clone().close().unwrap();
-        self.db = (self.options)(self.builder()).open(self.path()).unwrap();
+        self.open_again(self.options);
+    }
+
+    /// Opens the database of the same file with other options.
+    pub(crate) fn open_again(&mut self, options: impl FnOnce(Builder) -> Builder) {
+        self.db = options(self.builder()).open(self.path()).unwrap();
+        self.ns = self.db.namespace(self.ns.name()).unwrap();
     }
 
     /// Sets the clock to so many milliseconds.
@@ -126,35 +132,33 @@ impl World {
     }
 
     pub(crate) fn add(&self, draft: Draft) -> Outcome {
-        self.db.add(&self.ns, draft).unwrap()
+        self.ns.add(draft).unwrap()
     }
 
     /// The sort of error that an add gives.
     pub(crate) fn refused(&self, draft: Draft) -> ErrorKind {
-        self.db.add(&self.ns, draft).unwrap_err().kind()
+        self.ns.add(draft).unwrap_err().kind()
     }
 
     /// Adds in a run.
     pub(crate) fn import(&self, run: RunId, drafts: Vec<Draft>) -> Vec<Outcome> {
-        self.db
-            .add_all(&self.ns, drafts, &WriteOptions { run: Some(run), ..WriteOptions::default() })
-            .unwrap()
+        self.ns.add_all(drafts, &WriteOptions { run: Some(run), ..WriteOptions::default() }).unwrap()
     }
 
     pub(crate) fn start_import(&self) -> RunId {
-        self.db.start_import(&self.ns).unwrap()
+        self.ns.start_import().unwrap()
     }
 
     pub(crate) fn forget(&self, names: &[&str]) -> Forgotten {
-        self.db.forget(&self.ns, Forget::names(names.iter().copied())).unwrap()
+        self.ns.forget(Forget::names(names.iter().copied())).unwrap()
     }
 
     pub(crate) fn forget_id(&self, id: MemoryId) -> Forgotten {
-        self.db.forget(&self.ns, Forget::names([id.to_string()])).unwrap()
+        self.ns.forget(Forget::names([id.to_string()])).unwrap()
     }
 
     pub(crate) fn forget_tag(&self, tag: &str) -> Forgotten {
-        self.db.forget(&self.ns, Forget::tag(tag)).unwrap()
+        self.ns.forget(Forget::tag(tag)).unwrap()
     }
 
     pub(crate) fn supersede(
@@ -165,11 +169,11 @@ impl World {
         at: Option<i64>,
     ) -> Result<()> {
         let at = at.map(Time::from_millis);
-        self.db.supersede(&self.ns, &[old.to_string()], &new.to_string(), mode, at)
+        self.ns.supersede_all(&[old.to_string()], new.to_string(), mode, at)
     }
 
     pub(crate) fn get(&self, name: impl ToString) -> Result<Got> {
-        self.db.get(&self.ns, &name.to_string(), false)
+        self.ns.look_up(name.to_string(), false)
     }
 
     /// The memory with an id or key, which must be there.
@@ -196,7 +200,7 @@ impl World {
     /// Everything that is visible in a scope, by id.
     pub(crate) fn list_in(&self, scope: Scope, state: State) -> Vec<Memory> {
         let request = PageRequest { scope, state, limit: 10_000, ..PageRequest::default() };
-        let page = self.db.list(&self.ns, &request).unwrap();
+        let page = self.ns.list(&request).unwrap();
         assert_eq!(page.next, None, "one page holds all");
         let mut items = page.items;
         items.sort_by_key(|memory| memory.id);
@@ -219,7 +223,7 @@ impl World {
 
     pub(crate) fn find_in(&self, vector: [f32; DIM], k: usize, scope: Scope) -> Vec<MemoryId> {
         let query = Query::vector(vector).k(k).scope(scope);
-        self.db.search(&self.ns, &query).unwrap().hits.iter().map(|hit| hit.id).collect()
+        self.ns.search(&query).unwrap().hits.iter().map(|hit| hit.id).collect()
     }
 
     /// What `check` says about counters, indexes and everything else: nothing.
@@ -229,7 +233,7 @@ impl World {
 
     /// Counters of duplicates, from the small document.
     pub(crate) fn duplicates(&self) -> u64 {
-        self.db.memory_stats(&self.ns).unwrap().health.duplicates_detected
+        self.ns.memory_stats().unwrap().health.duplicates_detected
     }
 }
 

@@ -57,13 +57,13 @@ impl Ours {
         db.close().unwrap();
         let open = builder().cache_bytes(SMALL_CACHE_BYTES);
         let db = open.open(file(folder.path())).unwrap();
-        let page = db.list(&namespace, &PageRequest { limit: 2_000, ..PageRequest::default() }).unwrap();
+        let page = db.namespace(&namespace).unwrap().list(&PageRequest { limit: 2_000, ..PageRequest::default() }).unwrap();
         for memory in &page.items {
-            drop(db.get(&namespace, &memory.id.to_string(), true).unwrap());
+            drop(db.namespace(&namespace).unwrap().look_up(&memory.id.to_string(), true).unwrap());
         }
         let query = Query::vector(query).k(K);
         // The answer is kept too: ten hits.
-        let (_answer, bytes) = heap::kept(|| db.search(&namespace, &query).unwrap());
+        let (_answer, bytes) = heap::kept(|| db.namespace(&namespace).unwrap().search(&query).unwrap());
         bytes
     }
 }
@@ -95,7 +95,7 @@ impl Peer for Ours {
         while at < to {
             let end = to.min(at + 1_000);
             let outcomes =
-                self.db.add_all(&self.namespace, (at..end).map(draft).collect(), &options).unwrap();
+                self.db.namespace(&self.namespace).unwrap().add_all((at..end).map(draft).collect(), &options).unwrap();
             self.rows.extend(outcomes.iter().zip(at as u32..).map(|(outcome, row)| (outcome.id, row)));
             at = end;
         }
@@ -103,7 +103,7 @@ impl Peer for Ours {
 
     fn search(&mut self, query: &[f32], ef: usize) {
         let query = Query::vector(query).k(K).effort(Effort::Ef(ef));
-        self.hits = self.db.search(&self.namespace, &query).unwrap().hits;
+        self.hits = self.db.namespace(&self.namespace).unwrap().search(&query).unwrap().hits;
     }
 
     fn found(&self) -> Vec<u32> {

@@ -124,12 +124,12 @@ fn latencies(texts: &[String], questions: &[String], tantivy: &Tantivy) {
         |texts: &[String]| embedder.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let db = Database::builder().durability(Durability::Fast).open(folder.path().join("ours.oub")).unwrap();
-    let ns = NamespaceName::default();
+    let ns = db.namespace("default").unwrap();
     let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     let rows: Vec<_> = texts.iter().zip(vectors(texts)).collect();
     for part in rows.chunks(5_000) {
         let drafts = part.iter().map(|(text, vector)| Draft::new((*text).clone()).vector(vector.clone()));
-        db.add_all(&ns, drafts.collect(), &options).unwrap();
+        ns.add_all(drafts.collect(), &options).unwrap();
     }
     db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
     let mut times = [const { Vec::new() }; 4];
@@ -143,7 +143,7 @@ fn latencies(texts: &[String], questions: &[String], tantivy: &Tantivy) {
                 let query = Query { text: Some((*words).clone()), ..Query::vector(vector.clone()) };
                 let start = Instant::now();
                 let found = match mode {
-                    Some(mode) => db.search(&ns, &query.mode(*mode)).unwrap().hits.len(),
+                    Some(mode) => ns.search(&query.mode(*mode)).unwrap().hits.len(),
                     None => tantivy.search(words).len(),
                 };
                 if round > 0 {
@@ -250,6 +250,6 @@ fn remember(
     };
     let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     let drafts = conversation.turns.iter().map(draft).collect();
-    let outcomes = db.add_all(&ns, drafts, &options).unwrap();
+    let outcomes = db.namespace(&ns).unwrap().add_all(drafts, &options).unwrap();
     (ns, outcomes.iter().map(|outcome| outcome.id).zip(0..).collect())
 }

@@ -39,9 +39,9 @@ impl Exact {
         let (scope, filter) = (scope.clone(), filter.cloned());
         let mut request = PageRequest { scope, filter, limit: PAGE_ROWS, ..PageRequest::default() };
         loop {
-            let page = snapshot.list(namespace, &request)?;
+            let page = snapshot.namespace(namespace)?.list(&request)?;
             for memory in page.items {
-                let found = snapshot.get(namespace, &memory.id.to_string(), true)?.into_memory();
+                let found = snapshot.namespace(namespace)?.look_up(memory.id, true)?.into_memory();
                 if let Some(vector) = found.and_then(|found| found.vector) {
                     exact.dim = vector.len();
                     exact.places.insert(memory.id, exact.places.len());
@@ -140,12 +140,12 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => {
                 // The first search of a partition loads it; that is no latency of a query.
-                snapshot.search(&namespace, &query).map_err(|error| error.at_line(number))?;
+                snapshot.namespace(&namespace)?.search(&query).map_err(|error| error.at_line(number))?;
                 entry.insert(Exact::load(&snapshot, &namespace, &query.scope, query.filter.as_ref())?)
             }
         };
         let begun = Instant::now();
-        let found = snapshot.search(&namespace, &query).map_err(|error| error.at_line(number))?;
+        let found = snapshot.namespace(&namespace)?.search(&query).map_err(|error| error.at_line(number))?;
         took.push(micros(begun));
         let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id).collect();
         let (share, exact_us) = exact.recall(query.vector.as_deref().unwrap_or_default(), query.k, &ids);

@@ -82,7 +82,8 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
         for (mode, tally) in modes.iter().zip(&mut tallies) {
             let asked = query.clone().mode(*mode);
             let begun = std::time::Instant::now();
-            let found = snapshot.search(&namespace, &asked).map_err(|error| error.at_line(number))?;
+            let found =
+                snapshot.namespace(&namespace)?.search(&asked).map_err(|error| error.at_line(number))?;
             tally.took.push(micros(begun));
             let names = found.hits.iter().map(|hit| names(&snapshot, &namespace, hit.id));
             tally.add(&names.collect::<Result<Vec<_>>>()?, &queries.evidence);
@@ -102,7 +103,7 @@ fn names(
     namespace: &oubliette::NamespaceName,
     id: oubliette::MemoryId,
 ) -> Result<BTreeSet<String>> {
-    let mut names: BTreeSet<String> = snapshot.keys_of(namespace, id)?.into_iter().collect();
+    let mut names: BTreeSet<String> = snapshot.namespace(namespace)?.keys_of(id)?.into_iter().collect();
     names.insert(id.to_string());
     Ok(names)
 }

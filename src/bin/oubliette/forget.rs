@@ -48,14 +48,18 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
     // Where every name leads elsewhere there is nothing to ask for.
     let nothing = elsewhere > 0 && matches!(&what, Forget::Names { names, .. } if names.is_empty());
     if options.dry_run {
-        let mut plan =
-            if nothing { ForgetPlan::default() } else { database.forget_plan(&namespace, what)? };
+        let mut plan = if nothing {
+            ForgetPlan::default()
+        } else {
+            database.namespace(&namespace)?.forget_plan(what)?
+        };
         plan.answer.missing += elsewhere;
         database.close()?;
         output.remark(&told(&plan));
         return output.document(&answers::forget_plan(&plan));
     }
-    let mut done = if nothing { Forgotten::default() } else { database.forget(&namespace, what)? };
+    let mut done =
+        if nothing { Forgotten::default() } else { database.namespace(&namespace)?.forget(what)? };
     done.missing += elsewhere;
     let mut document = answers::forgotten(&done);
     if options.erase {
@@ -78,7 +82,7 @@ fn names_in(
     let snapshot = database.snapshot()?;
     let mut kept = Vec::new();
     for name in names {
-        match snapshot.get(namespace, &name, false) {
+        match snapshot.namespace(namespace)?.look_up(&name, false) {
             Ok(Got::Memory(memory)) if memory.partition != *part => {}
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => kept.push(name),
@@ -115,7 +119,7 @@ fn names_of(path: &Path) -> Result<Vec<String>> {
 pub(crate) fn undo(run: &str, place: &Place, output: Output) -> Done {
     let (namespace, run) = (place.namespace()?, named("run", run.parse())?);
     let database = place.open(Access::Write)?;
-    let undone = database.undo(&namespace, run)?;
+    let undone = database.namespace(&namespace)?.undo(run)?;
     database.close()?;
     let document = json!({
         "restored": undone.restored,

@@ -15,7 +15,7 @@ use crate::place::{Access, Place};
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
-    let got = place.open(Access::Read)?.get(&namespace, &options.name, options.vector)?;
+    let got = place.open(Access::Read)?.namespace(&namespace)?.look_up(&options.name, options.vector)?;
     raw(output, &answers::got_text(&namespace, &got, options.vector))
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         limit: options.limit,
         cursor: options.cursor.clone(),
     };
-    let page = place.open(Access::Read)?.list(&namespace, &request)?;
+    let page = place.open(Access::Read)?.namespace(&namespace)?.list(&request)?;
     if output.json {
         let items: Vec<String> =
             page.items.iter().map(|memory| answers::memory_text(memory, false)).collect();
@@ -94,10 +94,12 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
     let database = place.open(Access::Read)?;
     let of = match (&options.aggregate, &options.memory, &options.event) {
         (Some(id), _, _) => EventsOf::Aggregate(id.parse()?),
-        (_, Some(name), _) => EventsOf::Memory(match database.get(&namespace, name, false)? {
-            Got::Memory(memory) => memory.id,
-            Got::Tombstone(tombstone) => tombstone.id,
-        }),
+        (_, Some(name), _) => {
+            EventsOf::Memory(match database.namespace(&namespace)?.look_up(name, false)? {
+                Got::Memory(memory) => memory.id,
+                Got::Tombstone(tombstone) => tombstone.id,
+            })
+        }
         (_, _, Some(id)) => EventsOf::Event(id.parse()?),
         _ => EventsOf::All,
     };
@@ -108,7 +110,7 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
         limit: options.page.limit,
         cursor: options.page.cursor.clone(),
     };
-    let page = database.events(&namespace, &query)?;
+    let page = database.namespace(&namespace)?.events(&query)?;
     if output.json {
         return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
     }
@@ -134,7 +136,10 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
 /// `aggregates`.
 pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
-    let page = place.open(Access::Read)?.aggregates(&namespace, options.cursor.as_deref(), options.limit)?;
+    let page = place
+        .open(Access::Read)?
+        .namespace(&namespace)?
+        .aggregates(options.cursor.as_deref(), options.limit)?;
     if output.json {
         return output::line(&json!({ "items": page.items, "next": page.next }).to_string());
     }
@@ -155,7 +160,10 @@ pub(crate) fn aggregates(options: &PageOptions, place: &Place, output: Output) -
 
 fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
-    let page = place.open(Access::Read)?.tombstones(&namespace, options.cursor.as_deref(), options.limit)?;
+    let page = place
+        .open(Access::Read)?
+        .namespace(&namespace)?
+        .tombstones(options.cursor.as_deref(), options.limit)?;
     if output.json {
         let mut items = Vec::new();
         for tombstone in &page.items {
@@ -175,7 +183,7 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
 
 /// `history`.
 pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
-    let history = place.open(Access::Read)?.history(&place.namespace()?, name)?;
+    let history = place.open(Access::Read)?.namespace(place.namespace()?)?.history(name)?;
     let versions: Vec<Value> = history.versions.iter().map(answers::version).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
     if output.json {
@@ -198,7 +206,7 @@ fn cells(document: &Value, names: &[&str]) -> Vec<String> {
 
 /// `explain`.
 pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
-    let story = place.open(Access::Read)?.explain(&place.namespace()?, name)?;
+    let story = place.open(Access::Read)?.namespace(place.namespace()?)?.explain(name)?;
     let mut document = answers::explanation(&story);
     if let (false, false, Value::Object(members)) = (output.json, output.verbose, &mut document) {
         members.remove("events");
@@ -236,7 +244,7 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
 pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
     let snapshot = place.open(Access::Read)?.snapshot()?;
-    let briefed = snapshot.briefing(&namespace, &options.scope.scope()?, options.max_tokens)?;
+    let briefed = snapshot.namespace(&namespace)?.briefing(&options.scope.scope()?, options.max_tokens)?;
     if output.json {
         let items = briefed.iter().map(|Briefed { memory, score }| {
             json!({

@@ -43,23 +43,23 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     let namespace = place.namespace()?;
     let snapshot = place.open(Access::Read)?.snapshot()?;
     if let Some(name) = &options.why {
-        let why = snapshot.why(&namespace, &query, name)?;
+        let why = snapshot.namespace(&namespace)?.why(&query, name)?;
         return output.document(&json!({
             "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
             "least": why.least, "signals": answers::signals(&why.signals),
         }));
     }
     let begun = Instant::now();
-    let found = snapshot.search(&namespace, &query)?;
+    let found = snapshot.namespace(&namespace)?.search(&query)?;
     let took_us = micros(begun);
     let (mut hits, mut tokens) = (Vec::new(), 0_usize);
     for hit in found.hits {
-        let text = snapshot.text(&namespace, hit.id)?.unwrap_or_default();
+        let text = snapshot.namespace(&namespace)?.text(hit.id)?.unwrap_or_default();
         tokens += text.len().div_ceil(TOKEN_BYTES);
         if options.max_tokens.is_some_and(|max| tokens > max) {
             break;
         }
-        let key = snapshot.keys_of(&namespace, hit.id)?.into_iter().next();
+        let key = snapshot.namespace(&namespace)?.keys_of(hit.id)?.into_iter().next();
         hits.push((hit, key, text));
     }
     let plan = answers::plan(&found.plan);
@@ -94,14 +94,14 @@ fn deadline(options: &SearchOptions) -> Result<Option<Span>> {
 
 /// The neighbours of a hit in its thread, in its order; how far each stands from it.
 fn around(snapshot: &Snapshot, namespace: &NamespaceName, id: MemoryId, steps: usize) -> Result<Value> {
-    let found = snapshot.around(namespace, id, steps)?;
+    let found = snapshot.namespace(namespace)?.around(id, steps)?;
     let first = -(i64::try_from(found.before.len()).unwrap_or(i64::MAX));
     let before = (first..).zip(found.before);
     let after = (1..).zip(found.after);
     let mut all = Vec::new();
     for (step, id) in before.chain(after) {
-        let key = snapshot.keys_of(namespace, id)?.into_iter().next();
-        let text = snapshot.text(namespace, id)?;
+        let key = snapshot.namespace(namespace)?.keys_of(id)?.into_iter().next();
+        let text = snapshot.namespace(namespace)?.text(id)?;
         all.push(json!({ "step": step, "id": id, "key": key, "text": text }));
     }
     Ok(Value::Array(all))
@@ -260,11 +260,11 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
 
 fn answer(snapshot: &Snapshot, namespace: &NamespaceName, query: &Query) -> Result<Value> {
     let begun = Instant::now();
-    let found = snapshot.search(namespace, query)?;
+    let found = snapshot.namespace(namespace)?.search(query)?;
     let took_us = micros(begun);
     let (mut keys, mut ids, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     for hit in &found.hits {
-        keys.push(snapshot.keys_of(namespace, hit.id)?.into_iter().next());
+        keys.push(snapshot.namespace(namespace)?.keys_of(hit.id)?.into_iter().next());
         ids.push(hit.id);
         scores.push(hit.score);
     }

@@ -161,7 +161,7 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Do
     match command {
         IndexCommand::Add { key } => {
             let database = place.open(Access::Write)?;
-            let rows = database.declare_index(&namespace, key)?;
+            let rows = database.namespace(&namespace)?.declare_index(key)?;
             database.close()?;
             let document = json!({ "namespace": namespace, "key": key, "rows": rows });
             output.done(&document, |_| {
@@ -170,7 +170,7 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Do
         }
         IndexCommand::Drop { key } => {
             let database = place.open(Access::Write)?;
-            let dropped = database.drop_index(&namespace, key)?;
+            let dropped = database.namespace(&namespace)?.drop_index(key)?;
             database.close()?;
             output.done(&json!({ "namespace": namespace, "key": key, "dropped": dropped }), |_| match dropped
             {
@@ -179,7 +179,7 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Do
             })
         }
         IndexCommand::List => {
-            let keys = place.open_best()?.indexes(&namespace)?;
+            let keys = place.open_best()?.namespace(&namespace)?.indexes()?;
             if output.json {
                 return output.document(&json!({ "namespace": namespace, "keys": keys }));
             }

@@ -52,7 +52,7 @@ fn add_one(
     draft: Draft,
     how: &WriteOptions,
 ) -> Result<Outcome> {
-    let mut outcomes = database.add_all(namespace, vec![draft], how)?;
+    let mut outcomes = database.namespace(namespace)?.add_all(vec![draft], how)?;
     outcomes.pop().ok_or(Error::Closed)
 }
 
@@ -86,7 +86,7 @@ fn add_line(
         Kept::Run(_) | Kept::Step(_) => "run",
         _ => "event",
     };
-    let outcome = database.recreate(&namespace, vec![kept])?.pop().flatten();
+    let outcome = database.namespace(&namespace)?.recreate(vec![kept])?.pop().flatten();
     Ok(outcome.map_or_else(|| json!({ told: true }), |outcome| answers::outcome(&namespace, &outcome)))
 }
 
@@ -244,7 +244,7 @@ fn count(path: &Path) -> Result<Option<u64>> {
 pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output) -> Done {
     let (namespace, patch) = (place.namespace()?, fields::patch(options)?);
     let database = place.open(Access::Write)?;
-    let outcome = database.update(&namespace, &options.name, patch)?;
+    let outcome = database.namespace(&namespace)?.update(&options.name, patch)?;
     database.close()?;
     output.done(&answers::outcome(&namespace, &outcome), told::write)
 }
@@ -253,7 +253,7 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output) -> 
 pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
-    let outcome = database.pin(&namespace, name, pinned)?;
+    let outcome = database.namespace(&namespace)?.pin(name, pinned)?;
     database.close()?;
     output.done(&answers::outcome(&namespace, &outcome), told::write)
 }
@@ -269,7 +269,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
     let database = place.open(Access::Write)?;
     let document = match (&options.with, &options.with_text) {
         (Some(new), _) => {
-            database.supersede(&namespace, &options.old, new, mode, at)?;
+            database.namespace(&namespace)?.supersede_all(&options.old, new, mode, at)?;
             shown(&database, &namespace, new)?
         }
         (None, text) => {
@@ -277,7 +277,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
             draft.agent = part_of(&database, &namespace, &options.old)?;
             let outcome = database.batch(|batch| {
                 let outcome = batch.add(&namespace, draft.clone())?;
-                batch.supersede(&namespace, &options.old, &outcome.id.to_string(), mode, at)?;
+                batch.supersede(&namespace, &options.old, outcome.id.to_string(), mode, at)?;
                 Ok(outcome)
             })?;
             answers::outcome(&namespace, &outcome)
@@ -292,7 +292,7 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
 fn part_of(database: &Database, namespace: &NamespaceName, names: &[String]) -> Result<Option<String>> {
     let mut agents = Vec::new();
     for name in names {
-        if let Got::Memory(memory) = database.get(namespace, name, false)? {
+        if let Got::Memory(memory) = database.namespace(namespace)?.look_up(name, false)? {
             agents.push(memory.partition.agent_name().map(str::to_owned));
         }
     }
@@ -309,7 +309,7 @@ fn part_of(database: &Database, namespace: &NamespaceName, names: &[String]) -> 
 pub(crate) fn restore(name: &str, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
-    let report = database.restore(&namespace, name)?;
+    let report = database.namespace(&namespace)?.restore(name)?;
     let mut document = shown(&database, &namespace, &report.id.to_string())?;
     if let Value::Object(members) = &mut document {
         members.insert("keys_taken".to_owned(), json!(report.keys_taken));
@@ -328,7 +328,7 @@ pub(crate) fn restore(name: &str, place: &Place, output: Output) -> Done {
 
 /// A memory as a document.
 fn shown(database: &Database, namespace: &NamespaceName, name: &str) -> Result<Value> {
-    let got = database.get(namespace, name, false)?;
+    let got = database.namespace(namespace)?.look_up(name, false)?;
     serde_json::from_str(&answers::got_text(namespace, &got, false))
         .map_err(|why| Error::invalid("memory", "must be JSON", why))
 }

@@ -7,20 +7,20 @@ use tempfile::TempDir;
 
 use crate::error::Result;
 use crate::{
-    CheckOptions, Database, Draft, Filter, MaintainOptions, NamespaceName, PageRequest, Pass, WriteOptions,
+    CheckOptions, Database, Draft, Filter, MaintainOptions, Namespace, PageRequest, Pass, WriteOptions,
 };
 
 struct Bed {
     folder: TempDir,
     db: Database,
-    ns: NamespaceName,
+    ns: Namespace,
 }
 
 impl Bed {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let db = Database::open(folder.path().join("m.oub")).unwrap();
-        let bed = Bed { folder, db, ns: NamespaceName::default() };
+        let bed = Bed { folder, ns: db.namespace("default").unwrap(), db };
         bed.add(0..20);
         bed
     }
@@ -32,13 +32,13 @@ impl Bed {
             draft
         };
         let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-        self.db.add_all(&self.ns, rooms.map(draft).collect(), &options).unwrap();
+        self.ns.add_all(rooms.map(draft).collect(), &options).unwrap();
     }
 
     /// A slice of so many rows, in a commit of its own.
     fn slice(&self, most: usize) -> ControlFlow<u64> {
         let slice = self.db.inner.run_alone(|session| {
-            let desk = session.known_desk(&self.ns)?;
+            let desk = session.known_desk(self.ns.name())?;
             desk.ledger.go_on_declared(&desk.context, "room", most)
         });
         slice.unwrap()
@@ -47,7 +47,7 @@ impl Bed {
     /// Begins an index, or its end.
     fn begin(&self, ends: bool) {
         let begun: Result<bool> = self.db.inner.run_alone(|session| {
-            let desk = session.known_desk(&self.ns)?;
+            let desk = session.known_desk(self.ns.name())?;
             match ends {
                 true => desk.ledger.end_declared(&desk.context, "room"),
                 false => desk.ledger.declare(&desk.context, "room"),
@@ -59,7 +59,7 @@ impl Bed {
     /// What is there is whole, and a filter finds as much as if there were no index.
     fn check(&self, in_room: usize) {
         let filter = Some(Filter::parse(r#"{"metadata.room": 3}"#).unwrap());
-        let page = self.db.list(&self.ns, &PageRequest { filter, ..PageRequest::default() }).unwrap();
+        let page = self.ns.list(&PageRequest { filter, ..PageRequest::default() }).unwrap();
         assert_eq!(page.items.len(), in_room);
         let report = self.db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
         assert!(report.ok, "{report:?}");
@@ -68,6 +68,7 @@ impl Bed {
     fn reopen(&mut self) {
         self.db.clone().close().unwrap();
         self.db = Database::open(self.folder.path().join("m.oub")).unwrap();
+        self.ns = self.db.namespace("default").unwrap();
     }
 }
 
@@ -83,17 +84,17 @@ fn a_declaration_that_was_cut_off_is_gone_on_with() {
             bed.check(4);
         }
         bed.reopen();
-        assert_eq!(bed.db.indexes(&bed.ns).unwrap(), [""; 0], "not whole");
+        assert_eq!(bed.ns.indexes().unwrap(), [""; 0], "not whole");
         bed.add(20..25);
-        bed.db.forget(&bed.ns, crate::Forget::names(["k3", "k4", "k18", "k19"])).unwrap();
+        bed.ns.forget(crate::Forget::names(["k3", "k4", "k18", "k19"])).unwrap();
         bed.check(3);
         if cut % 2 == 0 {
-            assert!(bed.db.declare_index(&bed.ns, "room").unwrap() >= 21);
+            assert!(bed.ns.declare_index("room").unwrap() >= 21);
         } else {
             let report = bed.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
             assert_eq!(report.passes[0].report["unfinished_indexes"], 1);
         }
-        assert_eq!(bed.db.indexes(&bed.ns).unwrap(), ["room"]);
+        assert_eq!(bed.ns.indexes().unwrap(), ["room"]);
         bed.check(3);
     }
 }
@@ -102,19 +103,19 @@ fn a_declaration_that_was_cut_off_is_gone_on_with() {
 #[test]
 fn an_end_that_was_cut_off_is_gone_on_with() {
     let mut bed = Bed::new();
-    assert_eq!(bed.db.declare_index(&bed.ns, "room").unwrap(), 20);
+    assert_eq!(bed.ns.declare_index("room").unwrap(), 20);
     bed.begin(true);
     assert_eq!(bed.slice(7), ControlFlow::Continue(()));
     bed.reopen();
-    assert_eq!(bed.db.indexes(&bed.ns).unwrap(), [""; 0]);
+    assert_eq!(bed.ns.indexes().unwrap(), [""; 0]);
     bed.check(4);
     bed.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
-    assert!(!bed.db.drop_index(&bed.ns, "room").unwrap(), "gone");
+    assert!(!bed.ns.drop_index("room").unwrap(), "gone");
     bed.check(4);
     // Declared while it ends, it begins anew.
-    bed.db.declare_index(&bed.ns, "room").unwrap();
+    bed.ns.declare_index("room").unwrap();
     bed.begin(true);
     assert_eq!(bed.slice(7), ControlFlow::Continue(()));
-    assert_eq!(bed.db.declare_index(&bed.ns, "room").unwrap(), 20);
+    assert_eq!(bed.ns.declare_index("room").unwrap(), 20);
     bed.check(4);
 }

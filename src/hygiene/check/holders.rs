@@ -235,7 +235,7 @@ impl Check<'_> {
     }
 }
 
-/// NamespaceName, text, id and number of a key by which a holder is found.
+/// Namespace, text, id and number of a key by which a holder is found.
 fn found_by_text(key: &[u8]) -> Option<(NsId, &str, MemoryId, u32)> {
     let mut parts = Parts(key);
     Some((NsId(parts.u32()?), parts.text()?, parts.id()?, parts.u32()?))

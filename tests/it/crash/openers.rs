@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use oubliette::{Database, Draft, Durability, ErrorKind, Forget, Got, Mode, NamespaceName, Query, Result};
+use oubliette::{
+    Database, Draft, Durability, ErrorKind, Forget, Got, Mode, Namespace, NamespaceName, Query, Result,
+};
 
 use super::world::{FILE, World, clean};
 use crate::disk::{Chance, Image, Plan, SimDisk, Site, Tape, broken, full};
@@ -90,8 +92,8 @@ struct Stage {
     seed: u64,
 }
 
-fn ns() -> NamespaceName {
-    NamespaceName::default()
+fn ns(db: &Database) -> Namespace {
+    db.namespace("default").unwrap()
 }
 
 fn keys(unit: usize) -> [String; 2] {
@@ -110,7 +112,7 @@ fn read(db: &Database) -> Result<Vec<Round>> {
         let mut halves = Vec::new();
         let mut ids = BTreeSet::new();
         for key in keys(unit) {
-            halves.push(match snapshot.get(&ns(), &key, false) {
+            halves.push(match snapshot.namespace("default").unwrap().look_up(&key, false) {
                 Ok(Got::Memory(memory)) => {
                     ids.insert(memory.id);
                     Some(memory.text.split(' ').nth(5).unwrap().parse::<u32>().unwrap())
@@ -122,7 +124,14 @@ fn read(db: &Database) -> Result<Vec<Round>> {
         }
         assert_eq!(halves[0], halves[1], "half of unit {unit}");
         let query = Query::text(*word).mode(Mode::Text).k(10);
-        let hits: BTreeSet<_> = snapshot.search(&ns(), &query)?.hits.into_iter().map(|hit| hit.id).collect();
+        let hits: BTreeSet<_> = snapshot
+            .namespace("default")
+            .unwrap()
+            .search(&query)?
+            .hits
+            .into_iter()
+            .map(|hit| hit.id)
+            .collect();
         assert_eq!(hits, ids, "unit {unit} by its word and by its keys");
         found.push(halves[0]);
     }
@@ -211,11 +220,11 @@ impl Stage {
         let done = match round {
             Some(round) => db.batch(|batch| {
                 for (key, half) in keys(unit).into_iter().zip(["a", "b"]) {
-                    batch.add(&ns(), Draft::new(text(unit, round, half)).key(key))?;
+                    batch.add(&NamespaceName::default(), Draft::new(text(unit, round, half)).key(key))?;
                 }
                 Ok(())
             }),
-            None => db.forget(&ns(), Forget::names(keys(unit))).map(drop),
+            None => ns(&db).forget(Forget::names(keys(unit))).map(drop),
         };
         self.book(|book| {
             book.busy = others;
@@ -338,7 +347,7 @@ fn seen(image: &Image) -> Vec<Round> {
     let db = world.builder().create(false).open(FILE).unwrap();
     clean(&db).unwrap();
     let found = read(&db).unwrap();
-    db.add(&ns(), Draft::new("written after the recovery").key("after")).unwrap();
+    ns(&db).add(Draft::new("written after the recovery").key("after")).unwrap();
     assert_eq!(read(&db).unwrap(), found);
     found
 }

@@ -2,8 +2,8 @@
 
 use oubliette::policy::Syntax;
 use oubliette::{
-    AuthorKind, Draft, Entity, Expiry, Filter, Forget, Kind, Link, MaintainOptions, NamespaceName, Pass,
-    Patch, Result, Scope, SupersedeMode, Tier, WriteOptions,
+    AuthorKind, Database, Draft, Entity, Expiry, Filter, Forget, Kind, Link, MaintainOptions, Namespace,
+    NamespaceName, Pass, Patch, Result, Scope, SupersedeMode, Tier, WriteOptions,
 };
 
 use super::world::{COPY, DIM, World};
@@ -34,8 +34,8 @@ pub struct Scenario {
 const OPEN: Step = flushing(World::open);
 const CLOSE: Step = flushing(World::close);
 
-fn ns() -> NamespaceName {
-    NamespaceName::default()
+fn ns(db: &Database) -> Namespace {
+    db.namespace("default").unwrap()
 }
 
 fn vector(seed: usize) -> Vec<f32> {
@@ -64,12 +64,12 @@ fn empty(w: &mut World) -> Result<()> {
 
 fn library(w: &mut World) -> Result<()> {
     w.open()?;
-    w.db().add_all(&ns(), (0..8).map(row).collect(), &WriteOptions::default())?;
-    w.db().add(&ns(), row(1).key("k1b").tag("held"))?;
-    w.db().update(&ns(), "k2", Patch { text: Some("the second, revised".to_owned()), ..Patch::default() })?;
+    ns(w.db()).add_all((0..8).map(row).collect(), &WriteOptions::default())?;
+    ns(w.db()).add(row(1).key("k1b").tag("held"))?;
+    ns(w.db()).update("k2", Patch { text: Some("the second, revised".to_owned()), ..Patch::default() })?;
     let short = Draft::new("soon over").key("short").tier(Tier::Working).vector(vector(20));
-    w.db().add(&ns(), short.expiry(Expiry::After("1h".parse()?)))?;
-    w.db().add(&"other".parse()?, Draft::new("of another tenant").key("k1").vector(vector(30)))?;
+    ns(w.db()).add(short.expiry(Expiry::After("1h".parse()?)))?;
+    w.db().namespace("other")?.add(Draft::new("of another tenant").key("k1").vector(vector(30)))?;
     Ok(())
 }
 
@@ -80,7 +80,7 @@ fn imported(w: &mut World) -> Result<()> {
 }
 
 fn import_start(w: &mut World) -> Result<()> {
-    w.run = Some(w.db().start_import(&ns())?);
+    w.run = Some(ns(w.db()).start_import()?);
     Ok(())
 }
 
@@ -93,7 +93,7 @@ fn import(w: &mut World, rows: std::ops::Range<usize>) -> Result<()> {
     // One that is there already, and one that revises.
     drafts.push(Draft::new("memory number 1").vector(vector(1)));
     drafts.push(Draft::new("memory number 4, as imported").key("k4").vector(vector(60)));
-    w.db().add_all(&ns(), drafts, &WriteOptions { run: w.run, ..WriteOptions::default() }).map(drop)
+    ns(w.db()).add_all(drafts, &WriteOptions { run: w.run, ..WriteOptions::default() }).map(drop)
 }
 
 /// Rows of the partition that gets a graph.
@@ -111,11 +111,11 @@ fn one_of_many(at: usize) -> Draft {
 }
 
 fn add_crowd(w: &World, rows: std::ops::Range<usize>) -> Result<()> {
-    w.db().add_all(&ns(), rows.map(one_of_many).collect(), &WriteOptions::default()).map(drop)
+    ns(w.db()).add_all(rows.map(one_of_many).collect(), &WriteOptions::default()).map(drop)
 }
 
 fn forget_crowd(w: &World, rows: impl Iterator<Item = usize>) -> Result<()> {
-    w.db().forget(&ns(), Forget::names(rows.map(|at| format!("m{at}")))).map(drop)
+    ns(w.db()).forget(Forget::names(rows.map(|at| format!("m{at}")))).map(drop)
 }
 
 /// A pass that does at most so many rows; with none it has nothing left to do.
@@ -155,20 +155,20 @@ fn worn_crowd(w: &mut World) -> Result<()> {
 fn reports(w: &mut World) -> Result<()> {
     w.open()?;
     w.db().set_policy("plan.max_ms = 60_000", Syntax::Toml)?;
-    let around = w.db().add(&ns(), row(1))?.id;
+    let around = ns(w.db()).add(row(1))?.id;
     let mut reports = Vec::new();
     for at in 0..5 {
         let mut draft =
             Draft::new(format!("gateway health: {at} agents")).kind(Kind::Profile).tag(format!("t{at}"));
         draft.links = Some(vec![Link { to: around, relation: "about".to_owned() }]);
         draft = if at == 3 { draft } else { draft.key(format!("r{at}")).vector(vector(70 + at)) };
-        reports.push(w.db().add(&ns(), draft)?.id);
+        reports.push(ns(w.db()).add(draft)?.id);
     }
     let mut sees = row(2);
     sees.links = Some(vec![Link { to: reports[4], relation: "sees".to_owned() }]);
-    w.db().add(&ns(), sees)?;
+    ns(w.db()).add(sees)?;
     let twins = (0..2).map(|at| Draft::new("the same twice").key(format!("twin{at}"))).collect();
-    w.db().add_all(&ns(), twins, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).map(drop)
+    ns(w.db()).add_all(twins, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).map(drop)
 }
 
 /// A message that repeats another but for its figure.
@@ -206,21 +206,21 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "first_add",
         before: nothing,
-        steps: &[OPEN, step(|w| w.db().add(&ns(), row(0)).map(drop))],
+        steps: &[OPEN, step(|w| ns(w.db()).add(row(0)).map(drop))],
     },
     Scenario {
         name: "adds",
         before: empty,
         steps: &[
             OPEN,
-            step(|w| w.db().add(&ns(), row(0)).map(drop)),
+            step(|w| ns(w.db()).add(row(0)).map(drop)),
             step(|w| {
                 let mut draft = row(1).tag("a").tag("b").kind(Kind::Message);
                 draft.entities = Some(vec![entity("Ann"), entity("Bob")]);
                 draft.categories = Some(vec!["drinks".to_owned()]);
-                w.db().add(&ns(), draft.metadata(serde_json::json!({"n": 1}))).map(drop)
+                ns(w.db()).add(draft.metadata(serde_json::json!({"n": 1}))).map(drop)
             }),
-            step(|w| w.db().add(&"other".parse()?, row(2).agent("scout")).map(drop)),
+            step(|w| w.db().namespace("other")?.add(row(2).agent("scout")).map(drop)),
         ],
     },
     Scenario {
@@ -231,7 +231,7 @@ pub const SCENARIOS: &[Scenario] = &[
             step(import_start),
             step(|w| import(w, 0..6)),
             step(|w| import(w, 6..12)),
-            step(|w| w.db().finish_run(&ns(), w.run.unwrap())),
+            step(|w| ns(w.db()).finish_run(w.run.unwrap())),
         ],
     },
     Scenario {
@@ -239,7 +239,7 @@ pub const SCENARIOS: &[Scenario] = &[
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().add(&ns(), Draft::new("another text").key("k1").vector(vector(50))).map(drop)),
+            step(|w| ns(w.db()).add(Draft::new("another text").key("k1").vector(vector(50))).map(drop)),
         ],
     },
     Scenario {
@@ -249,11 +249,11 @@ pub const SCENARIOS: &[Scenario] = &[
             OPEN,
             step(|w| {
                 let tags = Some(vec!["patched".to_owned()]);
-                w.db().update(&ns(), "k4", Patch { tags, ..Patch::default() }).map(drop)
+                ns(w.db()).update("k4", Patch { tags, ..Patch::default() }).map(drop)
             }),
             step(|w| {
                 let (text, vector) = (Some("patched".to_owned()), Some(vector(51)));
-                w.db().update(&ns(), "k5", Patch { text, vector, ..Patch::default() }).map(drop)
+                ns(w.db()).update("k5", Patch { text, vector, ..Patch::default() }).map(drop)
             }),
         ],
     },
@@ -262,8 +262,8 @@ pub const SCENARIOS: &[Scenario] = &[
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().pin(&ns(), "k1", true).map(drop)),
-            step(|w| w.db().pin(&ns(), "k1", false).map(drop)),
+            step(|w| ns(w.db()).pin("k1", true).map(drop)),
+            step(|w| ns(w.db()).pin("k1", false).map(drop)),
         ],
     },
     Scenario {
@@ -273,7 +273,7 @@ pub const SCENARIOS: &[Scenario] = &[
             OPEN,
             step(|w| {
                 let old = ["k4".to_owned(), "k5".to_owned()];
-                w.db().supersede(&ns(), &old, "k7", SupersedeMode::Correction, None)
+                ns(w.db()).supersede_all(&old, "k7", SupersedeMode::Correction, None)
             }),
         ],
     },
@@ -281,15 +281,15 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "restore",
         before: |w| {
             library(w)?;
-            w.db().supersede(&ns(), &["k4".to_owned()], "k5", SupersedeMode::Duplicate, None)
+            ns(w.db()).supersede_all(&["k4".to_owned()], "k5", SupersedeMode::Duplicate, None)
         },
         steps: &[
             OPEN,
             step(|w| {
-                let versions = w.db().history(&ns(), "k4")?.versions;
+                let versions = ns(w.db()).history("k4")?.versions;
                 let old = versions.iter().find(|version| version.superseded_by.is_some());
                 let name = old.map_or("k4".to_owned(), |version| version.id.to_string());
-                w.db().restore(&ns(), &name).map(drop)
+                ns(w.db()).restore(&name).map(drop)
             }),
         ],
     },
@@ -298,15 +298,15 @@ pub const SCENARIOS: &[Scenario] = &[
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().forget(&ns(), Forget::names(["k2", "k7"])).map(drop)),
-            step(|w| w.db().forget(&"other".parse()?, Forget::names(["k1", "unknown"])).map(drop)),
-            step(|w| w.db().add(&ns(), Draft::new("in a slot of the dead").vector(vector(52))).map(drop)),
+            step(|w| ns(w.db()).forget(Forget::names(["k2", "k7"])).map(drop)),
+            step(|w| w.db().namespace("other")?.forget(Forget::names(["k1", "unknown"])).map(drop)),
+            step(|w| ns(w.db()).add(Draft::new("in a slot of the dead").vector(vector(52))).map(drop)),
         ],
     },
     Scenario {
         name: "forget_tag",
         before: library,
-        steps: &[OPEN, step(|w| w.db().forget(&ns(), Forget::tag("even")).map(drop))],
+        steps: &[OPEN, step(|w| ns(w.db()).forget(Forget::tag("even")).map(drop))],
     },
     Scenario {
         name: "forget_filter",
@@ -315,7 +315,7 @@ pub const SCENARIOS: &[Scenario] = &[
             OPEN,
             step(|w| {
                 let filter = Filter::parse(r#"{"tier":"semantic"}"#)?;
-                w.db().forget(&ns(), Forget::filter(filter, Scope::Shared)).map(drop)
+                ns(w.db()).forget(Forget::filter(filter, Scope::Shared)).map(drop)
             }),
         ],
     },
@@ -324,36 +324,34 @@ pub const SCENARIOS: &[Scenario] = &[
         before: library,
         steps: &[
             OPEN,
-            step(|w| {
-                w.db().add(&ns(), Draft::new("memory number 1").tag("again").vector(vector(1))).map(drop)
-            }),
-            step(|w| w.db().reinforce(&ns(), "k4", 3)),
-            step(|w| w.db().forget(&ns(), Forget::names(["k1"])).map(drop)),
+            step(|w| ns(w.db()).add(Draft::new("memory number 1").tag("again").vector(vector(1))).map(drop)),
+            step(|w| ns(w.db()).reinforce("k4", 3)),
+            step(|w| ns(w.db()).forget(Forget::names(["k1"])).map(drop)),
         ],
     },
     Scenario {
         name: "drop_namespace",
         before: library,
-        steps: &[OPEN, step(|w| w.db().drop_namespace(&ns()).map(drop))],
+        steps: &[OPEN, step(|w| w.db().drop_namespace(&NamespaceName::default()).map(drop))],
     },
     Scenario {
         name: "undo",
         before: imported,
-        steps: &[OPEN, step(|w| w.db().undo(&ns(), w.run.unwrap()).map(drop))],
+        steps: &[OPEN, step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop))],
     },
     Scenario {
         name: "messages",
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().add(&ns(), message(AuthorKind::Bot, 1)).map(drop)),
-            step(|w| w.db().add(&ns(), message(AuthorKind::Bot, 2)).map(drop)),
-            step(|w| w.db().add(&ns(), message(AuthorKind::Bot, 3)).map(drop)),
-            step(|w| w.db().add(&ns(), message(AuthorKind::Human, 4)).map(drop)),
-            step(|w| w.db().add(&ns(), message(AuthorKind::Human, 4)).map(drop)),
-            step(|w| w.db().add(&ns(), Draft::new("as of now").kind(Kind::Snapshot)).map(drop)),
-            step(|w| w.db().add(&ns(), Draft::new("as of a bit later").kind(Kind::Snapshot)).map(drop)),
-            step(|w| w.db().forget(&ns(), Forget::tag("said")).map(drop)),
+            step(|w| ns(w.db()).add(message(AuthorKind::Bot, 1)).map(drop)),
+            step(|w| ns(w.db()).add(message(AuthorKind::Bot, 2)).map(drop)),
+            step(|w| ns(w.db()).add(message(AuthorKind::Bot, 3)).map(drop)),
+            step(|w| ns(w.db()).add(message(AuthorKind::Human, 4)).map(drop)),
+            step(|w| ns(w.db()).add(message(AuthorKind::Human, 4)).map(drop)),
+            step(|w| ns(w.db()).add(Draft::new("as of now").kind(Kind::Snapshot)).map(drop)),
+            step(|w| ns(w.db()).add(Draft::new("as of a bit later").kind(Kind::Snapshot)).map(drop)),
+            step(|w| ns(w.db()).forget(Forget::tag("said")).map(drop)),
         ],
     },
     Scenario {
@@ -362,7 +360,7 @@ pub const SCENARIOS: &[Scenario] = &[
         steps: &[
             OPEN,
             step(|w| sweep(w, Pass::Collapse)),
-            step(|w| w.db().undo(&ns(), w.run.unwrap()).map(drop)),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
         ],
     },
     Scenario {
@@ -371,7 +369,7 @@ pub const SCENARIOS: &[Scenario] = &[
         steps: &[
             OPEN,
             step(|w| sweep(w, Pass::NearDuplicates)),
-            step(|w| w.db().forget(&ns(), Forget::names(["twin1"])).map(drop)),
+            step(|w| ns(w.db()).forget(Forget::names(["twin1"])).map(drop)),
             step(|w| sweep(w, Pass::Collapse)),
             step(|w| {
                 w.clock.set("2026-03-10T14:00:00Z".parse()?);
@@ -386,11 +384,20 @@ pub const SCENARIOS: &[Scenario] = &[
             OPEN,
             step(|w| {
                 w.db().batch(|b| {
-                    b.add(&ns(), Draft::new("in a batch").key("b1").vector(vector(53)))?;
-                    b.add(&ns(), Draft::new("in a batch, revised").key("b1").vector(vector(54)))?;
-                    b.forget(&ns(), &["k4".to_owned()])?;
-                    b.supersede(&ns(), &["k5".to_owned()], "b1", SupersedeMode::Replaced, None)?;
-                    b.reinforce(&ns(), "k7", 1)
+                    b.add(&NamespaceName::default(), Draft::new("in a batch").key("b1").vector(vector(53)))?;
+                    b.add(
+                        &NamespaceName::default(),
+                        Draft::new("in a batch, revised").key("b1").vector(vector(54)),
+                    )?;
+                    b.forget(&NamespaceName::default(), &["k4".to_owned()])?;
+                    b.supersede(
+                        &NamespaceName::default(),
+                        &["k5".to_owned()],
+                        "b1",
+                        SupersedeMode::Replaced,
+                        None,
+                    )?;
+                    b.reinforce(&NamespaceName::default(), "k7", 1)
                 })
             }),
         ],
@@ -404,7 +411,7 @@ pub const SCENARIOS: &[Scenario] = &[
                 w.clock.set("2026-03-01T14:00:00Z".parse()?);
                 w.db().stats(None).map(drop)
             }),
-            step(|w| w.db().add(&ns(), Draft::new("soon over").key("short").vector(vector(20))).map(drop)),
+            step(|w| ns(w.db()).add(Draft::new("soon over").key("short").vector(vector(20))).map(drop)),
         ],
     },
     Scenario {
@@ -413,7 +420,7 @@ pub const SCENARIOS: &[Scenario] = &[
         steps: &[
             OPEN,
             step(|w| w.db().set_policy("ttl.working = \"2h\"", Syntax::Toml).map(drop)),
-            step(|w| w.db().add(&ns(), row(9).tier(Tier::Working)).map(drop)),
+            step(|w| ns(w.db()).add(row(9).tier(Tier::Working)).map(drop)),
         ],
     },
     Scenario {
@@ -421,9 +428,9 @@ pub const SCENARIOS: &[Scenario] = &[
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().add(&ns(), row(9)).map(drop)),
+            step(|w| ns(w.db()).add(row(9)).map(drop)),
             flushing(|w| w.db().compact().map(drop)),
-            step(|w| w.db().add(&ns(), row(10)).map(drop)),
+            step(|w| ns(w.db()).add(row(10)).map(drop)),
         ],
     },
     Scenario {
@@ -431,28 +438,24 @@ pub const SCENARIOS: &[Scenario] = &[
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().forget(&ns(), Forget::names(["k1", "k1b", "k3", "k5", "k7"])).map(drop)),
+            step(|w| ns(w.db()).forget(Forget::names(["k1", "k1b", "k3", "k5", "k7"])).map(drop)),
             flushing(|w| w.db().compact().map(drop)),
         ],
     },
     Scenario {
         name: "backup",
         before: library,
-        steps: &[
-            OPEN,
-            step(|w| w.db().backup(COPY).map(drop)),
-            step(|w| w.db().add(&ns(), row(9)).map(drop)),
-        ],
+        steps: &[OPEN, step(|w| w.db().backup(COPY).map(drop)), step(|w| ns(w.db()).add(row(9)).map(drop))],
     },
     Scenario {
         name: "close_and_reopen",
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().add(&ns(), row(9)).map(drop)),
+            step(|w| ns(w.db()).add(row(9)).map(drop)),
             CLOSE,
             OPEN,
-            step(|w| w.db().add(&ns(), row(10)).map(drop)),
+            step(|w| ns(w.db()).add(row(10)).map(drop)),
             CLOSE,
         ],
     },
@@ -461,10 +464,10 @@ pub const SCENARIOS: &[Scenario] = &[
         before: library,
         steps: &[
             OPEN,
-            step(|w| w.db().add(&ns(), row(9)).map(drop)),
-            step(|w| w.db().add(&ns(), row(10)).map(drop)),
+            step(|w| ns(w.db()).add(row(9)).map(drop)),
+            step(|w| ns(w.db()).add(row(10)).map(drop)),
             flushing(|w| w.db().flush()),
-            step(|w| w.db().add(&ns(), row(11)).map(drop)),
+            step(|w| ns(w.db()).add(row(11)).map(drop)),
         ],
     },
     Scenario {
@@ -488,7 +491,7 @@ pub const SCENARIOS: &[Scenario] = &[
             step(|w| add_crowd(w, CROWD + 6..CROWD + 20)),
             step(|w| {
                 let patch = Patch { vector: one_of_many(1_000).vector, ..Patch::default() };
-                w.db().update(&ns(), "m5", patch).map(drop)
+                ns(w.db()).update("m5", patch).map(drop)
             }),
             step(|w| maintain(w, Pass::Index, None)),
         ],

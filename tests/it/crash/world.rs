@@ -112,7 +112,7 @@ pub fn seen_in(image: &Image, write_too: bool) -> Result<Option<Vec<String>>> {
     if write_too {
         let draft = oubliette::Draft::new("written after the recovery").key("after").vector([0.5; DIM]);
         world.ids.begin(1_000);
-        world.db().add(&"after".parse()?, draft)?;
+        world.db().namespace("after")?.add(draft)?;
         let report = world.db().maintain(&[Pass::Index, Pass::Repair], &MaintainOptions::live())?;
         let vectors = world.db().stats(None)?.vectors;
         if report.passes.iter().any(|pass| pass.left > 0) || (vectors.dead, vectors.tail) != (0, 0) {
@@ -162,7 +162,7 @@ pub fn seen(db: &Database) -> Result<Vec<String>> {
     for namespace in db.namespaces()? {
         lines.push(format!("namespace {namespace}"));
         for id in ids(db, &namespace)? {
-            let Got::Memory(mut memory) = db.get(&namespace, &id, true)? else {
+            let Got::Memory(mut memory) = db.namespace(&namespace).unwrap().look_up(&id, true)? else {
                 return Err(Error::Conflict { what: id, why: "is listed, and is a tombstone".to_owned() });
             };
             find(db, &namespace, &memory)?;
@@ -171,18 +171,23 @@ pub fn seen(db: &Database) -> Result<Vec<String>> {
             let mut line = Vec::new();
             write_memory(&memory, true, &mut line);
             lines.push(String::from_utf8(line).unwrap());
-            let events = db.history(&namespace, &id)?.events;
+            let events = db.namespace(&namespace).unwrap().history(&id)?.events;
             lines.extend(events.iter().map(told));
         }
         let mut line = Vec::new();
-        for tombstone in db.tombstones(&namespace, None, 1_000)?.items {
+        for tombstone in db.namespace(&namespace).unwrap().tombstones(None, 1_000)?.items {
             write_tombstone(&namespace, &tombstone, &mut line);
         }
         lines.push(String::from_utf8(line).unwrap());
-        for event in db.events(&namespace, &EventQuery { limit: 1_000, ..EventQuery::default() })?.items {
+        for event in db
+            .namespace(&namespace)
+            .unwrap()
+            .events(&EventQuery { limit: 1_000, ..EventQuery::default() })?
+            .items
+        {
             lines.push(serde_json::to_string(&event).unwrap());
         }
-        for aggregate in db.aggregates(&namespace, None, 1_000)?.items {
+        for aggregate in db.namespace(&namespace).unwrap().aggregates(None, 1_000)?.items {
             lines.push(serde_json::to_string(&aggregate).unwrap());
         }
     }
@@ -202,7 +207,9 @@ fn ids(db: &Database, namespace: &NamespaceName) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
     for state in [State::Live, State::Superseded, State::Expired, State::Limbo] {
         let request = PageRequest { scope: Scope::Any, state, limit: 10_000, ..PageRequest::default() };
-        ids.extend(db.list(namespace, &request)?.items.into_iter().map(|memory| memory.id.to_string()));
+        ids.extend(
+            db.namespace(namespace)?.list(&request)?.items.into_iter().map(|memory| memory.id.to_string()),
+        );
     }
     Ok(ids)
 }
@@ -211,11 +218,11 @@ fn ids(db: &Database, namespace: &NamespaceName) -> Result<BTreeSet<String>> {
 fn find(db: &Database, namespace: &NamespaceName, memory: &oubliette::Memory) -> Result<()> {
     let Some(vector) = memory.vector.clone().filter(|_| memory.state == State::Live) else { return Ok(()) };
     let query = Query::vector(vector).k(50).scope(Scope::Any);
-    let hits = db.search(namespace, &query)?.hits;
+    let hits = db.namespace(namespace)?.search(&query)?.hits;
     if !hits.iter().any(|hit| hit.id == memory.id) {
         return Err(Error::Conflict { what: memory.id.to_string(), why: "does not find itself".to_owned() });
     }
-    let best = db.search(namespace, &query.k(5).effort(Effort::Exact))?.hits;
+    let best = db.namespace(namespace)?.search(query.k(5).effort(Effort::Exact))?.hits;
     match best.iter().zip(&hits).all(|(best, hit)| best.score == hit.score) {
         true => Ok(()),
         false => {

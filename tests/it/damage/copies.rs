@@ -15,7 +15,7 @@ fn wrong_with(db: &Database, store: &Store, lost: &BTreeSet<MemoryId>) -> Vec<St
         wrong.push(format!("the check finds {:#?}", report.findings));
     }
     for (id, at) in store.rows.iter().filter(|(id, _)| !lost.contains(id)) {
-        match db.get(&NamespaceName::default(), &id.to_string(), false) {
+        match db.namespace(NamespaceName::default()).unwrap().look_up(id.to_string(), false) {
             Ok(Got::Memory(memory)) if memory.text.contains(&word(*at)) => {}
             other => wrong.push(format!("row {at}: {other:?}")),
         }

@@ -71,12 +71,12 @@ pub(crate) fn message(kind: AuthorKind, text: &str) -> Draft {
 /// A store with every sort of row, after the passes.
 pub(crate) fn store() -> Store {
     let world = World::with(options);
-    let (db, ns) = (&world.db, &world.ns);
-    db.declare_index(ns, "room").unwrap();
+    let (db, ns) = (&world.db, world.ns.name());
+    db.namespace(ns).unwrap().declare_index("room").unwrap();
     let run = world.start_import();
     let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
-    db.add_all(ns, (0..20).map(draft).collect(), &how).unwrap();
-    db.add_all(ns, (20..ROWS).map(draft).collect(), &WriteOptions::default()).unwrap();
+    db.namespace(ns).unwrap().add_all((0..20).map(draft).collect(), &how).unwrap();
+    db.namespace(ns).unwrap().add_all((20..ROWS).map(draft).collect(), &WriteOptions::default()).unwrap();
     let first = world.row("k0").id;
     let mut linked = Draft::new("linked to the first").key("linked");
     linked.links = Some(vec![Link { to: first, relation: "after".to_owned() }]);
@@ -104,7 +104,7 @@ pub(crate) fn store() -> Store {
     db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
     db.maintain(&[], &MaintainOptions::live()).unwrap();
     // Behind the graph, and not posted.
-    db.forget(ns, Forget::names(["k1", "k11"])).unwrap();
+    db.namespace(ns).unwrap().forget(Forget::names(["k1", "k11"])).unwrap();
     for late in ["late", "freed"] {
         world.add(Draft::new(format!("{late} after the passes")).key(late).vector(vector(905 + late.len())));
     }

@@ -43,14 +43,26 @@ fn work(db: &Database, ns: &NamespaceName, vectors: bool) -> Vec<String> {
         Ok(false) => wrong.push(format!("{what}: nothing")),
         Err(why) => wrong.push(format!("{what}: {why}")),
     };
-    note("get", db.get(ns, "k", false).map(|got| got.into_memory().is_some()));
-    note("words", db.search(ns, &Query::text("harbour")).map(|found| found.hits.len() == 1));
+    note("get", db.namespace(ns).unwrap().look_up("k", false).map(|got| got.into_memory().is_some()));
+    note(
+        "words",
+        db.namespace(ns).unwrap().search(Query::text("harbour")).map(|found| found.hits.len() == 1),
+    );
     if vectors {
-        note("add", db.add(ns, Draft::new("another text").key("more")).map(|_| true));
-        note("forget", db.forget(ns, Forget::names(["more"])).map(|gone| gone.forgotten == 1));
+        note("add", db.namespace(ns).unwrap().add(Draft::new("another text").key("more")).map(|_| true));
+        note(
+            "forget",
+            db.namespace(ns).unwrap().forget(Forget::names(["more"])).map(|gone| gone.forgotten == 1),
+        );
         note("maintain", db.maintain(&[], &MaintainOptions::live()).map(|_| true));
-        note("vector", db.search(ns, &Query::vector(axis(0))).map(|found| found.hits.len() == 1));
-        note("add with a vector", db.add(ns, Draft::new("a third text").vector(axis(1))).map(|_| true));
+        note(
+            "vector",
+            db.namespace(ns).unwrap().search(Query::vector(axis(0))).map(|found| found.hits.len() == 1),
+        );
+        note(
+            "add with a vector",
+            db.namespace(ns).unwrap().add(Draft::new("a third text").vector(axis(1))).map(|_| true),
+        );
     }
     note("stats", db.stats(None).map(|_| true));
     let mut out = Vec::new();
@@ -69,8 +81,13 @@ fn a_damaged_row_of_the_store_is_told_or_missed_by_nobody_else() {
     for days in [9, 8] {
         world.db.set_policy(&format!("[undo]\nhorizon = \"{days}d\""), Syntax::Toml).unwrap();
     }
-    for ns in [&world.ns, &other] {
-        world.db.add(ns, Draft::new("lights of the harbour").key("k").vector(axis(0))).unwrap();
+    for ns in [world.ns.name(), &other] {
+        world
+            .db
+            .namespace(ns)
+            .unwrap()
+            .add(Draft::new("lights of the harbour").key("k").vector(axis(0)))
+            .unwrap();
     }
     world.reopen();
     world.db.clone().close().unwrap();
@@ -104,13 +121,14 @@ fn a_damaged_row_of_the_store_is_told_or_missed_by_nobody_else() {
                 }
                 let vectors = *left != Left::Texts;
                 if *left == Left::Others {
-                    let why = db.get(&world.ns, "k", false).map(|_| ()).unwrap_err();
+                    let why =
+                        db.namespace(world.ns.name()).unwrap().look_up("k", false).map(|_| ()).unwrap_err();
                     if why.kind() != ErrorKind::Corrupted {
                         wrong.push(format!("{what}: get: {why}"));
                     }
                 } else {
                     wrong.extend(
-                        work(&db, &world.ns, vectors).into_iter().map(|why| format!("{what}: {why}")),
+                        work(&db, world.ns.name(), vectors).into_iter().map(|why| format!("{what}: {why}")),
                     );
                     let _ = std::fs::remove_file(path.with_extension("copy"));
                 }

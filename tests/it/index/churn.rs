@@ -61,15 +61,15 @@ fn replay(
             let Some(text) = text("text") else { return };
             let vector = vectors.get(&text).cloned();
             let patch = Patch { text: Some(text.clone()), vector, ..Patch::default() };
-            world.db.update(&world.ns, &key, patch).unwrap();
+            world.ns.update(&key, patch).unwrap();
             live.insert(key, text);
         }
         "status" if live.contains_key(&key) => {
             let patch = Patch { tags: Some(vec![text("status").unwrap()]), ..Patch::default() };
-            world.db.update(&world.ns, &key, patch).unwrap();
+            world.ns.update(&key, patch).unwrap();
         }
         "delete" => {
-            let forgotten = world.db.forget(&world.ns, Forget::names([key.clone()])).unwrap();
+            let forgotten = world.ns.forget(Forget::names([key.clone()])).unwrap();
             assert_eq!(forgotten.missing == 0, live.remove(&key).is_some(), "{key}: {forgotten:?}");
         }
         _ => {}
@@ -102,7 +102,7 @@ fn look(world: &World, live: &BTreeMap<String, String>, queries: &[Vec<f32>], at
 /// Every live row.
 fn pages(world: &World) -> Vec<MemoryId> {
     let request = PageRequest { scope: Scope::Any, limit: 10_000, ..PageRequest::default() };
-    world.db.list(&world.ns, &request).unwrap().items.iter().map(|memory| memory.id).collect()
+    world.ns.list(&request).unwrap().items.iter().map(|memory| memory.id).collect()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use oubliette::{Effort, Expiry, Forget, MemoryId, NamespaceName, Pass, Patch, Query, Scope, SupersedeMode};
+use oubliette::{Effort, Expiry, Forget, MemoryId, Pass, Patch, Query, Scope, SupersedeMode};
 
 use super::{Chance, all_passes, asking, maintained, question, row, vector};
 use crate::world::{World, assert_clean};
@@ -101,7 +101,7 @@ fn a_graph_of_which_everything_is_forgotten_is_filled_again() {
         world.maintain(&[Pass::Index]);
         assert!(world.recall(asking, 20) >= 0.99);
         let names: Vec<String> = rows.map(|at| format!("k{at}")).collect();
-        world.db.forget(&world.ns, Forget::names(names)).unwrap();
+        world.ns.forget(Forget::names(names)).unwrap();
         assert!(world.hits(&asking(0)).is_empty());
         world.maintain(&all_passes());
         assert_eq!((world.vectors().live, world.vectors().dead, world.vectors().in_graph), (0, 0, 0));
@@ -115,7 +115,7 @@ fn a_vector_that_is_changed_is_found_where_it_is_and_not_where_it_was() {
     for (at, id) in ids.iter().enumerate().take(40) {
         let (old, new) = (vector(at), question(500 + at));
         let patch = Patch { vector: Some(new.clone()), ..Patch::default() };
-        world.db.update(&world.ns, &format!("k{at}"), patch).unwrap();
+        world.ns.update(format!("k{at}"), patch).unwrap();
         for effort in [Effort::default(), Effort::Exact] {
             let nearest = world.hits(&Query::vector(new.clone()).k(1).effort(effort))[0];
             assert!(nearest.id == *id && nearest.score > 0.999, "{nearest:?}");
@@ -128,7 +128,7 @@ fn a_vector_that_is_changed_is_found_where_it_is_and_not_where_it_was() {
     assert_eq!((vectors.live, vectors.dead, vectors.tail, vectors.in_graph), (300, 40, 40, 260));
     // One that is not in the graph changes in its place.
     let patch = Patch { vector: Some(question(900)), ..Patch::default() };
-    world.db.update(&world.ns, "k3", patch).unwrap();
+    world.ns.update("k3", patch).unwrap();
     assert_eq!((world.vectors().dead, world.vectors().tail), (40, 40));
     world.check();
     world.maintain(&all_passes());
@@ -147,7 +147,7 @@ fn superseded_and_expired_rows_are_not_seen_and_come_back() {
     assert_unseen(&world, &unseen);
     for at in 200..280 {
         let patch = Patch { expiry: Some(Expiry::After("1h".parse().unwrap())), ..Patch::default() };
-        world.db.update(&world.ns, &format!("k{at}"), patch).unwrap();
+        world.ns.update(format!("k{at}"), patch).unwrap();
     }
     assert_unseen(&world, &unseen);
     world.advance("2h");
@@ -158,7 +158,7 @@ fn superseded_and_expired_rows_are_not_seen_and_come_back() {
     assert_eq!(world.maintain(&[Pass::Repair])[0].changed, 0);
     world.check();
     for at in (0..200).step_by(2) {
-        world.db.restore(&world.ns, &ids[at].to_string()).unwrap();
+        world.ns.restore(ids[at].to_string()).unwrap();
         assert_eq!(world.hits(&Query::vector(vector(at)).k(1))[0].id, ids[at], "restored and not found");
         unseen.remove(&ids[at]);
     }
@@ -180,18 +180,28 @@ fn few_visible_rows_among_many_are_all_found() {
 #[test]
 fn a_namespace_that_is_dropped_takes_its_graph_with_it_and_no_other() {
     let (world, _) = linked();
-    let other: NamespaceName = "other".parse().unwrap();
-    world.db.add_all(&other, (0..200).map(row).collect(), &oubliette::WriteOptions::default()).unwrap();
+    let other = world.db.namespace("other").unwrap();
+    world
+        .db
+        .namespace(other.name())
+        .unwrap()
+        .add_all((0..200).map(row).collect(), &oubliette::WriteOptions::default())
+        .unwrap();
     world.maintain(&[Pass::Index]);
     assert_eq!(world.db.stats(None).unwrap().vectors.in_graph, 500);
-    world.db.drop_namespace(&other).unwrap();
+    world.db.drop_namespace(other.name()).unwrap();
     assert_eq!(world.db.stats(None).unwrap().vectors.in_graph, 300);
-    assert!(world.db.search(&other, &asking(0).scope(Scope::Any)).unwrap().hits.is_empty());
+    assert!(other.search(asking(0).scope(Scope::Any)).unwrap().hits.is_empty());
     assert!(world.recall(asking, 30) >= 0.99);
     assert_clean(&world.db);
     // Its numbers are not those of the next one of that name.
-    world.db.add_all(&other, (0..100).map(row).collect(), &oubliette::WriteOptions::default()).unwrap();
-    assert_eq!(world.db.stats(Some(&other)).unwrap().vectors.regime, "exact");
+    world
+        .db
+        .namespace(other.name())
+        .unwrap()
+        .add_all((0..100).map(row).collect(), &oubliette::WriteOptions::default())
+        .unwrap();
+    assert_eq!(world.db.stats(Some(other.name())).unwrap().vectors.regime, "exact");
     world.maintain(&all_passes());
-    assert_eq!(world.db.stats(Some(&other)).unwrap().vectors.in_graph, 100);
+    assert_eq!(world.db.stats(Some(other.name())).unwrap().vectors.in_graph, 100);
 }

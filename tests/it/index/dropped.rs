@@ -23,7 +23,7 @@ fn beside(work: impl Fn(&World) + Sync) {
             for ns in &all {
                 let drafts: Vec<Draft> =
                     (0..3).map(|at| text(&format!("row {at}")).vector(axis(at % DIM))).collect();
-                world.db.add_all(ns, drafts, &oubliette::WriteOptions::default()).unwrap();
+                world.db.namespace(ns).unwrap().add_all(drafts, &oubliette::WriteOptions::default()).unwrap();
             }
             for ns in &all {
                 world.db.drop_namespace(ns).unwrap();

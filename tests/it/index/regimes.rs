@@ -31,7 +31,7 @@ fn a_partition_gets_a_graph_when_it_grows_and_loses_it_when_it_shrinks() {
     assert_eq!(reports[0].report["built"], 1);
     let vectors = world.vectors();
     assert_eq!((vectors.regime, vectors.in_graph, vectors.tail, vectors.live), ("graph", 51, 0, 51));
-    assert_eq!(world.db.search(&world.ns, &asking(0)).unwrap().plan.regime, "graph");
+    assert_eq!(world.ns.search(asking(0)).unwrap().plan.regime, "graph");
     assert!(same_answers(&world) == before);
 
     world.add_rows((51..56).map(row));
@@ -69,7 +69,7 @@ fn a_batch_pays_like_any_writer() {
     let world = World::with(helped);
     for part in 0..3 {
         let add = |batch: &mut oubliette::Batch<'_, '_, '_, '_>| {
-            (part * 100..(part + 1) * 100).try_for_each(|at| batch.add(&world.ns, row(at)).map(drop))
+            (part * 100..(part + 1) * 100).try_for_each(|at| batch.add(world.ns.name(), row(at)).map(drop))
         };
         world.db.batch(add).unwrap();
         let vectors = world.vectors();
@@ -147,7 +147,7 @@ fn filters_lose_nothing_at_any_selectivity() {
         let recall = world.recall(asked, 60);
         assert!(recall >= 0.98, "one in {every}: recall {recall}");
         for at in 0..60 {
-            let found = world.db.search(&world.ns, &asked(at)).unwrap();
+            let found = world.ns.search(asked(at)).unwrap();
             assert_eq!(found.hits.len(), 10.min(ROWS / every), "one in {every}: {:?}", found.plan);
             assert!(found.hits.iter().all(|hit| place[&hit.id].is_multiple_of(every)));
             *plans.entry((name, found.plan.filter)).or_default() += 1;
@@ -212,7 +212,7 @@ fn a_walk_beside_words_is_as_thorough_as_the_answer_needs() {
     world.add_rows((0..2_000).map(row));
     world.maintain(&all_passes());
     let beside = |at: usize, words: &str| Query { text: Some(words.to_owned()), ..asking(at) };
-    let ef = |query: &Query| world.db.search(&world.ns, query).unwrap().plan.ef;
+    let ef = |query: &Query| world.ns.search(query).unwrap().plan.ef;
     let ids = |query: &Query| -> Vec<_> { world.hits(query).iter().map(|hit| hit.id).collect() };
     let (mut found, mut wanted) = (0, 0);
     for at in 0..50 {

@@ -28,7 +28,7 @@ fn rows(of: &[usize], first: usize) -> Vec<Draft> {
 
 fn import(world: &World, drafts: Vec<Draft>) {
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-    world.db.add_all(&world.ns, drafts, &how).unwrap();
+    world.ns.add_all(drafts, &how).unwrap();
 }
 
 /// What a row of a crowd asks, and what lies between crowds.
@@ -65,7 +65,7 @@ fn crowds_hide_nothing_after_a_rebuild_and_after_a_repair() {
     let oldest: Vec<String> =
         (0..).zip(&all).filter(|(_, which)| met.insert(**which)).map(|(at, _)| format!("r{at}")).collect();
     assert!(oldest.len() > 200);
-    world.db.forget(&world.ns, Forget::names(oldest)).unwrap();
+    world.ns.forget(Forget::names(oldest)).unwrap();
     world.check();
     assert!(world.recall(asked, 100) >= 0.99, "while they are dead");
     let slices = oubliette::MaintainOptions { max_rows: Some(40), ..oubliette::MaintainOptions::live() };
@@ -79,7 +79,7 @@ fn crowds_hide_nothing_after_a_rebuild_and_after_a_repair() {
     assert!(world.recall(asked, 100) >= 0.99, "after the repair");
     let whole: Vec<String> =
         (0..3_000).zip(&all).filter(|(_, which)| **which % 3 == 0).map(|(at, _)| format!("r{at}")).collect();
-    world.db.forget(&world.ns, Forget::names(whole)).unwrap();
+    world.ns.forget(Forget::names(whole)).unwrap();
     world.maintain(&[Pass::Repair]);
     assert!(world.recall(asked, 100) >= 0.99, "whole crowds are gone");
     import(&world, rows(&all[..600], 5_000));

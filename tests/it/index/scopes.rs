@@ -35,7 +35,7 @@ fn a_question_to_every_partition_is_answered_by_graphs_and_scans_together() {
             let hits = world.hits(&Query::vector(vector(at)).k(1).scope(Scope::Any));
             assert_eq!(hits[0].id, world.row(format!("k{at}")).id, "row {at} does not find itself");
         }
-        let plan = world.db.search(&world.ns, &everywhere(0)).unwrap().plan;
+        let plan = world.ns.search(everywhere(0)).unwrap().plan;
         assert_eq!((plan.partitions, plan.regime), (4, "graph"));
         world.maintain(&all_passes());
         assert_eq!((world.vectors().dead, world.vectors().tail), (0, 0));
@@ -56,8 +56,9 @@ fn a_small_budget_of_memory_changes_no_answer() {
     world.db.clone().close().unwrap();
     let poor = world.builder().memory_budget_bytes(0).open(path).unwrap();
     for (at, before) in before.iter().enumerate() {
-        let hits = poor.search(&world.ns, &asking(at)).unwrap().hits;
-        let best = poor.search(&world.ns, &asking(at).effort(Effort::Exact)).unwrap().hits;
+        let hits = poor.namespace(world.ns.name()).unwrap().search(asking(at)).unwrap().hits;
+        let best =
+            poor.namespace(world.ns.name()).unwrap().search(asking(at).effort(Effort::Exact)).unwrap().hits;
         assert_eq!(hits, best, "without memory every answer is a scan");
         let better = best.iter().zip(before).filter(|(best, before)| best.score > before.score).count();
         assert!(better <= 1);
@@ -89,8 +90,13 @@ fn maintenance_beside_writers_loses_nothing() {
                 at += 1;
                 let snapshot = world.db.snapshot().unwrap();
                 let query = Query::vector(question(at)).k(5);
-                let hits = snapshot.search(&world.ns, &query).unwrap().hits;
-                let best = snapshot.search(&world.ns, &query.effort(Effort::Exact)).unwrap().hits;
+                let hits = snapshot.namespace(world.ns.name()).unwrap().search(&query).unwrap().hits;
+                let best = snapshot
+                    .namespace(world.ns.name())
+                    .unwrap()
+                    .search(query.effort(Effort::Exact))
+                    .unwrap()
+                    .hits;
                 assert_eq!(hits.len(), best.len());
                 assert!(
                     hits.iter().zip(&best).all(|(hit, best)| hit.score <= best.score),
@@ -104,7 +110,7 @@ fn maintenance_beside_writers_loses_nothing() {
                 world.add(row(at));
                 if at % 3 == 0 {
                     let victim = at / 2;
-                    world.db.forget(&world.ns, Forget::names([format!("k{victim}")])).unwrap();
+                    world.ns.forget(Forget::names([format!("k{victim}")])).unwrap();
                     gone.insert(victim);
                 }
             }

@@ -65,9 +65,9 @@ proptest! {
             }
         }
         let drafts = || writes.iter().enumerate().map(|(at, of)| write(*of, at, absorb)).collect::<Vec<_>>();
-        door.db.add_all(&door.ns, drafts(), &WriteOptions::default()).unwrap();
+        door.ns.add_all(drafts(), &WriteOptions::default()).unwrap();
         let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-        pass.db.add_all(&pass.ns, drafts(), &apart).unwrap();
+        pass.ns.add_all(drafts(), &apart).unwrap();
         prop_assert_eq!(pass.live().len(), writes.len());
         live(&pass, Pass::NearDuplicates);
         prop_assert_eq!(standing(&pass), standing(&door));

@@ -104,7 +104,7 @@ fn life(no_dedup: bool) -> Option<(World, Trace)> {
     for (round, operations) in lines.chunks(ROUND).enumerate() {
         for part in operations.chunks(BATCH) {
             let replayed = |batch: &mut Batch<'_, '_, '_, '_>| {
-                part.iter().map(|line| replay(batch, &world.ns, line, &how)).collect::<Result<Vec<_>>>()
+                part.iter().map(|line| replay(batch, world.ns.name(), line, &how)).collect::<Result<Vec<_>>>()
             };
             let outcomes = world.db.batch(replayed).unwrap();
             for (line, outcome) in part.iter().zip(outcomes) {

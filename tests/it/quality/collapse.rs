@@ -50,7 +50,7 @@ fn stands_for(world: &World, id: MemoryId) -> MemoryId {
 /// Collapses, and gives precision and recall of the pairs of lines, and the run.
 fn collapse(world: &World, ids: &[MemoryId], lines: &[Value], fuzzy: bool) -> (f64, f64, RunId) {
     let options = MaintainOptions {
-        namespace: Some(world.ns.clone()),
+        namespace: Some(world.ns.name().clone()),
         destroy_max: Some(u64::MAX),
         fuzzy: Some(fuzzy),
         ..MaintainOptions::live()
@@ -83,18 +83,18 @@ fn lines_of_logs_collapse_by_their_templates_and_come_back() {
     for (system, expected) in RECALL {
         let lines = &systems[system];
         let mut world = World::new();
-        world.ns = system.to_lowercase().parse().unwrap();
+        world.ns = world.db.namespace(system.to_lowercase()).unwrap();
         let drafts = lines
             .iter()
             .map(|line| Draft::new(format!("{} status", line["line"].as_str().unwrap())).kind(Kind::Profile));
         // Equal lines stay apart at the door: what makes one of them here is the pass.
         let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-        let written = world.db.add_all(&world.ns, drafts.collect(), &how).unwrap();
+        let written = world.ns.add_all(drafts.collect(), &how).unwrap();
         let ids: Vec<MemoryId> = written.iter().map(|outcome| outcome.id).collect();
         let (precision, recall, run) = collapse(&world, &ids, lines, false);
         world.check();
 
-        let undone = world.db.undo(&world.ns, run).unwrap();
+        let undone = world.ns.undo(run).unwrap();
         assert!(undone.lost.is_empty(), "{system}: {undone:?}");
         assert_eq!(world.live(), ids, "{system}: every line is back");
         for (id, line) in ids.iter().zip(lines) {

@@ -51,7 +51,7 @@ fn writers_link_a_trace_of_repeats_and_no_neighbour_is_missed() {
         };
         let drafts = (part * IMPORT..).zip(vectors).map(row).collect();
         let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
-        world.db.add_all(&world.ns, drafts, &how).unwrap();
+        world.ns.add_all(drafts, &how).unwrap();
         world.check();
         assert_recall(&world, &all, &format!("after import {part}"));
     }
@@ -65,7 +65,7 @@ fn assert_recall(world: &World, all: &[Vec<f32>], when: &str) {
     for vector in all.iter().step_by(all.len() / 50) {
         let search = |effort| {
             let query = Query::vector(vector.clone()).effort(effort);
-            world.db.search(&world.ns, &query).unwrap().hits
+            world.ns.search(&query).unwrap().hits
         };
         let (exact, found) = (search(Effort::Exact), search(Effort::default()));
         let floor = exact.last().unwrap().score - 1e-6;

@@ -27,7 +27,7 @@ fn a_fact_that_replaces_another_is_never_swallowed() {
             let old = fact["old_all"].as_array().unwrap().iter().filter(|old| **old != fact["new"]);
             let texts = old.chain([&fact["new"]]).map(|text| text.as_str().unwrap());
             let drafts = texts.map(|text| Draft::new(text).agent(&*agent)).collect();
-            let written = world.db.add_all(&world.ns, drafts, &WriteOptions::default()).unwrap();
+            let written = world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
             assert!(written.len() >= 2);
             for outcome in &written {
                 assert_eq!(outcome.decision, Decision::Stored, "{policy}: {fact}");

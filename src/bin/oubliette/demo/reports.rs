@@ -25,7 +25,7 @@ pub(super) fn tell(database: &Database, namespace: &NamespaceName) -> Result<Vec
     database.set_policy(&policy.to_toml()?, Syntax::Toml)?;
     let drafts = data::reports()?.into_iter().map(|draft| draft.kind(Kind::Profile).agent(AGENT));
     let drafts: Vec<Draft> = drafts.collect();
-    let written = database.add_all(namespace, drafts.clone(), &WriteOptions::default())?.len();
+    let written = database.namespace(namespace)?.add_all(drafts.clone(), &WriteOptions::default())?.len();
     let options = MaintainOptions {
         namespace: Some(namespace.clone()),
         fuzzy: Some(true),
@@ -38,7 +38,7 @@ pub(super) fn tell(database: &Database, namespace: &NamespaceName) -> Result<Vec
     let planned = database.maintain(&[Pass::Collapse], &dry)?.passes.swap_remove(0);
     let done = database.maintain(&[Pass::Collapse], &options)?;
     let run = done.run;
-    let undone = run.map(|run| database.undo(namespace, run)).transpose()?.unwrap_or_default();
+    let undone = run.map(|run| database.namespace(namespace)?.undo(run)).transpose()?.unwrap_or_default();
     let again = database.maintain(&[Pass::Collapse], &options)?.passes.swap_remove(0);
     let text = |id: &Value| text_of(database, namespace, id);
     let hints = planned.report.get("hints").and_then(Value::as_array).into_iter().flatten();
@@ -76,7 +76,7 @@ pub(super) fn tell(database: &Database, namespace: &NamespaceName) -> Result<Vec
 
 fn text_of(database: &Database, namespace: &NamespaceName, id: &Value) -> Result<String> {
     let name = id.as_str().unwrap_or_default();
-    let memory = database.get(namespace, name, false)?.into_memory();
+    let memory = database.namespace(namespace)?.look_up(name, false)?.into_memory();
     Ok(memory.map(|memory| memory.text).unwrap_or_default())
 }
 
@@ -88,7 +88,7 @@ fn alone(database: &Database, namespace: &NamespaceName) -> Result<(usize, Vec<S
         limit: 10_000,
         ..PageRequest::default()
     };
-    let items = database.list(namespace, &request)?.items;
+    let items = database.namespace(namespace)?.list(&request)?.items;
     let mut single: Vec<_> = items.iter().filter(|memory| memory.holders.len() == 1).collect();
     single.sort_by_key(|memory| (memory.text.len(), memory.id));
     Ok((items.len(), single.iter().take(SHOWN).map(|memory| memory.text.clone()).collect()))

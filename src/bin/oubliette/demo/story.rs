@@ -96,8 +96,10 @@ impl Story {
             }
         }
         for batch in repeats.chunks(100) {
-            let outcomes =
-                self.database.add_all(&self.namespace, batch.to_vec(), &WriteOptions::default())?;
+            let outcomes = self
+                .database
+                .namespace(&self.namespace)?
+                .add_all(batch.to_vec(), &WriteOptions::default())?;
             written += outcomes.len();
             reinforced += outcomes.iter().filter(|done| done.decision == Decision::Reinforced).count();
         }
@@ -116,11 +118,11 @@ impl Story {
         for question in &self.questions {
             let query = Query::text(question.query.as_str()).k(K);
             let begun = Instant::now();
-            let hits = snapshot.search(&self.namespace, &query)?.hits;
+            let hits = snapshot.namespace(&self.namespace)?.search(&query)?.hits;
             took.push(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
             let mut keys = BTreeSet::new();
             for hit in &hits {
-                keys.extend(snapshot.keys_of(&self.namespace, hit.id)?);
+                keys.extend(snapshot.namespace(&self.namespace)?.keys_of(hit.id)?);
             }
             dead += keys.intersection(&self.gone).count();
             let left: Vec<&String> =
@@ -128,7 +130,7 @@ impl Story {
             answers += left.len();
             found += left.iter().filter(|key| keys.contains(**key)).count();
             let vector = embedder.embed_query(&question.query)?;
-            let near = snapshot.search(&self.namespace, &Query::vector(vector.clone()).k(K))?.hits;
+            let near = snapshot.namespace(&self.namespace)?.search(Query::vector(vector.clone()).k(K))?.hits;
             for hit in &near {
                 dead += usize::from(self.is_gone(&snapshot, hit.id)?);
             }
@@ -154,12 +156,12 @@ impl Story {
 
     /// Whether a memory was forgotten.
     fn is_gone(&self, snapshot: &Snapshot, id: MemoryId) -> Result<bool> {
-        Ok(snapshot.keys_of(&self.namespace, id)?.iter().any(|key| self.gone.contains(key)))
+        Ok(snapshot.namespace(&self.namespace)?.keys_of(id)?.iter().any(|key| self.gone.contains(key)))
     }
 
     fn forget_tag(&mut self) -> Result<Value> {
         let tag = Forget::Tag { tag: TAG.to_owned(), scope: Scope::Any, keep_pinned: false };
-        let done = self.database.forget(&self.namespace, tag)?;
+        let done = self.database.namespace(&self.namespace)?.forget(tag)?;
         let tagged = |draft: &&Draft| draft.tags.iter().flatten().any(|tag| tag == TAG);
         self.gone.extend(self.drafts.iter().filter(tagged).filter_map(|draft| draft.key.clone()));
         let mut document = answers::forgotten(&done);
@@ -175,7 +177,7 @@ impl Story {
         let names: Vec<String> = chosen.iter().filter_map(|draft| draft.key.clone()).collect();
         let alone: Vec<String> =
             chosen.iter().filter(|draft| adds(draft) <= 1).filter_map(|draft| draft.key.clone()).collect();
-        let done = self.database.forget(&self.namespace, Forget::names(names))?;
+        let done = self.database.namespace(&self.namespace)?.forget(Forget::names(names))?;
         self.gone.extend(alone);
         let mut document = answers::forgotten(&done);
         add(&mut document, json!({ "step": "forget", "by": "keys" }));
@@ -193,7 +195,9 @@ impl Story {
         let gone =
             self.drafts.iter().filter(|draft| draft.key.as_ref().is_some_and(|key| self.gone.contains(key)));
         let embedder = StaticMini::new();
-        let vector = |draft: &Draft| Ok(embedder.embed(&[&draft.text])?.pop().unwrap_or_default());
+        let vector = |draft: &Draft| -> Result<Vec<f32>> {
+            Ok(embedder.embed(&[&draft.text])?.pop().unwrap_or_default())
+        };
         let bits = |vector: &[f32]| vector.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
         // Equal texts that stay, as memories, as reports or in limbo, and those of the same words in another order have
         // the same vector.
@@ -202,7 +206,7 @@ impl Story {
         let others = self.drafts.iter().filter(stays).chain(&reports);
         let kept: BTreeSet<Vec<u32>> =
             others.map(|draft| Ok(bits(&vector(draft)?))).collect::<Result<_>>()?;
-        let probe = |draft: &Draft| {
+        let probe = |draft: &Draft| -> Result<ErasedProbe> {
             let vector = Some(vector(draft)?).filter(|vector| !kept.contains(&bits(vector)));
             let (text, keys) = (draft.text.clone(), draft.key.iter().cloned().collect());
             Ok(ErasedProbe { text, vector, keys })

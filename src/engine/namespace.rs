@@ -1,0 +1,393 @@
+//! One namespace: its reads, of what is published or of a snapshot, and the way to its writes.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::{Duration, Instant};
+
+use crate::engine::database::Database;
+use crate::engine::reads::Snapshot;
+use crate::error::{Error, Result};
+use crate::hygiene::{Briefed, briefing};
+use crate::index::Published;
+use crate::model::{
+    Aggregate, AggregateId, Event, EventId, EventQuery, Family, JournalRow, Memory, MemoryId, Name,
+    NamespaceName, Page, PageRequest, Query, Run, RunId, Scope, State, Time, Tombstone,
+};
+use crate::recall::{
+    Around, Deadline, Explanation, Got, History, MemoryStats, Reader, SearchResult, StatsContext, Why,
+    memory_stats,
+};
+
+/// A namespace of a database: the tenant boundary, with everything that is remembered in it. It is made by
+/// [`Database::namespace`], costs nothing, and writes nothing until it is written to.
+///
+/// `Namespace<Snapshot>`, made by [`Snapshot::namespace`], has the same reads, all of them of the instant of the snapshot,
+/// and no writes.
+///
+/// ```
+/// use oubliette::{Database, Draft};
+/// # let folder = tempfile::tempdir()?;
+/// let db = Database::open(folder.path().join("memory.oub"))?;
+/// let team = db.namespace("team")?;
+/// team.add("Ann prefers tea")?;
+/// let before = db.snapshot()?.namespace("team")?;
+/// team.add(Draft::new("Ann lives in Ghent").key("ann:home"))?;
+/// assert_eq!(team.search("Ann")?.hits.len(), 2);
+/// assert_eq!(before.search("Ann")?.hits.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Namespace<Of = Database> {
+    pub(super) db: Database,
+    /// Where it reads; none: what is published at each call.
+    held: Option<Snapshot>,
+    pub(super) name: NamespaceName,
+    of: PhantomData<fn() -> Of>,
+}
+
+impl<Of> Clone for Namespace<Of> {
+    fn clone(&self) -> Self {
+        Namespace { db: self.db.clone(), held: self.held.clone(), name: self.name.clone(), of: PhantomData }
+    }
+}
+
+impl<Of> fmt::Debug for Namespace<Of> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Namespace").field("name", &self.name.as_str()).finish_non_exhaustive()
+    }
+}
+
+impl<Of> From<&Namespace<Of>> for NamespaceName {
+    fn from(namespace: &Namespace<Of>) -> Self {
+        namespace.name.clone()
+    }
+}
+
+impl Database {
+    /// The namespace with a name: a text of 1 to 256 bytes after trimming, without NUL, other than `*`. One that nothing was
+    /// written to reads as empty.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// assert_eq!(team.name().as_str(), "team");
+    /// assert!(db.namespace("*").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for a text that is no name.
+    pub fn namespace<N>(&self, name: N) -> Result<Namespace>
+    where
+        N: TryInto<NamespaceName, Error: Into<Error>>,
+    {
+        let name = name.try_into().map_err(Into::into)?;
+        Ok(Namespace { db: self.clone(), held: None, name, of: PhantomData })
+    }
+}
+
+impl Snapshot {
+    /// The namespace with a name, as it was at the instant of the snapshot.
+    ///
+    /// # Errors
+    /// `Invalid` for a text that is no name.
+    pub fn namespace<N>(&self, name: N) -> Result<Namespace<Snapshot>>
+    where
+        N: TryInto<NamespaceName, Error: Into<Error>>,
+    {
+        let name = name.try_into().map_err(Into::into)?;
+        let db = Database::from_inner(self.inner.clone());
+        Ok(Namespace { db, held: Some(self.clone()), name, of: PhantomData })
+    }
+}
+
+impl<Of> Namespace<Of> {
+    /// Its name.
+    pub fn name(&self) -> &NamespaceName {
+        &self.name
+    }
+
+    pub(super) fn read<R>(&self, read: impl Fn(&Published, Time) -> Result<R>) -> Result<R> {
+        match &self.held {
+            Some(held) => held.read(read),
+            None => self.db.read(read),
+        }
+    }
+
+    /// Reads what belongs to the namespace.
+    pub(super) fn ask<R>(&self, ask: impl Fn(&Reader<'_>) -> Result<R>) -> Result<R> {
+        self.read(|published, now| ask(&Reader::open(published, &self.name, &self.db.inner.secret, now)?))
+    }
+
+    /// The memories that answer a query best: by vector, by words, or by both, as its mode and what it has allow. A
+    /// text is given its vector by the embedder of the database, if there is one. Cosines are those of the f32
+    /// vectors; small partitions are scanned as a whole, and in large ones a walk through a graph finds as much as
+    /// the effort of the query asks for.
+    ///
+    /// ```
+    /// use oubliette::{Database, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann lives in Ghent")?;
+    /// assert_eq!(team.search("where does Ann live?")?.hits.len(), 1);
+    /// assert!(team.search(Query::text("Ann").k(0)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - `NoEmbedder` for a query of text alone in the mode [`Mode::Vector`](crate::Mode::Vector), and `Embedding` where the embedder fails
+    ///   on it;
+    /// - `Invalid` for another dimension, a vector that is zero or not finite, or a `k` outside 1 to 1,000.
+    pub fn search(&self, query: impl Into<Query>) -> Result<SearchResult> {
+        let query = query.into();
+        let weights = self.db.inner.in_force().policy.recall.clone();
+        let begun = Instant::now();
+        let most = query.deadline.map(|most| Duration::from_millis(most.as_millis().unsigned_abs()));
+        let over = || most.is_some_and(|most| begun.elapsed() >= most);
+        self.read(|published, now| {
+            let query = self.db.inner.with_vector(published, &query)?;
+            let deadline = Deadline::new(&over);
+            let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
+            reader.until(&deadline).search(&query, &weights)
+        })
+    }
+
+    /// Why a query finds a memory by id or key, or why it does not: what its score is made of and what the last hit has,
+    /// or what keeps it from being one.
+    ///
+    /// # Errors
+    /// `NotFound` for a memory that nothing is known of, and those of `search`.
+    pub fn why(&self, query: impl Into<Query>, name: impl Into<Name>) -> Result<Why> {
+        let (query, name) = (query.into(), name.into());
+        let weights = self.db.inner.in_force().policy.recall.clone();
+        self.read(|published, now| {
+            let query = self.db.inner.with_vector(published, &query)?;
+            let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
+            reader.why(&query, name.as_str(), &weights)
+        })
+    }
+
+    /// What a session should know before anything is asked: every visible pinned memory, the most important first, then
+    /// those with the highest RetentionScore, as far as `tokens` go, a token for 4 bytes. The budget never cuts pinned
+    /// memories. It counts as no retrieval.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn briefing(&self, scope: &Scope, tokens: usize) -> Result<Vec<Briefed>> {
+        let policy = self.db.inner.in_force().policy.clone();
+        self.read(|published, now| {
+            let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
+            briefing(&reader, scope, tokens, now, &policy)
+        })
+    }
+
+    /// The memory with an id or a key, in whatever state: a key prefers the memory that is current, else the one that held
+    /// the key last. None where nothing is known of it, or it was forgotten; [`Namespace::look_up`] tells these apart.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("ann:home"))?;
+    /// assert_eq!(team.get("ann:home")?.unwrap().text, "Ann lives in Ghent");
+    /// assert!(team.get("bob:home")?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn get(&self, name: impl Into<Name>) -> Result<Option<Memory>> {
+        match self.look_up(name, false) {
+            Ok(got) => Ok(got.into_memory()),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// A memory by id or key in any state, with its unit vector on request, or the tombstone of one that is gone.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupted`, `Closed`.
+    pub fn look_up(&self, name: impl Into<Name>, with_vector: bool) -> Result<Got> {
+        let name = name.into();
+        self.ask(|reader| reader.get(name.as_str(), with_vector))
+    }
+
+    /// The text of a memory.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn text(&self, id: MemoryId) -> Result<Option<String>> {
+        self.ask(|reader| reader.text(id))
+    }
+
+    /// The keys of a memory, sorted.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn keys_of(&self, id: MemoryId) -> Result<Vec<String>> {
+        self.ask(|reader| reader.keys_of(id))
+    }
+
+    /// The visible neighbours of a memory in its thread, or its session: at most `steps` before and after it.
+    ///
+    /// # Errors
+    /// `Invalid` for more than 1,000 steps.
+    pub fn around(&self, id: MemoryId, steps: usize) -> Result<Around> {
+        self.ask(|reader| reader.around(id, steps))
+    }
+
+    /// A page of memories, by partition and creation.
+    ///
+    /// # Errors
+    /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing.
+    pub fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
+        self.ask(|reader| reader.list(request))
+    }
+
+    /// The visible snapshots of a series that were taken from one instant on and before another, by their time;
+    /// those whose time can't be read are left out. With [`Scope::Any`] of all partitions.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn list_snapshots(
+        &self,
+        scope: &Scope,
+        series: &str,
+        from: Option<Time>,
+        until: Option<Time>,
+    ) -> Result<Vec<Memory>> {
+        self.ask(|reader| reader.list_snapshots(scope, series, from, until))
+    }
+
+    /// A page of tombstones, by id.
+    ///
+    /// # Errors
+    /// `Invalid`, as for `list`.
+    pub fn tombstones(&self, cursor: Option<&str>, limit: usize) -> Result<Page<Tombstone>> {
+        self.ask(|reader| reader.tombstones(cursor, limit))
+    }
+
+    /// A page of messages as they came: one, those of an aggregate or a memory, or those of a time.
+    ///
+    /// # Errors
+    /// `Invalid`, as for `list`.
+    pub fn events(&self, query: &EventQuery) -> Result<Page<Event>> {
+        self.ask(|reader| reader.events(query))
+    }
+
+    /// A page of families of repeated messages in numbers, by id.
+    ///
+    /// # Errors
+    /// `Invalid`, as for `list`.
+    pub fn aggregates(&self, cursor: Option<&str>, limit: usize) -> Result<Page<Aggregate>> {
+        self.ask(|reader| reader.aggregates(cursor, limit))
+    }
+
+    /// A family of repeated messages in numbers.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn aggregate(&self, id: AggregateId) -> Result<Aggregate> {
+        self.ask(|reader| reader.aggregate(id))
+    }
+
+    /// Names of the agents whose partitions the namespace has, sorted.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn agents(&self) -> Result<Vec<String>> {
+        self.ask(|reader| reader.agents())
+    }
+
+    /// The memories that one took the place of, by id.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn replaces(&self, id: MemoryId) -> Result<Vec<MemoryId>> {
+        self.ask(|reader| reader.replaces(id))
+    }
+
+    /// The state of an id; none for one that nothing is known of.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn state(&self, id: MemoryId) -> Result<Option<State>> {
+        self.ask(|reader| reader.state(id))
+    }
+
+    /// Whether a live read sees the memory with an id.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn is_visible(&self, id: MemoryId) -> Result<bool> {
+        self.ask(|reader| reader.is_visible(id))
+    }
+
+    /// Of the memories that a live read sees the one that answers to a key.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub(crate) fn visible_holder(&self, key: &str) -> Result<Option<MemoryId>> {
+        self.ask(|reader| reader.visible_holder(key))
+    }
+
+    /// The runs of which something is left that can be taken back, by id.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn runs_left(&self) -> Result<Vec<Run>> {
+        self.ask(|reader| reader.runs_left())
+    }
+
+    /// What taking a run of maintenance back would still look at, in the order in which it was done: at most `most` rows of
+    /// the journal, behind the row with the number `after`.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn steps_left(&self, run: RunId, after: Option<u64>, most: usize) -> Result<Vec<JournalRow>> {
+        self.ask(|reader| reader.steps_left(run, after, most))
+    }
+
+    /// The slice of a family that a message began; none where it began none.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn family(&self, event: EventId) -> Result<Option<Family>> {
+        self.ask(|reader| reader.family(event))
+    }
+
+    /// The versions of a memory by id or key, and what the journal tells of them, oldest first.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn history(&self, name: impl Into<Name>) -> Result<History> {
+        let name = name.into();
+        self.ask(|reader| reader.history(name.as_str()))
+    }
+
+    /// The story of a memory by id, key or content: made by, merged from, replaced by, why it is gone.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing is known of it.
+    pub fn explain(&self, name: impl Into<Name>) -> Result<Explanation> {
+        let name = name.into();
+        self.ask(|reader| reader.explain(name.as_str()))
+    }
+}
+
+impl Namespace {
+    /// The small document of `get_memory_stats`. What came due is settled first, as by [`Database::stats`].
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn memory_stats(&self) -> Result<MemoryStats> {
+        self.db.settle(Some(&self.name))?;
+        let in_force = self.db.inner.in_force();
+        self.read(|published, now| {
+            let clock = self.db.inner.clock.now();
+            let context = StatsContext { now, clock, file_bytes: 0, policy: &in_force.policy.stats };
+            memory_stats(published, &self.name, &self.db.inner.secret, context)
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! Writes to a namespace: each is one unit, answered when its commit is published.
+
+use crate::engine::database::ONE;
+use crate::engine::namespace::Namespace;
+use crate::engine::queue::Weight;
+use crate::error::{Error, Result};
+use crate::ingest::{Prepared, prepare};
+use crate::limits::BATCH_ROWS_MAX;
+use crate::model::{Draft, MemoryId, Name, Outcome, Patch, RunId, SupersedeMode, Time};
+
+/// How a batch of drafts is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteOptions {
+    /// The run that the writes belong to; `undo` takes them back by it.
+    pub run: Option<RunId>,
+    /// Store byte-equal content as rows of their own. Keys still decide.
+    pub no_dedup: bool,
+    /// Leave out the rules that belong to the instructions: of the defaults R3 to R5.
+    pub skip_instructions: bool,
+}
+
+/// What restoring did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestoreReport {
+    /// The memory that is back.
+    pub id: MemoryId,
+    /// Keys that another memory has taken since; they stay there.
+    pub keys_taken: Vec<String>,
+    /// The memory that superseded it, where it came back from limbo and all its writers had said something else
+    /// meanwhile; none: it is live.
+    pub superseded_by: Option<MemoryId>,
+}
+
+impl Namespace {
+    /// Adds one memory through the whole write path, and says what became of it. A text alone is a draft of it.
+    ///
+    /// ```
+    /// use oubliette::{Database, Decision, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert_eq!(team.add("Ann prefers tea")?.decision, Decision::Stored);
+    /// assert_eq!(team.add("Ann prefers tea")?.decision, Decision::Reinforced);
+    /// let refused = team.add(Draft::new("Ann lives in Ghent").importance(7.0)).unwrap_err();
+    /// assert_eq!(refused.to_string(), "importance: must be from 0 to 1, got 7");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - `Invalid` naming the field that breaks its bound;
+    /// - `KeyInOtherPartition` when a current memory of another partition holds the key;
+    /// - `NotFound` for a memory that it is to supersede;
+    /// - `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    pub fn add(&self, draft: impl Into<Draft>) -> Result<Outcome> {
+        let mut all = self.add_all(vec![draft.into()], &WriteOptions::default())?;
+        all.pop().ok_or(Error::Closed)
+    }
+
+    /// Adds many memories in one transaction: all or none.
+    ///
+    /// # Errors
+    /// As [`Namespace::add`], and `Invalid` for more than 100,000 drafts. An error of a draft names its position,
+    /// counted from 1, as a line.
+    pub fn add_all(&self, drafts: Vec<Draft>, how: &WriteOptions) -> Result<Vec<Outcome>> {
+        if drafts.len() > BATCH_ROWS_MAX {
+            return Err(Error::invalid("drafts", format!("must be at most {BATCH_ROWS_MAX}"), drafts.len()));
+        }
+        let many = drafts.len() > 1;
+        let place = move |at: usize| move |why: Error| if many { why.at_line(at as u64 + 1) } else { why };
+        let mut prepared: Vec<Prepared> = drafts
+            .into_iter()
+            .enumerate()
+            .map(|(at, draft)| prepare(draft).map_err(place(at)))
+            .collect::<Result<_>>()?;
+        let works = self.db.inner.embed_drafts(&self.name, &mut prepared, how.no_dedup)?;
+        let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
+        let (name, how) = (self.name.clone(), *how);
+        self.db.submit_embedded(weight, works, move |session| {
+            let mut desk = session.desk(&name, how.run, how.no_dedup)?;
+            desk.skip_instructions = how.skip_instructions;
+            desk.leave_out_strangers(&mut prepared)?;
+            let mut near = desk.neighbours(&prepared)?.into_iter();
+            let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
+            prepared.iter().enumerate().map(|(at, draft)| one(draft).map_err(place(at))).collect()
+        })
+    }
+
+    /// Changes a memory by id or key. New text revises it: a new row supersedes the old one.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid`, `Conflict` for a superseded memory.
+    pub fn update(&self, name: impl Into<Name>, patch: Patch) -> Result<Outcome> {
+        let name = name.into();
+        let (embedded, works) = self.db.inner.embed_update(&self.name, name.as_str(), &patch)?;
+        let namespace = self.name.clone();
+        self.db.submit_embedded(ONE, works, move |session| {
+            session.known_desk(&namespace)?.update(name.as_str(), patch.clone(), embedded.clone())
+        })
+    }
+
+    /// Pins a memory, or unpins it: automatic actors leave a pinned one alone.
+    ///
+    /// # Errors
+    /// `NotFound`, `Conflict` for a superseded memory.
+    pub fn pin(&self, name: impl Into<Name>, pinned: bool) -> Result<Outcome> {
+        let (namespace, name) = (self.name.clone(), name.into());
+        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.pin(name.as_str(), pinned))
+    }
+
+    /// Adds a memory that takes the place of another, from now on. Where the draft has the key of the old memory, the write
+    /// revises that key.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft, State};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add(Draft::new("Ann lives in Ghent").key("ann:home"))?;
+    /// let bruges = team.supersede("ann:home", Draft::new("Ann lives in Bruges").key("ann:home"))?;
+    /// assert_eq!(team.state(ghent.id)?, Some(State::Superseded));
+    /// assert_eq!(team.get("ann:home")?.map(|home| home.id), Some(bruges.id));
+    /// assert!(team.supersede("bob:home", "Bob lives in Bonn").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Namespace::add`]; `NotFound` where there is no old memory; `Conflict` for one that is superseded already.
+    pub fn supersede(&self, old: impl Into<Name>, new: impl Into<Draft>) -> Result<Outcome> {
+        let mut draft: Draft = new.into();
+        draft.supersedes.push(old.into().into_string());
+        self.add(draft)
+    }
+
+    /// Lets a memory that is there take the place of others; `at` is the instant at which the world changed, for the
+    /// mode `replaced`. Their keys and tags go to it, except those of another partition, which stay where they are.
+    ///
+    /// # Errors
+    /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, or for a cycle.
+    pub fn supersede_all(
+        &self,
+        old: impl IntoIterator<Item = impl Into<Name>>,
+        new: impl Into<Name>,
+        mode: SupersedeMode,
+        at: Option<Time>,
+    ) -> Result<()> {
+        let (namespace, new) = (self.name.clone(), new.into());
+        let old: Vec<Name> = old.into_iter().map(Into::into).collect();
+        self.db.submit(ONE, move |session| {
+            session.known_desk(&namespace)?.supersede_names(&old, new.as_str(), mode, at)
+        })
+    }
+
+    /// Makes a superseded memory live again.
+    ///
+    /// # Errors
+    /// `NotFound`, and `Conflict` for one that is not superseded.
+    pub fn restore(&self, name: impl Into<Name>) -> Result<RestoreReport> {
+        let (namespace, name) = (self.name.clone(), name.into());
+        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.restore(name.as_str()))
+    }
+
+    /// Counts uses of a memory.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn reinforce(&self, name: impl Into<Name>, by: u32) -> Result<()> {
+        let (namespace, name) = (self.name.clone(), name.into());
+        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.reinforce(name.as_str(), by))
+    }
+}
