@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// What a caller can reach has a name; the seam of the tests reaches further.
+#![cfg_attr(not(feature = "faults"), warn(unnameable_types))]
 
 mod embed;
 mod engine;
@@ -42,11 +44,11 @@ pub use hygiene::{
     RepairSupersessionReport,
 };
 pub use model::{
-    Actor, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Decision, Delta, Draft, Effort,
-    Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, ExpiresBy, Expiry, Family,
-    FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, Joint, JournalRow,
-    Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, Name, NamespaceName, Op, Outcome, Page,
-    PageRequest, Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope,
+    Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Decision, Delta, Draft,
+    Effort, Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, ExpiresBy, Expiry,
+    Family, FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, Joint,
+    JournalRow, Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, Name, NamespaceName, Op, Outcome,
+    Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope,
     SearchPlan, Signals, Significance, Span, State, SupersedeMode, Supersession, Tier, Time, TimeRange,
     Tombstone, TombstoneReason,
 };

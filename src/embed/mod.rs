@@ -83,6 +83,24 @@ pub trait Embedder: Send + Sync {
     }
 }
 
+impl<E: Embedder + ?Sized> Embedder for std::sync::Arc<E> {
+    fn id(&self) -> &str {
+        (**self).id()
+    }
+
+    fn dimensions(&self) -> usize {
+        (**self).dimensions()
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        (**self).embed(texts)
+    }
+
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+        (**self).embed_query(text)
+    }
+}
+
 impl<E: Embedder + ?Sized> Embedder for Box<E> {
     fn id(&self) -> &str {
         (**self).id()

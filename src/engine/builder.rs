@@ -148,8 +148,8 @@ impl Builder {
     }
 
     /// How long to wait for a file that another process has open, up to 36,525 days; not at all by default.
-    pub fn wait(mut self, wait: Span) -> Self {
-        self.wait = Some(wait);
+    pub fn wait(mut self, wait: impl Into<Span>) -> Self {
+        self.wait = Some(wait.into());
         self
     }
 
@@ -174,8 +174,8 @@ impl Builder {
 
     /// How long a [`Snapshot`](crate::Snapshot) may be held, up to 36,525 days; 60 s by default. Past it the space that it pins is
     /// given back, and its reads fail with `SnapshotExpired`.
-    pub fn lease(mut self, lease: Span) -> Self {
-        self.lease = lease;
+    pub fn lease(mut self, lease: impl Into<Span>) -> Self {
+        self.lease = lease.into();
         self
     }
 

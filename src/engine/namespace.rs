@@ -102,6 +102,11 @@ impl Snapshot {
 }
 
 impl<Of> Namespace<Of> {
+    /// The database that it is of.
+    pub fn database(&self) -> &Database {
+        &self.db
+    }
+
     /// Its name.
     pub fn name(&self) -> &NamespaceName {
         &self.name

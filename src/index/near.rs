@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::index::published::Published;
 use crate::index::search::{Ask, Search, Source, Stop, Target, check_dim};
 use crate::index::view::Window;
-use crate::model::{Effort, Hit, Time};
+use crate::model::{Effort, Ranked, Time};
 use crate::store::{IndexId, Rows};
 use crate::vector::{Candidates, UnitVector};
 
@@ -34,7 +34,7 @@ pub(crate) fn near_many(
     least: f32,
     most: usize,
     now: Time,
-) -> Result<Vec<Vec<Hit>>> {
+) -> Result<Vec<Vec<Ranked>>> {
     let mut found = Vec::with_capacity(queries.len());
     let Some(first) = queries.first() else { return Ok(found) };
     let dim = check_dim(published, Target::Index(index), first)?;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result, sound};
 use crate::index::filter::Accept;
 use crate::index::search::Source;
-use crate::model::{Hit, MemoryId};
+use crate::model::{MemoryId, Ranked};
 use crate::record::{At, SlotBlockRef, read_vector, slots_per_block, vectors_per_block};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
 use crate::vector::{Candidate, QueryCode, TopK, UnitVector, dot_f32};
@@ -67,9 +67,9 @@ impl<'s> Ranker<'s> {
     }
 
     /// The best, best first.
-    pub(super) fn into_hits(self) -> Vec<Hit> {
+    pub(super) fn into_hits(self) -> Vec<Ranked> {
         let best = self.top.into_sorted().into_iter();
-        best.map(|scored| Hit::near(scored.id, scored.score)).collect()
+        best.map(|scored| Ranked::near(scored.id, scored.score)).collect()
     }
 
     /// Scores a slot, by its number in the search, if its memory passes.

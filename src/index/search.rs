@@ -12,7 +12,7 @@ use crate::index::filter::Accept;
 use crate::index::published::Published;
 use crate::index::rank::Ranker;
 use crate::index::view::{Chunk, Linked, View, Window, read_block, worth_a_view};
-use crate::model::{Effort, Hit, MemoryId, Time};
+use crate::model::{Effort, MemoryId, Ranked, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
 use crate::store::{IndexId, NsId, Rows, SpaceId, Table, Walk, keys};
@@ -106,7 +106,7 @@ impl std::fmt::Debug for Stop<'_> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Found {
     /// The nearest memories: higher scores first, equal ones by id.
-    pub(crate) hits: Vec<Hit>,
+    pub(crate) hits: Vec<Ranked>,
     /// Indexes looked at.
     pub(crate) partitions: u64,
     /// Visible slots whose codes were scanned.

@@ -10,7 +10,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::hnsw::Crew;
 use crate::index::view::View;
-use crate::model::{Effort, Hit, MemoryId, Time, Times};
+use crate::model::{Effort, MemoryId, Ranked, Time, Times};
 use crate::record::{GraphNode, NODES_PER_BLOCK};
 use crate::store::StagedBlocks;
 use crate::store::control::{Clock, GraphHead, SlotHead, SpaceRow};
@@ -229,7 +229,7 @@ impl World {
         k: usize,
         now: i64,
         passes: impl Fn(MemoryId) -> bool,
-    ) -> (Vec<Hit>, u64) {
+    ) -> (Vec<Ranked>, u64) {
         let mut top = TopK::new(k);
         let mut scanned = 0;
         for ((index, _), (id, vector, times)) in &self.rows {
@@ -244,7 +244,7 @@ impl World {
                 }
             }
         }
-        let hits = top.into_sorted().into_iter().map(|best| Hit::near(best.id, best.score));
+        let hits = top.into_sorted().into_iter().map(|best| Ranked::near(best.id, best.score));
         (hits.collect(), scanned)
     }
 
@@ -574,8 +574,9 @@ fn check_answers(world: &mut World, published: &Published, at: IndexId, centers:
             let found = nearest(published, target, ask(&query, 10, live, Effort::Recall(0.99))).unwrap();
             let (best, _) = world.full_scan(target, &query, 10, now, |_| true);
             // By distance: whoever is as near as the last of the best is as good.
-            let good =
-                |hit: &&Hit, best: &[Hit]| hit.score >= best.last().map_or(2.0, |last| last.score - 1e-6);
+            let good = |hit: &&Ranked, best: &[Ranked]| {
+                hit.score >= best.last().map_or(2.0, |last| last.score - 1e-6)
+            };
             hits += found.hits.iter().filter(|hit| good(hit, &best)).count();
             wanted += best.len();
             for passes in [in_three, |id: MemoryId| id.as_bytes()[15] == 7] {

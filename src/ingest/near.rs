@@ -12,7 +12,7 @@ use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::similarity::Threshold;
 use crate::ingest::{Desk, Prepared};
 use crate::ledger::Ledger;
-use crate::model::{Evidence, Hint, Hit, MemoryId, Outcome, Vitals};
+use crate::model::{Evidence, Hint, MemoryId, Outcome, Ranked, Vitals};
 use crate::policy::VectorMatch;
 use crate::store::{IndexId, PartId, Rows, SpaceId};
 use crate::text::{Guard, Guards};
@@ -27,7 +27,7 @@ const NEIGHBOURS_DEFAULT: usize = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Near {
     part: PartId,
-    hits: Vec<Hit>,
+    hits: Vec<Ranked>,
 }
 
 /// How far to look, and for how many.
@@ -123,7 +123,12 @@ impl Desk<'_, '_, '_> {
     }
 
     /// What is near in the state before the transaction.
-    fn published_near(&self, part: PartId, vectors: &[&UnitVector], reach: Reach) -> Result<Vec<Vec<Hit>>> {
+    fn published_near(
+        &self,
+        part: PartId,
+        vectors: &[&UnitVector],
+        reach: Reach,
+    ) -> Result<Vec<Vec<Ranked>>> {
         let index = self.index(part);
         if self.published.snapshot().space(index.space)?.is_none() {
             return Ok(vectors.iter().map(|_| Vec::new()).collect());
@@ -132,7 +137,7 @@ impl Desk<'_, '_, '_> {
     }
 
     /// The current rows that are nearest to a draft, best first, equal ones by id: as the transaction sees them.
-    fn near(&self, vector: &UnitVector, part: PartId, reach: Reach) -> Result<Vec<Hit>> {
+    fn near(&self, vector: &UnitVector, part: PartId, reach: Reach) -> Result<Vec<Ranked>> {
         let ahead = self.near.as_ref().filter(|near| near.part == part && reach.most > Reach::NEAREST.most);
         let before = match ahead {
             Some(near) => near.hits.clone(),
@@ -154,7 +159,7 @@ impl Desk<'_, '_, '_> {
             }
         }
         let best = top.into_sorted().into_iter();
-        Ok(best.map(|scored| Hit::near(scored.id, scored.score)).collect())
+        Ok(best.map(|scored| Ranked::near(scored.id, scored.score)).collect())
     }
 
     /// The vitals of a row of a partition that is current in the transaction.
@@ -181,7 +186,8 @@ impl Desk<'_, '_, '_> {
         except: Option<MemoryId>,
     ) -> Result<Option<f32>> {
         let Some(vector) = &prepared.vector else { return Ok(None) };
-        let best = |hits: Vec<Hit>| hits.into_iter().find(|hit| Some(hit.id) != except).map(|hit| hit.score);
+        let best =
+            |hits: Vec<Ranked>| hits.into_iter().find(|hit| Some(hit.id) != except).map(|hit| hit.score);
         // What was looked for ahead holds the nearest, if it holds any.
         let ahead = self.near.as_ref().is_some_and(|near| near.part == part);
         let known = if ahead { best(self.near(vector, part, self.reach()?)?) } else { None };
@@ -204,7 +210,7 @@ impl Desk<'_, '_, '_> {
         let hint_cosine = self.policy.write.hint_cosine as f32;
         let mut absorbing = None;
         let mut by_vector = 0;
-        for Hit { id, score, .. } in self.near(vector, part, reach)? {
+        for Ranked { id, score, .. } in self.near(vector, part, reach)? {
             let reached = threshold.and_then(|threshold| threshold.reached_by(score));
             let (alike, guard) = match reached {
                 Some(_) => self.compare_near(prepared, id)?,

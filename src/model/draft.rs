@@ -27,6 +27,24 @@ pub enum Expiry {
     After(Span),
 }
 
+impl From<Time> for Expiry {
+    fn from(at: Time) -> Self {
+        Expiry::At(at)
+    }
+}
+
+impl From<Span> for Expiry {
+    fn from(after: Span) -> Self {
+        Expiry::After(after)
+    }
+}
+
+impl From<std::time::Duration> for Expiry {
+    fn from(after: std::time::Duration) -> Self {
+        Expiry::After(after.into())
+    }
+}
+
 /// A memory to be: text and whatever else the caller knows.
 ///
 /// ```
@@ -114,8 +132,8 @@ impl Draft {
 
     /// With an end of life.
     #[must_use]
-    pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.expiry = Some(expiry);
+    pub fn expiry(mut self, expiry: impl Into<Expiry>) -> Self {
+        self.expiry = Some(expiry.into());
         self
     }
 

@@ -25,6 +25,7 @@
 //! and length are bounded before anything is walked.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde_json::Value;
 
@@ -166,13 +167,6 @@ pub struct Needs {
     pub links: bool,
 }
 
-impl Needs {
-    /// Whether the hot part is enough, so that [`Filter::on_vitals`] always has an answer.
-    pub fn is_nothing(self) -> bool {
-        self == Needs::default()
-    }
-}
-
 impl Filter {
     /// Reads a filter from JSON text.
     ///
@@ -199,24 +193,24 @@ impl Filter {
     }
 
     /// Whether a row matches, as far as its hot part tells: none when the other parts decide.
-    pub fn on_vitals(&self, row: &VitalsView<'_>) -> Option<bool> {
+    pub(crate) fn on_vitals(&self, row: &VitalsView<'_>) -> Option<bool> {
         self.root.on_vitals(row)
     }
 
     /// Whether a row matches.
-    pub fn matches(&self, row: &RowView<'_>) -> bool {
+    pub(crate) fn matches(&self, row: &RowView<'_>) -> bool {
         self.root.matches(row)
     }
 
     /// Which parts of a row [`Filter::matches`] looks at.
-    pub fn needs(&self) -> Needs {
+    pub(crate) fn needs(&self) -> Needs {
         let mut needs = Needs::default();
         self.root.add_needs(&mut needs);
         needs
     }
 
     /// A tag that every matching row has, for a look-up by tag.
-    pub fn required_tag(&self) -> Option<&str> {
+    pub(crate) fn required_tag(&self) -> Option<&str> {
         let sets = self.demanded(&TAGS);
         sets.into_iter().find_map(|set| match set {
             [Operand::Text(tag)] => Some(tag.as_str()),
@@ -226,13 +220,13 @@ impl Filter {
 
     /// Ids of which every matching row has one, ascending: the shortest list that the filter demands. An empty
     /// list: no row matches.
-    pub fn required_ids(&self) -> Option<Vec<MemoryId>> {
+    pub(crate) fn required_ids(&self) -> Option<Vec<MemoryId>> {
         let shortest = self.demanded(&ID).into_iter().min_by_key(|set| set.len())?;
         Some(shortest.iter().filter_map(Operand::id).collect())
     }
 
     /// Keys of which every matching row has one, ascending: the shortest list that the filter demands.
-    pub fn required_keys(&self) -> Option<Vec<&str>> {
+    pub(crate) fn required_keys(&self) -> Option<Vec<&str>> {
         let shortest = self.demanded(&KEYS).into_iter().min_by_key(|set| set.len())?;
         Some(shortest.iter().filter_map(Operand::text).collect())
     }
@@ -242,6 +236,24 @@ impl Filter {
         let mut sets = Vec::new();
         self.root.add_demanded(column, &mut sets);
         sets
+    }
+}
+
+impl FromStr for Filter {
+    type Err = Error;
+
+    /// As [`Filter::parse`].
+    fn from_str(json: &str) -> Result<Self> {
+        Filter::parse(json)
+    }
+}
+
+impl TryFrom<&str> for Filter {
+    type Error = Error;
+
+    /// As [`Filter::parse`].
+    fn try_from(json: &str) -> Result<Self> {
+        Filter::parse(json)
     }
 }
 

@@ -128,8 +128,8 @@ impl Query {
     /// With a time after which it ends with what it has found. A clause of the words, a walk through a graph and the scan of a
     /// partition are each finished once they have begun.
     #[must_use]
-    pub fn deadline(mut self, deadline: Span) -> Self {
-        self.deadline = Some(deadline);
+    pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
+        self.deadline = Some(deadline.into());
         self
     }
 
@@ -202,15 +202,27 @@ pub(crate) fn check_k(k: usize) -> Result<()> {
     Ok(())
 }
 
-/// One result of a search; its text is fetched when it is asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// One result of a search.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// The memory.
     pub id: MemoryId,
     /// Higher is better. By vector alone: cosine similarity, -1 to 1; otherwise what [`Signals`] add up to.
     pub score: f32,
+    /// A key that it answers to: of several the one that was written first.
+    pub key: Option<String>,
+    /// Its text.
+    pub text: String,
     /// What the score is made of.
     pub signals: Signals,
+}
+
+/// A memory with its score, before its text is fetched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ranked {
+    pub(crate) id: MemoryId,
+    pub(crate) score: f32,
+    pub(crate) signals: Signals,
 }
 
 /// What brought a hit.
@@ -230,10 +242,10 @@ pub struct Signals {
     pub prior: Option<f32>,
 }
 
-impl Hit {
-    /// A hit of a search by vector alone.
+impl Ranked {
+    /// By vector alone.
     pub(crate) fn near(id: MemoryId, score: f32) -> Self {
-        Hit { id, score, signals: Signals { vector: Some(score), ..Signals::default() } }
+        Ranked { id, score, signals: Signals { vector: Some(score), ..Signals::default() } }
     }
 }
 

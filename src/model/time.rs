@@ -125,6 +125,33 @@ fn out_of_bounds(text: &str) -> Error {
     Error::invalid("time", format!("must lie from {} to {}", Time::MIN, Time::MAX), text)
 }
 
+impl TryFrom<&str> for Time {
+    type Error = Error;
+
+    fn try_from(text: &str) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<std::time::SystemTime> for Time {
+    /// The millisecond in which the instant lies, held to the years 1 to 9999.
+    fn from(at: std::time::SystemTime) -> Self {
+        use std::time::UNIX_EPOCH;
+        let millis = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Time::from_millis(match at.duration_since(UNIX_EPOCH) {
+            Ok(after) => millis(after),
+            Err(before) => -millis(before.duration()),
+        })
+    }
+}
+
+impl From<jiff::Timestamp> for Time {
+    /// The millisecond in which the instant lies.
+    fn from(at: jiff::Timestamp) -> Self {
+        Time::from_millis(at.as_millisecond())
+    }
+}
+
 impl TryFrom<String> for Time {
     type Error = Error;
 
@@ -232,6 +259,28 @@ impl FromStr for Span {
                 text,
             )
         })
+    }
+}
+
+impl TryFrom<&str> for Span {
+    type Error = Error;
+
+    fn try_from(text: &str) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<std::time::Duration> for Span {
+    /// Its whole milliseconds.
+    fn from(span: std::time::Duration) -> Self {
+        Span::from_millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<jiff::SignedDuration> for Span {
+    /// Its whole milliseconds; a negative one is held to 0.
+    fn from(span: jiff::SignedDuration) -> Self {
+        Span::from_millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
     }
 }
 

@@ -104,15 +104,6 @@ impl Times {
         }
     }
 
-    /// The instants after `now` at which visibility or state changes without a write: `valid_from`,
-    /// `valid_to` and `expires_at`, each once.
-    pub fn due_after(&self, now: Time) -> impl Iterator<Item = Time> {
-        let mut instants = [self.valid_from, self.valid_to, self.expires_at];
-        instants.sort_unstable();
-        let mut last = None;
-        instants.into_iter().flatten().filter(move |&at| at > now && last.replace(at) != Some(at))
-    }
-
     /// The row that this one was merged into as its duplicate, and that speaks for it.
     pub(crate) fn merged_into(&self) -> Option<MemoryId> {
         self.superseded

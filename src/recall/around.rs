@@ -2,7 +2,7 @@
 
 use crate::error::{Result, sound};
 use crate::limits::AROUND_MAX;
-use crate::model::{Hit, MemoryId};
+use crate::model::{MemoryId, Ranked};
 use crate::recall::Reader;
 use crate::recall::assemble::index_of;
 use crate::store::{NsId, PartId, Rows, TextId};
@@ -47,16 +47,22 @@ impl Reader<'_> {
     /// the most alike of those that were chosen before. Alike is the cosine of their vectors; without vectors none are.
     ///
     /// J. Carbonell, J. Goldstein, "The Use of MMR, Diversity-Based Reranking" (1998), with scores as a share of the best.
-    pub(super) fn diverse(&self, ns: NsId, mut hits: Vec<Hit>, k: usize, diversity: f32) -> Result<Vec<Hit>> {
+    pub(super) fn diverse(
+        &self,
+        ns: NsId,
+        mut hits: Vec<Ranked>,
+        k: usize,
+        diversity: f32,
+    ) -> Result<Vec<Ranked>> {
         hits.truncate(k.saturating_mul(POOL));
         let best = hits.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
-        let mut pool: Vec<(Hit, Vec<f32>, f32)> = Vec::with_capacity(hits.len());
+        let mut pool: Vec<(Ranked, Vec<f32>, f32)> = Vec::with_capacity(hits.len());
         for hit in hits {
             pool.push((hit, self.vector_of(ns, hit.id)?, 0.0));
         }
         let mut chosen = Vec::with_capacity(k);
         while chosen.len() < k && !pool.is_empty() {
-            let worth = |(hit, _, alike): &(Hit, Vec<f32>, f32)| {
+            let worth = |(hit, _, alike): &(Ranked, Vec<f32>, f32)| {
                 (1.0 - diversity) * hit.score / best - diversity * alike.max(0.0)
             };
             // Of equal ones the first: they come best first.

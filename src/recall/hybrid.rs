@@ -10,7 +10,7 @@ use crate::error::{Result, sound};
 use crate::index::text::{DocRef, Lexical, TextAsk, Window, lexical};
 use crate::index::{Ask, Cosines, Found, Stop, Target};
 use crate::limits::K_MAX;
-use crate::model::{Effort, Hit, MemoryId, Query, SearchPlan, Signals};
+use crate::model::{Effort, MemoryId, Query, Ranked, SearchPlan, Signals};
 use crate::policy;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList};
@@ -120,7 +120,7 @@ impl Reader<'_> {
         if query.filter.is_some() && plan.filter.is_empty() {
             plan.filter = "rank";
         }
-        Ok(SearchResult { hits, plan })
+        self.answer(ns, hits, plan)
     }
 
     /// The nearest, and where they were looked for; none in a store without vectors.
@@ -314,7 +314,7 @@ fn rank(
     spoken: &[Spoken],
     margin: Option<f32>,
     weights: &policy::Recall,
-) -> Vec<Hit> {
+) -> Vec<Ranked> {
     let window = Window {
         share: weights.window as f32,
         decay: weights.window_decay as f32,
@@ -322,7 +322,7 @@ fn rank(
     };
     let docs: Vec<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
     let mut evidence = lexical.evidence(&docs, window).into_iter();
-    let mut hits: Vec<Hit> = Vec::with_capacity(candidates.len());
+    let mut hits: Vec<Ranked> = Vec::with_capacity(candidates.len());
     let mut spoken = spoken.iter().copied();
     for Candidate { id, doc, cosine } in candidates {
         let Spoken { time, prior } = spoken.next().unwrap_or_default();
@@ -347,7 +347,7 @@ fn rank(
         };
         // What holds no word of the query, nor its neighbours, is no answer to one in words alone.
         if margin.is_some() || found > 0.0 {
-            hits.push(Hit { id: *id, score, signals });
+            hits.push(Ranked { id: *id, score, signals });
         }
     }
     hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));

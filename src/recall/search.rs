@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, sound};
 use crate::index::{Ask, Found, Sieve, Stop, Target, nearest, nearest_listed, nearest_matching, rank_rows};
 use crate::limits::K_MAX;
-use crate::model::{Filter, Hit, MemoryId, Mode, Query, SearchPlan, Vitals};
+use crate::model::{Filter, Hit, MemoryId, Mode, Query, Ranked, SearchPlan, Vitals};
 use crate::policy;
 use crate::recall::around::POOL;
 use crate::recall::assemble::index_of;
@@ -72,10 +72,29 @@ impl Reader<'_> {
         let partial = self.deadline.is_some_and(Deadline::was_met);
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
         let plan = SearchPlan { pending: self.pending(ns, part)?, partial, damaged, ..plan_of(&found) };
-        let hits = match diverse {
+        let ranked = match diverse {
             true => self.diverse(ns, found.hits, query.k, query.diversity)?,
             false => found.hits,
         };
+        self.answer(ns, ranked, plan)
+    }
+
+    /// The best memories with their keys and texts. One whose text is damaged is left out, and counted.
+    pub(super) fn answer(&self, ns: NsId, best: Vec<Ranked>, mut plan: SearchPlan) -> Result<SearchResult> {
+        let mut hits = Vec::with_capacity(best.len());
+        for Ranked { id, score, signals } in best {
+            let Some(text) = sound(self.rows().text(ns, id))?.flatten() else {
+                plan.damaged += 1;
+                continue;
+            };
+            let mut key = None;
+            let seen = self.rows().any_holder(ns, id, &mut |holder| {
+                key.clone_from(&holder.key);
+                key.is_some()
+            });
+            sound(seen)?;
+            hits.push(Hit { id, score, key, text, signals });
+        }
         Ok(SearchResult { hits, plan })
     }
 

@@ -248,7 +248,7 @@ fn a_snapshot_repeats_itself() {
 
 #[test]
 fn a_lease_ends() {
-    let world = World::with(|builder| builder.lease("1m".parse().unwrap()));
+    let world = World::with(|builder| builder.lease("1m".parse::<oubliette::Span>().unwrap()));
     world.add(text("t"));
     let snapshot = world.db.snapshot().unwrap();
     world.advance("59s");

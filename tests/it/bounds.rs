@@ -243,7 +243,8 @@ fn numbers_of_a_question_are_bounded() {
         ask(query().mode(mode).k(1)).unwrap();
         ask(query().mode(mode).k(1_000).diversity(1.0)).unwrap();
         ask(query().mode(mode).effort(Effort::Ef(1)).deadline(Span::from_millis(0))).unwrap();
-        ask(query().mode(mode).effort(Effort::Ef(4_096)).deadline("36525d".parse().unwrap())).unwrap();
+        ask(query().mode(mode).effort(Effort::Ef(4_096)).deadline("36525d".parse::<Span>().unwrap()))
+            .unwrap();
         ask(query().mode(mode).effort(Effort::Recall(f32::MIN_POSITIVE))).unwrap();
         ask(query().mode(mode).effort(Effort::Recall(1.0 - f32::EPSILON))).unwrap();
     }

@@ -287,7 +287,7 @@ impl std::io::Write for Slow<'_> {
 fn an_export_outlasts_the_lease_of_its_snapshot() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ManualClock::at(NOW.parse().unwrap());
-    let builder = Database::builder().clock(clock.clone()).lease("1m".parse().unwrap());
+    let builder = Database::builder().clock(clock.clone()).lease("1m".parse::<oubliette::Span>().unwrap());
     let db = builder.open(folder.path().join("m.oub")).unwrap();
     let ns = db.namespace("default").unwrap();
     for at in 0..3 {

@@ -32,6 +32,7 @@ mod exchange;
 mod forgetting;
 #[cfg(feature = "faults")]
 mod growth;
+mod habit;
 mod index;
 mod indexes;
 #[cfg(all(unix, feature = "cli"))]

@@ -391,7 +391,7 @@ fn child(path: &Path, (way, number): (usize, usize), notes: &Path) {
     for round in 0..2 {
         let (durability, shared) = WAYS[way];
         let builder = Database::builder().durability(durability).shared(shared).cache_bytes(1 << 20);
-        let db = builder.wait("120s".parse().unwrap()).open(path).unwrap();
+        let db = builder.wait("120s".parse::<oubliette::Span>().unwrap()).open(path).unwrap();
         let keys: Vec<String> = (0..3).map(|at| format!("{number}-{round}-{at}")).collect();
         keys.iter().for_each(|key| add(&db, key).unwrap());
         if (round + number).is_multiple_of(2) {

@@ -178,9 +178,9 @@ fn a_deadline_ends_a_query_with_what_it_has() {
     let db = open(&folder, Policy::default());
     others(&db);
     let query = Query::text("filler sentence about gardens");
-    let whole = ns(&db).search(query.clone().deadline("1h".parse().unwrap())).unwrap();
+    let whole = ns(&db).search(query.clone().deadline("1h".parse::<oubliette::Span>().unwrap())).unwrap();
     assert!(!whole.plan.partial && whole.hits.len() == 10);
     assert_eq!(whole.hits, ns(&db).search(&query).unwrap().hits);
-    let none = ns(&db).search(query.deadline("0s".parse().unwrap())).unwrap();
+    let none = ns(&db).search(query.deadline("0s".parse::<oubliette::Span>().unwrap())).unwrap();
     assert!(none.plan.partial && none.hits.is_empty(), "{:?}", none.plan);
 }

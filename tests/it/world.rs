@@ -253,7 +253,7 @@ fn builder(clock: &ManualClock, ids: &CountingIds) -> Builder {
         .clock(clock.clone())
         .ids(ids.clone())
         .secret([7; 32])
-        .lease("10000d".parse().unwrap())
+        .lease("10000d".parse::<Span>().unwrap())
 }
 
 /// A deep check without a finding.

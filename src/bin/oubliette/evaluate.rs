@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use oubliette::{Filter, MemoryId, Mode, NamespaceName, PageRequest, Query, Result, Scope, Snapshot};
+use oubliette::{Filter, MemoryId, Mode, Namespace, PageRequest, Query, Result, Scope, Snapshot};
 use serde_json::json;
 
 use crate::answers;
@@ -30,8 +30,7 @@ pub(crate) struct Exact {
 
 impl Exact {
     pub(crate) fn load(
-        snapshot: &Snapshot,
-        namespace: &NamespaceName,
+        namespace: &Namespace<Snapshot>,
         scope: &Scope,
         filter: Option<&Filter>,
     ) -> Result<Self> {
@@ -39,9 +38,9 @@ impl Exact {
         let (scope, filter) = (scope.clone(), filter.cloned());
         let mut request = PageRequest { scope, filter, limit: PAGE_ROWS, ..PageRequest::default() };
         loop {
-            let page = snapshot.namespace(namespace)?.list(&request)?;
+            let page = namespace.list(&request)?;
             for memory in page.items {
-                let found = snapshot.namespace(namespace)?.look_up(memory.id, true)?.into_memory();
+                let found = namespace.look_up(memory.id, true)?.into_memory();
                 if let Some(vector) = found.and_then(|found| found.vector) {
                     exact.dim = vector.len();
                     exact.places.insert(memory.id, exact.places.len());
@@ -135,17 +134,18 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
     let (mut walked, mut scanned, mut ef) = (0_u64, 0_u64, 0_u64);
     let progress = Progress::new(output, None);
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
+        let namespace = snapshot.namespace(namespace)?;
         let same = format!("{namespace:?} {:?} {:?}", query.scope, query.filter);
         let exact = match exact.entry(same) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => {
                 // The first search of a partition loads it; that is no latency of a query.
-                snapshot.namespace(&namespace)?.search(&query).map_err(|error| error.at_line(number))?;
-                entry.insert(Exact::load(&snapshot, &namespace, &query.scope, query.filter.as_ref())?)
+                namespace.search(&query).map_err(|error| error.at_line(number))?;
+                entry.insert(Exact::load(&namespace, &query.scope, query.filter.as_ref())?)
             }
         };
         let begun = Instant::now();
-        let found = snapshot.namespace(&namespace)?.search(&query).map_err(|error| error.at_line(number))?;
+        let found = namespace.search(&query).map_err(|error| error.at_line(number))?;
         took.push(micros(begun));
         let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id).collect();
         let (share, exact_us) = exact.recall(query.vector.as_deref().unwrap_or_default(), query.k, &ids);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use oubliette::exchange::{LineReader, NpyReader};
 use oubliette::limits::TOKEN_BYTES;
 use oubliette::{
-    Database, Effort, Error, Filter, MemoryId, NamespaceName, Query, Result, Scope, Snapshot, Span,
+    Database, Effort, Error, Filter, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot, Span,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -41,45 +41,43 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         deadline: deadline(options)?,
     };
     let namespace = place.namespace()?;
-    let snapshot = place.open(Access::Read)?.snapshot()?;
+    let team = place.open(Access::Read)?.snapshot()?.namespace(namespace)?;
     if let Some(name) = &options.why {
-        let why = snapshot.namespace(&namespace)?.why(&query, name)?;
+        let why = team.why(&query, name)?;
         return output.document(&json!({
             "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
             "least": why.least, "signals": answers::signals(&why.signals),
         }));
     }
     let begun = Instant::now();
-    let found = snapshot.namespace(&namespace)?.search(&query)?;
+    let found = team.search(&query)?;
     let took_us = micros(begun);
     let (mut hits, mut tokens) = (Vec::new(), 0_usize);
     for hit in found.hits {
-        let text = snapshot.namespace(&namespace)?.text(hit.id)?.unwrap_or_default();
-        tokens += text.len().div_ceil(TOKEN_BYTES);
+        tokens += hit.text.len().div_ceil(TOKEN_BYTES);
         if options.max_tokens.is_some_and(|max| tokens > max) {
             break;
         }
-        let key = snapshot.namespace(&namespace)?.keys_of(hit.id)?.into_iter().next();
-        hits.push((hit, key, text));
+        hits.push(hit);
     }
     let plan = answers::plan(&found.plan);
     if output.json {
-        let hit = |(hit, key, text): &(oubliette::Hit, Option<String>, String)| {
+        let hit = |hit: &oubliette::Hit| {
             let mut document = json!({
-                "id": hit.id, "key": key, "score": hit.score, "text": text,
+                "id": hit.id, "key": hit.key, "score": hit.score, "text": hit.text,
                 "signals": answers::signals(&hit.signals),
             });
             if let (Some(steps), Value::Object(members)) = (options.around, &mut document) {
-                members.insert("around".to_owned(), around(&snapshot, &namespace, hit.id, steps)?);
+                members.insert("around".to_owned(), around(&team, hit.id, steps)?);
             }
             Ok(document)
         };
         let hits = hits.iter().map(hit).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
-    let rows = hits.iter().map(|(hit, key, text)| {
-        vec![format!("{:.4}", hit.score), name(key.clone(), hit.id), short(text, 70)]
-    });
+    let rows = hits
+        .iter()
+        .map(|hit| vec![format!("{:.4}", hit.score), name(hit.key.clone(), hit.id), short(&hit.text, 70)]);
     let none = "Nothing was found; try other words, --any-agent or another --namespace";
     output.list(&["score", "memory", "text"], rows.collect(), none)?;
     if options.explain {
@@ -93,15 +91,15 @@ fn deadline(options: &SearchOptions) -> Result<Option<Span>> {
 }
 
 /// The neighbours of a hit in its thread, in its order; how far each stands from it.
-fn around(snapshot: &Snapshot, namespace: &NamespaceName, id: MemoryId, steps: usize) -> Result<Value> {
-    let found = snapshot.namespace(namespace)?.around(id, steps)?;
+fn around(team: &Namespace<Snapshot>, id: MemoryId, steps: usize) -> Result<Value> {
+    let found = team.around(id, steps)?;
     let first = -(i64::try_from(found.before.len()).unwrap_or(i64::MAX));
     let before = (first..).zip(found.before);
     let after = (1..).zip(found.after);
     let mut all = Vec::new();
     for (step, id) in before.chain(after) {
-        let key = snapshot.namespace(namespace)?.keys_of(id)?.into_iter().next();
-        let text = snapshot.namespace(namespace)?.text(id)?;
+        let key = team.keys_of(id)?.into_iter().next();
+        let text = team.text(id)?;
         all.push(json!({ "step": step, "id": id, "key": key, "text": text }));
     }
     Ok(Value::Array(all))
@@ -252,19 +250,20 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     let snapshot = database.snapshot()?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
-        let answer = answer(&snapshot, &namespace, &query).map_err(|error| error.at_line(number))?;
+        let answer =
+            answer(&snapshot.namespace(&namespace)?, &query).map_err(|error| error.at_line(number))?;
         writeln!(out, "{answer}").map_err(unwritable)?;
     }
     out.flush().map_err(unwritable)
 }
 
-fn answer(snapshot: &Snapshot, namespace: &NamespaceName, query: &Query) -> Result<Value> {
+fn answer(team: &Namespace<Snapshot>, query: &Query) -> Result<Value> {
     let begun = Instant::now();
-    let found = snapshot.namespace(namespace)?.search(query)?;
+    let found = team.search(query)?;
     let took_us = micros(begun);
     let (mut keys, mut ids, mut scores) = (Vec::new(), Vec::new(), Vec::new());
-    for hit in &found.hits {
-        keys.push(snapshot.namespace(namespace)?.keys_of(hit.id)?.into_iter().next());
+    for hit in found.hits {
+        keys.push(hit.key);
         ids.push(hit.id);
         scores.push(hit.score);
     }

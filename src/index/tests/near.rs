@@ -5,7 +5,14 @@ use crate::index::staged::WINDOW;
 
 impl World {
     /// The definition of the neighbours of one.
-    fn current_scan(&self, at: IndexId, query: &UnitVector, least: f32, most: usize, now: i64) -> Vec<Hit> {
+    fn current_scan(
+        &self,
+        at: IndexId,
+        query: &UnitVector,
+        least: f32,
+        most: usize,
+        now: i64,
+    ) -> Vec<Ranked> {
         let now = Time::from_millis(now);
         let mut top = TopK::new(most);
         for ((index, _), (id, vector, times)) in &self.rows {
@@ -14,7 +21,7 @@ impl World {
                 top.push(score, *id);
             }
         }
-        top.into_sorted().into_iter().map(|best| Hit::near(best.id, best.score)).collect()
+        top.into_sorted().into_iter().map(|best| Ranked::near(best.id, best.score)).collect()
     }
 
     fn queries(&mut self, center: &UnitVector, count: usize) -> Vec<UnitVector> {

@@ -117,7 +117,7 @@ fn a_vector_that_is_changed_is_found_where_it_is_and_not_where_it_was() {
         let patch = Patch { vector: Some(new.clone()), ..Patch::default() };
         world.ns.update(format!("k{at}"), patch).unwrap();
         for effort in [Effort::default(), Effort::Exact] {
-            let nearest = world.hits(&Query::vector(new.clone()).k(1).effort(effort))[0];
+            let nearest = &world.hits(&Query::vector(new.clone()).k(1).effort(effort))[0];
             assert!(nearest.id == *id && nearest.score > 0.999, "{nearest:?}");
             let hits = world.hits(&Query::vector(old.clone()).k(300).effort(effort));
             let own: Vec<_> = hits.iter().filter(|hit| hit.id == *id).collect();

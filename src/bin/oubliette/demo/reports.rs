@@ -2,8 +2,7 @@
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Database, Draft, Filter, Kind, MaintainOptions, NamespaceName, PageRequest, Pass, Result, Scope,
-    WriteOptions,
+    Database, Draft, Filter, Kind, MaintainOptions, Namespace, PageRequest, Pass, Result, Scope, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -19,15 +18,15 @@ const SAMPLES: u32 = 8;
 const SHOWN: usize = 4;
 
 /// Writes them, collapses them, takes that back and does it again.
-pub(super) fn tell(database: &Database, namespace: &NamespaceName) -> Result<Vec<Value>> {
+pub(super) fn tell(database: &Database, namespace: &Namespace) -> Result<Vec<Value>> {
     let mut policy = Policy::default();
     policy.collapse.keywords.extend(KEYWORDS.map(str::to_owned));
     database.set_policy(&policy.to_toml()?, Syntax::Toml)?;
     let drafts = data::reports()?.into_iter().map(|draft| draft.kind(Kind::Profile).agent(AGENT));
     let drafts: Vec<Draft> = drafts.collect();
-    let written = database.namespace(namespace)?.add_all(drafts.clone(), &WriteOptions::default())?.len();
+    let written = namespace.add_all(drafts.clone(), &WriteOptions::default())?.len();
     let options = MaintainOptions {
-        namespace: Some(namespace.clone()),
+        namespace: Some(namespace.name().clone()),
         fuzzy: Some(true),
         max_samples: Some(10_000),
         // All of these are reports: that most of them go is what is wanted.
@@ -38,9 +37,9 @@ pub(super) fn tell(database: &Database, namespace: &NamespaceName) -> Result<Vec
     let planned = database.maintain(&[Pass::Collapse], &dry)?.passes.swap_remove(0);
     let done = database.maintain(&[Pass::Collapse], &options)?;
     let run = done.run;
-    let undone = run.map(|run| database.namespace(namespace)?.undo(run)).transpose()?.unwrap_or_default();
+    let undone = run.map(|run| namespace.undo(run)).transpose()?.unwrap_or_default();
     let again = database.maintain(&[Pass::Collapse], &options)?.passes.swap_remove(0);
-    let text = |id: &Value| text_of(database, namespace, id);
+    let text = |id: &Value| text_of(namespace, id);
     let hints = planned.report.get("hints").and_then(Value::as_array).into_iter().flatten();
     let apart: Vec<Value> = hints
         .take(SHOWN)
@@ -53,7 +52,7 @@ pub(super) fn tell(database: &Database, namespace: &NamespaceName) -> Result<Vec
     samples.sort_by_key(|sample| std::cmp::Reverse(sample["groupSize"].as_u64()));
     samples.truncate(SAMPLES as usize);
     let count = |name: &str| planned.report.get(name).and_then(Value::as_u64).unwrap_or(0);
-    let alone = alone(database, namespace)?;
+    let alone = alone(namespace)?;
     Ok(vec![
         json!({
             "step": "collapse",
@@ -74,21 +73,21 @@ pub(super) fn tell(database: &Database, namespace: &NamespaceName) -> Result<Vec
     ])
 }
 
-fn text_of(database: &Database, namespace: &NamespaceName, id: &Value) -> Result<String> {
+fn text_of(namespace: &Namespace, id: &Value) -> Result<String> {
     let name = id.as_str().unwrap_or_default();
-    let memory = database.namespace(namespace)?.look_up(name, false)?.into_memory();
+    let memory = namespace.get(name)?;
     Ok(memory.map(|memory| memory.text).unwrap_or_default())
 }
 
 /// How many reports are left, and some that stand for no other.
-fn alone(database: &Database, namespace: &NamespaceName) -> Result<(usize, Vec<String>)> {
+fn alone(namespace: &Namespace) -> Result<(usize, Vec<String>)> {
     let request = PageRequest {
         scope: Scope::agent(AGENT)?,
         filter: Some(Filter::parse(r#"{"kind":"profile"}"#)?),
         limit: 10_000,
         ..PageRequest::default()
     };
-    let items = database.namespace(namespace)?.list(&request)?.items;
+    let items = namespace.list(&request)?.items;
     let mut single: Vec<_> = items.iter().filter(|memory| memory.holders.len() == 1).collect();
     single.sort_by_key(|memory| (memory.text.len(), memory.id));
     Ok((items.len(), single.iter().take(SHOWN).map(|memory| memory.text.clone()).collect()))

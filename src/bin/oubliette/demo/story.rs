@@ -8,7 +8,7 @@ use std::time::Instant;
 use oubliette::exchange::Import;
 use oubliette::{
     CheckOptions, Database, Decision, Draft, Durability, Embedder, ErasedProbe, Forget, IdSource,
-    ManualClock, MemoryId, NamespaceName, Query, Result, Scope, Snapshot, StaticMini, Time, WriteOptions,
+    ManualClock, MemoryId, Namespace, Query, Result, Scope, Snapshot, StaticMini, Time, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ impl IdSource for Ids {
 /// The database and what is known of it.
 struct Story {
     database: Database,
-    namespace: NamespaceName,
+    namespace: Namespace,
     drafts: Vec<Draft>,
     questions: Vec<Question>,
     /// Keys that were forgotten together with their memories.
@@ -52,9 +52,10 @@ struct Story {
 pub(super) fn tell(path: &Path) -> Result<Value> {
     let begun = Instant::now();
     let builder = Database::builder().clock(ManualClock::at(NOW)).ids(Ids(AtomicU64::new(1))).secret([7; 32]);
+    let database = builder.durability(Durability::Fast).embedder(StaticMini::new()).open(path)?;
     let mut story = Story {
-        database: builder.durability(Durability::Fast).embedder(StaticMini::new()).open(path)?,
-        namespace: "demo".parse()?,
+        namespace: database.namespace("demo")?,
+        database,
         drafts: data::drafts()?,
         questions: data::questions()?,
         gone: BTreeSet::new(),
@@ -81,7 +82,7 @@ pub(super) fn tell(path: &Path) -> Result<Value> {
 
 impl Story {
     fn import(&self) -> Result<Value> {
-        let import = Import { namespace: self.namespace.clone(), ..Import::default() };
+        let import = Import { namespace: self.namespace.name().clone(), ..Import::default() };
         let report = import.run(&self.database, data::lines(), &mut ())?;
         Ok(json!({ "step": "import", "read": report.read, "stored": report.stored }))
     }
@@ -96,10 +97,7 @@ impl Story {
             }
         }
         for batch in repeats.chunks(100) {
-            let outcomes = self
-                .database
-                .namespace(&self.namespace)?
-                .add_all(batch.to_vec(), &WriteOptions::default())?;
+            let outcomes = self.namespace.add_all(batch.to_vec(), &WriteOptions::default())?;
             written += outcomes.len();
             reinforced += outcomes.iter().filter(|done| done.decision == Decision::Reinforced).count();
         }
@@ -111,18 +109,18 @@ impl Story {
     /// Asks every question in words; gives what was found, and the median time. What the vector index finds of the nearest
     /// is measured beside it.
     fn ask(&self) -> Result<(Value, u64)> {
-        let snapshot = self.database.snapshot()?;
-        let exact = Exact::load(&snapshot, &self.namespace, &Scope::Shared, None)?;
+        let snapshot = self.database.snapshot()?.namespace(&self.namespace)?;
+        let exact = Exact::load(&snapshot, &Scope::Shared, None)?;
         let embedder = StaticMini::new();
         let (mut answers, mut found, mut dead, mut recall, mut took) = (0, 0, 0, 0.0, Vec::new());
         for question in &self.questions {
             let query = Query::text(question.query.as_str()).k(K);
             let begun = Instant::now();
-            let hits = snapshot.namespace(&self.namespace)?.search(&query)?.hits;
+            let hits = snapshot.search(&query)?.hits;
             took.push(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
             let mut keys = BTreeSet::new();
             for hit in &hits {
-                keys.extend(snapshot.namespace(&self.namespace)?.keys_of(hit.id)?);
+                keys.extend(snapshot.keys_of(hit.id)?);
             }
             dead += keys.intersection(&self.gone).count();
             let left: Vec<&String> =
@@ -130,7 +128,7 @@ impl Story {
             answers += left.len();
             found += left.iter().filter(|key| keys.contains(**key)).count();
             let vector = embedder.embed_query(&question.query)?;
-            let near = snapshot.namespace(&self.namespace)?.search(Query::vector(vector.clone()).k(K))?.hits;
+            let near = snapshot.search(Query::vector(vector.clone()).k(K))?.hits;
             for hit in &near {
                 dead += usize::from(self.is_gone(&snapshot, hit.id)?);
             }
@@ -155,13 +153,13 @@ impl Story {
     }
 
     /// Whether a memory was forgotten.
-    fn is_gone(&self, snapshot: &Snapshot, id: MemoryId) -> Result<bool> {
-        Ok(snapshot.namespace(&self.namespace)?.keys_of(id)?.iter().any(|key| self.gone.contains(key)))
+    fn is_gone(&self, snapshot: &Namespace<Snapshot>, id: MemoryId) -> Result<bool> {
+        Ok(snapshot.keys_of(id)?.iter().any(|key| self.gone.contains(key)))
     }
 
     fn forget_tag(&mut self) -> Result<Value> {
         let tag = Forget::Tag { tag: TAG.to_owned(), scope: Scope::Any, keep_pinned: false };
-        let done = self.database.namespace(&self.namespace)?.forget(tag)?;
+        let done = self.namespace.forget(tag)?;
         let tagged = |draft: &&Draft| draft.tags.iter().flatten().any(|tag| tag == TAG);
         self.gone.extend(self.drafts.iter().filter(tagged).filter_map(|draft| draft.key.clone()));
         let mut document = answers::forgotten(&done);
@@ -177,7 +175,7 @@ impl Story {
         let names: Vec<String> = chosen.iter().filter_map(|draft| draft.key.clone()).collect();
         let alone: Vec<String> =
             chosen.iter().filter(|draft| adds(draft) <= 1).filter_map(|draft| draft.key.clone()).collect();
-        let done = self.database.namespace(&self.namespace)?.forget(Forget::names(names))?;
+        let done = self.namespace.forget(Forget::names(names))?;
         self.gone.extend(alone);
         let mut document = answers::forgotten(&done);
         add(&mut document, json!({ "step": "forget", "by": "keys" }));
