@@ -10,7 +10,7 @@
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use oubliette::{Embedder, StaticMini};
+use oubliette::embed::{Embedder, StaticMini};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

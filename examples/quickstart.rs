@@ -1,7 +1,8 @@
 //! A memory in twenty lines: `cargo run --example quickstart`.
 #![allow(clippy::print_stdout)]
 
-use oubliette::{CheckOptions, Database, Draft, Forget, Query};
+use oubliette::report::CheckOptions;
+use oubliette::{Database, Draft, Forget, Query};
 
 fn main() -> oubliette::Result<()> {
     let path = std::env::temp_dir().join(format!("quickstart-{}.oub", std::process::id()));

@@ -3,7 +3,7 @@
 // What a caller can reach has a name; the seam of the tests reaches further.
 #![cfg_attr(not(feature = "faults"), warn(unnameable_types))]
 
-mod embed;
+mod embedder;
 mod engine;
 mod error;
 pub mod exchange;
@@ -21,43 +21,71 @@ mod store;
 mod text;
 mod vector;
 
-#[cfg(feature = "static-mini")]
-#[cfg_attr(docsrs, doc(cfg(feature = "static-mini")))]
-pub use embed::StaticMini;
-pub use embed::{Embedder, FnEmbedder, HashEmbedder, embedder_fn};
-#[cfg(feature = "minilm")]
-#[cfg_attr(docsrs, doc(cfg(feature = "minilm")))]
-pub use embed::{MiniLm, Precision};
-#[cfg(feature = "openai")]
-#[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
-pub use embed::{OpenAiEmbedder, OpenAiOptions};
-pub use engine::{
-    Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Doomed, EmbeddingSpace, Forget,
-    ForgetPlan, MaintainOptions, MaintainReport, MaintenancePlan, ManualClock, Namespace, Pass, PassReport,
-    ProfileCollapseOptions, PutBack, Reembedded, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
-    collapse_operational_profile_snapshots,
-};
+pub use engine::{Batch, Builder, Database, Forget, Namespace, Snapshot, WriteOptions};
 pub use error::{Error, ErrorKind, Result};
-pub use hygiene::{
-    Briefed, CheckOptions, CheckReport, DedupAction, DedupReport, ErasedProbe, Finding, MergeTotals,
-    NearDuplicateReport, ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport,
-    RepairSupersessionReport,
-};
 pub use model::{
-    Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Decision, Delta, Draft,
-    Effort, Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, ExpiresBy, Expiry,
-    Family, FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, Joint,
-    JournalRow, Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, Name, NamespaceName, Op, Outcome,
-    Page, PageRequest, Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope,
-    SearchPlan, Signals, Significance, Span, State, SupersedeMode, Supersession, Tier, Time, TimeRange,
-    Tombstone, TombstoneReason,
-};
-pub use recall::{
-    AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, Got, HealthStats, History, IndexStats,
-    LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal,
-    SearchResult, Stats, TableStats, VectorStats, Version, Why,
+    Decision, Draft, Effort, Filter, Hit, Kind, Memory, MemoryId, Mode, Name, NamespaceName, Outcome, Page,
+    PageRequest, Patch, Query, Scope, Span, State, Time,
 };
 pub use store::Durability;
+
+/// Time and chance as arguments: what a database asks for instants and ids.
+pub mod clock {
+    pub use crate::engine::{Clock, ManualClock, SystemClock};
+    pub use crate::model::{IdSource, RandomIds};
+}
+
+/// Vectors from texts: what an embedder is, and those that ship.
+pub mod embed {
+    #[cfg(feature = "static-mini")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "static-mini")))]
+    pub use crate::embedder::StaticMini;
+    pub use crate::embedder::{Embedder, FnEmbedder, HashEmbedder, embedder_fn};
+    #[cfg(feature = "minilm")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "minilm")))]
+    pub use crate::embedder::{MiniLm, Precision};
+    #[cfg(feature = "openai")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
+    pub use crate::embedder::{OpenAiEmbedder, OpenAiOptions};
+    pub use crate::engine::{EmbeddingSpace, Reembedded};
+    pub use crate::model::Embed;
+}
+
+/// Maintenance: passes, their options, plans and reports, runs and what taking them back did.
+pub mod maintain {
+    pub use crate::engine::{
+        DedupJob, DedupOptions, MaintainOptions, MaintainReport, MaintenancePlan, Pass, PassReport,
+        ProfileCollapseOptions, Undone, collapse_operational_profile_snapshots,
+    };
+    pub use crate::hygiene::{
+        DedupAction, DedupReport, MergeTotals, NearDuplicateReport, ProfileCollapseGroupSample,
+        ProfileCollapseReport, PruneHistoryReport, RepairSupersessionReport,
+    };
+    pub use crate::model::{Run, RunId, RunSort, RunState};
+}
+
+/// The parts of a memory, the messages behind it, and what stays of one that is gone.
+pub mod memory {
+    pub use crate::model::{
+        Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Entity, Event,
+        EventDecision, EventId, EventQuery, EventsOf, ExpiresBy, Expiry, Family, FamilyFingerprint, Field,
+        Fields, Holder, Limbo, Link, Partition, Significance, SupersedeMode, Supersession, Tier, TimeRange,
+        Tombstone, TombstoneReason,
+    };
+    pub use crate::recall::Got;
+}
+
+/// What operations answer: hits, stories, statistics, findings.
+pub mod report {
+    pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
+    pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
+    pub use crate::model::{Delta, Evidence, Forgotten, Hint, Op, RuleId, SearchPlan, Signals};
+    pub use crate::recall::{
+        AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, HealthStats, History, IndexStats,
+        LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal,
+        SearchResult, Stats, TableStats, VectorStats, Version, Why,
+    };
+}
 
 /// The seam between the store and the disk, for the crash simulator and the fuzz targets of the project. Not part of
 /// what the versions of this crate promise.

@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use oubliette::{
-    Database, Draft, Durability, Forget, Kind, MaintainOptions, NamespaceName, Pass, WriteOptions,
-};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::{Database, Draft, Durability, Forget, Kind, NamespaceName, WriteOptions};
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 

@@ -89,7 +89,7 @@ fn by_words(db: &redb::Database, rows: &[usize], words: &[&str]) -> Vec<(f32, us
 /// The numbers that open the texts of the hits.
 fn numbers(db: &Database, ns: &NamespaceName, hits: &[oubliette::Hit]) -> Vec<usize> {
     let text = |hit: &oubliette::Hit| match db.namespace(ns).unwrap().look_up(hit.id, false).unwrap() {
-        oubliette::Got::Memory(memory) => memory.row_text,
+        oubliette::memory::Got::Memory(memory) => memory.row_text,
         other => panic!("{other:?}"),
     };
     hits.iter().map(|hit| text(hit).split(':').next().unwrap().parse().unwrap()).collect()
@@ -124,7 +124,7 @@ pub fn take() {
         }
     });
     eprintln!("import {without:?}, two indexes declared in {declared:?}");
-    db.maintain(&[oubliette::Pass::Index], &oubliette::MaintainOptions::live()).unwrap();
+    db.maintain(&[oubliette::maintain::Pass::Index], &oubliette::maintain::MaintainOptions::live()).unwrap();
     let floor = bare(&folder.path().join("b"), &sample);
     let asked = ASKED.map(word);
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use oubliette::{Builder, Database, Draft, Durability, ManualClock, Namespace, Outcome, WriteOptions};
+use oubliette::clock::ManualClock;
+use oubliette::{Builder, Database, Draft, Durability, Namespace, Outcome, WriteOptions};
 use tempfile::TempDir;
 
 use crate::counting::{ALLOCATED, PEAK};

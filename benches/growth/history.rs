@@ -1,6 +1,7 @@
 //! What follows from what came before: chains of supersessions, families of messages.
 
-use oubliette::{AuthorKind, Draft, Field, Kind, SupersedeMode, Time};
+use oubliette::memory::{AuthorKind, Field, SupersedeMode};
+use oubliette::{Draft, Kind, Time};
 
 use crate::ground::{Ground, median_ms};
 use crate::{Bound, Row};

@@ -1,6 +1,7 @@
 //! Maintenance that finds nothing to do.
 
-use oubliette::{Draft, Durability, MaintainOptions, NamespaceName, Pass};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::{Draft, Durability, NamespaceName};
 
 use crate::ground::{Ground, median_ms};
 use crate::{Bound, Row};

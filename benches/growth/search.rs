@@ -1,6 +1,8 @@
 //! Searches past what can't be found, and over what is not yet indexed.
 
-use oubliette::{Draft, Effort, Expiry, MaintainOptions, Pass, Query, Scope};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Expiry;
+use oubliette::{Draft, Effort, Query, Scope};
 
 use crate::ground::{Ground, median_ms, peak_mib, vector};
 use crate::{Bound, Row};

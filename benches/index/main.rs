@@ -22,10 +22,11 @@ mod vectors;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Effort, Filter, Forget, MaintainOptions, NamespaceName,
-    PageRequest, Pass, Query, WriteOptions,
+    Builder, Database, Draft, Durability, Effort, Filter, Forget, NamespaceName, PageRequest, Query,
+    WriteOptions,
 };
 use sample::Rng;
 
@@ -193,7 +194,7 @@ fn churn() {
                 doomed.iter().for_each(|at| live[*at] = false);
                 born.iter().for_each(|at| live[*at] = true);
             }
-            let report = db.check(&oubliette::CheckOptions { deep: true, erased: vec![] }).unwrap();
+            let report = db.check(&oubliette::report::CheckOptions { deep: true, erased: vec![] }).unwrap();
             assert!(report.ok, "{:?}", report.findings);
             let (aged, new) = (recall(&db, &ns, &queries, 64, &live), fresh(&vectors, &live, &queries));
             let how = if by_cluster { "cluster-wise" } else { "random" };
@@ -262,14 +263,14 @@ fn repeats() {
     forget(&db, &ns, &(0..DIFFERENT).collect::<Vec<_>>());
     run(&db, Pass::Repair);
     recall("after the first of each was forgotten and `maintain repair`");
-    assert!(db.check(&oubliette::CheckOptions { deep: true, erased: vec![] }).unwrap().ok);
+    assert!(db.check(&oubliette::report::CheckOptions { deep: true, erased: vec![] }).unwrap().ok);
 }
 
 /// A search where one row in a thousand is visible, against a scan of these.
 fn unseen() {
     for rows in [12_000, 48_000] {
         let sample = sample::Sample::new(rows, 17);
-        let clock = oubliette::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
+        let clock = oubliette::clock::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
         let folder = tempfile::tempdir().unwrap();
         let (ns, path) = (NamespaceName::default(), folder.path().join("a"));
         let db = builder(FORCED).clock(clock.clone()).open(path).unwrap();
@@ -277,7 +278,7 @@ fn unseen() {
             let drafts = part.iter().map(|&at| {
                 let mut draft = draft(at, &sample.vectors[at]);
                 if at % 1_000 != 0 {
-                    draft.expiry = Some(oubliette::Expiry::After("1d".parse().unwrap()));
+                    draft.expiry = Some(oubliette::memory::Expiry::After("1d".parse().unwrap()));
                 }
                 draft
             });
@@ -331,7 +332,7 @@ fn filters() {
         let text = format!(r#"{{"metadata.share": {{"$lt": {percent}}}}}"#);
         let filter = Filter::parse(&text).unwrap();
         let (mut ours, mut floor, mut right, mut wanted) = (Vec::new(), Vec::new(), 0, 0);
-        let mut plan = oubliette::SearchPlan::default();
+        let mut plan = oubliette::report::SearchPlan::default();
         for query in queries.iter().take(20) {
             let ask = Query::vector(query.clone()).filter(filter.clone());
             let (found, took) = time(|| db.namespace(&ns).unwrap().search(&ask).unwrap());

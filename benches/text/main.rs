@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use corpus::{Corpus, Rng};
+use oubliette::embed::{Embedder, StaticMini};
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Effort, Embedder, MaintainOptions, Mode, Namespace, NamespaceName,
-    Pass, Query, StaticMini, WriteOptions,
+    Builder, Database, Draft, Durability, Effort, Mode, Namespace, NamespaceName, Query, WriteOptions,
 };
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
 

@@ -6,7 +6,8 @@ use oubliette::exchange::{
     KeptLine, ParsedLine, adapters, parse_line, write_aggregate, write_event, write_memory, write_run, write_step,
     write_tombstone,
 };
-use oubliette::{Kept, NamespaceName};
+use oubliette::NamespaceName;
+use oubliette::exchange::Kept;
 
 fuzz_target!(|data: &[u8]| {
     for lenient in [false, true] {

@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 
 use disk::{Image, SimDisk};
 use libfuzzer_sys::fuzz_target;
-use oubliette::{CheckOptions, Database, Draft, NamespaceName, PageRequest, Query, Result, Scope};
+use oubliette::{Database, Draft, NamespaceName, PageRequest, Query, Result, Scope};
+use oubliette::report::CheckOptions;
 
 const FILE: &str = "/db/memory.oub";
 

@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use disk::{Image, SimDisk};
 use libfuzzer_sys::fuzz_target;
-use oubliette::{
-    AuthorKind, CheckOptions, Database, Draft, Durability, ErrorKind, Expiry, Forget, Kind, MaintainOptions,
-    ManualClock, NamespaceName, Pass, Patch, Query, Result, RunId, Scope, SupersedeMode, Tier, WriteOptions,
-};
+use oubliette::{Database, Draft, Durability, ErrorKind, Forget, Kind, NamespaceName, Patch, Query, Result, Scope, WriteOptions};
+use oubliette::memory::Expiry;
+use oubliette::clock::ManualClock;
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::{AuthorKind, SupersedeMode, Tier};
+use oubliette::report::CheckOptions;
 
 const FILE: &str = "/db/memory.oub";
 /// Calls of one input.

@@ -10,7 +10,8 @@ use oubliette::faults::text::{
     same_but_spacing_and_case,
 };
 use oubliette::policy::Policy;
-use oubliette::{Attachment, AuthorKind, Embed};
+use oubliette::embed::Embed;
+use oubliette::memory::{Attachment, AuthorKind};
 
 /// A channel whose counters are noise.
 const COUNTERS: &str = "ci";

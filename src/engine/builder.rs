@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::embed::Embedder;
+use crate::embedder::Embedder;
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::database::{Database, Inner, Opening};
 use crate::engine::series::read_instructions;
@@ -49,6 +49,8 @@ pub struct Builder {
     instructions: Option<PathBuf>,
     lease: Span,
     embedder: Option<Arc<dyn Embedder>>,
+    /// Whether the embedder that ships with the crate is taken for a file without vectors.
+    suggest_shipped: bool,
     actor: Actor,
     disk: Arc<dyn Disk>,
 }
@@ -72,6 +74,7 @@ impl Default for Builder {
             instructions: None,
             lease: Span::from_millis(60_000),
             embedder: None,
+            suggest_shipped: false,
             actor: Actor::Caller,
             disk: Arc::new(Folder),
         }
@@ -85,6 +88,11 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
+    pub(super) fn suggest_shipped(mut self) -> Self {
+        self.suggest_shipped = true;
+        self
+    }
+
     /// When a commit counts as done; [`Durability::Safe`] by default.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
@@ -238,8 +246,9 @@ impl Builder {
         let database = Database::from_inner(Inner::open(opening)?);
         database.resume_drops()?;
         database.fix_dimensions(self.dimensions)?;
-        if let Some(embedder) = self.embedder {
-            database.use_shared_embedder(embedder, false)?;
+        match self.embedder {
+            Some(embedder) => database.use_shared_embedder(embedder, false)?,
+            None => database.attach_shipped(self.suggest_shipped)?,
         }
         Ok(database)
     }

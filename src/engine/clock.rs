@@ -27,7 +27,8 @@ impl Clock for SystemClock {
 /// A clock that stands still until it is told otherwise. Clones show the same time.
 ///
 /// ```
-/// use oubliette::{Clock, ManualClock, Time};
+/// use oubliette::Time;
+/// use oubliette::clock::{Clock, ManualClock};
 /// let clock = ManualClock::at("2026-01-01T00:00:00Z".parse()?);
 /// clock.advance("1h".parse()?);
 /// assert_eq!(clock.now(), "2026-01-01T01:00:00Z".parse::<Time>()?);

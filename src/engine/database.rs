@@ -209,12 +209,14 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// Opens the database at `path` with the options that [`Builder`] begins with, and makes it when there is none.
+    /// Opens the database at `path` with the options that [`Builder`] begins with, and makes it when there is none. With the
+    /// feature `static-mini` texts are given vectors by the embedder that ships with the crate, unless a caller brings
+    /// vectors of its own; without an embedder texts are found by their words.
     ///
     /// # Errors
     /// As [`Builder::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Builder::default().open(path)
+        Builder::default().suggest_shipped().open(path)
     }
 
     /// Options to choose before opening.

@@ -45,7 +45,8 @@ impl Default for ProfileCollapseOptions {
 /// Makes one of operational reports that differ in numbers and dates alone: the pass `collapse`.
 ///
 /// ```
-/// use oubliette::{Database, ProfileCollapseOptions, collapse_operational_profile_snapshots};
+/// use oubliette::Database;
+/// use oubliette::maintain::{ProfileCollapseOptions, collapse_operational_profile_snapshots};
 /// # let folder = tempfile::tempdir()?;
 /// # let db = Database::open(folder.path().join("m.oub"))?;
 /// let report = collapse_operational_profile_snapshots(&db, &ProfileCollapseOptions::default())?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-use crate::embed::Embedder;
+use crate::embedder::Embedder;
 use crate::engine::database::{Database, Inner};
 use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
 use crate::error::{Error, Result, sound};
@@ -265,7 +265,8 @@ impl Database {
     /// Lets an embedder give vectors to texts and queries of this handle and its clones from now on.
     ///
     /// ```
-    /// use oubliette::{Database, Draft, HashEmbedder, NamespaceName, Query};
+    /// use oubliette::{Database, Draft, NamespaceName, Query};
+    /// use oubliette::embed::HashEmbedder;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("m.oub");
     /// let db = Database::open(&path)?;
@@ -292,6 +293,32 @@ impl Database {
     /// As [`Database::use_embedder`].
     pub fn suggest_embedder(&self, embedder: impl Embedder + 'static) -> Result<()> {
         self.use_shared_embedder(Arc::new(embedder), true)
+    }
+
+    /// Leaves the handle without an embedder: texts are written without vectors and found by their words.
+    pub fn detach_embedder(&self) {
+        *self.inner.embedder.write() = None;
+    }
+
+    /// Attaches the embedder that ships with the crate, where the vectors of the database are its own; where there are none
+    /// yet, if it may be suggested.
+    #[cfg(feature = "static-mini")]
+    pub(super) fn attach_shipped(&self, suggest: bool) -> Result<()> {
+        let shipped = crate::embedder::StaticMini::new();
+        // Where the row of the space is damaged no vector can be read, and nothing is attached.
+        let is_its = match sound(self.embedding_space())? {
+            Some(Some(space)) => space.name == shipped.id() && space.dimensions == shipped.dimensions(),
+            Some(None) => suggest,
+            None => false,
+        };
+        if is_its { self.suggest_embedder(shipped) } else { Ok(()) }
+    }
+
+    /// Without the feature `static-mini` no embedder ships with the crate.
+    #[cfg(not(feature = "static-mini"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the same call with the feature")]
+    pub(super) fn attach_shipped(&self, _suggest: bool) -> Result<()> {
+        Ok(())
     }
 
     pub(super) fn use_shared_embedder(&self, embedder: Arc<dyn Embedder>, suggested: bool) -> Result<()> {

@@ -229,7 +229,7 @@ pub struct PassReport {
     /// Details, by name: those of a pass over memories read as its own type, [`ProfileCollapseReport`] or another. What
     /// it tells of several namespaces is added up.
     ///
-    /// [`ProfileCollapseReport`]: crate::ProfileCollapseReport
+    /// [`ProfileCollapseReport`]: crate::maintain::ProfileCollapseReport
     pub report: Map<String, Value>,
 }
 
@@ -290,7 +290,8 @@ impl Database {
     /// limbo, and [`Database::undo`] brings it back until `undo.horizon` is over.
     ///
     /// ```
-    /// use oubliette::{Database, Draft, Kind, MaintainOptions, NamespaceName, Pass};
+    /// use oubliette::{Database, Draft, Kind, NamespaceName};
+    /// use oubliette::maintain::{MaintainOptions, Pass};
     /// # let folder = tempfile::tempdir()?;
     /// # let db = Database::open(folder.path().join("m.oub"))?;
     /// let ns = NamespaceName::default();

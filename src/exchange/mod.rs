@@ -33,5 +33,8 @@ pub use target::Target;
 pub use told::{write_aggregate, write_event, write_run, write_step};
 pub use write::{journal_json, write_memory, write_tombstone};
 
+pub use crate::engine::PutBack;
+pub use crate::model::{Joint, JournalRow, Kept, LedLink};
+
 #[cfg(test)]
 mod tests;

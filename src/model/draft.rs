@@ -48,7 +48,8 @@ impl From<std::time::Duration> for Expiry {
 /// A memory to be: text and whatever else the caller knows.
 ///
 /// ```
-/// use oubliette::{Draft, Tier};
+/// use oubliette::Draft;
+/// use oubliette::memory::Tier;
 /// let draft = Draft::new("Ann prefers tea").key("conv-1:3").tag("preference").tier(Tier::Episodic);
 /// assert_eq!(draft.key.as_deref(), Some("conv-1:3"));
 /// ```

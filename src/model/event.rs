@@ -159,7 +159,7 @@ pub enum EventsOf {
 /// A page of events. An instant bounds every listing.
 ///
 /// ```
-/// use oubliette::{EventQuery, EventsOf};
+/// use oubliette::memory::{EventQuery, EventsOf};
 /// let day = EventQuery {
 ///     from: Some("2026-01-02T00:00:00Z".parse()?),
 ///     to: Some("2026-01-03T00:00:00Z".parse()?),

@@ -113,7 +113,8 @@ pub trait IdSource: Send + Sync {
 /// rows lie in the file in the order in which they were written.
 ///
 /// ```
-/// use oubliette::{IdSource, RandomIds, Time};
+/// use oubliette::Time;
+/// use oubliette::clock::{IdSource, RandomIds};
 ///
 /// let ids = RandomIds::default();
 /// let now: Time = "2026-01-02T03:04:05Z".parse()?;

@@ -9,7 +9,7 @@ use crate::store::{OWN_BYTES, Rows, Snapshot};
 
 /// The bytes of the file, whatever namespace the other numbers are of: `live + overhead + free = file`.
 ///
-/// In [`Stats`](crate::Stats) `live` is exact and `overhead` an estimate: exact right after a copy (`compact`, `backup`), then
+/// In [`Stats`](crate::report::Stats) `live` is exact and `overhead` an estimate: exact right after a copy (`compact`, `backup`), then
 /// growing and shrinking with `live` by the share of that copy. A new file has 88 KiB, and the share of a file or a copy of less
 /// than 256 KiB of rows is taken for 30 %. In [`FileStats`] both are counted. Where the sum of the rows is damaged (`health.size_warning`) the whole file is `overhead`, since nothing is
 /// known to be free.

@@ -6,7 +6,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use crate::world::World;
-use oubliette::{Draft, Durability, MaintainOptions, Pass, Query};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::{Draft, Durability, Query};
 
 thread_local! {
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };

@@ -5,10 +5,12 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use crate::world::{World, axis, span, text};
+use oubliette::clock::{IdSource, RandomIds};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Got, SupersedeMode};
 use oubliette::{
-    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Expiry, Forget, Got, IdSource,
-    MemoryId, Mode, NamespaceName, PageRequest, Patch, Query, RandomIds, Scope, SupersedeMode, Time,
-    WriteOptions,
+    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Forget, MemoryId, Mode, NamespaceName,
+    PageRequest, Patch, Query, Scope, Time, WriteOptions,
 };
 use proptest::prelude::*;
 
@@ -48,7 +50,7 @@ fn after_close_every_clone_says_so() {
         clone.namespace(&ns).unwrap().update("k", Patch::default()).map(drop),
         clone.stats(None).map(drop),
         clone.namespace(&ns).unwrap().memory_stats().map(drop),
-        clone.check(&oubliette::CheckOptions::default()).map(drop),
+        clone.check(&oubliette::report::CheckOptions::default()).map(drop),
         clone.snapshot().map(drop),
         clone.compact().map(drop),
         clone.flush(),

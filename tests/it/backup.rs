@@ -5,10 +5,9 @@ use std::io::Cursor;
 
 use crate::world::{World, axis, text};
 use oubliette::exchange::{Export, Import, ImportReport, LineReader, VectorsTo};
-use oubliette::{
-    AuthorKind, Draft, ErrorKind, EventQuery, Field, Kind, Link, MaintainOptions, MemoryId, Outcome, Pass,
-    Result, RunId, State, SupersedeMode,
-};
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::{AuthorKind, EventQuery, Field, Link, SupersedeMode};
+use oubliette::{Draft, ErrorKind, Kind, MemoryId, Outcome, Result, State};
 use serde_json::{Value, json};
 
 fn export(world: &World, all_states: bool) -> String {

@@ -8,10 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::disk::{Chance, Image, SimDisk};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Got;
 use oubliette::policy::{Policy, Syntax};
+use oubliette::report::CheckOptions;
 use oubliette::{
-    CheckOptions, Database, Draft, Effort, Error, ErrorKind, Got, Hit, MaintainOptions, MemoryId,
-    NamespaceName, PageRequest, Pass, Query, Result, Scope,
+    Database, Draft, Effort, Error, ErrorKind, Hit, MemoryId, NamespaceName, PageRequest, Query, Result,
+    Scope,
 };
 use redb::ReadableTable;
 

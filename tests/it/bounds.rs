@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use crate::world::{World, axis, text};
 use oubliette::exchange::{Import, LineReader};
+use oubliette::maintain::{DedupOptions, MaintainOptions, Pass};
+use oubliette::memory::{AuthorKind, Field};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    AuthorKind, Database, DedupOptions, Draft, Effort, Error, ErrorKind, Field, Kind, MaintainOptions, Mode,
-    PageRequest, Pass, Query, Result, Scope, Span,
+    Database, Draft, Effort, Error, ErrorKind, Kind, Mode, PageRequest, Query, Result, Scope, Span,
 };
 use serde_json::{Value, json};
 

@@ -1,7 +1,9 @@
 //! What the file takes, and for what.
 
 use crate::world::{DIM, World, axis, ms, text};
-use oubliette::{Database, Draft, Durability, Expiry, Forget, SupersedeMode};
+use oubliette::memory::Expiry;
+use oubliette::memory::SupersedeMode;
+use oubliette::{Database, Draft, Durability, Forget};
 
 /// The sum that commits keep is that of a recount, by table and as a whole, and the parts are the file. Gives live bytes and
 /// free ones in percent of the file, by the estimate and exactly.

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::world::{START, World, span, text};
-use oubliette::{
-    Actor, CheckOptions, CheckReport, Database, Draft, ErasedProbe, ErrorKind, Expiry, Got, Kind,
-    MaintainOptions, Pass, RuleId, State, Tier, TombstoneReason,
-};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Actor, Got, Tier, TombstoneReason};
+use oubliette::report::{CheckOptions, CheckReport, ErasedProbe, RuleId};
+use oubliette::{Database, Draft, ErrorKind, Kind, State};
 
 const SECRET: &str = "the secret is XYZZY-PLUGH-42-SECRET";
 

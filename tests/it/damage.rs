@@ -12,9 +12,12 @@ use std::io::Cursor;
 
 use crate::world::{World, axis};
 use oubliette::exchange::{Export, VectorsTo};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Expiry;
+use oubliette::memory::{AuthorKind, Got};
+use oubliette::report::CheckOptions;
 use oubliette::{
-    AuthorKind, CheckOptions, Database, Draft, Effort, ErrorKind, Expiry, Forget, Got, MaintainOptions,
-    MemoryId, Namespace, PageRequest, Pass, Patch, Query, Scope,
+    Database, Draft, Effort, ErrorKind, Forget, MemoryId, Namespace, PageRequest, Patch, Query, Scope,
 };
 use store::{Store, WAYS, damaged, draft, message, overwrite, store, tables, try_open, vector, word};
 

@@ -3,10 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use oubliette::embed::{Embedder, HashEmbedder, embedder_fn};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{AuthorKind, Field, Tier};
+use oubliette::report::CheckOptions;
 use oubliette::{
-    AuthorKind, CheckOptions, Database, Decision, Draft, Embedder, Error, ErrorKind, Field, HashEmbedder,
-    Kind, MaintainOptions, Mode, Namespace, Pass, Patch, Query, Result, Scope, Tier, WriteOptions,
-    embedder_fn,
+    Database, Decision, Draft, Error, ErrorKind, Kind, Mode, Namespace, Patch, Query, Result, Scope,
+    WriteOptions,
 };
 use tempfile::TempDir;
 
@@ -274,4 +277,39 @@ fn answers_of_another_shape_are_failures() {
         assert_eq!(ns(&db).search(Query::text("text")).unwrap().hits.len(), 1);
         clean(&db);
     }
+}
+
+/// A file whose vectors are those of the embedder that ships is embedded with it by whoever opens it; only who opens it in one
+/// line gets it for a file without vectors, and vectors of a caller are left alone.
+#[cfg(feature = "static-mini")]
+#[test]
+fn the_embedder_that_ships_comes_with_its_space() {
+    use oubliette::embed::StaticMini;
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let by_vector = |db: &Database| {
+        let query = Query::text("where does Ann live?").mode(Mode::Vector);
+        ns(db).search(query).map(|found| found.hits.len())
+    };
+    let db = Database::open(path("shipped")).unwrap();
+    ns(&db).add("Ann lives in Ghent").unwrap();
+    assert_eq!(db.embedding_space().unwrap().unwrap().name, StaticMini::new().id());
+    db.close().unwrap();
+    let db = Database::builder().open(path("shipped")).unwrap();
+    let written = ns(&db).add("Ben lives in Bonn").unwrap().id;
+    assert!(!ns(&db).get(written).unwrap().unwrap().pending);
+    assert_eq!(by_vector(&db).unwrap(), 2);
+    db.detach_embedder();
+    assert_eq!(by_vector(&db).unwrap_err().kind(), ErrorKind::NoEmbedder);
+    let plain = Database::builder().open(path("plain")).unwrap();
+    ns(&plain).add("Ann lives in Ghent").unwrap();
+    assert_eq!(plain.embedding_space().unwrap(), None);
+    let own = Database::open(path("own")).unwrap();
+    ns(&own).add(Draft::new("Ann lives in Ghent").vector([0.6, 0.8])).unwrap();
+    let space = own.embedding_space().unwrap().unwrap();
+    assert_eq!((space.name.as_str(), space.dimensions), ("caller", 2));
+    let again = Database::open(path("own")).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Locked, "one handle for writing");
+    own.close().unwrap();
+    assert_eq!(by_vector(&Database::open(path("own")).unwrap()).unwrap_err().kind(), ErrorKind::NoEmbedder);
 }

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::world::World;
+use oubliette::embed::{Embedder, HashEmbedder};
 use oubliette::exchange::{Import, LineReader};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Expiry;
+use oubliette::memory::{AuthorKind, Field};
 use oubliette::policy::Syntax;
-use oubliette::{
-    AuthorKind, Draft, Embedder, Error, Expiry, Field, HashEmbedder, Kind, MaintainOptions, Mode, Pass,
-    Patch, Query, Result, Scope, Time, WriteOptions,
-};
+use oubliette::{Draft, Error, Kind, Mode, Patch, Query, Result, Scope, Time, WriteOptions};
 
 /// Counts each text that it is given, and tells whether it worked while a transaction was open.
 #[derive(Clone, Default)]

@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::world::{World, text};
+use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
+use oubliette::memory::{AuthorKind, Entity, Got, SupersedeMode};
+use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{
-    AuthorKind, CheckOptions, Decision, DedupOptions, Draft, Entity, ErasedProbe, ErrorKind, Forget, Got,
-    Kind, MaintainOptions, MemoryId, Outcome, Pass, Patch, Query, RunId, Scope, State, SupersedeMode,
-    WriteOptions,
+    Decision, Draft, ErrorKind, Forget, Kind, MemoryId, Outcome, Patch, Query, Scope, State, WriteOptions,
 };
 use proptest::prelude::*;
 
@@ -429,8 +430,8 @@ impl Story {
             let text = &row.row_text;
             let said = text.split(|c: char| !c.is_alphanumeric()).max_by_key(|word| word.len()).unwrap();
             let scope = match &row.partition {
-                oubliette::Partition::Shared => Scope::Shared,
-                oubliette::Partition::Agent(name) => Scope::Agent(name.clone()),
+                oubliette::memory::Partition::Shared => Scope::Shared,
+                oubliette::memory::Partition::Agent(name) => Scope::Agent(name.clone()),
             };
             let query = Query::text(said).k(50).scope(scope);
             let hits = world.ns.search(&query).unwrap().hits;
@@ -513,8 +514,8 @@ fn the_name_of_an_agent_goes_with_its_last_memory() {
     let again = world.add(text("private again").key("p").agent("patient-john").vector(direction(3)));
     assert_eq!(world.row("p").id, again.id);
     assert_eq!(world.row("k").text, "kept");
-    let agent = oubliette::Partition::agent("patient-john").unwrap();
-    let oubliette::Partition::Agent(name) = agent else { unreachable!() };
+    let agent = oubliette::memory::Partition::agent("patient-john").unwrap();
+    let oubliette::memory::Partition::Agent(name) = agent else { unreachable!() };
     let query = Query::text("private").k(5).scope(Scope::Agent(name));
     assert_eq!(world.ns.search(&query).unwrap().hits.len(), 1);
     world.check();

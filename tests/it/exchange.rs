@@ -2,10 +2,14 @@
 
 use std::io::Cursor;
 
+use oubliette::clock::ManualClock;
+use oubliette::embed::HashEmbedder;
 use oubliette::exchange::{Export, Format, Import, LineReader, NpyReader, NpyWriter, Observer, VectorsTo};
+use oubliette::maintain::RunId;
+use oubliette::memory::Link;
+use oubliette::report::{CheckOptions, RuleId};
 use oubliette::{
-    CheckOptions, Database, Draft, Error, ErrorKind, Forget, HashEmbedder, Link, ManualClock, NamespaceName,
-    Outcome, PageRequest, Result, RuleId, RunId, Scope, Snapshot,
+    Database, Draft, Error, ErrorKind, Forget, NamespaceName, Outcome, PageRequest, Result, Scope, Snapshot,
 };
 use serde_json::Value;
 

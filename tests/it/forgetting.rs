@@ -1,9 +1,12 @@
 //! What was forgotten is gone: a text goes with the last write that wrote it, under whatever key it was found.
 
 use crate::world::{World, axis, text};
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Got, SupersedeMode, TombstoneReason};
+use oubliette::report::{ForgetPlan, Forgotten};
 use oubliette::{
-    Decision, Draft, ErrorKind, Expiry, Filter, Forget, ForgetPlan, Forgotten, Got, Kind, MaintainOptions,
-    MemoryId, PageRequest, Pass, Patch, Query, RunId, Scope, State, SupersedeMode, TombstoneReason,
+    Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, PageRequest, Patch, Query, Scope, State,
     WriteOptions,
 };
 
@@ -131,7 +134,7 @@ fn v314_a_merged_row_says_what_its_next_writer_said() {
     let stone = world.tombstone("a");
     assert_eq!((stone.reason, stone.replaced_by), (TombstoneReason::Forget, None));
     let told = world.ns.history("b").unwrap().events;
-    assert!(told.iter().any(|row| row.op == oubliette::Op::Retell && row.evidence.members == [b]));
+    assert!(told.iter().any(|row| row.op == oubliette::report::Op::Retell && row.evidence.members == [b]));
     world.check();
 
     assert_eq!(counts(&world.forget(&["b"])), (1, 0, 0));

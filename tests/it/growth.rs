@@ -3,10 +3,9 @@
 use crate::world::{World, text};
 use oubliette::faults::Tally;
 use oubliette::limits::{DIM_MAX, SLICE_ROWS_MAX, STAGED_BYTES_MAX};
-use oubliette::{
-    AuthorKind, Decision, Draft, Durability, EventQuery, EventsOf, Field, Forget, Kind, Link,
-    MaintainOptions, NamespaceName, Pass, Query, Time, WriteOptions,
-};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{AuthorKind, EventQuery, EventsOf, Field, Link};
+use oubliette::{Decision, Draft, Durability, Forget, Kind, NamespaceName, Query, Time, WriteOptions};
 use serde_json::json;
 
 /// Rows that `work` reads and writes.
@@ -84,7 +83,9 @@ fn superseding_at_the_end_of_a_long_chain() {
     let world = world();
     let ids: Vec<_> = (0..1_000).map(|at| world.add(text(&format!("version {at}"))).id).collect();
     let supersede = |at: usize| {
-        cost(|| world.supersede(ids[at], ids[at + 1], oubliette::SupersedeMode::Correction, None).unwrap())
+        cost(|| {
+            world.supersede(ids[at], ids[at + 1], oubliette::memory::SupersedeMode::Correction, None).unwrap()
+        })
     };
     for at in (951..999).rev() {
         supersede(at);
@@ -95,7 +96,7 @@ fn superseding_at_the_end_of_a_long_chain() {
     }
     constant(small, supersede(0));
     assert!(
-        world.supersede(ids[999], ids[0], oubliette::SupersedeMode::Correction, None).is_err(),
+        world.supersede(ids[999], ids[0], oubliette::memory::SupersedeMode::Correction, None).is_err(),
         "a circle"
     );
 }

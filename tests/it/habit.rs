@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use oubliette::embed::{Embedder, HashEmbedder};
+use oubliette::memory::Tombstone;
 use oubliette::{
-    Builder, Database, Decision, Draft, Embedder, Error, ErrorKind, Filter, Forget, HashEmbedder, Kind,
-    Memory, MemoryId, Namespace, Patch, Query, Result, Scope, Snapshot, Span, State, Time, Tombstone,
+    Builder, Database, Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, Memory, MemoryId, Namespace,
+    Patch, Query, Result, Scope, Snapshot, Span, State, Time,
 };
 
 fn open(folder: &tempfile::TempDir) -> Database {
@@ -155,8 +157,8 @@ fn errors_are_matched_by_kind() {
     let gone = team.add(Draft::new("a secret").key("s")).unwrap().id;
     team.forget("s").unwrap();
     let stone: Option<Tombstone> = match team.look_up(gone, false).unwrap() {
-        oubliette::Got::Tombstone(stone) => Some(stone),
-        oubliette::Got::Memory(_) => None,
+        oubliette::memory::Got::Tombstone(stone) => Some(stone),
+        oubliette::memory::Got::Memory(_) => None,
     };
     assert_eq!(stone.unwrap().id, gone);
     assert_eq!(team.state(gone).unwrap(), Some(State::Tombstoned));

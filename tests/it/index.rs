@@ -9,11 +9,10 @@ mod repeats;
 mod scopes;
 
 use crate::world::World;
+use oubliette::maintain::{MaintainOptions, Pass, PassReport};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{
-    Builder, Draft, Effort, Filter, Hit, MaintainOptions, MemoryId, Pass, PassReport, Query, Scope,
-    VectorStats, WriteOptions,
-};
+use oubliette::report::VectorStats;
+use oubliette::{Builder, Draft, Effort, Filter, Hit, MemoryId, Query, Scope, WriteOptions};
 
 /// Dimensions of the vectors here.
 const WIDTH: usize = 24;

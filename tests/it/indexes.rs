@@ -2,9 +2,12 @@
 //! The same filter behind an `$or` of itself is what no index can answer.
 
 use crate::world::{World, axis, text};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Fields, SupersedeMode};
+use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{
-    CheckOptions, Database, Draft, ErasedProbe, ErrorKind, Expiry, Fields, Filter, Forget, Mode,
-    NamespaceName, PageRequest, Patch, Query, Scope, State, SupersedeMode, WriteOptions,
+    Database, Draft, ErrorKind, Filter, Forget, Mode, NamespaceName, PageRequest, Patch, Query, Scope, State,
+    WriteOptions,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -127,7 +130,7 @@ const WORDS: [&str; 6] = ["lamp", "door", "hall", "stone", "river", "tower"];
 struct Story {
     world: World,
     count: usize,
-    runs: Vec<oubliette::RunId>,
+    runs: Vec<oubliette::maintain::RunId>,
 }
 
 impl Story {
@@ -193,8 +196,10 @@ impl Story {
                     let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
                     db.namespace(&ns).unwrap().add_all(vec![draft], &options).unwrap();
                 }
-                let done =
-                    db.maintain(&[oubliette::Pass::NearDuplicates], &oubliette::MaintainOptions::live());
+                let done = db.maintain(
+                    &[oubliette::maintain::Pass::NearDuplicates],
+                    &oubliette::maintain::MaintainOptions::live(),
+                );
                 self.runs.extend(done.unwrap().passes.iter().filter_map(|pass| pass.run));
             }
             Deed::Undo => {

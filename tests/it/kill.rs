@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use oubliette::exchange::{LineReader, NpyReader, ParsedLine, Records};
-use oubliette::{CheckOptions, Database, Durability, ErrorKind, PageRequest, WriteOptions};
+use oubliette::report::CheckOptions;
+use oubliette::{Database, Durability, ErrorKind, PageRequest, WriteOptions};
 
 /// Rows of one batch.
 const BATCH: usize = 50;

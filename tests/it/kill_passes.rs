@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use oubliette::maintain::{MaintainOptions, Pass, PassReport};
 use oubliette::policy::Syntax;
+use oubliette::report::CheckOptions;
 use oubliette::{
-    CheckOptions, Database, Draft, Durability, Kind, MaintainOptions, NamespaceName, PageRequest, Pass,
-    PassReport, Scope, State, Time, WriteOptions,
+    Database, Draft, Durability, Kind, NamespaceName, PageRequest, Scope, State, Time, WriteOptions,
 };
 
 /// The passes, in the order in which they run one after the other on the same file.

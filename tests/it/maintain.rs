@@ -6,13 +6,16 @@ mod door;
 use std::time::Duration;
 
 use crate::world::{World, axis, holders, ms, span, text};
-use oubliette::policy::Syntax;
-use oubliette::{
-    Clock, DedupJob, DedupOptions, Draft, Entity, ErrorKind, Expiry, Forget, Got, Kind, Link,
-    MaintainOptions, MaintainReport, ManualClock, MemoryId, Pass, PassReport, Patch, ProfileCollapseOptions,
-    ProfileCollapseReport, RuleId, Scope, Significance, State, Tier, Time, TombstoneReason,
-    collapse_operational_profile_snapshots,
+use oubliette::clock::{Clock, ManualClock};
+use oubliette::maintain::{
+    DedupJob, DedupOptions, MaintainOptions, MaintainReport, Pass, PassReport, ProfileCollapseOptions,
+    ProfileCollapseReport, collapse_operational_profile_snapshots,
 };
+use oubliette::memory::Expiry;
+use oubliette::memory::{Entity, Got, Link, Significance, Tier, TombstoneReason};
+use oubliette::policy::Syntax;
+use oubliette::report::RuleId;
+use oubliette::{Draft, ErrorKind, Forget, Kind, MemoryId, Patch, Scope, State, Time};
 
 fn profile(words: &str) -> Draft {
     let mut draft = text(words);
@@ -580,7 +583,7 @@ fn messages_behind_a_merged_row_go_with_the_row_that_took_it_in() {
     let world = World::new();
     let message = |key: &str, tag: &str| {
         let mut draft = text("the secret word is heron").kind(Kind::Message).key(key).tag(tag);
-        draft.fields.author_kind = Some(oubliette::AuthorKind::Human).into();
+        draft.fields.author_kind = Some(oubliette::memory::AuthorKind::Human).into();
         draft.fields.channel = Some("ops".to_owned()).into();
         draft
     };
@@ -592,7 +595,7 @@ fn messages_behind_a_merged_row_go_with_the_row_that_took_it_in() {
     assert_eq!(live(&world, Pass::Limbo).changed, 1);
     world.check();
     world.forget_id(ids[0]);
-    let events = world.ns.events(&oubliette::EventQuery::default()).unwrap().items;
+    let events = world.ns.events(&oubliette::memory::EventQuery::default()).unwrap().items;
     assert_eq!(events.len(), 2);
     assert!(events.iter().all(|event| event.payload.is_none() && event.normalized.is_none()), "{events:?}");
 }

@@ -11,11 +11,14 @@ mod reference;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{World, ms};
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Fields, Got, Partition, SupersedeMode};
 use oubliette::policy::{Policy, Syntax};
+use oubliette::report::Forgotten;
 use oubliette::{
-    Builder, Decision, Draft, ErrorKind, Expiry, Fields, Forget, Forgotten, Got, MaintainOptions, MemoryId,
-    NamespaceName, Outcome, PageRequest, Partition, Pass, Patch, Query, Result, RunId, Scope, SupersedeMode,
-    Time, WriteOptions,
+    Builder, Decision, Draft, ErrorKind, Forget, MemoryId, NamespaceName, Outcome, PageRequest, Patch, Query,
+    Result, Scope, Time, WriteOptions,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;

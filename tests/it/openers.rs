@@ -7,9 +7,12 @@ use std::sync::atomic::Ordering;
 
 use crate::seam::{Seam, SeamDisk};
 use oubliette::faults::Tally;
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Got;
+use oubliette::report::CheckOptions;
 use oubliette::{
-    CheckOptions, Database, Draft, Durability, ErrorKind, Forget, Got, Kind, MaintainOptions, Mode,
-    Namespace, NamespaceName, PageRequest, Pass, Query, Result, Scope, WriteOptions,
+    Database, Draft, Durability, ErrorKind, Forget, Kind, Mode, Namespace, NamespaceName, PageRequest, Query,
+    Result, Scope, WriteOptions,
 };
 
 /// Every way to write: durability, and whether others may read meanwhile.

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, axis, text};
-use oubliette::{
-    CheckOptions, Draft, Entity, ErasedProbe, Expiry, Filter, Forget, Got, Link, MemoryId, PageRequest,
-    RunId, Scope, State, SupersedeMode,
-};
+use oubliette::maintain::RunId;
+use oubliette::memory::Expiry;
+use oubliette::memory::{Entity, Got, Link, SupersedeMode};
+use oubliette::report::{CheckOptions, ErasedProbe};
+use oubliette::{Draft, Filter, Forget, MemoryId, PageRequest, Scope, State};
 use serde_json::json;
 
 const TEXT: &str = "Quetzalcoatl keeps the only spare key of the lighthouse under a blue stone";
@@ -108,7 +109,7 @@ impl Scene {
             let request = PageRequest { scope: Scope::Any, filter, ..PageRequest::default() };
             assert!(world.ns.list(&request).unwrap().items.is_empty(), "{request:?}");
         }
-        assert_eq!(world.forget_tag(TAG), oubliette::Forgotten::default());
+        assert_eq!(world.forget_tag(TAG), oubliette::report::Forgotten::default());
     }
 
     /// After a compaction no window of what was erased is in the file.

@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::world::World;
+use oubliette::maintain::{DedupReport, MaintainOptions, Pass};
 use oubliette::policy::Syntax;
-use oubliette::{Decision, DedupReport, Draft, MaintainOptions, MemoryId, Outcome, Pass, WriteOptions};
+use oubliette::{Decision, Draft, MemoryId, Outcome, WriteOptions};
 use serde_json::Value;
 
 /// Cosine that two vectors need to be one by default (DEDUP-43).

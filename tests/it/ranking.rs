@@ -1,9 +1,10 @@
 //! What a search by words ranks by beside the words: neighbours, time, the policy's priors; and what is asked about it.
 
+use oubliette::clock::ManualClock;
+use oubliette::embed::HashEmbedder;
+use oubliette::memory::Significance;
 use oubliette::policy::Policy;
-use oubliette::{
-    Database, Draft, Filter, HashEmbedder, ManualClock, MemoryId, Namespace, Query, Scope, Significance, Time,
-};
+use oubliette::{Database, Draft, Filter, MemoryId, Namespace, Query, Scope, Time};
 use serde_json::json;
 use tempfile::TempDir;
 

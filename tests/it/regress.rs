@@ -1,7 +1,9 @@
 //! What the random tests found, each as a small test that tells what went wrong.
 
 use crate::world::{World, axis, ms, text};
-use oubliette::{Decision, ErrorKind, Expiry, Field, Got, PageRequest, Patch, Query, State, SupersedeMode};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Field, Got, SupersedeMode};
+use oubliette::{Decision, ErrorKind, PageRequest, Patch, Query, State};
 
 /// An update that brought a vector to a row without one put it into the embedding space 0, which is not there: no
 /// search found it, and every later read of the row was `Corrupted`.
@@ -72,7 +74,7 @@ fn an_expired_row_does_not_come_back_beside_the_new_holder_of_its_key() {
 #[test]
 fn a_late_use_does_not_bring_a_row_back() {
     let world = World::new();
-    let id = world.add(text("t").key("k").tier(oubliette::Tier::Working)).id;
+    let id = world.add(text("t").key("k").tier(oubliette::memory::Tier::Working)).id;
     world.advance("73h");
     world.ns.reinforce("k", 1).unwrap();
     assert_eq!(world.row(id).state, State::Expired);

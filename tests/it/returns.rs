@@ -8,11 +8,12 @@ use std::io::Cursor;
 use crate::world::{World, holders, text};
 #[cfg(all(unix, feature = "faults"))]
 use oubliette::exchange::{Export, VectorsTo};
-use oubliette::{
-    Draft, Kind, Link, MaintainOptions, MemoryId, Mode, Pass, Query, RunId, State, SupersedeMode,
-};
+use oubliette::maintain::Undone;
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::{Link, SupersedeMode};
+use oubliette::{Draft, Kind, MemoryId, Mode, Query, State};
 #[cfg(all(unix, feature = "faults"))]
-use oubliette::{Durability, Undone, WriteOptions};
+use oubliette::{Durability, WriteOptions};
 
 /// A line of a status report: those with other numbers collapse into one.
 fn status(apps: u32) -> Draft {
@@ -135,7 +136,7 @@ fn v316_an_old_text_does_not_come_back_beside_the_new_one() {
 fn writers_that_said_something_else_leave_the_row_that_returns() {
     let world = World::new();
     let mut draft = status(4).key("a");
-    draft.fields.significance = Some(oubliette::Significance::Core);
+    draft.fields.significance = Some(oubliette::memory::Significance::Core);
     let a = world.add(draft).id;
     let b = world.add(status(7).key("b").tag("of b")).id;
     assert_eq!(world.add(status(7).key("c").tag("of c")).id, b);
@@ -160,7 +161,7 @@ fn runs_that_carried_a_key_along_are_taken_back_in_any_order() {
         let a = world.add(status(4).key("a")).id;
         let one = collapse(&world);
         let mut core = status(3).key("c");
-        core.fields.significance = Some(oubliette::Significance::Core);
+        core.fields.significance = Some(oubliette::memory::Significance::Core);
         let c = world.add(core).id;
         let two = collapse(&world);
         assert_eq!(world.live(), [c]);
@@ -175,10 +176,10 @@ fn runs_that_carried_a_key_along_are_taken_back_in_any_order() {
     }
 }
 
-fn embedder(name: &str, dim: usize) -> impl oubliette::Embedder + 'static {
+fn embedder(name: &str, dim: usize) -> impl oubliette::embed::Embedder + 'static {
     let vector = move |text: &&str| (0..dim).map(|at| ((text.len() + at) % 7) as f32 + 1.0).collect();
     let embed = move |texts: &[&str]| Ok(texts.iter().map(vector).collect::<Vec<Vec<f32>>>());
-    oubliette::embedder_fn(name, dim, embed).unwrap()
+    oubliette::embed::embedder_fn(name, dim, embed).unwrap()
 }
 
 /// A14: a row that came back from limbo after the model was changed kept its vector of the old space, which no search
@@ -230,7 +231,7 @@ fn a_merge_without_limbo_leads_links_on_and_names_each_row_once() {
         let named: usize = ids
             .iter()
             .flat_map(|id| world.ns.explain(id.to_string()).unwrap().events)
-            .filter(|row| row.op != oubliette::Op::Merge)
+            .filter(|row| row.op != oubliette::report::Op::Merge)
             .map(|row| row.evidence.members.len())
             .sum();
         assert!(named <= 3 * ids.len(), "{named} names of rows with a horizon of {horizon}");

@@ -3,11 +3,12 @@
 use std::io::Cursor;
 
 use crate::world::{World, axis, text};
+use oubliette::embed::Embed;
+use oubliette::exchange::Kept;
 use oubliette::exchange::{Export, ParsedLine, VectorsTo, parse_line};
-use oubliette::{
-    Attachment, AuthorKind, Decision, Embed, Entity, Expiry, Kept, Kind, Link, Patch, Scope, Significance,
-    SupersedeMode, Tier,
-};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Attachment, AuthorKind, Entity, Link, Significance, SupersedeMode, Tier};
+use oubliette::{Decision, Kind, Patch, Scope};
 use serde_json::json;
 
 /// An export of all states.

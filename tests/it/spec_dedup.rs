@@ -1,9 +1,9 @@
 //! The write decision and the holders, by the vectors of the specification (DEDUP-4, DEDUP-55 to 58, MODEL-8).
 
 use crate::world::{World, axis, holders, ms, revised, text};
-use oubliette::{
-    Decision, Draft, ErrorKind, Expiry, Forget, Kind, Patch, Scope, Significance, State, Tier, WriteOptions,
-};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Significance, Tier};
+use oubliette::{Decision, Draft, ErrorKind, Forget, Kind, Patch, Scope, State, WriteOptions};
 use serde_json::json;
 use std::sync::Barrier;
 
@@ -89,7 +89,7 @@ fn v241_a_key_is_forgotten_without_losing_the_record_of_another() {
     assert!(world.unknown("b"));
     let detached = world.ns.history("a").unwrap().events;
     assert!(
-        detached.iter().any(|row| row.op == oubliette::Op::Detach && row.holder.is_some()),
+        detached.iter().any(|row| row.op == oubliette::report::Op::Detach && row.holder.is_some()),
         "the journal tells of it"
     );
 
@@ -326,7 +326,7 @@ fn v271_a_bot_message_with_a_key_is_absorbed_as_a_holder() {
     let world = World::new();
     let message = |key: &str| {
         let mut draft = text("deploy done").kind(Kind::Message).key(key);
-        draft.fields.author_kind = Some(oubliette::AuthorKind::Bot).into();
+        draft.fields.author_kind = Some(oubliette::memory::AuthorKind::Bot).into();
         draft
     };
     let a = world.add(message("a"));

@@ -3,10 +3,10 @@
 
 use crate::world::{World, axis, holders, ms, revised, span, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
-use oubliette::{
-    Decision, Draft, ErrorKind, ExpiresBy, Expiry, Forget, Kind, MaintainOptions, MemoryId, Pass, Patch,
-    RunId, Scope, Significance, State, SupersedeMode, Tier, Time, TombstoneReason, Undone,
-};
+use oubliette::maintain::{MaintainOptions, Pass, RunId, Undone};
+use oubliette::memory::Expiry;
+use oubliette::memory::{ExpiresBy, Significance, SupersedeMode, Tier, TombstoneReason};
+use oubliette::{Decision, Draft, ErrorKind, Forget, Kind, MemoryId, Patch, Scope, State, Time};
 
 fn valid_from(draft: Draft, at: i64) -> Draft {
     let mut draft = draft;
@@ -260,7 +260,7 @@ fn v260_undoing_an_import() {
 
     assert_eq!(world.ns.undo(run).unwrap(), Undone::default(), "undoing twice is a no-op");
     assert_eq!(world.row("k").id, k);
-    let nobody = oubliette::RunId::from_bytes([9; 16]);
+    let nobody = oubliette::maintain::RunId::from_bytes([9; 16]);
     assert_eq!(world.ns.undo(nobody).unwrap_err().kind(), ErrorKind::NotFound);
 }
 

@@ -1,10 +1,11 @@
 //! Messages, their families and aggregates, by the vectors of the specification (DEDUP-25 to 41, MODEL-25 to 27, 30).
 
 use crate::world::{World, axis};
-use oubliette::{
-    Aggregate, AggregateType, Attachment, AuthorKind, Decision, Draft, ErasedProbe, Event, EventDecision,
-    EventQuery, Kind, MemoryId, Outcome, Query, State, SupersedeMode, Time,
+use oubliette::memory::{
+    Aggregate, AggregateType, Attachment, AuthorKind, Event, EventDecision, EventQuery, SupersedeMode,
 };
+use oubliette::report::ErasedProbe;
+use oubliette::{Decision, Draft, Kind, MemoryId, Outcome, Query, State, Time};
 use proptest::prelude::*;
 
 /// The clock of a new world, at 10:00 of a day.
@@ -24,8 +25,8 @@ fn message(kind: AuthorKind, text: &str) -> Draft {
 }
 
 trait IntoField: Sized {
-    fn into_field(self) -> oubliette::Field<Self> {
-        oubliette::Field::from(Some(self))
+    fn into_field(self) -> oubliette::memory::Field<Self> {
+        oubliette::memory::Field::from(Some(self))
     }
 }
 impl IntoField for AuthorKind {}
@@ -57,7 +58,7 @@ fn aggregates(world: &World) -> Vec<Aggregate> {
 }
 
 /// Id of the aggregate that took a message.
-fn aggregated(outcome: &Outcome) -> oubliette::AggregateId {
+fn aggregated(outcome: &Outcome) -> oubliette::memory::AggregateId {
     match outcome.decision {
         Decision::Aggregated { aggregate, event } => {
             assert_eq!(outcome.event, Some(event));
@@ -68,7 +69,7 @@ fn aggregated(outcome: &Outcome) -> oubliette::AggregateId {
 }
 
 fn sound(world: &World) {
-    let report = world.db.check(&oubliette::CheckOptions { deep: true, erased: Vec::new() }).unwrap();
+    let report = world.db.check(&oubliette::report::CheckOptions { deep: true, erased: Vec::new() }).unwrap();
     assert!(report.ok, "{:#?}", report.findings);
 }
 
@@ -346,7 +347,7 @@ fn forgetting_a_memory_erases_what_its_messages_said() {
         vector: None,
         keys: vec!["robot-4711".to_owned()],
     };
-    let options = oubliette::CheckOptions { deep: true, erased: vec![probe] };
+    let options = oubliette::report::CheckOptions { deep: true, erased: vec![probe] };
     let report = world.db.check(&options).unwrap();
     assert!(report.ok, "{:#?}", report.findings);
     assert_eq!(world.add(bot("the passphrase is xylophone-seven")).decision, Decision::Stored);
@@ -413,7 +414,7 @@ fn listings_have_bounds_and_pages() {
     let one = EventQuery::one(all_events(&world)[3].id);
     assert_eq!(events(&world, &one), all_events(&world)[3..4]);
     assert!(world.ns.events(&EventQuery { limit: 0, ..EventQuery::default() }).is_err());
-    let nobody = oubliette::AggregateId::from_bytes([9; 16]);
+    let nobody = oubliette::memory::AggregateId::from_bytes([9; 16]);
     assert!(world.ns.aggregate(nobody).is_err());
 }
 

@@ -2,10 +2,12 @@
 //! specification (MODEL-3 to MODEL-44).
 
 use crate::world::{World, axis, ms, text};
+use oubliette::memory::Expiry;
+use oubliette::memory::{Actor, Entity, Field, Fields, Link, SupersedeMode, Tier, TombstoneReason};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Actor, Database, Decision, Draft, Entity, ErrorKind, Expiry, Field, Fields, Forget, Kind, Link, MemoryId,
-    NamespaceName, Patch, Scope, State, SupersedeMode, Tier, TombstoneReason, WriteOptions,
+    Database, Decision, Draft, ErrorKind, Forget, Kind, MemoryId, NamespaceName, Patch, Scope, State,
+    WriteOptions,
 };
 use serde_json::json;
 
@@ -326,7 +328,7 @@ fn model32_v280_the_journal_forgets_with_the_memory() {
     assert_eq!(told.removed.unwrap().reason, TombstoneReason::Forget);
     assert_eq!(told.created.actor, Some(Actor::Caller));
     assert!(
-        told.events.iter().any(|row| row.op == oubliette::Op::Update && !row.deltas.is_empty()),
+        told.events.iter().any(|row| row.op == oubliette::report::Op::Update && !row.deltas.is_empty()),
         "the rows are still there"
     );
     assert!(!shown("key-Zebrafisch").contains(secret), "their values are HMACs: {}", shown("key-Zebrafisch"));
@@ -400,7 +402,7 @@ fn model36_policy() {
     world.db.clone().close().unwrap();
     let handle: Database = world.builder().policy(own).open(world.path()).unwrap();
     let id = handle.namespace(world.ns.name()).unwrap().add(text("w").tier(Tier::Working)).unwrap().id;
-    let oubliette::Got::Memory(row) =
+    let oubliette::memory::Got::Memory(row) =
         handle.namespace(world.ns.name()).unwrap().look_up(id.to_string(), false).unwrap()
     else {
         panic!()

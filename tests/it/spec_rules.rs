@@ -2,10 +2,11 @@
 //! DEDUP-59 to DEDUP-69, MODEL-2 to MODEL-6).
 
 use crate::world::{World, axis, text};
+use oubliette::memory::{Partition, Tier};
 use oubliette::policy::{Policy, Syntax};
+use oubliette::report::RuleId;
 use oubliette::{
-    Builder, Database, Decision, Draft, ErrorKind, Kind, Outcome, Partition, Query, RuleId, Scope, Span,
-    Tier, Time, WriteOptions,
+    Builder, Database, Decision, Draft, ErrorKind, Kind, Outcome, Query, Scope, Span, Time, WriteOptions,
 };
 use serde_json::json;
 
@@ -81,7 +82,7 @@ fn v186_a_late_snapshot_is_ignored_and_reported() {
     assert_eq!((late.decision, late.rule, late.id), (Decision::Ignored, RuleId::SNAPSHOT, noon.id));
     assert_eq!(series(&world, "profile"), ["12 facts"]);
     let told = world.ns.history(noon.id.to_string()).unwrap().events;
-    assert!(told.iter().any(|row| row.op == oubliette::Op::Ignore && row.rule == RuleId::SNAPSHOT));
+    assert!(told.iter().any(|row| row.op == oubliette::report::Op::Ignore && row.rule == RuleId::SNAPSHOT));
     assert_eq!(world.db.stats(None).unwrap().ignored, 1);
     world.check();
 }
@@ -285,7 +286,7 @@ fn an_ignored_write_leaves_a_journal_row_and_a_count() {
     assert_eq!((after.ignored, after.holders, after.memories), (before.ignored + 1, 0, before.memories));
     let told = world.ns.history(outcome.id.to_string()).unwrap();
     assert!(told.versions.is_empty());
-    assert_eq!(told.events.iter().map(|row| row.op).collect::<Vec<_>>(), [oubliette::Op::Ignore]);
+    assert_eq!(told.events.iter().map(|row| row.op).collect::<Vec<_>>(), [oubliette::report::Op::Ignore]);
     assert_eq!(told.events[0].evidence.signature.as_deref(), Some("rule R4"));
     assert!(!format!("{:?}", told.events).contains("secret"), "no content");
     let bad = world.ns.add(text("x").tag("debug-transient").vector([0.0; 4])).unwrap_err();

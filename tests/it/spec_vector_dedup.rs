@@ -2,11 +2,10 @@
 //! DEDUP-48, DEDUP-54, DEDUP-55 step 6).
 
 use crate::world::{World, holders, text};
+use oubliette::maintain::{DedupReport, MaintainOptions, Pass, PassReport};
+use oubliette::memory::Tier;
 use oubliette::policy::{Linkage, Metric, Policy, VectorMatch};
-use oubliette::{
-    Builder, Decision, DedupReport, Draft, Kind, MaintainOptions, MemoryId, Pass, PassReport, Patch, State,
-    Tier, WriteOptions,
-};
+use oubliette::{Builder, Decision, Draft, Kind, MemoryId, Patch, State, WriteOptions};
 use serde_json::json;
 
 /// A unit vector at so many degrees in the plane of the first two axes. The default threshold is 10.12 degrees.
@@ -89,7 +88,7 @@ fn a_guard_keeps_near_vectors_apart_and_is_journaled() {
     assert_eq!(second.decision, Decision::Stored);
     assert_eq!(second.hints[0].guard, Some("digits"));
     let events = world.ns.history(second.id.to_string()).unwrap().events;
-    let evidence = &events.iter().find(|row| row.op == oubliette::Op::Insert).unwrap().evidence;
+    let evidence = &events.iter().find(|row| row.op == oubliette::report::Op::Insert).unwrap().evidence;
     assert_eq!(evidence.members, [first.id]);
     assert_eq!(evidence.signature.as_deref(), Some("guard digits"));
     assert!(evidence.score.unwrap() > 0.99);

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use crate::world::{World, axis, text};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Expiry;
+use oubliette::memory::SupersedeMode;
 use oubliette::policy::Syntax;
-use oubliette::{
-    Database, Draft, ErrorKind, Expiry, Hit, Kind, MaintainOptions, MemoryId, Mode, Pass, Patch, Query,
-    Scope, SupersedeMode,
-};
+use oubliette::{Database, Draft, ErrorKind, Hit, Kind, MemoryId, Mode, Patch, Query, Scope};
 
 const WORDS: [&str; 12] = [
     "lamp",

@@ -8,10 +8,10 @@ use std::io::Cursor;
 
 use crate::world::World;
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
-use oubliette::{
-    AuthorKind, Draft, Entity, Expiry, Field, Forget, Kind, Link, MaintainOptions, MemoryId, Pass, Patch,
-    RunId, Scope, Span, SupersedeMode, WriteOptions,
-};
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::Expiry;
+use oubliette::memory::{AuthorKind, Entity, Field, Link, SupersedeMode};
+use oubliette::{Draft, Forget, Kind, MemoryId, Patch, Scope, Span, WriteOptions};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

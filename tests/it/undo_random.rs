@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{World, axis, span, text};
-use oubliette::{
-    Decision, DedupOptions, Draft, ErrorKind, Kind, MaintainOptions, MemoryId, Pass, Patch, RunId, Scope,
-    State, SupersedeMode,
-};
+use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
+use oubliette::memory::SupersedeMode;
+use oubliette::{Decision, Draft, ErrorKind, Kind, MemoryId, Patch, Scope, State};
 use proptest::prelude::*;
 
 /// The last four are those of snapshots, which have a partition of their own.
@@ -80,7 +79,7 @@ fn draft(say: &Say) -> Draft {
     draft.key = say.key.map(|key| KEYS[key].to_owned());
     draft.tags = Some(if say.tagged { vec![TAG.to_owned()] } else { Vec::new() });
     if say.core {
-        draft.fields.significance = Some(oubliette::Significance::Core);
+        draft.fields.significance = Some(oubliette::memory::Significance::Core);
     }
     draft
 }

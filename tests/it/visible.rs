@@ -6,7 +6,9 @@ use std::io::Cursor;
 
 use crate::world::{World, axis, ms, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
-use oubliette::{Expiry, Filter, MemoryId, PageRequest, Query, Scope, State, SupersedeMode};
+use oubliette::memory::Expiry;
+use oubliette::memory::SupersedeMode;
+use oubliette::{Filter, MemoryId, PageRequest, Query, Scope, State};
 
 /// The present instant of the store that imports.
 const NOW: i64 = 1_000_000;

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use oubliette::clock::{Clock, IdSource, ManualClock};
+use oubliette::maintain::RunId;
+use oubliette::memory::{Got, SupersedeMode, Tombstone};
+use oubliette::report::{CheckOptions, Forgotten};
 use oubliette::{
-    Builder, CheckOptions, Clock, Database, Decision, Draft, Durability, ErrorKind, Forget, Forgotten, Got,
-    IdSource, ManualClock, Memory, MemoryId, Namespace, Outcome, PageRequest, Query, Result, RunId, Scope,
-    Span, State, SupersedeMode, Time, Tombstone, WriteOptions,
+    Builder, Database, Decision, Draft, Durability, ErrorKind, Forget, Memory, MemoryId, Namespace, Outcome,
+    PageRequest, Query, Result, Scope, Span, State, Time, WriteOptions,
 };
 
 /// Dimensions of every vector of these tests.

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{
-    Builder, Database, Draft, Durability, Effort, Hit, MaintainOptions, MemoryId, NamespaceName, PageRequest,
-    Pass, Query, WriteOptions,
-};
+use oubliette::{Builder, Database, Draft, Durability, Effort, Hit, MemoryId, NamespaceName, PageRequest, Query, WriteOptions};
+use oubliette::maintain::{MaintainOptions, Pass};
 
 use crate::dataset::{Dataset, K};
 use crate::heap;

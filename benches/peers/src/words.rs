@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use oubliette::{
-    Database, Draft, Durability, Embedder, MaintainOptions, MemoryId, Mode, NamespaceName, Pass, Query,
-    StaticMini, Time, WriteOptions,
-};
+use oubliette::{Database, Draft, Durability, MemoryId, Mode, NamespaceName, Query, Time, WriteOptions};
+use oubliette::embed::{Embedder, StaticMini};
+use oubliette::maintain::{MaintainOptions, Pass};
 use serde_json::Value;
 use tantivy::collector::TopDocs;
 use tantivy::query::QueryParser;

@@ -1,10 +1,10 @@
 //! Answers of the database as JSON.
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
-use oubliette::{
-    CompactReport, Decision, Effort, Explanation, ForgetPlan, Forgotten, Got, MaintainReport, Memory,
-    NamespaceName, Outcome, PassReport, SearchPlan, Signals, Version,
-};
+use oubliette::maintain::{MaintainReport, PassReport};
+use oubliette::memory::Got;
+use oubliette::report::{CompactReport, Explanation, ForgetPlan, Forgotten, SearchPlan, Signals, Version};
+use oubliette::{Decision, Effort, Memory, NamespaceName, Outcome};
 use serde_json::{Value, json};
 
 /// What became of a write.

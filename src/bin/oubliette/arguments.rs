@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use oubliette::Pass;
+use oubliette::maintain::Pass;
 
 /// An embedded memory database for AI agents that forgets on purpose.
 #[derive(Debug, Parser)]

@@ -1,6 +1,7 @@
 //! Which embedder a call works with.
 
-use oubliette::{Database, Embedder, Error, HashEmbedder, Result, StaticMini};
+use oubliette::embed::{Embedder, HashEmbedder, StaticMini};
+use oubliette::{Database, Error, Result};
 
 /// The embedders that can be named, as the help shows them.
 pub(crate) const NAMES: &str =
@@ -21,7 +22,7 @@ pub(crate) fn named(name: &str) -> Result<Option<Box<dyn Embedder>>> {
 
 #[cfg(feature = "minilm")]
 fn minilm(folder: &str, int8: bool) -> Result<Box<dyn Embedder>> {
-    use oubliette::{MiniLm, Precision};
+    use oubliette::embed::{MiniLm, Precision};
     let precision = if int8 { Precision::Int8 } else { Precision::F32 };
     Ok(Box::new(MiniLm::open(folder, precision)?))
 }
@@ -33,7 +34,7 @@ fn minilm(_folder: &str, _int8: bool) -> Result<Box<dyn Embedder>> {
 
 #[cfg(feature = "openai")]
 fn openai(model: &str) -> Result<Box<dyn Embedder>> {
-    use oubliette::{OpenAiEmbedder, OpenAiOptions};
+    use oubliette::embed::{OpenAiEmbedder, OpenAiOptions};
     let (model, dim) = model
         .rsplit_once(':')
         .and_then(|(model, dim)| Some((model, dim.parse().ok()?)))
@@ -54,18 +55,13 @@ fn openai(_model: &str) -> Result<Box<dyn Embedder>> {
 /// without vectors `static-mini`, which gives way to vectors that a caller brings.
 pub(crate) fn attach(database: &Database, name: Option<&str>) -> Result<()> {
     if let Some(name) = name {
+        database.detach_embedder();
         return named(name)?.map_or(Ok(()), |embedder| database.use_embedder(embedder));
     }
     let Some(space) = database.embedding_space()? else {
         return database.suggest_embedder(StaticMini::new());
     };
-    let own: Box<dyn Embedder> = match space.name.as_str() {
-        name if name.starts_with("static-mini") => Box::new(StaticMini::new()),
-        name if name.starts_with("hash") => Box::new(HashEmbedder::new()),
-        _ => return Ok(()),
-    };
-    if own.id() == space.name {
-        return database.use_embedder(own);
-    }
-    Ok(())
+    // The library attaches its own embedder again.
+    let hash = HashEmbedder::new();
+    if hash.id() == space.name { database.use_embedder(hash) } else { Ok(()) }
 }

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use oubliette::exchange::LineReader;
-use oubliette::{
-    Database, Error, ErrorKind, Filter, Forget, ForgetPlan, Forgotten, Got, NamespaceName, Partition, Result,
-    Scope,
-};
+use oubliette::memory::{Got, Partition};
+use oubliette::report::{ForgetPlan, Forgotten};
+use oubliette::{Database, Error, ErrorKind, Filter, Forget, NamespaceName, Result, Scope};
 use serde_json::{Value, json};
 
 use crate::answers;

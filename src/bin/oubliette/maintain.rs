@@ -7,7 +7,8 @@ use clap::CommandFactory;
 use oubliette::exchange::{
     Export, ExportReport, LineReader, NpyWriter, ParsedLine, Target, VectorsTo, parse_line,
 };
-use oubliette::{CheckOptions, ErasedProbe, Error, Result, Snapshot};
+use oubliette::report::{CheckOptions, ErasedProbe};
+use oubliette::{Error, Result, Snapshot};
 use serde_json::{Value, json};
 
 use crate::answers;

@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use oubliette::clock::{Clock, ManualClock, SystemClock};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{
-    Builder, Clock, Database, Durability, Error, ErrorKind, ManualClock, NamespaceName, Result, Scope, Span,
-    SystemClock, Time,
-};
+use oubliette::{Builder, Database, Durability, Error, ErrorKind, NamespaceName, Result, Scope, Span, Time};
 use serde::Deserialize;
 
 use crate::arguments::{DurabilityName, Global, ScopeOptions};

@@ -1,10 +1,9 @@
 //! Commands that read memories and what is told of them.
 
 use oubliette::exchange::{journal_json, write_tombstone};
-use oubliette::{
-    Aggregate, Briefed, CheckOptions, Error, Event, EventQuery, EventsOf, Filter, Got, Memory, PageRequest,
-    Result, State,
-};
+use oubliette::memory::{Aggregate, Event, EventQuery, EventsOf, Got};
+use oubliette::report::{Briefed, CheckOptions};
+use oubliette::{Error, Filter, Memory, PageRequest, Result, State};
 use serde_json::{Value, json};
 
 use crate::answers;

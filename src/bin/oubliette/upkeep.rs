@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use oubliette::exchange::Target;
-use oubliette::{Database, Error, Pass, PassReport, Result, Span};
+use oubliette::maintain::{Pass, PassReport};
+use oubliette::{Database, Error, Result, Span};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -63,7 +64,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
     Ok(())
 }
 
-fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette::MaintainOptions> {
+fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette::maintain::MaintainOptions> {
     if let Some(threads) = options.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
         return Err(Error::invalid("--threads", format!("must be 1 to {THREADS_MAX}"), threads));
     }
@@ -71,7 +72,7 @@ fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette
         let span: Span = named("--budget", text.parse())?;
         Ok(Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or_default()))
     };
-    Ok(oubliette::MaintainOptions {
+    Ok(oubliette::maintain::MaintainOptions {
         dry_run: options.dry_run,
         budget: options.budget.as_ref().map(span).transpose()?,
         max_rows: options.max_rows,
@@ -88,7 +89,7 @@ fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette
 
 /// A number that grows by one with most of the rows that a pass changes: nodes that were linked, and rows that are no
 /// longer live.
-fn moved(database: &Database, options: &oubliette::MaintainOptions) -> Option<u64> {
+fn moved(database: &Database, options: &oubliette::maintain::MaintainOptions) -> Option<u64> {
     let stats = database.stats(options.namespace.as_ref()).ok()?;
     Some(stats.vectors.in_graph + stats.memories.limbo + stats.memories.superseded)
 }

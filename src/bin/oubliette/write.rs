@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
+use oubliette::exchange::Kept;
 use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
-use oubliette::{
-    Database, Draft, Error, Got, Kept, NamespaceName, Outcome, Result, RunId, SupersedeMode, Time,
-    WriteOptions,
-};
+use oubliette::maintain::RunId;
+use oubliette::memory::{Got, SupersedeMode};
+use oubliette::{Database, Draft, Error, NamespaceName, Outcome, Result, Time, WriteOptions};
 use serde_json::{Map, Value, json};
 
 use crate::answers;

@@ -6,9 +6,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::error::Result;
-use crate::{
-    CheckOptions, Database, Draft, Filter, MaintainOptions, Namespace, PageRequest, Pass, WriteOptions,
-};
+use crate::maintain::{MaintainOptions, Pass};
+use crate::report::CheckOptions;
+use crate::{Database, Draft, Filter, Namespace, PageRequest, WriteOptions};
 
 struct Bed {
     folder: TempDir,

@@ -121,7 +121,7 @@ fn help_names_every_pass_and_every_state() {
     let sandbox = Sandbox::new();
     let help =
         sandbox.plain(&["maintain", "--help"], b"").out.split_whitespace().collect::<Vec<_>>().join(" ");
-    for pass in oubliette::Pass::ALL {
+    for pass in oubliette::maintain::Pass::ALL {
         assert!(help.contains(pass.as_str()), "{pass:?} is not in the help of maintain");
     }
     assert!(!help.contains("both with none named"));

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use oubliette::memory::Got;
 use oubliette::{
-    Database, Draft, Durability, ErrorKind, Forget, Got, Mode, Namespace, NamespaceName, Query, Result,
+    Database, Draft, Durability, ErrorKind, Forget, Mode, Namespace, NamespaceName, Query, Result,
 };
 
 use super::world::{FILE, World, clean};
@@ -166,8 +167,10 @@ impl Stage {
 
     fn open(&self, opener: &mut Opener, how: How) {
         let builder = World::new(Image::default(), Durability::Safe).builder();
-        let builder =
-            builder.disk(Arc::new(self.disk.clone())).ids(oubliette::RandomIds::default()).create(false);
+        let builder = builder
+            .disk(Arc::new(self.disk.clone()))
+            .ids(oubliette::clock::RandomIds::default())
+            .create(false);
         let builder = match how {
             How::Alone(durability) => builder.durability(durability),
             How::Shared(durability) => builder.durability(durability).shared(true),

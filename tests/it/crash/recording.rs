@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use oubliette::{Durability, RunId};
+use oubliette::Durability;
+use oubliette::maintain::RunId;
 
 use super::scenarios::Scenario;
 use super::world::{World, seen_in};

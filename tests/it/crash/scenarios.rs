@@ -1,9 +1,11 @@
 //! What a database goes through while the power may fail: short stories, each over a prepared database.
 
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Expiry;
+use oubliette::memory::{AuthorKind, Entity, Link, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
 use oubliette::{
-    AuthorKind, Database, Draft, Entity, Expiry, Filter, Forget, Kind, Link, MaintainOptions, Namespace,
-    NamespaceName, Pass, Patch, Result, Scope, SupersedeMode, Tier, WriteOptions,
+    Database, Draft, Filter, Forget, Kind, Namespace, NamespaceName, Patch, Result, Scope, WriteOptions,
 };
 
 use super::world::{COPY, DIM, World};

@@ -6,11 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use oubliette::clock::{IdSource, ManualClock};
+use oubliette::exchange::JournalRow;
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
+use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::{EventQuery, Got};
+use oubliette::report::CheckOptions;
 use oubliette::{
-    Builder, CheckOptions, Database, Durability, Effort, Error, ErrorKind, EventQuery, Got, IdSource,
-    JournalRow, MaintainOptions, ManualClock, NamespaceName, PageRequest, Pass, Query, Result, RunId, Scope,
-    State, Time,
+    Builder, Database, Durability, Effort, Error, ErrorKind, NamespaceName, PageRequest, Query, Result,
+    Scope, State, Time,
 };
 
 use crate::disk::{Image, SimDisk};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use oubliette::{CheckOptions, CompactReport, Database, Got, MemoryId, NamespaceName};
+use oubliette::memory::Got;
+use oubliette::report::{CheckOptions, CompactReport};
+use oubliette::{Database, MemoryId, NamespaceName};
 
 use super::store::{Store, WAYS, change, damaged, open, overwrite, store, tables, word};
 use super::{OF_THE_STORE, victim_of};

@@ -1,6 +1,6 @@
 //! `reindex` makes every row again that follows from others, and takes away what follows from nothing.
 
-use oubliette::CheckOptions;
+use oubliette::report::CheckOptions;
 
 use super::store::{change, open, store, tables};
 

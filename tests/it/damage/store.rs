@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use oubliette::clock::ManualClock;
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::Expiry;
+use oubliette::memory::{AuthorKind, Entity, Field, Link};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{
-    AuthorKind, Database, Draft, Durability, Entity, Expiry, Field, Forget, Kind, Link, MaintainOptions,
-    ManualClock, MemoryId, Pass, Time, WriteOptions,
-};
+use oubliette::{Database, Draft, Durability, Forget, Kind, MemoryId, Time, WriteOptions};
 use redb::{ReadableDatabase, ReadableTable};
 use serde_json::json;
 

@@ -4,8 +4,10 @@
 use std::io::Cursor;
 
 use oubliette::exchange::{Export, VectorsTo};
+use oubliette::maintain::MaintainOptions;
 use oubliette::policy::Syntax;
-use oubliette::{CheckOptions, Database, Draft, ErrorKind, Forget, MaintainOptions, NamespaceName, Query};
+use oubliette::report::CheckOptions;
+use oubliette::{Database, Draft, ErrorKind, Forget, NamespaceName, Query};
 
 use super::OF_THE_STORE;
 use super::store::{WAYS, damaged, overwrite, tables};

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use oubliette::{Effort, Expiry, Forget, MemoryId, Pass, Patch, Query, Scope, SupersedeMode};
+use oubliette::maintain::Pass;
+use oubliette::memory::Expiry;
+use oubliette::memory::SupersedeMode;
+use oubliette::{Effort, Forget, MemoryId, Patch, Query, Scope};
 
 use super::{Chance, all_passes, asking, maintained, question, row, vector};
 use crate::world::{World, assert_clean};

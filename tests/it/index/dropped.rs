@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oubliette::{Draft, MaintainOptions, NamespaceName, Pass};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::{Draft, NamespaceName};
 
 use super::maintained;
 use crate::world::{DIM, World, axis, text};

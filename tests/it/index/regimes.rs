@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use oubliette::{Durability, Effort, MaintainOptions, Pass, Query};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::{Durability, Effort, Query};
 use redb::{ReadableDatabase, ReadableTable};
 use serde_json::json;
 

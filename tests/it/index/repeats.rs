@@ -1,6 +1,7 @@
 //! Crowds of equal vectors: one of a crowd has the links, the others hang on it, and it can go.
 
-use oubliette::{Draft, Effort, Forget, Pass, Query, WriteOptions};
+use oubliette::maintain::Pass;
+use oubliette::{Draft, Effort, Forget, Query, WriteOptions};
 
 use super::{Chance, helped, maintained, question, vector};
 use crate::world::World;
@@ -68,7 +69,10 @@ fn crowds_hide_nothing_after_a_rebuild_and_after_a_repair() {
     world.ns.forget(Forget::names(oldest)).unwrap();
     world.check();
     assert!(world.recall(asked, 100) >= 0.99, "while they are dead");
-    let slices = oubliette::MaintainOptions { max_rows: Some(40), ..oubliette::MaintainOptions::live() };
+    let slices = oubliette::maintain::MaintainOptions {
+        max_rows: Some(40),
+        ..oubliette::maintain::MaintainOptions::live()
+    };
     for _ in 0..4 {
         world.db.maintain(&[Pass::Repair], &slices).unwrap();
         world.check();

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oubliette::{Draft, Effort, Forget, MaintainOptions, Query, Scope};
+use oubliette::maintain::MaintainOptions;
+use oubliette::{Draft, Effort, Forget, Query, Scope};
 
 use super::{all_passes, asking, everywhere, helped, maintained, question, row, vector};
 use crate::world::World;

@@ -1,9 +1,9 @@
 //! The pass `near-duplicates` beside the write path.
 
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{AuthorKind, Significance};
 use oubliette::policy::Syntax;
-use oubliette::{
-    AuthorKind, Draft, Kind, MaintainOptions, Memory, Pass, Scope, Significance, State, WriteOptions,
-};
+use oubliette::{Draft, Kind, Memory, Scope, State, WriteOptions};
 use proptest::prelude::*;
 use serde_json::json;
 

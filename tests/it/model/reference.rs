@@ -5,7 +5,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use oubliette::{MemoryId, RunId, SupersedeMode, Time};
+use oubliette::maintain::RunId;
+use oubliette::memory::SupersedeMode;
+use oubliette::{MemoryId, Time};
 
 /// Beginning and end of world time.
 pub(crate) type Valid = (Option<Time>, Option<Time>);

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::{
-    Batch, Decision, Draft, Durability, Kind, MaintainOptions, NamespaceName, Outcome, Pass, Patch, Result,
-    Scope, State, WriteOptions,
+    Batch, Decision, Draft, Durability, Kind, NamespaceName, Outcome, Patch, Result, Scope, State,
+    WriteOptions,
 };
 use serde_json::Value;
 

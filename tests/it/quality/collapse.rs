@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use oubliette::{
-    Draft, Got, Kind, MaintainOptions, MemoryId, Pass, ProfileCollapseReport, RunId, State, WriteOptions,
-};
+use oubliette::maintain::{MaintainOptions, Pass, ProfileCollapseReport, RunId};
+use oubliette::memory::Got;
+use oubliette::{Draft, Kind, MemoryId, State, WriteOptions};
 use serde_json::Value;
 
 use super::{folder, lines};

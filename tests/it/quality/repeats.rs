@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use oubliette::maintain::Pass;
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Builder, Draft, Effort, Pass, Query, WriteOptions};
+use oubliette::{Builder, Draft, Effort, Query, WriteOptions};
 
 use super::{folder, lines, vectors};
 use crate::world::World;
@@ -56,7 +57,7 @@ fn writers_link_a_trace_of_repeats_and_no_neighbour_is_missed() {
         assert_recall(&world, &all, &format!("after import {part}"));
     }
     assert_eq!(world.db.stats(None).unwrap().vectors.regime, "graph");
-    world.db.maintain(&[Pass::Index], &oubliette::MaintainOptions::live()).unwrap();
+    world.db.maintain(&[Pass::Index], &oubliette::maintain::MaintainOptions::live()).unwrap();
     assert_recall(&world, &all, "after the pass");
 }
 

@@ -1,7 +1,8 @@
 //! A fact and the fact that replaces it are two, however near their texts are: the new one is never swallowed.
 
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::policy::Syntax;
-use oubliette::{Decision, Draft, MaintainOptions, Pass, WriteOptions};
+use oubliette::{Decision, Draft, WriteOptions};
 
 use super::{folder, lines};
 use crate::world::World;

@@ -1,9 +1,8 @@
 //! The chapter on operational reports: 1,403 real ones, of which most say the same but for their figures.
 
+use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{
-    Database, Draft, Filter, Kind, MaintainOptions, Namespace, PageRequest, Pass, Result, Scope, WriteOptions,
-};
+use oubliette::{Database, Draft, Filter, Kind, Namespace, PageRequest, Result, Scope, WriteOptions};
 use serde_json::{Value, json};
 
 use crate::demo::data;

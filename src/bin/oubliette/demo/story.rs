@@ -5,10 +5,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use oubliette::clock::{IdSource, ManualClock};
+use oubliette::embed::{Embedder, StaticMini};
 use oubliette::exchange::Import;
+use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{
-    CheckOptions, Database, Decision, Draft, Durability, Embedder, ErasedProbe, Forget, IdSource,
-    ManualClock, MemoryId, Namespace, Query, Result, Scope, Snapshot, StaticMini, Time, WriteOptions,
+    Database, Decision, Draft, Durability, Forget, MemoryId, Namespace, Query, Result, Scope, Snapshot, Time,
+    WriteOptions,
 };
 use serde_json::{Value, json};
 

@@ -113,7 +113,7 @@ impl fmt::Debug for OpenAiOptions {
 /// dimensions, finite and not zero. Redirections are not followed.
 ///
 /// ```no_run
-/// use oubliette::{Embedder, OpenAiEmbedder, OpenAiOptions};
+/// use oubliette::embed::{Embedder, OpenAiEmbedder, OpenAiOptions};
 ///
 /// let mut options = OpenAiOptions::new("http://localhost:11434/v1", "nomic-embed-text", 768);
 /// options.batch_size = 16;

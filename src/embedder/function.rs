@@ -20,7 +20,7 @@ pub struct FnEmbedder<F> {
 /// `Invalid` when `id` does not have 1 to 256 bytes, or `dimensions` is not 1 to 4,096.
 ///
 /// ```
-/// use oubliette::{Embedder, embedder_fn};
+/// use oubliette::embed::{Embedder, embedder_fn};
 ///
 /// let lengths = embedder_fn("lengths-1", 2, |texts: &[&str]| {
 ///     Ok(texts.iter().map(|text| vec![1.0, text.len() as f32]).collect())

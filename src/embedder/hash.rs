@@ -25,7 +25,7 @@ enum Sort {
 /// the word among them, adds to one dimension with a sign. Vectors have unit length and are the same on every machine.
 ///
 /// ```
-/// use oubliette::{Embedder, HashEmbedder};
+/// use oubliette::embed::{Embedder, HashEmbedder};
 ///
 /// let embedder = HashEmbedder::new();
 /// assert_eq!((embedder.id(), embedder.dimensions()), ("hash-1@256", 256));

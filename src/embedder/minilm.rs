@@ -43,7 +43,7 @@ pub enum Precision {
 /// read as well: uncased BERT, mean pooling, unit length.
 ///
 /// ```no_run
-/// use oubliette::{Embedder, MiniLm, Precision};
+/// use oubliette::embed::{Embedder, MiniLm, Precision};
 ///
 /// let model = MiniLm::open("models/all-MiniLM-L6-v2", Precision::Int8)?;
 /// assert_eq!(model.embed_query("Where are the keys?")?.len(), 384);

@@ -1,7 +1,7 @@
 //! The folder of a model: which files, how large at most, and what they say beside the weights.
 
 use super::Precision;
-use crate::embed::wordpiece::WordPiece;
+use crate::embedder::wordpiece::WordPiece;
 use crate::error::{Error, Result};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};

@@ -31,7 +31,7 @@ const _: () = assert!(BLOCK_TOKENS * 128 * 63 <= i32::MAX as usize);
 /// vector of the unknown token, as one of nothing but unknown tokens does; most emoji are unknown.
 ///
 /// ```
-/// use oubliette::{Embedder, StaticMini};
+/// use oubliette::embed::{Embedder, StaticMini};
 ///
 /// let embedder = StaticMini::new();
 /// let texts = ["Ana adopted a puppy", "Ben has a new dog", "The build failed on ARM"];

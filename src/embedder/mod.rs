@@ -37,7 +37,8 @@ use crate::error::Result;
 /// write is stored without a vector and waits for the pass that embeds, and a query falls back on its words.
 ///
 /// ```
-/// use oubliette::{Embedder, Result};
+/// use oubliette::Result;
+/// use oubliette::embed::Embedder;
 ///
 /// /// How often each of two letters occurs: a space that nobody needs.
 /// struct Letters;
