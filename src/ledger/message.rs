@@ -1,6 +1,7 @@
 //! Messages: their events, their families and the numbers of these, written and taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +10,9 @@ use crate::ledger::{Applied, Context, Ledger, Why};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{AggregateId, Life, MemoryId, Op, Time, TombstoneReason};
 use crate::store::control::CounterSort as Sort;
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
+use crate::store::{
+    AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id,
+};
 
 /// A message, and what it makes of its family.
 #[derive(Clone, Debug, PartialEq)]
@@ -379,12 +382,13 @@ impl Ledger<'_, '_> {
 
     /// Whether a member of an aggregate is left that was not erased.
     fn is_heard(&self, ns: NsId, id: &Id) -> Result<bool> {
-        for event in self.tx.events_of(ns, id, usize::MAX)? {
-            if self.tx.event(ns, &event)?.is_some_and(|row| !row.is_erased()) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let (mut heard, members) = (false, Walk::prefix(&keys::memory(ns, MemoryId::from_bytes(*id))));
+        self.tx.walk(Table::EventOf, &members, &mut |key, _| {
+            let event = self.tx.event(ns, last_id(Table::EventOf, key)?.as_bytes())?;
+            heard = event.is_some_and(|row| !row.is_erased());
+            Ok(if heard { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(heard)
     }
 
     /// Messages behind a memory that maintenance erases belong to what stands in its place: forgetting that must find
