@@ -78,6 +78,20 @@ fn a_row_recorded_ahead_is_seen_by_every_read() {
     assert_eq!(other.row("k").id, id);
 }
 
+/// MODEL-38: transaction time never lies behind a row that is there, whichever machine's clock recorded that.
+#[test]
+fn an_import_takes_transaction_time_along() {
+    let world = World::at(NOW + 5_000);
+    world.add(text("harbour").key("k"));
+    let other = World::at(NOW);
+    let lines = export(&world);
+    Import::default().run(&other.db, LineReader::new(lines.as_bytes(), "lines"), &mut ()).unwrap();
+    let old = other.row("k");
+    let new = other.add(text("quay").key("k")).id;
+    assert_eq!((old.recorded_at, other.row(new).recorded_at), (ms(NOW + 5_000), ms(NOW + 5_000)));
+    assert_eq!(other.row(old.id).superseded.unwrap().at, ms(NOW + 5_000));
+}
+
 /// I7: rows with each instant on both sides of now, one of each sort.
 #[test]
 fn every_read_sees_the_same_at_every_instant() {
