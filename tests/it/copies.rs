@@ -48,6 +48,7 @@ fn a_link_leads_to_the_one_file() {
     std::os::unix::fs::symlink(world.path().parent().unwrap(), &folder).unwrap();
     for path in [link.clone(), folder.join("link.oub")] {
         world.db = world.builder().open(&path).unwrap();
+        world.ns = world.db.namespace("default").unwrap();
         assert_eq!(world.db.path(), std::fs::canonicalize(world.path()).unwrap());
         assert_eq!(world.builder().open(world.path()).unwrap_err().kind(), ErrorKind::Locked);
         world.ns.forget(oubliette::Forget::names(["s"])).unwrap();

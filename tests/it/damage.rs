@@ -287,8 +287,7 @@ fn with_damaged_content(table: &str) -> (World, MemoryId) {
     value[middle] ^= 1;
     let (key, _) = rows[table].iter().find(|(found, _)| found.starts_with(&key)).unwrap();
     overwrite(&world.path(), table, key, &value);
-    let open = world.builder().open(world.path()).unwrap();
-    world.db = open;
+    world.open_again(|builder| builder);
     (world, bad)
 }
 
@@ -381,7 +380,7 @@ fn a_history_names_its_damaged_versions() {
     world.db.clone().close().unwrap();
     let (key, value) = &tables(&world.path())["vitals"][0];
     overwrite(&world.path(), "vitals", key, &vec![b'x'; value.len()]);
-    world.db = world.builder().open(world.path()).unwrap();
+    world.open_again(|builder| builder);
     let history = world.ns.history("k").unwrap();
     let versions: Vec<MemoryId> = history.versions.iter().map(|version| version.id).collect();
     assert_eq!((versions, history.damaged), (vec![second], vec![first]));
@@ -398,8 +397,7 @@ fn a_holder_leaves_a_damaged_row() {
     let (key, value) = &tables(&world.path())["memory"][0];
     // As long as before: rot moves no bytes, and the sum of all rows stays what it was.
     overwrite(&world.path(), "memory", key, &vec![b'x'; value.len()]);
-    let open = world.builder().open(world.path()).unwrap();
-    world.db = open;
+    world.open_again(|builder| builder);
     let gone = world.forget(&["one"]);
     assert_eq!((gone.forgotten, gone.detached), (0, 1));
     let why = world.get("two").unwrap_err();
@@ -424,8 +422,7 @@ fn a_damaged_vector_is_replaced_or_waited_for() {
         // The first number of the second vector.
         value[8 + 20 + 4] ^= 1;
         overwrite(&world.path(), "vector", key, &value);
-        let open = world.builder().open(world.path()).unwrap();
-        world.db = open;
+        world.open_again(|builder| builder);
         let damaged = world.row("k1").id;
         assert_eq!(world.find(axis(0), 3).len(), 2, "the others are found");
         world.forget(&["k2"]);
