@@ -67,7 +67,7 @@ impl WordPiece {
                 ));
             }
             if trie.insert(spelled.as_bytes(), id).is_some() {
-                return Err(Error::invalid("vocabulary", "a token must stand in it once", token));
+                return Err(Error::invalid("vocabulary", "must not have a token twice", token));
             }
             len = len.max(id as usize + 1);
         }

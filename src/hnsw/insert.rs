@@ -195,6 +195,7 @@ impl Graph {
         mut links: Vec<Reverse>,
         crew: &mut Crew,
     ) -> Relinked {
+        // Sorted, so that the links of a target lie together and their order does not depend on who found them.
         links.sort_unstable();
         links.dedup();
         let groups: Vec<&[Reverse]> =
@@ -230,6 +231,7 @@ impl Graph {
             at += 1;
             let fresh = self.links(slot, 0).iter().copied().filter(|link| met.meet(*link));
             around.extend(fresh);
+            // The check costs a look at every lost node, so it is made ever more rarely.
             if at.is_power_of_two() && is_done(met) {
                 return true;
             }

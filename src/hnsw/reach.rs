@@ -65,6 +65,7 @@ impl Graph {
                 }
             }
         }
+        // What is still cut off leaves the graph and is scanned in the tail, so that no search misses it.
         let loose = self.unreachable(&alive);
         let (gone, all): (BTreeSet<u32>, Vec<u32>) =
             (loose.iter().copied().collect(), self.nodes().collect());

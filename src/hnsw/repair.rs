@@ -199,6 +199,7 @@ impl Graph {
                 }
             }
         }
+        // Links to the nodes are gone by now, so taking a node out leaves no link that leads nowhere.
         for &slot in slots {
             let twins = self.twins(slot).to_vec();
             twins.iter().for_each(|twin| self.take_node(*twin));

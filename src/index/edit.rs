@@ -93,6 +93,7 @@ impl Edit {
         if tx.epoch() != self.epoch {
             return Ok(Written::Stale);
         }
+        // Everything is checked before the first row is written, so that a stale step leaves the transaction as it was.
         let head = tx.graph_head(self.index)?;
         if head.as_ref().map(|head| head.version) != self.version || !self.holds(tx)? {
             return Ok(Written::Stale);

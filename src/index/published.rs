@@ -138,6 +138,9 @@ pub(crate) struct PublishedIn<L: Locks> {
 }
 
 /// The images of one commit that are in memory. They hold no snapshot, so they pin no page of the file.
+///
+/// Locks are taken in one order: the gate of an index, then the sum of the bytes, then a shard. The map of gates is
+/// locked for a moment before and after, while none of the others is taken.
 pub(crate) struct ImagesIn<L: Locks> {
     shards: [L::Of<Shard>; SHARDS],
     /// The sum of the bytes of the views in the shards. Adding or removing a view requires this lock.
@@ -180,6 +183,8 @@ impl<L: Locks> PublishedIn<L> {
         let Changes { blocks: StagedBlocks { spilled, slots, docs }, dropped, linked, reset } = changes;
         let is_void = |index: &IndexId| reset.contains(index) || spilled.contains(index);
         let images = &self.images;
+        // Both are read under the lock of the sum. A reader that adds a view meanwhile is in both or in neither, so the
+        // sum fits the copied maps.
         let (mut shards, mut kept) = images.kept_bytes.read(|kept| (images.all(), *kept));
         if !dropped.is_empty() {
             for shard in &mut shards {
@@ -227,6 +232,7 @@ impl<L: Locks> PublishedIn<L> {
             budget: Arc::clone(&images.budget),
             gates: Arc::clone(&images.gates),
         };
+        // The commit may have made views longer, and the sum larger than the budget.
         next.kept_bytes.write(|kept| next.evict(kept, 0));
         Self::with(snapshot, clock, Arc::new(next))
     }
@@ -387,6 +393,7 @@ impl<L: Locks> ImagesIn<L> {
     /// If several readers ask for an image at the same time, one loads it and the others wait. So each image takes
     /// memory once.
     fn one_by_one<R>(&self, index: IndexId, load: impl FnOnce() -> R) -> R {
+        // The map is locked only to find the gate, so that readers of other indexes do not wait for this load.
         let gate = self
             .gates
             .write(|gates| Arc::clone(gates.entry(index).or_insert_with(|| Arc::new(L::Of::new(())))));
@@ -431,6 +438,7 @@ impl<L: Locks> ImagesIn<L> {
             return Ok(Some(image));
         }
         Ok(Some(self.kept_bytes.write(|kept| {
+            // `keep_beside` passes no gate and may have been first. The sum counts each index once.
             if let Some(present) = self.image(index) {
                 return present;
             }

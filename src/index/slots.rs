@@ -167,6 +167,7 @@ pub(crate) fn release(
     if codes.meta(at).is_none_or(SlotMeta::is_vacant) {
         return Err(missing(index, slot));
     }
+    // The vector goes in any case. The code of a node stays, because walks pass through it.
     let node = node(tx, index, slot)?;
     let codes = tx.slot_block_mut(index, block, dim)?;
     if node == Node::None {
@@ -186,6 +187,7 @@ pub(crate) fn release(
             tx.put_graph_head(index, &graph)?;
             tx.put_dead_slot(index, commit, slot)
         }
+        // Until a rebuild says that no link leads here, the slot must not be given out.
         Node::Unknown => tx.put_dead_slot(index, commit, slot),
     }
 }

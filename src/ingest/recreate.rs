@@ -116,7 +116,7 @@ impl Desk<'_, '_, '_> {
         for (field, at) in times {
             let Some(at) = at else { continue };
             if at > most {
-                let why = "must not lie further ahead than a clock may be wrong (stats.clock_warn)";
+                let why = "must be at most stats.clock_warn ahead of the clock";
                 return Err(Error::invalid(field, why, at));
             }
             self.ledger.clock.at_ms = self.ledger.clock.at_ms.max(at.as_millis());
@@ -145,7 +145,7 @@ impl Desk<'_, '_, '_> {
                         self.ledger.keep_step(&self.context, step)?;
                     }
                     _ => {
-                        let why = "must be the run that stands before, as often as it says";
+                        let why = "must follow its run, as many times as the run says";
                         return Err(Error::invalid("run_id", why, format!("{:?}", step.run)));
                     }
                 }
@@ -313,7 +313,7 @@ impl Desk<'_, '_, '_> {
         let mut settled = BTreeSet::new();
         for (place, id, by) in &part.orphans {
             if !self.is_there(*by)? {
-                let why = "must be a memory or a tombstone that stands before or in the same part";
+                let why = "must be a memory or a tombstone of an earlier line or of the same part";
                 return Err(blame(*place)(Error::invalid("superseded_by", why, by)));
             }
             let (mut path, mut at) = (BTreeSet::from([*id]), Some(*by));
@@ -418,7 +418,7 @@ impl Desk<'_, '_, '_> {
     fn check_aggregate(&self, id: AggregateId) -> Result<()> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let Some(row) = tx.aggregate(ns, id.as_bytes())? else {
-            return Err(Error::invalid("aggregate_id", "must be an aggregate that stands before", id));
+            return Err(Error::invalid("aggregate_id", "must be an aggregate of an earlier line", id));
         };
         self.check_memory("memory_id", row.memory)?;
         let members = BTreeSet::from_iter(tx.events_of(ns, id.as_bytes(), usize::MAX)?);
@@ -442,7 +442,7 @@ impl Desk<'_, '_, '_> {
         if let Some(run) = row.run.map(RunId::from_bytes)
             && tx.run(ns, run)?.is_none()
         {
-            return Err(Error::invalid("run", "must be a run that stands before", run));
+            return Err(Error::invalid("run", "must be a run of an earlier line", run));
         }
         let Some(family) = tx.family(ns, id.as_bytes())? else { return Ok(()) };
         self.check_memory("family.first_memory", Some(family.first_memory))?;
@@ -450,7 +450,7 @@ impl Desk<'_, '_, '_> {
             None => None,
             Some(aggregate) => Some(tx.aggregate(ns, aggregate)?.ok_or_else(|| {
                 let shown = AggregateId::from_bytes(*aggregate);
-                Error::invalid("family.aggregate_id", "must be an aggregate that stands before", shown)
+                Error::invalid("family.aggregate_id", "must be an aggregate of an earlier line", shown)
             })?),
         };
         let count = numbers.map_or(1, |numbers| numbers.dup_count);
@@ -465,7 +465,7 @@ impl Desk<'_, '_, '_> {
         if self.is_there(memory)? {
             return Ok(());
         }
-        Err(Error::invalid(field, "must be a memory or a tombstone that stands before", memory))
+        Err(Error::invalid(field, "must be a memory or a tombstone of an earlier line", memory))
     }
 }
 

@@ -45,6 +45,7 @@ impl Desk<'_, '_, '_> {
             done.forgotten = applied.withdrawn;
             done.note(&applied);
         }
+        // The run says how far it is in the same transaction, so an undo that is cut off goes on with the next slice.
         let tx = &*self.ledger.tx;
         let finished =
             tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();

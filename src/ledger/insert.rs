@@ -126,7 +126,7 @@ impl Ledger<'_, '_> {
         if before.version != version {
             return Err(Error::Conflict {
                 what: format!("memory {id}"),
-                why: "it changed meanwhile".to_owned(),
+                why: "it has changed meanwhile".to_owned(),
             });
         }
         let Next { mut vitals, mut content, access, holders, vector } = next;

@@ -358,6 +358,7 @@ impl<'a, 't> Ledger<'a, 't> {
     ) -> Result<Self> {
         let mut clock = tx.clock()?;
         clock.commit += 1;
+        // A clock that was set back must not give a later commit an earlier time: reads by transaction time rely on it.
         clock.at_ms = clock.at_ms.max(now.as_millis());
         Ok(Ledger {
             tx,
@@ -423,6 +424,7 @@ impl<'a, 't> Ledger<'a, 't> {
 
     /// Writes what was held back until the end: counters and clock.
     pub(crate) fn finish(mut self) -> Result<Clock> {
+        // Counting again comes first: it counts the rows of the transaction and drops the pending changes of its counters.
         for ns in std::mem::take(&mut self.recount) {
             self.count_again(ns)?;
         }

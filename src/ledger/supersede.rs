@@ -102,6 +102,7 @@ impl Ledger<'_, '_> {
         // A row that a pass merges answers to each key with its own text and lives as long as the longer of the two
         // (DEDUP-4, DEDUP-46). If a caller lets one memory take the place of another, the caller means the text and
         // the life of the other.
+        let merges = mode == SupersedeMode::Duplicate && context.actor == Actor::Sweeper;
         let (before, old_content) = self.load(ns, new)?;
         let (mut vitals, mut content) = (before.clone(), old_content.clone());
         if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {

@@ -198,7 +198,7 @@ impl Memory {
         let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
         if let Some(before) = times.valid_to_before {
             if !replaced {
-                let why = "must stand beside supersede_mode replaced alone";
+                let why = "is allowed only with supersede_mode replaced";
                 return Err(Error::invalid("valid_to_before", why, before));
             }
             if times.valid_to.is_none_or(|to| to > before) {
@@ -219,7 +219,7 @@ impl Memory {
             _ => false,
         };
         if !is {
-            let why = "must be that of removed_at, superseded_at and expires_at";
+            let why = "must agree with removed_at, superseded_at and expires_at";
             return Err(Error::invalid("state", why, self.state.as_str()));
         }
         match (times.removed_at, &self.limbo) {
@@ -237,7 +237,7 @@ impl Memory {
             return Err(Error::invalid("limbo.replaced", "must stand beside superseded_by alone", true));
         }
         if !limbo.replaced && limbo.transferred > 0 {
-            let why = "must be 0 where nothing replaced the memory";
+            let why = "must be 0 if nothing replaced the memory";
             return Err(Error::invalid("limbo.transferred", why, limbo.transferred));
         }
         let Some(tombstone) = &limbo.tombstone else { return Ok(()) };
@@ -245,7 +245,7 @@ impl Memory {
             return Err(Error::invalid("limbo.tombstone.id", "must be that of the memory", tombstone.id));
         }
         if tombstone.deleted_at != removed_at {
-            let why = "must be removed_at";
+            let why = "must equal removed_at";
             return Err(Error::invalid("limbo.tombstone.deleted_at", why, tombstone.deleted_at));
         }
         Ok(())
@@ -303,10 +303,10 @@ impl Memory {
             ("links", same(union(holders, |holder| &holder.links), &self.links)),
         ];
         if let Some((field, _)) = agrees.iter().find(|(_, agrees)| !agrees) {
-            return Err(Error::invalid(*field, "must be those of its holders", "others"));
+            return Err(Error::invalid(*field, "must be the union over its holders", "others"));
         }
         if self.pinned != self.tags.iter().any(|tag| tag == PINNED_TAG) {
-            let why = "must stand beside the tag pinned, and only there";
+            let why = "must be true exactly when the tag pinned is there";
             return Err(Error::invalid("pinned", why, self.pinned));
         }
         Ok(())

@@ -226,7 +226,7 @@ pub(super) fn hex(key: &[u8]) -> String {
 
 /// The key in a cursor.
 pub(super) fn position(cursor: &str, prefix: &[u8], bytes: usize) -> Result<Vec<u8>> {
-    let bad = || Error::invalid("cursor", "must be the one that the page before gave", cursor);
+    let bad = || Error::invalid("cursor", "must be the cursor of the page before", cursor);
     let digits = cursor.as_bytes();
     if digits.len() != 2 * bytes {
         return Err(bad());

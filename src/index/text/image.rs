@@ -246,6 +246,7 @@ impl TextView {
                 return Ok(known.unwrap_or_else(|| Arc::new(Tail::at(self.head.posted))));
             }
         };
+        // Another reader may have made the tail while this one waited for the lock.
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
         }
@@ -268,6 +269,7 @@ impl TextView {
             }
             tail.push(run.finish(), &lengths);
         }
+        // A tail that is not whole is no answer for others, but the next search need not read its texts again.
         if tail.end() < self.end() {
             let tail = Arc::new(tail);
             *self.seed.lock() = Some(Arc::clone(&tail));
