@@ -381,7 +381,7 @@ pub(crate) struct SearchOptions {
     /// How long a query may take, such as 50ms; the hits found by then are ranked
     #[arg(long, value_name = "DURATION")]
     pub(crate) deadline: Option<String>,
-    /// Say why this memory is a hit or is none
+    /// Say why this memory is a hit or not
     #[arg(long, value_name = "ID|KEY", conflicts_with = "queries")]
     pub(crate) why: Option<String>,
     /// How much the hits should differ from each other, 0 to 1
