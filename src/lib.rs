@@ -131,4 +131,6 @@ mod documentation {
     mod architecture {}
     #[doc = include_str!("../docs/embedders.md")]
     mod embedders {}
+    #[doc = include_str!("../docs/guide.md")]
+    mod guide {}
 }

@@ -7,14 +7,15 @@ use crate::limits::DIM_MAX;
 /// Longest name of an embedding space, in bytes.
 const ID_BYTES_MAX: usize = 256;
 
-/// An embedder whose vectors a closure makes; [`embedder_fn`] makes one.
+/// An embedder whose vectors come from a closure. [`embedder_fn`] makes one.
 pub struct FnEmbedder<F> {
     id: String,
     dimensions: usize,
     function: F,
 }
 
-/// Makes an embedder of a closure that takes texts to their vectors, as [`Embedder::embed`] says.
+/// Turns a closure that maps texts to vectors into an embedder. The closure must do what [`Embedder::embed`]
+/// says.
 ///
 /// # Errors
 /// `Invalid` when `id` does not have 1 to 256 bytes, or `dimensions` is not 1 to 4,096.
@@ -41,7 +42,7 @@ where
     Ok(FnEmbedder { id, dimensions, function })
 }
 
-/// The bound that every vector has.
+/// Checks the bound on the dimensions of every vector.
 pub(super) fn check_dimensions(dimensions: usize) -> Result<()> {
     if (1..=DIM_MAX).contains(&dimensions) {
         return Ok(());

@@ -4,13 +4,13 @@ use super::Embedder;
 use super::function::check_dimensions;
 use crate::error::Result;
 
-/// Share of a whole text, a word and a run of characters in a vector. No sum of the other two is the negative of the
-/// first, so no vector is zero.
+/// The shares of the whole text, of a word and of a run of characters in a vector. No sum of the last two is the
+/// negative of the first, so no vector is zero.
 const TEXT_SHARE: f64 = 0.125;
 const WORD_SHARE: f64 = 1.0;
 const GRAM_SHARE: f64 = 0.5;
 
-/// Sorts of features, so that a word and a run of characters that are spelled alike have hashes of their own.
+/// The sort of a feature. A word and a run of characters with the same spelling have different hashes.
 #[derive(Clone, Copy)]
 enum Sort {
     Text = 1,
@@ -18,11 +18,13 @@ enum Sort {
     Gram = 3,
 }
 
-/// An embedder that knows no language and needs no model: texts are near each other when they share words, or parts of
-/// words. For tests, and where nothing better can be had; it does not know that a car is a vehicle.
+/// An embedder without a model and without knowledge of any language. Texts are near each other when they share words
+/// or parts of words. It is for tests, and for programs that have nothing better: it does not know that a car is a
+/// vehicle.
 ///
-/// The hashing trick (Weinberger et al., 2009): each word in lower case and each run of three of its characters, the ends of
-/// the word among them, adds to one dimension with a sign. Vectors have unit length and are the same on every machine.
+/// The hashing trick (Weinberger et al., 2009): each word in lower case adds to one dimension with a sign. So does
+/// each run of three characters of the word, with both ends of the word counted as characters. Vectors have unit
+/// length and are the same on every machine.
 ///
 /// ```
 /// use oubliette::embed::{Embedder, HashEmbedder};
@@ -42,16 +44,16 @@ pub struct HashEmbedder {
 }
 
 impl HashEmbedder {
-    /// With 256 dimensions.
+    /// An embedder with 256 dimensions.
     #[must_use]
     pub fn new() -> Self {
         Self::of(256)
     }
 
-    /// With another number of dimensions.
+    /// An embedder with another number of dimensions.
     ///
     /// # Errors
-    /// `Invalid` when it is not 1 to 4,096.
+    /// `Invalid` when `dimensions` is not 1 to 4,096.
     pub fn with_dimensions(dimensions: usize) -> Result<Self> {
         check_dimensions(dimensions)?;
         Ok(Self::of(dimensions))
@@ -65,7 +67,7 @@ impl HashEmbedder {
         let mut sums = vec![0.0_f64; self.dimensions];
         let mut add = |sort: Sort, spelled: &[char], share: f64| {
             let hash = hash(sort, spelled);
-            // The remainder is below the length, and the sign is a bit that the remainder hardly knows of.
+            // The remainder is below the length. The sign is a bit that hardly depends on the remainder.
             if let Some(sum) = sums.get_mut((hash % self.dimensions as u64) as usize) {
                 *sum += if hash >> 63 == 0 { share } else { -share };
             }
@@ -108,7 +110,8 @@ impl Embedder for HashEmbedder {
     }
 }
 
-/// FNV-1a over code points, and the finalizer of SplitMix64, without which its low bits know too little of the last one.
+/// FNV-1a over code points, then the finalizer of SplitMix64. Without the finalizer the low bits depend too little on
+/// the last code point.
 fn hash(sort: Sort, spelled: &[char]) -> u64 {
     let step = |hash: u64, value: u32| (hash ^ u64::from(value)).wrapping_mul(0x0100_0000_01B3);
     let start = step(0xCBF2_9CE4_8422_2325, sort as u32);

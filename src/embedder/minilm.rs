@@ -1,7 +1,8 @@
-//! all-MiniLM-L6-v2, read from a folder: BERT, the mean over its tokens, unit length.
+//! all-MiniLM-L6-v2, read from a folder: BERT, the mean over the tokens, unit length.
 //!
-//! Each text goes through the model alone, and every product of matrices through the kernels of `vector`, so a
-//! vector has the same bits in whatever company its text is embedded, and however many threads share the work.
+//! Each text goes through the model alone, and the kernels of `vector` compute every product of matrices. So
+//! a vector has the same bits whatever other texts are embedded with it, and however many threads share the
+//! work.
 
 mod folder;
 mod layers;
@@ -18,29 +19,29 @@ use layers::Bert;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Tokens of a text that the model sees, `[CLS]` and `[SEP]` among them: `max_seq_length` of this model in
-/// sentence-transformers. What comes after them has no part in the vector.
+/// The number of tokens of a text that the model sees, `[CLS]` and `[SEP]` included: `max_seq_length` of this
+/// model in sentence-transformers. Later tokens have no part in the vector.
 const TOKENS_MAX: usize = 256;
 
-/// With fewer texts for it a thread is not worth starting.
+/// With fewer texts than this for each thread, a thread is not worth starting.
 const TEXTS_A_THREAD: usize = 2;
 
-/// How weights are kept, and products computed.
+/// How weights are stored and products are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Precision {
-    /// As they are in the file: 90 MB.
+    /// As in the file: 90 MB.
     #[default]
     F32,
-    /// One signed byte a weight and a scale a row, 23 MB; activations are rounded likewise, token by token. Faster, and a
-    /// little off: another embedding space by name.
+    /// One signed byte for each weight and a scale for each row, 23 MB. Activations are rounded in the same way, token
+    /// by token. This is faster and a little inexact, and counts as another embedding space.
     Int8,
 }
 
 /// The embedder all-MiniLM-L6-v2: 384 dimensions, English, texts of up to 254 word pieces.
 ///
-/// Its folder is the one that sentence-transformers writes: `model.safetensors`, `vocab.txt` or `tokenizer.json`, and
-/// `config.json` where the model has other heads than twelve. Nothing is downloaded. Other models of its build are
-/// read as well: uncased BERT, mean pooling, unit length.
+/// The folder is the one that sentence-transformers writes: `model.safetensors`, `vocab.txt` or `tokenizer.json`, and
+/// `config.json` if the model does not have twelve heads. Nothing is downloaded. Other models of the same architecture
+/// can be read as well: uncased BERT, mean pooling, unit length.
 ///
 /// ```no_run
 /// use oubliette::embed::{Embedder, MiniLm, Precision};
@@ -60,12 +61,12 @@ pub struct MiniLm {
 }
 
 impl MiniLm {
-    /// Reads the model in `folder`; its id has the hash of the weights.
+    /// Reads the model in `folder`. The id of the embedder contains the hash of the weights.
     ///
     /// # Errors
-    /// `Io` when a file cannot be read; `Invalid`, with the name of the file or tensor, when it is not such a model: not
-    /// safetensors, cut off, a tensor that is missing, of another shape or type or not finite, sizes out of bounds
-    /// (4,096 dimensions, 48 layers, 1 GiB), a vocabulary that does not fit.
+    /// `Io` when a file cannot be read. `Invalid`, with the name of the file or tensor, when the folder does not hold
+    /// such a model: a file is not safetensors or is cut off; a tensor is missing, has another shape or type, or is
+    /// not finite; a size is out of bounds (4,096 dimensions, 48 layers, 1 GiB); the vocabulary does not fit.
     pub fn open(folder: impl AsRef<Path>, precision: Precision) -> Result<Self> {
         let folder = Folder(folder.as_ref());
         let (pieces, config) = (folder.pieces()?, folder.config()?);
@@ -84,10 +85,11 @@ impl MiniLm {
         Ok(Self { id, pieces, marks, bert, threads: cores.min(THREADS_MAX) })
     }
 
-    /// Lets so many threads share the texts of one call; as many as there are cores by default. The vectors are the same.
+    /// Lets this number of threads share the texts of one call; one for each core by default. The vectors are the same
+    /// for any number.
     ///
     /// # Errors
-    /// `Invalid` when it is 0 or more than a database may use.
+    /// `Invalid` when the number is 0, or more than a database may use.
     pub fn with_threads(mut self, threads: usize) -> Result<Self> {
         if !(1..=THREADS_MAX).contains(&threads) {
             return Err(Error::invalid("threads", format!("must be 1 to {THREADS_MAX}"), threads));
@@ -108,7 +110,7 @@ impl MiniLm {
         self.bert.vector(&tokens).ok_or_else(failed)
     }
 
-    /// The vectors of the texts whose turn this thread gets, with their places.
+    /// The vectors of the texts that this thread takes, with their positions.
     fn share(&self, texts: &[&str], next: &AtomicUsize) -> Result<Vec<(usize, Vec<f32>)>> {
         let mut done = Vec::new();
         loop {

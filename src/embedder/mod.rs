@@ -1,9 +1,9 @@
 //! Which vector does a text have?
 //!
-//! An [`Embedder`] gives it. Its identity names the embedding space: vectors of two spaces are never compared, and a
-//! database remembers in which one its vectors lie.
+//! An [`Embedder`] gives the vector. The id of the embedder names the embedding space: vectors of two spaces are never
+//! compared, and a database remembers the space of its vectors.
 //!
-//! It never knows where a vector is kept, what a memory is, or what time it is.
+//! The room never knows where a vector is kept, what a memory is, or what time it is.
 
 mod function;
 mod hash;
@@ -33,8 +33,8 @@ use crate::error::Result;
 
 /// Gives texts their vectors.
 ///
-/// One embedder serves every thread of a database at once. It is called outside of transactions; where it fails, a
-/// write is stored without a vector and waits for the pass that embeds, and a query falls back on its words.
+/// One embedder serves all threads of a database at once. It is called outside of transactions. If it fails, a write
+/// is stored without a vector and waits for the pass `embed`, and a query falls back on its words.
 ///
 /// ```
 /// use oubliette::Result;
@@ -62,20 +62,20 @@ use crate::error::Result;
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 pub trait Embedder: Send + Sync {
-    /// Name of the embedding space, 1 to 256 bytes: the model, and what tells its versions apart, such as a hash of its
-    /// weights. Two embedders of one name must give the same text the same vector.
+    /// The name of the embedding space, 1 to 256 bytes: the model, and whatever tells its versions apart, such as a
+    /// hash of the weights. Two embedders of one name must give the same text the same vector.
     fn id(&self) -> &str;
 
-    /// Dimensions of its vectors: 1 to 4,096.
+    /// The number of dimensions of the vectors: 1 to 4,096.
     fn dimensions(&self) -> usize;
 
-    /// One vector a text, in their order: finite, not all zero, of any length in space.
+    /// One vector for each text, in the order of the texts: finite, not all zero, of any length in space.
     ///
     /// # Errors
-    /// `Embedding` when the model cannot be asked; nothing is assumed of any text then.
+    /// `Embedding` when the model cannot be asked. Then no text counts as embedded.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
 
-    /// The vector of a question. Models that were trained with a mark before questions put it there.
+    /// The vector of a question. A model that was trained with a mark before questions adds that mark here.
     ///
     /// # Errors
     /// As [`Embedder::embed`].

@@ -1,4 +1,4 @@
-//! Vectors over HTTP, from any server that answers as OpenAI's `/v1/embeddings` does.
+//! Vectors over HTTP, from any server that answers like OpenAI's `/v1/embeddings`.
 
 #[cfg(test)]
 mod tests;
@@ -10,48 +10,49 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// Longest name of a model, and most texts of a request.
+/// The longest name of a model in bytes, and the largest number of texts in a request.
 const MODEL_BYTES_MAX: usize = 200;
 const BATCH_MAX: usize = 2048;
 const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 const RETRIES_MAX: u32 = 10;
 
-/// Waiting before the first retry; it doubles with each, up to the second.
+/// The wait before the first retry. It doubles with each retry, up to the second constant.
 const BACKOFF_MIN: Duration = Duration::from_millis(250);
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
-/// Bytes of an answer for one number, and for all that is none.
+/// The bytes of an answer for each number, and for everything else.
 const NUMBER_BYTES_MAX: usize = 40;
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// Characters of what a server said that an error repeats.
+/// How many characters of a server's answer an error repeats.
 const SAID_CHARS_MAX: usize = 200;
 
-/// Where the server of an [`OpenAiEmbedder`] is, and how it is asked.
+/// Where the server of an [`OpenAiEmbedder`] is, and how to ask it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OpenAiOptions {
-    /// Address above `/embeddings`, such as `https://api.openai.com/v1` or `http://localhost:11434/v1`.
+    /// The address above `/embeddings`, such as `https://api.openai.com/v1` or `http://localhost:11434/v1`.
     pub base_url: String,
-    /// Name of the model, 1 to 200 bytes.
+    /// The name of the model, 1 to 200 bytes.
     pub model: String,
-    /// Dimensions of its vectors, 1 to 4,096; an answer with others is an error.
+    /// The number of dimensions of the vectors, 1 to 4,096. An answer with another number is an error.
     pub dimensions: usize,
-    /// Whether the server is told them: for models that can shorten their vectors. Off by default.
+    /// Whether to send the number of dimensions to the server, for models that can shorten their vectors. Off
+    /// by default.
     pub send_dimensions: bool,
-    /// Sent as bearer token. It appears in no error and no `Debug`.
+    /// The bearer token. It appears in no error and in no `Debug` output.
     pub api_key: Option<String>,
-    /// Texts of one request, 1 to 2,048; 64 by default.
+    /// The number of texts in one request, 1 to 2,048; 64 by default.
     pub batch_size: usize,
-    /// Longest time for one request, up to an hour; 30 seconds by default.
+    /// The longest time for one request, up to an hour; 30 seconds by default.
     pub timeout: Duration,
-    /// How often a request is made again that the server put off (429) or failed at (5xx), 0 to 10; 3 by default. It waits 0.25 s,
-    /// then twice as long each time, 8 s at most.
+    /// How often a request is repeated after the server put it off (429) or failed (5xx), 0 to 10; 3 by default. The
+    /// wait is 0.25 s at first and doubles each time, up to 8 s.
     pub retries: u32,
 }
 
 impl OpenAiOptions {
-    /// Options for `model` at `base_url`, everything else as by default.
+    /// Options for `model` at `base_url`, with every other option at its default.
     #[must_use]
     pub fn new(base_url: impl Into<String>, model: impl Into<String>, dimensions: usize) -> Self {
         Self {
@@ -84,7 +85,7 @@ impl OpenAiOptions {
         let rest = ["http://", "https://"].iter().find_map(|scheme| self.base_url.strip_prefix(scheme));
         let plain = rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', '?', '#', ' ']));
         let why = "must begin with http:// or https://, without user, query and fragment".to_owned();
-        // A password may be what is wrong with it.
+        // The invalid part of the address may be a password, so the error does not repeat it.
         bounded("base_url", plain, why, &"another address")?;
         let visible = |key: &String| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
         let keys = self.api_key.as_ref().is_none_or(visible);
@@ -109,8 +110,8 @@ impl fmt::Debug for OpenAiOptions {
 
 /// An embedder behind HTTP: OpenAI's service, and the many servers that answer like it, such as Ollama or llama.cpp.
 ///
-/// Its id is `openai:MODEL@DIMENSIONS`, whoever serves the model. Calls block. Every answer is checked: one vector a text, of these
-/// dimensions, finite and not zero. Redirections are not followed.
+/// The id is `openai:MODEL@DIMENSIONS`, whoever serves the model. Calls block. Every answer is checked: one vector for
+/// each text, with these dimensions, finite and not zero. Redirections are not followed.
 ///
 /// ```no_run
 /// use oubliette::embed::{Embedder, OpenAiEmbedder, OpenAiOptions};
@@ -153,7 +154,7 @@ struct Item {
 /// Why a request gave no vectors.
 struct Failure {
     why: String,
-    /// Whether it may work the next time.
+    /// Whether the request may succeed the next time.
     passing: bool,
 }
 
@@ -164,7 +165,7 @@ impl Failure {
 }
 
 impl OpenAiEmbedder {
-    /// Checks the options; nothing is sent before a text is to be embedded.
+    /// Checks the options. Nothing is sent before a text is to be embedded.
     ///
     /// # Errors
     /// `Invalid`, with the name of the option that breaks its bound.
@@ -177,7 +178,7 @@ impl OpenAiEmbedder {
             .max_redirects(0)
             .max_redirects_will_error(false);
         if is_loopback(&options.base_url) {
-            // A proxy for the world cannot reach a server of this machine.
+            // A proxy for the outside world cannot reach a server on this machine.
             config = config.proxy(None);
         }
         let id = format!("openai:{}@{}", options.model, options.dimensions);
@@ -227,7 +228,7 @@ impl OpenAiEmbedder {
         self.read(&bytes, texts).map_err(Failure::lasting)
     }
 
-    /// The vectors of an answer, in the order of their texts, or what is wrong with it.
+    /// The vectors of an answer, in the order of their texts, or what is wrong with the answer.
     fn read(&self, bytes: &[u8], texts: usize) -> Result<Vec<Vec<f32>>, String> {
         let answer: Answer = serde_json::from_slice(bytes)
             .map_err(|error| format!("not an answer with embeddings: {error}"))?;
@@ -251,7 +252,7 @@ impl OpenAiEmbedder {
         Ok(vectors)
     }
 
-    /// What the server said, short, on one line and without the key, which some repeat.
+    /// The server's message, shortened to one line and without the key, which some servers repeat.
     fn repeat(&self, said: &str) -> String {
         let hidden = match &self.options.api_key {
             Some(key) => said.replace(key.as_str(), "…"),
@@ -265,7 +266,7 @@ impl OpenAiEmbedder {
     }
 }
 
-/// Whether the address is one of this machine.
+/// Whether the address belongs to this machine.
 fn is_loopback(base_url: &str) -> bool {
     let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or(rest);

@@ -1,7 +1,8 @@
-//! The static embedder: which vector does a text have, if every token has one of its own and the text is their sum?
+//! The static embedder: which vector does a text have, if every token has a vector of its own and the text is their
+//! sum?
 //!
-//! All sums are sums of integers, so they have no order; what comes after is plain arithmetic of `f64` in one order. The
-//! same text has the same bits on every machine.
+//! All sums are sums of integers, so their order does not matter. The arithmetic of `f64` after them has one order. So
+//! the same text has the same bits on every machine.
 
 mod table;
 
@@ -13,22 +14,23 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use table::{TABLE_BYTES_MAX, Table};
 
-/// The table that this crate ships; `static_mini/NOTICE` says what it is made of, `static_mini/recipe.py` how.
+/// The table that this crate ships. `static_mini/NOTICE` says from what it was made, `static_mini/recipe.py`
+/// how.
 static SHIPPED: &[u8] = include_bytes!("static_mini/table.bin");
 
-/// Tokens whose products of a byte and a multiplier of at most 63 fit a sum of 32 bits.
+/// The number of tokens whose products of a byte and a multiplier of at most 63 fit a sum of 32 bits.
 const BLOCK_TOKENS: usize = 1 << 18;
 const _: () = assert!(BLOCK_TOKENS * 128 * 63 <= i32::MAX as usize);
 
-/// The embedder for a start: a vector for every token, the text has their sum. 256 dimensions, 8 MB in the program, no
-/// download, some microseconds a text.
+/// The embedder to begin with. Every token has a vector, and a text has the sum of the vectors of its tokens. It has
+/// 256 dimensions, adds 8 MB to the program, needs no download, and takes some microseconds for a text.
 ///
-/// It is distilled from all-MiniLM-L6-v2 and made for English. Word order means nothing to it: *the dog bit the man* and
-/// *the man bit the dog* have one vector. `docs/embedders.md` has its quality beside that of the full model, and says
-/// when to take that one.
+/// The table is distilled from all-MiniLM-L6-v2 and made for English. Word order has no effect: *the dog bit the man*
+/// and *the man bit the dog* have one vector. `docs/embedders.md` compares its quality with that of the full model,
+/// and says when to use the full model.
 ///
-/// Every token of a text counts, however long the text is. A text without any token (nothing, only white space) has the
-/// vector of the unknown token, as one of nothing but unknown tokens does; most emoji are unknown.
+/// Every token of a text counts, however long the text is. A text without any token (empty, or only white space) has
+/// the vector of the unknown token. So has a text of unknown tokens only; most emoji are unknown.
 ///
 /// ```
 /// use oubliette::embed::{Embedder, StaticMini};
@@ -50,12 +52,13 @@ struct Model {
     id: String,
     pieces: WordPiece,
     table: Table,
-    /// Row of the unknown token.
+    /// The row of the unknown token.
     unknown: u32,
 }
 
 impl StaticMini {
-    /// The embedder with the table of this crate. It is read once in a process; all that are made so share it.
+    /// The embedder with the table of this crate. A process reads the table once, and all embedders made by
+    /// this function share it.
     #[expect(clippy::expect_used, reason = "a test reads the shipped table, digest included")]
     pub fn new() -> Self {
         static MODEL: OnceLock<Arc<Model>> = OnceLock::new();
@@ -66,7 +69,8 @@ impl StaticMini {
         Self { model: Arc::clone(model) }
     }
 
-    /// An embedder with a table of your own: `docs/embedders.md` has its format, the recipe makes one.
+    /// An embedder with a table of your own. `docs/embedders.md` describes the format, and the recipe makes
+    /// such a table.
     ///
     /// # Errors
     /// `Io` when the file cannot be read; `Invalid` as [`StaticMini::from_bytes`].
@@ -80,17 +84,17 @@ impl StaticMini {
         Self::from_bytes(std::fs::read(path).map_err(failed)?)
     }
 
-    /// As [`StaticMini::from_file`], of a table in memory.
+    /// Like [`StaticMini::from_file`], but from a table in memory.
     ///
     /// # Errors
-    /// `Invalid` when the bytes are no table, are cut or damaged (their digest is checked), are of another version, have
-    /// more than 256 MiB, 2^20 rows or 4,096 dimensions, or hold a vocabulary in which a token stands twice or `[UNK]`
-    /// is missing or has no vector.
+    /// `Invalid` when the bytes are not a table, are cut off or damaged (the digest is checked), or have another
+    /// version; when they exceed 256 MiB, 2^20 rows or 4,096 dimensions; or when a token stands twice in the
+    /// vocabulary, or `[UNK]` is missing or has no vector.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Result<Self> {
         Ok(Self { model: Arc::new(Model::new(Table::checked(bytes.into())?)?) })
     }
 
-    /// The tokens of a text alone, for the bench that compares the two.
+    /// Only the tokens of a text, for the bench that compares the two steps.
     #[cfg(feature = "faults")]
     #[doc(hidden)]
     pub fn tokenize(&self, text: &str, tokens: &mut Vec<u32>) {
@@ -149,7 +153,7 @@ impl Model {
         unit(&scratch.total)
     }
 
-    /// Adds up the rows of the tokens. Exact: the sums are integers below 2^53.
+    /// Adds up the rows of the tokens. The result is exact, because the sums are integers below 2^53.
     fn sum(&self, scratch: &mut Scratch) {
         let Scratch { tokens, block, total } = scratch;
         total.fill(0.0);
@@ -163,7 +167,7 @@ impl Model {
     }
 }
 
-/// What a call needs for each text again.
+/// Buffers that a call uses again for each text.
 struct Scratch {
     tokens: Vec<u32>,
     block: Vec<i32>,
@@ -176,8 +180,8 @@ impl Scratch {
     }
 }
 
-/// `sums` at unit length. Squares are added in eight lanes, then the lanes in order, so that the order of operations is
-/// one on every machine and still eight can be done at once.
+/// `sums` at unit length. Squares are added in eight lanes, and then the lanes in order. So the order of operations is
+/// the same on every machine, and a processor can still add eight at once.
 fn unit(sums: &[f64]) -> Vec<f32> {
     let mut lanes = [0.0_f64; 8];
     for part in sums.chunks(8) {

@@ -1,17 +1,18 @@
-//! A trie over bytes: which is the longest key that a text begins with?
+//! A trie over bytes: which is the longest key at the beginning of a text?
 //!
-//! Edges lie in one table with open addressing, so a step costs one probe and the whole takes some 20 bytes a node. Upper
-//! case of ASCII is looked up as lower case: whoever asks need not copy a word to lower it.
+//! The edges lie in one table with open addressing. So a step costs one probe, and the trie takes some 20 bytes for
+//! each node. ASCII capitals are looked up as small letters, so that a caller need not copy a word to lower it.
 
-/// No value, and no node.
+/// Stands for no value and for no node.
 const NONE: u32 = u32::MAX;
 
 /// A map from keys to ids below `u32::MAX`.
 #[derive(Debug)]
 pub(super) struct Trie {
-    /// `(node << 8 | byte, child)`, or `(_, NONE)` for a free place. Its length is a power of two, at least a quarter free.
+    /// `(node << 8 | byte, child)`, or `(_, NONE)` for a free place. The length is a power of two, and at least a
+    /// quarter is free.
     edges: Vec<(u32, u32)>,
-    /// The id of the key that ends at a node.
+    /// The id of the key that ends at each node.
     ids: Vec<u32>,
 }
 
@@ -20,7 +21,8 @@ impl Trie {
         Self { edges: vec![(0, NONE); 1024], ids: vec![NONE] }
     }
 
-    /// Gives `key` an id; the one that it had, if it had one. All keys together have fewer than 2^24 bytes.
+    /// Gives `key` an id, and returns its earlier id if it had one. All keys together have fewer than 2^24
+    /// bytes.
     pub(super) fn insert(&mut self, key: &[u8], id: u32) -> Option<u32> {
         let mut node = 0;
         for byte in key {
@@ -34,7 +36,7 @@ impl Trie {
         (old != NONE).then_some(old)
     }
 
-    /// The id of `key`, upper and lower case of ASCII told apart.
+    /// The id of `key`. Here ASCII capitals and small letters differ.
     pub(super) fn get(&self, key: &[u8]) -> Option<u32> {
         let mut node = 0;
         for byte in key {
@@ -46,7 +48,8 @@ impl Trie {
         self.id(node)
     }
 
-    /// The id of the longest key that `text` begins with, in lower case, and what comes after it. The empty key is none.
+    /// The id of the longest key at the beginning of `text`, looked up in small letters, and the text behind it. The
+    /// empty key does not count.
     pub(super) fn longest<'a>(&self, text: &'a [u8]) -> Option<(u32, &'a [u8])> {
         let (mut node, mut found, mut rest) = (0, None, text);
         while let Some((byte, after)) = rest.split_first() {
@@ -108,12 +111,12 @@ impl Trie {
     }
 }
 
-/// Nodes number fewer than 2^24, so nothing of them is lost.
+/// There are fewer than 2^24 nodes, so the shift loses no bit.
 fn label(node: u32, byte: u8) -> u32 {
     (node << 8) | u32::from(byte)
 }
 
-/// Where a label is looked for first: Fibonacci hashing (Knuth, TAOCP 3, 6.4), the high bits.
+/// Where the search for a label begins: Fibonacci hashing (Knuth, TAOCP 3, 6.4), the high bits.
 fn home(label: u32) -> usize {
     (u64::from(label).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize
 }

@@ -1,43 +1,47 @@
-//! WordPiece as the uncased models of BERT use it: which tokens is a text made of?
+//! WordPiece as the uncased models of BERT use it: which tokens make up a text?
 //!
-//! Steps and classes of characters are those of `BasicTokenizer` and `WordpieceTokenizer` in google-research/bert
-//! (`tokenization.py`), in the order of the `tokenizers` library, which sentence-transformers runs: control characters
-//! go, ideographs stand alone, accents are stripped, letters are lowered one by one, words end at white space and
-//! at punctuation. A text is only text here: `[CLS]` in it is five words, not the special token.
+//! The steps and the classes of characters are those of `BasicTokenizer` and `WordpieceTokenizer` in
+//! google-research/bert (`tokenization.py`). The order is that of the `tokenizers` library, which
+//! sentence-transformers runs: control characters are dropped, ideographs stand alone, accents are stripped, letters
+//! are lowered one by one, and words end at white space and at punctuation. A text is only text here: `[CLS]` in a
+//! text is five words, not the special token.
 
 use super::trie::Trie;
 use crate::error::{Error, Result};
 use unicode_normalization::char::decompose_canonical;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Longest word, in characters, that is looked up; a longer one is unknown. BERT's `max_input_chars_per_word`.
+/// The longest word, in characters, that is looked up. A longer word is unknown. BERT calls this
+/// `max_input_chars_per_word`.
 const WORD_CHARS_MAX: usize = 100;
 
-/// Largest vocabulary, in bytes of text: thirty times that of a model for a hundred languages.
+/// The largest vocabulary, in bytes of text: thirty times that of a model for a hundred languages.
 const VOCABULARY_BYTES_MAX: usize = 16 << 20;
 
-/// The mark before a token that goes on with a word.
+/// The mark before a token that continues a word.
 const CONTINUES: &str = "##";
 
-/// The token for a word that cannot be spelled with the vocabulary.
+/// The token for a word that the vocabulary cannot spell.
 const UNKNOWN: &str = "[UNK]";
 
-/// A vocabulary, ready to take texts apart.
+/// A vocabulary, ready to divide texts.
 #[derive(Debug)]
 pub(crate) struct WordPiece {
-    /// Tokens that begin a word, the special ones among them.
+    /// The tokens that begin a word, the special tokens among them.
     begins: Trie,
-    /// Tokens that go on with one, without their mark.
+    /// The tokens that continue a word, without their mark.
     continues: Trie,
     unknown: u32,
     len: usize,
 }
 
 impl WordPiece {
-    /// Reads a vocabulary with one token a line, as `vocab.txt`; the number of a line, from 0, is the id of its token.
+    /// Reads a vocabulary with one token on each line, as `vocab.txt`. The number of a line, from 0, is the id of its
+    /// token.
     ///
     /// # Errors
-    /// `Invalid` when its tokens have more than 16 MiB, when one is empty or stands twice, or when `[UNK]` is missing.
+    /// `Invalid` when the tokens have more than 16 MiB, when a token is empty or stands twice, or when `[UNK]` is
+    /// missing.
     pub(crate) fn from_vocabulary(text: &str) -> Result<Self> {
         Self::from_tokens(text.lines().zip(0..))
     }
@@ -63,7 +67,7 @@ impl WordPiece {
                 ));
             }
             if trie.insert(spelled.as_bytes(), id).is_some() {
-                return Err(Error::invalid("vocabulary", "a token must stand in it once", token));
+                return Err(Error::invalid("vocabulary", "must not have a token twice", token));
             }
             len = len.max(id as usize + 1);
         }
@@ -73,12 +77,12 @@ impl WordPiece {
         Ok(Self { begins, continues, unknown, len })
     }
 
-    /// One more than the largest id.
+    /// The largest id plus one.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Id of the token that is spelled so.
+    /// The id of the token with this spelling.
     pub(crate) fn id(&self, token: &str) -> Option<u32> {
         match token.strip_prefix(CONTINUES) {
             Some(rest) if !rest.is_empty() => self.continues.get(rest.as_bytes()),
@@ -86,8 +90,8 @@ impl WordPiece {
         }
     }
 
-    /// Appends the ids of the first `limit` tokens of `text`, without `[CLS]` and `[SEP]`, and reads no further than it
-    /// must for them.
+    /// Appends the ids of the first `limit` tokens of `text`, without `[CLS]` and `[SEP]`, and reads no more of the
+    /// text than these need.
     pub(crate) fn tokenize(&self, text: &str, limit: usize, out: &mut Vec<u32>) {
         let end = out.len().saturating_add(limit);
         let mut rest = text;
@@ -111,7 +115,7 @@ impl WordPiece {
         out.truncate(end);
     }
 
-    /// Takes words of any script, up to white space or punctuation of ASCII; the bytes that it took.
+    /// Takes words of any script, up to white space or ASCII punctuation. Returns the number of bytes taken.
     fn spell(&self, text: &str, end: usize, spelling: &mut Spelling, out: &mut Vec<u32>) -> usize {
         for (at, c) in text.char_indices() {
             let after = at + c.len_utf8();
@@ -136,7 +140,7 @@ impl WordPiece {
         text.len()
     }
 
-    /// One character beyond ASCII.
+    /// Takes one character beyond ASCII.
     fn wide(&self, c: char, spelling: &mut Spelling, out: &mut Vec<u32>) {
         if c == char::REPLACEMENT_CHARACTER || is_other(c) {
             return;
@@ -167,7 +171,7 @@ impl WordPiece {
         }
     }
 
-    /// Ends the word before `c`, which is one by itself.
+    /// Ends the word before `c`, and takes `c` as a word of its own.
     fn alone(&self, c: char, spelling: &mut Spelling, out: &mut Vec<u32>) {
         self.flush(spelling, out);
         spelling.push(c);
@@ -180,8 +184,8 @@ impl WordPiece {
         spelling.chars = 0;
     }
 
-    /// The tokens of one word: the longest that the vocabulary has, then the longest that goes on from there. A word that
-    /// cannot be spelled to its end is unknown as a whole.
+    /// The tokens of one word: the longest token at its beginning, then the longest token that continues from there. A
+    /// word that cannot be spelled to its end is unknown as a whole.
     fn word(&self, word: &[u8], chars: usize, out: &mut Vec<u32>) {
         if word.is_empty() {
             return;
@@ -202,7 +206,7 @@ impl WordPiece {
     }
 }
 
-/// A word as it is spelled, as far as it can be looked up.
+/// The word being spelled, as far as it can be looked up.
 #[derive(Default)]
 struct Spelling {
     word: String,
@@ -218,7 +222,7 @@ impl Spelling {
     }
 }
 
-/// What a byte of UTF-8 does to a word.
+/// What a byte of UTF-8 means for a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Word,
@@ -252,7 +256,8 @@ fn class(byte: u8) -> Class {
     CLASSES.get(usize::from(byte)).copied().unwrap_or(Class::Wide)
 }
 
-/// Control, format or private use. What Unicode has not assigned stays, as in the `tokenizers` library.
+/// Whether a character is control, format or private use. Characters that Unicode has not assigned are kept,
+/// as in the `tokenizers` library.
 fn is_other(c: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse};
     !c.is_alphanumeric() && matches!(c.general_category(), Control | Format | PrivateUse)
@@ -263,7 +268,7 @@ fn is_punctuation(c: char) -> bool {
         || (!c.is_alphanumeric() && c.general_category_group() == GeneralCategoryGroup::Punctuation)
 }
 
-/// Ideographs of Chinese, as BERT draws the line: no kana, no hangul.
+/// Ideographs of Chinese, in BERT's definition: no kana, no hangul.
 fn is_ideograph(c: char) -> bool {
     matches!(u32::from(c),
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2A6DF | 0x2A700..=0x2B73F

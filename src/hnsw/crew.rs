@@ -1,22 +1,22 @@
-//! Work on the cores that there are, with a result that does not depend on how many they are.
+//! Divides work among the cores of the machine. The result does not depend on their number.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::search::Scratch;
 
-/// Parts into which work is cut, so that no worker waits for long for the last one.
+/// The number of parts into which work is divided, so that no worker waits long for the last one.
 const SHARES: usize = 128;
-/// Items of the largest part.
+/// The largest number of items in a part.
 const SHARE_MAX: usize = 64;
 
-/// Workers, each with its own scratch memory.
+/// The workers, each with its own scratch memory.
 #[derive(Debug)]
 pub struct Crew {
     scratches: Vec<Scratch>,
 }
 
 impl Crew {
-    /// A crew of so many threads, the caller's among them; at least one.
+    /// A crew of this many threads, the caller's thread included; at least one.
     pub fn new(threads: usize) -> Self {
         Crew { scratches: std::iter::repeat_with(Scratch::default).take(threads.max(1)).collect() }
     }
@@ -26,8 +26,8 @@ impl Crew {
         self.scratches.first_mut()
     }
 
-    /// The results of `work` for the items from 0 on, in their order. What an item gives must follow from the item
-    /// alone; then it does not matter who does it.
+    /// The results of `work` for the items from 0 on, in their order. The result of an item must follow from the item
+    /// alone. Then it does not matter which worker does it.
     pub(super) fn map<T: Send + Default>(
         &mut self,
         items: usize,

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0};
 
-/// Nodes of a chunk: what one change copies.
+/// The number of nodes in a chunk, which is what one change copies.
 const CHUNK: usize = 64;
 /// The level of a slot that is not in the graph.
 const ABSENT: u8 = u8::MAX;
 /// The level of a twin.
 const TWIN: u8 = u8::MAX - 1;
-/// Stands behind the last link of a list that is not full: no slot has this number.
+/// Stands behind the last link of a list that is not full. No slot has this number.
 const END: u32 = u32::MAX;
 
-/// One node in 16 has a list of 64 bytes and its two headers, and one in 16 of these another one.
+/// One node in 16 has a list of 64 bytes with its two headers, and one in 16 of these has another one.
 const UPPER_BYTES: usize = 10;
 
 const _: () = assert!(GRAPH_LEVEL_MAX < TWIN as usize);
@@ -22,11 +22,11 @@ const _: () = assert!(GRAPH_LEVEL_MAX < TWIN as usize);
 #[derive(Clone)]
 struct Chunk {
     levels: [u8; CHUNK],
-    /// A walk finds list and length in the same two lines of the cache.
+    /// Links by position. A walk finds a list and its length in the same two lines of the cache.
     bottom: [[u32; GRAPH_M0]; CHUNK],
-    /// The links of the levels from 1 on, by position; few nodes have any.
+    /// The links of the levels from 1 on, by position. Few nodes have any.
     upper: Vec<(u8, Vec<Vec<u32>>)>,
-    /// The twins of the nodes that have some, by position, ascending.
+    /// The twins of the nodes that have twins, by position, ascending.
     twins: Vec<(u8, Vec<u32>)>,
     /// The hosts of the nodes that are twins, by position.
     hosts: Vec<(u8, u32)>,
@@ -136,24 +136,24 @@ fn put<T>(list: &mut [T], at: usize, value: T) {
     }
 }
 
-/// A node as it is stored: its links by level.
+/// A node in its stored form: its links by level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node<'g> {
-    /// Links of the bottom level, at most [`GRAPH_M0`].
+    /// The links of the bottom level, at most [`GRAPH_M0`].
     pub bottom: &'g [u32],
-    /// Links of the levels from 1 on, at most [`GRAPH_M`] each.
+    /// The links of the levels from 1 on, at most [`GRAPH_M`] each.
     pub upper: &'g [Vec<u32>],
-    /// Of a twin, which has no links, its host.
+    /// The host of a twin. A twin has no links.
     pub host: Option<u32>,
 }
 
-/// Who is linked to whom. A clone shares all chunks until one of the two changes.
+/// The links between nodes. A clone shares all chunks until one of the two graphs changes.
 #[derive(Clone, Default)]
 pub struct Graph {
     chunks: Vec<Arc<Chunk>>,
     entry: Option<u32>,
     len: usize,
-    /// How many of the nodes are twins.
+    /// The number of nodes that are twins.
     twins: usize,
 }
 
@@ -170,7 +170,7 @@ fn place(slot: u32) -> (usize, usize) {
 }
 
 impl Graph {
-    /// Bytes that a slot takes in memory, the links of the upper levels shared out among all.
+    /// The bytes that a slot takes in memory. The links of the upper levels are spread over all slots.
     pub const SLOT_BYTES: usize = size_of::<Chunk>() / CHUNK + UPPER_BYTES;
 
     /// A graph without a node.
@@ -178,33 +178,33 @@ impl Graph {
         Graph::default()
     }
 
-    /// Nodes, those that are not alive as well.
+    /// The number of nodes, including nodes that are not alive.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no node.
+    /// Whether the graph has no node.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Where every walk begins: a node of the highest level. None in an empty graph.
+    /// The node where every walk begins: a node of the highest level. None in an empty graph.
     pub fn entry(&self) -> Option<u32> {
         self.entry
     }
 
-    /// Slots below this number may be nodes, others are not.
+    /// Only slots below this number can be nodes.
     pub fn slots(&self) -> u32 {
         (self.chunks.len() * CHUNK) as u32
     }
 
-    /// Bytes in memory; chunks that are shared with another state count for both.
+    /// The bytes in memory. Chunks that are shared with another state count for both.
     pub fn bytes(&self) -> usize {
         let chunks = self.chunks.iter().map(|chunk| chunk.bytes() + 2 * size_of::<usize>()).sum::<usize>();
         size_of::<Graph>() + self.chunks.capacity() * size_of::<Arc<Chunk>>() + chunks
     }
 
-    /// Level of a node, 0 for a twin; none when the slot is not one.
+    /// The level of a node, 0 for a twin; none if the slot is not a node.
     #[inline]
     pub fn level(&self, slot: u32) -> Option<u8> {
         let (chunk, at) = place(slot);
@@ -212,7 +212,7 @@ impl Graph {
         Some(if level == TWIN { 0 } else { level })
     }
 
-    /// The node that a twin hangs on; none for every other slot.
+    /// The host of a twin; none for every other slot.
     pub fn host(&self, slot: u32) -> Option<u32> {
         let (chunk, at) = place(slot);
         self.chunks.get(chunk)?.host(at)
@@ -230,7 +230,7 @@ impl Graph {
         self.twins > 0
     }
 
-    /// The nodes with twins, with these.
+    /// The nodes with twins, each with its twins.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (u32, &[u32])> {
         (0_u32..).step_by(CHUNK).zip(&self.chunks).flat_map(|(first, chunk)| {
             chunk.twins.iter().map(move |(at, twins)| (first + u32::from(*at), twins.as_slice()))
@@ -243,7 +243,7 @@ impl Graph {
         self.level(slot).is_some()
     }
 
-    /// The links of a slot on a level; none where it has no such level.
+    /// The links of a slot on a level; none if the slot does not have the level.
     #[inline]
     pub fn links(&self, slot: u32, level: usize) -> &[u32] {
         let (chunk, at) = place(slot);
@@ -254,7 +254,7 @@ impl Graph {
         }
     }
 
-    /// The whole list of a node on the bottom level, to be fetched ahead of [`Graph::links`].
+    /// The whole list of a node on the bottom level, to be prefetched before [`Graph::links`].
     #[inline]
     pub(super) fn list(&self, slot: u32) -> &[u32] {
         let (chunk, at) = place(slot);
@@ -285,7 +285,7 @@ impl Graph {
         bits.fold(0, |word, (bit, level)| word | (u64::from(*level != ABSENT) << bit))
     }
 
-    /// Takes the place of a node, or makes one, with links that were stored.
+    /// Replaces a node, or makes one, with stored links.
     ///
     /// # Panics
     /// For more links or levels than a node may have.
@@ -298,7 +298,7 @@ impl Graph {
         }
     }
 
-    /// Makes a slot the twin of a node, which may be stored later.
+    /// Makes a slot the twin of a node. The node may be stored later.
     pub fn set_twin(&mut self, slot: u32, host: u32) {
         self.add_node(slot, 0);
         self.twins += 1;
@@ -309,12 +309,12 @@ impl Graph {
         self.chunk_mut(chunk).add_twin(at, slot);
     }
 
-    /// Says where walks begin. It has to be a node of the highest level, or none in an empty graph.
+    /// Sets the node where walks begin. It must be a node of the highest level, or none in an empty graph.
     pub fn set_entry(&mut self, entry: Option<u32>) {
         self.entry = entry;
     }
 
-    /// A node without links, in place of whatever stood there.
+    /// Makes a node without links, in place of whatever the slot was.
     pub(super) fn add_node(&mut self, slot: u32, level: u8) {
         self.take_node(slot);
         let (chunk, at) = place(slot);
@@ -329,7 +329,7 @@ impl Graph {
         }
     }
 
-    /// Takes a node out. Its twins, if it has any, have to go too.
+    /// Removes a node. If it has twins, they must be removed too.
     pub(super) fn take_node(&mut self, slot: u32) {
         if let Some(host) = self.host(slot) {
             self.twins -= 1;
@@ -357,7 +357,7 @@ impl Graph {
     }
 }
 
-/// Most links of a node on a level.
+/// The largest number of links of a node on a level.
 pub(super) const fn degree_max(level: usize) -> usize {
     if level == 0 { GRAPH_M0 } else { GRAPH_M }
 }

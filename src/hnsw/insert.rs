@@ -1,15 +1,16 @@
-//! New nodes, in batches: each looks for its neighbours in the graph before the batch and among those that came
-//! before it in the batch, then every node that is linked to takes its new links in one step.
+//! Inserts nodes in batches. In a first step, each new node looks for its neighbours in the graph before the batch and
+//! among the earlier nodes of the batch. In a second step, every node to which a link leads takes its new links.
 //!
-//! Both steps are done by many hands, and no item of a step sees what another one gives. So the result is that of one
-//! hand, and near the result of one insertion after the other: what a node can't see in the graph yet, it sees
-//! exactly.
+//! Many threads share both steps, and no item of a step reads the result of another. So the result is that of one
+//! thread. It is close to the result of one insertion after the other: where a node can't see another one in the graph
+//! yet, it compares itself with that one exactly.
 //!
-//! A node with the very code of another becomes its *twin*: it hangs on it without a link of its own, so a crowd of equal
-//! codes takes one place among the neighbours of others, and cannot close itself off.
+//! A node with exactly the code of another node becomes its *twin*. A twin hangs on its host without a link of its
+//! own. So a crowd of equal codes takes one place among the neighbours of others, and cannot close itself off.
 //!
-//! Whoever could be come to stays so. A link that a full list gives up, or that finds no room in one, is made up for: unless
-//! a short path leads from the owner of the list to the same node, the owner or a neighbour of it with room takes the link.
+//! Every node that could be reached stays reachable. A link is lost if a full list gives it up, or if it finds no room
+//! in a list. Each lost link is replaced: unless a short path leads from the owner of the list to the same node, the
+//! owner or one of its neighbours with room takes the link.
 
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
@@ -19,15 +20,15 @@ use super::search::Scratch;
 use super::select::select;
 use crate::limits::{GRAPH_EF_CONSTRUCTION, GRAPH_M, GRAPH_M0};
 
-/// Nearest nodes among which a new one selects its links. Of 200 the farther ones are almost always covered, and looking
-/// at them takes a quarter of the time of an insertion.
+/// The number of nearest nodes among which a new node selects its links. Of 200 nodes the farther ones are almost
+/// always covered, and comparing them takes a quarter of the time of an insertion.
 pub(super) const CANDIDATES_MAX: usize = 2 * GRAPH_M0;
-/// A list that runs over is brought down by one part in so many, so that it has room for the next links.
+/// A list that overflows is reduced by one part in this many, so that it has room for the next links.
 const SLACK: usize = 4;
-/// Nodes among which a path is looked for in place of a link.
+/// The number of nodes among which a path is searched that replaces a lost link.
 const AROUND_MAX: usize = 1_024;
 
-/// A link that is to be: from `target`, on `level`, to `source`.
+/// A planned link: from `target`, on `level`, to `source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reverse {
     pub(super) target: u32,
@@ -35,12 +36,12 @@ pub(super) struct Reverse {
     pub(super) source: u32,
 }
 
-/// Where a new node goes.
+/// The place of a new node.
 #[derive(Clone, Debug)]
 enum Place {
-    /// It gets these links, by level from the bottom up.
+    /// The node gets these links, by level from the bottom up.
     Links(Vec<Vec<u32>>),
-    /// It has the code of this node, of the graph or of the batch.
+    /// The node has the code of this node, of the graph or of the batch.
     Twin(u32),
 }
 
@@ -50,12 +51,12 @@ impl Default for Place {
     }
 }
 
-/// What a step has changed.
+/// The changes of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// The slots of all nodes whose links changed, and of those that are nodes no more; ascending.
+    /// The slots of all nodes whose links changed, and of slots that are no longer nodes; ascending.
     pub slots: Vec<u32>,
-    /// Among these, those that are alive and nodes no more, since no walk would come to them; ascending.
+    /// Of these slots, those that are alive and no longer nodes, because no walk would reach them; ascending.
     pub loose: Vec<u32>,
 }
 
@@ -72,16 +73,16 @@ impl Changed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Relinked {
     pub(super) slots: Vec<u32>,
-    /// Those of which the list of the lowest level ran over, with the nodes that were in it, or were to be, and are not.
+    /// The nodes whose list of the lowest level overflowed, with the nodes that the list lost or refused.
     lost: Vec<(u32, Vec<u32>)>,
 }
 
 impl Graph {
-    /// Adds nodes, each a slot and its level, in one step. Batches of a few hundred are best: larger ones compare
-    /// their members with each other, smaller ones keep fewer hands busy.
+    /// Adds nodes, each a slot and its level, in one step. Batches of a few hundred are best: larger batches compare
+    /// their members with each other, smaller ones keep fewer threads busy.
     ///
     /// # Panics
-    /// When a slot is a node already, or stands twice in the batch.
+    /// If a slot is a node already, or stands twice in the batch.
     pub fn insert_batch<P: Points + ?Sized>(
         &mut self,
         points: &P,
@@ -132,7 +133,7 @@ impl Graph {
         Changed::of(changed, rest.loose)
     }
 
-    /// Puts their hosts in place of twins: links lead to nodes that have some.
+    /// Replaces twins by their hosts, because links lead to hosts only.
     fn lead_to_hosts(&self, level: u8, links: &mut Vec<u32>) {
         if !links.iter().any(|link| self.host(*link).is_some()) {
             return;
@@ -186,14 +187,15 @@ impl Graph {
         Place::Links(lists)
     }
 
-    /// Gives the targets of `links` a link back to their source. A target with too many keeps those that lead in
-    /// different directions and the nearest of the others.
+    /// Gives the targets of `links` a link back to their source. A target with too many links keeps those that lead in
+    /// different directions, and the nearest of the others.
     pub(super) fn link_back<P: Points + ?Sized>(
         &mut self,
         points: &P,
         mut links: Vec<Reverse>,
         crew: &mut Crew,
     ) -> Relinked {
+        // Sorted, so that the links of a target lie together and their order does not depend on who found them.
         links.sort_unstable();
         links.dedup();
         let groups: Vec<&[Reverse]> =
@@ -207,7 +209,7 @@ impl Graph {
             let Some(first) = group.first() else { continue };
             self.set_links(first.target, usize::from(first.level), &links);
             relinked.slots.push(first.target);
-            // The upper levels are short cuts: whether a walk comes to a node is decided on the lowest.
+            // The upper levels are short cuts. Only the lowest level decides whether a walk can reach a node.
             if first.level == 0 && !lost.is_empty() {
                 relinked.lost.push((first.target, lost));
             }
@@ -215,8 +217,8 @@ impl Graph {
         relinked
     }
 
-    /// Sees to it that a path leads from a node to each of those that its list has lost; false where there was no room for
-    /// one.
+    /// Makes sure that a path leads from a node to each node that its list has lost. Returns false if there was no
+    /// room for a path.
     fn make_up(&mut self, from: u32, lost: &[u32], met: &mut Met, changed: &mut Vec<u32>) -> bool {
         met.begin(self.slots());
         met.meet(from);
@@ -229,6 +231,7 @@ impl Graph {
             at += 1;
             let fresh = self.links(slot, 0).iter().copied().filter(|link| met.meet(*link));
             around.extend(fresh);
+            // The check costs a look at every lost node, so it is made ever more rarely.
             if at.is_power_of_two() && is_done(met) {
                 return true;
             }
@@ -246,7 +249,7 @@ impl Graph {
         true
     }
 
-    /// The links of the target of a group with those of the group, and those that found no room.
+    /// The links of the target of a group with those of the group added, and the links that found no room.
     fn with_links<P: Points + ?Sized>(&self, points: &P, group: &[Reverse]) -> (Vec<u32>, Vec<u32>) {
         let Some(first) = group.first() else { return Default::default() };
         let level = usize::from(first.level);
@@ -269,7 +272,7 @@ impl Graph {
     }
 }
 
-/// The first of `candidates`, which come nearest first, with the very code of a slot.
+/// The first of `candidates` with exactly the code of a slot. The candidates come nearest first.
 fn equal<P: Points + ?Sized>(points: &P, slot: u32, candidates: &[Near]) -> Option<u32> {
     let mut own = f32::INFINITY;
     score_each(points, points.probe(slot), &[slot], |near| own = near.score());

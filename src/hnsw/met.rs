@@ -1,18 +1,18 @@
-//! Slots that a walk has met, one bit each.
+//! The slots that a walk has met, with one bit for each.
 
 /// A set of slots below a bound.
 #[derive(Debug, Default)]
 pub(super) struct Met(Vec<u64>);
 
 impl Met {
-    /// Of slots below `slots`, none met.
+    /// An empty set for slots below `slots`.
     pub(super) fn none(slots: u32) -> Self {
         let mut met = Met::default();
         met.begin(slots);
         met
     }
 
-    /// Forgets all, for slots below `slots`.
+    /// Empties the set, for slots below `slots`.
     pub(super) fn begin(&mut self, slots: u32) {
         self.0.clear();
         self.0.resize((slots as usize).div_ceil(64), 0);
@@ -23,7 +23,8 @@ impl Met {
         self.0.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
     }
 
-    /// Whether the slot is met for the first time. No branch: whether a neighbour was met is anybody's guess.
+    /// Notes a slot, and says whether it is met for the first time. The code has no branch, because a
+    /// processor could not predict it.
     #[inline]
     pub(super) fn meet(&mut self, slot: u32) -> bool {
         let Some(word) = self.0.get_mut(slot as usize / 64) else { return false };

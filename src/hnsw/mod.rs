@@ -1,22 +1,23 @@
-//! Who are the near neighbours, without looking at all?
+//! Who are the near neighbours, without looking at everything?
 //!
 //! A hierarchical navigable small world (Malkov and Yashunin, *Efficient and robust approximate nearest neighbor
-//! search using Hierarchical Navigable Small World graphs*, 2016) over int8 codes: [`Graph`] holds who is linked to
-//! whom, [`Points`] the codes, and every function takes both. It inserts in batches ([`Graph::insert_batch`]) and
-//! forgets for good: nodes that are gone are walked through until [`Graph::repair_batch`] has given their
-//! neighbours other links, then [`Graph::remove`] takes them out, and [`Graph::reconnect`] closes what is left.
+//! search using Hierarchical Navigable Small World graphs*, 2016) over int8 codes. [`Graph`] holds the links,
+//! [`Points`] the codes, and every function takes both. Nodes are inserted in batches ([`Graph::insert_batch`]). Nodes
+//! that are gone are forgotten for good: walks pass through them until [`Graph::repair_batch`] has given their
+//! neighbours other links. Then [`Graph::remove`] removes them, and [`Graph::reconnect`] links back what is cut off.
 //!
 //! Invariants:
-//! - a node has at most [`GRAPH_M0`](crate::limits::GRAPH_M0) links on the bottom level and
-//!   [`GRAPH_M`] on each other one, all to nodes of the graph on that level, none to itself,
-//!   none twice;
-//! - the level of a node is a function of its id ([`level_of`]), unless it is a *twin*: a node with the very code of
-//!   another one, its host, has no links, and is found with its host;
-//! - from the entry a path leads to every node that is alive, or to its host;
-//! - the result of every function is decided by its arguments: not by the number of threads, not by time or chance;
-//! - a node that is not alive is never among the results of a search, and is given no new link.
+//! - A node has at most [`GRAPH_M0`](crate::limits::GRAPH_M0) links on the bottom level and [`GRAPH_M`] on
+//!   each other level. All links lead to nodes of the graph on that level. No link leads to the node itself,
+//!   and no two links lead to the same node.
+//! - The level of a node is a function of its id ([`level_of`]), unless the node is a *twin*. A twin has exactly the
+//!   code of another node, its host. It has no links, and is found with its host.
+//! - From the entry a path leads to every living node, or to its host.
+//! - The arguments of a function decide its result, and not the number of threads, time or chance.
+//! - A node that is not alive is never among the results of a search, and is given no new link.
 //!
-//! It never knows a disk, a clock, a memory or an instant: slots are numbers, and who is alive the caller says.
+//! The room never knows a disk, a clock, a memory or an instant. Slots are numbers, and the caller says which nodes
+//! are alive.
 
 mod crew;
 mod graph;
@@ -39,10 +40,10 @@ pub use search::{Scratch, Verdict};
 
 use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M};
 
-/// Level of the node of an id: at least *l* with probability `GRAPH_M`⁻ˡ, at most [`GRAPH_LEVEL_MAX`].
+/// The level of the node with an id: at least *l* with probability `GRAPH_M`⁻ˡ, at most [`GRAPH_LEVEL_MAX`].
 ///
-/// Both halves of the id are mixed by the finalizer of SplitMix64 (Steele, Lea and Flood, *Fast splittable
-/// pseudorandom number generators*, 2014), so that ids of one millisecond have levels of their own.
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*,
+/// 2014) mixes both halves of the id, so that ids of one millisecond have independent levels.
 pub fn level_of(id: &[u8; 16]) -> u8 {
     const BITS_PER_LEVEL: u32 = GRAPH_M.ilog2();
     const _: () = assert!(GRAPH_M.is_power_of_two() && GRAPH_LEVEL_MAX as u32 * BITS_PER_LEVEL < u64::BITS);

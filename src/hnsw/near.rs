@@ -1,4 +1,4 @@
-//! Codes by slot, and slots by how near they are.
+//! Codes by slot, and slots ordered by nearness.
 
 use crate::limits::GRAPH_M0;
 use crate::vector::dot_i8_gather;
@@ -8,12 +8,12 @@ pub trait Points: Sync {
     /// The code of a slot.
     ///
     /// # Panics
-    /// For a slot without a code: links lead to slots that have one.
+    /// For a slot without a code. Links lead only to slots that have one.
     fn code(&self, slot: u32) -> &[i8];
 
-    /// Reciprocal of the length of the code of a slot. With it a score is the cosine of two codes. The scale of a code
-    /// would leave its length off by what was rounded away, and of near-equal vectors the longest code would then be
-    /// the nearest to all.
+    /// The reciprocal of the length of a slot's code. With it a score is the cosine of two codes. The scale of a code
+    /// would not do: rounding changes the length, and of near-equal vectors the longest code would then be the nearest
+    /// to all.
     fn scale(&self, slot: u32) -> f32;
 
     /// The code of a slot as a query.
@@ -22,25 +22,26 @@ pub trait Points: Sync {
     }
 }
 
-/// What a walk looks for.
+/// The point that a walk looks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<'q> {
-    /// Its code.
+    /// The code of the point.
     pub code: &'q [i8],
-    /// Reciprocal of the length of the code.
+    /// The reciprocal of the length of the code.
     pub scale: f32,
 }
 
-/// A slot with the cosine of its code and the query's: the greater is nearer, and of equal ones the slot with
-/// the lower number. One integer, so that it is compared at once.
+/// A slot with the cosine of its code and that of the query. The greater one is nearer; of equal ones the
+/// slot with the lower number. It is one integer, so that a comparison is one step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Near(u64);
 
 impl Near {
-    /// Of a slot and its score, which is a number.
+    /// The entry of a slot and its score, which must be a number.
     pub fn new(score: f32, slot: u32) -> Self {
         let bits = score.to_bits();
-        // Floats in the order of their bits: those below zero are turned over, the others raised above them.
+        // The bits of floats give their order once negative ones are inverted and the others raised above
+        // them.
         let key = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
         Near(u64::from(key) << 32 | u64::from(!slot))
     }
@@ -50,7 +51,7 @@ impl Near {
         !(self.0 as u32)
     }
 
-    /// The score: a cosine, −1 to 1 but for rounding.
+    /// The score: a cosine, −1 to 1 except for rounding.
     pub fn score(self) -> f32 {
         let key = (self.0 >> 32) as u32;
         f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
@@ -63,7 +64,7 @@ impl std::fmt::Debug for Near {
     }
 }
 
-/// Scores `slots` and gives each to `visit`, in order.
+/// Scores `slots` and passes each to `visit`, in order.
 #[inline]
 pub(super) fn score_each<P: Points + ?Sized>(
     points: &P,

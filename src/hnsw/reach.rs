@@ -1,4 +1,4 @@
-//! Whether a walk can come to every node, and what to do about those where it can't.
+//! Whether a walk can reach every node, and what is done about nodes that it can't reach.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use super::select::select;
 use crate::limits::GRAPH_M;
 
 impl Graph {
-    /// The nodes that are alive and to which no path leads from the entry on the lowest level, ascending.
+    /// The living nodes to which no path leads from the entry on the lowest level, ascending.
     pub fn unreachable(&self, alive: impl Fn(u32) -> bool) -> Vec<u32> {
         self.beyond(&self.reached(), alive)
     }
 
-    /// The nodes that are alive and were not met, nor were their hosts.
+    /// The living nodes that were not met, and whose hosts were not met either.
     fn beyond(&self, met: &Met, alive: impl Fn(u32) -> bool) -> Vec<u32> {
         let is_met = |slot: u32| met.contains(slot) || self.host(slot).is_some_and(|host| met.contains(host));
         self.nodes().filter(|slot| !is_met(*slot) && alive(*slot)).collect()
@@ -32,7 +32,7 @@ impl Graph {
         met
     }
 
-    /// Meets all that can be come to from a node on the lowest level.
+    /// Meets every node that can be reached from a node on the lowest level.
     fn spread(&self, start: u32, met: &mut Met) {
         let mut open = if met.meet(start) { vec![start] } else { Vec::new() };
         while let Some(slot) = open.pop() {
@@ -40,7 +40,7 @@ impl Graph {
         }
     }
 
-    /// Links every node that is alive and cut off back into the graph. Those for which that fails are taken out.
+    /// Links every living node that is cut off back into the graph. Nodes for which that fails are removed.
     pub fn reconnect<P: Points + ?Sized>(
         &mut self,
         points: &P,
@@ -48,8 +48,8 @@ impl Graph {
         crew: &mut Crew,
     ) -> Changed {
         let mut changed = Vec::new();
-        // A link that is taken from a full node can cut another one off, so it is looked at again. A node gets a
-        // link that is not given away in the next round, for the nodes with room come first.
+        // A link taken from a full node can cut off another node, so the graph is checked again. In the next round
+        // such a link is not given away, because nodes with room come first.
         for _ in 0..ROUNDS_MAX {
             let mut met = self.reached();
             let lost = self.beyond(&met, &alive);
@@ -58,13 +58,14 @@ impl Graph {
             }
             let Some(scratch) = crew.own() else { break };
             for slot in lost {
-                // What hangs on one that was linked back is reached with it.
+                // Nodes behind a node that was linked back are reached with it.
                 if self.host(slot).is_none() && !met.contains(slot) {
                     changed.extend(self.tie(points, slot, &met, &alive, scratch));
                     self.spread(slot, &mut met);
                 }
             }
         }
+        // What is still cut off leaves the graph and is scanned in the tail, so that no search misses it.
         let loose = self.unreachable(&alive);
         let (gone, all): (BTreeSet<u32>, Vec<u32>) =
             (loose.iter().copied().collect(), self.nodes().collect());
@@ -72,7 +73,7 @@ impl Graph {
         Changed::of(changed, loose)
     }
 
-    /// Links a node to what lies near it, and one of those that a walk comes to back to it.
+    /// Links a node to nodes near it, and links one of the reachable ones back to it.
     fn tie<P: Points + ?Sized>(
         &mut self,
         points: &P,
@@ -99,5 +100,5 @@ impl Graph {
     }
 }
 
-/// How often the graph is looked at again.
+/// How often the graph is checked again.
 const ROUNDS_MAX: usize = 16;

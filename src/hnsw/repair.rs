@@ -1,8 +1,9 @@
-//! Forgetting: the neighbours of nodes that are gone get other links, then the nodes are taken out.
+//! Forgetting: the neighbours of removed nodes get other links, and then the nodes are removed.
 //!
-//! A node that lost links chooses among its other neighbours and those of the nodes that are gone, by the rule of
-//! selection, and is filled up to the degree that it had: without that the degree of a graph sinks with every round of
-//! deletions, and recall with it. One that lost more than half of them looks for new ones in the whole graph.
+//! A node that lost links chooses new ones among its other neighbours and those of the removed nodes, by the rule of
+//! selection. Its list is filled up to its earlier length. Without the filling, the degree of a graph falls with every
+//! round of deletions, and recall falls with it. A node that lost more than half of its links looks for new ones in
+//! the whole graph.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +15,11 @@ use super::search::Scratch;
 use super::select::select;
 use crate::limits::GRAPH_EF_CONSTRUCTION;
 
-/// Nodes among which those that replace the lost links of one are looked for.
+/// The number of nodes among which replacements for the lost links of a node are searched.
 const HEIRS_MAX: usize = 256;
 
 impl Graph {
-    /// The nodes that are alive and have a link to one that is not, ascending.
+    /// The living nodes with a link to a node that is not alive, ascending.
     pub fn torn(&self, alive: impl Fn(u32) -> bool) -> Vec<u32> {
         let is_torn = |slot: &u32| {
             let levels = 0..=self.level(*slot).map_or(0, usize::from);
@@ -27,14 +28,14 @@ impl Graph {
         self.nodes().filter(|slot| alive(*slot)).filter(is_torn).collect()
     }
 
-    /// Nodes that are not alive with twins that are: one of these takes their place before they go.
+    /// The nodes that are not alive but have living twins. A twin takes their place before they are removed.
     pub fn orphans(&self, alive: impl Fn(u32) -> bool) -> Vec<u32> {
         let is_left = |twins: &[u32]| twins.iter().any(|twin| alive(*twin));
         self.hosts().filter(|(host, twins)| !alive(*host) && is_left(twins)).map(|(host, _)| host).collect()
     }
 
-    /// Puts one of the living twins of each of `hosts` in its place: it becomes a node with links, of the level that `level`
-    /// gives, and the others hang on it.
+    /// Puts one of the living twins of each of `hosts` in the place of the host. The twin becomes a node with links,
+    /// of the level that `level` gives, and the other twins hang on it.
     pub fn inherit<P: Points + ?Sized>(
         &mut self,
         points: &P,
@@ -54,7 +55,7 @@ impl Graph {
         let mut changed = self.insert_batch(points, &heirs, &alive, crew);
         for family in &families {
             let Some((heir, others)) = family.split_first() else { continue };
-            // An heir that could not be linked leaves its family to the next batch, too.
+            // If an heir could not be linked, its family is left to the next batch, too.
             let host = self.contains(*heir).then(|| self.host(*heir).unwrap_or(*heir));
             for &twin in others {
                 match host {
@@ -68,8 +69,8 @@ impl Graph {
         Changed::of(changed.slots, changed.loose)
     }
 
-    /// Gives nodes other links in place of those to nodes that are not alive, in one step. Gives the slots of all
-    /// nodes whose links changed, ascending.
+    /// Replaces the links of nodes to dead nodes by other links, in one step. Returns the slots of all nodes whose
+    /// links changed, ascending.
     pub fn repair_batch<P: Points + ?Sized>(
         &mut self,
         points: &P,
@@ -87,7 +88,7 @@ impl Graph {
             for (level, links) in lists {
                 let before = self.links(slot, usize::from(level));
                 let new = links.iter().filter(|link| !before.contains(link));
-                // A full list is left as it is: its owner has neighbours enough, and so has this node.
+                // A full list is left as it is: its owner has enough neighbours, and so has this node.
                 let roomy = new.filter(|link| self.has_room(**link, usize::from(level)));
                 reverse.extend(roomy.map(|&target| Reverse { target, level, source: slot }));
                 self.set_links(slot, usize::from(level), &links);
@@ -104,7 +105,7 @@ impl Graph {
         self.links(slot, level).len() < degree_max(level)
     }
 
-    /// The new links of a node on the levels where it lost some.
+    /// The new links of a node on the levels on which it lost some.
     fn mended<P: Points + ?Sized>(
         &self,
         points: &P,
@@ -133,7 +134,7 @@ impl Graph {
         lists
     }
 
-    /// The living neighbours of a node and those of its dead ones, nearest first.
+    /// The living neighbours of a node and of its dead neighbours, nearest first.
     fn heirs<P: Points + ?Sized>(
         &self,
         points: &P,
@@ -184,8 +185,8 @@ impl Graph {
         scratch.found().to_vec()
     }
 
-    /// Takes nodes out of the graph, and with a node its twins. No node but `others` may have a link to them any more; those
-    /// lose it. Gives the slots of all nodes that are gone or lost a link, ascending.
+    /// Removes nodes from the graph, and the twins of a node with the node. Only `others` may still have a link to
+    /// them, and lose it. Returns the slots of all nodes that are gone or lost a link, ascending.
     pub fn remove(&mut self, slots: &BTreeSet<u32>, others: &[u32]) -> Vec<u32> {
         let mut changed: Vec<u32> = slots.iter().copied().collect();
         for &other in others {
@@ -198,6 +199,7 @@ impl Graph {
                 }
             }
         }
+        // Links to the nodes are gone by now, so taking a node out leaves no link that leads nowhere.
         for &slot in slots {
             let twins = self.twins(slot).to_vec();
             twins.iter().for_each(|twin| self.take_node(*twin));
@@ -212,7 +214,7 @@ impl Graph {
         changed
     }
 
-    /// The node of the highest level with the lowest slot.
+    /// The node with the lowest slot on the highest level.
     fn highest(&self) -> Option<u32> {
         let linked = self.nodes().filter(|slot| self.host(*slot).is_none());
         linked.max_by_key(|slot| (self.level(*slot), std::cmp::Reverse(*slot)))

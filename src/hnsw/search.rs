@@ -8,17 +8,17 @@ use super::near::{Near, Points, Probe, score_each};
 use crate::limits::GRAPH_M0;
 use crate::vector::prefetch;
 
-/// Nodes of the level above at which a walk begins.
+/// The number of nodes of the level above at which a walk begins.
 const STARTS: usize = 16;
 
-/// What becomes of a node that a walk has come to.
+/// What a walk does with a node that it has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may be among the results.
+    /// The node may be among the results.
     Take,
-    /// It may not, and is walked through.
+    /// The node may not be a result, but the walk passes through it.
     Pass,
-    /// The walk ends here: whoever asked has to do without it.
+    /// The walk ends here, and the caller goes on without the rest.
     Stop,
 }
 
@@ -33,33 +33,33 @@ impl From<bool> for Verdict {
 pub struct Scratch {
     visited: Met,
     pool: Pool,
-    /// What a walk found, nearest first.
+    /// The results of a walk, nearest first.
     sorted: Vec<Near>,
-    /// Nodes scored in the last walk.
+    /// The number of nodes scored in the last walk.
     scored: usize,
-    /// A node that the next walk does not see.
+    /// A node that the next walk ignores.
     without: Option<u32>,
 }
 
 impl Scratch {
-    /// What the last walk found, nearest first.
+    /// The results of the last walk, nearest first.
     pub fn found(&self) -> &[Near] {
         &self.sorted
     }
 
-    /// How many nodes the last walk scored.
+    /// The number of nodes that the last walk scored.
     pub fn scored(&self) -> usize {
         self.scored
     }
 }
 
-/// The nodes that a walk keeps: those that were taken, at most `ef`, nearest first, and those that are walked through and
-/// still open. A sorted list of a few hundred numbers is faster than a heap: a node is put in its place once, and none is
-/// ever taken out from the front. There is no bound to how many are walked through, so these lie in a heap.
+/// The nodes that a walk keeps. Taken nodes, at most `ef`, lie nearest first in a sorted list. For a few hundred
+/// numbers a sorted list is faster than a heap, because each node is placed once and none is ever removed from the
+/// front. The number of nodes that a walk passes through has no bound, so open nodes of that sort lie in a heap.
 #[derive(Debug, Default)]
 struct Pool {
     taken: Vec<Near>,
-    /// For each node that was taken, whether its links are still to be looked at.
+    /// For each taken node, whether its links are still to be read.
     open: Vec<bool>,
     passed: BinaryHeap<Near>,
     ef: usize,
@@ -81,7 +81,7 @@ impl Pool {
         self.taken.len() < self.ef || self.taken.last().is_some_and(|last| *last < near)
     }
 
-    /// Puts a node in its place, with what became of it; says whether the walk goes on.
+    /// Puts a node in its place, with the verdict on it. Returns whether the walk goes on.
     fn put(&mut self, near: Near, verdict: Verdict) -> bool {
         match verdict {
             Verdict::Take => {
@@ -98,7 +98,7 @@ impl Pool {
         true
     }
 
-    /// The place of the nearest node that was taken and is open.
+    /// The place of the nearest taken node that is open.
     #[inline]
     fn ahead(&self) -> Option<(usize, Near)> {
         let ahead = self.open.get(self.cursor..)?.iter().position(|open| *open)?;
@@ -106,7 +106,7 @@ impl Pool {
         Some((at, *self.taken.get(at)?))
     }
 
-    /// The nearest node that is open, which it closes.
+    /// The nearest open node, which is closed by this call.
     #[inline]
     fn next(&mut self) -> Option<Near> {
         let own = self.ahead();
@@ -129,9 +129,9 @@ impl Pool {
 }
 
 impl Graph {
-    /// Looks for the `ef` nearest nodes that `accept` takes; they stand in [`Scratch::found`]. `accept` is asked only for a
-    /// node that would get in, once for one without twins. A node and its twins are one place of the list, so that a crowd
-    /// of equal codes does not fill it, and lead nowhere.
+    /// Finds the `ef` nearest nodes that `accept` takes. They stand in [`Scratch::found`]. `accept` is asked only
+    /// about a node that would get in, and once for a node without twins. A node and its twins are one place of the
+    /// list. So a crowd of equal codes does not fill the list and end the walk.
     pub fn search<P: Points + ?Sized>(
         &self,
         points: &P,
@@ -157,7 +157,7 @@ impl Graph {
         self.unfold(ef, scratch, accept);
     }
 
-    /// Puts those that `accept` takes of each node and its twins in place of the node, at most `ef` in all.
+    /// Replaces each node by those of the node and its twins that `accept` takes, at most `ef` in all.
     fn unfold(&self, ef: usize, scratch: &mut Scratch, mut accept: impl FnMut(u32) -> Verdict) {
         let mut all = Vec::with_capacity(scratch.sorted.len());
         for &near in &scratch.sorted {
@@ -184,8 +184,9 @@ impl Graph {
         scratch.sorted = all;
     }
 
-    /// Where a walk on a level begins: at the nearest nodes of the level above it. One alone, found greedily, lies on
-    /// the wrong side of a gap between two regions often enough to cost recall that no length of a list brings back.
+    /// The nodes at which a walk on a level begins: the nearest nodes of the level above. A single node, found
+    /// greedily, lies on the wrong side of a gap between two regions often enough to cost recall that no length of a
+    /// list brings back.
     pub(super) fn approach<P: Points + ?Sized>(
         &self,
         points: &P,
@@ -203,7 +204,8 @@ impl Graph {
         scratch.sorted.clone()
     }
 
-    /// As [`Graph::search`] for the code of a node, as if that node were not there. It must not be the entry, nor have twins.
+    /// Like [`Graph::search`] for the code of a node, as if the node were absent. The node must not be the entry, nor
+    /// have twins.
     pub fn search_without<P: Points + ?Sized>(
         &self,
         points: &P,
@@ -225,7 +227,7 @@ impl Graph {
         start
     }
 
-    /// Goes from `start` to the nearest node of each level above `bottom`, from the highest on.
+    /// Goes from `start` to the nearest node of each level above `bottom`, beginning at the highest level.
     pub(super) fn descend<P: Points + ?Sized>(
         &self,
         points: &P,
@@ -250,7 +252,7 @@ impl Graph {
         best
     }
 
-    /// The `ef` nearest on one level, beginning at `starts`; they stand in [`Scratch::found`].
+    /// The `ef` nearest nodes on one level, beginning at `starts`. They stand in [`Scratch::found`].
     pub(super) fn search_level<P: Points + ?Sized>(
         &self,
         points: &P,

@@ -1,15 +1,17 @@
-//! Which of many near nodes a node is linked to: those that lead in different directions.
+//! To which of many near nodes a node is linked: to those that lead in different directions.
 
 use super::near::{Near, Points, score_each};
 
-/// Links to nodes with the very code of the base: more of them would close a crowd of equal vectors off.
+/// The largest number of links to nodes with exactly the code of the base. More of them would close off a
+/// crowd of equal vectors.
 const TWINS_MAX: usize = 4;
-/// Selected nodes that a candidate is compared with at a time.
+/// The number of selected nodes with which a candidate is compared at a time.
 const STEP: usize = 8;
 
-/// The nodes that `base` is linked to, at most `most` of `candidates`, which come nearest first and hold neither the
-/// base nor a node twice. A candidate is taken if it is not nearer to one that was taken before than to the base
-/// (Malkov and Yashunin, algorithm 4); if then there are fewer than `fill`, the nearest of the others are taken too.
+/// The nodes to which `base` is linked: at most `most` of `candidates`. The candidates come nearest first, and contain
+/// neither the base nor a node twice. A candidate is taken if it is not nearer to an earlier taken node than to the
+/// base (Malkov and Yashunin, algorithm 4). If fewer than `fill` are taken then, the nearest of the others are taken
+/// too.
 pub(super) fn select<P: Points + ?Sized>(
     points: &P,
     base: u32,
@@ -43,7 +45,7 @@ pub(super) fn select<P: Points + ?Sized>(
 /// Whether a candidate is nearer to one of `selected` than to the base.
 fn is_covered<P: Points + ?Sized>(points: &P, candidate: Near, selected: &[u32]) -> bool {
     let probe = points.probe(candidate.slot());
-    // Those that were taken last lie in the same distance and cover it most often.
+    // The nodes taken last lie at about the same distance, and cover the candidate most often.
     selected.rchunks(STEP).any(|part| {
         let mut covered = false;
         score_each(points, probe, part, |near| covered |= near.score() > candidate.score());

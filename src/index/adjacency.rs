@@ -1,4 +1,4 @@
-//! The rows of a graph: read as a whole, written where they changed.
+//! The rows of a graph. They are read as a whole, and written where they changed.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -11,11 +11,11 @@ use crate::record::{GraphBlockRef, GraphNode, NODES_PER_BLOCK};
 use crate::store::control::GraphHead;
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, WriteTx, keys};
 
-/// Reads the graph of an index whose codes are in `view`; none when it has none.
+/// Reads the graph of an index whose codes are in `view`; none if the index has no graph.
 ///
 /// # Errors
-/// `Corrupted` for a damaged row, for rows that do not fit the head or each other, and for links to a slot that holds
-/// nothing to walk through.
+/// `Corrupted` for a damaged row, for rows that do not fit the head or each other, and for links to a slot that no
+/// walk can pass through.
 pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, view: &View) -> Result<Option<Linked>> {
     let Some(head) = snapshot.graph_head(index)? else { return Ok(None) };
     let mut graph = Graph::new();
@@ -49,7 +49,7 @@ pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, view: &View) -> Re
     Ok(Some(Linked::new(Arc::new(graph), head.recall.into(), head.calibrated_at)))
 }
 
-/// What a walk relies on: an entry, and links that lead to nodes of their level.
+/// Checks what a walk relies on: an entry, and links that lead to nodes of their level.
 fn check_graph(graph: &Graph, head: &GraphHead) -> std::result::Result<(), String> {
     if graph.len() != head.linked as usize {
         return Err(format!("{} nodes are there, {} counted", graph.len(), head.linked));
@@ -77,7 +77,7 @@ fn check_graph(graph: &Graph, head: &GraphHead) -> std::result::Result<(), Strin
     Ok(())
 }
 
-/// Head and rows of a graph contradict each other.
+/// The error if the head and the rows of a graph contradict each other.
 fn disagree(index: IndexId, why: String) -> Error {
     Error::corrupted(Table::GraphHead.name(), &keys::index(index), why)
 }

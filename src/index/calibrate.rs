@@ -1,9 +1,10 @@
-//! How long the list of a walk has to be for a share of the nearest: measured on the index itself.
+//! How long must the list of a walk be for a share of the nearest? The answer is measured on the index
+//! itself.
 //!
-//! A sample of nodes is looked for with lists of growing length, and what is found is compared with a scan of all codes.
-//! Every other node is looked for as if it were not there, so that it does not find itself; in place of the others stands a
-//! point two thirds of the way to another row: questions do not lie where the rows do, and are harder to find the
-//! neighbours of. What the f32 ranking afterwards adds or loses is below what the sample can tell.
+//! A sample of nodes is searched with lists of growing length, and the results are compared with a scan of all codes.
+//! Every other node is searched as if it were absent, so that it does not find itself. The other nodes are replaced by
+//! a point two thirds of the way to another row: questions do not lie where the rows lie, and their neighbours are
+//! harder to find. What the f32 ranking afterwards adds or loses is below the error of the sample.
 
 use std::sync::Arc;
 
@@ -16,32 +17,32 @@ use crate::store::control::RecallPoint;
 use crate::store::{IndexId, Rows, Snapshot};
 use crate::vector::{dot_i8_many, unit_scale};
 
-/// Lengths of lists that are tried.
+/// The lengths of lists that are tried.
 const LADDER: [u16; 13] = [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024];
 /// The k of the measurement.
 const K: usize = 10;
-/// Nodes of a sample.
+/// The number of nodes in a sample.
 const SAMPLE: usize = 128;
-/// Codes that a measurement scans at most: the sample of a large index is smaller.
+/// The largest number of codes that a measurement scans. So the sample of a large index is smaller.
 const SCANNED_MAX: usize = 1 << 27;
-/// Nodes of the smallest sample.
+/// The number of nodes in the smallest sample.
 const SAMPLE_MIN: usize = 32;
-/// Nodes of a sample that is looked for by their own codes.
+/// The number of nodes in a sample that is searched by the nodes' own codes.
 const OWN_SAMPLE: usize = 256;
-/// Recall past which longer lists are not tried.
+/// With this recall reached, longer lists are not tried.
 const ENOUGH: u16 = 9_995;
-/// Growth past which a list does not grow.
+/// The largest factor by which a list grows with its index.
 const GROWTH_MAX: f64 = 4.0;
-/// Parts of a recall of 1.
+/// The parts of a recall of 1.
 const WHOLE: f32 = 10_000.0;
-/// Length of the list before anything was measured.
+/// The length of the list before anything was measured.
 const UNMEASURED: usize = 128;
 
-/// Length of the list of a walk for `k` results with a recall of at least `recall`, by what was measured for 10.
-/// An index that has grown since by some part has its list grow by the same.
+/// The length of the list for a walk for `k` results with a recall of at least `recall`, by the measurement for 10
+/// results. If the index has grown since by some factor, the list grows by the same factor.
 pub(crate) fn ef_for(linked: &Linked, live: u32, recall: f32, k: usize) -> usize {
     let measured = &linked.recall;
-    // Half of what may be missed is kept back for the error of the sample.
+    // Half of the allowed misses is held back for the error of the sample.
     let wanted = (recall + (1.0 - recall) / 2.0) * WHOLE;
     let enough = measured.iter().find(|point| f32::from(point.recall) >= wanted);
     let ef = match (enough, measured.last()) {
@@ -54,13 +55,13 @@ pub(crate) fn ef_for(linked: &Linked, live: u32, recall: f32, k: usize) -> usize
     (ef as usize).clamp(k, EF_MAX.max(k))
 }
 
-/// Measures the recall of walks through the graph of a view; empty where there is nothing to measure.
+/// Measures the recall of walks through the graph of a view; empty if there is nothing to measure.
 pub(crate) fn measure(view: &View) -> Arc<[RecallPoint]> {
     let Some(linked) = view.linked() else { return Arc::default() };
     let graph = &linked.graph;
     let alive = |slot: u32| view.id(slot).is_some();
-    // The upper levels are the way to all nodes: taking one of theirs away would tear the graph, and one with twins has these
-    // hanging on it.
+    // The upper levels are the way to all nodes, so removing one of their nodes would tear the graph. The twins of a
+    // node hang on it, so a host cannot be removed either.
     let is_leaf = |slot: &u32| graph.level(*slot) == Some(0) && graph.twins(*slot).is_empty();
     let all: Vec<u32> = graph.nodes().filter(|slot| is_leaf(slot) && alive(*slot)).collect();
     if all.len() <= K {
@@ -90,7 +91,7 @@ pub(crate) fn measure(view: &View) -> Arc<[RecallPoint]> {
     points.into()
 }
 
-/// Of a sample of nodes how many a walk of the default effort finds by their own codes, and how many these are.
+/// How many nodes of a sample a walk of the default effort finds by their own codes, and the size of the sample.
 ///
 /// # Errors
 /// `Corrupted` for damaged codes.
@@ -118,16 +119,16 @@ pub(crate) fn found_by_themselves(snapshot: &Snapshot, index: IndexId, dim: usiz
     Ok((found, sampled))
 }
 
-/// What is looked for, and how near the tenth of the nearest is.
+/// A point to search for, and the score of the tenth of its nearest nodes.
 struct Question {
-    /// None: the node itself, as if it were not there.
+    /// None stands for the node itself, searched as if it were absent.
     code: Option<Vec<i8>>,
     slot: u32,
     floor: f32,
 }
 
 impl Question {
-    /// Looks for a node, or for a point between it and another one.
+    /// A search for a node, or for a point between the node and another one.
     fn new(view: &View, slot: u32, other: Option<u32>) -> Self {
         let code = other.map(|other| {
             let pairs = view.code(slot).iter().zip(view.code(other));
@@ -145,7 +146,7 @@ impl Question {
         }
     }
 
-    /// How many of the ten nearest a walk finds, by distance.
+    /// How many of the ten nearest a walk finds, compared by distance.
     fn hits(&self, view: &View, ef: usize, scratch: &mut Scratch) -> usize {
         let Some(linked) = view.linked() else { return 0 };
         let accept = |found: u32| Verdict::from(view.id(found).is_some());

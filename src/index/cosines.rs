@@ -1,4 +1,4 @@
-//! Cosines of single memories from the codes of their vectors: what a search by words knows of those that it found.
+//! Cosines of single memories from the codes of their vectors. A search by words asks for those of its candidates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct Cosines<'q> {
     space: SpaceId,
     query: &'q UnitVector,
     code: QueryCode,
-    /// None: an index without an image, which is read slot by slot.
+    /// None for an index without an image, which is read slot by slot.
     views: HashMap<IndexId, Option<Arc<View>>>,
 }
 
@@ -26,8 +26,8 @@ impl<'q> Cosines<'q> {
         Cosines { published, space, query, code: QueryCode::new(query), views: HashMap::new() }
     }
 
-    /// The cosine of the memory in a slot; none where the slot is not its own. Where the index has an image it is that of
-    /// the codes, less than 0.01 off; otherwise that of the vectors.
+    /// The cosine of the memory in a slot; none if the slot belongs to another memory. If the index has an image, the
+    /// cosine is that of the codes, with an error below 0.01. Otherwise it is that of the vectors.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -47,7 +47,7 @@ impl<'q> Cosines<'q> {
         Ok(sound(read)?.unwrap_or(false).then(|| dot_f32(self.query.as_slice(), &vector)))
     }
 
-    /// Whether a slot holds a memory: one with a vector of another space has its slot in another index.
+    /// Whether a slot holds a memory. A memory with a vector of another space has its slot in another index.
     fn is_own(&self, index: IndexId, slot: u32, id: MemoryId) -> Result<bool> {
         let dim = self.query.dim();
         let per = slots_per_block(dim) as u32;

@@ -1,5 +1,5 @@
-//! One step of the upkeep of a graph: worked out on a published state without any lock, then written in one short
-//! transaction that makes sure that what it was worked out on still holds.
+//! One step in the upkeep of a graph. It is worked out on a published state without any lock. A short transaction then
+//! checks that the state still holds, and writes the step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use crate::record::{SlotBlock, SlotMeta, slots_per_block};
 use crate::store::control::{GraphHead, RecallPoint};
 use crate::store::{IndexId, Read, Rows, Table, WriteTx, keys};
 
-/// Which rows of a graph a step changes, and what it takes for granted.
+/// The rows of a graph that a step changes, and the state that it assumes.
 #[derive(Clone, Debug)]
 pub(crate) struct Edit {
     /// The index.
     pub(crate) index: IndexId,
     pub(super) dim: usize,
-    /// Epoch of the state that the step was worked out on: slots and versions of another file have the same numbers.
+    /// The epoch of the assumed state. Slots and versions of another file have the same numbers.
     epoch: u64,
-    /// Version of the graph that the step was worked out on; none where there was no graph.
+    /// The assumed version of the graph; none if there was no graph.
     pub(super) version: Option<u64>,
-    /// The graph after the step; none when it is dropped.
+    /// The graph after the step; none if it is dropped.
     pub(super) graph: Option<Arc<Graph>>,
-    /// Blocks of rows that differ.
+    /// The blocks of rows that differ.
     pub(super) blocks: BTreeSet<u32>,
-    /// Slots that became nodes, each with the commit that made it.
+    /// The slots that became nodes, each with the commit that filled it.
     pub(super) claims: Vec<(u32, u64)>,
-    /// Slots that are nodes no more and lie in the tail again, in the same way.
+    /// The slots that are no longer nodes and lie in the tail again, each with the commit that filled it.
     pub(super) loose: Vec<(u32, u64)>,
-    /// Dead slots, by the commits that ended them, that are nodes no more and can be used again.
+    /// The dead slots that are no longer nodes and can be used again, with the commits in which they died.
     pub(super) freed: Vec<(u64, u32)>,
-    /// What was measured of the recall, and on how many rows.
+    /// The measured recall, and the number of rows on which it was measured.
     pub(super) recall: Option<(Arc<[RecallPoint]>, u32)>,
 }
 
-/// What the writing of a step came to.
+/// The result of writing a step.
 #[derive(Clone, Debug)]
 pub(crate) enum Written {
-    /// It stands in the transaction; the graph of the index is this one from the commit on.
+    /// The step stands in the transaction. From the commit on the index has this graph.
     Done(Option<Linked>),
-    /// The index has changed under it: it has to be worked out again.
+    /// The index has changed meanwhile. The step must be worked out again.
     Stale,
 }
 
@@ -68,24 +68,24 @@ impl Edit {
         })
     }
 
-    /// Rows that it changes: nodes made and slots freed.
+    /// The number of rows that the step changes: nodes made and slots freed.
     pub(crate) fn rows(&self) -> u64 {
         (self.claims.len() + self.freed.len()) as u64
     }
 
-    /// Notes that nodes have other links.
+    /// Notes nodes with changed links.
     pub(super) fn touch(&mut self, slots: &[u32]) {
         self.blocks.extend(slots.iter().map(|slot| block_of(*slot)));
     }
 
-    /// Notes what a step has changed; gives the slots that lie in the tail again.
+    /// Notes the changes of a step. Returns the slots that lie in the tail again.
     pub(super) fn take(&mut self, changed: &Changed) -> Vec<u32> {
         self.touch(&changed.slots);
         changed.loose.clone()
     }
 
-    /// Writes the step, if the index is as it was when the step was worked out. `commit` is the number of the commit
-    /// that is under way.
+    /// Writes the step, if the index is as it was when the step was worked out. `commit` is the number of the present
+    /// commit.
     ///
     /// # Errors
     /// `Corrupted`; the transaction must then be given up. A step that is [`Written::Stale`] has written nothing.
@@ -93,6 +93,7 @@ impl Edit {
         if tx.epoch() != self.epoch {
             return Ok(Written::Stale);
         }
+        // Everything is checked before the first row is written, so that a stale step leaves the transaction as it was.
         let head = tx.graph_head(self.index)?;
         if head.as_ref().map(|head| head.version) != self.version || !self.holds(tx)? {
             return Ok(Written::Stale);
@@ -120,7 +121,7 @@ impl Edit {
         Ok(Written::Done(Some(Linked::new(Arc::clone(graph), head.recall.into(), head.calibrated_at))))
     }
 
-    /// Whether every slot that became a node, or is none any more, still holds what it held.
+    /// Whether every slot that became a node, or stopped being one, still holds the same vector.
     fn holds(&self, tx: &WriteTx<'_>) -> Result<bool> {
         let per = slots_per_block(self.dim) as u32;
         let mut blocks: BTreeMap<u32, Option<SlotBlock>> = BTreeMap::new();
@@ -140,7 +141,7 @@ impl Edit {
         Ok(true)
     }
 
-    /// Erases the code of a dead slot and lets it be used again.
+    /// Erases the code of a dead slot and makes the slot usable again.
     fn free(&self, tx: &mut WriteTx<'_>, commit: u64, died: u64, slot: u32) -> Result<()> {
         let per = slots_per_block(self.dim) as u32;
         let block = tx.slot_block_mut(self.index, slot / per, self.dim)?;

@@ -1,10 +1,11 @@
-//! Searches among the rows that match a filter: the plan, and what it rests on.
+//! Searches among the rows that match a filter: the plan, and its reasons.
 //!
-//! A filter is tried on rows one by one, or on all rows in one walk, which costs a fraction a row. So there are three
-//! ways: walk the graph, or rank all codes, and try the filter on what comes near; or try it on all rows and scan the
-//! codes of those that match. A sample says how rare they are, and which way is the shortest. The first two give up
-//! when they have tried more rows than the sample promised, so that a filter which is rare just where the query is
-//! costs little more than the third.
+//! A filter can be tried on rows one by one. It can also be tried on all rows in one pass, which costs a fraction for
+//! each row. So there are three ways. The search can walk the graph and try the filter on rows that come near. It can
+//! rank all codes and try the filter on rows that come near. Or it can try the filter on all rows and scan the codes
+//! of the matching rows. A sample estimates how rare the matching rows are, and which way is the shortest. The first
+//! two ways give up when they have tried more rows than the sample promised. So a filter that matches rarely just
+//! where the query is costs little more than the third way.
 
 use std::collections::HashMap;
 
@@ -18,25 +19,27 @@ use crate::store::IndexId;
 /// Says whether a memory passes.
 pub(crate) type Accept<'f> = &'f mut dyn FnMut(MemoryId) -> Result<bool>;
 
-/// A filter on memories, as the search needs it.
+/// A filter on memories, as a search uses it.
 pub(crate) trait Sieve {
     /// Whether one memory matches.
     fn matches(&mut self, id: MemoryId) -> Result<bool>;
 
-    /// Gives `visit` index and slot of every row that matches, in one walk over all rows that `target` can mean.
+    /// Calls `visit` with the index and the slot of every row that matches, in one pass over all rows that `target`
+    /// can mean.
     fn all(&mut self, target: Target, visit: &mut dyn FnMut(IndexId, u32)) -> Result<()>;
 }
 
-/// Rows of a sample.
+/// The number of rows in a sample.
 const SAMPLE: u64 = 64;
-/// Codes that are scanned in the time of a look-up by id.
+/// The number of codes that are scanned in the time of a look-up by id.
 const CODES_PER_ROW: u64 = 32;
-/// What trying a filter on one row costs in rows of a walk over all of them: a look-up by id each.
+/// The cost of trying a filter on one row by a look-up, measured in rows of a pass over all of them.
 const LOOKUP_COST: u64 = 4;
-/// Rows that a walk tries for each entry of its list, when all match.
+/// The number of rows that a walk tries for each entry of its list, if all rows match.
 const TRIES_PER_ENTRY: f64 = 2.5;
 
-/// The nearest memories among those that match. As [`nearest`](super::nearest), with the rows that `sieve` lets pass.
+/// The nearest memories among those that match. Like [`nearest`](super::nearest), but with only the rows that `sieve`
+/// accepts.
 ///
 /// # Errors
 /// As [`nearest`](super::nearest), and those of the filter.
@@ -61,7 +64,7 @@ pub(crate) fn nearest_matching(
     tests.scan(&search, target, used)
 }
 
-/// The same of a sieve that knows the `rows` rows that alone can pass.
+/// The same for a sieve that knows the `rows` rows that alone can pass.
 ///
 /// # Errors
 /// As [`nearest_matching`].
@@ -80,7 +83,7 @@ pub(crate) fn nearest_listed(
     nearest_matching(published, target, ask, sieve)
 }
 
-/// A filter with what it has said so far.
+/// A filter with its results so far.
 struct Tests<'s> {
     sieve: &'s mut dyn Sieve,
     known: HashMap<MemoryId, bool>,
@@ -100,7 +103,7 @@ impl Tests<'_> {
         Ok(matches)
     }
 
-    /// The share of rows that match, by a sample that is spread over all slots; never 0.
+    /// The share of rows that match, by a sample spread over all slots; never 0.
     fn sample(&mut self, search: &Search<'_>) -> Result<f64> {
         let (mut tried, mut matching) = (0, 0);
         for source in search.sources.iter() {
@@ -116,11 +119,13 @@ impl Tests<'_> {
                 break;
             }
         }
-        // Of an unknown share, before the first sample each value is as likely (Laplace's rule of succession).
+        // For an unknown share every value is equally likely before the first sample (Laplace's rule of
+        // succession).
         Ok((matching as f64 + 1.0) / (tried as f64 + 2.0))
     }
 
-    /// Walks, and ranks what was found with what no walk finds; none when that took too many tries.
+    /// Walks, and ranks the results together with the rows that no walk finds. None if that took too many
+    /// tries.
     fn near(&mut self, search: &Search<'_>, tries: u64) -> Result<Option<Found>> {
         let limit = self.tested() + tries;
         let walked = search.walk_all(&mut |source, slot| {
@@ -140,7 +145,7 @@ impl Tests<'_> {
         Ok(found.map(|found| Found { filter, ..found }))
     }
 
-    /// Scans the codes of the rows that match, of `rows` that the sieve looks at.
+    /// Scans the codes of the rows that match, among the `rows` rows that the sieve reads.
     fn scan(mut self, search: &Search<'_>, target: Target, rows: u64) -> Result<Found> {
         let among = self.all(search, target)?;
         let found = search.by_candidates(Walked::default(), Some(&among))?;

@@ -1,18 +1,19 @@
 //! Which vectors does a partition hold, and which of them are nearest?
 //!
-//! On disk an index is a table of slots ([`slots`]): the code of a vector, its memory and the instants of its
-//! visibility, changed in the transaction of the memory. In memory it is a [`View`](view::View): the image of all its slots at
-//! one commit. [`Published`] holds the snapshot of a commit and the views of the same commit; [`Current`] swaps one
-//! for the next. [`nearest`] answers from views, or straight from the table where a view does not pay.
+//! On disk an index is a table of slots ([`slots`]). A slot has the code of a vector, its memory, and the instants of
+//! its visibility, and is changed in the transaction of the memory. In memory an index is a [`View`](view::View): the
+//! image of all its slots at one commit. [`Published`] holds the snapshot of a commit and the views of the same
+//! commit. [`Current`] swaps one published state for the next. [`nearest`] answers from views, or straight from the
+//! table where a view is not worth its memory.
 //!
 //! Invariants:
-//! - every view in a `Published` is exactly the state of its commit: a reader needs no look at `born` and `died`,
-//!   which the slots on disk keep for a graph that is changed after the commit;
-//! - the answer of [`nearest`] is that of a full scan of the f32 vectors, ties by id, and does not depend on which
-//!   views are in memory;
-//! - visibility is decided before the limit: a dead slot never takes the place of a live one.
+//! - Every view in a `Published` is exactly the state of its commit. So a reader does not look at `born` and `died`,
+//!   which the slots on disk keep for a graph that is changed after the commit.
+//! - The answer of [`nearest`] is that of a full scan of the f32 vectors, with ties ordered by id, wherever no graph
+//!   is walked. It does not depend on which views are in memory.
+//! - Visibility is decided before the limit. So a dead slot never takes the place of a live one.
 //!
-//! It never knows what a memory says, which rule wrote it, or what time it is: instants come with the question.
+//! The room never knows what a memory says, which rule wrote it, or what time it is. Instants come with the question.
 
 mod adjacency;
 mod calibrate;

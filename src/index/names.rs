@@ -13,20 +13,20 @@ pub(crate) struct Answering {
     pub(crate) id: MemoryId,
     /// Its hot part.
     pub(crate) vitals: Vitals,
-    /// Number of the holder with the key.
+    /// The number of the holder with the key.
     pub(crate) number: u32,
 }
 
-/// The current row that holds `key`, else the row that held it last.
+/// The current row that holds `key`, or else the row that held it last.
 ///
 /// # Errors
-/// `Corrupted` where no current row that can be read holds it, and one that can't be does.
+/// `Corrupted` if no readable current row holds the key, but an unreadable one does.
 pub(crate) fn holder_of_key(rows: &impl Rows, ns: NsId, key: &str, now: Time) -> Result<Option<Answering>> {
     holder_among(rows, ns, key, now, |_| true)
 }
 
-/// The row that answers to `key` among those that a live read sees: two of them can hold the key, where the one is to
-/// take the place of the other at an instant ahead.
+/// The row that answers to `key` among the rows that a live read sees. Two of them can hold the key, if one is to take
+/// the place of the other at an instant ahead.
 ///
 /// # Errors
 /// As [`holder_of_key`].
@@ -47,7 +47,8 @@ fn holder_among(
     wanted: impl Fn(&Vitals) -> bool,
 ) -> Result<Option<Answering>> {
     let (mut best, mut damaged): (Option<Answering>, _) = (None, None);
-    // At most one of them is current, and of many versions it is nearly always the latest: those before it are not looked at.
+    // At most one row is current, and of many versions it is nearly always the latest. So the versions before it are
+    // not read.
     rows.latest_holders_of_key(ns, key, &mut |id, number| {
         let vitals = match rows.vitals(ns, id) {
             Ok(Some(vitals)) if wanted(&vitals) => vitals,
@@ -66,7 +67,8 @@ fn holder_among(
         Ok(if is_current { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     match (best, damaged) {
-        // A current row answers, whatever became of others; without one it may be the damaged row that is meant.
+        // A current row answers, whatever happened to others. Without a current row, the damaged row may be the one
+        // that is meant.
         (Some(best), _) if best.vitals.times.is_current(now) => Ok(Some(best)),
         (_, Some(why)) => Err(why),
         (best, None) => Ok(best),

@@ -1,8 +1,8 @@
-//! The neighbours of many vectors at once: what a batch of writes and the pass over duplicates ask for.
+//! The neighbours of many vectors at once, for a batch of writes and for the pass over duplicates.
 //!
-//! A chunk of codes is read from memory once and compared with every vector of a block while it lies in the cache nearest to
-//! the processor; only what can score `least` is ranked on its f32 values. A graph is walked for each vector where a walk
-//! costs less than a scan for all of them together, and its tail is scanned.
+//! A chunk of codes is read from memory once, and compared with every vector of a block while it lies in the nearest
+//! cache of the processor. Only vectors that can score `least` are ranked on their f32 values. If there is a graph, it
+//! is walked for each vector where a walk costs less than one scan for all vectors together, and its tail is scanned.
 
 use std::sync::Arc;
 
@@ -14,16 +14,18 @@ use crate::model::{Effort, Ranked, Time};
 use crate::store::{IndexId, Rows};
 use crate::vector::{Candidates, UnitVector};
 
-/// Vectors whose candidates are collected together: their codes stay in the second cache.
+/// The number of vectors whose candidates are collected together. Their codes stay in the second cache.
 const QUERIES_PER_BLOCK: usize = 1_024;
 
-/// Slots from which on an index gets a view: below that its blocks are read about as fast.
+/// The number of slots from which on an index gets a view. The blocks of a smaller index are read about as
+/// fast.
 const VIEW_SLOTS_MIN: u32 = 128;
 
-/// For each of `queries` the `most` memories of an index that are nearest to it among those that score at least `least`,
-/// best first, equal ones by id. Only rows that are current at `now`: seen by a live read, or not valid yet.
+/// For each of `queries`, the `most` memories of an index that are nearest to it among those that score at least
+/// `least`; best first, equal scores by id. Only rows that are current at `now` count: a live read sees them, or they
+/// are not valid yet.
 ///
-/// No row of an index without a graph is missed. One with a graph is walked for each vector, unless a scan costs less.
+/// No row of an index without a graph is missed. A graph is walked for each vector, unless a scan costs less.
 ///
 /// # Errors
 /// `Invalid` for a query of another dimension than the space has; `Corrupted`.

@@ -13,14 +13,14 @@ use crate::record::{DocBlock, SlotBlock};
 use crate::store::control::{Clock, SlotHead};
 use crate::store::{IndexId, NsId, Rows, Snapshot, SpaceId, StagedBlocks, Table, TextId, TextRows};
 
-/// Maps of views: a publish copies so many pointers and the maps of touched views.
+/// The number of maps of views. A publish copies this many pointers, and the maps with changed views.
 const SHARDS: usize = 64;
 
 /// A lock with a value. The shipped one is [`Parked`]; the model checker of the tests brings its own.
 pub(crate) trait Lock<T> {
-    /// Around a value.
+    /// A lock around a value.
     fn new(value: T) -> Self;
-    /// Looks at the value, with others.
+    /// Reads the value, together with other readers.
     fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R;
     /// Changes the value, alone.
     fn write<R>(&self, change: impl FnOnce(&mut T) -> R) -> R;
@@ -54,8 +54,8 @@ impl<T> Lock<T> for parking_lot::RwLock<T> {
     }
 }
 
-/// How many bytes the views of a published state may take together, and the clock that tells which of them was
-/// asked for least recently. Shared by all states of a database.
+/// How many bytes the views of a published state may take together, and the clock that tells which view was
+/// used least recently. All states of a database share it.
 #[derive(Debug)]
 pub(crate) struct ViewBudget {
     bytes_max: usize,
@@ -73,16 +73,16 @@ impl ViewBudget {
     }
 }
 
-/// What a commit changed of the indexes.
+/// What a commit changed in the indexes.
 #[derive(Debug)]
 pub(crate) struct Changes<'c> {
-    /// The blocks of codes and documents that it wrote, and the indexes of which it kept none.
+    /// The blocks of codes and documents that the commit wrote, and the indexes of which it kept no block.
     pub(crate) blocks: &'c StagedBlocks,
-    /// Namespaces of which it deleted rows.
+    /// The namespaces of which the commit deleted rows.
     pub(crate) dropped: &'c [NsId],
-    /// Graphs that it replaced; none where one was dropped.
+    /// The graphs that the commit replaced; none for a dropped graph.
     pub(crate) linked: &'c BTreeMap<IndexId, Option<Linked>>,
-    /// Indexes that it wrote anew: no image of them holds.
+    /// The indexes that the commit wrote as a whole. No image of them is valid any more.
     pub(crate) reset: &'c BTreeSet<IndexId>,
 }
 
@@ -127,9 +127,9 @@ impl Image {
 
 type Shard = Arc<HashMap<IndexId, Image>>;
 
-/// The state of the store at one commit: the snapshot of the rows, and the views of the same commit, loaded when
-/// they are first asked for. An old state that a reader still holds keeps its views; the budget counts those of
-/// each state by itself, and so what can be reached from the current one.
+/// The state of the store at one commit: the snapshot of the rows, and the views of the same commit, each loaded when
+/// it is first needed. An old state that a reader still holds keeps its views. The budget counts the views of each
+/// state by themselves, and so the views that can be reached from the current state.
 pub(crate) struct PublishedIn<L: Locks> {
     snapshot: Arc<Snapshot>,
     commit: u64,
@@ -138,22 +138,25 @@ pub(crate) struct PublishedIn<L: Locks> {
 }
 
 /// The images of one commit that are in memory. They hold no snapshot, so they pin no page of the file.
+///
+/// Locks are taken in one order: the gate of an index, then the sum of the bytes, then a shard. The map of gates is
+/// locked for a moment before and after, while none of the others is taken.
 pub(crate) struct ImagesIn<L: Locks> {
     shards: [L::Of<Shard>; SHARDS],
-    /// Sum of the bytes of the views in the shards; whoever adds or removes one holds it.
+    /// The sum of the bytes of the views in the shards. Adding or removing a view requires this lock.
     kept_bytes: L::Of<usize>,
     budget: Arc<ViewBudget>,
-    /// Who loads the image of an index, one at a time; those of all commits.
+    /// The locks under which images are loaded, one reader at a time for each index. All commits share them.
     gates: Arc<L::Of<Gates<L>>>,
 }
 
 /// A lock for each index whose image is being loaded.
 type Gates<L> = HashMap<IndexId, Arc<<L as Locks>::Of<()>>>;
 
-/// The images with the locks that ship.
+/// The images with the locks of the shipped program.
 pub(crate) type Images = ImagesIn<Parked>;
 
-/// The published state with the locks that ship.
+/// The published state with the locks of the shipped program.
 pub(crate) type Published = PublishedIn<Parked>;
 
 impl<L: Locks> std::fmt::Debug for PublishedIn<L> {
@@ -174,12 +177,14 @@ impl<L: Locks> PublishedIn<L> {
         PublishedIn { snapshot, commit: clock.commit, committed_at, images }
     }
 
-    /// The state of the next commit, which changed these things. A view that can't be brought forward is loaded again
-    /// by whoever asks for it.
+    /// The state of the next commit, which made these changes. A view that can't be brought forward is loaded again
+    /// when it is next needed.
     pub(crate) fn next(&self, snapshot: Arc<Snapshot>, clock: &Clock, changes: &Changes<'_>) -> Self {
         let Changes { blocks: StagedBlocks { spilled, slots, docs }, dropped, linked, reset } = changes;
         let is_void = |index: &IndexId| reset.contains(index) || spilled.contains(index);
         let images = &self.images;
+        // Both are read under the lock of the sum. A reader that adds a view meanwhile is in both or in neither, so the
+        // sum fits the copied maps.
         let (mut shards, mut kept) = images.kept_bytes.read(|kept| (images.all(), *kept));
         if !dropped.is_empty() {
             for shard in &mut shards {
@@ -227,11 +232,12 @@ impl<L: Locks> PublishedIn<L> {
             budget: Arc::clone(&images.budget),
             gates: Arc::clone(&images.gates),
         };
+        // The commit may have made views longer, and the sum larger than the budget.
         next.kept_bytes.write(|kept| next.evict(kept, 0));
         Self::with(snapshot, clock, Arc::new(next))
     }
 
-    /// The state of a file that was opened again or replaced: no view lives on.
+    /// The state of a file that was opened again or replaced. No earlier view is valid.
     pub(crate) fn afresh(&self, snapshot: Arc<Snapshot>, clock: &Clock) -> Self {
         Self::first(snapshot, clock, Arc::clone(&self.images.budget))
     }
@@ -241,25 +247,25 @@ impl<L: Locks> PublishedIn<L> {
         &self.snapshot
     }
 
-    /// Number of the commit.
+    /// The number of the commit.
     pub(crate) fn commit(&self) -> u64 {
         self.commit
     }
 
-    /// Transaction time of the commit.
+    /// The transaction time of the commit.
     pub(crate) fn committed_at(&self) -> Time {
         self.committed_at
     }
 
-    /// Bytes of the views that are in memory.
+    /// The bytes of the views that are in memory.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.images.kept_bytes.read(|kept| *kept)
     }
 
-    /// Dimensions of an embedding space.
+    /// The dimensions of an embedding space.
     ///
     /// # Errors
-    /// `Corrupted` when there is no such space.
+    /// `Corrupted` if there is no such space.
     pub(crate) fn dim(&self, space: SpaceId) -> Result<usize> {
         let row = self.snapshot.space(space)?.ok_or_else(|| {
             Error::corrupted(Table::Space.name(), &space.0.to_be_bytes(), "an index lies in a space unknown")
@@ -267,7 +273,8 @@ impl<L: Locks> PublishedIn<L> {
         Ok(row.dim as usize)
     }
 
-    /// Whether the view of an index with this head can stay in memory. One that can't is read block by block.
+    /// Whether the view of an index with this head fits into memory. An index whose view does not fit is read
+    /// block by block.
     pub(crate) fn has_room_for(&self, head: &SlotHead, dim: usize) -> bool {
         View::bytes_of(head.len as usize, dim) <= self.images.budget.bytes_max
     }
@@ -289,8 +296,8 @@ impl<L: Locks> PublishedIn<L> {
         self.images.image(text.index())?.texts()
     }
 
-    /// The image of a full-text index, read from the snapshot of this state when it is not in memory; none where no memory
-    /// was ever in it.
+    /// The image of a full-text index, read from the snapshot of this state if it is not in memory. None if no memory
+    /// was ever in the index.
     ///
     /// # Errors
     /// Those of [`TextView::load`].
@@ -305,10 +312,11 @@ impl<L: Locks> PublishedIn<L> {
         Ok(loaded.and_then(|image| image.texts()))
     }
 
-    /// As [`PublishedIn::text_view`], with the tail; the image stays only where there is room for it beside the others.
+    /// Like [`PublishedIn::text_view`], with the tail. The image stays in memory only if there is room for it beside
+    /// the others.
     ///
     /// # Errors
-    /// As [`PublishedIn::text_view`], and where the text of a memory cannot be read.
+    /// As [`PublishedIn::text_view`], and when the text of a memory cannot be read.
     pub(crate) fn text_view_beside(&self, text: TextId, stop: Stop<'_>) -> Result<Option<Arc<TextView>>> {
         self.images.one_by_one(text.index(), || {
             if let Some(view) = self.loaded_text(text) {
@@ -321,8 +329,8 @@ impl<L: Locks> PublishedIn<L> {
         })
     }
 
-    /// The view of an index, read from the snapshot of this state when it is not in memory. It stays there for
-    /// others and for the states to come, unless it is larger than the whole budget.
+    /// The view of an index, read from the snapshot of this state if it is not in memory. It stays in memory
+    /// for other readers and for later states, unless it is larger than the whole budget.
     ///
     /// # Errors
     /// Those of [`View::load`].
@@ -348,7 +356,7 @@ impl<L: Locks> std::fmt::Debug for ImagesIn<L> {
 }
 
 impl<L: Locks> ImagesIn<L> {
-    /// No image yet.
+    /// Images without any view yet.
     pub(crate) fn none(budget: Arc<ViewBudget>) -> Self {
         ImagesIn {
             shards: std::array::from_fn(|_| L::Of::new(Shard::default())),
@@ -358,7 +366,7 @@ impl<L: Locks> ImagesIn<L> {
         }
     }
 
-    /// No image of the next commit, which another process has made, under the same budget.
+    /// The images of the next commit, which another process made: no view, the same budget.
     pub(crate) fn void(&self) -> Self {
         ImagesIn { gates: Arc::clone(&self.gates), ..Self::none(Arc::clone(&self.budget)) }
     }
@@ -369,7 +377,7 @@ impl<L: Locks> ImagesIn<L> {
         Some(image)
     }
 
-    /// Loads an image of about `expected` bytes and keeps it, if there is room for it.
+    /// Loads an image of about `expected` bytes, and keeps it if there is room.
     fn keep(
         &self,
         index: IndexId,
@@ -382,14 +390,17 @@ impl<L: Locks> ImagesIn<L> {
         })
     }
 
-    /// Of readers that ask for an image at the same time one loads it, and the others wait: each image takes memory once.
+    /// If several readers ask for an image at the same time, one loads it and the others wait. So each image takes
+    /// memory once.
     fn one_by_one<R>(&self, index: IndexId, load: impl FnOnce() -> R) -> R {
+        // The map is locked only to find the gate, so that readers of other indexes do not wait for this load.
         let gate = self
             .gates
             .write(|gates| Arc::clone(gates.entry(index).or_insert_with(|| Arc::new(L::Of::new(())))));
         let loaded = gate.write(|()| load());
         self.gates.write(|gates| {
-            // Nobody else is at the gate, and nobody can come to it meanwhile.
+            // A count of two means the map and this reader. Nobody else is at the gate, and nobody can come
+            // to it while the map is locked.
             if Arc::strong_count(&gate) == 2 {
                 gates.remove(&index);
             }
@@ -397,7 +408,7 @@ impl<L: Locks> ImagesIn<L> {
         loaded
     }
 
-    /// Keeps an image where there is room for it beside the others.
+    /// Keeps an image if there is room for it beside the others.
     fn keep_beside(&self, index: IndexId, image: Image) {
         let bytes = image.bytes();
         self.budget.touch(&image);
@@ -417,7 +428,7 @@ impl<L: Locks> ImagesIn<L> {
         load: impl FnOnce() -> Result<Option<Image>>,
     ) -> Result<Option<Image>> {
         if expected <= self.budget.bytes_max {
-            // Room is made first: while it is loaded it takes memory as well.
+            // Room is made before the load, because the image takes memory while it is loaded.
             self.kept_bytes.write(|kept| self.evict(kept, expected));
         }
         let Some(image) = load()? else { return Ok(None) };
@@ -427,6 +438,7 @@ impl<L: Locks> ImagesIn<L> {
             return Ok(Some(image));
         }
         Ok(Some(self.kept_bytes.write(|kept| {
+            // `keep_beside` passes no gate and may have been first. The sum counts each index once.
             if let Some(present) = self.image(index) {
                 return present;
             }
@@ -439,8 +451,8 @@ impl<L: Locks> ImagesIn<L> {
         })))
     }
 
-    /// Drops the views that were asked for least recently until `bytes` more fit. It makes more room than that,
-    /// so that the look at all views is paid for by many insertions.
+    /// Drops the least recently used views until `bytes` more fit. It makes more room than that, so that one look at
+    /// all views pays for many insertions.
     fn evict(&self, kept: &mut usize, bytes: usize) {
         let most = self.budget.bytes_max;
         if kept.saturating_add(bytes) <= most {
@@ -452,7 +464,7 @@ impl<L: Locks> ImagesIn<L> {
             .map(|(index, image)| (image.used().load(Ordering::Relaxed), *index, image.bytes()))
             .collect();
         by_use.sort_unstable();
-        // The images go first, or every map that changes would be copied.
+        // The list of images is dropped first. Otherwise every map that changes would be copied.
         drop(images);
         let goal = (most - most / 8).saturating_sub(bytes);
         for (_, index, freed) in by_use {
@@ -475,7 +487,7 @@ impl<L: Locks> ImagesIn<L> {
     }
 }
 
-/// Puts the next image of an index in place of the old one; without one it is read again by whoever asks for it.
+/// Replaces the image of an index by the next image. Without a next image, the image is read again when it is needed.
 fn replace(shard: &mut Shard, index: IndexId, old: &Image, next: Option<Image>, kept: &mut usize) {
     *kept -= old.bytes();
     let images = Arc::make_mut(shard);
@@ -490,7 +502,7 @@ fn replace(shard: &mut Shard, index: IndexId, old: &Image, next: Option<Image>, 
     }
 }
 
-/// Neighbouring partitions of a namespace lie in different shards.
+/// The shard of an index. Neighbouring partitions of a namespace lie in different shards.
 fn shard_of(index: IndexId) -> usize {
     let mixed = index.ns.0.wrapping_mul(0x9E37_79B1) ^ index.part.0 ^ u32::from(index.space.0);
     mixed as usize % SHARDS
@@ -501,11 +513,11 @@ pub(crate) struct CurrentIn<L: Locks> {
     published: L::Of<Arc<PublishedIn<L>>>,
 }
 
-/// The current state with the locks that ship.
+/// The current state with the locks of the shipped program.
 pub(crate) type Current = CurrentIn<Parked>;
 
 impl<L: Locks> CurrentIn<L> {
-    /// Begins with a state.
+    /// A current state that begins with `first`.
     pub(crate) fn new(first: PublishedIn<L>) -> Self {
         CurrentIn { published: L::Of::new(Arc::new(first)) }
     }
@@ -515,10 +527,11 @@ impl<L: Locks> CurrentIn<L> {
         self.published.read(Arc::clone)
     }
 
-    /// Puts `next` in place of the current state; readers who hold the old one keep it.
+    /// Replaces the current state by `next`. Readers that hold the old state keep it.
     pub(crate) fn publish(&self, next: PublishedIn<L>) {
         let next = Arc::new(next);
-        // What the swap gives back may be the last of its snapshot; it goes after the lock.
+        // The old state may hold the last reference to its snapshot. It is dropped after the lock, because
+        // dropping it can take time.
         let old = self.published.write(|current| std::mem::replace(current, next));
         drop(old);
     }

@@ -1,4 +1,4 @@
-//! Candidates on their f32 vectors: the exact half of a search.
+//! Ranks candidates on their f32 vectors: the exact half of a search.
 
 use std::ops::ControlFlow;
 
@@ -17,11 +17,11 @@ pub(super) struct Ranker<'s> {
     dim: usize,
     query: &'s UnitVector,
     top: TopK<MemoryId>,
-    /// Those of which the scores have to be exact, where these are fewer.
+    /// The best results whose scores must be exact, if these are fewer than all results.
     sure: Option<TopK<MemoryId>>,
     ranked: u64,
     vector: Vec<f32>,
-    /// The memories of the block of codes that was read last, for indexes without a view.
+    /// The memories of the last block of codes that was read, for indexes without a view.
     ids: Option<(IndexId, u32, Vec<MemoryId>)>,
 }
 
@@ -37,13 +37,13 @@ impl<'s> Ranker<'s> {
         Ranker { snapshot, sources, dim, query, top, sure, ranked: 0, vector, ids: None }
     }
 
-    /// Whether nothing with a score of at most `upper` is one of those whose scores have to be exact.
+    /// Whether no slot with a score of at most `upper` can be among those whose scores must be exact.
     pub(super) fn is_sure_at(&self, upper: f32) -> bool {
         let worst = self.sure.as_ref().and_then(TopK::threshold);
         worst.is_some_and(|worst| upper < worst)
     }
 
-    /// Takes a slot with its score by the codes; false where they are not in memory.
+    /// Takes a slot with its score by the codes. Returns false if the codes are not in memory.
     pub(super) fn estimate(&mut self, slot: u32, code: &QueryCode) -> bool {
         let (source, slot) = locate(self.sources, slot);
         let Some((id, score)) = source.view.as_ref().and_then(|view| {
@@ -56,17 +56,17 @@ impl<'s> Ranker<'s> {
         true
     }
 
-    /// Whether nothing with a score of at most `upper` can be among the best.
+    /// Whether no slot with a score of at most `upper` can be among the best.
     pub(super) fn is_done_at(&self, upper: f32) -> bool {
         self.top.threshold().is_some_and(|worst| upper < worst)
     }
 
-    /// How many were scored.
+    /// The number of slots scored.
     pub(super) fn ranked(&self) -> u64 {
         self.ranked
     }
 
-    /// The best, best first.
+    /// The best hits, best first.
     pub(super) fn into_hits(self) -> Vec<Ranked> {
         let best = self.top.into_sorted().into_iter();
         best.map(|scored| Ranked::near(scored.id, scored.score)).collect()
@@ -84,7 +84,7 @@ impl<'s> Ranker<'s> {
         self.score_at(source.index, slot, id)
     }
 
-    /// Scores the slot of an index; one whose vector is damaged or gone is passed by.
+    /// Scores the slot of an index. A slot whose vector is damaged or gone is skipped.
     pub(super) fn score_at(&mut self, index: IndexId, slot: u32, id: MemoryId) -> Result<()> {
         let read = self.snapshot.vector(index, self.dim, slot, &mut self.vector);
         if is_there(read, index, self.dim, slot)? {
@@ -102,7 +102,7 @@ impl<'s> Ranker<'s> {
         }
     }
 
-    /// Scores all of `candidates`, which come by ascending slot, block by block of their vectors.
+    /// Scores all of `candidates`, which are ordered by slot, block by block of their vectors.
     pub(super) fn blocks(&mut self, candidates: &[Candidate]) -> Result<()> {
         debug_assert!(candidates.is_sorted_by_key(|candidate| candidate.slot), "chunks are scanned in order");
         let base_of = |candidate: &Candidate| locate(self.sources, candidate.slot).0.base;
@@ -165,7 +165,7 @@ impl<'s> Ranker<'s> {
     }
 }
 
-/// Source and slot in it of a number in the search.
+/// The source of a number in the search, and the slot in that source.
 #[expect(clippy::expect_used, reason = "a candidate comes from one of the sources of its search")]
 fn locate(sources: &[Source], slot: u32) -> (&Source, u32) {
     let at = sources.partition_point(|source| source.base <= slot);

@@ -1,4 +1,5 @@
-//! An index written anew from what it is derived of: memories say who has which slot, vectors what its code is.
+//! Writes an index again from the rows that it follows from: memories say which slot they have, and vectors give the
+//! codes.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -26,7 +27,7 @@ fn rows_of(tx: &WriteTx<'_>, index: IndexId) -> Result<BTreeMap<u32, (MemoryId, 
     Ok(rows)
 }
 
-/// Dimensions of the space of an index.
+/// The dimensions of the space of an index.
 fn dim_of(tx: &WriteTx<'_>, index: IndexId) -> Result<usize> {
     let space = tx.space(index.space)?.ok_or_else(|| {
         Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in a space unknown")
@@ -34,7 +35,7 @@ fn dim_of(tx: &WriteTx<'_>, index: IndexId) -> Result<usize> {
     Ok(space.dim as usize)
 }
 
-/// The memories of an index whose vectors can't be read: nothing can replace them.
+/// The memories of an index whose vectors can't be read. Nothing can replace these vectors.
 pub(crate) fn without_vector(tx: &WriteTx<'_>, index: IndexId) -> Result<Vec<MemoryId>> {
     let dim = dim_of(tx, index)?;
     let mut lost = Vec::new();
@@ -46,12 +47,12 @@ pub(crate) fn without_vector(tx: &WriteTx<'_>, index: IndexId) -> Result<Vec<Mem
     Ok(lost)
 }
 
-/// Drops graph, codes and lists of slots of an index, and writes codes and lists again. None of what is dropped is
-/// read, so it may be damaged. What stands among the vectors and is no memory's goes as well. Gives the number of rows with
-/// a vector. `commit` is that under way.
+/// Drops the graph, the codes and the lists of slots of an index, and writes codes and lists again. Nothing of what is
+/// dropped is read, so it may be damaged. Vectors that belong to no memory are removed as well. Returns the number of
+/// rows with a vector. `commit` is the number of the present commit.
 ///
 /// # Errors
-/// `Corrupted` for a memory without its vector, of which [`without_vector`] tells.
+/// `Corrupted` for a memory without its vector; [`without_vector`] lists such memories.
 pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Result<u32> {
     let (dim, rows) = (dim_of(tx, index)?, rows_of(tx, index)?);
     erase_strangers(tx, index, dim, &rows)?;
@@ -89,7 +90,7 @@ pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Resu
     Ok(used)
 }
 
-/// Takes what stands at positions of no memory out of the blocks of vectors.
+/// Erases vectors at positions that belong to no memory.
 fn erase_strangers(
     tx: &mut WriteTx<'_>,
     index: IndexId,

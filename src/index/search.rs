@@ -1,5 +1,5 @@
-//! The nearest vectors of one index or of all indexes of a namespace: by a walk where there is a graph, and by a scan
-//! of all codes where there is none. Either way the candidates are ranked on their f32 vectors.
+//! The nearest vectors of one index, or of all indexes of a namespace. A graph is walked; without a graph all codes
+//! are scanned. In both cases the candidates are ranked on their f32 vectors.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -20,23 +20,24 @@ use crate::vector::{Candidate, Candidates, Codes, Promises, QueryCode, Ranking, 
 
 /// More candidates than this many times k are ranked block by block.
 const CANDIDATES_PER_HIT_MAX: usize = 64;
-/// Blocks are walked only if at least one slot in this many is a candidate: a walk reads all that lies between.
+/// Blocks are read in one walk only if at least one slot in this many is a candidate, because such a walk reads
+/// everything in between.
 const SLOTS_PER_CANDIDATE_MAX: usize = 8;
 
-/// An index of which a search sees no more than this share may be scanned although it has a graph.
+/// If a search sees no more than this share of an index, the index may be scanned although it has a graph.
 const RARELY_SEEN: f64 = 0.25;
-/// Codes that a walk scores for each entry of its list, when all slots are seen.
+/// The number of codes that a walk scores for each entry of its list, if all slots are visible.
 const SCORED_PER_ENTRY: f64 = 16.0;
-/// Codes that a walk scores for each node that it walks through.
+/// The number of codes that a walk scores for each node that it passes through.
 const SCORED_PER_PASS: f64 = 8.0;
-/// What a code costs in a scan, side by side with others, in codes of a walk.
+/// The cost of a code in a scan, side by side with others, in codes of a walk.
 const SCANNED_CODE: f64 = 0.25;
-/// What it costs to see that a slot is not visible.
+/// The cost of finding that a slot is not visible, in codes of a walk.
 const LOOKED_AT_SLOT: f64 = 0.01;
-/// Nodes that a walk takes between two looks at the clock.
+/// The number of nodes that a walk takes between two looks at the clock.
 const ASKED_AT_ONCE: u32 = 32;
 
-/// Where to look.
+/// Where to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// One index.
@@ -63,21 +64,21 @@ impl Target {
     }
 }
 
-/// What is asked.
+/// The question of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'q> {
-    /// The nearest to this.
+    /// The vector to which the results should be near.
     pub(crate) query: &'q UnitVector,
-    /// So many.
+    /// The number of results.
     pub(crate) k: usize,
-    /// Of so many of these the effort speaks, and their scores are exact; more come along as they are met, with scores by
-    /// their codes where no filter is tried.
+    /// How many of these results the effort speaks of. Their scores are exact. More results are added as the search
+    /// meets them; if no filter is tried, their scores come from their codes.
     pub(crate) sure: usize,
-    /// As a live read at this instant sees them.
+    /// The instant of the live read.
     pub(crate) now: Time,
-    /// How much of a large index to look at.
+    /// How much of a large index to search.
     pub(crate) effort: Effort,
-    /// When to come to an end with what was found.
+    /// When to stop with the results so far.
     pub(crate) stop: Stop<'q>,
 }
 
@@ -86,10 +87,10 @@ pub(crate) struct Ask<'q> {
 pub(crate) struct Stop<'q>(pub(crate) &'q dyn Fn() -> bool);
 
 impl Stop<'_> {
-    /// There is time without end.
+    /// Time without end.
     pub(crate) const NEVER: Stop<'static> = Stop(&|| false);
 
-    /// Whether it is over.
+    /// Whether the time is over.
     #[inline]
     pub(crate) fn is_over(self) -> bool {
         (self.0)()
@@ -102,44 +103,44 @@ impl std::fmt::Debug for Stop<'_> {
     }
 }
 
-/// The answer, best first, and how it came about.
+/// The answer, best first, and how it was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Found {
-    /// The nearest memories: higher scores first, equal ones by id.
+    /// The nearest memories: higher scores first, equal scores by id.
     pub(crate) hits: Vec<Ranked>,
-    /// Indexes looked at.
+    /// The number of indexes searched.
     pub(crate) partitions: u64,
-    /// Visible slots whose codes were scanned.
+    /// The number of visible slots whose codes were scanned.
     pub(crate) scanned: u64,
-    /// Nodes whose codes were scored on a walk.
+    /// The number of nodes whose codes were scored on a walk.
     pub(crate) walked: u64,
-    /// Length of the list of the widest walk; 0 without one.
+    /// The length of the list of the widest walk; 0 without a walk.
     pub(crate) ef: u64,
-    /// Vectors scored exactly.
+    /// The number of vectors scored exactly.
     pub(crate) ranked: u64,
-    /// Rows on which a filter was tried.
+    /// The number of rows on which a filter was tried.
     pub(crate) tested: u64,
-    /// `graph` when one was walked, else `codes` or `blocks`; `rows` for rows that were named.
+    /// `graph` if a graph was walked, otherwise `codes` or `blocks`; `rows` for named rows.
     pub(crate) regime: &'static str,
-    /// How a filter was met: `walk`, `rank` or `scan`; empty without one.
+    /// How a filter was applied: `walk`, `rank` or `scan`; empty without a filter.
     pub(crate) filter: &'static str,
 }
 
-/// An index in a search: its slots have the numbers from `base` on.
+/// An index in a search. Its slots have the numbers from `base` on.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) base: u32,
     pub(super) index: IndexId,
     pub(super) used: u32,
     pub(super) len: u32,
-    /// None: its blocks are read from the table.
+    /// None if the blocks are read from the table.
     pub(super) view: Option<Arc<View>>,
-    /// Share of its slots that the search sees, by a sample; 1 where there is no graph to be walked.
+    /// The share of slots that the search sees, by a sample; 1 if there is no graph to walk.
     pub(super) seen: f64,
 }
 
-/// The `k` memories whose vectors are nearest to the query, among those that a live read sees. Where every index is
-/// scanned the answer is that of a full scan of the f32 vectors.
+/// The `k` memories whose vectors are nearest to the query, among those that a live read sees. If every index is
+/// scanned, the answer is that of a full scan of the f32 vectors.
 ///
 /// # Errors
 /// `Invalid` for a query of another dimension than the space has; `Corrupted`.
@@ -149,7 +150,7 @@ pub(crate) fn nearest(published: &Published, target: Target, ask: Ask<'_>) -> Re
     search.by_candidates(walked, None)
 }
 
-/// Ranks given rows, each by its index and slot, and nothing else.
+/// Ranks the given rows, each by its index and slot, and no others.
 ///
 /// # Errors
 /// As [`nearest`].
@@ -192,7 +193,7 @@ pub(super) fn check_dim(published: &Published, target: Target, query: &UnitVecto
     Ok(dim)
 }
 
-/// The indexes of a target, those that are worth it with their view.
+/// The indexes of a target, each with its view if a view is worth its memory.
 fn sources(published: &Published, target: Target, dim: usize, window: Window) -> Result<Vec<Source>> {
     let heads: Vec<(IndexId, SlotHead)> = match target {
         Target::Index(index) => vec![(index, published.snapshot().readable_slot_head(index)?)],
@@ -212,7 +213,7 @@ fn sources(published: &Published, target: Target, dim: usize, window: Window) ->
             loaded => loaded,
         };
         let SlotHead { len, used } = head;
-        // Blocks are whole, so the last one may reach past the length.
+        // Blocks are whole, so the last block may reach past the length.
         let room = len.checked_next_multiple_of(slots_per_block(dim) as u32);
         let seen = view.as_ref().map_or(1.0, |view| view.share_seen(window));
         all.push(Source { base, index, used, len, view, seen });
@@ -224,27 +225,27 @@ fn sources(published: &Published, target: Target, dim: usize, window: Window) ->
     Ok(all)
 }
 
-/// Takes a chunk: number of its first slot, codes, visible slots.
+/// Takes a chunk: the number of its first slot, its codes, its visible slots.
 type VisitChunk<'v> = &'v mut dyn FnMut(u32, Codes<'_>, Option<&[u64]>);
 
-/// Says what becomes of a slot that a walk has come to.
+/// Decides about a slot that a walk has reached.
 pub(super) type Judge<'j> = &'j mut dyn FnMut(&Source, u32) -> Result<Verdict>;
 
 thread_local! {
-    /// What walks of this thread use again.
+    /// Buffers that walks of this thread use again.
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// What walks through graphs have found.
+/// The results of walks through graphs.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     candidates: Vec<Candidate>,
-    /// Numbers of the first slots of the indexes where it was given up: they are scanned.
+    /// The numbers of the first slots of indexes whose walk was given up. These indexes are scanned.
     given_up: Vec<u32>,
     scored: u64,
-    /// Length of the longest list; 0 when there was no walk.
+    /// The length of the longest list; 0 without a walk.
     pub(super) ef: u64,
-    /// The judge has stopped it.
+    /// Whether the judge has stopped the walk.
     pub(super) stopped: bool,
 }
 
@@ -285,13 +286,14 @@ impl<'p> Search<'p> {
         (source.seen > RARELY_SEEN || walk < source.scan_cost()).then_some((view, linked))
     }
 
-    /// What a walk costs, in codes that it scores.
+    /// The cost of a walk, in codes that it scores.
     fn walk_cost(&self, source: &Source, linked: &Linked) -> f64 {
         let ef = self.ef(linked, source.used) as f64;
         (ef * SCORED_PER_ENTRY / source.seen.max(f64::MIN_POSITIVE)).min(f64::from(source.len))
     }
 
-    /// Whether a scan of every source costs no more than the walks of this search, which then only finds less.
+    /// Whether a scan of every source costs no more than the walks of this search. The walks could then only
+    /// find less.
     pub(super) fn scans_as_cheaply(&self) -> bool {
         let walk = |source: &Source| self.graph_of(source).map(|(_, linked)| self.walk_cost(source, linked));
         self.sources.iter().all(|source| walk(source).is_none_or(|walk| source.scan_cost() <= walk))
@@ -302,7 +304,7 @@ impl<'p> Search<'p> {
         self.sources.iter().any(|source| self.graph_of(source).is_some())
     }
 
-    /// Length of the list of a walk.
+    /// The length of the list of a walk.
     fn ef(&self, linked: &Linked, live: u32) -> usize {
         match self.ask.effort {
             Effort::Ef(ef) => ef.max(self.ask.k),
@@ -317,12 +319,13 @@ impl<'p> Search<'p> {
         graphs.map(|(linked, live)| self.ef(linked, live)).max().unwrap_or(0)
     }
 
-    /// Walks every graph. `judge` is asked of slots that a live read sees. A walk that meets too many others is given up.
+    /// Walks every graph. `judge` decides about slots that a live read sees. A walk that meets too many other slots is
+    /// given up.
     pub(super) fn walk_all(&self, judge: Judge<'_>) -> Result<Walked> {
         self.walk_each(judge, |source, ef| (4 * ef).max((source.scan_cost() / SCORED_PER_PASS) as usize))
     }
 
-    /// The same, and no walk is given up.
+    /// The same, but no walk is given up.
     pub(super) fn walk_through(&self) -> Result<Walked> {
         self.walk_each(&mut |_, _| Ok(Verdict::Take), |_, _| usize::MAX)
     }
@@ -352,7 +355,8 @@ impl<'p> Search<'p> {
         SCRATCH.with_borrow_mut(|scratch| {
             linked.graph.search(view, probe, ef, scratch, |slot| {
                 asked = asked.wrapping_add(1);
-                // What was found until then is asked for once more, with its twins.
+                // After the stop the walk asks once more about each result, with its twins, and must not be
+                // stopped then.
                 if !ended && asked.is_multiple_of(ASKED_AT_ONCE) && stop.is_over() {
                     ended = true;
                     return Verdict::Stop;
@@ -382,8 +386,8 @@ impl<'p> Search<'p> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Ranks what walks have found, and what the scan of everything else finds: of the slots in `among` alone, by
-    /// source, where it is given.
+    /// Ranks the results of walks, and the results of scanning everything else. If `among` is given, only these slots
+    /// count, by source.
     pub(super) fn by_candidates(&self, walked: Walked, among: Option<&[Vec<u64>]>) -> Result<Found> {
         let mut candidates = Candidates::new(&self.code, self.ask.k);
         let scanned = self.scan((among, &walked.given_up), &mut |first, codes, visible| {
@@ -392,7 +396,8 @@ impl<'p> Search<'p> {
         self.rank(candidates.finish(), scanned, walked, f32::NEG_INFINITY)
     }
 
-    /// Ranks candidates, of a scan of so many slots and of walks, until no other can be among the best or score `least`.
+    /// Ranks candidates from a scan of so many slots and from walks, until no other slot can be among the best or
+    /// score `least`.
     pub(super) fn rank(
         &self,
         mut candidates: Vec<Candidate>,
@@ -424,8 +429,8 @@ impl<'p> Search<'p> {
         Ok(Found { walked: walked.scored, ef: walked.ef, ..found })
     }
 
-    /// Ranks what walks have found and all that they can't find in the order of their codes, and tries a filter on
-    /// each, until no other can be among the best. None when more than `tries` were tried.
+    /// Ranks the results of walks, and all slots that walks can't find, in the order of their codes. Tries a filter on
+    /// each until no other slot can be among the best. None if more than `tries` were tried.
     pub(super) fn by_ranking(&self, walked: Walked, tries: u64, accept: Accept<'_>) -> Result<Option<Found>> {
         let mut promises = Promises::new(&self.code);
         promises.extend(&walked.candidates);
@@ -456,8 +461,8 @@ impl<'p> Search<'p> {
         Found { hits: ranker.into_hits(), partitions, scanned, ranked, regime, ..Found::default() }
     }
 
-    /// Gives `visit` every chunk that has a visible slot which no walk finds, because there is none or it was given up, or with
-    /// `among` one of those, and says how many such slots there are.
+    /// Calls `visit` with every chunk that has a visible slot which no walk finds: there is no walk, or it was given
+    /// up. With `among`, only those slots count. Returns the number of such slots.
     pub(super) fn scan(
         &self,
         (among, given_up): (Option<&[Vec<u64>]>, &[u32]),
@@ -489,7 +494,7 @@ impl<'p> Search<'p> {
         Ok(scanned)
     }
 
-    /// Gives `visit` a chunk with the slots that are visible and in `mask`, if there are any.
+    /// Calls `visit` with a chunk and its slots that are visible and in `mask`, if there are any.
     fn scan_chunk(&self, first: u32, chunk: &Chunk, mask: Option<&[u64]>, visit: VisitChunk<'_>) -> u64 {
         if self.ask.stop.is_over() {
             return 0;
@@ -506,7 +511,7 @@ impl<'p> Search<'p> {
         count
     }
 
-    /// Reads the blocks of neighbouring indexes in one walk, keeping none of them.
+    /// Reads the blocks of neighbouring indexes in one pass and keeps none of them.
     fn stream(&self, run: &[Source], among: Option<&[Vec<u64>]>, visit: VisitChunk<'_>) -> Result<u64> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { return Ok(0) };
         let per = slots_per_block(self.dim);
@@ -527,7 +532,7 @@ impl<'p> Search<'p> {
                 (rest, next) = (others, 0);
             }
             let Some(source) = rest.first().filter(|source| source.index == index) else {
-                // An index of another embedding space, or one that no search asked for.
+                // The index belongs to another embedding space, or no search asked for it.
                 return Ok(ControlFlow::Continue(()));
             };
             if block != next {
@@ -562,25 +567,25 @@ fn bits_from(words: &[u64], first: usize, count: usize) -> Vec<u64> {
 }
 
 impl Source {
-    /// What a scan of what is seen costs, in codes that a walk scores.
+    /// The cost of scanning the visible slots, in codes that a walk scores.
     fn scan_cost(&self) -> f64 {
         let len = f64::from(self.len);
         len * self.seen * SCANNED_CODE + len * LOOKED_AT_SLOT
     }
 
-    /// Slots, vacant ones too.
+    /// The number of slots, vacant ones included.
     pub(super) fn slots(&self) -> u32 {
         self.len
     }
 
-    /// Tells where an index has not as many blocks as its slots need.
+    /// Logs that an index has fewer blocks than its slots need.
     fn ends_at(&self, blocks: u32, per: usize) {
         if blocks != self.len.div_ceil(per as u32) {
             self.misses(blocks);
         }
     }
 
-    /// Tells of a block that is gone: its memories are not found until the index is built anew.
+    /// Logs that a block is gone. Its memories are not found until the index is rebuilt.
     fn misses(&self, block: u32) {
         tracing::warn!(index = ?self.index, block, slots = self.len, "a block of codes is gone; `reindex` heals it");
     }

@@ -1,5 +1,5 @@
-//! Slots on disk: the codes of an index and what decides their visibility, changed in the transaction of the
-//! memory that they belong to.
+//! Slots on disk: the codes of an index and the instants of their visibility, changed in the transaction of
+//! their memory.
 
 use crate::error::{Error, Result};
 use crate::model::{MemoryId, Times};
@@ -8,13 +8,13 @@ use crate::store::control::GraphHead;
 use crate::store::{IndexId, Rows, WriteTx};
 use crate::vector::{UnitVector, encode};
 
-/// Block and position of a slot in tables with `per` slots a block.
+/// The block and the position of a slot in tables with `per` slots for each block.
 pub(super) fn place(slot: u32, per: usize) -> (u32, usize) {
     let per = per as u32;
     (slot / per, (slot % per) as usize)
 }
 
-/// Gives a memory a slot: the one that has been free for longest, or a new one. Returns its number.
+/// Gives a memory a slot: the slot that has been free for longest, or a new one. Returns its number.
 pub(crate) fn claim(
     tx: &mut WriteTx<'_>,
     index: IndexId,
@@ -38,7 +38,7 @@ pub(crate) fn claim(
             slot
         }
     };
-    // A head or a list of free slots that is damaged or gone must not cost another memory its vector.
+    // If a head or a list of free slots is damaged or gone, no other memory must lose its vector.
     let (block, at) = place(slot, slots_per_block(vector.dim()));
     let before = tx.slot_block_mut(index, block, vector.dim())?.meta(at);
     if before.is_some_and(|meta| !meta.is_vacant() || meta.is_dead()) {
@@ -51,7 +51,7 @@ pub(crate) fn claim(
     Ok(slot)
 }
 
-/// Puts another vector into the slot of a memory.
+/// Writes another vector into the slot of a memory.
 fn fill(
     tx: &mut WriteTx<'_>,
     index: IndexId,
@@ -80,7 +80,7 @@ fn fill(
     Ok(())
 }
 
-/// The vector in a slot, as the transaction sees it; none in one that holds no memory.
+/// The vector in a slot, as the transaction sees it; none for a slot without a memory.
 pub(crate) fn vector_at(
     tx: &WriteTx<'_>,
     index: IndexId,
@@ -110,8 +110,8 @@ pub(crate) fn set_times(
     }
 }
 
-/// Gives a memory that has a slot another vector. A node of the graph does not move: the memory gets a slot of its
-/// own then. Returns its number.
+/// Gives a memory that has a slot another vector. A node of the graph does not move, so the memory of a node gets
+/// another slot. Returns the number of the slot.
 pub(crate) fn refill(
     tx: &mut WriteTx<'_>,
     index: IndexId,
@@ -129,14 +129,14 @@ pub(crate) fn refill(
     claim(tx, index, commit, id, times, vector)
 }
 
-/// What a slot is to the graph of its index.
+/// The role of a slot in the graph of its index.
 #[derive(PartialEq)]
 enum Node {
-    /// Nothing: no link leads to it.
+    /// None: no link leads to the slot.
     None,
     /// A node of the graph with this head.
     Of(GraphHead),
-    /// It may be one: rows of the graph are damaged, and nothing walks through it until it is built anew.
+    /// The slot may be a node: rows of the graph are damaged, and no walk uses the graph until it is rebuilt.
     Unknown,
 }
 
@@ -152,9 +152,9 @@ fn node(tx: &WriteTx<'_>, index: IndexId, slot: u32) -> Result<Node> {
     }
 }
 
-/// Takes the slot from a memory that is gone. Its vector is zeros from this commit on. If it is a node of the graph,
-/// walks still pass through its code until it is unlinked; otherwise the code is zeros as well, and the slot can be
-/// used again.
+/// Takes the slot from a memory that is gone. From this commit on its vector is zeros. If the slot is a node of the
+/// graph, walks still pass through its code until it is unlinked. Otherwise the code is zeros as well, and the slot
+/// can be used again.
 pub(crate) fn release(
     tx: &mut WriteTx<'_>,
     index: IndexId,
@@ -167,6 +167,7 @@ pub(crate) fn release(
     if codes.meta(at).is_none_or(SlotMeta::is_vacant) {
         return Err(missing(index, slot));
     }
+    // The vector goes in any case. The code of a node stays, because walks pass through it.
     let node = node(tx, index, slot)?;
     let codes = tx.slot_block_mut(index, block, dim)?;
     if node == Node::None {
@@ -186,11 +187,12 @@ pub(crate) fn release(
             tx.put_graph_head(index, &graph)?;
             tx.put_dead_slot(index, commit, slot)
         }
+        // Until a rebuild says that no link leads here, the slot must not be given out.
         Node::Unknown => tx.put_dead_slot(index, commit, slot),
     }
 }
 
-/// A memory says that it has a slot, and the slot does not know it.
+/// The error if a memory says that it has a slot, and the slot does not know the memory.
 fn missing(index: IndexId, slot: u32) -> Error {
     Error::corrupted("slot", &crate::store::keys::index(index), format!("slot {slot} holds no memory"))
 }

@@ -1,4 +1,4 @@
-//! The vectors that a transaction has written so far: what the published state can't know yet.
+//! The vectors that a transaction has written so far, which the published state can't know yet.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,26 +6,27 @@ use crate::model::MemoryId;
 use crate::store::IndexId;
 use crate::vector::{Candidates, Codes, QueryCode, UnitVector, encode};
 
-/// Vectors of an index that a search looks at, the last ones: what a draft costs does not grow with its batch.
+/// The number of the last vectors of an index that a search reads. It is bounded so that the cost of a draft
+/// does not grow with its batch.
 pub(crate) const WINDOW: usize = 1 << 12;
 
-/// Codes of the vectors that a transaction has written, by index. A row that is current no more, or has another vector
-/// since, is never found.
+/// The codes of the vectors that a transaction has written, by index. A row that is no longer current, or has got
+/// another vector since, is never found.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     indexes: BTreeMap<IndexId, Side>,
-    /// Index and position of each memory.
+    /// The index and the position of each memory.
     places: HashMap<(IndexId, MemoryId), usize>,
 }
 
-/// The codes of one index side by side.
+/// The codes of one index, side by side.
 #[derive(Debug, Default)]
 struct Side {
     ids: Vec<MemoryId>,
     codes: Vec<i8>,
     scales: Vec<f32>,
     residuals: Vec<f32>,
-    /// A bit for each that can be found.
+    /// A bit for each code that can be found.
     visible: Vec<u64>,
 }
 
@@ -45,7 +46,7 @@ impl Side {
 }
 
 impl Staged {
-    /// A memory has this vector from now on.
+    /// Notes the vector of a memory.
     pub(crate) fn push(&mut self, index: IndexId, id: MemoryId, vector: &UnitVector) {
         self.end(index, id);
         let side = self.indexes.entry(index).or_default();
@@ -65,7 +66,7 @@ impl Staged {
         self.places.insert((index, id), at);
     }
 
-    /// A memory is current no more.
+    /// Notes that a memory is no longer current.
     pub(crate) fn end(&mut self, index: IndexId, id: MemoryId) {
         let Some(at) = self.places.remove(&(index, id)) else { return };
         let side = self.indexes.get_mut(&index);
@@ -79,8 +80,8 @@ impl Staged {
         self.places.contains_key(&(index, id))
     }
 
-    /// The memories, of those of the last [`WINDOW`] vectors of the index, that may be among the `most` nearest to `query` and score
-    /// at least `least`, each with a bound that its score does not pass; the most promising first.
+    /// The memories that may be among the `most` nearest to `query` and score at least `least`, of the last [`WINDOW`]
+    /// vectors of the index. Each comes with an upper bound on its score; the most promising comes first.
     pub(crate) fn near(
         &self,
         index: IndexId,

@@ -1,13 +1,13 @@
-//! Which texts hold the words of a query, and how much do these say?
+//! Which texts hold the words of a query, and how much do the words count?
 //!
 //! Every memory of the main table has a document in the index of its partition: a number, and the instants of its
-//! visibility. A new document lies in the *tail*: its text is read from its memory when somebody searches, and the
-//! terms of the tail are kept in memory from one published state to the next. The pass `index`, or a writer past a
-//! bound, writes the postings of tail documents, by term, in blocks ([`upkeep`]); blocks of one term are joined later.
-//! So a write costs one entry of a block, and forgetting takes the postings of the text away in its own transaction.
+//! visibility. A new document lies in the *tail*. Its text is read from its memory when somebody searches, and each
+//! published state hands the terms of the tail on to the next. The pass `index`, or a writer past a bound, writes the
+//! postings of tail documents, by term, in blocks ([`upkeep`]). Blocks of one term are joined later. So a write costs
+//! one entry of a block, and forgetting removes the postings of the text in its own transaction.
 //!
-//! Statistics are those of the visible documents at the instant of the query, exactly: how many there are, how long
-//! they are, and how many hold a term (design, law 3).
+//! Statistics are exact for the documents that are visible at the instant of the query: their number, their length,
+//! and the number that hold a term (design, law 3).
 
 mod held;
 mod image;
@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 /// The analyzer that an index names.
 ///
 /// # Errors
-/// `Corrupted` for one that this build does not have.
+/// `Corrupted` if this build does not have the analyzer.
 pub(crate) fn analyzer_of(text: TextId, id: &str) -> Result<Analyzer> {
     Analyzer::from_id(id).ok_or_else(|| {
         let key = crate::store::keys::ns_part(text.ns, text.part);
@@ -34,11 +34,11 @@ pub(crate) fn analyzer_of(text: TextId, id: &str) -> Result<Analyzer> {
     })
 }
 
-/// Takes a text out of the postings of its document. Damage there must not keep a memory from being forgotten: it is
-/// left for `check` to tell and for `reindex` to heal.
+/// Removes a text from the postings of its document. Damage to them must not keep a memory from being forgotten. Such
+/// damage is left for `check` to report and for `reindex` to repair.
 ///
 /// # Errors
-/// What is no damage: `Retry`.
+/// Errors other than damage: `Retry`.
 pub(crate) fn erase_postings(tx: &mut WriteTx<'_>, text: TextId, doc: u32, words: &str) -> Result<()> {
     use crate::store::Read;
     let Some(head) = tx.text_head(text)? else { return Ok(()) };

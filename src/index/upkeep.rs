@@ -1,9 +1,9 @@
 //! The upkeep of a graph, step by step: which regime an index is in, how its tail gets into the graph, and how its
 //! dead slots get out.
 //!
-//! Every function here reads a published state and gives an [`Edit`]; whoever calls writes it and publishes before it
-//! asks for the next. So a step can be the last one at any time, and the next session goes on where it ended: what is
-//! to be done is read from the rows themselves.
+//! Every function here reads a published state and returns an [`Edit`]. The caller writes the edit and publishes it
+//! before it asks for the next. So any step can be the last one, and the next session continues where it ended,
+//! because the remaining work is read from the rows themselves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,52 +18,52 @@ use crate::record::slots_per_block;
 use crate::store::control::{GraphHead, SlotHead};
 use crate::store::{IndexId, Read, Rows, Table, keys};
 
-/// Nodes that are linked, or mended, in one go of many hands.
+/// The number of nodes that many threads link or mend in one go.
 const BATCH: usize = 256;
-/// A recall is measured again when the rows have grown or shrunk by one part in so many.
+/// A recall is measured again when the number of rows has changed by one part in this many.
 const DRIFT: u32 = 5;
 
-/// Where an index changes its regime, and how long its tail may be.
+/// The sizes at which an index changes its regime, and the allowed length of its tail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Regimes {
     /// An index with more rows gets a graph.
     pub(crate) exact_max: u32,
-    /// An index with fewer rows loses it.
+    /// An index with fewer rows loses its graph.
     pub(crate) exact_min: u32,
-    /// Rows of a tail that are always allowed.
+    /// The number of rows that any tail may have.
     pub(crate) tail_min: u32,
-    /// Share of the rows that may lie in the tail.
+    /// The share of the rows that may lie in the tail.
     pub(crate) tail_share: f64,
 }
 
 /// What an index needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Nothing: it is scanned as a whole, or its tail is empty.
+    /// Nothing. The index is scanned as a whole, or its tail is empty.
     Nothing,
-    /// So many rows are to be linked.
+    /// This many rows are to be linked.
     Link(u32),
-    /// It has become small: the graph goes.
+    /// The index has become small, and its graph is dropped.
     Drop,
 }
 
-/// Counts of an index, of its heads alone.
+/// The counts of an index, from its heads alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Rows with a vector.
+    /// The number of rows with a vector.
     pub(crate) live: u32,
-    /// Slots of nodes that are gone and not yet unlinked.
+    /// The number of slots of nodes that are gone and not yet unlinked.
     pub(crate) dead: u32,
-    /// Rows that are nodes.
+    /// The number of rows that are nodes.
     pub(crate) in_graph: u32,
-    /// Rows beside the graph; none without a graph.
+    /// The number of rows beside the graph; 0 without a graph.
     pub(crate) tail: u32,
     /// Whether there is a graph.
     pub(crate) has_graph: bool,
 }
 
 impl Counts {
-    /// Of the heads of an index.
+    /// The counts in the heads of an index.
     pub(crate) fn of(slots: &SlotHead, graph: Option<&GraphHead>) -> Self {
         let Some(graph) = graph else { return Counts { live: slots.used, ..Counts::default() } };
         let in_graph = graph.linked.saturating_sub(graph.dead);
@@ -71,7 +71,7 @@ impl Counts {
         Counts { live: slots.used, dead: graph.dead, in_graph, tail, has_graph: true }
     }
 
-    /// Reads them.
+    /// Reads the counts.
     pub(crate) fn read(rows: &impl Rows, index: IndexId) -> Result<Self> {
         Ok(Counts::of(&rows.slot_head(index)?, rows.graph_head(index)?.as_ref()))
     }
@@ -88,7 +88,7 @@ impl Regimes {
         }
     }
 
-    /// Whether an index is past its bounds, so that whoever writes to it has to help.
+    /// Whether an index is past its bounds, so that writers to it must help.
     pub(crate) fn is_pressed(&self, counts: Counts) -> bool {
         match self.need(counts) {
             Need::Nothing => false,
@@ -97,16 +97,16 @@ impl Regimes {
         }
     }
 
-    /// Rows that may lie beside the graph of an index with `live` rows.
+    /// The number of rows that may lie beside the graph of an index with `live` rows.
     pub(crate) fn tail_max(&self, live: u32) -> u32 {
         self.tail_min.max((f64::from(live) * self.tail_share) as u32)
     }
 }
 
-/// Links at most `most` rows of the tail, in the order of their slots; none when there is nothing to link.
+/// Links at most `most` rows of the tail, in the order of their slots; none if there is nothing to link.
 ///
 /// # Errors
-/// `Corrupted` when the rows of the graph are damaged: it has to be built anew.
+/// `Corrupted` if the rows of the graph are damaged. The graph must then be rebuilt.
 pub(crate) fn link(
     published: &Published,
     index: IndexId,
@@ -136,7 +136,7 @@ pub(crate) fn link(
     Ok(Some(edit))
 }
 
-/// The slots with the commits that filled them.
+/// The slots, with the commits that filled them.
 fn born(published: &Published, view: &View, index: IndexId, slots: &[u32]) -> Result<Vec<(u32, u64)>> {
     let per = slots_per_block(view.dim()) as u32;
     let mut claims = Vec::with_capacity(slots.len());
@@ -154,10 +154,10 @@ fn born(published: &Published, view: &View, index: IndexId, slots: &[u32]) -> Re
     Ok(claims)
 }
 
-/// Takes the graph of an index away; none when it has none. Damaged rows are no obstacle.
+/// Drops the graph of an index; none if there is no graph. Damaged rows do not prevent it.
 ///
 /// # Errors
-/// `Corrupted` when the head or the list of dead slots is damaged.
+/// `Corrupted` if the head or the list of dead slots is damaged.
 pub(crate) fn unlink_all(published: &Published, index: IndexId) -> Result<Option<Edit>> {
     let rows = published.snapshot();
     let Some(head) = rows.graph_head(index)? else { return Ok(None) };
@@ -167,9 +167,9 @@ pub(crate) fn unlink_all(published: &Published, index: IndexId) -> Result<Option
     Ok(Some(edit))
 }
 
-/// One step on the way to free the dead slots of an index, of at most `most` rows: twins of a dead node take its place,
-/// nodes that lost neighbours get other ones, or dead slots are freed. None when there is nothing left of what was dead
-/// when the work began.
+/// One step towards freeing the dead slots of an index, of at most `most` rows. Twins of a dead node take its place,
+/// or nodes that lost neighbours get others, or dead slots are freed. None if nothing is left of the slots that were
+/// dead when the work began.
 ///
 /// # Errors
 /// As [`link`].
@@ -186,7 +186,8 @@ pub(crate) fn repair(
             return Ok(None);
         }
         let Upkeep { view, graph, .. } = Upkeep::open(published, index)?;
-        // No node would ever lose its links to one that lives.
+        // A living slot in this list would keep the work from ever ending, because no node loses its links to
+        // a living slot.
         if let Some((died, slot)) = dead.iter().find(|(_, slot)| view.id(*slot).is_some()) {
             let key = keys::slot_ended(index, *died, *slot);
             return Err(Error::corrupted(Table::SlotDead.name(), &key, "the slot of a living memory"));
@@ -213,7 +214,7 @@ pub(crate) fn repair(
             edit.touch(&graph.repair_batch(&*view, batch, alive, crew));
         }
     } else {
-        // No living node leads to those that go; they may only be led to by others that are dead.
+        // No living node leads to the slots that go now. Only other dead nodes may lead to them.
         edit.freed = work.dead.iter().flatten().rev().take(most).copied().collect();
         let slots: BTreeSet<u32> = edit.freed.iter().map(|(_, slot)| *slot).collect();
         let others: Vec<u32> = graph.nodes().filter(|slot| !alive(*slot) && !slots.contains(slot)).collect();
@@ -225,26 +226,26 @@ pub(crate) fn repair(
     Ok(Some(edit))
 }
 
-/// What is known of the work on the dead slots of an index from one step of [`repair`] to the next. Slots that die
-/// meanwhile are left to the next run: a writer as fast as the pass would keep it here for ever.
+/// What is known of the work on the dead slots of an index, from one step of [`repair`] to the next. Slots that die
+/// meanwhile are left to the next run. Otherwise a writer as fast as the pass would keep it busy for ever.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    /// The slots that were dead when it began and are not freed yet, with the commits that ended them; twins come last, for
-    /// no host goes before them. None before it began.
+    /// The slots that were dead at the beginning and are not freed yet, with the commits in which they died. Twins
+    /// come last, because no host is freed before its twins. None before the beginning.
     dead: Option<Vec<(u64, u32)>>,
-    /// Epoch of the file whose slots they are.
+    /// The epoch of the file to which the slots belong.
     epoch: u64,
     /// The same slots.
     gone: BTreeSet<u32>,
-    /// Nodes that are still to be mended in a round, the first ones last.
+    /// Nodes that are still to be mended in this round, the first of them last.
     torn: Vec<u32>,
-    /// No living node leads to one of the dead any more.
+    /// Whether no living node leads to a dead slot any more.
     is_clean: bool,
     mended: u64,
 }
 
 impl Work {
-    /// Nodes that were given other links.
+    /// The number of nodes that got other links.
     pub(crate) fn mended(&self) -> u64 {
         self.mended
     }
@@ -256,7 +257,7 @@ impl Work {
         self.dead = Some(dead);
     }
 
-    /// The index as it is now; none when nothing is left to be done. What is dead in a file that was opened again is left to
+    /// The index as it is now; none if nothing is left to do. If the file was opened again, its dead slots are left to
     /// the next run.
     fn left(&mut self, published: &Published, index: IndexId) -> Result<Option<Upkeep>> {
         if published.snapshot().epoch() != self.epoch {
@@ -268,7 +269,7 @@ impl Work {
         Ok((!dead.is_empty()).then_some(upkeep))
     }
 
-    /// At most `most` of the dead whose place is to be taken by a twin.
+    /// At most `most` dead nodes whose place a twin must take.
     fn orphans(&self, graph: &Graph, most: usize, alive: impl Fn(u32) -> bool) -> Vec<u32> {
         if self.is_clean {
             return Vec::new();
@@ -279,8 +280,8 @@ impl Work {
         orphans
     }
 
-    /// The next nodes with a link to one of the dead, at most `most`; none when there is no such node. A step that could not be
-    /// written is found again in the next round.
+    /// The next nodes with a link to a dead slot, at most `most`; none if there are none. If a step could not be
+    /// written, its nodes are found again in the next round.
     fn torn(&mut self, graph: &Graph, most: usize, alive: impl Fn(u32) -> bool) -> Option<Vec<u32>> {
         if self.torn.is_empty() && !self.is_clean {
             self.torn = graph.torn(|slot| !self.gone.contains(&slot));
@@ -294,8 +295,8 @@ impl Work {
     }
 }
 
-/// Measures the recall of an index; none when what was measured before still holds. With `always` it is measured
-/// again.
+/// Measures the recall of an index; none if the last measurement is still valid. With `always` the recall is measured
+/// in any case.
 ///
 /// # Errors
 /// As [`link`].
@@ -317,7 +318,7 @@ pub(crate) fn calibrate(published: &Published, index: IndexId, always: bool) -> 
 struct Upkeep {
     view: Arc<View>,
     head: Option<GraphHead>,
-    /// Shares its chunks with that of the view until they change.
+    /// The graph shares its chunks with that of the view until they change.
     graph: Graph,
 }
 

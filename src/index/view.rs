@@ -13,30 +13,32 @@ use crate::store::control::{RecallPoint, SlotHead};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
 use crate::vector::{Codes, QueryCode, dot_i8_many, unit_scale};
 
-/// Slots of a chunk: those of one word of a bitmap. Blocks of the table reach over the borders of chunks.
+/// The number of slots in a chunk: those of one word of a bitmap. Blocks of the table cross the borders of
+/// chunks.
 const CHUNK_SLOTS: usize = u64::BITS as usize;
 
-/// Which instants a slot must hold to be looked at.
+/// The instants that a slot must cover to be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// It begins no later.
+    /// The slot begins no later than this.
     latest: i64,
-    /// It ends after this.
+    /// The slot ends after this.
     now: i64,
 }
 
 impl Window {
-    /// What a live read at `now` sees.
+    /// The window of a live read at `now`.
     pub(super) fn live(now: Time) -> Self {
         Window { latest: now.as_millis(), now: now.as_millis() }
     }
 
-    /// What is current at `now`: seen now, or not valid yet.
+    /// The window of rows that are current at `now`: visible now, or not valid yet.
     pub(super) fn current(now: Time) -> Self {
         Window { latest: i64::MAX, now: now.as_millis() }
     }
 
-    /// Whether it holds a slot that is seen from `from` to `until`; a vacant one is never seen.
+    /// Whether the window includes a slot that is visible from `from` to `until`. A vacant slot is never
+    /// visible.
     #[inline]
     fn holds(self, from: i64, until: i64) -> bool {
         from <= self.latest && self.now < until && from < until
@@ -46,14 +48,14 @@ impl Window {
 /// Which slots of a chunk are visible at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Visible {
-    /// Every one.
+    /// Every slot.
     All,
-    /// Those whose bit is set: bit *i* mod 64 of word *i*/64 for the *i*-th slot.
+    /// The slots whose bit is set: bit *i* mod 64 of word *i*/64 for the *i*-th slot.
     Some(Vec<u64>),
 }
 
 impl Visible {
-    /// As the scan of codes takes it.
+    /// The words of bits, as the scan of codes takes them.
     pub(super) fn words(&self) -> Option<&[u64]> {
         match self {
             Visible::All => None,
@@ -61,7 +63,7 @@ impl Visible {
         }
     }
 
-    /// Those of them whose bit is set in `mask` too.
+    /// The visible slots whose bit is also set in `mask`.
     pub(super) fn within(self, mask: &[u64]) -> Self {
         match self {
             Visible::All => Visible::Some(mask.to_vec()),
@@ -69,7 +71,7 @@ impl Visible {
         }
     }
 
-    /// How many of `len` slots.
+    /// The number of visible slots among `len`.
     pub(super) fn count(&self, len: usize) -> u64 {
         match self {
             Visible::All => len as u64,
@@ -78,7 +80,7 @@ impl Visible {
     }
 }
 
-/// A run of slots side by side; replaced as a whole when one of them changes.
+/// A run of slots side by side. It is replaced as a whole when one of them changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
     ids: Vec<MemoryId>,
@@ -86,7 +88,7 @@ pub(super) struct Chunk {
     until: Vec<i64>,
     scales: Vec<f32>,
     residuals: Vec<f32>,
-    /// Reciprocals of the lengths of the codes.
+    /// The reciprocals of the lengths of the codes.
     units: Vec<f32>,
     codes: Vec<i8>,
     /// All slots are visible while `all_from <= now < all_until`.
@@ -95,7 +97,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Bytes of one slot beside its code.
+    /// The bytes of one slot besides its code.
     const META_BYTES: usize = size_of::<MemoryId>() + 2 * size_of::<i64>() + 3 * size_of::<f32>();
 
     /// An empty chunk with room for `slots` slots.
@@ -112,7 +114,7 @@ impl Chunk {
         }
     }
 
-    /// Forgets all slots and keeps the room.
+    /// Drops all slots and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.ids.clear();
         self.from.clear();
@@ -123,7 +125,7 @@ impl Chunk {
         self.codes.clear();
     }
 
-    /// Fills up with vacant slots: no instant sees them.
+    /// Fills the chunk with vacant slots, which no instant sees.
     pub(super) fn pad(&mut self, slots: usize, dim: usize) {
         if self.ids.len() < slots {
             self.ids.resize(slots, SlotMeta::VACANT.id);
@@ -136,7 +138,7 @@ impl Chunk {
         }
     }
 
-    /// Writes one slot; those between the last one and it become vacant.
+    /// Writes one slot. Slots between the last one and this one become vacant.
     pub(super) fn set<C: Copy>(&mut self, at: usize, meta: &SlotMeta, code: &[C], signed: impl Fn(C) -> i8) {
         let dim = code.len();
         self.pad(at + 1, dim);
@@ -153,28 +155,28 @@ impl Chunk {
         }
     }
 
-    /// Works out when all slots are visible; to be called after the last [`Chunk::set`].
+    /// Works out when all slots are visible. It must be called after the last [`Chunk::set`].
     pub(super) fn summarise(&mut self) {
         self.all_from = self.from.iter().copied().max().unwrap_or(i64::MAX);
         self.all_until = self.until.iter().copied().min().unwrap_or(i64::MIN);
     }
 
-    /// Slots, vacant ones too.
+    /// The number of slots, vacant ones included.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// The memory of a slot; none for a vacant one.
+    /// The memory of a slot; none for a vacant slot.
     pub(super) fn id(&self, at: usize) -> Option<MemoryId> {
         self.ids.get(at).copied().filter(|id| *id != SlotMeta::VACANT.id)
     }
 
-    /// The codes as the scan takes them.
+    /// The codes, as the scan takes them.
     pub(super) fn codes(&self, dim: usize) -> Codes<'_> {
         Codes::new(dim, &self.codes, &self.scales, &self.residuals)
     }
 
-    /// Which slots lie in a window.
+    /// The slots that lie in a window.
     pub(super) fn visible(&self, window: Window) -> Visible {
         if window.holds(self.all_from, self.all_until) {
             return Visible::All;
@@ -216,7 +218,7 @@ fn put<T>(list: &mut [T], at: usize, value: T) {
     }
 }
 
-/// Reads the slots of a block behind each other into `chunk`.
+/// Reads the slots of a block into `chunk`, one after the other.
 pub(super) fn read_block(chunk: &mut Chunk, block: &SlotBlockRef<'_>, dim: usize) {
     let codes = block.codes().chunks_exact(dim);
     for (at, (meta, code)) in block.metas().zip(codes).enumerate() {
@@ -224,14 +226,14 @@ pub(super) fn read_block(chunk: &mut Chunk, block: &SlotBlockRef<'_>, dim: usize
     }
 }
 
-/// The adjacency of an index at one commit, and what is known of its recall.
+/// The adjacency of an index at one commit, and its measured recall.
 #[derive(Clone, Debug)]
 pub(crate) struct Linked {
-    /// Who is linked to whom.
+    /// The links.
     pub(crate) graph: Arc<Graph>,
-    /// Recall by the length of the list of a walk, ascending; empty before it was measured.
+    /// The recall for each length of the list of a walk, ascending; empty before the first measurement.
     pub(crate) recall: Arc<[RecallPoint]>,
-    /// Rows of the index when that was measured.
+    /// The number of rows of the index at that measurement.
     pub(crate) measured_on: u32,
     bytes: usize,
 }
@@ -250,25 +252,25 @@ pub(crate) struct View {
     dim: usize,
     len: u32,
     chunks: Vec<Arc<Chunk>>,
-    /// The graph; none below its size, and where its rows are damaged.
+    /// The graph; none for a small index, and if the rows of the graph are damaged.
     linked: Option<Linked>,
     /// Why there is no graph although there are rows of one.
     fault: Option<Arc<str>>,
-    /// The slots that hold a memory and are no node, by chunk, with a bit for each; empty without a graph.
+    /// The slots that hold a memory and are not nodes, by chunk, with a bit for each; empty without a graph.
     tail: Vec<(u32, u64)>,
     bytes: usize,
-    /// When it was last asked for, in ticks of the budget.
+    /// When the view was last used, in ticks of the budget.
     pub(super) used: AtomicU64,
 }
 
 impl View {
-    /// Reads an index of `dim` dimensions out of a snapshot. A graph whose rows are damaged is left out: codes and
-    /// vectors answer without it.
+    /// Reads an index of `dim` dimensions from a snapshot. A graph with damaged rows is left out; codes and vectors
+    /// answer without it.
     ///
-    /// Of a block of codes that is damaged or gone the slots read as vacant, until the index is built anew.
+    /// If a block of codes is damaged or gone, its slots read as vacant until the index is rebuilt.
     ///
     /// # Errors
-    /// `Corrupted` when blocks that are whole and slot head do not say the same.
+    /// `Corrupted` if undamaged blocks and the slot head contradict each other.
     pub(crate) fn load(snapshot: &Snapshot, index: IndexId, dim: usize) -> Result<Self> {
         let head = snapshot.readable_slot_head(index)?;
         let per = slots_per_block(dim);
@@ -342,8 +344,8 @@ impl View {
         Ok(view)
     }
 
-    /// Bytes of the view of an index of so many slots, with a graph; more than any budget where the address space is too
-    /// small for them.
+    /// The bytes of the view of an index of this many slots, with a graph. More than any budget if the address space
+    /// is too small for them.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
         slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Graph::SLOT_BYTES))
     }
@@ -356,8 +358,8 @@ impl View {
             + size_of::<View>();
     }
 
-    /// The image after a commit that changed blocks, `len` slots long, with another graph where `linked` is one.
-    /// Chunks that it did not touch are shared.
+    /// The image after a commit that changed blocks, `len` slots long, with another graph if `linked` has one.
+    /// Unchanged chunks are shared.
     pub(crate) fn with(
         &self,
         changed: &[(u32, &SlotBlock)],
@@ -405,7 +407,7 @@ impl View {
         view
     }
 
-    /// Works out which slots hold a memory and are no node.
+    /// Works out which slots hold a memory and are not nodes.
     fn find_tail(&mut self) {
         self.tail = Vec::new();
         if self.linked.is_some() {
@@ -430,45 +432,45 @@ impl View {
         }
     }
 
-    /// The slots of a chunk that hold a memory and are no node.
+    /// The slots of a chunk that hold a memory and are not nodes.
     fn loose(&self, chunk: usize) -> u64 {
         let occupied = self.chunks.get(chunk).map_or(0, |chunk| chunk.occupied());
         let first = (chunk * CHUNK_SLOTS) as u32;
         self.linked.as_ref().map_or(0, |linked| occupied & !linked.graph.nodes_of_word(first))
     }
 
-    /// Bytes that it takes in memory; what it shares with its predecessor counts for both.
+    /// The bytes in memory. What the view shares with its predecessor counts for both.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Slots, vacant ones too.
+    /// The number of slots, vacant ones included.
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// Dimensions.
+    /// The number of dimensions.
     pub(crate) fn dim(&self) -> usize {
         self.dim
     }
 
-    /// Its graph, when it has one that can be walked.
+    /// The graph, if there is one that can be walked.
     pub(crate) fn linked(&self) -> Option<&Linked> {
         self.linked.as_ref()
     }
 
-    /// What is wrong with the rows of its graph.
+    /// What is wrong with the rows of the graph.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
 
-    /// The memory of a slot; none for a vacant one.
+    /// The memory of a slot; none for a vacant slot.
     pub(crate) fn id(&self, slot: u32) -> Option<MemoryId> {
         let (chunk, at) = place(slot as usize);
         self.chunks.get(chunk)?.id(at)
     }
 
-    /// The cosine of the code of a slot and that of a query; none for a slot that does not hold this memory.
+    /// The cosine of the code of a slot and that of a query; none if the slot does not hold this memory.
     pub(crate) fn cosine(&self, slot: u32, id: MemoryId, query: &QueryCode) -> Option<f32> {
         self.id(slot).filter(|found| *found == id)?;
         let mut dot = [0];
@@ -484,7 +486,8 @@ impl View {
         self.chunks.get(chunk).is_some_and(|chunk| chunk.sees(at, window))
     }
 
-    /// Share of the slots that lie in a window, by a sample of chunks; 1 without a graph, where nobody asks.
+    /// The share of the slots that lie in a window, by a sample of chunks; 1 without a graph, where nobody
+    /// asks for it.
     pub(super) fn share_seen(&self, window: Window) -> f64 {
         if self.linked.is_none() {
             return 1.0;
@@ -498,24 +501,26 @@ impl View {
         seen as f64 / slots.max(1) as f64
     }
 
-    /// Norm of the rounding residual of the code of a slot.
+    /// The norm of the rounding residual of the code of a slot.
     pub(super) fn residual(&self, slot: u32) -> f32 {
         let (chunk, at) = place(slot as usize);
         let residual = self.chunks.get(chunk).and_then(|chunk| chunk.residuals.get(at));
         residual.copied().unwrap_or_default()
     }
 
-    /// The chunks with the number of the first slot of each.
+    /// The chunks, each with the number of its first slot.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (u32, &Chunk)> {
         (0_u32..).step_by(CHUNK_SLOTS).zip(self.chunks.iter().map(Arc::as_ref))
     }
 
-    /// Codes and the reciprocals of their lengths, chunk by chunk, with the number of the first slot of each.
+    /// The codes and the reciprocals of their lengths, chunk by chunk, each with the number of its first
+    /// slot.
     pub(super) fn rows(&self) -> impl Iterator<Item = (u32, &[i8], &[f32])> {
         self.chunks().map(|(first, chunk)| (first, chunk.codes.as_slice(), chunk.units.as_slice()))
     }
 
-    /// The chunks with slots that hold a memory and are no node, with the number of the first slot and their bits.
+    /// The chunks with slots that hold a memory and are not nodes, each with the number of its first slot and the bits
+    /// of these slots.
     pub(super) fn tail(&self) -> impl Iterator<Item = (u32, &Chunk, u64)> {
         let chunk = |number: u32| self.chunks.get(number as usize).map(Arc::as_ref);
         self.tail
@@ -549,9 +554,9 @@ impl Points for View {
     }
 }
 
-/// Chunks in which visible slots are counted.
+/// The number of chunks in which visible slots are counted.
 const SAMPLED_CHUNKS: usize = 128;
-/// Chunks for which room is made before any was read.
+/// The number of chunks for which memory is allocated before any was read.
 const LOAD_CHUNKS_MAX: usize = 1 << 16;
 
 /// Chunk and position of a slot.
@@ -560,12 +565,12 @@ fn place(slot: usize) -> (usize, usize) {
     (slot / CHUNK_SLOTS, slot % CHUNK_SLOTS)
 }
 
-/// Slot head and blocks contradict each other.
+/// The error if the slot head and the blocks contradict each other.
 fn disagree(index: IndexId, why: String) -> Error {
     Error::corrupted(Table::SlotHead.name(), &keys::index(index), why)
 }
 
-/// Whether an index is worth a view of its own although a search of many partitions did not find one.
+/// Whether an index is worth a view of its own, although a search of many partitions did not load one.
 pub(super) fn worth_a_view(head: &SlotHead) -> bool {
     head.used >= 1_024
 }

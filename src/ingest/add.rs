@@ -1,4 +1,4 @@
-//! The ladder: what becomes of a draft (step 6 is [`near`](super::near)).
+//! The write ladder: what is decided about a draft. Step 6 is in [`near`](super::near).
 
 use std::ops::ControlFlow;
 
@@ -20,37 +20,37 @@ use crate::text::{ALIKE_BYTES, LIKENESS_BYTES, same_but_spacing_and_case};
 
 /// What a candidate row means for a write.
 enum Match {
-    /// It stands for the write as well.
+    /// The row stands for the write as well.
     Absorbs(RuleId, Rank),
-    /// It is near, and the write is stored.
+    /// The row is near, and the write is stored.
     Near(&'static str),
-    /// It has nothing to do with it.
+    /// The row has nothing to do with the write.
     Other,
 }
 
-/// Rows with an equal text that a write looks at in each way into their index, at most.
+/// The largest number of rows with an equal text that a write reads in each way into their index.
 const EQUALS_MAX: usize = 8;
 
-/// Why a row of equal content does not stand for a write: one row has no more tags than a draft may have.
+/// Why a row of equal content does not stand for a write: a row has no more tags than a draft may have.
 const TAGS_FULL: &str = "equal content, tags full";
 
-/// What stands with the fingerprint of a draft.
+/// What the index holds under the fingerprint of a draft.
 #[derive(Default)]
 pub(super) struct Equals {
-    /// The row that can stand for it, and by which rule.
+    /// The row that can stand for the draft, and the rule by which it does.
     pub(super) absorber: Option<(Rank, RuleId)>,
     /// Rows that are near.
     pub(super) hints: Vec<Hint>,
-    /// Whether one of them would stand for it, had it room for its tags.
+    /// Whether one of the rows would stand for the draft, if it had room for the draft's tags.
     full: bool,
 }
 
 impl Desk<'_, '_, '_> {
-    /// Decides what becomes of a draft, and does it.
+    /// Decides about a draft, and carries the decision out.
     ///
     /// # Errors
-    /// `KeyInOtherPartition`, `NotFound` for a memory that it is to supersede, `Invalid` for a link to a memory
-    /// that is not there, `Conflict` when `write.on_key = error`.
+    /// `KeyInOtherPartition`; `NotFound` for a memory that the draft is to supersede; `Invalid` for a link to a memory
+    /// that does not exist; `Conflict` when `write.on_key = error`.
     pub(crate) fn add(&mut self, prepared: &Prepared) -> Result<Outcome> {
         self.check_draft(prepared)?;
         match self.rule_step(prepared)? {
@@ -74,13 +74,13 @@ impl Desk<'_, '_, '_> {
         Ok(outcome)
     }
 
-    /// What is refused whatever becomes of the draft.
+    /// Refuses drafts that no step would accept.
     pub(super) fn check_draft(&self, prepared: &Prepared) -> Result<()> {
         self.check_links(prepared.checked.draft())?;
         self.check_dim(prepared)
     }
 
-    /// A vector of another space is refused, whatever the ladder would make of the draft.
+    /// Refuses a vector of another space, whatever the ladder would do with the draft.
     fn check_dim(&self, prepared: &Prepared) -> Result<()> {
         let Some(vector) = &prepared.vector else { return Ok(()) };
         match self.ledger.tx.space(SpaceId(self.ledger.clock.space))? {
@@ -116,7 +116,7 @@ impl Desk<'_, '_, '_> {
         Ok(Some((id, number)))
     }
 
-    /// Step 5 for the messages of authors, which skip the others; all that come after the key.
+    /// Step 5 for messages of authors, which skip the other steps. For other drafts, all steps after the key.
     fn keyless_steps(
         &mut self,
         prepared: &Prepared,
@@ -133,7 +133,8 @@ impl Desk<'_, '_, '_> {
         Ok(outcome)
     }
 
-    /// Steps 2 to 4, 6 and 7: absorbed by byte-equal content or as one more report of the same state, or stored.
+    /// Steps 2 to 4, 6 and 7: byte-equal content absorbs the draft, or the draft is one more report of the same state,
+    /// or it is stored.
     fn content_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Outcome> {
         let draft = prepared.checked.draft();
         let mut hints = Vec::new();
@@ -159,7 +160,7 @@ impl Desk<'_, '_, '_> {
         self.store(prepared, id, part, hints)
     }
 
-    /// Whether a row that would stand for a draft has room for its tags; where not, a hint tells so.
+    /// Whether a row that would stand for a draft has room for its tags. If not, a hint says so.
     fn has_room(&self, id: MemoryId, draft: &Draft, hints: &mut Vec<Hint>) -> Result<bool> {
         let (_, content) = self.ledger.load(self.ns(), id)?;
         let fits = tags_fit(&content.tags, draft.tags.as_deref().unwrap_or_default());
@@ -178,15 +179,16 @@ impl Desk<'_, '_, '_> {
         let likeness = Likeness::of_draft(draft).key(&draft.text);
         let mark = |bytes: usize| (&fingerprint, likeness.get(..bytes).unwrap_or_default());
         let (tx, ns) = (&*self.ledger.tx, self.ns());
-        // Byte-equal ones first, then those that are alike, then all others: each by its own way into the index, and of each
-        // only the first, however many there are.
+        // First byte-equal rows, then rows that are alike, then all others. Each group has its own way into the index,
+        // and of each group only the first rows are read, however many there are.
         for bytes in [LIKENESS_BYTES, ALIKE_BYTES, 0] {
             let mut left = EQUALS_MAX;
             tx.by_fingerprint(ns, part, tier, mark(bytes), &mut |id| {
                 self.weigh(draft, id, (&mut equals, &mut left))
             })?;
         }
-        // Where these have no room for its tags the last one may: it came when the others were full.
+        // If these rows have no room for the tags, the last row may have: it was written when the others were
+        // full.
         if equals.full && equals.absorber.is_none() {
             let mut left = EQUALS_MAX;
             tx.latest_by_fingerprint(ns, part, tier, mark(LIKENESS_BYTES), &mut |id| {
@@ -196,7 +198,7 @@ impl Desk<'_, '_, '_> {
         Ok(equals)
     }
 
-    /// Notes what a row is to a draft, while some are left to look at.
+    /// Notes how a row relates to a draft, as long as more rows may be read.
     fn weigh(
         &self,
         draft: &Draft,
@@ -205,7 +207,7 @@ impl Desk<'_, '_, '_> {
     ) -> Result<ControlFlow<()>> {
         match self.compare(draft, id)? {
             Match::Absorbs(rule, rank) => {
-                // Equal rows can stand side by side where dedup was off: the canonical one absorbs.
+                // Equal rows can stand side by side where dedup was off. The canonical one absorbs.
                 let first = |(other, _): &(Rank, RuleId)| canonical(&rank, other).is_lt();
                 if equals.absorber.as_ref().is_none_or(first) {
                     equals.absorber = Some((rank, rule));
@@ -215,7 +217,7 @@ impl Desk<'_, '_, '_> {
                 equals.full |= why == TAGS_FULL;
                 note(&mut equals.hints, id, why);
             }
-            // What has come to its end goes from the index in bounded steps.
+            // Rows that have ended leave the index in bounded steps, so some may still be met here.
             Match::Other => return Ok(ControlFlow::Continue(())),
         }
         *left -= 1;
@@ -223,7 +225,7 @@ impl Desk<'_, '_, '_> {
     }
 
     fn compare(&self, draft: &Draft, id: MemoryId) -> Result<Match> {
-        // What is damaged stands for nothing.
+        // A damaged row stands for nothing.
         let Some((vitals, content)) = sound(self.ledger.load(self.ns(), id))? else {
             return Ok(Match::Other);
         };
@@ -252,7 +254,8 @@ impl Desk<'_, '_, '_> {
         same_but_spacing_and_case(new, old, &stopwords)
     }
 
-    /// The row stands for this write as well: a holder more, and what the write brings that is more.
+    /// Lets the row stand for this write as well. The row gets a holder more, and whatever else the write
+    /// adds.
     pub(super) fn absorb(
         &mut self,
         prepared: &Prepared,
@@ -267,7 +270,7 @@ impl Desk<'_, '_, '_> {
             holder.text = Some(draft.text.clone());
         }
         let mut raise = self.raise(draft, &vitals);
-        // A row that waits for a vector takes the one that comes with the same content.
+        // A row that waits for a vector takes the vector that comes with the same content.
         if let (None, Some(vector)) = (vitals.place.slot, &prepared.vector) {
             raise.vector = Some((self.open_space_of(vector.dim(), prepared.space())?, vector.clone()));
         }
@@ -276,7 +279,7 @@ impl Desk<'_, '_, '_> {
         Ok(self.outcome(prepared, id, (Decision::Reinforced, rule), evidence, hints))
     }
 
-    /// What absorbing a write raises.
+    /// What absorbing a write raises in the row.
     fn raise(&self, draft: &Draft, vitals: &Vitals) -> Raise {
         let mut parts = self.parts_of(draft);
         expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
@@ -293,7 +296,7 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// The confidence that a use leaves, at most one step in a while; none where it stays.
+    /// The confidence after a use, which grows at most once in a while. None if it does not change.
     pub(super) fn grown(&self, vitals: &Vitals) -> Option<f32> {
         let gap = i64::try_from(self.policy.confidence.growth_gap.as_ms()).unwrap_or(i64::MAX);
         let rested =
@@ -334,14 +337,14 @@ impl Desk<'_, '_, '_> {
         Ok(self.outcome(prepared, id, (Decision::Stored, RuleId::STORE), evidence, hints))
     }
 
-    /// The row that a draft makes when nothing absorbs it.
+    /// The row that a draft becomes when nothing absorbs it.
     pub(super) fn parts_of(&self, draft: &Draft) -> Parts {
         let mut parts = Parts::new(&draft.text, self.now());
         parts.apply(&draft.fields);
         parts
     }
 
-    /// The holder that a draft makes.
+    /// The holder that a draft becomes.
     pub(super) fn holder_of(&self, draft: &Draft) -> Holder {
         let fields = given(&draft.fields, draft.expiry, draft.sources.as_deref(), self.ledger.secret);
         let share = draft.fields.reinforcement_count.unwrap_or(1).max(1);
@@ -384,7 +387,7 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// A link must have both its ends.
+    /// Checks that the other ends of all links exist.
     pub(super) fn check_link_targets(&self, links: &[Link]) -> Result<()> {
         for link in links {
             if !self.ledger.tx.has_row(self.ns(), link.to)? {
@@ -402,7 +405,7 @@ impl Desk<'_, '_, '_> {
         self.check_link_targets(draft.links.as_deref().unwrap_or_default())
     }
 
-    /// Provenance may point at a tombstone, never at nothing.
+    /// Provenance may name a tombstone, but never an id of which nothing is known.
     fn check_sources(&self, sources: &[MemoryId]) -> Result<()> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         for source in sources {
@@ -415,8 +418,8 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// Supersedes what the draft names. What this very row stands for already, by an earlier run of the same
-    /// import, is done.
+    /// Supersedes the memories that the draft names. What this row already stands for, by an earlier run of
+    /// the same import, is done.
     pub(super) fn supersede_named(&mut self, draft: &Draft, new: MemoryId) -> Result<()> {
         let mode = draft.supersede_mode.unwrap_or_default();
         for name in &draft.supersedes {
@@ -430,7 +433,7 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// One memory takes the place of another; without an instant the world changed now.
+    /// Lets one memory take the place of another. Without an instant, the world changed now.
     pub(crate) fn supersede(
         &mut self,
         old: MemoryId,
@@ -444,14 +447,14 @@ impl Desk<'_, '_, '_> {
     }
 }
 
-/// Tells of a near row, once, while there is room.
+/// Adds a near row to the hints, once, as long as there is room.
 fn note(hints: &mut Vec<Hint>, id: MemoryId, why: &'static str) {
     if hints.len() < HINTS_MAX && hints.iter().all(|hint| hint.id != id) {
         hints.push(Hint::new(id, why));
     }
 }
 
-/// The evidence of a row that a guard keeps apart from one that its vector reaches.
+/// The evidence when a guard keeps a row apart from another row that its vector reaches.
 fn kept_apart(hints: &[Hint]) -> Evidence {
     let guarded = hints.iter().find_map(|hint| hint.guard.map(|guard| (hint, guard)));
     guarded.map_or_else(Evidence::default, |(hint, guard)| Evidence {

@@ -17,12 +17,12 @@ use crate::store::{PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
-/// Which holders a change is written through.
+/// The holders through which a change is written.
 #[derive(Clone, Copy, Debug)]
 enum Through {
-    /// One of them, by number.
+    /// One holder, by its number.
     Holder(u32),
-    /// All.
+    /// All holders.
     All,
 }
 
@@ -30,16 +30,16 @@ enum Through {
 struct Edit {
     patch: Patch,
     vector: Option<UnitVector>,
-    /// Name of the space of the embedder that the vector is from; none for one of the caller.
+    /// The name of the space of the embedder that made the vector; none for a vector of the caller.
     embedder: Option<Arc<str>>,
-    /// Codes and HMACs of the fields that it gives.
+    /// The codes and HMACs of the fields that the change gives.
     given: Vec<(u8, [u8; 8])>,
-    /// Whether it says the text that its key answers with: then the holder has written that.
+    /// Whether the change gives the text that its key answers with. The holder has then written that text.
     says_text: bool,
 }
 
 impl Edit {
-    /// Whether it changes no more than what a single holder carries: tags and links.
+    /// Whether the change touches only what a single holder carries: tags and links.
     fn is_of_holder(&self) -> bool {
         self.given.is_empty() && self.vector.is_none()
     }
@@ -85,7 +85,8 @@ impl Desk<'_, '_, '_> {
                 return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
             }
         } else {
-            // New content has all that its write gives, also what the holder had given before.
+            // New content comes with everything that its write gives, including what the holder had given
+            // before.
             edit.patch.text = Some(draft.text.clone());
             edit.patch.fields = draft.fields.clone();
             edit.patch.expiry = draft.expiry;
@@ -96,7 +97,8 @@ impl Desk<'_, '_, '_> {
         Ok(self.outcome(prepared, id, (decision, rule), Evidence::default(), Vec::new()))
     }
 
-    /// What a draft changes on the holder of its key: what it gives and the holder does not carry already.
+    /// The part of a draft that changes the holder of its key: what the draft gives and the holder does not
+    /// carry already.
     fn edit_of(&self, prepared: &Prepared, holder: &Holder) -> Edit {
         let draft = prepared.checked.draft();
         let all = given(&draft.fields, draft.expiry, draft.sources.as_deref(), self.ledger.secret);
@@ -117,7 +119,7 @@ impl Desk<'_, '_, '_> {
         Edit { patch, vector, embedder, given, says_text: false }
     }
 
-    /// Whether a draft says null for a field that the holder carries.
+    /// Whether a draft gives null for a field that the holder carries.
     fn clears(&self, draft: &Draft, holder: &Holder) -> bool {
         let mut any = false;
         draft.fields.for_each_given(|code, value| {
@@ -148,7 +150,7 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    /// Changes a memory by id or key. `embedded` is the vector of the new text, where an embedder made one.
+    /// Changes a memory by id or key. `embedded` is the vector of the new text, if an embedder made one.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, and `Conflict` for a memory that is superseded.
@@ -206,12 +208,12 @@ impl Desk<'_, '_, '_> {
         let (id, holder) = self.find(name)?;
         let mut patch = Patch::default();
         patch.fields.pinned = Some(pinned);
-        // The memory is pinned, whoever holds it; the answer has the name that was given.
+        // The memory is pinned for all its holders. The answer has the name that the caller gave.
         let outcome = self.update(&id.to_string(), patch, None)?;
         Ok(Outcome { key: holder.map(|_| name.to_owned()), ..outcome })
     }
 
-    /// In place, by revision, or by copy on write; says where the write stands now.
+    /// Changes in place, by revision, or by copy on write. Returns where the write stands now.
     fn change(
         &mut self,
         id: MemoryId,
@@ -236,13 +238,13 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// Whether holders beside this one have a text: those that follow it go with the text.
+    /// Whether a row has a text from holders other than this one. Holders that only follow go with the text.
     fn has_others(&self, id: MemoryId, number: u32) -> Result<bool> {
         let has_text = &mut |holder: &Holder| holder.number != number && !holder.follows;
         self.ledger.tx.any_holder(self.ns(), id, has_text)
     }
 
-    /// Whether the tags that one of several holders shall have fit the row beside those of the others.
+    /// Whether the new tags of one of several holders fit the row beside those of the others.
     fn tags_stay_within(&self, id: MemoryId, number: u32, edit: &Edit) -> Result<bool> {
         let Some(tags) = &edit.patch.tags else { return Ok(true) };
         let mut others = BTreeSet::new();
@@ -274,7 +276,7 @@ impl Desk<'_, '_, '_> {
             Through::Holder(number) => vec![self.holder(id, number)?],
             Through::All => self.ledger.tx.holders(self.ns(), id)?,
         };
-        // The journal of one holder tells what that one brought, and nothing of the others (MODEL-32).
+        // The journal of one holder tells what that holder brought, and nothing of the others (MODEL-32).
         let tags = match holders.as_slice() {
             [one] => one.tags.clone(),
             _ => before.content.tags.clone(),
@@ -297,7 +299,7 @@ impl Desk<'_, '_, '_> {
         Ok((id, Decision::Updated, RuleId::UPDATE))
     }
 
-    /// A row that comes back holds its keys against others again: none may have been taken since.
+    /// A row that comes back holds its keys against others again, so none of them may have been taken since.
     fn check_keys_free(&self, id: MemoryId) -> Result<()> {
         for key in self.ledger.tx.holders(self.ns(), id)?.into_iter().filter_map(|holder| holder.key) {
             if let Some((other, _)) = self.current_holder(&key)? {
@@ -308,7 +310,8 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// New content: a new row takes the place of the old one and keeps what the edit does not change.
+    /// Writes new content: a new row takes the place of the old one, and keeps whatever the edit does not
+    /// change.
     fn revise(
         &mut self,
         old: MemoryId,
@@ -329,7 +332,7 @@ impl Desk<'_, '_, '_> {
         };
         let moves = if parts.vitals.place.holders > 1 { Moves::AllBut(first.number) } else { Moves::None };
         let mut parts = parts;
-        // New content is a new memory: it begins now.
+        // New content makes a new memory, which begins now.
         parts.vitals.created_at = self.now();
         let mut row = self.row_like(parts, edit, first)?;
         row.sources = self.sources_of(old)?;
@@ -340,7 +343,8 @@ impl Desk<'_, '_, '_> {
         Ok((new, Decision::Revised { old }, RuleId::REVISE))
     }
 
-    /// A change that one of several holders can't carry: it gets a row of its own, the others keep theirs.
+    /// Writes a change that cannot apply to all of several holders. The changed holder gets a row of its own,
+    /// the others keep theirs.
     fn copy_on_write(
         &mut self,
         old: MemoryId,
@@ -380,7 +384,7 @@ impl Desk<'_, '_, '_> {
     /// A new row with the fields of an old one, an edit on top, and one holder carried over.
     fn row_like(&mut self, mut parts: Parts, edit: Edit, mut holder: Holder) -> Result<NewRow> {
         let now = self.now();
-        // What was counted was the old row, not this one.
+        // The counts belong to the old row, not to this one.
         parts.access = Access::default();
         let lives_by_tier = edit.patch.expiry.is_none() && !carries_expiry(&holder);
         self.patch_parts(&mut parts, &edit)?;
@@ -401,7 +405,7 @@ impl Desk<'_, '_, '_> {
             None => SpaceId::NONE.0,
         };
         if lives_by_tier {
-            // It lives as long as its tier, whatever other writes said of the old row.
+            // The row lives as long as its tier says, whatever other writes gave the old row.
             let base = vitals.created_at.max(now);
             vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, self.policy)));
         }
@@ -418,13 +422,13 @@ impl Desk<'_, '_, '_> {
     }
 
     /// # Errors
-    /// `Invalid` for a validity that would end before it begins, with what the row keeps of its own.
+    /// `Invalid` for a validity that would end before it begins, together with what the row keeps of its own.
     fn patch_parts(&self, parts: &mut Parts, edit: &Edit) -> Result<()> {
         let recorded = parts.vitals.times.recorded_at;
         parts.vitals.updated_at = self.now();
         parts.apply(&edit.patch.fields);
         if let Some(expiry) = edit.patch.expiry {
-            // A life that is given anew counts from now on.
+            // A newly given life counts from now on.
             parts.vitals.times.recorded_at = self.now();
             expire(&mut parts.vitals, expiry, self.policy);
             parts.vitals.times.recorded_at = recorded;
@@ -440,7 +444,7 @@ impl Desk<'_, '_, '_> {
     }
 }
 
-/// Puts what an edit gives in place of what a holder carries.
+/// Replaces what a holder carries by what an edit gives.
 fn patch_holder(holder: &mut Holder, edit: &Edit) {
     let patch = &edit.patch;
     holder.follows &= !edit.says_text;
@@ -467,7 +471,7 @@ fn patch_holder(holder: &mut Holder, edit: &Edit) {
     holder.fields.sort_unstable();
 }
 
-/// Whether a patch brings other tags or links than the holder.
+/// Whether a patch brings tags or links other than those of the holder.
 fn changes_links(patch: &Patch, holder: &Holder) -> bool {
     patch.tags.as_ref().is_some_and(|tags| *tags != holder.tags)
         || patch.categories.as_ref().is_some_and(|names| *names != holder.categories)
@@ -475,8 +479,8 @@ fn changes_links(patch: &Patch, holder: &Holder) -> bool {
         || patch.links.as_ref().is_some_and(|links| *links != holder.links)
 }
 
-/// What the journal tells of a change in place: every field that was given, its new value, and its old one where the
-/// row keeps it by the same name.
+/// What the journal tells of a change in place: every given field with its new value, and its old value where the row
+/// keeps it under the same name.
 fn deltas(before: &Parts, after: &Parts, edit: &Edit, had: Vec<String>) -> Vec<Delta> {
     let mut all = Vec::new();
     let (old, new) = (before.journaled(), after.journaled());

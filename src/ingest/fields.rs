@@ -1,4 +1,5 @@
-//! From the fields that a caller gave to the row that they make, and to the HMACs by which a repeat is known.
+//! From the fields that a caller gave to the row that they make, and to the HMACs by which a repeat is
+//! recognised.
 
 use serde_json::Value;
 
@@ -6,15 +7,15 @@ use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, Parts, Time, Vitals}
 use crate::policy::Policy;
 use crate::text::{Secret, canonical};
 
-/// Code of the expiry among a holder's fields; those of [`Fields`] are their numbers.
+/// The code of the expiry among the fields of a holder. The codes of [`Fields`] are their numbers.
 const EXPIRY_CODE: u8 = 250;
-/// Code of the sources among a holder's fields.
+/// The code of the sources among the fields of a holder.
 const SOURCES_CODE: u8 = 251;
-/// Domain of the HMACs of fields.
+/// The domain of the HMACs of fields.
 const DOMAIN: &str = "field";
 
-/// Code and short HMAC of each field that was given, by code. What was cleared counts as not given: an absent
-/// field and a null one leave the same row.
+/// The code and the short HMAC of each given field, by code. A cleared field counts as not given: an absent
+/// field and a null field leave the same row.
 pub(super) fn given(
     fields: &Fields,
     expiry: Option<Expiry>,
@@ -43,8 +44,8 @@ pub(super) fn given(
     all
 }
 
-/// HMACs of the fields named by `codes`, from the row as it stands: for a holder of an export, whose own values
-/// are not in it.
+/// The HMACs of the fields named by `codes`, from the row as it stands. They are for a holder of an export, which does
+/// not carry its own values.
 pub(super) fn given_by_code(holder: &mut Holder, fields: &Fields, secret: &Secret) {
     let known = given(fields, None, None, secret);
     for (code, hmac) in &mut holder.fields {
@@ -54,13 +55,14 @@ pub(super) fn given_by_code(holder: &mut Holder, fields: &Fields, secret: &Secre
     }
 }
 
-/// Takes out of the content what others than this holder said: it leaves their row with what it brought.
+/// Removes from the content what holders other than this one said. The holder leaves their row with what it
+/// brought.
 pub(super) fn keep_own(parts: &mut Parts, holder: &Holder, secret: &Secret) {
     let there = given(&parts.fields(), None, None, secret);
     parts.clear_content(|code| !there.iter().any(|field| field.0 == code && holder.fields.contains(field)));
 }
 
-/// Whether the write that a holder stands for said when it ends.
+/// Whether the write of a holder gave an end of life.
 pub(super) fn carries_expiry(holder: &Holder) -> bool {
     holder.fields.iter().any(|(code, _)| *code == EXPIRY_CODE)
 }
@@ -71,9 +73,10 @@ fn short(secret: &Secret, code: u8, value: &Value) -> [u8; 8] {
     secret.short(DOMAIN, &bytes)
 }
 
-/// Sets the end of life that a caller asked for, or that the tier has.
+/// Sets the end of life that the caller gave, or else that of the tier.
 pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
-    // Imported history is not born expired.
+    // Imported history must not be expired from the start, so the life begins at the recording at the
+    // earliest.
     let base = vitals.created_at.max(vitals.times.recorded_at);
     let callers = |end: Option<Time>| Life { end, by: ExpiresBy::Caller };
     vitals.set_life(match expiry {
@@ -84,7 +87,7 @@ pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
     });
 }
 
-/// How long a row of a tier lives by default; none for the durable ones.
+/// The default lifetime of a row of a tier; none for the durable tiers.
 pub(super) fn tier_ttl(tier: crate::model::Tier, policy: &Policy) -> Option<crate::model::Span> {
     let ttl = match tier {
         crate::model::Tier::Working => policy.ttl.working,

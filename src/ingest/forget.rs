@@ -1,4 +1,4 @@
-//! Forgetting on request: by id, by key, by tag, by what a filter found.
+//! Forgetting on request: by id, by key, by tag, or by the ids that a filter found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use crate::store::{PartId, Rows, Traces};
 /// How names are forgotten.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForgetNames {
-    /// Leave superseded versions of a key.
+    /// Whether to keep the superseded versions of a key.
     pub(crate) keep_history: bool,
-    /// Erase rows that were merged into a forgotten one as duplicates, too.
+    /// Whether to also erase rows that were merged into a forgotten row as duplicates.
     pub(crate) also_merged: bool,
-    /// Erase what a key of a forgotten row leads to, too.
+    /// Whether to also erase the rows to which a key of a forgotten row leads.
     pub(crate) with_history: bool,
 }
 
 impl Desk<'_, '_, '_> {
-    /// Forgets ids and keys; each is one record of the answer.
+    /// Forgets ids and keys. Each name is one record of the answer.
     pub(crate) fn forget_names(&mut self, names: &[String], how: ForgetNames) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
         for name in names {
@@ -48,7 +48,7 @@ impl Desk<'_, '_, '_> {
         Ok(answer)
     }
 
-    /// The earlier versions of a row, and the other rows that a key of it leads to.
+    /// The earlier versions of a row, and the other rows to which one of its keys leads.
     fn versions_of(&self, id: MemoryId) -> Result<BTreeSet<MemoryId>> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let (mut open, mut all) = (vec![id], BTreeSet::new());
@@ -61,7 +61,7 @@ impl Desk<'_, '_, '_> {
             }
             for old in tx.superseded_by(ns, next)? {
                 let superseded = sound(tx.vitals(ns, old))?.flatten().and_then(|row| row.times.superseded);
-                // The first message of an aggregate is no version of that.
+                // The first message of an aggregate is not a version of the aggregate.
                 if superseded.is_some_and(|superseded| superseded.mode != SupersedeMode::Aggregate) {
                     open.push(old);
                 }
@@ -71,7 +71,7 @@ impl Desk<'_, '_, '_> {
         Ok(all)
     }
 
-    /// Erases a row with all its holders, and the duplicates that it stands for.
+    /// Erases a row with all its holders, and the duplicates for which it stands.
     fn forget_row(
         &mut self,
         id: MemoryId,
@@ -95,8 +95,8 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// A row that was merged into another one lives on in copies of its writes there, which answer with its text under its
-    /// keys: they go with it.
+    /// A row that was merged into another row lives on in copies of its writes there, which answer with its text under
+    /// its keys. These copies are erased with the row.
     fn forget_copies(&mut self, id: MemoryId, rule: RuleId, answer: &mut Forgotten) -> Result<()> {
         let ns = self.ns();
         let (mut came, mut brought) = (id, self.ledger.readable_holders(ns, id)?);
@@ -117,12 +117,12 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// Takes a key from every row that holds or held it.
+    /// Removes a key from every row that holds or held it.
     fn forget_key(&mut self, key: &str, how: ForgetNames, answer: &mut Forgotten) -> Result<()> {
         let ns = self.ns();
         let (mut gone, mut held) = (false, false);
         for (id, number) in self.ledger.tx.holders_of_key(ns, key)? {
-            // A row that ends with another is gone by now.
+            // A row that ended together with another row no longer exists.
             if !self.ledger.tx.has_row(ns, id)? {
                 continue;
             }
@@ -135,7 +135,7 @@ impl Desk<'_, '_, '_> {
             let applied = self.detach(id, vec![number], RuleId::FORGET_KEY, TombstoneReason::Forget)?;
             answer.note(&applied);
             gone = true;
-            // Another holder of an earlier version does not hold what the key says now.
+            // Another holder of an earlier version does not hold the present text of the key.
             let counts = mode.is_none_or(|mode| mode == SupersedeMode::Duplicate);
             held |= counts && applied.left.is_some_and(|left| left.text_held);
         }
@@ -147,7 +147,8 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// Holders are forgotten; where their text goes and the row stays, a tombstone of its own tells of them.
+    /// Forgets holders. If their text goes and the row stays, a tombstone with an id of its own tells of
+    /// them.
     fn detach(
         &mut self,
         id: MemoryId,
@@ -159,7 +160,7 @@ impl Desk<'_, '_, '_> {
         self.apply(rule, Change::Detach { id, numbers, reason, stone })
     }
 
-    /// Takes away every holder with a tag, on rows in any state; the row goes with its last holder.
+    /// Removes every holder with a tag, on rows in any state. A row goes with its last holder.
     pub(crate) fn forget_tag(
         &mut self,
         tag: &str,
@@ -180,7 +181,7 @@ impl Desk<'_, '_, '_> {
         self.take_holders(&doomed, RuleId::FORGET_TAG, TombstoneReason::ForgetByTag)
     }
 
-    /// Takes holders away, row by row; what a row that goes had superseded becomes live again.
+    /// Removes holders, row by row. A memory that a removed row had superseded becomes live again.
     pub(super) fn take_holders(
         &mut self,
         doomed: &[(MemoryId, u32)],
@@ -196,13 +197,13 @@ impl Desk<'_, '_, '_> {
         for (id, numbers) in &rows {
             let (mut there, mut is_copy) = (Vec::new(), true);
             for number in numbers {
-                // A holder that a supersession had moved went back, or went with its row.
+                // A holder that a supersession had moved has gone back, or went with its row.
                 let holder = match sound(self.ledger.tx.holder(self.ns(), *id, *number))? {
                     Some(None) => continue,
                     holder => holder.flatten(),
                 };
-                // A holder that was moved here is the same record as the one on the row it came from. One that a
-                // supersession moved has written nothing here, even where that row is gone.
+                // A holder that was moved here is the same record as the holder on the row from which it came. A
+                // holder that a supersession moved has written nothing here, even if that row is gone.
                 is_copy &= holder.is_some_and(|holder| {
                     holder.follows || holder.from.is_some_and(|from| rows.contains_key(&from))
                 });
@@ -227,7 +228,7 @@ impl Desk<'_, '_, '_> {
         Ok(answer)
     }
 
-    /// Erases rows that a filter found, as forgetting their ids does.
+    /// Erases rows that a filter found, in the same way as forgetting their ids.
     pub(crate) fn forget_found(&mut self, ids: &[MemoryId]) -> Result<Forgotten> {
         let mut answer = Forgotten::default();
         for id in ids {

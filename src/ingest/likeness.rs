@@ -1,5 +1,5 @@
 //! What a write and a row must have in common besides their text before the row stands for the write. A pass
-//! that makes stored rows one asks the same of both.
+//! that merges stored rows asks the same of both.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use crate::model::{Content, Draft, Kind, Time, Vitals};
 use crate::text::{LIKENESS_BYTES, likeness};
 
-/// Metadata keys that name whose memory it is: rows that differ in one are never one.
+/// The metadata keys that name the owner of a memory. Rows that differ in one of them are never merged.
 const IDENTITY_KEYS: [&str; 5] = ["import_source_namespace", "user_id", "agent_id", "run_id", "project"];
 
-/// Kind, validity and metadata. Step 2 asks that they are equal; equal as a whole, metadata are equal in the keys of
-/// their identity too.
+/// Kind, validity and metadata. Step 2 requires that they are equal. If the metadata are equal as a whole, they are
+/// also equal in the keys of the owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Likeness<'a> {
     kind: Kind,
@@ -42,7 +42,7 @@ impl<'a> Likeness<'a> {
         }
     }
 
-    /// The key by which rows with the same likeness and text are found.
+    /// The key under which rows with the same likeness and text are found.
     pub(super) fn key(&self, text: &str) -> [u8; LIKENESS_BYTES] {
         likeness(&self.kind, (self.valid_from, self.valid_to), &self.metadata, text)
     }
@@ -52,7 +52,7 @@ impl<'a> Likeness<'a> {
         Likeness { kind, valid_from, valid_to, metadata: Cow::Owned(metadata.into_owned()) }
     }
 
-    /// Whether kind, validity and identity are equal, which steps 3, 4 and 6 ask.
+    /// Whether kind, validity and owner are equal, as steps 3, 4 and 6 require.
     pub(super) fn is_near(&self, other: &Likeness<'_>) -> bool {
         self.kind == other.kind
             && self.valid_from == other.valid_from
@@ -61,8 +61,8 @@ impl<'a> Likeness<'a> {
     }
 }
 
-/// Whether steps 2, 3, 4 and 6 do not look at it: messages with an author and no key are the message rules',
-/// snapshots are a series.
+/// Whether steps 2, 3, 4 and 6 skip a write. Messages with an author and without a key belong to the message
+/// rules, and snapshots are a series.
 pub(crate) fn stands_apart(kind: &Kind, has_author: bool, has_key: bool) -> bool {
     *kind == Kind::Snapshot || (kind.is_message() && has_author && !has_key)
 }

@@ -1,9 +1,9 @@
-//! Messages of authors: families of repeats, and what becomes of a member.
+//! Messages of authors: families of repeats, and what is decided about a member.
 //!
-//! A family is found by the exact key of its first message, or by its SimHash. What follows depends on the author: a
-//! program's repeat is an event only, counted in an aggregate whose memory takes the place of the first message; a
-//! person's repeat reinforces the first message; a person's near repeat is stored, with a hint.
-//! A slice of a family takes members as long as the memory that stands for it is current.
+//! A family is found by the exact key of its first message, or by its SimHash. The decision depends on the author. The
+//! repeat of a program is only an event, counted in an aggregate whose memory takes the place of the first message.
+//! The repeat of a person reinforces the first message. A near repeat of a person is stored, with a hint. A slice of a
+//! family takes members as long as the memory that stands for it is current.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use crate::text::{
     Guard, Guards, MSG_ID, SIM_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form,
 };
 
-/// A message as its family sees it.
+/// A message as its family compares it.
 pub(super) struct Message {
     author: AuthorKind,
     channel: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Message {
 struct Found {
     slice: Id,
     row: FamilyRow,
-    /// Distance of the SimHashes; none where the exact keys are equal.
+    /// The distance of the SimHashes; none if the exact keys are equal.
     distance: Option<u32>,
 }
 
@@ -63,16 +63,16 @@ impl Found {
     }
 }
 
-/// What step 5 made of a message.
+/// What step 5 did with a message.
 pub(super) enum Met {
-    /// It joined a family.
+    /// The message joined a family.
     Joined(Box<Outcome>),
-    /// It stands alone; these are near.
+    /// The message stands alone; these memories are near.
     Apart(Vec<Hint>),
 }
 
 impl Desk<'_, '_, '_> {
-    /// What families need to know of a message; none of a write that is no message of an author.
+    /// What families need to know of a message; none for a write that is not a message of an author.
     pub(super) fn message_of(&self, draft: &Draft) -> Option<Message> {
         let author = draft.fields.author_kind.value().copied()?;
         if !draft.fields.kind.clone().unwrap_or_default().is_message() {
@@ -99,7 +99,7 @@ impl Desk<'_, '_, '_> {
         })
     }
 
-    /// Step 5: a message without a key joins its family, or stands alone.
+    /// Step 5: a message without a key joins its family or stands alone.
     pub(super) fn family_step(
         &mut self,
         prepared: &Prepared,
@@ -126,7 +126,8 @@ impl Desk<'_, '_, '_> {
         Ok(Met::Joined(Box::new(joined)))
     }
 
-    /// What is told of a person's near repeat; with other numbers it is no repeat, and the guard is named.
+    /// The hint for a near repeat of a person. With other numbers it is no repeat, and the hint names the
+    /// guard.
     fn hint_of(&self, message: &Message, found: &Found) -> Result<Hint> {
         let event = self.ledger.tx.event(self.ns(), &found.slice)?;
         let first = event.and_then(|event| event.normalized).unwrap_or_default();
@@ -137,8 +138,8 @@ impl Desk<'_, '_, '_> {
         Ok(Hint { score, guard, ..Hint::new(found.first(), "near message") })
     }
 
-    /// Writes the event of a message that has a memory, and begins a family where there is none for it. The same write
-    /// again, or a change of fields, is no new message.
+    /// Writes the event of a message that has a memory, and begins a family if there is none. The same write again, or
+    /// a change of fields, is not a new message.
     pub(super) fn note_message(
         &mut self,
         prepared: &Prepared,
@@ -156,7 +157,7 @@ impl Desk<'_, '_, '_> {
         let memory = outcome.id;
         let row =
             EventRow { memory: Some(*memory.as_bytes()), decision, ..self.event_of(prepared, part, message) };
-        // One with a key adds no member to a family that is there; it may begin one (DEDUP-39).
+        // A message with a key adds no member to an existing family. It may begin one (DEDUP-39).
         let may_be_there = self.no_dedup || prepared.checked.key().is_some();
         let begins = decision == EventRow::STORED && !(may_be_there && self.has_family(message, part)?);
         let family = if begins { Some((id, self.begin(message, part, memory)?)) } else { None };
@@ -173,7 +174,7 @@ impl Desk<'_, '_, '_> {
         Ok(message.author == AuthorKind::Bot && self.near_family(message, part)?.is_some())
     }
 
-    /// The first slice of a family, or the next one of a family with the same exact key.
+    /// The first slice of a family, or the next slice of a family with the same exact key.
     fn begin(&self, message: &Message, part: PartId, memory: MemoryId) -> Result<FamilyRow> {
         let before = self.ledger.tx.last_family_of_key(self.ns(), part, &message.dup_key)?;
         let before = before.filter(|row| (row.author, &*row.normalizer) == (message.author.code(), MSG_ID));
@@ -221,8 +222,8 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// The slice with the exact key of a message: of a bot in the same slice of time, of a person in the window after
-    /// its latest member. Of several the oldest.
+    /// The slice with the exact key of a message. For a bot it lies in the same slice of time, for a person in the
+    /// window after its latest member. Of several slices the oldest.
     fn exact(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let tx = &*self.ledger.tx;
         let slice = self.slice_of(message.at);
@@ -242,7 +243,7 @@ impl Desk<'_, '_, '_> {
         Ok(best)
     }
 
-    /// The slice whose first message is near enough: the nearest, of several the oldest.
+    /// The slice whose first message is near enough: the nearest, and of several the oldest.
     fn near_family(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let Some(hash) = message.simhash else { return Ok(None) };
         let window = Span::from(self.policy.sim.window);
@@ -276,7 +277,7 @@ impl Desk<'_, '_, '_> {
         Ok(None)
     }
 
-    /// At 64 bits unrelated short texts can be near: tokens or text must agree as well.
+    /// In 64 bits unrelated short texts can be near, so the tokens or the texts must agree as well.
     fn is_verified(&self, message: &Message, found: &Found) -> Result<bool> {
         let first = self.ledger.tx.event(self.ns(), &found.slice)?.and_then(|event| event.normalized);
         let Some(first) = first else { return Ok(false) };
@@ -284,14 +285,14 @@ impl Desk<'_, '_, '_> {
         Ok(self.messages.same_family_text(mine, other))
     }
 
-    /// Whether the memory that stands for a slice is current: others absorb nothing.
+    /// Whether the memory that stands for a slice is current. Other memories absorb nothing.
     fn takes_members(&self, row: &FamilyRow) -> Result<bool> {
         let mut memory = row.first_memory;
         if let Some(aggregate) = row.aggregate {
             let numbers = self.ledger.tx.aggregate(self.ns(), &aggregate)?;
             memory = numbers.and_then(|numbers| numbers.memory).unwrap_or(memory);
         }
-        // What is damaged absorbs nothing either.
+        // A damaged memory absorbs nothing either.
         let row = sound(self.ledger.load_there(self.ns(), MemoryId::from_bytes(memory)))?.flatten();
         Ok(row.is_some_and(|(vitals, _)| vitals.times.is_current(self.now())))
     }
@@ -305,7 +306,7 @@ impl Desk<'_, '_, '_> {
         let from = base + (at.as_millis() - base).div_euclid(length) * length;
         let mut to = from.saturating_add(length);
         if length < DAY {
-            // The last slice of a day ends with it.
+            // The last slice of a day ends with the day.
             to = to.min(base + DAY);
         }
         let from = Time::from_millis(from);
@@ -313,7 +314,8 @@ impl Desk<'_, '_, '_> {
         Slice { from, to: Time::from_millis(to), name }
     }
 
-    /// One more member: a family of more than one has numbers. Gives the event as it is to be, and both.
+    /// Counts one more member. A family of more than one member has an aggregate. Returns the event as it is
+    /// to be written, and both counts.
     fn count(
         &self,
         message: &Message,
@@ -354,7 +356,7 @@ impl Desk<'_, '_, '_> {
         Ok((event, (aggregate, numbers), family))
     }
 
-    /// A person says the same again: the first message is reinforced, and the repeat is counted.
+    /// A person repeats a message: the first message is reinforced, and the repeat is counted.
     fn repeat(
         &mut self,
         prepared: &Prepared,
@@ -384,7 +386,7 @@ impl Desk<'_, '_, '_> {
         Ok(outcome)
     }
 
-    /// A program says it again: an event, and the aggregate that stands for all of them.
+    /// A program repeats a message: the repeat is an event, and the aggregate stands for all repeats.
     fn join(
         &mut self,
         prepared: &Prepared,
@@ -416,7 +418,7 @@ impl Desk<'_, '_, '_> {
             rule,
             evidence: evidence.clone(),
         })?;
-        // What a caller protects stays as it is (MODEL-13).
+        // A memory that a caller protects stays as it is (MODEL-13).
         if begins && !vitals.is_protected() {
             let (mode, at) = (SupersedeMode::Aggregate, self.now());
             let change = Change::Supersede { old: first, new: memory, mode, at, moves: Moves::None };
@@ -429,8 +431,8 @@ impl Desk<'_, '_, '_> {
         Ok(outcome)
     }
 
-    /// The memory of an aggregate: the normal form of the first message, with the numbers as its metadata. It takes the
-    /// vector of the first message, where that has one, and waits for one otherwise.
+    /// The memory of an aggregate: the normal form of the first message, with the numbers as its metadata. It takes
+    /// the vector of the first message, or waits for a vector if the message has none.
     fn put_aggregate_memory(
         &mut self,
         (aggregate, numbers): (&Id, &AggregateRow),
@@ -478,7 +480,8 @@ impl Desk<'_, '_, '_> {
             vector,
             sources: Vec::new(),
         };
-        // It belongs to its members, not to the import of one of them: that takes its member back.
+        // The memory belongs to its members, not to the import of one member. Undoing that import removes its
+        // member only.
         let context = Context { run: None, ..self.context.clone() };
         let change = Change::Insert(Box::new(row));
         let entry = Entry { change, rule: found.rule(), evidence: evidence.clone() };
@@ -486,10 +489,10 @@ impl Desk<'_, '_, '_> {
     }
 }
 
-/// A slice of time, its end excluded.
+/// A slice of time; the end is excluded.
 struct Slice {
     from: Time,
     to: Time,
-    /// The day, or the first instant where slices are no whole days.
+    /// The day, or the first instant if slices are not whole days.
     name: String,
 }

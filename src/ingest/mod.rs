@@ -1,14 +1,14 @@
-//! What becomes of a write?
+//! What is decided about a write?
 //!
-//! `prepare` makes of a draft what the ladder needs: bounds checked, fingerprint, unit vector. The ladder
-//! ([`Desk::add`]) then decides inside the write transaction, on rows that are current there, and
-//! hands changes to the ledger; so do updating ([`Desk::update`]) and forgetting ([`Desk::forget_names`] …).
+//! `prepare` turns a draft into what the ladder needs: bounds checked, fingerprint, unit vector. The ladder
+//! ([`Desk::add`]) then decides inside the write transaction, on the rows that are current there, and hands
+//! changes to the ledger. So do updating ([`Desk::update`]) and forgetting ([`Desk::forget_names`] …).
 //!
-//! Invariants: two equal drafts can never both be stored, since probe and write are one transaction; only
-//! byte-equal content is absorbed, unless the policy says otherwise; a record that a caller wrote is
-//! never lost by dedup.
+//! Invariants. Two equal drafts can never both be stored, because the probe and the write are in one
+//! transaction. Only byte-equal content is absorbed, unless the policy says otherwise. Dedup never loses a
+//! record that a caller wrote.
 //!
-//! It reads no clock and writes no table: instants come with the context, rows go through `ledger`.
+//! The room reads no clock and writes no table. Instants come with the context, and rows go through `ledger`.
 
 mod add;
 mod change;
@@ -59,15 +59,15 @@ pub(crate) struct Prepared {
     checked: CheckedDraft,
     normal: NormalForm,
     vector: Option<UnitVector>,
-    /// Name of the space of the embedder that the vector is from; none for one of the caller.
+    /// The name of the space of the embedder that made the vector; none for a vector of the caller.
     embedder: Option<Arc<str>>,
 }
 
-/// The vector that an embedder made of a text.
+/// The vector that an embedder made from a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Embedded {
     pub(crate) vector: UnitVector,
-    /// Name of the space that it lies in.
+    /// The name of the space of the vector.
     pub(crate) space: Arc<str>,
 }
 
@@ -83,22 +83,22 @@ pub(crate) fn prepare(draft: Draft) -> Result<Prepared> {
 }
 
 impl Prepared {
-    /// The same in another partition.
+    /// The same draft in another partition.
     fn moved(&self, to: &Partition) -> Self {
         Prepared { checked: self.checked.clone().moved(to.clone()), ..self.clone() }
     }
 
-    /// The same under a key.
+    /// The same draft under a key.
     fn keyed(&self, key: &str) -> Self {
         Prepared { checked: self.checked.clone().keyed(key), ..self.clone() }
     }
 
-    /// Whether it has a text and no vector.
+    /// Whether the draft has a text and no vector.
     pub(crate) fn wants_vector(&self) -> bool {
         self.vector.is_none() && !self.checked.draft().text.trim().is_empty()
     }
 
-    /// What is embedded of it.
+    /// The text of the draft that is embedded.
     pub(crate) fn meant(&self, messages: &Messages) -> String {
         let draft = self.checked.draft();
         let fields = &draft.fields;
@@ -108,33 +108,34 @@ impl Prepared {
         meant_by(&draft.text, kind, author, channel, messages)
     }
 
-    /// Name of the space that its vector lies in.
+    /// The name of the space of the vector.
     fn space(&self) -> &str {
         space_of(self.embedder.as_ref())
     }
 
-    /// Gives it the vector that an embedder made of its text.
+    /// Takes the vector that an embedder made from the text.
     pub(crate) fn embedded(&mut self, Embedded { vector, space }: Embedded) {
         (self.vector, self.embedder) = (Some(vector), Some(space));
     }
 
-    /// Whether its caller has given it a vector.
+    /// Whether the caller gave a vector.
     pub(crate) fn brings_vector(&self) -> bool {
         self.vector.is_some() && self.embedder.is_none()
     }
 
-    /// Bytes that it weighs in a group commit.
+    /// The bytes that the draft weighs in a group commit.
     pub(crate) fn weight(&self) -> usize {
         self.checked.draft().weight() + self.vector.as_ref().map_or(0, |vector| vector.dim() * 4)
     }
 }
 
-/// Name of the space of a vector that an embedder made, or that a caller gave.
+/// The name of the space of a vector that an embedder made, or that a caller gave.
 fn space_of(embedder: Option<&Arc<str>>) -> &str {
     embedder.map_or(SpaceRow::CALLER, |name| name)
 }
 
-/// What is embedded of a memory: the normal form of an author's message or of an aggregate, the text as it is of any other.
+/// The text of a memory that is embedded: the normal form of an author's message or of an aggregate, the unchanged
+/// text of any other memory.
 pub(crate) fn meant(content: &Content, kind_code: u8, messages: &Messages) -> String {
     meant_by(&content.text, kind_code, content.author_kind, content.channel.as_deref(), messages)
 }
@@ -149,11 +150,11 @@ fn meant_by(
     const NORMALIZED: [Kind; 4] = [Kind::Message, Kind::AssistantMessage, Kind::ToolResult, Kind::Aggregate];
     let author = author.filter(|_| NORMALIZED.iter().any(|kind| kind.code() == kind_code));
     let form = author.map(|author| messages.normalize(text, Some(author), channel));
-    // One of which nothing is left is embedded as it came.
+    // If nothing is left of a message, it is embedded as it came.
     form.filter(|form| !form.trim().is_empty()).unwrap_or_else(|| text.to_owned())
 }
 
-/// Where a unit of one namespace is decided, inside a write transaction.
+/// Decides the units of one namespace, inside a write transaction.
 pub(crate) struct Desk<'d, 'a, 't> {
     pub(crate) ledger: &'d mut Ledger<'a, 't>,
     pub(crate) context: Context,
@@ -162,17 +163,17 @@ pub(crate) struct Desk<'d, 'a, 't> {
     /// How the policy reads messages.
     pub(crate) messages: &'d Messages,
     pub(crate) ids: &'d dyn IdSource,
-    /// Name and dimensions of the space that the vectors of the handle's embedder open.
+    /// The name and the dimensions of the space that the vectors of the handle's embedder open.
     pub(crate) embeds: Option<(Arc<str>, usize)>,
-    /// The rules of the policy, made ready.
+    /// The rules of the policy, prepared for use.
     pub(crate) rules: &'d Rulebook,
-    /// Store what is byte-equal to a stored row as a row of its own.
+    /// Whether to store byte-equal content as a row of its own.
     pub(crate) no_dedup: bool,
-    /// Leave out the rules that belong to the instructions.
+    /// Whether to leave out the rules that belong to the instructions.
     pub(crate) skip_instructions: bool,
     /// The state that the transaction began with.
     pub(crate) published: &'d Published,
-    /// What was near to the draft at hand in that state, where it was looked for ahead of time.
+    /// The memories near to the present draft in that state, if they were searched ahead of time.
     pub(crate) near: Option<Near>,
     /// Made when the first pair of texts is compared.
     pub(crate) guards: OnceCell<Guards>,
@@ -199,13 +200,13 @@ impl Desk<'_, '_, '_> {
         self.ledger.apply(&self.context, entry)
     }
 
-    /// Makes the rows live again that an erased one had superseded. Where something has superseded that one since
-    /// they are led on to it: an old fact does not come back beside the newest.
+    /// Makes the rows live again that an erased row had superseded. If something has superseded the erased row since,
+    /// the rows are led on to it, so that an old fact does not come back beside the newest.
     fn restore_predecessors(&mut self, applied: &Applied) -> Result<BTreeSet<MemoryId>> {
         let mut restored = BTreeSet::new();
         for erased in &applied.erased {
             for (id, _) in &erased.predecessors {
-                // One that is damaged stays superseded, by the tombstone.
+                // A damaged row stays superseded, by the tombstone.
                 if !self.ledger.is_whole(self.ns(), *id)? {
                     continue;
                 }

@@ -9,7 +9,7 @@ use crate::model::{MemoryId, NamespaceName, Partition};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId};
 
-/// Number of a namespace, a new one if need be.
+/// The number of a namespace; a new number if the namespace is new.
 pub(crate) fn open_namespace(ledger: &mut Ledger<'_, '_>, name: &NamespaceName) -> Result<NsId> {
     if let Some(row) = ledger.tx.namespace(name.as_str())? {
         return Ok(NsId(row.number));
@@ -29,7 +29,7 @@ pub(crate) fn open_namespace(ledger: &mut Ledger<'_, '_>, name: &NamespaceName) 
 }
 
 impl Desk<'_, '_, '_> {
-    /// Number of a partition, a new one if need be.
+    /// The number of a partition; a new number if the partition is new.
     pub(super) fn open_partition(&mut self, partition: &Partition) -> Result<PartId> {
         let Some(agent) = partition.agent_name() else { return Ok(PartId(0)) };
         let ns = self.ns();
@@ -49,7 +49,8 @@ impl Desk<'_, '_, '_> {
         Ok(part)
     }
 
-    /// Takes vectors of an embedder back from drafts where the vectors of the file have become others' meanwhile.
+    /// Takes the vectors of an embedder back from drafts, if the vectors of the file have meanwhile come to belong to
+    /// another space.
     pub(crate) fn leave_out_strangers(&self, drafts: &mut [Prepared]) -> Result<()> {
         for draft in drafts {
             let Some(name) = draft.embedder.as_deref() else { continue };
@@ -60,13 +61,13 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// Whether the vectors of the file are others' than those of an embedder with a space of this name.
+    /// Whether the vectors of the file belong to a space other than that of an embedder with this name.
     pub(super) fn is_stranger(&self, name: &str) -> Result<bool> {
         let space = self.ledger.tx.space(SpaceId(self.ledger.clock.space))?;
         Ok(space.is_some_and(|space| SpaceRow::embedder_of(name) != space.embedder()))
     }
 
-    /// The space that vectors of `dim` dimensions go to; the first vector of a file decides it, and is of `name`.
+    /// The space for vectors of `dim` dimensions. The first vector of a file opens the space, under `name`.
     pub(super) fn open_space_of(&mut self, dim: usize, name: &str) -> Result<SpaceId> {
         let known = SpaceId(self.ledger.clock.space);
         let current = self.ledger.tx.space(known)?;
@@ -81,22 +82,22 @@ impl Desk<'_, '_, '_> {
         self.ledger.open_space(name, dim)
     }
 
-    /// Number of an agent's partition, where there is one.
+    /// The number of an agent's partition, if there is one.
     pub(crate) fn known_part(&self, agent: &str) -> Result<Option<PartId>> {
         self.ledger.tx.partition(self.ns(), agent)
     }
 
-    /// Counts uses of a memory: the expiry slides, where there is one, and the confidence grows.
+    /// Counts uses of a memory: the expiry slides, if there is one, and the confidence grows.
     pub(crate) fn use_of(&self, id: MemoryId, by: u32) -> Result<Change> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
         let ttl = tier_ttl(vitals.tier, self.policy);
-        // A use that comes after the end does not bring a memory back.
+        // A use after the end does not bring a memory back.
         let ttl = ttl.filter(|_| vitals.times.expires_at.is_some_and(|end| end > self.now()));
         let expires_at = vitals.life().slid(self.now(), ttl).end;
         Ok(Change::Reinforce { id, by: i64::from(by), expires_at, confidence: self.grown(&vitals) })
     }
 
-    /// The memory that `name` means, with the number of its holder for a key.
+    /// The memory that `name` means. For a key, also the number of its holder.
     pub(crate) fn find(&self, name: &str) -> Result<(MemoryId, Option<u32>)> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         if let Ok(id) = name.parse::<MemoryId>()
@@ -109,14 +110,14 @@ impl Desk<'_, '_, '_> {
         Ok((found.id, Some(found.number)))
     }
 
-    /// The current row that holds `key`, with the number of the holder.
+    /// The current row that holds `key`, and the number of the holder.
     pub(super) fn current_holder(&self, key: &str) -> Result<Option<(MemoryId, u32)>> {
         let found = holder_of_key(&*self.ledger.tx, self.ns(), key, self.now())?;
         let current = found.filter(|found| found.vitals.times.is_current(self.now()));
         Ok(current.map(|found| (found.id, found.number)))
     }
 
-    /// Name of a partition by its number.
+    /// The name of a partition by its number.
     pub(super) fn partition_of(&self, part: PartId) -> Result<Partition> {
         if part == PartId(0) {
             return Ok(Partition::Shared);

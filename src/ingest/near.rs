@@ -1,8 +1,8 @@
 //! Step 6 of the ladder: is there a memory whose vector says the same?
 //!
-//! Rows that stood before the transaction are looked for in the published state, for all drafts of a unit at once; what the
-//! transaction has written itself lies beside it ([`Staged`](crate::index::Staged)). What is found is then looked at
-//! again as the transaction sees it.
+//! Rows that existed before the transaction are searched in the published state, for all drafts of a unit at once.
+//! Rows that the transaction itself has written lie beside that state ([`Staged`](crate::index::Staged)). Every result
+//! is then checked again as the transaction sees it.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ use crate::store::{IndexId, PartId, Rows, SpaceId};
 use crate::text::{Guard, Guards};
 use crate::vector::{TopK, UnitVector, dot_f32};
 
-/// Hints by vector that a write gets at most, and as many by its text.
+/// The largest number of hints by vector for a write, and of hints by text.
 pub(super) const HINTS_MAX: usize = 5;
-/// Neighbours that are looked at where `dedup.neighbours` is 0.
+/// The number of neighbours that are read if `dedup.neighbours` is 0.
 const NEIGHBOURS_DEFAULT: usize = 20;
 
-/// What was near to a draft in one partition before its transaction began.
+/// The memories that were near to a draft in one partition before its transaction began.
 #[derive(Clone, Debug)]
 pub(crate) struct Near {
     part: PartId,
     hits: Vec<Ranked>,
 }
 
-/// How far to look, and for how many.
+/// The least score to look for, and the largest number of results.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     least: f32,
@@ -38,12 +38,13 @@ struct Reach {
 }
 
 impl Reach {
-    /// The nearest of all, however far, and the next.
+    /// The nearest of all, however far, and the next nearest.
     const NEAREST: Reach = Reach { least: -1.0, most: 2 };
 }
 
 impl Desk<'_, '_, '_> {
-    /// What is near to each of these drafts before the transaction, where step 6 is likely to ask: one scan serves all.
+    /// The memories near to each of these drafts before the transaction, where step 6 is likely to ask for them. One
+    /// scan serves all drafts.
     pub(crate) fn neighbours(&self, all: &[Prepared]) -> Result<Vec<Option<Near>>> {
         let mut near: Vec<Option<Near>> = all.iter().map(|_| None).collect();
         if all.len() < 2 {
@@ -74,13 +75,13 @@ impl Desk<'_, '_, '_> {
         Ok(near)
     }
 
-    /// As [`Desk::add`], with what [`Desk::neighbours`] has found for the draft.
+    /// Like [`Desk::add`], with the results of [`Desk::neighbours`] for the draft.
     pub(crate) fn add_beside(&mut self, prepared: &Prepared, near: Option<Near>) -> Result<Outcome> {
         self.near = near;
         self.add(prepared)
     }
 
-    /// The vector of a draft that step 6 looks for; none where the step has nothing to do.
+    /// The vector with which step 6 searches; none if the step has nothing to do.
     fn sought<'p>(&self, prepared: &'p Prepared) -> Result<Option<&'p UnitVector>> {
         let off = self.policy.write.vector_match == VectorMatch::Off;
         if off || self.no_dedup || skips_content(prepared.checked.draft()) {
@@ -90,7 +91,7 @@ impl Desk<'_, '_, '_> {
         Ok(prepared.vector.as_ref().filter(|vector| vector.dim() == space.dim as usize))
     }
 
-    /// Whether an earlier step is likely to decide: its key is held, or its fingerprint is there.
+    /// Whether an earlier step is likely to decide: the key is held, or the fingerprint exists.
     fn is_known(&self, prepared: &Prepared, part: PartId) -> Result<bool> {
         if let Some(key) = prepared.checked.key()
             && self.current_holder(key)?.is_some()
@@ -122,7 +123,7 @@ impl Desk<'_, '_, '_> {
         IndexId { ns: self.ns(), part, space: SpaceId(self.ledger.clock.space) }
     }
 
-    /// What is near in the state before the transaction.
+    /// The near memories in the state before the transaction.
     fn published_near(
         &self,
         part: PartId,
@@ -136,7 +137,7 @@ impl Desk<'_, '_, '_> {
         near_many(self.published, index, vectors, reach.least, reach.most, self.now())
     }
 
-    /// The current rows that are nearest to a draft, best first, equal ones by id: as the transaction sees them.
+    /// The current rows nearest to a draft as the transaction sees them, best first, equal scores by id.
     fn near(&self, vector: &UnitVector, part: PartId, reach: Reach) -> Result<Vec<Ranked>> {
         let ahead = self.near.as_ref().filter(|near| near.part == part && reach.most > Reach::NEAREST.most);
         let before = match ahead {
@@ -162,7 +163,7 @@ impl Desk<'_, '_, '_> {
         Ok(best.map(|scored| Ranked::near(scored.id, scored.score)).collect())
     }
 
-    /// The vitals of a row of a partition that is current in the transaction.
+    /// The vitals of a row of a partition, if the row is current in the transaction.
     fn current(&self, id: MemoryId, part: PartId) -> Result<Option<Vitals>> {
         let found = sound(self.ledger.tx.vitals(self.ns(), id))?.flatten();
         Ok(found.filter(|row| row.times.is_current(self.now()) && row.place.partition == part.0))
@@ -177,8 +178,8 @@ impl Desk<'_, '_, '_> {
         Ok(stored.map(|stored| dot_f32(vector.as_slice(), stored.as_slice())))
     }
 
-    /// The highest cosine of a draft to a current row of a partition, `except` left out; none without a vector on either
-    /// side.
+    /// The highest cosine of a draft to a current row of a partition other than `except`. None if either side has no
+    /// vector.
     pub(super) fn nearest_cosine(
         &self,
         prepared: &Prepared,
@@ -188,7 +189,7 @@ impl Desk<'_, '_, '_> {
         let Some(vector) = &prepared.vector else { return Ok(None) };
         let best =
             |hits: Vec<Ranked>| hits.into_iter().find(|hit| Some(hit.id) != except).map(|hit| hit.score);
-        // What was looked for ahead holds the nearest, if it holds any.
+        // The results searched ahead contain the nearest, if they contain any.
         let ahead = self.near.as_ref().is_some_and(|near| near.part == part);
         let known = if ahead { best(self.near(vector, part, self.reach()?)?) } else { None };
         match known {
@@ -197,8 +198,8 @@ impl Desk<'_, '_, '_> {
         }
     }
 
-    /// Step 6: the row that absorbs a draft by its vector, with the evidence; what is near and does not decide becomes a
-    /// hint.
+    /// Step 6: the row that absorbs a draft by its vector, with the evidence. Near rows that do not decide become
+    /// hints.
     pub(super) fn vector_step(
         &self,
         prepared: &Prepared,
@@ -216,7 +217,7 @@ impl Desk<'_, '_, '_> {
                 Some(_) => self.compare_near(prepared, id)?,
                 None => (false, None),
             };
-            // Equal bytes that step 2 has left apart stay apart.
+            // Byte-equal rows that step 2 kept apart stay apart.
             let known = hints.iter_mut().find(|hint| hint.id == id);
             if let Some(score) = reached.filter(|_| alike && known.is_none() && absorbing.is_none()) {
                 let signature = Some("vector".to_owned());
@@ -238,7 +239,7 @@ impl Desk<'_, '_, '_> {
         Ok(absorbing)
     }
 
-    /// Whether a row at the threshold may absorb a draft, and the guard that keeps the two apart.
+    /// Whether a row at the threshold may absorb a draft, and otherwise the guard that keeps the two apart.
     fn compare_near(&self, prepared: &Prepared, id: MemoryId) -> Result<(bool, Option<&'static str>)> {
         let draft = prepared.checked.draft();
         let Some((vitals, content)) = sound(self.ledger.load(self.ns(), id))? else {

@@ -10,17 +10,17 @@ use crate::model::{Draft, Evidence, MemoryId, RuleId};
 use crate::store::{PartId, Rows};
 use crate::text::{OP_ID, Signature};
 
-/// What of a report is compared.
+/// The parts of a report that are compared.
 struct Report {
     signature: Signature,
-    /// None at `write.token_match = false`, and for a text of too few words.
+    /// None if `write.token_match = false`, and for a text of too few words.
     tokens: Option<String>,
 }
 
 impl Desk<'_, '_, '_> {
-    /// The row that stands for a report already: among the latest `write.op_window` current rows of its kind one with
-    /// an equal signature (step 3), else one with an equal token key (step 4); of several the canonical one. Both
-    /// steps are off by default, and are for operational texts of the kinds of `collapse` alone.
+    /// The row that already stands for a report. Among the latest `write.op_window` current rows of its kind, it is a
+    /// row with an equal signature (step 3), or else a row with an equal token key (step 4). Of several rows it is the
+    /// canonical one. Both steps are off by default, and are for operational texts of the kinds of `collapse` alone.
     pub(super) fn operational_step(
         &self,
         prepared: &Prepared,
@@ -66,7 +66,7 @@ impl Desk<'_, '_, '_> {
         }))
     }
 
-    /// What is compared of an operational text; none of any other.
+    /// The compared parts of an operational text; none for any other text.
     fn report(&self, text: &str) -> Option<Report> {
         let operational = &self.rules.operational;
         let signature = operational.signature(text)?;
@@ -79,8 +79,8 @@ impl Desk<'_, '_, '_> {
         Some(Report { signature, tokens })
     }
 
-    /// The latest `write.op_window` current rows of a partition with the kind of a draft, by creation. There is no index
-    /// by kind: rows of other kinds that are newer are passed by.
+    /// The latest `write.op_window` current rows of a partition with the kind of a draft, by creation. There is no
+    /// index by kind, so newer rows of other kinds are passed over.
     fn latest_of_kind(&self, draft: &Draft, part: PartId) -> Result<Vec<MemoryId>> {
         let kind = draft.fields.kind.clone().unwrap_or_default().code();
         let (ns, tx) = (self.ns(), &*self.ledger.tx);

@@ -1,4 +1,5 @@
-//! What the published state knows of a write before it is queued: what it would absorb needs no vector.
+//! What the published state knows of a write before it is queued. A write that will be absorbed needs no
+//! vector.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +12,7 @@ use crate::model::{MemoryId, Partition, Parts, Patch, Time};
 use crate::store::{NsId, PartId, Rows};
 use crate::text::Messages;
 
-/// What is embedded of the new text that a patch gives a memory; none where the text stays, or a vector comes with it.
+/// The text to embed when a patch gives a memory new text; none if the text stays or comes with a vector.
 ///
 /// # Errors
 /// `Corrupted`.
@@ -48,8 +49,9 @@ pub(crate) fn text_of_update(
 }
 
 impl Prepared {
-    /// Whether the published rows would take it in without making a row of it: a current one holds its key and has its text,
-    /// or stands for its content. The ladder has the last word: what it stores all the same waits for a vector.
+    /// Whether a published row would take the write in without a new row: a current row holds its key and has its
+    /// text, or stands for its content. The ladder decides for good. If it stores the write all the same, the row
+    /// waits for a vector.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -79,7 +81,7 @@ impl Prepared {
         Ok(known)
     }
 
-    /// Whether a row is current and equal to it in text and in all that step 2 asks.
+    /// Whether a row is current and equal to the write in text and in everything else that step 2 compares.
     fn is_like(&self, rows: &impl Rows, ns: NsId, now: Time, id: MemoryId) -> Result<bool> {
         let draft = self.checked.draft();
         let vitals = sound(rows.vitals(ns, id))?.flatten();

@@ -1,6 +1,6 @@
-//! Rows of an export put back as they were, a part of the export in one transaction. What a part
-//! leaves behind is whole: an end that is not there yet is left out and comes with a later part; everything else that
-//! contradicts the rows around it is an error.
+//! Puts rows of an export back as they were, each part of the export in one transaction. Every part leaves a whole
+//! store: an end that does not exist yet is left out and comes with a later part. Any other contradiction to the rows
+//! around is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,28 +19,30 @@ use crate::text::normal_form;
 /// What became of a part of an export.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PutBack {
-    /// For each row what became of the memory; none for what is no memory.
+    /// For each row, what became of the memory; none for a row that is not a memory.
     pub(crate) outcomes: Vec<Option<Outcome>>,
-    /// What was left out because its other end is not there, with the place of the row that names it.
+    /// The ends that were left out because they do not exist yet, with the position of the row that names
+    /// them.
     pub(crate) ahead: Vec<(usize, Joint)>,
 }
 
-/// A part under way.
+/// A part being put back.
 #[derive(Default)]
 struct Part {
-    /// The row at hand.
+    /// The position of the present row.
     place: usize,
-    /// Memories and tombstones that the part brings.
+    /// The memories and tombstones that the part brings.
     memories: BTreeSet<MemoryId>,
     gone: BTreeSet<MemoryId>,
     ahead: Vec<(usize, Joint)>,
-    /// Rows whose superseder was not there when they were written.
+    /// Rows whose superseder did not exist when they were written.
     orphans: Vec<(usize, MemoryId, MemoryId)>,
     /// Rows whose world time ends before it begins.
     inverted: Vec<(usize, MemoryId)>,
-    /// Runs that the part brings, with the steps that are still to come; none of a run that was there before.
+    /// The runs that the part brings, with the number of steps still to come; none for a run that existed
+    /// before.
     runs: BTreeMap<RunId, (usize, Option<u64>)>,
-    /// Aggregates that the part brings, or adds members to.
+    /// The aggregates that the part brings or adds members to.
     aggregates: BTreeMap<AggregateId, usize>,
     events: Vec<(usize, EventId)>,
 }
@@ -59,16 +61,17 @@ impl Part {
     }
 }
 
-/// The error, said of the row at a place.
+/// Adds the position of a row to an error.
 fn blame(place: usize) -> impl Fn(Error) -> Error {
     move |why| why.at_line(place as u64 + 1)
 }
 
 impl Desk<'_, '_, '_> {
-    /// Puts a part of an export back. What is there already is left as it is: the same file again.
+    /// Puts a part of an export back. Rows that exist already are left as they are, because the same file may
+    /// come again.
     ///
     /// # Errors
-    /// Those of the first row that is not whole, as a line with its position counted from 1.
+    /// The errors of the first row that is not whole, as a line with its position counted from 1.
     pub(crate) fn put_back(&mut self, rows: &[Kept]) -> Result<PutBack> {
         for (place, row) in rows.iter().enumerate() {
             self.catch_up(row).map_err(blame(place))?;
@@ -91,8 +94,8 @@ impl Desk<'_, '_, '_> {
         Ok(PutBack { outcomes, ahead: part.ahead })
     }
 
-    /// Transaction times never lie ahead of the store. Those of a machine whose clock is ahead take the store
-    /// along, as far as a clock may be wrong.
+    /// Transaction times never lie ahead of the store. The times of a machine whose clock is ahead advance
+    /// the store, as far as a clock may be wrong.
     fn catch_up(&mut self, row: &Kept) -> Result<()> {
         let superseded_at = |memory: &Memory| memory.superseded.map(|superseded| superseded.at);
         let times: [(&str, Option<Time>); 3] = match row {
@@ -113,7 +116,7 @@ impl Desk<'_, '_, '_> {
         for (field, at) in times {
             let Some(at) = at else { continue };
             if at > most {
-                let why = "must not lie further ahead than a clock may be wrong (stats.clock_warn)";
+                let why = "must be at most stats.clock_warn ahead of the clock";
                 return Err(Error::invalid(field, why, at));
             }
             self.ledger.clock.at_ms = self.ledger.clock.at_ms.max(at.as_millis());
@@ -135,14 +138,14 @@ impl Desk<'_, '_, '_> {
             Kept::Step(step) => {
                 let left = step.run.and_then(|run| part.runs.get_mut(&run));
                 match left.map(|(_, left)| left) {
-                    // A run that was there before has its steps.
+                    // A run that existed before has its steps.
                     Some(None) => {}
                     Some(Some(left)) if *left > 0 => {
                         *left -= 1;
                         self.ledger.keep_step(&self.context, step)?;
                     }
                     _ => {
-                        let why = "must be the run that stands before, as often as it says";
+                        let why = "must follow its run, as many times as the run says";
                         return Err(Error::invalid("run_id", why, format!("{:?}", step.run)));
                     }
                 }
@@ -187,7 +190,8 @@ impl Desk<'_, '_, '_> {
         parts.vitals.place.partition = place.0;
         parts.vitals.place.fingerprint = normal_form(&memory.row_text).prefix();
         if let Some(vector) = &memory.vector {
-            // An export does not say whose vectors it holds: those of the handle's embedder, if they can be.
+            // An export does not say which embedder made its vectors. They count as those of the handle's
+            // embedder, if they can be.
             let own = self.embeds.clone().filter(|(_, dim)| *dim == vector.len());
             let name = own.map_or_else(|| SpaceRow::CALLER.into(), |(name, _)| name);
             parts.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
@@ -210,7 +214,7 @@ impl Desk<'_, '_, '_> {
         self.apply(RuleId::IMPORT_ROW, Change::Recreate(Box::new((memory, parts)))).map(|_| ())
     }
 
-    /// Leaves out what would lead to nothing: links, and sources of which not even a tombstone is there.
+    /// Leaves out ends that do not exist: links, and sources without even a tombstone.
     fn hold_back(&self, part: &mut Part, memory: &mut Memory) -> Result<()> {
         let (ns, id, tx) = (self.ns(), memory.id, &*self.ledger.tx);
         let mut ahead = Vec::new();
@@ -243,7 +247,7 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// Joins a memory that an import cut off had left without its ends.
+    /// Joins a memory that an interrupted import had left without its ends.
     fn rejoin_all(&mut self, part: &mut Part, memory: &Memory) -> Result<()> {
         let id = memory.id;
         for holder in &memory.holders {
@@ -303,13 +307,13 @@ impl Desk<'_, '_, '_> {
         self.ledger.keep_tombstone(&self.context, tombstone)
     }
 
-    /// Every chain of superseders ends, and world time ends before it begins only where a supersession moved it.
+    /// Every chain of superseders ends, and world time ends before it begins only where a supersession moved the end.
     fn check_chains(&self, part: &Part) -> Result<()> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let mut settled = BTreeSet::new();
         for (place, id, by) in &part.orphans {
             if !self.is_there(*by)? {
-                let why = "must be a memory or a tombstone that stands before or in the same part";
+                let why = "must be a memory or a tombstone of an earlier line or of the same part";
                 return Err(blame(*place)(Error::invalid("superseded_by", why, by)));
             }
             let (mut path, mut at) = (BTreeSet::from([*id]), Some(*by));
@@ -400,7 +404,7 @@ impl Desk<'_, '_, '_> {
         self.ledger.keep_event(ns, &id, &row, family.as_ref())
     }
 
-    /// Messages, families and numbers name what is there, and count each other.
+    /// Messages, families and aggregates name rows that exist, and count each other.
     fn check_messages(&self, part: &Part) -> Result<()> {
         for (aggregate, place) in &part.aggregates {
             self.check_aggregate(*aggregate).map_err(blame(*place))?;
@@ -414,7 +418,7 @@ impl Desk<'_, '_, '_> {
     fn check_aggregate(&self, id: AggregateId) -> Result<()> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let Some(row) = tx.aggregate(ns, id.as_bytes())? else {
-            return Err(Error::invalid("aggregate_id", "must be an aggregate that stands before", id));
+            return Err(Error::invalid("aggregate_id", "must be an aggregate of an earlier line", id));
         };
         self.check_memory("memory_id", row.memory)?;
         let members = BTreeSet::from_iter(tx.events_of(ns, id.as_bytes(), usize::MAX)?);
@@ -438,7 +442,7 @@ impl Desk<'_, '_, '_> {
         if let Some(run) = row.run.map(RunId::from_bytes)
             && tx.run(ns, run)?.is_none()
         {
-            return Err(Error::invalid("run", "must be a run that stands before", run));
+            return Err(Error::invalid("run", "must be a run of an earlier line", run));
         }
         let Some(family) = tx.family(ns, id.as_bytes())? else { return Ok(()) };
         self.check_memory("family.first_memory", Some(family.first_memory))?;
@@ -446,7 +450,7 @@ impl Desk<'_, '_, '_> {
             None => None,
             Some(aggregate) => Some(tx.aggregate(ns, aggregate)?.ok_or_else(|| {
                 let shown = AggregateId::from_bytes(*aggregate);
-                Error::invalid("family.aggregate_id", "must be an aggregate that stands before", shown)
+                Error::invalid("family.aggregate_id", "must be an aggregate of an earlier line", shown)
             })?),
         };
         let count = numbers.map_or(1, |numbers| numbers.dup_count);
@@ -461,11 +465,11 @@ impl Desk<'_, '_, '_> {
         if self.is_there(memory)? {
             return Ok(());
         }
-        Err(Error::invalid(field, "must be a memory or a tombstone that stands before", memory))
+        Err(Error::invalid(field, "must be a memory or a tombstone of an earlier line", memory))
     }
 }
 
-/// Whether world time ends before it begins, the cut of a supersession left aside.
+/// Whether world time ends before it begins, without the cut of a supersession.
 fn is_inverted(memory: &Memory) -> bool {
     let times = memory.times();
     let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
@@ -473,7 +477,7 @@ fn is_inverted(memory: &Memory) -> bool {
     times.valid_from.zip(to).is_some_and(|(from, to)| from >= to)
 }
 
-/// The slice of the family that a message began: what they have in common stands with the message.
+/// The slice of the family that a message began. What the members have in common is stored with the message.
 fn family_row(event: &EventRow, family: &Family) -> Result<FamilyRow> {
     if family.ts_first > family.ts_last {
         return Err(Error::invalid("family.ts_last", "must not lie before ts_first", family.ts_last));

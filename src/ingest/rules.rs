@@ -14,13 +14,13 @@ use crate::policy::{Action, Condition, OnKey, Policy, Rule, RulePartition};
 use crate::store::PartId;
 use crate::text::{Operational, is_word, lowered};
 
-/// What the ladder looks up in a policy, made ready once for each policy that comes into force.
+/// Everything that the ladder looks up in a policy, prepared once for each policy that comes into force.
 #[derive(Debug)]
 pub(crate) struct Rulebook {
     rules: Vec<Compiled>,
-    /// Periods of snapshots, or why there are none.
+    /// The periods of snapshots, or why there are none.
     periods: Result<Periods, String>,
-    /// What operational reports look like.
+    /// How operational reports are recognised.
     pub(super) operational: Operational,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Rulebook {
 struct Compiled {
     id: String,
     action: Action,
-    /// Where the action sends a draft.
+    /// The partition to which the action sends a draft.
     target: Option<Partition>,
     instruction: bool,
     keyword: Words,
@@ -43,26 +43,26 @@ struct Compiled {
     near_dup: Option<f32>,
 }
 
-/// Words that are looked for in a lowercased text.
+/// Words to look for in a lowercased text.
 #[derive(Debug, Default)]
 struct Words {
     plain: HashSet<String>,
-    /// Those that hold other characters than word characters.
+    /// The words that contain characters other than word characters.
     odd: Vec<String>,
 }
 
-/// What step 0 says.
+/// The result of step 0.
 #[derive(Debug)]
 pub(super) enum Ruled<'r> {
-    /// No rule, or one that leaves it to the ladder.
+    /// No rule matched, or the rule leaves the decision to the ladder.
     Ladder,
-    /// Not stored.
+    /// The draft is not stored.
     Ignore(&'r str),
-    /// It goes elsewhere.
+    /// The draft goes to another partition.
     Route(&'r str, &'r Partition),
-    /// It is one with the memory of a key.
+    /// The draft is merged with the memory of a key.
     Consolidate(&'r str, &'r str),
-    /// It is a snapshot of a series, of this partition.
+    /// The draft is a snapshot of a series, in this partition.
     Snapshot(&'r str, &'r Partition),
 }
 
@@ -127,7 +127,7 @@ impl Compiled {
         })
     }
 
-    /// Whether the conditions hold that a draft itself answers; the cheap ones are asked first.
+    /// Whether the conditions on the draft itself hold. Cheap conditions are checked first.
     fn holds(&self, prepared: &Prepared, lower_case: &OnceCell<String>) -> bool {
         let draft = prepared.checked.draft();
         let kind = draft.fields.kind.clone().unwrap_or_default();
@@ -146,7 +146,7 @@ impl Compiled {
         let to = self.target.as_ref();
         match (&self.action, to) {
             (Action::Ignore, _) => Ruled::Ignore(&self.id),
-            // An agent that the caller named stays (MODEL-6).
+            // A partition that the caller named is kept (MODEL-6).
             (Action::Route(_), Some(to)) if *prepared.checked.partition() == Partition::Shared => {
                 Ruled::Route(&self.id, to)
             }
@@ -167,7 +167,7 @@ impl Words {
         self.plain.is_empty() && self.odd.is_empty()
     }
 
-    /// Whether one of them stands in a lowercased text, alone.
+    /// Whether one of the words stands alone in a lowercased text.
     fn are_in(&self, lowered: &str) -> bool {
         let plain =
             !self.plain.is_empty() && lowered.split(|c| !is_word(c)).any(|word| self.plain.contains(word));
@@ -175,13 +175,13 @@ impl Words {
     }
 }
 
-/// What became of a draft where a rule sent it.
+/// The outcome of a draft in the partition to which a rule sent it.
 fn routed(outcome: Outcome) -> Outcome {
     let (partition, inner) = (outcome.partition.clone(), Box::new(outcome.decision));
     Outcome { decision: Decision::Routed { partition, inner }, ..outcome }
 }
 
-/// The words of a text as consolidating compares them: lowercase, without punctuation at their edges.
+/// The words of a text as consolidation compares them: in lower case, without punctuation at their edges.
 fn word_set(text: &str) -> HashSet<String> {
     let words = text.split_whitespace().map(|word| word.trim_matches(|c| !is_word(c)).to_lowercase());
     words.filter(|word| !word.is_empty()).collect()
@@ -204,7 +204,7 @@ fn partition_of(partition: &RulePartition) -> Result<Partition> {
 }
 
 impl<'d> Desk<'d, '_, '_> {
-    /// Step 0: what the first rule says whose condition holds.
+    /// Step 0: the action of the first rule whose condition holds.
     pub(super) fn rule_step(&self, prepared: &Prepared) -> Result<Ruled<'d>> {
         let book = self.rules;
         let lower_case = OnceCell::new();
@@ -222,7 +222,7 @@ impl<'d> Desk<'d, '_, '_> {
         Ok(Ruled::Ladder)
     }
 
-    /// Whether the conditions hold that stored memories answer, those of the partition that the caller wrote to.
+    /// Whether the conditions on stored memories hold, in the partition to which the caller wrote.
     fn repeats(&self, rule: &Compiled, prepared: &Prepared) -> Result<bool> {
         if !rule.exact_dup && rule.near_dup.is_none() {
             return Ok(true);
@@ -232,7 +232,7 @@ impl<'d> Desk<'d, '_, '_> {
             Some(agent) => self.known_part(agent)?,
         };
         let Some(part) = part.filter(|_| !self.no_dedup) else { return Ok(false) };
-        // What stands for the draft's key already is the draft itself, written again.
+        // The memory that holds the draft's key already is the draft itself, written again.
         let own = prepared.checked.key().map(|key| self.current_holder(key)).transpose()?.flatten();
         let own = own.map(|(id, _)| id);
         if rule.exact_dup
@@ -244,7 +244,7 @@ impl<'d> Desk<'d, '_, '_> {
         Ok(self.nearest_cosine(prepared, part, own)?.is_some_and(|cosine| cosine >= least))
     }
 
-    /// Carries out what a rule says.
+    /// Carries out the action of a rule.
     pub(super) fn add_ruled(&mut self, prepared: &Prepared, ruled: Ruled<'_>) -> Result<Outcome> {
         let (rule, mut outcome) = match ruled {
             Ruled::Ladder => return self.ladder(prepared),
@@ -260,7 +260,7 @@ impl<'d> Desk<'d, '_, '_> {
         Ok(outcome)
     }
 
-    /// A snapshot by its own door: of the rules only those that ignore are asked.
+    /// Writes a snapshot by its own method. Of the rules only those that ignore are asked.
     pub(crate) fn push_snapshot(&mut self, prepared: &Prepared) -> Result<Outcome> {
         self.check_draft(prepared)?;
         match self.rule_step(prepared)? {
@@ -269,8 +269,9 @@ impl<'d> Desk<'d, '_, '_> {
         }
     }
 
-    /// A draft becomes one with the memory of a rule's key: the specific wins over the general. Where neither
-    /// has all words of the other, a changed fact updates its memory as a plain key does.
+    /// Merges a draft with the memory of a rule's key. The more specific text wins over the more general one.
+    /// If neither text has all words of the other, the fact has changed, and updates its memory as a plain
+    /// key does.
     fn consolidate(&mut self, prepared: &Prepared, key: &str) -> Result<Outcome> {
         let keyed = prepared.keyed(key);
         let part = self.open_partition(prepared.checked.partition())?;
@@ -304,7 +305,7 @@ impl<'d> Desk<'d, '_, '_> {
         Ok(self.outcome(&keyed, now, decided, evidence, Vec::new()))
     }
 
-    /// A rule says that a draft is not to be stored: a journal row under a new id, and a count, are all that is written.
+    /// A rule says that a draft is not to be stored. Only a journal row under a new id and a count are written.
     pub(super) fn ignore(&mut self, prepared: &Prepared, rule: &str) -> Result<Outcome> {
         let id = self.next_id();
         let evidence = Evidence { signature: Some(format!("rule {rule}")), ..Evidence::default() };

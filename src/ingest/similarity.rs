@@ -1,12 +1,13 @@
-//! What a pair of vectors must score to count as one: two measures of a pair, and a threshold in either.
+//! When a pair of vectors counts as equal: two measures of a pair, and a threshold in either measure.
 
 use crate::error::{Error, Result};
 use crate::policy::Metric;
 
-/// What f32 arithmetic may take from a cosine, with room: a search asks for this much less than the threshold.
+/// The largest error of f32 arithmetic in a cosine, with a margin. A search asks for this much less than the
+/// threshold.
 const COSINE_ERROR: f64 = 1e-5;
 
-/// What a pair must score to be one.
+/// The score at which a pair counts as equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Threshold {
     metric: Metric,
@@ -14,10 +15,11 @@ pub(crate) struct Threshold {
 }
 
 impl Threshold {
-    /// The threshold that `similarity` means: 0 is the default of the metric, a negative one is none.
+    /// The threshold that `similarity` means. 0 stands for the default of the metric, and a negative number
+    /// for none.
     ///
     /// # Errors
-    /// `Invalid` for NaN and for more than 1.
+    /// `Invalid` for NaN and for a value above 1.
     pub(crate) fn new(metric: Metric, similarity: f64) -> Result<Option<Threshold>> {
         if similarity.is_nan() || similarity > 1.0 {
             return Err(Error::invalid("similarity", "must be a number of at most 1", similarity));
@@ -26,7 +28,7 @@ impl Threshold {
         Ok((least > 0.0).then_some(Threshold { metric, least }))
     }
 
-    /// The score of a pair of unit vectors with this cosine, where it reaches the threshold.
+    /// The score of a pair of unit vectors with this cosine, if the score reaches the threshold.
     pub(crate) fn reached_by(&self, cosine: f32) -> Option<f32> {
         let score = of_cosine(self.metric, f64::from(cosine));
         (score >= self.least).then_some(score as f32)
@@ -37,13 +39,13 @@ impl Threshold {
         of_cosine(self.metric, f64::from(cosine)) as f32
     }
 
-    /// A cosine that no pair at the threshold falls below.
+    /// A lower bound on the cosine of every pair at the threshold.
     pub(crate) fn least_cosine(&self) -> f32 {
         (to_cosine(self.metric, self.least) - COSINE_ERROR).max(-1.0) as f32
     }
 }
 
-/// The same pair of unit vectors in both measures.
+/// The default of a metric. Both defaults mean the same pair of unit vectors.
 const fn default_of(metric: Metric) -> f64 {
     match metric {
         Metric::Cosine => 0.984_429,

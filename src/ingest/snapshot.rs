@@ -1,4 +1,4 @@
-//! Series of snapshots: at most one live in each period.
+//! Series of snapshots: at most one live snapshot in each period.
 
 use serde_json::Value;
 
@@ -11,14 +11,14 @@ use crate::model::{
 };
 use crate::store::{PartId, Rows};
 
-/// How much longer than its length a period can be where clocks are set back, as they once were by a whole day.
+/// How much longer than its length a period can be if clocks are set back, as they once were by a whole day.
 const SET_BACK_MAX: Span = Span::from_millis(26 * 3_600_000);
 
 impl Desk<'_, '_, '_> {
-    /// A snapshot joins its series: the latest of a period stays, by time and then by id. Steps 2 to 6 are skipped.
-    /// What is not the latest is ignored, and the answer names the one that stays.
+    /// Adds a snapshot to its series. The latest snapshot of a period stays, by time and then by id. Steps 2 to 6 are
+    /// skipped. A snapshot that is not the latest is ignored, and the answer names the snapshot that stays.
     ///
-    /// A snapshot whose time can't be read belongs to no period: it is stored, and replaces nothing.
+    /// A snapshot whose time can't be read belongs to no period. It is stored, and replaces nothing.
     pub(super) fn snapshot_step(&mut self, prepared: &Prepared) -> Result<Outcome> {
         let part = self.open_partition(prepared.checked.partition())?;
         let draft = prepared.checked.draft();
@@ -39,7 +39,7 @@ impl Desk<'_, '_, '_> {
         let outcome = match self.key_step(prepared, part)? {
             None => self.store(prepared, id, part, Vec::new())?,
             Some(outcome) => {
-                // What the row kept of its own may have put it elsewhere.
+                // The row may have kept values of its own that put the snapshot elsewhere.
                 if outcome.decision != Decision::Unchanged {
                     self.settle_period(outcome.id)?;
                 }
@@ -54,13 +54,13 @@ impl Desk<'_, '_, '_> {
         Ok(outcome)
     }
 
-    /// When the snapshot was taken that a draft tells of.
+    /// The instant at which the snapshot of a draft was taken.
     fn time_of(&self, draft: &Draft) -> Option<Time> {
         let created_at = draft.fields.created_at.unwrap_or(self.now());
         snapshot_time(draft.fields.metadata.as_ref().unwrap_or(&Value::Null), created_at)
     }
 
-    /// Whether a draft says again what the memory of its key says.
+    /// Whether a draft repeats what the memory of its key says.
     fn is_again(&self, held: Option<MemoryId>, draft: &Draft) -> Result<bool> {
         let Some(id) = held else { return Ok(false) };
         let (_, content) = self.ledger.load(self.ns(), id)?;
@@ -86,7 +86,7 @@ impl Desk<'_, '_, '_> {
         Ok(current)
     }
 
-    /// Of the snapshots in the period of one the latest stays.
+    /// Of the snapshots in the period of a given one, keeps the latest.
     fn settle_period(&mut self, id: MemoryId) -> Result<()> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
         let Some((series, at)) = series_place(&vitals, &content).filter(|(_, at)| *at > Time::MIN) else {
@@ -100,9 +100,9 @@ impl Desk<'_, '_, '_> {
         Ok(())
     }
 
-    /// An earlier snapshot of the period goes to limbo; one that is protected stays.
+    /// Sends an earlier snapshot of the period to limbo. A protected snapshot stays.
     fn replace_snapshot(&mut self, older: MemoryId, by: MemoryId) -> Result<()> {
-        // One that is damaged stays where it is.
+        // A damaged snapshot stays where it is.
         if self.ledger.whole_vitals(self.ns(), older)?.is_none_or(|vitals| vitals.is_protected()) {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl Desk<'_, '_, '_> {
         self.apply(RuleId::SNAPSHOT, Change::Retire { id: older, reason, replaced_by: Some(by) }).map(|_| ())
     }
 
-    /// A late arrival: the later one stays, and its journal tells of this one.
+    /// Handles a late arrival: the later snapshot stays, and its journal tells of the late one.
     fn late(&mut self, prepared: &Prepared, newer: MemoryId) -> Result<Outcome> {
         let evidence = Evidence { members: vec![newer], ..Evidence::default() };
         let why = Why { rule: RuleId::SNAPSHOT, evidence: evidence.clone() };
@@ -119,7 +119,7 @@ impl Desk<'_, '_, '_> {
     }
 }
 
-/// The first instant that a snapshot can say: what can't be read stands before it.
+/// The first instant that a snapshot can have. Unreadable times stand before it.
 fn first_readable() -> Time {
     Time::MIN.plus(Span::from_millis(1))
 }

@@ -1,4 +1,5 @@
-//! Taking an import back: the holders that it brought go, what it superseded is live again.
+//! Undoes an import: the holders that it brought are removed, and the memories that it superseded are live
+//! again.
 
 use crate::error::{Error, Result};
 use crate::ingest::Desk;
@@ -7,20 +8,20 @@ use crate::model::{Forgotten, RuleId, RunId, TombstoneReason};
 use crate::store::control::RunState;
 use crate::store::{MessageRows, Rows};
 
-/// Messages or holders that one slice takes away.
+/// The number of messages or holders that one slice removes.
 const SLICE: usize = 1_000;
 
 /// What one slice of an undo did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UndoStep {
-    /// Rows that went, stayed, or are live again.
+    /// The rows that went, stayed, or are live again.
     pub(crate) done: Forgotten,
-    /// Whether the run is taken back whole.
+    /// Whether the whole run is undone.
     pub(crate) finished: bool,
 }
 
 impl Desk<'_, '_, '_> {
-    /// One slice of undoing an import. A run that was undone is left alone: undoing twice is a no-op.
+    /// One slice of undoing an import. A run that was undone is left alone, so undoing twice has no effect.
     ///
     /// # Errors
     /// `NotFound` for a run that was never started.
@@ -38,11 +39,13 @@ impl Desk<'_, '_, '_> {
             let doomed = self.ledger.tx.holders_of_run(ns, run, SLICE)?;
             done = self.take_holders(&doomed, RuleId::UNDO, TombstoneReason::Undone)?;
         } else {
-            // Messages first: one that has a memory leaves its family, and goes with its holder afterwards.
+            // Messages come first. A message with a memory leaves its family, and is removed with its holder
+            // afterwards.
             let applied = self.apply(RuleId::UNDO, Change::Withdraw { events })?;
             done.forgotten = applied.withdrawn;
             done.note(&applied);
         }
+        // The run says how far it is in the same transaction, so an undo that is cut off goes on with the next slice.
         let tx = &*self.ledger.tx;
         let finished =
             tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();

@@ -1,8 +1,9 @@
-//! Derived rows written afresh: what the truth asks for is put back where it is missing, what it does not ask for goes.
+//! Writes derived rows again: rows that the truth requires are restored where they are missing, and rows that it does
+//! not require are removed.
 //!
-//! A change writes the difference of the derived rows before and after it, so nothing else would ever put a lost one back.
-//! Codes, graphs, documents and postings have rebuilds of their own, and counters are counted again. The list of what a run
-//! can take back follows from no other row: a row of it that is lost stays lost.
+//! A change writes the difference between the derived rows before and after it. So nothing else would ever restore a
+//! lost row. Codes, graphs, documents and postings have rebuilds of their own, and counters are counted again. The
+//! list of what a run can take back follows from no other row, so a lost row of it stays lost.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -21,13 +22,14 @@ use crate::store::{
 /// What is done with the rows of a table.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// What follows from a row is put where it is missing.
+    /// The rows that follow from a row are restored where they are missing.
     Complete,
-    /// A row that nothing asks for goes.
+    /// A row that nothing requires is removed.
     Prune,
 }
 
-/// The steps in their order: names before what is joined to them, what is joined before names that nothing is joined to.
+/// The steps in their order: names come before the rows that are joined to them, and joined rows before names to which
+/// nothing is joined.
 const STEPS: [(Step, Table); 33] = [
     (Step::Complete, Table::Partition),
     (Step::Complete, Table::PartitionName),
@@ -64,20 +66,21 @@ const STEPS: [(Step, Table); 33] = [
     (Step::Prune, Table::FamilyBand),
 ];
 
-/// How far the derived rows of a namespace are written afresh.
+/// How far the derived rows of a namespace have been written again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Afresh {
-    /// Steps that are done.
+    /// The number of finished steps.
     done: usize,
-    /// The last key of the step under way that was looked at.
+    /// The last key that the present step has read.
     after: Option<Vec<u8>>,
-    /// Rows that were put back or taken away.
+    /// The number of rows that were restored or removed.
     changed: u64,
 }
 
 impl Ledger<'_, '_> {
-    /// Goes on with the derived rows of a namespace, by `most` rows at least, if there are so many. True when all are as
-    /// the truth asks. What follows from a row that can't be read is left as it is.
+    /// Continues with the derived rows of a namespace, by at least `most` rows if there are that many. Returns true
+    /// when all rows are as the truth requires. If a row can't be read, the rows that follow from it are left as they
+    /// are.
     pub(crate) fn derive_afresh(&mut self, context: &Context, at: &mut Afresh, most: usize) -> Result<bool> {
         let (ns, before) = (context.ns, at.changed);
         let mut left = most.max(1);
@@ -125,7 +128,7 @@ impl Ledger<'_, '_> {
         self.tx.look(table, key, &mut |_| Ok(()))
     }
 
-    /// Puts a row that is all key, where it is missing.
+    /// Writes a row that consists of its key only, if it is missing.
     fn ensure(&mut self, table: Table, key: &[u8]) -> Result<u64> {
         if self.has(table, key)? {
             return Ok(0);
@@ -141,7 +144,7 @@ impl Ledger<'_, '_> {
         Ok(put)
     }
 
-    /// Puts what follows from a row where it is missing, and says how many rows that were.
+    /// Writes the rows that follow from a row, if they are missing. Returns their number.
     fn complete(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<u64> {
         match table {
             Table::Partition | Table::PartitionName => self.complete_partition(ns, table, key),
@@ -236,12 +239,12 @@ impl Ledger<'_, '_> {
         let (id, number) = place.ok_or_else(|| bad_key(Table::Holder, key))?;
         let Some(mut holder) = sound(self.tx.holder(ns, id, number))?.flatten() else { return Ok(0) };
         let mut put = self.ensure_all(holder_keys(ns, id, &holder))?;
-        // In limbo nothing is joined.
+        // A row in limbo is joined to nothing.
         let vitals = sound(self.tx.vitals(ns, id))?.flatten();
         if vitals.is_some_and(|vitals| vitals.times.removed_at.is_none()) {
             let mut links = Vec::with_capacity(holder.links.len());
             for link in std::mem::take(&mut holder.links) {
-                // A link must have both its ends.
+                // Both ends of a link must exist.
                 match self.tx.has_row(ns, link.to)? {
                     true => links.push(link),
                     false => put += 1,
@@ -259,7 +262,7 @@ impl Ledger<'_, '_> {
         Ok(put)
     }
 
-    /// The rows by which an event or a family is found; none where it can't be read.
+    /// The rows by which an event or a family is found; none if it can't be read.
     fn message_places(
         &self,
         ns: NsId,
@@ -278,7 +281,7 @@ impl Ledger<'_, '_> {
         })
     }
 
-    /// Takes a derived row away that nothing asks for, and says whether it did.
+    /// Removes a derived row that nothing requires. Returns whether it did.
     fn prune(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<bool> {
         let asked = match table {
             Table::Junction => return self.prune_junction(ns, key),
@@ -345,7 +348,8 @@ impl Ledger<'_, '_> {
         self.tx.delete(table, key)
     }
 
-    /// Whether a memory is there and not in limbo, so that what it was made from is joined to it.
+    /// Whether a memory exists and is not in limbo, so that the memories from which it was made are joined to
+    /// it.
     fn is_joinable(&self, ns: NsId, id: MemoryId) -> Result<bool> {
         let vitals = sound(self.tx.vitals(ns, id))?;
         Ok(vitals.is_none_or(|row| row.is_some_and(|row| row.times.removed_at.is_none())))
@@ -366,7 +370,8 @@ impl Ledger<'_, '_> {
         Ok(index_rows(&vitals, content.flatten().as_ref(), &declared).contains(&row))
     }
 
-    /// Takes what a memory is joined to away where none of its holders brings it, or the memory is not there.
+    /// Removes a junction of a memory if none of its holders brings the junction, or if the memory does not
+    /// exist.
     fn prune_junction(&mut self, ns: NsId, key: &[u8]) -> Result<bool> {
         let (id, row) = junction_at(Table::Junction, key)?;
         let mut asked = self.is_joinable(ns, id)?;
@@ -387,7 +392,7 @@ impl Ledger<'_, '_> {
         self.unjoin(ns, id, &row).map(|()| true)
     }
 
-    /// Takes a name away to which nothing is joined.
+    /// Removes a name to which nothing is joined.
     fn prune_term(&mut self, ns: NsId, key: &[u8]) -> Result<bool> {
         let mut parts = Parts(key);
         let sort = parts.u32().and(parts.take::<1>()).and_then(|[code]| Junction::from_code(code));
@@ -410,7 +415,7 @@ fn junction_at(table: Table, key: &[u8]) -> Result<(MemoryId, JunctionRow)> {
     found.ok_or_else(|| bad_key(table, key))
 }
 
-/// The number of a row of the journal at the end of a key.
+/// The number of a journal row at the end of a key.
 fn seq_of(table: Table, key: &[u8]) -> Result<u64> {
     key.last_chunk().map(|seq| u64::from_be_bytes(*seq)).ok_or_else(|| bad_key(table, key))
 }

@@ -1,4 +1,4 @@
-//! Counters: changed in the transaction of the mutation, read in one look-up.
+//! Counters: changed in the transaction of the mutation, read with one look-up.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::store::control::{CounterRow, CounterSort as Sort, TOTAL};
 use crate::store::{NsId, PartId, Rows, WriteTx};
 
-/// The changes of a transaction, written at its end: a batch writes each counter once.
+/// The changes of a transaction, which are written at its end. So a batch writes each counter once.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     deltas: BTreeMap<(NsId, PartId, Sort), BTreeMap<String, CounterRow>>,
@@ -38,15 +38,15 @@ impl Counters {
         }
     }
 
-    /// Forgets what was to be added in a namespace, but for counters of these sorts. Gives the tombstones of the namespace
-    /// among what is still to be added.
+    /// Discards the pending changes in a namespace, except for counters of these sorts. Returns the pending change of
+    /// the namespace's tombstones.
     pub(super) fn keep(&mut self, ns: NsId, sorts: &[Sort]) -> i64 {
         self.deltas.retain(|(of, _, sort), _| *of != ns || sorts.contains(sort));
         let stones = self.deltas.get(&(ns, TOTAL, Sort::Tombstones)).and_then(|names| names.get(""));
         stones.map_or(0, |row| row.rows)
     }
 
-    /// What is to be added in a namespace, by partition, sort and name.
+    /// The pending changes in a namespace, by partition, sort and name.
     pub(super) fn of(self, ns: NsId) -> BTreeMap<(PartId, u8, String), CounterRow> {
         let of_ns = self.deltas.into_iter().filter(|((of, ..), _)| *of == ns);
         of_ns
@@ -56,7 +56,7 @@ impl Counters {
             .collect()
     }
 
-    /// Forgets what was to be added in a namespace that is being dropped.
+    /// Discards the pending changes in a namespace that is being dropped.
     pub(crate) fn forget(&mut self, ns: NsId) {
         self.deltas.retain(|(of, _, _), _| *of != ns);
     }

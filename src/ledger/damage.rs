@@ -1,8 +1,10 @@
-//! Rows that can't be read: removed by what their neighbours say of them, settled by what is left of them.
+//! Rows that can't be read. They are removed by what their neighbours say, and settled by what is left of
+//! them.
 //!
-//! A row is one memory's: what is damaged of it keeps no other from being read or written, and nobody from forgetting
-//! it. What its content would tell, where it stands in the indexes, is then found by a search through these for its id. The counters
-//! of its namespace are counted again, since what it counted as is not known.
+//! A row belongs to one memory. Damage to it prevents no other row from being read or written, and prevents nobody
+//! from forgetting it. The content would say where the row stands in the indexes. If the content is lost, a search of
+//! the indexes for the id of the row finds the places. The counters of its namespace are counted again, because it is
+//! unknown how the row was counted.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -22,7 +24,7 @@ use crate::store::control::CounterSort as Sort;
 use crate::store::keys::Parts;
 use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
 
-/// The tables of derived rows whose keys end with the id of the memory that they follow from.
+/// The tables of derived rows whose keys end with the id of the memory from which the row follows.
 const FOUND_BY_ID: [Table; 8] = [
     Table::ByTime,
     Table::ByFingerprint,
@@ -34,15 +36,15 @@ const FOUND_BY_ID: [Table; 8] = [
     Table::LimboTime,
 ];
 
-/// A row whose parts can all be read.
+/// A row of which all parts can be read.
 pub(crate) struct Whole {
     pub(crate) vitals: Vitals,
     pub(crate) content: Content,
     pub(crate) holders: Vec<Holder>,
 }
 
-/// The changes that leave of a namespace only memories of which everything can be read: of one whose other parts can be
-/// read the damaged holders go, else the memory.
+/// The changes after which a namespace has only memories that can be read as a whole. If only holders of a memory are
+/// damaged, these holders are removed. Otherwise the memory is removed.
 pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Change>> {
     let mut all = Vec::new();
     let mut ids = BTreeSet::new();
@@ -80,17 +82,17 @@ fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Change>> {
 }
 
 impl Ledger<'_, '_> {
-    /// A row of which vitals, content and holders can be read; none where there is none.
+    /// A row of which vitals, content and holders can be read; none if there is no row.
     ///
     /// # Errors
-    /// `Corrupted` where one of them is damaged.
+    /// `Corrupted` if one of these parts is damaged.
     pub(crate) fn whole(&self, ns: NsId, id: MemoryId) -> Result<Option<Whole>> {
         let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
         let (content, holders) = (self.content_of(ns, id)?, self.tx.holders(ns, id)?);
         Ok(Some(Whole { vitals, content, holders }))
     }
 
-    /// Whether something is there of a row whose hot part is lost.
+    /// Whether parts of a row exist whose hot part is lost.
     pub(super) fn has_rest(&self, ns: NsId, id: MemoryId) -> Result<bool> {
         let has_content = self.tx.look(Table::Memory, &keys::memory(ns, id), &mut |_| Ok(()))?;
         Ok(has_content
@@ -98,17 +100,18 @@ impl Ledger<'_, '_> {
             || sound(self.tx.limbo(ns, id))? != Some(None))
     }
 
-    /// Whether a row is there and can be read: whoever works on many rows leaves one alone that can't.
+    /// Whether a row exists and can be read. Work on many rows leaves unreadable rows alone.
     pub(crate) fn is_whole(&self, ns: NsId, id: MemoryId) -> Result<bool> {
         Ok(sound(self.whole(ns, id))?.flatten().is_some())
     }
 
-    /// The hot part of a row of which everything can be read.
+    /// The hot part of a row that can be read as a whole.
     pub(crate) fn whole_vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
         Ok(sound(self.whole(ns, id))?.flatten().map(|whole| whole.vitals))
     }
 
-    /// Brings a row whose content is damaged to what it is at an instant that has come; of one without vitals the instant goes.
+    /// Brings a row with damaged content to its state at an instant that has come. For a row without vitals the
+    /// instant is dropped.
     pub(super) fn settle_damaged(&mut self, context: &Context, id: MemoryId) -> Result<()> {
         let ns = context.ns;
         self.recount.insert(ns);
@@ -134,8 +137,8 @@ impl Ledger<'_, '_> {
         self.tx.put_vitals(ns, id, &vitals)
     }
 
-    /// Takes holders off a row that is damaged; the row goes with its last one. Which of them wrote its text is not known, so
-    /// it stays for the others.
+    /// Removes holders from a damaged row. The row goes with its last holder. It is unknown which holders wrote the
+    /// text, so the text stays for the others.
     pub(super) fn detach_damaged(
         &mut self,
         context: &Context,
@@ -192,7 +195,7 @@ impl Ledger<'_, '_> {
         Ok(Applied { left: Some(Left { text_held: true, retold: false }), ..Applied::default() })
     }
 
-    /// Erases a row of which something is damaged, with every row that leads to it.
+    /// Erases a damaged row, and every row that leads to it.
     pub(super) fn remove_damaged(
         &mut self,
         context: &Context,
@@ -220,7 +223,7 @@ impl Ledger<'_, '_> {
         self.tx.delete_memory(ns, id)?;
         self.tx.delete(Table::Limbo, &keys::memory(ns, id))?;
         let stone = sound(self.tx.tombstone(ns, id))?;
-        // One that is damaged was counted.
+        // A damaged tombstone was counted.
         let was_there = stone.as_ref().is_none_or(Option::is_some);
         let made = self.tombstone_of(context, &erased, &holders, content.as_ref(), gone);
         let tombstone = match stone.flatten() {
@@ -242,7 +245,8 @@ impl Ledger<'_, '_> {
         Ok(Applied { erased: vec![erased], ..Applied::default() })
     }
 
-    /// A row whose vector can't be read waits for one. Its document follows with the rebuilding of texts.
+    /// Lets a row whose vector can't be read wait for a new vector. Rebuilding the texts corrects its
+    /// document.
     pub(super) fn lose_vector(&mut self, context: &Context, id: MemoryId) -> Result<()> {
         let ns = context.ns;
         let Some(mut vitals) = self.tx.vitals(ns, id)? else { return Ok(()) };
@@ -256,7 +260,7 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::Update, Some((id, None)), vec![delta], why)
     }
 
-    /// Frees the slot of a row: that which its vitals name, or which names it.
+    /// Frees the slot of a row: the slot that the vitals name, or the slot that names the row.
     fn take_vector(&mut self, ns: NsId, id: MemoryId, vitals: Option<&Vitals>) -> Result<()> {
         let place = match vitals {
             Some(vitals) => vitals.place.slot.map(|slot| (Self::index_of(ns, vitals), slot)),
@@ -268,7 +272,7 @@ impl Ledger<'_, '_> {
         slots::release(self.tx, index, space.dim as usize, self.clock.commit, slot)
     }
 
-    /// Takes the document of a row out of its index, and out of whatever postings name it.
+    /// Removes the document of a row from its index and from all postings that name the document.
     fn take_document(&mut self, text: TextId, id: MemoryId) -> Result<()> {
         let Some(doc) = self.tx.doc_of(text, id)? else { return Ok(()) };
         if let Some(thread) = self.tx.thread_of(text, doc)? {
@@ -282,7 +286,8 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Takes one holder of a row away, or all, with the rows by which they are found. Gives the keys that they stood under.
+    /// Removes one holder of a row, or all holders, with the rows by which they are found. Returns the keys of these
+    /// holders.
     fn take_holder_rows(&mut self, ns: NsId, id: MemoryId, number: Option<u32>) -> Result<Vec<String>> {
         for found in self.tx.holder_numbers(ns, id)? {
             if number.is_none_or(|number| number == found) {
@@ -300,7 +305,7 @@ impl Ledger<'_, '_> {
         Ok(names)
     }
 
-    /// The holders of a row that can be read.
+    /// The readable holders of a row.
     pub(crate) fn readable_holders(&self, ns: NsId, id: MemoryId) -> Result<Vec<Holder>> {
         let mut all = Vec::new();
         for number in self.tx.holder_numbers(ns, id)? {
@@ -309,7 +314,7 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
-    /// Takes the rows of some tables that end with the id of a memory away.
+    /// Removes the rows of some tables that end with the id of a memory.
     pub(super) fn delete_found(&mut self, ns: NsId, id: MemoryId, tables: &[Table]) -> Result<()> {
         for table in tables {
             for key in self.tx.keys_ending(*table, ns, id.as_bytes())? {
@@ -319,7 +324,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Takes a journal row away, with all that leads to it.
+    /// Removes a journal row and everything that leads to it.
     pub(super) fn drop_journal_row(&mut self, ns: NsId, seq: u64) -> Result<()> {
         for table in [Table::JournalSubject, Table::JournalRun] {
             for key in self.tx.keys_ending(table, ns, &seq.to_be_bytes())? {

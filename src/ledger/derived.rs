@@ -1,7 +1,7 @@
-//! The rows that follow from a memory's vitals and content: secondary indexes and counters.
+//! The rows that follow from the vitals and the content of a memory: secondary indexes and counters.
 //!
-//! A change writes the difference of this function before and after; `check` compares it with what stands in the
-//! file. So an index can't say anything else than the memory does (law 4).
+//! A change writes the difference of this function before and after. `check` compares the function with the rows of
+//! the file. So an index can't contradict its memory (law 4).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,20 +25,20 @@ pub(crate) enum IndexRow {
     ByTime(PartId, Time),
     /// By fingerprint and likeness, while the row is current.
     ByFingerprint(PartId, Tier, [u8; 16], [u8; 12]),
-    /// The next instant at which its visibility changes without a write.
+    /// The next instant at which the visibility of the row changes without a write.
     Due(Time),
-    /// It waits for a vector.
+    /// The row waits for a vector.
     Pending(PartId),
     /// The row that superseded it.
     Superseded(MemoryId),
-    /// By series and time, of a snapshot that is current.
+    /// By series and time, for a current snapshot.
     Series(PartId, String, Time),
-    /// By a value of its metadata, at a path that has an index.
+    /// By a value of the metadata, at a path that has an index.
     Meta(Arc<str>, MetaValue),
 }
 
 impl IndexRow {
-    /// Where it stands.
+    /// The table and the key of the row.
     pub(crate) fn place(&self, ns: NsId, id: MemoryId) -> (Table, Key) {
         match self {
             IndexRow::ByTime(part, created) => (Table::ByTime, keys::by_time(ns, *part, *created, id)),
@@ -53,7 +53,7 @@ impl IndexRow {
         }
     }
 
-    /// What the row of a secondary index with this key says, and of which memory; none for a key that is not built so.
+    /// The row that a key of a secondary index stands for, with its memory; none for a key of another form.
     pub(crate) fn at(table: Table, key: &[u8]) -> Option<(NsId, MemoryId, IndexRow)> {
         let mut parts = Parts(key);
         let ns = NsId(parts.u32()?);
@@ -81,7 +81,8 @@ impl IndexRow {
 /// The paths of metadata that have an index in a namespace, in order.
 pub(crate) type Declared = [Arc<str>];
 
-/// The index rows that a memory must have, and no other; without its content those that follow from its vitals.
+/// The index rows that a memory must have. It may have no others. Without the content, the rows that follow from the
+/// vitals.
 pub(crate) fn index_rows(
     vitals: &Vitals,
     content: Option<&Content>,
@@ -93,7 +94,8 @@ pub(crate) fn index_rows(
         rows.insert(IndexRow::ByFingerprint(part, vitals.tier, fingerprint, vitals.place.likeness));
     }
     if vitals.times.removed_at.is_some() {
-        // In limbo it is only found by name, in listings that ask for it, and by what stands in its place.
+        // A row in limbo is found only by its name, in listings that ask for limbo, and from the row that
+        // took its place.
         rows.extend(vitals.times.superseded_by().map(IndexRow::Superseded));
         return rows;
     }
@@ -118,21 +120,21 @@ pub(crate) fn index_rows(
     rows
 }
 
-/// The key of what must be equal beside the normal form before a write is absorbed.
+/// The key of everything besides the normal form that must be equal before a write is absorbed.
 pub(crate) fn likeness_of(vitals: &Vitals, content: &Content) -> [u8; LIKENESS_BYTES] {
     let world = (vitals.times.valid_from, vitals.times.valid_to);
     likeness(&content.kind(vitals.kind_code), world, &content.metadata, &content.text)
 }
 
-/// Whether the row can absorb a write, as far as the counters know: current, and of a kind whose repeats mean
-/// nothing. Snapshots are a series, not repeats.
+/// Whether the row can absorb a write, as far as the counters know: it is current, and of a kind whose
+/// repeats mean nothing. Snapshots are a series, not repeats.
 fn absorbs(vitals: &Vitals) -> bool {
     vitals.times.superseded.is_none()
         && matches!(vitals.place.counted, Counted::Live | Counted::Ahead)
         && vitals.kind_code != Kind::Snapshot.code()
 }
 
-/// The first instant at which the row counts as something else than it does now.
+/// The first instant at which the row is counted differently from now.
 pub(crate) fn next_due(times: &Times, counted: Counted) -> Option<Time> {
     let instants = [times.valid_from, times.valid_to, times.expires_at];
     instants
@@ -140,17 +142,18 @@ pub(crate) fn next_due(times: &Times, counted: Counted) -> Option<Time> {
         .flatten()
         .filter(|&at| at > Time::MIN && Counted::at(times, at) != counted)
         .filter(|&at| {
-            // An instant that lies before the state that it leads to was already counted is past.
+            // If the state that follows an instant has been counted already, the instant is past.
             Counted::at(times, Time::from_millis(at.as_millis() - 1)) == counted
         })
         .min()
 }
 
-/// Sort, name and bytes of every counter that a memory stands in; without its content those that its vitals tell.
+/// The sort, the name and the bytes of every counter of a memory. Without the content, the counters that follow from
+/// the vitals.
 pub(crate) fn counted_in(vitals: &Vitals, content: Option<&Content>) -> Vec<(Sort, String, i64)> {
     let bytes = i64::from(vitals.content_bytes);
     let mut all = Vec::new();
-    // What waits in limbo stands for no write any more; its holders are those of the row that took it in.
+    // A row in limbo stands for no write any more. Its holders belong to the row that took it in.
     if vitals.times.removed_at.is_none() {
         all.push((Sort::Holders, String::new(), 0));
         let has_vector = if vitals.place.slot.is_some() { Sort::Vectors } else { Sort::Pending };
@@ -180,8 +183,8 @@ pub(crate) fn counted_in(vitals: &Vitals, content: Option<&Content>) -> Vec<(Sor
 pub(crate) type Seen<'r> = Option<(&'r Vitals, &'r Content)>;
 
 impl Ledger<'_, '_> {
-    /// Writes one step of the upkeep of a graph, with one journal row. It changes no memory and has no
-    /// inverse: the graph can be dropped and built anew.
+    /// Writes one step in the upkeep of a graph, with one journal row. The step changes no memory and has no
+    /// inverse: the graph can be dropped and built again.
     pub(crate) fn derive(&mut self, context: &Context, edit: &Edit, rule: RuleId) -> Result<Written> {
         let written = edit.write(self.tx, self.clock.commit)?;
         if let Written::Done(_) = &written {
@@ -191,14 +194,15 @@ impl Ledger<'_, '_> {
         Ok(written)
     }
 
-    /// The journal row of a change of derived rows: `what` was written, no memory changed.
+    /// Writes the journal row of a change of derived rows. `what` was written, and no memory changed.
     pub(super) fn journal_derived(&mut self, context: &Context, rule: RuleId, what: String) -> Result<()> {
         let evidence = Evidence { signature: Some(what), ..Evidence::default() };
         self.journal(context, Op::Derive, None, Vec::new(), Why { rule, evidence }).map(|_| ())
     }
 
-    /// Writes codes and slots of an index anew from its memories and their vectors, and drops its graph (law 4). What
-    /// stood there may be damaged. Memories whose vectors can't be read wait for one again. Gives the number of rows.
+    /// Writes the codes and slots of an index again from its memories and their vectors, and drops its graph (law 4).
+    /// The rows before may be damaged. Memories whose vectors can't be read wait for a vector again. Returns the
+    /// number of rows.
     pub(crate) fn rebuild_index(&mut self, context: &Context, index: IndexId) -> Result<u32> {
         for id in without_vector(self.tx, index)? {
             self.lose_vector(context, id)?;
@@ -208,7 +212,7 @@ impl Ledger<'_, '_> {
         Ok(rows)
     }
 
-    /// Writes the difference of index rows and counters between a row before and after a change.
+    /// Writes the difference between the index rows and counters of a row before and after a change.
     pub(crate) fn rederive(
         &mut self,
         ns: NsId,
@@ -278,8 +282,8 @@ impl Ledger<'_, '_> {
         }
     }
 
-    /// What the vectors of this transaction are to whoever looks for neighbours: a row that ends is found no more, one
-    /// that comes back is found again.
+    /// Tells the staged vectors of this transaction what neighbour searches may find: a row that ends is no longer
+    /// found, and a row that comes back is found again.
     fn stage(
         &mut self,
         context: &Context,
@@ -299,7 +303,8 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Writes vitals and content of a row with all that follows from them. `before` is the row as it stands.
+    /// Writes the vitals and the content of a row with everything that follows from them. `before` is the row
+    /// as stored.
     pub(crate) fn store_row(
         &mut self,
         context: &Context,
@@ -308,13 +313,13 @@ impl Ledger<'_, '_> {
         mut vitals: Vitals,
         content: &Content,
     ) -> Result<Vitals> {
-        // The tag and the flag are one thing (MODEL-9).
+        // The tag and the flag mean the same (MODEL-9).
         vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
         let is_like = |(was, old): (&Vitals, &Content)| {
             let world = |vitals: &Vitals| (vitals.kind_code, vitals.times.valid_from, vitals.times.valid_to);
             world(was) == world(&vitals) && old.text == content.text && old.metadata == content.metadata
         };
-        // It costs a hash of the text.
+        // Computing the likeness costs a hash of the text, so an unchanged one is kept.
         vitals.place.likeness = match before.filter(|before| is_like(*before)) {
             Some((was, _)) => was.place.likeness,
             None => likeness_of(&vitals, content),

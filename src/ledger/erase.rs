@@ -1,4 +1,4 @@
-//! Going: a row is erased with everything that hangs on it.
+//! Erasing a row with everything that hangs on it.
 
 use std::collections::BTreeSet;
 
@@ -15,36 +15,36 @@ use crate::store::control::CounterSort as Sort;
 use crate::store::{Junction, NsId, PartId, Rows};
 use crate::text::plain;
 
-/// A row that is gone.
+/// A row that was erased.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Erased {
     /// The memory.
     pub(crate) id: MemoryId,
-    /// The rows that it had superseded, with how.
+    /// The rows that it had superseded, and how.
     pub(crate) predecessors: Vec<(MemoryId, SupersedeMode)>,
-    /// What had superseded it.
+    /// The row that had superseded it.
     pub(crate) onward: Option<Onward>,
-    /// Summaries and consolidated rows that were made from it.
+    /// The summaries and consolidated rows that were made from it.
     pub(crate) derived: Vec<MemoryId>,
 }
 
-/// What had superseded a row that is gone, and what the row had taken along.
+/// The supersession of an erased row, and what the row had taken along.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Onward {
-    /// The row that is gone.
+    /// The erased row.
     pub(super) gone: MemoryId,
-    /// How it was superseded.
+    /// How the row was superseded.
     pub(super) superseded: Supersession,
-    /// Its end in world time.
+    /// The end of the row in world time.
     pub(super) valid_to: Option<Time>,
-    /// Whether it was merged, so that reinforcement went along.
+    /// Whether the row was merged, so that its reinforcement went along.
     pub(super) merged: bool,
-    /// The holders that had come to it from others.
+    /// The holders that had come to the row from others.
     pub(super) holders: Vec<Holder>,
 }
 
 impl Onward {
-    /// What a row that goes leads on to.
+    /// What an erased row leads on to.
     pub(super) fn of(gone: MemoryId, vitals: &Vitals, holders: &[Holder]) -> Option<Self> {
         vitals.times.superseded.map(|superseded| Onward {
             gone,
@@ -56,11 +56,12 @@ impl Onward {
     }
 }
 
-/// Why a row goes, and what stands in its place.
+/// Why a row is erased, and which row takes its place.
 pub(super) type Going = (TombstoneReason, Option<MemoryId>);
 
 impl Ledger<'_, '_> {
-    /// What a row that goes was tied to; the messages behind it go too, or are handed on to what stands in its place.
+    /// Removes what a row was tied to. The messages behind the row are erased too, or handed on to the row that takes
+    /// its place.
     pub(super) fn part_with(
         &mut self,
         context: &Context,
@@ -76,7 +77,7 @@ impl Ledger<'_, '_> {
         Ok(erased)
     }
 
-    /// Takes away all that joins a row to others, and others to it.
+    /// Removes every junction of a row, in both directions.
     pub(super) fn unjoin_all(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         for row in self.tx.junctions(ns, id)? {
             self.unjoin(ns, id, &row)?;
@@ -117,7 +118,7 @@ impl Ledger<'_, '_> {
         self.tx.delete_memory(ns, id)?;
         let fresh = self.tombstone_of(context, &erased, &holders, Some(&content), gone);
         let tombstone = match vitals.times.removed_at {
-            // What its tombstone says was fixed when it was removed (MODEL-49).
+            // The tombstone was fixed when the row was removed (MODEL-49).
             Some(removed_at) => {
                 self.tx.delete_limbo(ns, id, removed_at)?;
                 let kept = sound(self.tx.tombstone(ns, id))?.flatten().unwrap_or(fresh);
@@ -135,7 +136,7 @@ impl Ledger<'_, '_> {
         Ok(Applied { erased: vec![erased], ..Applied::default() })
     }
 
-    /// A row that was superseded as a duplicate goes: the one that stands for it keeps its id.
+    /// Erases a row that was superseded as a duplicate. The row that stands for it keeps its id.
     pub(super) fn keep_merged(
         &mut self,
         ns: NsId,
@@ -152,7 +153,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The memories that have to do with one that goes.
+    /// The memories that are related to an erased memory.
     pub(super) fn kin(&self, ns: NsId, id: MemoryId) -> Result<Erased> {
         let mut predecessors = Vec::new();
         for old in self.tx.superseded_by(ns, id)? {
@@ -164,7 +165,7 @@ impl Ledger<'_, '_> {
         Ok(Erased { id, predecessors, onward: None, derived: self.made_from(ns, id)? })
     }
 
-    /// Summaries and consolidated rows that were made from a memory.
+    /// The summaries and consolidated rows that were made from a memory.
     pub(super) fn made_from(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
         let made = self.tx.joined_to(ns, Junction::Source, id.as_bytes())?;
         Ok(made.into_iter().map(|(summary, _)| summary).collect())
@@ -192,19 +193,19 @@ impl Ledger<'_, '_> {
             merged_from,
             key_hashes: holders
                 .iter()
-                // A key that a supersession had brought is still that of the row that it came from.
+                // A key that a supersession brought still belongs to the row from which it came.
                 .filter(|holder| !holder.follows)
                 .filter_map(|holder| holder.key.as_deref())
                 .map(|key| self.hash_key(key))
                 .collect(),
-            // Of a text that is lost no hash is known.
+            // A lost text has no known hash.
             content_hash: content.map(|content| self.hash_content(&content.text)).unwrap_or_default(),
             rows: 1,
             erased_at: None,
         }
     }
 
-    /// Leaves one tombstone for all rows of a namespace that is dropped.
+    /// Leaves one tombstone for all rows of a dropped namespace.
     pub(crate) fn bury_namespace(
         &mut self,
         context: &Context,
@@ -230,14 +231,14 @@ impl Ledger<'_, '_> {
         self.journal(context, Op::DropNamespace, Some((id, None)), Vec::new(), why)
     }
 
-    /// Puts a tombstone of an export back; false when it is there already.
+    /// Puts a tombstone of an export back. Returns false if it exists already.
     pub(crate) fn keep_tombstone(&mut self, context: &Context, tombstone: &Tombstone) -> Result<bool> {
         if self.tx.tombstone(context.ns, tombstone.id)?.is_some() {
             return Ok(false);
         }
         self.tx.put_tombstone(context.ns, tombstone)?;
         self.counters.add(context.ns, PartId(0), Sort::Tombstones, "", 1, 0);
-        // A step of a run may tell of it, and came before.
+        // A step of a run may tell of the memory, and came before the tombstone.
         self.redact(context.ns, tombstone.id)?;
         Ok(true)
     }
@@ -259,8 +260,8 @@ impl Ledger<'_, '_> {
     }
 }
 
-/// Whether somebody asked for the removal: then what the messages behind the memory said goes as well.
-/// What maintenance removes leaves them to their own retention.
+/// Whether somebody asked for the removal. Then the text of the messages behind the memory is erased as well.
+/// When maintenance removes a memory, its messages keep their own retention.
 pub(super) const fn is_asked_for(reason: TombstoneReason) -> bool {
     matches!(
         reason,

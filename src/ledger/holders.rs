@@ -8,16 +8,17 @@ use crate::ledger::insert::unite;
 use crate::model::{Holder, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
 
-/// How many holders of a row bring each of its junction rows: counted once where many of them leave one after the other.
+/// How many holders of a row bring each of its junction rows. When many holders leave one after the other, this is
+/// counted once.
 #[derive(Debug)]
 pub(super) struct Brought {
-    /// The row, and the writes to holders after which that holds.
+    /// The row, and the number of writes to holders after which the counts hold.
     of: (NsId, MemoryId, u64),
     counts: BTreeMap<JunctionRow, u32>,
 }
 
 impl Ledger<'_, '_> {
-    /// Writes a holder and the junction rows that it brings. Rows that an earlier form of it brought stay.
+    /// Writes a holder and its junction rows. Junction rows of an earlier form of the holder stay.
     pub(super) fn put_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
         for row in self.junctions_of(ns, holder)? {
             self.tx.put_junction(ns, id, &row)?;
@@ -25,7 +26,8 @@ impl Ledger<'_, '_> {
         self.tx.put_holder(ns, id, holder)
     }
 
-    /// Writes a holder in place of its earlier form; what only that brought goes.
+    /// Writes a holder in place of its earlier form. Junction rows that only the earlier form brought are
+    /// removed.
     pub(super) fn replace_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
         if let Some(old) = self.tx.holder(ns, id, holder.number)? {
             self.take_holder(ns, id, &old)?;
@@ -33,7 +35,7 @@ impl Ledger<'_, '_> {
         self.put_holder(ns, id, holder)
     }
 
-    /// Takes a holder away, and the junction rows that no other holder brings.
+    /// Removes a holder, and the junction rows that no other holder brings.
     pub(super) fn take_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
         if holder.categories.is_empty() && holder.entities.is_empty() && holder.links.is_empty() {
             return self.tx.delete_holder(ns, id, holder);
@@ -41,7 +43,8 @@ impl Ledger<'_, '_> {
         let known = self.brought.take().filter(|known| known.of == (ns, id, self.tx.holder_writes()));
         let counts = match known {
             Some(known) => Some(known.counts),
-            // What a holder brings that is damaged is not known: then all stays, until the row goes.
+            // It is unknown what a damaged holder brings. In this case all junction rows stay until the row
+            // goes.
             None => {
                 sound(self.tx.holders(ns, id))?.map(|holders| self.count_brought(ns, &holders)).transpose()?
             }
@@ -71,7 +74,7 @@ impl Ledger<'_, '_> {
         Ok(counts)
     }
 
-    /// The keyless holder that a keyless write is one more of.
+    /// The keyless holder that a keyless write repeats.
     pub(super) fn shared_holder(&self, ns: NsId, id: MemoryId, write: &Holder) -> Result<Option<Holder>> {
         if write.key.is_some() {
             return Ok(None);
@@ -85,14 +88,14 @@ impl Ledger<'_, '_> {
         Ok(None)
     }
 
-    /// Links of equal keyless writes are united.
+    /// Unites the links of equal keyless writes.
     pub(super) fn unite_links(&self, shared: &mut Holder, write: &Holder) {
         unite(&mut shared.categories, &write.categories);
         unite(&mut shared.entities, &write.entities);
         unite(&mut shared.links, &write.links);
     }
 
-    /// Union of the tags of a row's holders, sorted.
+    /// The union of the tags of a row's holders, sorted.
     pub(super) fn tags_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<String>> {
         let mut tags = Vec::new();
         for holder in self.tx.holders(ns, id)? {
@@ -101,7 +104,7 @@ impl Ledger<'_, '_> {
         Ok(tags)
     }
 
-    /// Takes the links to a memory that is gone out of whatever brought them.
+    /// Removes the links to an erased memory from the holders that brought them.
     pub(super) fn unlink_all(&mut self, ns: NsId, gone: MemoryId) -> Result<()> {
         for (id, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
             for mut holder in self.readable_holders(ns, id)? {

@@ -15,7 +15,7 @@ impl Ledger<'_, '_> {
         IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
     }
 
-    /// Dimensions of the space in which a row has its slot.
+    /// The dimensions of the space in which a row has its slot.
     pub(crate) fn dim_of(&self, vitals: &Vitals) -> Result<usize> {
         let space = SpaceId(vitals.place.space);
         let row = self.tx.space(space)?.ok_or_else(|| {
@@ -55,7 +55,7 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// A memory stands for one more write.
+    /// Lets a memory stand for one more write.
     pub(super) fn hold(
         &mut self,
         context: &Context,
@@ -97,7 +97,7 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// A row after a change: slot instants, derived rows, vitals, content.
+    /// Writes a row after a change: slot instants, derived rows, vitals, content.
     pub(super) fn place_row(
         &mut self,
         context: &Context,
@@ -126,7 +126,7 @@ impl Ledger<'_, '_> {
         if before.version != version {
             return Err(Error::Conflict {
                 what: format!("memory {id}"),
-                why: "it changed meanwhile".to_owned(),
+                why: "it has changed meanwhile".to_owned(),
             });
         }
         let Next { mut vitals, mut content, access, holders, vector } = next;
@@ -134,7 +134,7 @@ impl Ledger<'_, '_> {
         vitals.place = before.place.clone();
         vitals.version = version + 1;
         if let Some(vector) = vector {
-            // A row that had no vector had no space either.
+            // A row without a vector had no space either.
             if vitals.place.slot.is_none() {
                 vitals.place.space = space;
             }
@@ -152,8 +152,8 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// Gives a memory a vector of the current space, which is that of an embedder: one that waits for it, or one that has
-    /// a vector of another space. False where it is gone, or has its vector by now.
+    /// Gives a memory a vector of the current space, which is that of an embedder. The memory waits for a vector, or
+    /// has a vector of another space. Returns false if the memory is gone or already has its vector.
     pub(crate) fn embed(
         &mut self,
         context: &Context,
@@ -193,7 +193,7 @@ impl Ledger<'_, '_> {
         Ok(true)
     }
 
-    /// Opens the space of an embedder, or of the caller's vectors, and makes it the current one.
+    /// Opens the space of an embedder, or of the caller's vectors, and makes it the current space.
     pub(crate) fn open_space(&mut self, name: &str, dim: usize) -> Result<SpaceId> {
         let space = SpaceId(self.clock.next_space);
         self.clock.next_space += 1;
@@ -250,7 +250,7 @@ impl Ledger<'_, '_> {
     }
 }
 
-/// Raises what an absorbed write raises, and says what changed.
+/// Raises the values that an absorbed write raises, and returns the changes.
 fn raise_row(vitals: &mut Vitals, raise: &Raise) -> Vec<Delta> {
     let mut deltas = Vec::new();
     let mut note = |field: &str, before: serde_json::Value, after: serde_json::Value| {
@@ -293,8 +293,9 @@ pub(super) fn unite<T: Ord + Clone>(set: &mut Vec<T>, more: &[T]) {
     }
 }
 
-/// Whether a row with these tags takes a write with those: one row has no more tags than one draft may have, so that what a
-/// write costs does not grow with the writes before it. Tags that it has already are no burden, however many they are.
+/// Whether a row with these tags can take a write with those. A row has no more tags than one draft may have, so that
+/// the cost of a write does not grow with the writes before it. Tags that the row already has need no room, however
+/// many they are.
 pub(crate) fn tags_fit(tags: &[String], more: &[String]) -> bool {
     let fresh = more.iter().filter(|tag| tags.binary_search(tag).is_err()).count();
     fresh == 0 || tags.len() + fresh <= TAGS_MAX

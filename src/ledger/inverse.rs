@@ -1,10 +1,10 @@
-//! The inverse of each change, as far as it has one.
+//! The inverse of each change, if it has one.
 
 use crate::ledger::Change;
 use crate::model::{MemoryId, Op};
 
-/// What takes a change back that the journal tells of; none where nothing can: an erased row has left nothing to
-/// put back, and a restored one would need a superseder that the journal does not choose.
+/// The change that undoes a change of the journal; none if nothing can. An erased row has left nothing to put back,
+/// and a restored row would need a superseder that the journal does not choose.
 ///
 /// | change | inverse |
 /// |---|---|

@@ -1,4 +1,4 @@
-//! The journal: one row a mutation, in its transaction; values of what is erased become HMACs.
+//! The journal: one row for each mutation, in its transaction. Values of erased memories become HMACs.
 
 use serde_json::Value;
 
@@ -37,19 +37,19 @@ impl Ledger<'_, '_> {
         self.tx.put_journal(context.ns, &row)
     }
 
-    /// Counts a write that is not stored, and tells of it under `id`.
+    /// Counts a write that is not stored, and journals it under `id`.
     pub(crate) fn ignore(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<()> {
         self.counters.add_total(context.ns, Sort::Ignored, 1);
         self.journal(context, Op::Ignore, Some((id, None)), Vec::new(), why)
     }
 
-    /// Replaces the values that a subject brought into the journal by their HMAC.
+    /// Replaces the values that a subject brought into the journal by their HMACs.
     pub(super) fn redact(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         self.redact_under(ns, &keys::memory(ns, id), |_| true)
     }
 
-    /// The same for holders that leave a row to others. Of what no single holder brought the tags go that none brings now,
-    /// and all where the text goes too.
+    /// The same for holders that leave a row to others. Tags that no single holder brought are replaced if no holder
+    /// brings them now. If the text goes too, all such values are replaced.
     pub(super) fn redact_holders(
         &mut self,
         ns: NsId,
@@ -75,8 +75,8 @@ impl Ledger<'_, '_> {
         self.redact_under(ns, &keys::journal_holder(ns, id, None), |value| retold || names(value))
     }
 
-    /// Replaces values of journal rows by their HMAC, and what their decisions rest on: of those whose key by subject begins
-    /// with `prefix`. Rows that can't be read go, for what they tell can't be made unreadable otherwise.
+    /// Replaces values and evidence in journal rows by their HMACs: in the rows whose key by subject begins with
+    /// `prefix`. Unreadable rows are removed, because there is no other way to make what they tell unreadable.
     pub(super) fn redact_under(
         &mut self,
         ns: NsId,
@@ -107,7 +107,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Numbers, flags and instants say nothing about a person; texts, lists and objects may.
+    /// Numbers, flags and instants say nothing about a person. Texts, lists and objects may.
     fn redact_value(&self, value: &mut Value) -> bool {
         const MARK: &str = "hmac:";
         let hidden = match &*value {

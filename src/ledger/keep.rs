@@ -1,4 +1,4 @@
-//! Rows of an export, written as they were: memories in every state, runs that can be taken back, messages.
+//! Rows of an export, written as they were: memories in every state, runs that can be undone, messages.
 
 use crate::error::{Error, Result};
 use crate::index::slots;
@@ -9,7 +9,7 @@ use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, Par
 use crate::vector::UnitVector;
 
 impl Ledger<'_, '_> {
-    /// Puts a memory back as it was: id, holders, times, statistics, and what waits beside it in limbo.
+    /// Puts a memory back as it was: id, holders, times, statistics, and its row in limbo.
     pub(super) fn recreate(
         &mut self,
         context: &Context,
@@ -43,7 +43,7 @@ impl Ledger<'_, '_> {
             self.journal(context, Op::Recreate, Some((id, None)), Vec::new(), why)?;
             return Ok(Applied::default());
         };
-        // In limbo nothing is joined, and nothing has a slot.
+        // A row in limbo is joined to nothing and has no slot.
         for holder in &holders {
             self.tx.put_holder(ns, id, holder)?;
         }
@@ -63,7 +63,8 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// Joins a memory to an end that came after it; false where the memory, or its holder, is no longer there.
+    /// Joins a memory to an end that came after it. Returns false if the memory or its holder no longer
+    /// exists.
     pub(crate) fn join(&mut self, ns: NsId, joint: &Joint) -> Result<bool> {
         let there = self.tx.vitals(ns, joint.id)?.is_some_and(|row| row.times.removed_at.is_none());
         let Some(number) = joint.number else {
@@ -83,7 +84,7 @@ impl Ledger<'_, '_> {
         Ok(true)
     }
 
-    /// Puts back what is known of a run.
+    /// Puts a run back.
     pub(crate) fn keep_run(&mut self, context: &Context, run: &Run) -> Result<()> {
         let what = match run.sort {
             RunSort::Import => RunRow::IMPORT,
@@ -94,7 +95,7 @@ impl Ledger<'_, '_> {
         self.tx.put_run(context.ns, run.id, &row)
     }
 
-    /// Puts back a row of the journal that `undo` of its run will ask for, under the next number.
+    /// Puts back a journal row that `undo` of its run will need, under the next number.
     pub(crate) fn keep_step(&mut self, context: &Context, step: &JournalRow) -> Result<()> {
         let seq = self.clock.next_seq;
         self.clock.next_seq += 1;
@@ -107,7 +108,7 @@ impl Ledger<'_, '_> {
         if erased { self.redact(context.ns, id) } else { Ok(()) }
     }
 
-    /// Puts the numbers of a family back.
+    /// Puts an aggregate back.
     pub(crate) fn keep_aggregate(&mut self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<()> {
         self.counters.add(ns, PartId(row.part), Sort::Aggregates, "", 1, 0);
         self.tx.put_aggregate(ns, id, row)

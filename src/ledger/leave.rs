@@ -1,7 +1,7 @@
-//! Holders leave a row, and its text goes with the last of them that wrote it.
+//! Holders leave a row, and the text goes with the last holder that wrote it.
 //!
-//! Of those that stay one that carries a text of its own gives it to the row; where none does, the row goes. What had
-//! only led to the newest text is still on the row that it came from, which stays superseded.
+//! If a remaining holder carries a text of its own, it gives that text to the row. If none does, the row goes. A key
+//! that only led to the newest text is still on the row from which it came, and that row stays superseded.
 
 use std::collections::BTreeSet;
 
@@ -16,37 +16,37 @@ use crate::store::{NsId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
-/// What is left of a row that holders have left.
+/// What is left of a row after holders have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
-    /// Whether they wrote the text of the row, and others of it did so too.
+    /// Whether the holders wrote the text of the row, and other holders of the row wrote it too.
     pub(crate) text_held: bool,
-    /// Whether another text has taken its place.
+    /// Whether another text has taken the place of the text.
     pub(crate) retold: bool,
 }
 
 /// Why holders leave.
 #[derive(Clone, Copy)]
 pub(super) enum Departure {
-    /// They are forgotten. Where their text goes and the row stays, a tombstone with this id tells of it.
+    /// They are forgotten. If their text goes and the row stays, a tombstone with this id tells of them.
     Forgotten(TombstoneReason, MemoryId),
-    /// One of them gets a row of its own, and takes its share along.
+    /// A holder gets a row of its own, and takes its share along.
     Apart,
-    /// They return to this row, of which they are the copies; their shares are settled elsewhere.
+    /// They return to this row, of which they are copies. Their shares are settled elsewhere.
     Back(MemoryId),
 }
 
-/// What becomes of the text of a row.
+/// What happens to the text of a row.
 enum Fate {
-    /// Somebody who stays wrote it.
+    /// A remaining holder wrote the text.
     Stays,
-    /// The text of this holder takes its place.
+    /// The text of this holder takes the place of the text.
     Retold(Box<Holder>),
-    /// Nobody who stays has a text.
+    /// No remaining holder has a text.
     Ends,
 }
 
-/// A row that a holder came from, with the text that the holder carries.
+/// The row from which a holder came, and whose text the holder carries.
 struct Origin {
     id: MemoryId,
     vitals: Vitals,
@@ -55,7 +55,7 @@ struct Origin {
 }
 
 impl Ledger<'_, '_> {
-    /// Holders leave a row; the row goes with its last one, or with the last that has a text.
+    /// Lets holders leave a row. The row goes with its last holder, or with the last holder that has a text.
     pub(super) fn detach(
         &mut self,
         context: &Context,
@@ -81,7 +81,7 @@ impl Ledger<'_, '_> {
     /// The holders of a row with these numbers.
     ///
     /// # Errors
-    /// `NotFound`; `Corrupted` where they, or what decides on the text that they leave, are damaged.
+    /// `NotFound`; `Corrupted` if the holders, or the rows that decide about their text, are damaged.
     fn leaving(&self, ns: NsId, id: MemoryId, numbers: &[u32]) -> Result<Vec<Holder>> {
         let mut leaving = Vec::with_capacity(numbers.len());
         for number in numbers {
@@ -96,7 +96,7 @@ impl Ledger<'_, '_> {
         Ok(leaving)
     }
 
-    /// The same for copies that return to the row that they came from, which tells of it in the journal.
+    /// Lets copies return to the row from which they came. The journal of that row tells of it.
     pub(super) fn leave(
         &mut self,
         context: &Context,
@@ -156,7 +156,7 @@ impl Ledger<'_, '_> {
         }
         let leaving_numbers: BTreeSet<u32> = leaving.iter().map(|holder| holder.number).collect();
         let stays = |holder: &Holder| !leaving_numbers.contains(&holder.number);
-        // Mostly one of the first does.
+        // Mostly one of the first holders did.
         let is_held = !leaving.iter().any(Holder::wrote_row_text)
             || self.tx.any_holder(ns, id, &mut |holder| stays(holder) && holder.wrote_row_text())?;
         if is_held {
@@ -175,7 +175,8 @@ impl Ledger<'_, '_> {
         Ok(best.map_or(Fate::Ends, |(_, holder)| Fate::Retold(Box::new(holder))))
     }
 
-    /// The rank of the row that a holder came from; of one that is gone what the holder still says of it.
+    /// The rank of the row from which a holder came. If the row is gone, the rank comes from what the holder
+    /// still says of it.
     fn rank_of(&self, ns: NsId, (id, row): (MemoryId, &Vitals), holder: &Holder) -> Result<Rank> {
         let from = holder.from.unwrap_or(id);
         if let Some(vitals) = holder.from.map(|from| self.tx.vitals(ns, from)).transpose()?.flatten() {
@@ -189,7 +190,7 @@ impl Ledger<'_, '_> {
         })
     }
 
-    /// The row goes. Keys that return to the row that they came from are not named by its tombstone.
+    /// Ends the row. Its tombstone does not name keys that return to the row from which they came.
     fn end(
         &mut self,
         context: &Context,
@@ -209,7 +210,7 @@ impl Ledger<'_, '_> {
         for holder in self.tx.holders(ns, id)? {
             let leaves = leaving.contains(&holder.number);
             let returns = leaves && matches!(departure, Departure::Back(_));
-            // What waits in limbo has its tombstone already.
+            // A row in limbo already has its tombstone.
             if returns && holder.key.is_some() && self.tx.limbo(ns, id)?.is_none() {
                 self.drop_key(ns, id, holder.number)?;
             } else if !leaves && holder.key.is_none() && !self.waits_superseded(ns, &holder)? {
@@ -220,7 +221,7 @@ impl Ledger<'_, '_> {
         Ok(Applied { went_with, ..applied })
     }
 
-    /// Whether a holder is still on the row that it came from, which another one superseded.
+    /// Whether a holder is still on the row from which it came, and another row superseded that row.
     fn waits_superseded(&self, ns: NsId, holder: &Holder) -> Result<bool> {
         let Some(from) = holder.from else { return Ok(false) };
         let row = self.tx.vitals(ns, from)?.filter(|row| row.times.removed_at.is_none());
@@ -228,8 +229,8 @@ impl Ledger<'_, '_> {
         Ok(superseded.is_some_and(|superseded| superseded.mode != SupersedeMode::Duplicate))
     }
 
-    /// A holder gives the row its text. With it comes what else is known of the row where that was written; where
-    /// nothing is left of that, the row says no more than the text.
+    /// Lets a holder give the row its text. Everything else that is known of the row where the text was written comes
+    /// with it. If nothing is left of that row, the present row says no more than the text.
     fn retell(
         &mut self,
         ns: NsId,
@@ -266,7 +267,7 @@ impl Ledger<'_, '_> {
         Ok((vitals, content))
     }
 
-    /// The holders that stay and wrote this text are its writers now.
+    /// Makes the remaining holders that wrote this text its writers.
     fn say_text(&mut self, ns: NsId, id: MemoryId, text: &str, origin: Option<&Origin>) -> Result<()> {
         let beside = origin.map(|origin| self.tx.holders(ns, origin.id)).transpose()?.unwrap_or_default();
         for mut holder in self.tx.holders(ns, id)? {
@@ -287,7 +288,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The row in which a text was written that has come through `from`, where it still is.
+    /// The row in which a text that came through `from` was written, if that row still exists.
     fn origin(&self, ns: NsId, mut from: Option<MemoryId>, text: &str) -> Result<Option<Origin>> {
         let mut seen = BTreeSet::new();
         while let Some(id) = from.filter(|id| seen.insert(*id)) {
@@ -310,7 +311,7 @@ impl Ledger<'_, '_> {
         Ok(None)
     }
 
-    /// Puts a vector in place of the one of a row; without one the row waits for it.
+    /// Replaces the vector of a row. Without a new vector the row waits for one.
     fn swap_vector(
         &mut self,
         ns: NsId,
@@ -324,7 +325,7 @@ impl Ledger<'_, '_> {
             limbo.vector = vector.map(|(_, vector)| vector.as_slice().to_vec()).unwrap_or_default();
             return self.tx.put_limbo(ns, id, at, &limbo);
         }
-        // A vector of a space that is left behind is no help to a search.
+        // A vector of a former space does not help a search.
         let fits = |space: u16| space == vitals.place.space || space == self.clock.space;
         let vector = vector.filter(|(space, _)| fits(*space));
         let stays = vector.as_ref().is_some_and(|(space, _)| *space == vitals.place.space);
@@ -338,8 +339,8 @@ impl Ledger<'_, '_> {
         vector.map_or(Ok(()), |(_, vector)| self.set_vector(ns, id, vitals, &vector))
     }
 
-    /// Leaves a tombstone of writes whose text is gone while their row stays. A write that came from a row of its own
-    /// has the tombstone of that one.
+    /// Leaves a tombstone for writes whose text is gone while their row stays. A write that came from a row of its own
+    /// has the tombstone of that row.
     fn mark(
         &mut self,
         context: &Context,

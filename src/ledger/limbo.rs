@@ -1,8 +1,10 @@
-//! Limbo: what maintenance removed is gone from every index and can come back until its undo horizon.
+//! Limbo: a memory that maintenance removed is gone from every index, and can come back until its undo
+//! horizon.
 //!
-//! Vitals, content and holders of such a row stay where they stood, with the instant of the removal, so that its id
-//! and keys answer with what became of it, and forgetting finds it. Its slot is free, its junction rows and derived
-//! rows are gone, its tombstone is there; what could not be found again otherwise stands in the row of the table `limbo`.
+//! The vitals, the content and the holders of such a row stay where they stood, with the instant of the removal. So
+//! its id and its keys answer with what happened to the memory, and forgetting finds it. Its slot is free, its
+//! junction rows and derived rows are gone, and its tombstone is written. Whatever could not be found again otherwise
+//! stands in the row of the table `limbo`.
 
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
@@ -17,7 +19,7 @@ use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
 
-/// Why a row is set aside, and what went from it to where.
+/// Why a row is set aside, and how much reinforcement went from it to which row.
 #[derive(Clone, Copy)]
 pub(super) struct Aside {
     pub(super) reason: TombstoneReason,
@@ -42,14 +44,14 @@ impl Ledger<'_, '_> {
         let mut why = why;
         why.evidence.members.extend(replaced_by);
         let erased = self.set_aside(context, id, row, aside, &why)?;
-        // Where nothing waits in limbo the removal is the erasure, which has a journal row of its own.
+        // Without limbo the removal is an erasure, which has a journal row of its own.
         if erased.is_empty() {
             self.journal(context, Op::Retire, Some((id, None)), Vec::new(), why)?;
         }
         Ok(Applied { erased, ..Applied::default() })
     }
 
-    /// Takes a row out of every index and leaves its tombstone; erases it at once where the policy keeps no limbo.
+    /// Takes a row out of every index and leaves its tombstone. Erases the row at once if the policy keeps no limbo.
     pub(super) fn set_aside(
         &mut self,
         context: &Context,
@@ -102,7 +104,7 @@ impl Ledger<'_, '_> {
         Ok(Vec::new())
     }
 
-    /// Links of others to a row that goes lead to what stands in its place, or end.
+    /// Leads the links of other memories to a removed row on to the row that takes its place, or ends them.
     pub(super) fn lead_links_on(
         &mut self,
         ns: NsId,
@@ -158,7 +160,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         let was_left = vitals.place.space != self.clock.space && !content.text.trim().is_empty();
         if was_left && !limbo.vector.is_empty() {
-            // The model was changed meanwhile: a vector of the old one would never be found.
+            // The model was changed meanwhile. A vector of the old model would never be found.
             vitals.place.space = SpaceId::NONE.0;
             self.waiting.push((ns, id));
         } else if let Some(vector) = UnitVector::from_stored(limbo.vector.clone()) {
@@ -192,8 +194,8 @@ impl Ledger<'_, '_> {
         Ok(applied)
     }
 
-    /// Takes reinforcement that the row `id` had brought back from where it went, and from whatever that has gone into
-    /// since. Writes that have left meanwhile took their shares along.
+    /// Takes back the reinforcement that the row `id` had brought to another row, also from the rows into which that
+    /// row has gone since. Writes that have left meanwhile took their shares along.
     fn take_transfer(
         &mut self,
         context: &Context,
@@ -216,7 +218,7 @@ impl Ledger<'_, '_> {
             let mut vitals = before.clone();
             vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(there).max(1);
             vitals.version += 1;
-            // Only what was merged again has handed the count on.
+            // Only a row that was merged again has handed the count on.
             at = before.times.superseded_by().filter(|_| before.times.removed_at.is_some());
             (came, brought) = (id, copies);
             self.place_row(context, id, (&before, &content), vitals, &content)?;
@@ -224,7 +226,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// A link must have both its ends: one may have gone while the row was away.
+    /// Drops links whose other end has gone while the row was away. Both ends of a link must exist.
     fn drop_dead_links(&self, ns: NsId, holder: &mut Holder) -> Result<()> {
         let mut kept = Vec::with_capacity(holder.links.len());
         for link in holder.links.drain(..) {
@@ -237,7 +239,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Links that had led to a row lead to it again, where what brought them is still there.
+    /// Lets links that had led to a row lead to it again, if their holders still exist.
     fn lead_back(
         &mut self,
         ns: NsId,
@@ -259,7 +261,7 @@ impl Ledger<'_, '_> {
             let away =
                 sound(self.tx.vitals(ns, from))?.flatten().is_none_or(|row| row.times.removed_at.is_some());
             if away {
-                // It is in limbo itself: its links are written when it comes back.
+                // The linking memory is in limbo itself. Its links are written when it comes back.
                 self.tx.put_holder(ns, from, &holder)?;
             } else {
                 self.replace_holder(ns, from, &holder)?;
@@ -268,13 +270,13 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Erases a row of limbo whose horizon is over; its tombstone stays as it is. A row whose tombstone is lost gets one
-    /// that says what the row itself knows of its removal.
+    /// Erases a row of limbo whose horizon is over. Its tombstone stays as it is. If the tombstone is lost, the row
+    /// gets one that says what the row itself knows of its removal.
     pub(super) fn purge(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
         let ns = context.ns;
         let stone = sound(self.tx.tombstone(ns, id))?;
         let Some(row) = sound(self.tx.limbo(ns, id))? else {
-            // What is lost of it keeps it from coming back, not from going.
+            // Lost parts keep a row from coming back, but not from being erased.
             let gone = stone.flatten().map(|stone| (stone.reason, stone.replaced_by));
             return self.remove(context, id, gone.unwrap_or((TombstoneReason::Retention, None)), why);
         };

@@ -1,4 +1,5 @@
-//! Small rows that can't be read: mended from what other rows say, or given up where no memory would be lost.
+//! Small rows that can't be read. They are mended from other rows, or given up if no memory is lost with
+//! them.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,9 +14,10 @@ use crate::store::{
 };
 
 impl Ledger<'_, '_> {
-    /// Mends the small rows of a namespace that nothing else writes again: names from the table that has them the other way
-    /// round, runs from what tells of them, Tombstones from the journal; values where only keys belong go. What can't be
-    /// read and is no memory's goes: rows of the journal and of passes, messages, families and their numbers.
+    /// Mends the small rows of a namespace that nothing else writes again. Names come from the table that holds them
+    /// the other way round, runs from the rows that tell of them, and tombstones from the journal. Values are removed
+    /// where only keys belong. Rows that can't be read and belong to no memory are removed: rows of the journal and of
+    /// passes, messages, families and aggregates.
     pub(crate) fn mend(&mut self, context: &Context) -> Result<()> {
         let ns = context.ns;
         self.recount.insert(ns);
@@ -52,7 +54,7 @@ impl Ledger<'_, '_> {
                 self.drop_journal_row(ns, seq)?;
             }
         }
-        // How often a memory was asked for is no part of what it says.
+        // Access statistics are not a part of what a memory says.
         for table in [Table::Pass, Table::Access] {
             for key in self.tx.lost(table, ns)? {
                 self.tx.delete(table, &key)?;
@@ -81,7 +83,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The ids under which there is a row in one table and none in another.
+    /// The ids that have a row in one table and none in another.
     fn without(&self, table: Table, other: Table, ns: NsId) -> Result<Vec<MemoryId>> {
         let mut all = Vec::new();
         self.tx.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
@@ -129,18 +131,18 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// What holders or the journal tell of a run.
+    /// Mends a run by what holders or the journal tell of it.
     fn mend_run(&mut self, ns: NsId, run: RunId) -> Result<()> {
         let imported = !self.tx.holders_of_run(ns, run, 1)?.is_empty()
             || !self.tx.events_of(ns, run.as_bytes(), 1)?.is_empty();
         let what = if imported { RunRow::IMPORT } else { RunRow::MAINTAIN };
-        // The first bytes of its id are the instant at which it began.
+        // The first bytes of the id are the instant at which the run began.
         let [a, b, c, d, e, f, ..] = *run.as_bytes();
         let started_ms = i64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         self.tx.put_run(ns, run, &RunRow { what: what.to_owned(), started_ms, state: RunState::Done })
     }
 
-    /// What the journal and its hashes tell of a memory that is gone.
+    /// Mends a tombstone by the journal and by its hashes.
     fn mend_tombstone(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         let of_removal =
             |row: &JournalRow| matches!(row.op, Op::Remove | Op::Retire | Op::Merge | Op::DropNamespace);
@@ -154,7 +156,7 @@ impl Ledger<'_, '_> {
             let mut parts = Parts(&key);
             hashes.extend(parts.u32().and(parts.take::<32>()));
         }
-        // Which of them is that of the content is not known; each leads here.
+        // It is unknown which hash is that of the content. Each of them leads here.
         let content_hash = hashes.pop().unwrap_or_default();
         let tombstone = Tombstone {
             id,
@@ -172,7 +174,7 @@ impl Ledger<'_, '_> {
         self.tx.put_tombstone(ns, &tombstone)
     }
 
-    /// A message that is lost leaves its family, which is counted again.
+    /// Lets a lost message leave its family, which is counted again.
     fn mend_event(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         let mut owners: Vec<Id> = Vec::new();
         for key in self.tx.keys_ending(Table::EventOf, ns, id.as_bytes())? {
@@ -190,7 +192,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The numbers of a family, from its messages and its memory.
+    /// Mends an aggregate by its messages and its memory.
     fn mend_aggregate(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         let members = self.members(ns, id.as_bytes())?;
         let family = self.family_of(ns, &members)?.map(|(_, family)| family);
@@ -225,7 +227,7 @@ impl Ledger<'_, '_> {
         self.count_members(ns, id.as_bytes(), &old)
     }
 
-    /// Writes the numbers of a family as its messages tell.
+    /// Writes an aggregate as its messages tell.
     fn count_members(&mut self, ns: NsId, id: &Id, old: &AggregateRow) -> Result<()> {
         let members = self.members(ns, id)?;
         if members.is_empty() {
@@ -242,7 +244,7 @@ impl Ledger<'_, '_> {
         self.tx.put_aggregate(ns, id, &row)
     }
 
-    /// Takes a message, a family or its numbers away that can't be read, with all that leads to it.
+    /// Removes a message, a family or an aggregate that can't be read, with everything that leads to it.
     fn drop_message_row(&mut self, ns: NsId, table: Table, id: MemoryId) -> Result<()> {
         let leading: &[Table] = match table {
             Table::Event => &[Table::EventTime, Table::EventOf],

@@ -1,4 +1,4 @@
-//! Merging: members of a group of duplicates become one.
+//! Merging: the members of a group of duplicates become one.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::ledger::limbo::Aside;
 use crate::ledger::{Applied, Context, Ledger, Merge, Merged, Why};
 use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, TombstoneReason, Vitals};
 
-/// The row that stays, as it is becoming.
+/// The row that stays, while it changes.
 struct Canonical {
     id: MemoryId,
     parts: Parts,
@@ -30,7 +30,8 @@ impl Ledger<'_, '_> {
         };
         let parts = Parts { vitals: before.clone(), content: old.clone(), access: Access::default() };
         let mut canonical = Canonical { id, parts };
-        // What is erased at once has a journal row of its own, which names the row that stays and no other loser.
+        // A row that is erased at once has a journal row of its own, which names the row that stays and no other
+        // loser.
         let mut apart = why.clone();
         apart.evidence.members = vec![id];
         let mut why = why;
@@ -52,7 +53,7 @@ impl Ledger<'_, '_> {
             self.take_in(context, &mut canonical, loser, (&row, &holders), merge.latest_happened_at)?;
             let Parts { vitals: row, content, .. } = row;
             let kept = &mut canonical.parts.vitals;
-            // A count that came as nothing is one observation (DEDUP-17).
+            // A count of zero counts as one observation (DEDUP-17).
             let count = row.reinforcement_count.max(1);
             let sum = kept.reinforcement_count.saturating_add(count);
             let transferred = sum - kept.reinforcement_count;
@@ -68,7 +69,7 @@ impl Ledger<'_, '_> {
         }
         if !merged.removed.is_empty() {
             let Parts { mut vitals, mut content, .. } = canonical.parts;
-            // It keeps their ids, wherever they are by then (MODEL-49).
+            // The row keeps their ids, wherever they have gone by then (MODEL-49).
             let known: BTreeSet<_> = content.consolidated_from.iter().copied().collect();
             content.consolidated_from.extend(merged.removed.iter().filter(|id| !known.contains(id)));
             deltas.push(Delta {
@@ -79,15 +80,15 @@ impl Ledger<'_, '_> {
             why.evidence.transferred = u32::try_from(merged.transferred).ok();
             vitals.version += 1;
             merged.version = vitals.version;
-            // Links of its own, and to it, may have changed while its losers went.
+            // The row's own links, and links to it, may have changed while the losers went.
             self.place_row(context, id, (&before, &old), vitals, &content)?;
             self.journal(context, Op::Merge, Some((id, None)), deltas, why)?;
         }
         Ok(Applied { erased, merged: Some(merged), ..Applied::default() })
     }
 
-    /// What a loser brings to the row that stays: holders with their shares, tags, links, the longest life, the most
-    /// durable tier.
+    /// Adds what a loser brings to the row that stays: holders with their shares, tags, links, the longest life, the
+    /// most durable tier.
     fn take_in(
         &mut self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! Messages: their events, their families and the numbers of these, written and taken back.
+//! Messages: their events, families and aggregates, written and undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -14,21 +14,21 @@ use crate::store::{
     AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id,
 };
 
-/// A message, and what it makes of its family.
+/// A message, and the new state of its family.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recorded {
-    /// Id of its event, never used before.
+    /// The id of its event, never used before.
     pub(crate) event: Id,
     pub(crate) row: EventRow,
-    /// The slice of its family, with its id: that of its first event.
+    /// The slice of the family, with its id, which is that of its first event.
     pub(crate) family: Option<(Id, FamilyRow)>,
-    /// The numbers of the slice. If they are new, its first event joins them.
+    /// The aggregate of the slice. If it is new, the first event of the slice joins it.
     pub(crate) aggregate: Option<(Id, AggregateRow)>,
-    /// The end of life that the memory of the aggregate gets; none: as it is.
+    /// The new end of life of the aggregate's memory; none if it does not change.
     pub(crate) life: Option<Life>,
 }
 
-/// The numbers of a family as its memory shows them: the metadata of a memory of the kind `aggregate`.
+/// An aggregate as its memory shows it: the metadata of a memory of the kind `aggregate`.
 pub(crate) fn statistics(id: &Id, row: &AggregateRow) -> Map<String, Value> {
     let shown = |ts| Time::from_millis(ts).to_string();
     let mut map = Map::new();
@@ -52,7 +52,7 @@ fn snippet(text: &str) -> String {
 }
 
 impl AggregateRow {
-    /// Shows the beginning of a text, if it is a new one and there is room.
+    /// Adds the beginning of a text to the snippets, if the text is new and there is room.
     fn show(&mut self, text: Option<&str>) {
         let text = text.map(snippet).filter(|text| !text.is_empty());
         if let Some(text) =
@@ -62,7 +62,7 @@ impl AggregateRow {
         }
     }
 
-    /// Counts one more member. One that comes late may be an earlier example than those that are there.
+    /// Counts one more member. A member that comes late may be an earlier example than the present ones.
     pub(crate) fn take(
         &mut self,
         rows: &impl MessageRows,
@@ -142,7 +142,7 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// Brings the memory of an aggregate, where it is there and has one, to its numbers.
+    /// Updates the memory of an aggregate to its numbers, if the memory exists.
     fn refresh(&mut self, context: &Context, id: &Id, row: &AggregateRow, life: Option<Life>) -> Result<()> {
         let Some(memory) = row.memory.map(MemoryId::from_bytes) else { return Ok(()) };
         if !self.is_whole(context.ns, memory)? {
@@ -150,7 +150,7 @@ impl Ledger<'_, '_> {
         }
         let (before, old) = self.load(context.ns, memory)?;
         let (mut vitals, mut content) = (before.clone(), old.clone());
-        // What a caller has added stays.
+        // Metadata that a caller has added stay.
         match &mut content.metadata {
             Value::Object(metadata) => metadata.extend(statistics(id, row)),
             other => *other = Value::Object(statistics(id, row)),
@@ -164,8 +164,9 @@ impl Ledger<'_, '_> {
         self.place_row(context, memory, (&before, &old), vitals, &content).map(|_| ())
     }
 
-    /// Takes messages back: events, their part in the numbers of a family, the reinforcement that they brought. Numbers
-    /// of fewer than two members go, with their memory; the first message is live again.
+    /// Takes messages back: their events, their part in the aggregates of their families, and the reinforcement that
+    /// they brought. An aggregate with fewer than two members goes, with its memory, and the first message is live
+    /// again.
     pub(super) fn withdraw(&mut self, context: &Context, events: &[Id], why: Why) -> Result<Applied> {
         let ns = context.ns;
         let mut applied = Applied::default();
@@ -183,7 +184,7 @@ impl Ledger<'_, '_> {
             {
                 applied.withdrawn += 1;
             }
-            // A holder takes what it brought along itself; the repeat of a person brought no holder.
+            // A holder itself takes along what it brought. The repeat of a person brought no holder.
             let repeat = row.decision == EventRow::REINFORCED && row.aggregate.is_some();
             if let Some(memory) = row.memory.map(MemoryId::from_bytes).filter(|_| repeat)
                 && self.is_whole(ns, memory)?
@@ -198,7 +199,7 @@ impl Ledger<'_, '_> {
         Ok(applied)
     }
 
-    /// Counts an aggregate again of which so many members are gone.
+    /// Counts an aggregate again after this number of members has gone.
     fn recount(
         &mut self,
         context: &Context,
@@ -227,7 +228,7 @@ impl Ledger<'_, '_> {
         self.refresh(context, id, &row, None)
     }
 
-    /// The members of an aggregate by id.
+    /// The members of an aggregate, by id.
     pub(super) fn members(&self, ns: NsId, aggregate: &Id) -> Result<BTreeMap<Id, EventRow>> {
         let mut all = BTreeMap::new();
         for id in self.tx.events_of(ns, aggregate, usize::MAX)? {
@@ -254,7 +255,8 @@ impl Ledger<'_, '_> {
         Ok(None)
     }
 
-    /// The slice of a family that an aggregate counts: it is found by what they have in common, for its members may be many.
+    /// The slice of a family that an aggregate counts. It is found by the hashes that they have in common, because
+    /// there may be many members.
     fn family_counted(&self, ns: NsId, (id, row): (&Id, &AggregateRow)) -> Result<Option<(Id, FamilyRow)>> {
         let Some(key) = &row.exact_hash else { return Ok(None) };
         let (last, past) = (Time::from_millis(row.last_ts), Time::from_millis(row.last_ts.saturating_add(1)));
@@ -266,8 +268,8 @@ impl Ledger<'_, '_> {
         }
     }
 
-    /// The numbers of an aggregate with so many members: nothing that one said who is gone or erased stays. Examples and authors
-    /// that are gone go; no others come.
+    /// An aggregate with this number of members. Nothing stays that a removed or erased member said. Examples and
+    /// authors that are gone are dropped, and no others come.
     pub(super) fn recounted(
         &self,
         ns: NsId,
@@ -300,8 +302,8 @@ impl Ledger<'_, '_> {
         Ok(row)
     }
 
-    /// An aggregate of fewer than two members goes, with its memory; a first message that it had superseded is live
-    /// again, and stands alone.
+    /// Dissolves an aggregate of fewer than two members, with its memory. A first message that it had superseded is
+    /// live again, and stands alone.
     fn dissolve(
         &mut self,
         context: &Context,
@@ -339,9 +341,9 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Erases what the messages behind a memory said, and everything by which they were recognised: of the messages
-    /// that became or reinforced it, and of all that it stands for as the memory of an aggregate. Gives the
-    /// memories of aggregates that may still carry it.
+    /// Erases the text of the messages behind a memory, and everything by which they were recognised. These are the
+    /// messages that became or reinforced the memory, and all messages that it stands for as the memory of an
+    /// aggregate. Returns the memories of aggregates that may still carry the text.
     pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
         let mut doomed = self.tx.events_of(ns, memory.as_bytes(), usize::MAX)?;
@@ -380,7 +382,7 @@ impl Ledger<'_, '_> {
         Ok(derived)
     }
 
-    /// Whether a member of an aggregate is left that was not erased.
+    /// Whether an aggregate has a member that was not erased.
     fn is_heard(&self, ns: NsId, id: &Id) -> Result<bool> {
         let (mut heard, members) = (false, Walk::prefix(&keys::memory(ns, MemoryId::from_bytes(*id))));
         self.tx.walk(Table::EventOf, &members, &mut |key, _| {
@@ -391,8 +393,8 @@ impl Ledger<'_, '_> {
         Ok(heard)
     }
 
-    /// Messages behind a memory that maintenance erases belong to what stands in its place: forgetting that must find
-    /// them.
+    /// Hands the messages behind a memory on when maintenance erases the memory. They then belong to the memory that
+    /// takes its place, because forgetting that memory must find them.
     pub(super) fn hand_on_messages(&mut self, ns: NsId, memory: MemoryId, to: MemoryId) -> Result<()> {
         for id in self.tx.events_of(ns, memory.as_bytes(), usize::MAX)? {
             if let Some(mut row) = self.tx.event(ns, &id)? {
@@ -403,7 +405,8 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The aggregate that a memory stands for. What the memory says of it a caller may have written.
+    /// The aggregate that a memory stands for. The memory's own statement is not trusted, because a caller
+    /// may have written it.
     fn aggregate_of_memory(&self, ns: NsId, memory: MemoryId) -> Result<Option<Id>> {
         let named = sound(self.tx.content(ns, memory))?.flatten().and_then(|content| content.aggregate_id);
         let mut candidates: Vec<Id> = named.iter().map(|id| *id.as_bytes()).collect();

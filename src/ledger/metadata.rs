@@ -1,4 +1,4 @@
-//! Indexes of metadata that a namespace declares, filled and ended in slices: a row says how far each is until it is whole.
+//! Declared indexes of metadata, filled and ended in slices. A row says how far each index is until it is whole.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,12 +22,13 @@ impl Ledger<'_, '_> {
         Ok(read)
     }
 
-    /// Declares an index: writes keep it from now on, and reads ask it when it is whole. False where it is so already.
+    /// Declares an index. Writes keep it up to date from now on, and reads use it when it is whole. Returns false if
+    /// it is whole already.
     pub(crate) fn declare(&mut self, context: &Context, path: &str) -> Result<bool> {
         let declared = self.tx.meta_keys(context.ns)?;
         match declared.iter().find(|(known, _)| **known == *path) {
             Some((_, true)) => return Ok(false),
-            // One that was cut off is gone on with.
+            // An interrupted index is continued.
             Some(_) if self.unfinished(context, path)?.is_some_and(|row| !row.ends) => return Ok(true),
             None if declared.len() >= INDEXES_MAX => {
                 let why = format!("a namespace has at most {INDEXES_MAX} indexes of metadata");
@@ -38,7 +39,7 @@ impl Ledger<'_, '_> {
         self.begin_declared(context, path, false).map(|()| true)
     }
 
-    /// Begins to end an index; false where there is none.
+    /// Begins to end an index. Returns false if there is none.
     pub(crate) fn end_declared(&mut self, context: &Context, path: &str) -> Result<bool> {
         let is_there = self.declared(context.ns)?.iter().any(|known| **known == *path);
         if is_there {
@@ -47,7 +48,7 @@ impl Ledger<'_, '_> {
         Ok(is_there)
     }
 
-    /// Begins to write every declared index anew, whatever stands there.
+    /// Begins to write every declared index again, whatever it holds now.
     pub(crate) fn void_declared(&mut self, context: &Context) -> Result<()> {
         for path in self.declared(context.ns)?.iter() {
             let ends = self.unfinished(context, path)?.is_some_and(|row| row.ends);
@@ -62,13 +63,13 @@ impl Ledger<'_, '_> {
         self.tx.put_meta_key(context.ns, path, Some(&row))
     }
 
-    /// How far an index is that is not whole; one that can't say so begins anew.
+    /// How far an unfinished index is. An index whose row can't be read begins again.
     fn unfinished(&self, context: &Context, path: &str) -> Result<Option<UnfinishedRow>> {
         Ok(sound(self.tx.unfinished(context.ns, path))?.unwrap_or_else(|| Some(UnfinishedRow::default())))
     }
 
-    /// Goes on with an index that is not whole, by about `most` rows. Gives the memories that stand in it when it is whole, and
-    /// none where it has gone, or there is nothing to do.
+    /// Continues an unfinished index by about `most` rows. Returns the number of memories in the index when it is
+    /// whole, and none if it is gone or there is nothing to do.
     pub(crate) fn go_on_declared(
         &mut self,
         context: &Context,
@@ -96,7 +97,7 @@ impl Ledger<'_, '_> {
                 break;
             }
             row.after = Some(*id.as_bytes());
-            // What waits in limbo stands in no index, nor does what can't be read.
+            // Rows in limbo and unreadable rows are in no index.
             let content = match vitals.times.removed_at {
                 None => sound(self.content_of(ns, id))?,
                 Some(_) => None,

@@ -1,14 +1,14 @@
-//! What changes, with what it takes along, and why?
+//! What changes, what does the change take along, and why?
 //!
-//! Every mutation is a [`Change`] with its evidence. [`Ledger::apply`] carries it out with all cascades: junction
-//! rows in both directions, secondary indexes, vector slot, counters, journal, tombstone. Ingest and maintenance
-//! decide; nothing else writes truth.
+//! Every mutation is a [`Change`] with its evidence. [`Ledger::apply`] carries it out with all cascades: junction rows
+//! in both directions, secondary indexes, vector slot, counters, journal, tombstone. Ingest and maintenance decide. No
+//! other room writes truth.
 //!
-//! Invariants: the derived rows of a memory are a function of its vitals and content alone ([`derived`]), so a
-//! change writes the difference between that function before and after, and `check` asks the same function; no
-//! junction row stands without both its ends; every change has an inverse or says that it has none.
+//! Invariants. The derived rows of a memory are a function of its vitals and its content alone ([`derived`]).
+//! So a change writes the difference of that function before and after, and `check` uses the same function.
+//! Both ends of every junction row exist. Every change has an inverse or says that it has none.
 //!
-//! It reads no clock and decides nothing: instants, ids and rules come with the change.
+//! The room reads no clock and decides nothing. Instants, ids and rules come with the change.
 
 mod afresh;
 pub(crate) mod counters;
@@ -62,29 +62,29 @@ pub(crate) use message::{Recorded, statistics};
 pub(crate) use partition::seem_vacant;
 pub(crate) use supersede::Restored;
 
-/// A row that is to be: everything but what the ledger works out itself.
+/// A new row: everything except what the ledger works out itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NewRow {
-    /// Its id, never used before.
+    /// The id, never used before.
     pub(crate) id: MemoryId,
-    /// Hot part. Slot, counters' state and holder numbers are set by the ledger.
+    /// The hot part. The ledger sets the slot, the state of the counters and the numbers of holders.
     pub(crate) vitals: Vitals,
-    /// Cold part. Tags are set by the ledger to what the holder brings.
+    /// The cold part. The ledger sets the tags to those of the holder.
     pub(crate) content: Content,
-    /// Statistics, where the caller brought some.
+    /// The statistics, if the caller gave any.
     pub(crate) access: Access,
-    /// The write that it stands for.
+    /// The write that the row stands for.
     pub(crate) holder: Holder,
-    /// Its unit vector; none: pending.
+    /// The unit vector; without one the row is pending.
     pub(crate) vector: Option<UnitVector>,
-    /// Provenance.
+    /// The provenance.
     pub(crate) sources: Vec<MemoryId>,
 }
 
-/// What absorbing a write raises on the row that absorbs it; it stays raised.
+/// What absorbing a write raises on the absorbing row. It stays raised.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Raise {
-    /// The end of its life, with who set it.
+    /// The end of life, and who set it.
     pub(crate) life: Option<Life>,
     /// The higher significance.
     pub(crate) significance: Option<crate::model::Significance>,
@@ -92,22 +92,22 @@ pub(crate) struct Raise {
     pub(crate) tier: Option<Tier>,
     /// The higher importance.
     pub(crate) importance: Option<f32>,
-    /// Grown by the reinforcement.
+    /// The confidence after the reinforcement.
     pub(crate) confidence: Option<f32>,
-    /// A vector for a row that waits for one, with the space that it lies in.
+    /// A vector for a row that waits for one, with its space.
     pub(crate) vector: Option<(crate::store::SpaceId, UnitVector)>,
-    /// Reinforced now.
+    /// The instant of the reinforcement.
     pub(crate) last_reinforced_at: Option<Time>,
 }
 
-/// Which holders go along with a supersession.
+/// Which holders move with a supersession.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moves {
-    /// None: the new row was made with the only one.
+    /// None. The new row was made with the only holder.
     None,
-    /// All.
+    /// All holders.
     All,
-    /// All but the one with this number, which the new row was made with.
+    /// All holders except the one with this number, with which the new row was made.
     AllBut(u32),
 }
 
@@ -118,62 +118,63 @@ pub(crate) enum Change {
     Insert(Box<NewRow>),
     /// A memory of an export, put back as it was.
     Recreate(Box<(Memory, Parts)>),
-    /// A memory absorbs a write: one more holder, or one more of a keyless one.
+    /// A memory absorbs a write: it gets one more holder, or a keyless holder counts one more write.
     Hold {
         /// The memory.
         id: MemoryId,
         /// The write.
         holder: Box<Holder>,
-        /// What it raises.
+        /// What the write raises.
         raise: Raise,
     },
-    /// Fields of a memory change in place; version + 1.
+    /// Fields of a memory change in place, and its version grows by 1.
     Update {
         /// The memory.
         id: MemoryId,
-        /// The version that the change was decided on.
+        /// The version on which the change was decided.
         version: u64,
-        /// Hot part as it shall be.
+        /// The new hot part.
         vitals: Box<Vitals>,
-        /// Cold part as it shall be; its tags follow from the holders.
+        /// The new cold part. Its tags follow from the holders.
         content: Box<Content>,
-        /// Statistics as they shall be.
+        /// The new statistics.
         access: Box<Access>,
-        /// Holders as they shall be, by number.
+        /// The new form of holders, by number.
         holders: Vec<Holder>,
-        /// A vector that takes the place of the one it has.
+        /// A vector that replaces the present one.
         vector: Option<UnitVector>,
-        /// What changed, for the journal.
+        /// The changed fields, for the journal.
         deltas: Vec<Delta>,
     },
     /// A memory takes the place of another.
     Supersede {
-        /// The one that steps back.
+        /// The memory that is superseded.
         old: MemoryId,
-        /// The one that takes its place.
+        /// The memory that takes its place.
         new: MemoryId,
-        /// How.
+        /// The mode.
         mode: SupersedeMode,
         /// World time of the change, for the mode `replaced`.
         at: Time,
-        /// Which holders of the old one move to the new one, with share 0.
+        /// Which holders of the old memory move to the new one, with share 0.
         moves: Moves,
     },
     /// A superseded memory becomes live again.
     Restore {
         /// The memory.
         id: MemoryId,
-        /// Whether a caller named this memory: then it is live, whatever its writers have said since.
+        /// Whether a caller named this memory. Then it is live, whatever its writers have said since.
         asked: bool,
     },
-    /// A memory whose superseder is gone is superseded by what had superseded that.
+    /// The superseder of a memory is gone. The memory is now superseded by what had superseded that
+    /// superseder.
     LeadOn {
         /// The memory.
         id: MemoryId,
-        /// What had superseded the one that is gone.
+        /// What had superseded the row that is gone.
         onward: Box<Onward>,
     },
-    /// Holders are forgotten; the row goes with the last of those that wrote a text.
+    /// Holders are forgotten. The row goes with the last holder that wrote a text.
     Detach {
         /// The memory.
         id: MemoryId,
@@ -181,35 +182,37 @@ pub(crate) enum Change {
         numbers: Vec<u32>,
         /// Why.
         reason: TombstoneReason,
-        /// Id of the tombstone that tells of them where their text goes and the row stays; never used before.
+        /// The id of the tombstone that tells of the holders if their text goes and the row stays. It was
+        /// never used before.
         stone: MemoryId,
     },
-    /// A holder leaves a row for one of its own, which is made with it. Others that stay have a text.
+    /// A holder leaves a row for a row of its own, which is made with it. Other holders that stay have a
+    /// text.
     Part {
         /// The memory.
         id: MemoryId,
         /// Number of the holder.
         number: u32,
     },
-    /// A memory goes, with all its holders.
+    /// A memory is erased, with all its holders.
     Remove {
         /// The memory.
         id: MemoryId,
         /// Why.
         reason: TombstoneReason,
-        /// What stands in its place.
+        /// The memory that takes its place.
         replaced_by: Option<MemoryId>,
     },
-    /// Members of a group of duplicates become one.
+    /// The members of a group of duplicates become one.
     Merge(Box<Merge>),
-    /// Maintenance, or a later snapshot, removes a memory: a tombstone at once, the row waits in limbo until the undo
-    /// horizon.
+    /// Maintenance, or a later snapshot, removes a memory. The tombstone is written at once, and the row waits in
+    /// limbo until the undo horizon.
     Retire {
         /// The memory.
         id: MemoryId,
         /// Why.
         reason: TombstoneReason,
-        /// What stands in its place.
+        /// The memory that takes its place.
         replaced_by: Option<MemoryId>,
     },
     /// A memory comes back from limbo.
@@ -222,9 +225,9 @@ pub(crate) enum Change {
         /// The memory.
         id: MemoryId,
     },
-    /// A message came: its event, and its family and the numbers of that as they are to be.
+    /// A message came. The change has its event, and the new state of its family and its aggregate.
     Record(Box<Recorded>),
-    /// Messages of an import are taken back.
+    /// The messages of an import are taken back.
     Withdraw {
         /// Their events.
         events: Vec<Id>,
@@ -233,22 +236,23 @@ pub(crate) enum Change {
     Reinforce {
         /// The memory.
         id: MemoryId,
-        /// By how much; its sign is the direction.
+        /// The amount. Its sign is the direction.
         by: i64,
-        /// Its new expiry; none: unchanged.
+        /// The new expiry; none if it does not change.
         expires_at: Option<Time>,
-        /// Its new confidence; none: unchanged.
+        /// The new confidence; none if it does not change.
         confidence: Option<f32>,
     },
 }
 
-/// A group of duplicates, or a slice of one: what stays and what goes into it.
+/// A group of duplicates, or a slice of one: the row that stays, and the rows that go into it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Merge {
-    /// The member that stays, with the version that the plan saw: if it has changed since, nothing is merged.
+    /// The member that stays, with the version that the plan saw. If the member has changed since, nothing is
+    /// merged.
     pub(crate) canonical: (MemoryId, u64),
-    /// Those that go, in canonical order, with the versions that the plan saw. One that has changed since, is protected
-    /// or no longer current is left out.
+    /// The members that go, in canonical order, with the versions that the plan saw. A member that has changed since,
+    /// is protected or is no longer current is left out.
     pub(crate) losers: Vec<(MemoryId, u64)>,
     /// Whether the canonical row takes the latest `happened_at`.
     pub(crate) latest_happened_at: bool,
@@ -257,24 +261,24 @@ pub(crate) struct Merge {
 /// What a [`Merge`] did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Merged {
-    /// The rows that went.
+    /// The rows that were removed.
     pub(crate) removed: Vec<MemoryId>,
-    /// Reinforcement that they brought, by the rule: at least 1 each.
+    /// The reinforcement that they brought, counted by the rule: at least 1 for each.
     pub(crate) transferred: u64,
-    /// Rows that were left out.
+    /// The number of rows that were left out.
     pub(crate) skipped: u64,
-    /// Version of the row that stays, for the next slice of the same group; 0 where nothing was merged.
+    /// The version of the row that stays, for the next slice of the same group; 0 if nothing was merged.
     pub(crate) version: u64,
 }
 
-/// A change with the rule that led to it and what that rests on.
+/// A change, the rule that led to it, and its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     /// The mutation.
     pub(crate) change: Change,
     /// The rule.
     pub(crate) rule: RuleId,
-    /// What the decision rests on.
+    /// The evidence behind the decision.
     pub(crate) evidence: Evidence,
 }
 
@@ -285,37 +289,37 @@ impl Entry {
     }
 }
 
-/// Who changes something, when and under which policy: the same for all changes of a unit.
+/// Who makes a change, when and under which policy. It is the same for all changes of a unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    /// Namespace of the unit.
+    /// The namespace of the unit.
     pub(crate) ns: NsId,
-    /// Transaction time.
+    /// The transaction time.
     pub(crate) now: Time,
-    /// Who.
+    /// Who makes the change.
     pub(crate) actor: Actor,
-    /// In which run.
+    /// The run, if there is one.
     pub(crate) run: Option<RunId>,
-    /// Number of the policy in force.
+    /// The number of the policy in force.
     pub(crate) policy_number: u64,
-    /// Hash of the policy in force.
+    /// The hash of the policy in force.
     pub(crate) policy_hash: [u8; 8],
-    /// Whether what maintenance removes waits in limbo; otherwise it is erased at once.
+    /// Whether memories that maintenance removes wait in limbo. Otherwise they are erased at once.
     pub(crate) keeps_limbo: bool,
 }
 
 /// What applying a change did, for the answer to the caller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Applied {
-    /// Rows that are gone.
+    /// The rows that were erased.
     pub(crate) erased: Vec<Erased>,
-    /// What is left of the row that holders were detached from; none where it is gone.
+    /// What is left of the row from which holders were detached; none if the row is gone.
     pub(crate) left: Option<Left>,
-    /// Writes without a key that were merged into a row and went with it.
+    /// The number of keyless writes that were merged into a row and went with it.
     pub(crate) went_with: u64,
     /// What restoring, or returning from limbo, did.
     pub(crate) restored: Option<Restored>,
-    /// Messages without a memory of their own that were taken back.
+    /// The number of messages without a memory of their own that were taken back.
     pub(crate) withdrawn: u64,
     /// What merging did.
     pub(crate) merged: Option<Merged>,
@@ -327,25 +331,25 @@ pub(crate) struct Ledger<'a, 't> {
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) secret: &'a Secret,
-    /// How a tombstone names what is gone.
+    /// How a tombstone names erased content.
     pub(crate) tombstone_hash: TombstoneHash,
-    /// Id of the analyzer of full-text indexes that are new.
+    /// The id of the analyzer for new full-text indexes.
     pub(crate) analyzer: String,
-    /// The vectors that it has written so far.
+    /// The vectors that the transaction has written so far.
     pub(crate) staged: Staged,
     /// The memories that wait for a vector since this transaction.
     pub(crate) waiting: Vec<(NsId, MemoryId)>,
-    /// The paths of metadata with an index, of the namespaces that it has written to.
+    /// The paths of metadata with an index, for the namespaces to which the transaction has written.
     declared: BTreeMap<NsId, Arc<derived::Declared>>,
-    /// What the holders of the row bring that one of them left last.
+    /// What the holders of one row bring: the row that a holder left last.
     brought: Option<Brought>,
-    /// Namespaces whose counters are counted again at the end: of a damaged row nobody knows what it counted as.
+    /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted.
     recount: BTreeSet<NsId>,
 }
 
 impl<'a, 't> Ledger<'a, 't> {
-    /// Opens the ledger of a transaction at clock `now`: the commit gets the next number, and a time that does not
-    /// run backwards.
+    /// Opens the ledger of a transaction at clock `now`. The commit gets the next number, and a time that does not run
+    /// backwards.
     pub(crate) fn open(
         tx: &'a mut WriteTx<'t>,
         secret: &'a Secret,
@@ -354,6 +358,7 @@ impl<'a, 't> Ledger<'a, 't> {
     ) -> Result<Self> {
         let mut clock = tx.clock()?;
         clock.commit += 1;
+        // A clock that was set back must not give a later commit an earlier time: reads by transaction time rely on it.
         clock.at_ms = clock.at_ms.max(now.as_millis());
         Ok(Ledger {
             tx,
@@ -370,7 +375,7 @@ impl<'a, 't> Ledger<'a, 't> {
         })
     }
 
-    /// Transaction time.
+    /// The transaction time.
     pub(crate) fn now(&self) -> Time {
         Time::from_millis(self.clock.at_ms)
     }
@@ -378,8 +383,8 @@ impl<'a, 't> Ledger<'a, 't> {
     /// Carries out one change with all its cascades.
     ///
     /// # Errors
-    /// `Conflict` when the state forbids it, `Corrupted` when a row that must exist is missing; the transaction
-    /// must then be given up.
+    /// `Conflict` when the state forbids the change; `Corrupted` when a row that must exist is missing. The
+    /// transaction must then be given up.
     pub(crate) fn apply(&mut self, context: &Context, entry: Entry) -> Result<Applied> {
         let Entry { change, rule, evidence } = entry;
         let why = Why { rule, evidence };
@@ -417,8 +422,9 @@ impl<'a, 't> Ledger<'a, 't> {
         }
     }
 
-    /// Writes what was kept back: counters and clock.
+    /// Writes what was held back until the end: counters and clock.
     pub(crate) fn finish(mut self) -> Result<Clock> {
+        // Counting again comes first: it counts the rows of the transaction and drops the pending changes of its counters.
         for ns in std::mem::take(&mut self.recount) {
             self.count_again(ns)?;
         }
@@ -428,33 +434,33 @@ impl<'a, 't> Ledger<'a, 't> {
         Ok(self.clock)
     }
 
-    /// Vitals and content of a row that must be there.
+    /// The vitals and the content of a row that must exist.
     pub(crate) fn load(&self, ns: NsId, id: MemoryId) -> Result<(Vitals, Content)> {
         let vitals = self.tx.vitals(ns, id)?.ok_or_else(|| gone(id))?;
         Ok((vitals, self.content_of(ns, id)?))
     }
 
-    /// Vitals and content of a row; none where there is none.
+    /// The vitals and the content of a row; none if there is no row.
     pub(crate) fn load_there(&self, ns: NsId, id: MemoryId) -> Result<Option<(Vitals, Content)>> {
         let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
         Ok(Some((vitals, self.content_of(ns, id)?)))
     }
 
-    /// Content of a row whose vitals are there.
+    /// The content of a row that has vitals.
     pub(super) fn content_of(&self, ns: NsId, id: MemoryId) -> Result<Content> {
         let content = self.tx.content(ns, id)?;
         content.ok_or_else(|| Error::corrupted("memory", id.as_bytes(), "vitals without content"))
     }
 }
 
-/// The rule and the evidence of the change at hand.
+/// The rule and the evidence of the present change.
 #[derive(Clone, Debug)]
 pub(crate) struct Why {
     pub(crate) rule: RuleId,
     pub(crate) evidence: Evidence,
 }
 
-/// A row as an update leaves it.
+/// A row after an update.
 pub(crate) struct Next {
     pub(crate) vitals: Vitals,
     pub(crate) content: Content,
@@ -463,7 +469,7 @@ pub(crate) struct Next {
     pub(crate) vector: Option<UnitVector>,
 }
 
-/// The row that a change was decided on is no longer there.
+/// The error if the row on which a change was decided no longer exists.
 fn gone(id: MemoryId) -> Error {
     Error::NotFound { what: "memory", name: id.to_string() }
 }

@@ -1,4 +1,4 @@
-//! Partitions in which nothing is left: their rows go, and the names of their agents with them.
+//! Empty partitions: their rows are removed, and the names of their agents with them.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,11 @@ use crate::ledger::Ledger;
 use crate::store::control::CounterSort as Sort;
 use crate::store::{IndexId, MessageRows, NsId, PartId, Rows, TextId};
 
-/// What counts each memory of a partition, those in limbo too, and what messages left there.
+/// The counters that count each memory of a partition, those in limbo too, and everything that messages left
+/// there.
 const IN_USE: [Sort; 5] = [Sort::Vectors, Sort::Pending, Sort::Limbo, Sort::Events, Sort::Aggregates];
 
-/// The agents of a namespace whose partitions hold nothing any more, by what the counters say.
+/// The agents of a namespace whose partitions are empty, by what the counters say.
 pub(crate) fn seem_vacant(rows: &impl Rows, ns: NsId) -> Result<BTreeMap<PartId, String>> {
     let mut vacant = BTreeMap::new();
     'next: for (agent, part) in rows.partitions(ns)? {
@@ -25,18 +26,18 @@ pub(crate) fn seem_vacant(rows: &impl Rows, ns: NsId) -> Result<BTreeMap<PartId,
 }
 
 impl Ledger<'_, '_> {
-    /// Takes away the partitions of a namespace in which nothing is left: neither a memory in any state nor an event. Their
-    /// tombstones, which name no partition, count among those of the shared one from now on. Gives the indexes that went;
-    /// no image of them holds.
+    /// Removes the partitions of a namespace that have neither a memory in any state nor an event. Their tombstones,
+    /// which name no partition, count among those of the shared partition from now on. Returns the removed indexes,
+    /// whose images are no longer valid.
     ///
     /// # Errors
-    /// `Corrupted` where a row can't be read that may lie in one of them.
+    /// `Corrupted` if an unreadable row may lie in one of the partitions.
     pub(crate) fn drop_vacant(&mut self, ns: NsId) -> Result<Vec<IndexId>> {
         let mut vacant = seem_vacant(&*self.tx, ns)?;
         if vacant.is_empty() {
             return Ok(Vec::new());
         }
-        // A counter that is wrong must not cost a memory its partition.
+        // A wrong counter must not cost a memory its partition.
         for part in self.tx.parts_in_use(ns)? {
             vacant.remove(&part);
         }

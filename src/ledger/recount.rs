@@ -1,4 +1,5 @@
-//! Counters from the rows that they count: where one can't be read, or a row is gone of which nobody knows what it counted as.
+//! Counts counters again from the rows that they count. This is needed if a counter can't be read, or if it is unknown
+//! how a removed row was counted.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,14 +14,14 @@ use crate::store::{MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, las
 /// Counters of a namespace by partition, sort and name.
 type Counted = BTreeMap<(PartId, u8, String), CounterRow>;
 
-/// What is counted of no row that says which partition it is of, or of no row at all.
+/// Counters whose rows do not tell their partition, or which count no rows.
 const OF_NO_ROW: [Sort; 2] = [Sort::Tombstones, Sort::Ignored];
 
 /// Where the fingerprint ends in a key of `by_fingerprint`, behind namespace, partition and tier.
 const FINGERPRINT_END: usize = 4 + 4 + 1 + 16;
 
 impl Ledger<'_, '_> {
-    /// Writes every counter of a namespace anew, from the rows of the transaction.
+    /// Writes every counter of a namespace again, from the rows of the transaction.
     pub(super) fn count_again(&mut self, ns: NsId) -> Result<()> {
         let kept = self.counters.keep(ns, &OF_NO_ROW);
         let mut counted = self.counted(ns)?;
@@ -52,7 +53,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// The counters that rows of the namespace add up to.
+    /// The counters that the rows of the namespace add up to.
     fn counted(&self, ns: NsId) -> Result<Counted> {
         let mut counters = Counters::default();
         let tx = &*self.tx;
@@ -90,8 +91,9 @@ impl Ledger<'_, '_> {
         Ok(counters.of(ns))
     }
 
-    /// Tombstones do not say where their rows were: what the partitions do not count is that of the one whose counter can't be
-    /// read, else of the one with the most. `delta` of them are still to be added.
+    /// Tombstones do not say in which partition their rows were. Those that the counters of the partitions do not
+    /// count are added to the partition whose counter can't be read, or else to the one with the most. `delta` of them
+    /// are still to be added.
     fn count_tombstones(&self, ns: NsId, delta: i64, counted: &mut Counted) -> Result<()> {
         let mut all = -delta;
         self.tx.walk(Table::Tombstone, &Walk::prefix(&keys::ns(ns)), &mut |_, _| {

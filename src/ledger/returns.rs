@@ -1,5 +1,5 @@
-//! What a row comes back to: what its writers have said since, and what has taken the place of the row that
-//! had superseded it.
+//! The world to which a row returns: what its writers have said since, and what has taken the place of the
+//! row that had superseded it.
 
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
@@ -12,15 +12,15 @@ use crate::store::{NsId, Rows};
 /// What the writers of a row have said since, through their keys.
 #[derive(Default)]
 pub(super) struct SaidSince {
-    /// Writers that said something else, with the row that says it.
+    /// The writers that said something else, with the rows that say it.
     rewritten: Vec<(Holder, MemoryId)>,
-    /// Whether that is all of its writers.
+    /// Whether these are all writers of the row.
     all: bool,
 }
 
 impl Ledger<'_, '_> {
-    /// A row whose superseder is gone is superseded by what had superseded that, in the same way: what was true after
-    /// the one that is gone stays true after this one.
+    /// A row whose superseder is gone becomes superseded by what had superseded that superseder, in the same way. What
+    /// followed the superseder now follows this row.
     pub(super) fn lead_on(
         &mut self,
         context: &Context,
@@ -48,7 +48,7 @@ impl Ledger<'_, '_> {
             if !onward.merged
                 && let Some(at) = times.removed_at
             {
-                // What it had brought did not go on with the row that is gone.
+                // The reinforcement that it had brought did not go on with the row that is gone.
                 limbo.transferred = 0;
                 self.tx.put_limbo(ns, id, at, &limbo)?;
             }
@@ -74,7 +74,8 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// The holders of `id` that had gone on with the row that is gone came from `id` itself now: they go back there.
+    /// The holders of `id` that had gone on with the row that is gone now count as coming from `id` itself, and go
+    /// back there.
     fn adopt_copies(&mut self, ns: NsId, at: MemoryId, id: MemoryId, onward: &Onward) -> Result<()> {
         let mut copies = self.tx.holders(ns, at)?;
         copies.retain(|copy| copy.from == Some(onward.gone));
@@ -87,8 +88,8 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Which writers of a row that comes back have said something else since: another current row has their key, and what
-    /// had come there from the row itself has been given back.
+    /// The writers of a returning row that have said something else since. For each of them another current row has
+    /// the key, after everything that had come there from the returning row itself was given back.
     pub(super) fn said_since(&self, context: &Context, id: MemoryId) -> Result<SaidSince> {
         let ns = context.ns;
         let (mut rewritten, mut all) = (Vec::new(), true);
@@ -107,8 +108,8 @@ impl Ledger<'_, '_> {
         Ok(SaidSince { rewritten, all })
     }
 
-    /// Writers that have said something else leave a row that is back. Where that is all of them it is superseded by the
-    /// latest of what they said.
+    /// Lets writers that have said something else leave a row that is back. If all writers have, the row is superseded
+    /// by the latest of what they said.
     pub(super) fn follow_writers(
         &mut self,
         context: &Context,
@@ -143,7 +144,7 @@ impl SaidSince {
         self.all
     }
 
-    /// The keys of those that did.
+    /// The keys of the writers that said something else.
     pub(super) fn keys(&self) -> Vec<String> {
         self.rewritten.iter().filter_map(|(holder, _)| holder.key.clone()).collect()
     }

@@ -1,11 +1,11 @@
-//! Instants that came without a write: counters and indexes catch up.
+//! Instants that come without a write: counters and indexes catch up.
 
 use crate::error::{Result, sound};
 use crate::ledger::{Context, Ledger};
 use crate::store::Rows;
 
 impl Ledger<'_, '_> {
-    /// Applies the instants of a namespace that have come, at most `most`, and says how many there were.
+    /// Applies the due instants of a namespace, at most `most`, and returns their number.
     pub(crate) fn settle(&mut self, context: &Context, most: usize) -> Result<usize> {
         let due = self.tx.due(context.ns, context.now, most)?;
         for (at, id) in &due {

@@ -1,4 +1,4 @@
-//! Taking the place of another memory, and giving it back.
+//! Taking the place of another memory, and giving the place back.
 
 use crate::error::{Error, Result, sound};
 use crate::ledger::erase::Erased;
@@ -9,12 +9,12 @@ use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
 use crate::model::{Actor, Holder, MemoryId, Op, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
 
-/// What restoring a memory did besides.
+/// What else restoring a memory did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Restored {
-    /// Keys that another memory has taken since; they stay there.
+    /// Keys that another memory has taken since. They stay there.
     pub(crate) keys_taken: Vec<String>,
-    /// The memory that has taken its place, since all its writers have said something else meanwhile.
+    /// The memory that has taken its place, because all its writers have said something else meanwhile.
     pub(crate) superseded_by: Option<MemoryId>,
 }
 
@@ -69,8 +69,8 @@ impl Ledger<'_, '_> {
         Ok(Applied::default())
     }
 
-    /// Whether the chain of superseders that begins at `from` reaches `to`. It is walked only where it has more than one
-    /// end to join: one that begins at `from` ends there mostly, and nothing leads to a row that has superseded none.
+    /// Whether the chain of superseders that begins at `from` reaches `to`. The chain is walked only if it can: mostly
+    /// `from` has no superseder, so the chain ends there, or `to` has superseded no row, so nothing leads to it.
     fn leads_to(&self, ns: NsId, from: MemoryId, to: MemoryId) -> Result<bool> {
         let next = self.tx.vitals(ns, from)?.and_then(|vitals| vitals.times.superseded_by());
         if from != to && (next.is_none() || self.tx.superseded_by(ns, to)?.is_empty()) {
@@ -87,7 +87,8 @@ impl Ledger<'_, '_> {
         Ok(false)
     }
 
-    /// The other side of a supersession: world time begins, holders arrive with share 0, those of another partition never.
+    /// The other side of a supersession. World time begins, and holders arrive with share 0. Holders of another
+    /// partition never arrive.
     fn receive(
         &mut self,
         context: &Context,
@@ -98,20 +99,22 @@ impl Ledger<'_, '_> {
     ) -> Result<()> {
         let ns = context.ns;
         let replaced = self.load(ns, old)?;
-        // What a pass merges answers to each key with its own text and lives as long as the longer of the two (DEDUP-4,
-        // DEDUP-46). A caller who lets one memory take the place of another means the other's text, and its life.
+        // A row that a pass merges answers to each key with its own text and lives as long as the longer of the two
+        // (DEDUP-4, DEDUP-46). If a caller lets one memory take the place of another, the caller means the text and
+        // the life of the other.
         let merges = mode == SupersedeMode::Duplicate && context.actor == Actor::Sweeper;
         let (before, old_content) = self.load(ns, new)?;
         let (mut vitals, mut content) = (before.clone(), old_content.clone());
         if mode == SupersedeMode::Replaced && vitals.times.valid_from.is_none() {
             vitals.times.valid_from = Some(at);
         }
-        // A key is of the partition that wrote it: in another one its agent could write it no more (MODEL-8).
+        // A key belongs to the partition that wrote it. In another partition its agent could no longer write
+        // it (MODEL-8).
         let apart = vitals.place.partition != replaced.0.place.partition;
         if moves != Moves::None && mode != SupersedeMode::Aggregate && !apart {
             let own = self.tx.holders(ns, new)?;
             for holder in self.tx.holders(ns, old)? {
-                // The key that the new row was written under is there already.
+                // The key under which the new row was written is there already.
                 if holder.key.is_some() && own.iter().any(|mine| mine.key == holder.key) {
                     continue;
                 }
@@ -146,8 +149,8 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Whether the key of a holder of `old` belongs to a current row other than `old` and `new`: a row past its
-    /// world time keeps no key against others, and can still be superseded.
+    /// Whether the key of a holder of `old` belongs to a current row other than `old` and `new`. A row past its world
+    /// time keeps no key against others, and can still be superseded.
     pub(super) fn is_taken(
         &self,
         ns: NsId,
@@ -164,7 +167,7 @@ impl Ledger<'_, '_> {
         Ok(false)
     }
 
-    /// `asked`: somebody named this very memory, which is live then whatever its writers have said since.
+    /// `asked`: a caller named this very memory. It is then live, whatever its writers have said since.
     pub(super) fn restore(
         &mut self,
         context: &Context,
@@ -206,8 +209,8 @@ impl Ledger<'_, '_> {
         Ok(Applied { restored: Some(Restored { keys_taken, superseded_by }), erased, ..Applied::default() })
     }
 
-    /// Takes the holders that came from `old` off the row that superseded it, where that row still is. If they were
-    /// its last, no write stands behind it any more, and it goes.
+    /// Takes the holders that came from `old` off the row that superseded it, if that row still exists. If they were
+    /// its last holders, no write stands behind the row any more, and it goes.
     pub(super) fn give_back(
         &mut self,
         context: &Context,
@@ -223,14 +226,14 @@ impl Ledger<'_, '_> {
             return Ok(Vec::new());
         }
         let mut erased = self.leave(context, new, &moved, Departure::Back(old), why)?.erased;
-        // What was merged again has handed its holders on.
+        // A row that was merged again has handed its holders on.
         if let Some(next) = vitals.times.merged_into() {
             erased.append(&mut self.take_copies(context, next, new, moved, why)?);
         }
         Ok(erased)
     }
 
-    /// Takes holders that went on from `from`, as `moved`, off the row that they went to, and off those after it.
+    /// Takes holders that went on from `from`, as `moved`, off the row to which they went, and off the rows after it.
     fn take_copies(
         &mut self,
         context: &Context,
@@ -261,8 +264,9 @@ impl Ledger<'_, '_> {
         Ok(erased)
     }
 
-    /// A restored row has its keys again, except those that another current row than `superseder` holds: it gives
-    /// them up and names them. One that its writers have left altogether keeps them, as a superseded row does.
+    /// Gives a restored row its keys again, except for keys that a current row other than `superseder` holds. The
+    /// restored row gives these up and names them. A row that all its writers have left keeps them, as a superseded
+    /// row does.
     pub(super) fn reclaim_keys(
         &mut self,
         context: &Context,
@@ -296,7 +300,7 @@ impl Ledger<'_, '_> {
         Ok(vitals.is_some_and(|vitals| vitals.times.is_current(now)))
     }
 
-    /// The holder stays, without its key.
+    /// Removes the key of a holder. The holder stays.
     pub(super) fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
         let holder = self.tx.holder(ns, id, number)?.ok_or_else(|| gone(id))?;
         self.tx.delete_holder(ns, id, &holder)?;
@@ -304,8 +308,8 @@ impl Ledger<'_, '_> {
     }
 }
 
-/// A holder of a row that another one took the place of: its key leads to the newest text. It has written that only where
-/// it wrote the same.
+/// The holder of a superseded row after its move: its key leads to the newest text. The holder has written that text
+/// only if it wrote the same text.
 fn led_on(holder: Holder, old: &str, new: &str) -> Holder {
     let same = holder.text.as_deref().unwrap_or(old) == new;
     Holder { text: None, follows: holder.follows || !same, ..holder }

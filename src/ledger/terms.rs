@@ -1,4 +1,4 @@
-//! Categories and entities: names with a number in their namespace, which go with the last memory that names them.
+//! Categories and entities: names with a number in their namespace. A name goes with the last memory that uses it.
 
 use crate::error::Result;
 use crate::ledger::Ledger;
@@ -22,7 +22,7 @@ impl Ledger<'_, '_> {
         Ok(rows)
     }
 
-    /// Number of a name, a new one if need be.
+    /// The number of a name; a new number for a new name.
     fn intern(&mut self, ns: NsId, sort: Junction, name: &str) -> Result<u32> {
         if let Some(term) = self.tx.term(ns, sort, name)? {
             return Ok(term);
@@ -33,7 +33,7 @@ impl Ledger<'_, '_> {
         Ok(term)
     }
 
-    /// Joins a memory to what it was made from. Provenance may point at a tombstone.
+    /// Joins a memory to the memories from which it was made. Provenance may point at a tombstone.
     pub(super) fn join_sources(&mut self, ns: NsId, id: MemoryId, sources: &[MemoryId]) -> Result<()> {
         for source in sources {
             let row = JunctionRow {
@@ -46,7 +46,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Takes a junction row away, and the name at its other end when nothing else names it.
+    /// Removes a junction row. The name at its other end is removed too if nothing else uses it.
     pub(super) fn unjoin(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<()> {
         self.tx.delete_junction(ns, id, row)?;
         let term = match row.sort {

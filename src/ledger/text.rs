@@ -15,7 +15,8 @@ impl Ledger<'_, '_> {
         TextId { ns, part: PartId(vitals.place.partition) }
     }
 
-    /// Brings the document of a row to what the row is now, and gives its number. A row in limbo has none.
+    /// Updates the document of a row to the present row, and returns its number. A row in limbo has no
+    /// document.
     pub(super) fn index_text(
         &mut self,
         ns: NsId,
@@ -50,7 +51,7 @@ impl Ledger<'_, '_> {
         Ok(Some(doc))
     }
 
-    /// Takes a row out of its index: its document, its place in its thread and its postings.
+    /// Removes a row from its index: its document, its place in its thread and its postings.
     pub(super) fn forget_text(
         &mut self,
         text: TextId,
@@ -67,11 +68,12 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    /// Gives every memory of a namespace a new document in the index of its partition, with the analyzer of new ones; what
-    /// stood there may be damaged. Postings follow with the pass. Gives the indexes and the number of rows.
+    /// Gives every memory of a namespace a new document in the index of its partition, with the analyzer for new
+    /// indexes. The rows before may be damaged. The pass writes the postings later. Returns the indexes and the number
+    /// of rows.
     pub(crate) fn rebuild_texts(&mut self, context: &Context) -> Result<(Vec<TextId>, u32)> {
         let ns = context.ns;
-        // Also the indexes of which nothing is left: images of them must go.
+        // This includes empty indexes, because images of them must be dropped.
         let mut texts = self.tx.text_ids(ns)?;
         self.tx.delete_text_rows(ns)?;
         let (mut last, mut count) = (None, 0_u32);
@@ -82,7 +84,7 @@ impl Ledger<'_, '_> {
             for (id, mut vitals) in page.into_iter().filter(|(_, vitals)| vitals.times.removed_at.is_none()) {
                 let text = Self::text_of(ns, &vitals);
                 texts.insert(text);
-                // Of a damaged text the document has no thread, and will have no postings.
+                // A memory with a damaged text has a document without a thread, and will have no postings.
                 let content = sound(self.content_of(ns, id))?;
                 let thread = content.and_then(|content| thread_place(&vitals, &content));
                 vitals.place.doc = Some(self.tx.claim_doc(text, id, &vitals, thread, &self.analyzer)?);
@@ -95,7 +97,7 @@ impl Ledger<'_, '_> {
         Ok((texts.into_iter().collect(), count))
     }
 
-    /// Writes postings of a tail, with one journal row; false where it is not what it was.
+    /// Writes the postings of a tail, with one journal row. Returns false if the tail has changed.
     pub(crate) fn post(&mut self, context: &Context, edit: &TextEdit) -> Result<bool> {
         if !edit.write(self.tx)? {
             return Ok(false);
@@ -105,7 +107,8 @@ impl Ledger<'_, '_> {
         Ok(true)
     }
 
-    /// Joins blocks of postings, with one journal row. Gives how many; an index that is gone has none.
+    /// Joins blocks of postings, with one journal row. Returns the number of blocks; an index that is gone
+    /// has none.
     pub(crate) fn join_postings(&mut self, context: &Context, text: TextId, most: usize) -> Result<u64> {
         if self.tx.text_head(text)?.is_none() {
             return Ok(0);

@@ -1,4 +1,4 @@
-//! Closed sets: a member is one row with its name and its code, and every list of the members is made from the rows.
+//! Closed sets: each member is one row with its name and its code. Every list of the members is made from the rows.
 
 use std::str::FromStr;
 
@@ -9,8 +9,8 @@ use crate::error::Error;
 
 /// A closed set: `pub Name "field" { Member = code, "name"; }`.
 ///
-/// `code` is what stands on disk. `name` is what stands in JSON, on the command line and in messages. `field` names the set
-/// in the error of a name that is no member.
+/// `code` is the value on disk. `name` is the value in JSON, on the command line and in messages. `field` names the
+/// set in the error for an unknown name.
 macro_rules! closed_set {
     ($(#[$doc:meta])* $vis:vis $name:ident $field:literal {
         $($(#[$vdoc:meta])* $variant:ident = $code:literal, $text:literal;)+
@@ -26,12 +26,12 @@ macro_rules! closed_set {
             /// Every member, in order.
             $vis const ALL: &[$name] = &[$($name::$variant,)+];
 
-            /// Its name in JSON and on the command line.
+            /// The name in JSON and on the command line.
             $vis const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text,)+ }
             }
 
-            /// Its code on disk.
+            /// The code on disk.
             $vis const fn code(self) -> u8 {
                 self as u8
             }
@@ -75,7 +75,7 @@ macro_rules! closed_set {
 
 pub(crate) use closed_set;
 
-/// Writes a member: its name for people, its code for the disk.
+/// Writes a member: its name in text, its code on disk.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -90,7 +90,7 @@ pub(crate) fn write<S: Serializer>(name: &str, code: u8, serializer: S) -> Resul
 /// Reads what `write` wrote.
 ///
 /// # Errors
-/// For a name or a code that no member has, and those of the deserializer.
+/// If no member has the name or the code, and the errors of the deserializer.
 pub(crate) fn read<'de, T, D>(from_code: fn(u8) -> Option<T>, deserializer: D) -> Result<T, D::Error>
 where
     T: FromStr<Err = Error>,
@@ -104,7 +104,7 @@ where
     }
 }
 
-/// The error of a name that no member has: `must be a, b or c`.
+/// The error for a name that no member has: `must be a, b or c`.
 pub(crate) fn no_member(field: &'static str, names: &[&str], text: &str) -> Error {
     let why = match names {
         [first @ .., last] if !first.is_empty() => format!("must be {} or {last}", first.join(", ")),

@@ -1,9 +1,10 @@
-//! What became of a write, and why.
+//! What was decided about a write, and why.
 
 use crate::model::id::{AggregateId, EventId, MemoryId};
 use crate::model::name::Partition;
 
-/// The rule that decided: a name that stays the same from one release to the next. What each stands for is told beside its constant.
+/// The rule that decided. The name of a rule stays the same from one release to the next. The comment of each constant
+/// says what its rule stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RuleId(pub &'static str);
 
@@ -19,23 +20,23 @@ macro_rules! rules {
 }
 
 rules! {
-    /// Nothing else decided: stored.
+    /// No other rule decided: the write was stored.
     STORE = "DEDUP-55.7";
     /// The caller's key decided.
     KEY = "DEDUP-56";
     /// Byte-equal content decided.
     CONTENT = "DEDUP-55.2";
-    /// Content equal but for white space and case decided, by policy.
+    /// Content that differs only in white space and case decided, by policy.
     NORMALIZED = "DEDUP-4";
-    /// A change through one of several keys: copy on write.
+    /// A change through one of several keys moved the write to a row of its own: copy on write.
     DETACH = "MODEL-8";
-    /// New content under a key or id.
+    /// New content came under a key or id.
     REVISE = "MODEL-21.revise";
-    /// Fields changed in place.
+    /// Fields were changed in place.
     UPDATE = "MODEL-21.update";
-    /// Superseded on request.
+    /// A caller superseded the memory.
     SUPERSEDE = "LIFE-6";
-    /// Made live again.
+    /// A caller made the memory live again.
     RESTORE = "LIFE-7";
     /// Forgotten by id.
     FORGET_ID = "MODEL-30.id";
@@ -45,21 +46,21 @@ rules! {
     FORGET_TAG = "LIFE-26";
     /// Forgotten by filter.
     FORGET_FILTER = "MODEL-30.filter";
-    /// A run taken back.
+    /// A run was undone.
     UNDO = "MODEL-33";
-    /// Reinforced on request.
+    /// A caller reinforced the memory.
     REINFORCE = "LIFE-18";
-    /// Namespace dropped.
+    /// The namespace was dropped.
     DROP_NAMESPACE = "MODEL-28";
-    /// Linked or unlinked.
+    /// A link was added or removed.
     LINK = "MODEL-22";
-    /// A row of an export put back as it was.
+    /// A row of an export was put back unchanged.
     IMPORT_ROW = "MODEL-48";
     /// Rows were linked into the graph of their index, or the graph was dropped: pass `index`.
     INDEX = "pass.index";
     /// Nodes were unlinked from the graph of their index: pass `repair`.
     REPAIR = "pass.repair";
-    /// An index was dropped and its codes written anew.
+    /// An index was dropped, and its codes were written again.
     REINDEX = "reindex";
     /// A typed rule of the policy decided; the outcome names it.
     RULE = "DEDUP-59";
@@ -75,28 +76,28 @@ rules! {
     VECTOR = "DEDUP-55.6";
     /// A rule of the policy consolidated the write with a stored memory.
     CONSOLIDATE = "DEDUP-63";
-    /// At most one snapshot of a series in a period.
+    /// A period of a series has at most one snapshot.
     SNAPSHOT = "DEDUP-67";
     /// Operational duplicates were collapsed: pass `collapse`.
     COLLAPSE = "DEDUP-18";
-    /// A memory that had none gets a vector, or one of another model.
+    /// A memory without a vector got one, or a memory got a vector of another model.
     EMBED = "pass.embed";
     /// Rows of equal text were merged: pass `near-duplicates`.
     NEAR_DUPLICATES = "pass.near-duplicates";
     /// A cluster of vectors was merged: pass `vector-duplicates`.
     VECTOR_DUPLICATES = "DEDUP-46";
-    /// Earlier snapshots of a period went: pass `snapshots`.
+    /// Earlier snapshots of a period were removed: pass `snapshots`.
     PRUNE_SNAPSHOTS = "DEDUP-69";
-    /// A chain of superseders that leads nowhere was mended: pass `supersession`.
+    /// A chain of superseders that led nowhere was mended: pass `supersession`.
     REPAIR_SUPERSESSION = "LIFE-9";
     /// A row of limbo was erased at its horizon: pass `limbo`.
     LIMBO = "MODEL-29";
-    /// A memory was erased that had expired.
+    /// An expired memory was erased.
     EXPIRED = "LIFE-3";
 }
 
 impl RuleId {
-    /// Its code on disk.
+    /// The code on disk.
     pub fn code(self) -> u8 {
         RuleId::ALL
             .iter()
@@ -111,29 +112,29 @@ impl RuleId {
     }
 }
 
-/// What a decision rests on.
+/// The evidence behind a decision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// Similarity, where one was measured.
+    /// The similarity, if one was measured.
     pub score: Option<f32>,
     /// What was equal: `content`, `fingerprint`, `key` …
     pub signature: Option<String>,
-    /// Memories that took part.
+    /// The memories that took part.
     pub members: Vec<MemoryId>,
-    /// Reinforcement that moved.
+    /// The reinforcement that moved.
     pub transferred: Option<u32>,
 }
 
-/// A near hit that did not decide.
+/// A near memory that did not decide.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hint {
-    /// The memory that is near.
+    /// The near memory.
     pub id: MemoryId,
-    /// Why it is near: `equal content`, `equal fingerprint`, `near vector` …
+    /// Why the memory is near: `equal content`, `equal fingerprint`, `near vector` …
     pub why: &'static str,
-    /// Similarity, where one was measured.
+    /// The similarity, if one was measured.
     pub score: Option<f32>,
-    /// The guard that kept the two apart, where one did.
+    /// The guard that kept the two apart, if one did.
     pub guard: Option<&'static str>,
 }
 
@@ -144,45 +145,45 @@ impl Hint {
     }
 }
 
-/// What became of a write.
+/// What was decided about a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decision {
-    /// A memory of its own.
+    /// The write became a memory of its own.
     Stored,
-    /// The same write again: nothing changed.
+    /// The same write came again; nothing changed.
     Unchanged,
-    /// Fields of the memory changed in place.
+    /// Fields of the memory were changed in place.
     Updated,
-    /// Absorbed by a memory with the same content, which now stands for this write as well.
+    /// A memory with the same content absorbed the write and now stands for it as well.
     Reinforced,
-    /// New content: a new memory superseded the old one.
+    /// The content was new: a new memory superseded the old one.
     Revised {
         /// The memory that was superseded.
         old: MemoryId,
     },
-    /// One more member of a family of messages: an event, and no memory of its own.
+    /// The message is one more member of a family: an event, and no memory of its own.
     Aggregated {
         /// The family in numbers.
         aggregate: AggregateId,
         /// The message as it came.
         event: EventId,
     },
-    /// A rule, or a later snapshot of the same period, made it unnecessary: nothing is stored.
+    /// A rule, or a later snapshot of the same period, made the write unnecessary: nothing is stored.
     Ignored,
-    /// A rule sent it to another partition, where this became of it.
+    /// A rule sent the write to another partition.
     Routed {
-        /// Where.
+        /// The other partition.
         partition: Partition,
-        /// What became of it there.
+        /// What was decided there.
         inner: Box<Decision>,
     },
-    /// A rule united it with the memory of a key.
+    /// A rule merged the write with the memory of a key.
     Consolidated,
 }
 
 impl Decision {
-    /// Its name in JSON.
+    /// The name in JSON.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Decision::Stored => "stored",
@@ -197,7 +198,8 @@ impl Decision {
         }
     }
 
-    /// What became of the write where it went: of a routed one the inner decision, else itself.
+    /// The decision where the write ended up: the inner decision of a routed write, otherwise the decision
+    /// itself.
     pub fn settled(&self) -> &Decision {
         match self {
             Decision::Routed { inner, .. } => inner.settled(),
@@ -209,25 +211,25 @@ impl Decision {
 /// The answer to a write: decision, rule and evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The memory that holds the write now. Of an ignored write without such a memory it is an id that no memory has
-    /// and under which the journal tells of it.
+    /// The memory that now holds the write. If an ignored write has no such memory, this is the id under which the
+    /// journal tells of the write, and no memory has it.
     pub id: MemoryId,
     /// The key that was written.
     pub key: Option<String>,
-    /// Where it lies.
+    /// The partition of the memory.
     pub partition: Partition,
-    /// What became of it.
+    /// What was decided.
     pub decision: Decision,
     /// The rule that decided.
     pub rule: RuleId,
-    /// The typed rule of the policy that decided or sent it elsewhere, by its name, such as `R1`.
+    /// The name of the typed rule of the policy that decided or routed the write, such as `R1`.
     pub policy_rule: Option<String>,
-    /// The message as it came, where it was one of an author.
+    /// The event, if the write was a message of an author.
     pub event: Option<EventId>,
-    /// What the decision rests on.
+    /// The evidence behind the decision.
     pub evidence: Evidence,
-    /// Near hits that did not decide.
+    /// Near memories that did not decide.
     pub hints: Vec<Hint>,
-    /// Number of the policy that was in force.
+    /// The number of the policy that was in force.
     pub policy_number: u64,
 }

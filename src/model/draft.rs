@@ -1,4 +1,5 @@
-//! What a caller wants remembered: [`Draft`], and the proof that it is within every bound: [`CheckedDraft`].
+//! A memory as the caller gives it ([`Draft`]), and the proof that it is within every bound
+//! ([`CheckedDraft`]).
 
 use crate::error::{Error, Result};
 use crate::limits::{CONTENT_BYTES_MAX, DIM_MAX, LINKS_MAX};
@@ -10,20 +11,20 @@ use crate::model::kind::SupersedeMode;
 use crate::model::name::{Partition, check_key};
 use crate::model::time::{Span, Time};
 
-/// The tag that is the same as `pinned = true`.
+/// The tag that means the same as `pinned = true`.
 pub(crate) const PINNED_TAG: &str = "pinned";
 
 /// When a memory ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expiry {
-    /// After the TTL of its tier; durable tiers have none.
+    /// After the lifetime of the tier. Durable tiers have none.
     #[default]
     Tier,
-    /// Never, said by the caller.
+    /// Never, as the caller said.
     Never,
     /// At an instant.
     At(Time),
-    /// After a time from its creation or recording, whichever is later.
+    /// After a time from the creation or the recording of the memory, whichever is later.
     After(Span),
 }
 
@@ -45,7 +46,7 @@ impl From<std::time::Duration> for Expiry {
     }
 }
 
-/// A memory to be: text and whatever else the caller knows.
+/// A memory before it is stored: the text, and everything else that the caller knows.
 ///
 /// ```
 /// use oubliette::Draft;
@@ -55,31 +56,31 @@ impl From<std::time::Duration> for Expiry {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// Name of the record in the caller's world: 1 to 512 bytes, no NUL.
+    /// The name of the record in the caller's world: 1 to 512 bytes, no NUL.
     pub key: Option<String>,
-    /// Whose partition; none is the shared one.
+    /// The agent whose partition holds the memory; none for the shared partition.
     pub agent: Option<String>,
-    /// Content: 1 byte to 1 MiB, no NUL; empty only with a vector.
+    /// The content: 1 byte to 1 MiB, no NUL. It may be empty only beside a vector.
     pub text: String,
-    /// Embedding of any positive length in space; the unit vector is stored.
+    /// The embedding, of any positive length in space. The unit vector is stored.
     pub vector: Option<Vec<f32>>,
-    /// Everything else that has a name of its own.
+    /// All other fields, by name.
     pub fields: Fields,
-    /// When it ends.
+    /// When the memory ends.
     pub expiry: Option<Expiry>,
-    /// At most 64, each 1 to 128 bytes.
+    /// The tags: at most 64, each 1 to 128 bytes.
     pub tags: Option<Vec<String>>,
-    /// Names of categories.
+    /// The names of categories.
     pub categories: Option<Vec<String>>,
-    /// Entities and their roles.
+    /// The entities with their roles.
     pub entities: Option<Vec<Entity>>,
-    /// Typed links to memories of the namespace.
+    /// The typed links to other memories of the namespace.
     pub links: Option<Vec<Link>>,
-    /// Provenance: the memories that it was made from.
+    /// The provenance: the memories from which this memory was made.
     pub sources: Option<Vec<MemoryId>>,
-    /// Keys or ids of memories that this one supersedes.
+    /// The keys or ids of the memories that this memory supersedes.
     pub supersedes: Vec<String>,
-    /// How it supersedes them; `replaced`.
+    /// How this memory supersedes them; `replaced` by default.
     pub supersede_mode: Option<SupersedeMode>,
 }
 
@@ -103,7 +104,7 @@ impl Draft {
         Draft { text: text.into(), ..Draft::default() }
     }
 
-    /// With a caller key.
+    /// With a key.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
@@ -145,22 +146,22 @@ impl Draft {
         self
     }
 
-    /// Bytes that it weighs in a group commit.
+    /// The bytes that the draft weighs in a group commit.
     pub(crate) fn weight(&self) -> usize {
         self.text.len() + self.vector.as_ref().map_or(0, |v| v.len() * 4) + 256
     }
 }
 
-/// Changes to a memory that exists: what is given replaces what was there.
+/// Changes to an existing memory. A given value replaces the stored value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
-    /// New content: the memory is revised, a new row supersedes the old one.
+    /// New content. The memory is revised: a new row supersedes the old one.
     pub text: Option<String>,
-    /// New vector for the content; of any positive length in space, the unit vector is stored.
+    /// A new vector for the content, of any positive length in space. The unit vector is stored.
     pub vector: Option<Vec<f32>>,
     /// The fields to change.
     pub fields: Fields,
-    /// New end of life; absent: unchanged.
+    /// A new end of life; unchanged if absent.
     pub expiry: Option<Expiry>,
     /// The tags that the holder brings from now on.
     pub tags: Option<Vec<String>>,
@@ -172,7 +173,7 @@ pub struct Patch {
     pub links: Option<Vec<Link>>,
 }
 
-/// A draft within every bound, its sets sorted. Only [`CheckedDraft::new`] makes one.
+/// A draft within every bound, with its sets sorted. Only [`CheckedDraft::new`] makes one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedDraft {
     draft: Draft,
@@ -183,8 +184,8 @@ impl CheckedDraft {
     /// Checks every bound; the tag `pinned` and the flag are set together.
     ///
     /// # Errors
-    /// `Invalid` naming the first field that breaks its bound. A vector is checked for its length only:
-    /// its numbers are, where it becomes a unit vector.
+    /// `Invalid` naming the first field that breaks its bound. Only the length of a vector is checked here.
+    /// Its numbers are checked where the vector becomes a unit vector.
     pub fn new(mut draft: Draft) -> Result<Self> {
         let partition = Partition::of(draft.agent.as_deref())?;
         draft.key.as_deref().map_or(Ok(()), check_key)?;
@@ -207,41 +208,41 @@ impl CheckedDraft {
         Ok(CheckedDraft { draft, partition })
     }
 
-    /// What was checked.
+    /// The checked draft.
     pub fn draft(&self) -> &Draft {
         &self.draft
     }
 
-    /// Where it goes.
+    /// The partition of the memory.
     pub fn partition(&self) -> &Partition {
         &self.partition
     }
 
-    /// Its key.
+    /// The key.
     pub fn key(&self) -> Option<&str> {
         self.draft.key.as_deref()
     }
 
-    /// The same in another partition.
+    /// The same draft in another partition.
     pub(crate) fn moved(mut self, partition: Partition) -> Self {
         self.draft.agent = partition.agent_name().map(str::to_owned);
         self.partition = partition;
         self
     }
 
-    /// The same under a key of the policy, which was checked there.
+    /// The same draft under a key of the policy, which was checked with the policy.
     pub(crate) fn keyed(mut self, key: &str) -> Self {
         self.draft.key = Some(key.to_owned());
         self
     }
 
-    /// Takes the vector out, which its unit vector stands for from then on.
+    /// Takes the vector out. From then on the unit vector stands for it.
     pub(crate) fn take_vector(&mut self) -> Option<Vec<f32>> {
         self.draft.vector.take()
     }
 }
 
-/// Bounds of a patch, as of a draft.
+/// Checks the bounds of a patch, which are those of a draft.
 ///
 /// # Errors
 /// `Invalid` naming the first field that breaks its bound.
@@ -256,7 +257,7 @@ pub(crate) fn check_patch(mut patch: Patch) -> Result<Patch> {
     Ok(patch)
 }
 
-/// The tag `pinned` sets the flag, and the flag sets the tag.
+/// Lets the tag `pinned` set the flag, and the flag set the tag.
 pub(crate) fn pin_both(tags: &mut Option<Vec<String>>, pinned: &mut Option<bool>) -> Result<()> {
     let tagged = tags.as_ref().is_some_and(|tags| tags.iter().any(|tag| tag == PINNED_TAG));
     if tagged {
@@ -269,7 +270,7 @@ pub(crate) fn pin_both(tags: &mut Option<Vec<String>>, pinned: &mut Option<bool>
     Ok(())
 }
 
-/// Bounds of content: 1 byte to 1 MiB, no NUL; empty only beside a vector.
+/// Checks the bounds of content: 1 byte to 1 MiB, no NUL; empty only beside a vector.
 pub(crate) fn check_content(text: &str, has_vector: bool) -> Result<()> {
     if text.is_empty() && !has_vector {
         return Err(Error::invalid("text", "must not be empty without a vector", "an empty text"));

@@ -1,4 +1,4 @@
-//! Messages as they came, and families of repeated ones in numbers.
+//! Messages as they came, and families of repeated messages in numbers.
 
 use serde::{Serialize, Serializer};
 
@@ -12,30 +12,30 @@ use crate::model::query::PageRequest;
 use crate::model::time::Time;
 
 closed_set! {
-    /// What became of a message.
+    /// What was decided about a message.
     #[non_exhaustive]
     pub EventDecision "decision" {
-        /// It became a memory of its own.
+        /// The message became a memory of its own.
         Stored = 0, "stored";
-        /// It reinforced the memory that says the same.
+        /// The message reinforced the memory that says the same.
         Reinforced = 1, "reinforced";
-        /// It is an event only, counted in an aggregate.
+        /// The message is an event only, counted in an aggregate.
         Aggregated = 2, "aggregated";
     }
 }
 
-/// A message of an author as it came. It is never embedded and no search returns it.
+/// A message of an author as it came. An event is never embedded, and no search returns it.
 ///
-/// Forgetting a memory erases what its messages said: text, signatures, hashes, author and place become none, while
-/// instant, links and decision stay.
+/// Forgetting a memory erases what its messages said: text, signatures, hashes, author and place become none. The
+/// instant, the links and the decision stay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
-    /// Id.
+    /// The id.
     #[serde(rename = "event_id")]
     pub id: EventId,
-    /// When it was written: `created_at` of the write.
+    /// When the message was written: `created_at` of the write.
     pub ts: Time,
-    /// Where it was written to.
+    /// The partition to which the message was written.
     #[serde(serialize_with = "shown")]
     pub partition: Partition,
     /// Channel.
@@ -44,53 +44,53 @@ pub struct Event {
     pub thread: Option<String>,
     /// Session.
     pub session: Option<String>,
-    /// A person or a program.
+    /// Whether the author is a person or a program.
     pub author_kind: AuthorKind,
-    /// Who.
+    /// The id of the author.
     pub author_id: Option<String>,
     /// The raw text.
     pub payload: Option<String>,
     /// The text in normal form.
     pub normalized: Option<String>,
-    /// Which normal form: `msg-1`.
+    /// The id of the normal form: `msg-1`.
     pub normalizer_id: String,
-    /// Signature of the attachments.
+    /// The signature of the attachments.
     pub attachment_sig: Option<String>,
-    /// Signature of the embeds.
+    /// The signature of the embeds.
     pub embed_sig: Option<String>,
-    /// Exact key; 64 hex digits in JSON.
+    /// The exact key; 64 hex digits in JSON.
     #[serde(serialize_with = "hex_key")]
     pub dup_key: Option<[u8; 32]>,
-    /// SimHash, none for a text without tokens; 16 hex digits in JSON.
+    /// The SimHash, none for a text without tokens; 16 hex digits in JSON.
     #[serde(serialize_with = "hex_hash")]
     pub simhash: Option<u64>,
-    /// The numbers that it is counted in.
+    /// The aggregate that counts the message.
     pub aggregate_id: Option<AggregateId>,
-    /// The memory that it became or reinforced; it may be gone, then a tombstone has this id.
+    /// The memory that the message became or reinforced. If that memory is gone, a tombstone has this id.
     pub memory_id: Option<MemoryId>,
-    /// The import that it came with.
+    /// The import that brought the message.
     pub run: Option<RunId>,
-    /// What became of it.
+    /// What was decided about the message.
     pub decision: EventDecision,
 }
 
 closed_set! {
     /// How the members of a family were recognised.
     pub AggregateType "type" {
-        /// All have one exact key.
+        /// All members have one exact key.
         Exact = 0, "exact";
-        /// Some came by their SimHash.
+        /// Some members were matched by their SimHash.
         Near = 1, "near";
     }
 }
 
-/// What a family has in common: the hashes of its first member. None when that was forgotten.
+/// The hashes of the first member of a family. None when that member was forgotten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FamilyFingerprint {
-    /// Exact key; 64 hex digits in JSON.
+    /// The exact key; 64 hex digits in JSON.
     #[serde(serialize_with = "hex_key")]
     pub exact_hash: Option<[u8; 32]>,
-    /// SimHash; 16 hex digits in JSON.
+    /// The SimHash; 16 hex digits in JSON.
     #[serde(serialize_with = "hex_hash")]
     pub simhash: Option<u64>,
 }
@@ -98,65 +98,65 @@ pub struct FamilyFingerprint {
 /// A family of repeated messages in one slice of time, in numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Aggregate {
-    /// Id.
+    /// The id.
     #[serde(rename = "aggregate_id")]
     pub id: AggregateId,
-    /// How its members were recognised.
+    /// How the members were recognised.
     #[serde(rename = "type")]
     pub aggregate_type: AggregateType,
-    /// Where its messages were written to.
+    /// The partition to which the messages were written.
     #[serde(serialize_with = "shown")]
     pub partition: Partition,
-    /// Channel of its messages.
+    /// The channel of the messages.
     pub scope: Option<String>,
-    /// The family, the same in every slice of time.
+    /// The family, which is the same in every slice of time.
     pub family_id: MemoryId,
-    /// The slice of time of a bot's family (`agg.slice`): its day, or its first instant where slices are no days.
+    /// The slice of time of a bot's family (`agg.slice`): its day, or its first instant where slices are not days.
     pub slice: Option<String>,
     /// The earliest member.
     pub first_event_id: EventId,
     /// The latest member.
     pub last_event_id: EventId,
-    /// When the earliest was written.
+    /// When the earliest member was written.
     pub ts_first: Time,
-    /// When the latest was written.
+    /// When the latest member was written.
     pub ts_last: Time,
-    /// Members, the first among them.
+    /// The number of members, the first one included.
     pub dup_count: u64,
     /// `ts_last` - `ts_first` in milliseconds.
     pub time_span: u64,
-    /// Ids of authors, at most `agg.max_authors`, in the order in which they came.
+    /// The ids of the authors, at most `agg.max_authors`, in the order in which they came.
     pub authors_seen: Vec<String>,
     /// The earliest members, at most `agg.max_examples`.
     pub example_event_ids: Vec<EventId>,
-    /// Beginnings of different texts among the examples, at most 3 of 200 bytes.
+    /// The beginnings of different texts among the examples: at most 3, each of at most 200 bytes.
     pub example_snippets: Vec<String>,
-    /// What its members have in common.
+    /// What the members have in common.
     pub normalized_fingerprint: FamilyFingerprint,
-    /// Sort of spam; `unclassified` until a caller says.
+    /// The sort of spam; `unclassified` until a caller sets it.
     pub classification: String,
-    /// Signs by which it is known.
+    /// Signs by which the family is recognised.
     pub recognition_signals: Vec<String>,
-    /// The memory that stands for a bot's messages; a person's repeats have none.
+    /// The memory that stands for a bot's messages. The repeats of a person have none.
     pub memory_id: Option<MemoryId>,
 }
 
 /// Which events a listing shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EventsOf {
-    /// All of the namespace, by instant.
+    /// All events of the namespace, by instant.
     #[default]
     All,
-    /// The one with this id.
+    /// The event with this id.
     Event(EventId),
-    /// Those that an aggregate counts, in the order in which they came.
+    /// The events that an aggregate counts, in the order in which they came.
     Aggregate(AggregateId),
-    /// Those that became or reinforced a memory, and those that the memory of an aggregate stands for; in the order in
-    /// which they came.
+    /// The events that became or reinforced a memory, and the events that the memory of an aggregate stands for, in
+    /// the order in which they came.
     Memory(MemoryId),
 }
 
-/// A page of events. An instant bounds every listing.
+/// A page of events. The instants bound every listing.
 ///
 /// ```
 /// use oubliette::memory::{EventQuery, EventsOf};
@@ -170,15 +170,15 @@ pub enum EventsOf {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventQuery {
-    /// Which.
+    /// Which events.
     pub of: EventsOf,
-    /// Written at this instant or later.
+    /// Only events written at this instant or later.
     pub from: Option<Time>,
-    /// Written before this instant.
+    /// Only events written before this instant.
     pub to: Option<Time>,
-    /// At most so many, 1 to 10,000; 100.
+    /// The largest number of events, 1 to 10,000; 100 by default.
     pub limit: usize,
-    /// Where the page before ended.
+    /// The cursor of the page before.
     pub cursor: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! The fields of a memory that a caller may set, made from one table: what a draft gives, and its JSON and bounds.
+//! The fields of a memory that a caller may set, made from one table: the fields of a draft, their JSON and their
+//! bounds.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,10 +15,10 @@ mod table;
 pub(crate) use bound::{check_categories, check_entities, check_links, check_supersedes, check_tags};
 pub(crate) use table::{memory_fields, stored};
 
-/// A nullable field of a draft: not mentioned, cleared, or set.
+/// A nullable field of a draft: absent, cleared, or set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Field<T> {
-    /// Not mentioned: a default on a new memory, no change on an old one.
+    /// Absent: the default on a new memory, no change on an existing memory.
     #[default]
     Absent,
     /// Cleared.
@@ -27,7 +28,7 @@ pub enum Field<T> {
 }
 
 impl<T> Field<T> {
-    /// The value, if it is set.
+    /// The value, if one is set.
     pub fn value(&self) -> Option<&T> {
         match self {
             Field::Value(value) => Some(value),
@@ -35,14 +36,14 @@ impl<T> Field<T> {
         }
     }
 
-    /// Whether a caller mentioned it.
+    /// Whether the caller gave the field, as a value or as null.
     pub fn is_given(&self) -> bool {
         !matches!(self, Field::Absent)
     }
 }
 
 impl<T> From<Option<T>> for Field<T> {
-    /// What is there is set; what is not there is not mentioned.
+    /// A present value is set. An absent value is not given.
     fn from(value: Option<T>) -> Self {
         value.map_or(Field::Absent, Field::Value)
     }
@@ -58,7 +59,7 @@ pub struct Attachment {
     /// Size in bytes.
     #[serde(default)]
     pub size: u64,
-    /// Where the bytes are kept, in the caller's world.
+    /// Where the bytes are kept in the caller's world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob_id: Option<String>,
 }
@@ -80,7 +81,7 @@ pub struct Embed {
 pub struct Entity {
     /// Name, 1 to 128 bytes.
     pub name: String,
-    /// Role in the memory; `mentioned` when the caller says nothing.
+    /// The role in the memory; `mentioned` by default.
     #[serde(default = "Entity::default_role")]
     pub role: String,
 }
@@ -113,20 +114,20 @@ pub struct TimeRange {
 
 /// How a field of a draft is read, shown, and put into a row.
 pub(crate) trait Given: Sized {
-    /// What a caller may give.
+    /// The type that a caller gives.
     type Value;
-    /// What a row keeps.
+    /// The type that a row keeps.
     type Stored;
 
-    /// From JSON.
+    /// Reads the field from JSON.
     fn read(value: Value) -> Result<Self, serde_json::Error>;
-    /// JSON of what was given, none when nothing was.
+    /// The JSON of the given value; none if no value was given.
     fn show(&self) -> Option<Value>;
     /// The value, if one was given.
     fn given(&self) -> Option<&Self::Value>;
-    /// In place of what a row has, if it was mentioned.
+    /// Replaces the value of a row, if the field was given.
     fn put(&self, place: &mut Self::Stored);
-    /// What gives a row the value that it has.
+    /// The field that gives a row its present value.
     fn of(stored: &Self::Stored) -> Self;
 }
 
@@ -188,10 +189,10 @@ impl<T: for<'de> Deserialize<'de> + Serialize + Clone> Given for Field<T> {
     }
 }
 
-/// The value of a field as JSON shows it: as it serializes, and a number of 32 bits in the fewest digits that
-/// read back as it, over f64 too.
+/// The value of a field as JSON shows it. A value is shown as it serializes. A number of 32 bits is shown in
+/// the fewest digits that read back as the same number, also by way of f64.
 pub(crate) trait Shown: Serialize {
-    /// What serializes to its JSON.
+    /// The value that serializes to the JSON.
     fn shown(&self) -> impl Serialize {
         self
     }
@@ -230,7 +231,7 @@ pub(crate) fn widened(value: f32) -> f64 {
     }
 }
 
-/// The argument of a builder, and the value that it makes.
+/// The argument of a builder, and the value made from it.
 macro_rules! argument {
     (name, $ty:ty) => { impl Into<String> };
     ($bound:ident, $ty:ty) => { $ty };
@@ -262,7 +263,7 @@ macro_rules! fields {
     )+ })+) => {
         /// The fields that a caller may set besides text, vector, key, tags and links.
         ///
-        /// `Option` fields can't be cleared, [`Field`] ones can.
+        /// An `Option` field can't be cleared, a [`Field`] can.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Fields {
             $($($(#[doc = $doc])* pub $name: $wrap<$ty>,)+)+
@@ -284,7 +285,7 @@ macro_rules! fields {
                 Ok(true)
             }
 
-            /// Calls `f` with number and JSON of each field that was given, by number.
+            /// Calls `f` with the number and the JSON of each given field, by number.
             pub fn for_each_given(&self, mut f: impl FnMut(u8, Value)) {
                 $($(
                     if let Some(value) = self.$name.show() {
@@ -293,7 +294,7 @@ macro_rules! fields {
                 )+)+
             }
 
-            /// Bounds of every field.
+            /// Checks the bounds of every field.
             ///
             /// # Errors
             /// `Invalid` naming the first field that breaks its bound.
@@ -307,7 +308,7 @@ macro_rules! fields {
             }
         }
 
-        /// The fields of the table, each with its builder.
+        /// A builder for each field of the table.
         impl crate::model::Draft {
             $($(
                 $(#[doc = $doc])*
@@ -319,7 +320,7 @@ macro_rules! fields {
             )+)+
         }
 
-        /// The fields of the table, each with its builder. A [`Field`] is cleared by setting it to [`Field::Null`].
+        /// A builder for each field of the table. A [`Field`] is cleared by setting it to [`Field::Null`].
         impl crate::model::Patch {
             $($(
                 $(#[doc = $doc])*
@@ -331,7 +332,7 @@ macro_rules! fields {
             )+)+
         }
 
-        /// Every default, as a caller would give it.
+        /// Every default, in the form in which a caller would give it.
         #[cfg(test)]
         fn defaults() -> Fields {
             Fields { $($($name: <$wrap<$ty> as Given>::of(&$default),)+)+ }
@@ -361,15 +362,15 @@ fn read<T: Given>(name: &str, value: Value) -> Result<T> {
     T::read(value).map_err(|why| Error::invalid(name, clean(&why), shown))
 }
 
-/// The message of a JSON error without its place, which means nothing for a single value; an error of our own
-/// inside it already says what must be.
+/// The message of a JSON error without its position, which means nothing for a single value. An error of our
+/// own inside it already says what the value must be.
 fn clean(why: &serde_json::Error) -> String {
     let text = why.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 impl Fields {
-    /// Whether nothing was given.
+    /// Whether no field was given.
     pub fn is_empty(&self) -> bool {
         let mut any = false;
         self.for_each_given(|_, _| any = true);
@@ -386,7 +387,7 @@ impl Fields {
     }
 }
 
-/// What the docs call a type that can be null.
+/// How the docs mark a type that can be null.
 #[cfg(test)]
 fn nullable(wrap: &str) -> &'static str {
     match wrap {

@@ -1,28 +1,29 @@
-//! Filters: conditions on a memory, written as JSON in the Mongo manner.
+//! Filters: conditions on a memory, written as JSON in the style of MongoDB.
 //!
 //! ```text
 //! {"tags": "x", "importance": {"$gte": 0.5},
 //!  "$or": [{"kind": "event"}, {"metadata.session": {"$in": ["a", "b"]}}]}
 //! ```
-//! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not` on a field, `$and $or $not` on filters. A field
-//! is any of a memory by its JSON name, or `metadata.` and a path whose dots descend. Regular expressions are
-//! not supported.
+//! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not` on a field, and `$and $or $not` on filters. A field is
+//! the JSON name of any field of a memory, or `metadata.` with a path whose dots descend. Regular expressions are not
+//! supported.
 //!
 //! What a filter means:
-//! - Entries of one object must all hold. The filter `{}` matches everything; an empty object anywhere deeper,
-//!   an empty `$and` or an empty `$or` is refused, for it is far more often a mistake than a wish.
-//! - A list (tags, keys, an array in the metadata) matches a comparison if any member does. An own list that
-//!   is empty counts as missing.
-//! - `null` equals a value that is missing or null. `$ne`, `$nin` and `$not` are the negation of `$eq`, `$in`
-//!   and what they hold, so they match a missing value; `$gt` and its kin never do.
+//! - Entries of one object must all hold. The filter `{}` matches everything. An empty object anywhere
+//!   deeper, an empty `$and` or an empty `$or` is refused, because it is far more often a mistake than a
+//!   wish.
+//! - A list (tags, keys, an array in the metadata) matches a comparison if any member does. An empty list of
+//!   a field counts as missing.
+//! - `null` equals a missing value and a null. `$ne`, `$nin` and `$not` negate `$eq`, `$in` and their
+//!   operand, so they match a missing value. `$gt`, `$gte`, `$lt` and `$lte` never match a missing value.
 //! - Values of different types are never equal and have no order. Text is ordered by bytes, significance and
-//!   tier by rank, times as instants, numbers by value whatever their notation. A bound on a field that is
-//!   stored in single precision (importance, confidence) is rounded to single precision first.
-//! - A filter says nothing about states: visibility is decided by the one predicate, and a listing
-//!   of other states names the state.
+//!   tier by rank, times as instants, and numbers by value whatever their notation. The bound of a comparison
+//!   with a field in single precision (importance, confidence) is first rounded to single precision.
+//! - A filter says nothing about states. Visibility is decided by the one predicate, and a listing of other
+//!   states names the state.
 //!
-//! Everything is checked and typed while parsing, so that evaluation can't fail: depth, number of comparisons
-//! and length are bounded before anything is walked.
+//! Everything is checked and typed during parsing, so that evaluation can't fail. Depth, number of
+//! comparisons and length are bounded before anything is walked.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,8 +50,8 @@ mod parse;
 
 pub(crate) use indexed::{MetaValue, check_index_key};
 
-/// A condition on a memory: typed, and within its bounds since [`Filter::parse`] or [`Filter::from_json`] made
-/// it.
+/// A condition on a memory. It is typed, and within its bounds from the moment in which [`Filter::parse`] or
+/// [`Filter::from_json`] makes it.
 ///
 /// ```
 /// use oubliette::Filter;
@@ -62,15 +63,15 @@ pub(crate) use indexed::{MetaValue, check_index_key};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     root: Node,
-    /// What it was made from, for display.
+    /// The JSON from which the filter was made, for display.
     json: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
-    /// Every part holds; none at all: always.
+    /// Every part holds. Without any part the condition always holds.
     And(Vec<Node>),
-    /// Some part holds.
+    /// At least one part holds.
     Or(Vec<Node>),
     /// The part does not hold.
     Not(Box<Node>),
@@ -83,7 +84,7 @@ enum Node {
 struct Test {
     column: Column,
     op: Op,
-    /// Whether the outcome is turned round: `$ne`, `$nin`, `$exists: false`.
+    /// Whether the result is negated: `$ne`, `$nin`, `$exists: false`.
     negated: bool,
 }
 
@@ -101,7 +102,7 @@ enum Op {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Set {
     values: Vec<Operand>,
-    /// Whether null, which also stands for missing, is a member.
+    /// Whether null, which also stands for a missing value, is a member.
     null: bool,
 }
 
@@ -116,45 +117,45 @@ enum Relation {
 /// The part of a row that is always at hand.
 #[derive(Clone, Copy, Debug)]
 pub struct VitalsView<'a> {
-    /// Its id.
+    /// The id.
     pub id: MemoryId,
-    /// Where it lies.
+    /// The partition.
     pub partition: &'a Partition,
-    /// Its hot part.
+    /// The hot part.
     pub vitals: &'a Vitals,
 }
 
 /// A whole row. Parts that [`Filter::needs`] does not name may be empty.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
-    /// Its id.
+    /// The id.
     pub id: MemoryId,
-    /// Where it lies.
+    /// The partition.
     pub partition: &'a Partition,
-    /// Its hot part.
+    /// The hot part.
     pub vitals: &'a Vitals,
-    /// Its cold part.
+    /// The cold part.
     pub content: &'a Content,
-    /// Its statistics.
+    /// The statistics.
     pub access: &'a Access,
-    /// All keys that it answers to.
+    /// All keys that the memory answers to.
     pub keys: &'a [String],
-    /// Union of its holders' categories.
+    /// The union of the categories of all holders.
     pub categories: &'a [String],
-    /// Union of its holders' entities.
+    /// The union of the entities of all holders.
     pub entities: &'a [Entity],
-    /// Provenance.
+    /// The provenance.
     pub sources: &'a [MemoryId],
 }
 
 impl<'a> RowView<'a> {
-    /// The part that is always at hand.
+    /// The part of the row that is always at hand.
     pub fn hot(&self) -> VitalsView<'a> {
         VitalsView { id: self.id, partition: self.partition, vitals: self.vitals }
     }
 }
 
-/// Which parts of a row a filter looks at, besides the hot one.
+/// Which parts of a row a filter reads, besides the hot part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`Content`].
@@ -171,9 +172,10 @@ impl Filter {
     /// Reads a filter from JSON text.
     ///
     /// # Errors
-    /// `Invalid` naming the place (`filter.created_at.$gt`) when the text is longer than 1 MiB, is no JSON, has a
-    /// name twice in one object, is deeper than 16, wider than 256 comparisons or 10,000 values of one `$in`, or
-    /// names an unknown field, an unknown operator, or a value that is not of the field's type.
+    /// `Invalid` naming the place (`filter.created_at.$gt`) when the text is longer than 1 MiB, is not JSON, or has a
+    /// name twice in one object; when the filter is deeper than 16, or wider than 256 comparisons or than 10,000
+    /// values of one `$in`; or when it names an unknown field, an unknown operator, or a value that is not of the
+    /// field's type.
     pub fn parse(json: &str) -> Result<Self> {
         check_bytes(json.len())?;
         let Strict(value) = serde_json::from_str(json)
@@ -192,7 +194,7 @@ impl Filter {
         Ok(Filter { root, json })
     }
 
-    /// Whether a row matches, as far as its hot part tells: none when the other parts decide.
+    /// Whether a row matches, as far as the hot part can tell; none when the other parts decide.
     pub(crate) fn on_vitals(&self, row: &VitalsView<'_>) -> Option<bool> {
         self.root.on_vitals(row)
     }
@@ -202,7 +204,7 @@ impl Filter {
         self.root.matches(row)
     }
 
-    /// Which parts of a row [`Filter::matches`] looks at.
+    /// Which parts of a row [`Filter::matches`] reads.
     pub(crate) fn needs(&self) -> Needs {
         let mut needs = Needs::default();
         self.root.add_needs(&mut needs);
@@ -218,20 +220,21 @@ impl Filter {
         })
     }
 
-    /// Ids of which every matching row has one, ascending: the shortest list that the filter demands. An empty
-    /// list: no row matches.
+    /// A list of ids, ascending, one of which every matching row has: the shortest list that the filter
+    /// demands. If the list is empty, no row matches.
     pub(crate) fn required_ids(&self) -> Option<Vec<MemoryId>> {
         let shortest = self.demanded(&ID).into_iter().min_by_key(|set| set.len())?;
         Some(shortest.iter().filter_map(Operand::id).collect())
     }
 
-    /// Keys of which every matching row has one, ascending: the shortest list that the filter demands.
+    /// A list of keys, ascending, one of which every matching row has: the shortest list that the filter
+    /// demands.
     pub(crate) fn required_keys(&self) -> Option<Vec<&str>> {
         let shortest = self.demanded(&KEYS).into_iter().min_by_key(|set| set.len())?;
         Some(shortest.iter().filter_map(Operand::text).collect())
     }
 
-    /// The sets that the whole filter demands of `column`, those without null.
+    /// The sets that the whole filter demands of `column`, without the sets that contain null.
     fn demanded(&self, column: &Named) -> Vec<&[Operand]> {
         let mut sets = Vec::new();
         self.root.add_demanded(column, &mut sets);
@@ -258,7 +261,7 @@ impl TryFrom<&str> for Filter {
 }
 
 impl fmt::Display for Filter {
-    /// The JSON that it was made from, without blanks.
+    /// The JSON from which the filter was made, without blanks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.json)
     }

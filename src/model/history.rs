@@ -20,10 +20,10 @@ closed_set! {
 }
 
 closed_set! {
-    /// What was done, as the journal names it.
+    /// An operation, as the journal names it.
     #[non_exhaustive]
     pub Op "op" {
-        /// A new memory.
+        /// A new memory was stored.
         Insert = 0, "insert";
         /// A memory absorbed a write.
         Hold = 1, "hold";
@@ -31,33 +31,33 @@ closed_set! {
         Update = 3, "update";
         /// Another memory took its place.
         Supersede = 4, "supersede";
-        /// It became live again.
+        /// The memory became live again.
         Restore = 5, "restore";
-        /// It is gone.
+        /// The memory is gone.
         Remove = 6, "remove";
-        /// A holder is gone, others remain.
+        /// A holder is gone, and others remain.
         Detach = 7, "detach";
-        /// It proved useful.
+        /// The memory proved useful.
         Reinforce = 10, "reinforce";
-        /// It was put back from an export.
+        /// The memory was put back from an export.
         Recreate = 11, "recreate";
-        /// Its namespace is gone.
+        /// The namespace of the memory is gone.
         DropNamespace = 12, "drop_namespace";
-        /// The graph of an index changed: derived rows alone.
+        /// The graph of an index changed; derived rows only.
         Derive = 13, "derive";
-        /// Duplicates were merged into it.
+        /// Duplicates were merged into the memory.
         Merge = 14, "merge";
-        /// Maintenance removed it: it waits in limbo.
+        /// Maintenance removed the memory, which waits in limbo.
         Retire = 15, "retire";
-        /// It came back from limbo.
+        /// The memory came back from limbo.
         Return = 16, "return";
-        /// A write was not stored: no row changed.
+        /// A write was not stored, and no row changed.
         Ignore = 17, "ignore";
         /// A message came.
         Event = 18, "event";
-        /// Messages of an import were taken back.
+        /// Messages of an import were undone.
         Withdraw = 19, "withdraw";
-        /// The text of one of its holders took the place of its own.
+        /// The text of one of its holders replaced the text of the row.
         Retell = 20, "retold";
     }
 }
@@ -65,65 +65,65 @@ closed_set! {
 closed_set! {
     /// Why a memory is gone.
     pub TombstoneReason "reason" {
-        /// Forgotten by id, key or filter.
+        /// The memory was forgotten by id, key or filter.
         Forget = 0, "forget";
-        /// Forgotten by tag.
+        /// The memory was forgotten by tag.
         ForgetByTag = 1, "forget_by_tag";
-        /// Its import was undone.
+        /// The import of the memory was undone.
         Undone = 2, "undone";
-        /// Its time was over.
+        /// The lifetime of the memory was over.
         Expired = 3, "expired";
-        /// The short-term cap was reached.
+        /// The cap on short-term memories was reached.
         CapEvicted = 4, "cap_evicted";
-        /// It said the same as another.
+        /// The memory said the same as another memory.
         Collapsed = 5, "collapsed";
-        /// It was superseded long ago.
+        /// The memory was superseded long ago.
         SupersededPurged = 6, "superseded_purged";
-        /// It was of no use.
+        /// The memory was of no use.
         Pruned = 7, "pruned";
-        /// It stands in a summary.
+        /// The memory stands in a summary.
         Summarized = 8, "summarized";
-        /// A later snapshot of its period came.
+        /// A later snapshot of the same period came.
         SnapshotReplaced = 9, "snapshot_replaced";
-        /// Its namespace was dropped.
+        /// The namespace of the memory was dropped.
         NamespaceDropped = 10, "namespace_dropped";
-        /// Its retention was over.
+        /// The retention time of the memory was over.
         Retention = 11, "retention";
     }
 }
 
-/// What stays of a memory that is gone: no content, no vector.
+/// What remains of a memory that is gone: no content, no vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tombstone {
-    /// The id, never used again.
+    /// The id, which is never used again.
     pub id: MemoryId,
-    /// Transaction time.
+    /// The transaction time of the removal.
     pub deleted_at: Time,
-    /// Why.
+    /// Why the memory was removed.
     pub reason: TombstoneReason,
-    /// The run that removed it.
+    /// The run that removed the memory.
     pub run: Option<RunId>,
-    /// What stands in its place.
+    /// The memory that took its place.
     pub replaced_by: Option<MemoryId>,
-    /// The run that had made it.
+    /// The run that had made the memory.
     pub made_by: Option<RunId>,
-    /// Memories that had been merged into it.
+    /// The memories that had been merged into the memory.
     pub merged_from: Vec<MemoryId>,
-    /// HMAC of each key that it held.
+    /// The HMAC of each key of the memory.
     pub key_hashes: Vec<[u8; 32]>,
-    /// HMAC of its content.
+    /// The HMAC of the content.
     pub content_hash: [u8; 32],
-    /// Rows that it stands for: 1, or those of a dropped namespace.
+    /// The number of rows that the tombstone stands for: 1, or the rows of a dropped namespace.
     pub rows: u64,
-    /// When the memory was erased that had waited in limbo since `deleted_at`; none where it was erased at once, or still
-    /// waits.
+    /// When the memory was erased after waiting in limbo since `deleted_at`. None if the memory was erased at once or
+    /// still waits.
     pub erased_at: Option<Time>,
 }
 
-/// One changed field: the value before and after; values of an erased subject are HMACs.
+/// One changed field with the values before and after. The values of an erased subject are HMACs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delta {
-    /// Name of the field.
+    /// The name of the field.
     pub field: String,
     /// Value before.
     pub before: Value,
@@ -134,34 +134,35 @@ pub struct Delta {
 /// One line of the journal, written in the transaction of the change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JournalRow {
-    /// Number in the store, ascending.
+    /// The number of the row in the store, ascending.
     pub seq: u64,
     /// Transaction time.
     pub at: Time,
-    /// Who.
+    /// Who caused the change.
     pub actor: Actor,
-    /// In which run.
+    /// The run of the change.
     pub run: Option<RunId>,
-    /// What was done: `insert`, `update`, `supersede` …
+    /// The operation: `insert`, `update`, `supersede` …
     pub op: Op,
     /// The rule that decided.
     pub rule: RuleId,
     /// The memory that changed; none for a whole namespace.
     pub subject: Option<MemoryId>,
-    /// The holder that came, changed or went.
+    /// The holder that was added, changed or removed.
     pub holder: Option<u32>,
-    /// Changed fields, without content.
+    /// The changed fields, without content.
     pub deltas: Vec<Delta>,
-    /// What the decision rests on.
+    /// The evidence behind the decision.
     pub evidence: Evidence,
-    /// Number of the policy.
+    /// The number of the policy.
     pub policy_number: u64,
-    /// Hash of the effective policy.
+    /// The hash of the effective policy.
     pub policy_hash: [u8; 8],
 }
 
 impl JournalRow {
-    /// The memories whose story it is part of: its subject with the holder, and the rows that were merged into it.
+    /// The memories whose story the row is part of: the subject with the holder, and the rows that were merged into
+    /// the subject.
     pub fn found_by(&self) -> impl Iterator<Item = (&MemoryId, Option<u32>)> {
         let members = self.evidence.members.iter().filter(|_| self.op == Op::Merge);
         self.subject.iter().map(|id| (id, self.holder)).chain(members.map(|id| (id, None)))

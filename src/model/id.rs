@@ -17,12 +17,12 @@ macro_rules! uuid_id {
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// From its 16 bytes.
+            /// The id with these 16 bytes.
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(bytes)
             }
 
-            /// Its 16 bytes, whose byte order is the order of the type.
+            /// The 16 bytes. Their byte order is the order of the type.
             pub const fn as_bytes(&self) -> &[u8; 16] {
                 &self.0
             }
@@ -70,7 +70,7 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// Name of one memory for ever: a UUIDv7, never used again.
+    /// The name of one memory for ever: a UUIDv7 that is never used again.
     ///
     /// ```
     /// use oubliette::MemoryId;
@@ -83,34 +83,34 @@ uuid_id!(
     "id"
 );
 uuid_id!(
-    /// Name of one run: an import, a maintenance pass, a namespace drop. `undo` takes it.
+    /// The name of one run: an import, a maintenance pass, a namespace drop. `undo` takes such a name.
     RunId,
     "run"
 );
 
 uuid_id!(
-    /// Name of one message as it came.
+    /// The name of one message as it came.
     EventId,
     "event"
 );
 uuid_id!(
-    /// Name of the numbers of a family of messages in one slice of time.
+    /// The name of an aggregate: a family of messages in one slice of time, in numbers.
     AggregateId,
     "aggregate"
 );
 
-/// Where ids come from. Inject one to make a run repeatable.
+/// A source of ids. A test injects its own source to make a run repeatable.
 ///
-/// An id must never be returned twice by sources that write to the same file: the engine treats a repeated
-/// id as a bug of the source and refuses the write.
+/// Sources that write to the same file must never return an id twice. The engine treats a repeated id as a
+/// bug of the source and refuses the write.
 pub trait IdSource: Send + Sync {
-    /// The next id; `now` is the transaction time, for the time part of a UUIDv7.
+    /// The next id. `now` is the transaction time, for the time part of a UUIDv7.
     fn next(&self, now: Time) -> [u8; 16];
 }
 
-/// UUIDv7 with 74 bits from the operating system's generator. The ids that one source makes at one instant, as all of a
-/// transaction are, ascend: each is a random step above the one before ([RFC 9562], 6.2, method 2), so that
-/// rows lie in the file in the order in which they were written.
+/// UUIDv7 with 74 bits from the operating system's generator. All ids of one transaction are made at one instant. The
+/// ids that one source makes at one instant ascend: each is a random step above the one before ([RFC 9562], 6.2,
+/// method 2). So rows lie in the file in the order in which they were written.
 ///
 /// ```
 /// use oubliette::Time;
@@ -129,22 +129,22 @@ pub struct RandomIds {
     last: Mutex<(u64, u128)>,
 }
 
-/// Random bits of an id.
+/// The number of random bits of an id.
 const RANDOM_BITS: u32 = 74;
-/// Random bits behind those that stand with the version.
+/// The number of random bits behind those that stand with the version.
 const LOW_BITS: u32 = 62;
 
 impl IdSource for RandomIds {
     fn next(&self, now: Time) -> [u8; 16] {
         let mut random = [0_u8; 16];
-        // The operating system's generator fails only where no id could be trusted at all.
+        // If the operating system's generator fails, no id can be trusted at all.
         #[expect(clippy::expect_used, reason = "without randomness no id can be made")]
         getrandom::fill(&mut random).expect("the operating system gives random bytes");
         let random = u128::from_le_bytes(random);
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         let mut last = self.last.lock();
         let bits = match *last {
-            // Half of the room is left for steps, 2 to the 41st of the largest.
+            // Half of the range is left for steps: room for 2 to the 41st of the largest.
             (before, bits) if before == millis && bits > 0 => bits + 1 + random % (1 << 32),
             _ => random % (1 << (RANDOM_BITS - 1)),
         };

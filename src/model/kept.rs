@@ -1,5 +1,5 @@
-//! What an export carries beside memories and tombstones: what waits in limbo, runs that can be taken back, families of
-//! messages. And what makes a memory that was read back a whole one.
+//! What an export carries besides memories and tombstones: memories in limbo, runs that can be undone, families of
+//! messages. Also the check that a memory read back is whole.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,49 +14,49 @@ use crate::model::kind::{State, SupersedeMode};
 use crate::model::memory::{Holder, Memory};
 use crate::model::time::Time;
 
-/// What is known of the removal of a memory that waits in limbo, and what its return needs.
+/// What is known of the removal of a memory in limbo, and what its return needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limbo {
-    /// Why it was removed.
+    /// Why the memory was removed.
     pub reason: TombstoneReason,
-    /// The run that removed it.
+    /// The run that removed the memory.
     pub run: Option<RunId>,
-    /// What stands in its place.
+    /// The memory that took its place.
     pub replaced_by: Option<MemoryId>,
-    /// Whether `replaced_by` superseded it by this removal, and gives its holders back.
+    /// Whether `replaced_by` superseded the memory by this removal, and gives its holders back.
     pub replaced: bool,
-    /// Reinforcement that moved to what stands in its place.
+    /// The reinforcement that moved to the memory that took its place.
     pub transferred: u32,
-    /// Links of others that led to it.
+    /// The links of other memories that led to this memory.
     pub links: Vec<LedLink>,
-    /// What will be left of it. None is a fault that a purge, or an import, mends.
+    /// The tombstone that will remain. A missing tombstone is a fault that a purge or an import mends.
     pub tombstone: Option<Tombstone>,
 }
 
-/// A link to a memory in limbo: which holder of which memory brought it.
+/// A link to a memory in limbo, with the holder and the memory that brought the link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedLink {
     /// The memory that has the link.
     pub from: MemoryId,
-    /// Number of its holder.
+    /// The number of its holder.
     pub number: u32,
     /// The relation.
     pub relation: String,
-    /// Whether the link leads to what stands in the place of its end meanwhile.
+    /// Whether the link meanwhile leads to the memory that took the place of its end.
     pub led_on: bool,
 }
 
 closed_set! {
     /// How far a run is.
     pub RunState "state" {
-        /// At work, or left in the middle.
+        /// The run is at work, or was interrupted.
         Open = 0, "open";
-        /// Finished.
+        /// The run is finished.
         Done = 1, "done";
-        /// Being taken back.
+        /// The run is being undone.
         Undoing = 2, "undoing";
-        /// Taken back.
+        /// The run was undone.
         Undone = 3, "undone";
     }
 }
@@ -64,79 +64,79 @@ closed_set! {
 closed_set! {
     /// What a run does.
     pub RunSort "what" {
-        /// It imports.
+        /// The run is an import.
         Import = 0, "import";
-        /// It is a pass of maintenance, or several.
+        /// The run is a pass of maintenance, or several passes.
         Maintain = 1, "maintain";
     }
 }
 
-/// A run of which something can still be taken back.
+/// A run of which something can still be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Its id.
+    /// The id.
     pub id: RunId,
-    /// What it does.
+    /// What the run does.
     #[serde(rename = "what")]
     pub sort: RunSort,
-    /// Transaction time of its start.
+    /// The transaction time of the start.
     pub started_at: Time,
-    /// How far it is.
+    /// How far the run is.
     pub state: RunState,
-    /// Rows of the journal that are still to be taken back.
+    /// The number of journal rows that are still to be undone.
     pub steps: u64,
 }
 
-/// A family of messages in one slice of time, as the message that began it knows it.
+/// A family of messages in one slice of time, as stored with the message that began it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
-    /// The family, the same in every slice of one exact key.
+    /// The family, which is the same in every slice of one exact key.
     #[serde(rename = "family_id")]
     pub id: MemoryId,
-    /// The memory that its first message became.
+    /// The memory that the first message became.
     pub first_memory: MemoryId,
     /// When the earliest member was written.
     pub ts_first: Time,
-    /// When the latest was written.
+    /// When the latest member was written.
     pub ts_last: Time,
-    /// Members.
+    /// The number of members.
     pub count: u64,
-    /// Tokens of the first message.
+    /// The tokens of the first message.
     pub tokens: Vec<String>,
-    /// Id of what made SimHash and tokens.
+    /// The id of the normalizer that made SimHash and tokens.
     pub sim_normalizer: String,
-    /// Its numbers, from the second member on.
+    /// The aggregate, from the second member on.
     pub aggregate_id: Option<AggregateId>,
 }
 
 /// A row of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kept {
-    /// A memory with what the engine kept of it.
+    /// A memory with everything that the engine kept of it.
     Memory(Box<Memory>),
-    /// What stays of one that is gone.
+    /// The tombstone of a memory that is gone.
     Tombstone(Tombstone),
-    /// A run, which as many [`Kept::Step`] follow as it says.
+    /// A run. As many [`Kept::Step`] follow as it says.
     Run(Run),
-    /// A row of the journal that `undo` of the run before it asks for. Its number, its actor and its policy are those of
-    /// the database that it comes into.
+    /// A journal row that `undo` of the run before it needs. Its number, its actor and its policy become those of the
+    /// database that receives it.
     Step(Box<JournalRow>),
-    /// A family of messages in numbers, which its members follow.
+    /// A family of messages in numbers. Its members follow.
     Aggregate(Box<Aggregate>),
     /// A message, with the family that it began.
     Event(Box<Event>, Option<Box<Family>>),
-    /// An end of a link, or of provenance, that was not there when its memory was put back.
+    /// An end of a link, or of provenance, that did not exist when its memory was put back.
     Joint(Joint),
 }
 
-/// An end of a link, or of the provenance of a memory, that comes later in an export than the memory itself.
+/// An end of a link, or of the provenance of a memory, that stands later in an export than the memory itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joint {
     /// The memory.
     pub id: MemoryId,
-    /// Number of the holder that brings the link; none: the memory was made from `to`.
+    /// The number of the holder that brings the link. None means that the memory was made from `to`.
     pub number: Option<u32>,
     /// The other end.
     pub to: MemoryId,
@@ -148,20 +148,21 @@ impl JournalRow {
     /// What maintenance does to memories and `undo` takes back.
     pub(crate) const UNDONE: [Op; 3] = [Op::Merge, Op::Retire, Op::Supersede];
 
-    /// Whether `undo` of its run looks at it: what the engine's own maintenance did to memories.
+    /// Whether `undo` of the run looks at the row: the row tells of something that the engine's own
+    /// maintenance did to memories.
     pub fn can_be_undone(&self) -> bool {
         self.actor == crate::model::Actor::Sweeper && Self::UNDONE.contains(&self.op)
     }
 }
 
-/// The highest count of changes that a line may name: there is room for as many again.
+/// The highest count of changes that a line may name. As many changes again still have room.
 const COUNT_MAX: u64 = u64::MAX / 2;
 
 impl Memory {
-    /// Whether everything that the memory says of itself agrees, as it does in a memory that was read from a database.
+    /// Checks that everything which the memory says of itself agrees, as it does in a memory read from a database.
     ///
     /// # Errors
-    /// `Invalid` naming the first member that contradicts another one, or a bound.
+    /// `Invalid` naming the first member that contradicts another member or a bound.
     pub(crate) fn check_whole(&self) -> Result<()> {
         self.check_times()?;
         self.check_state()?;
@@ -184,7 +185,8 @@ impl Memory {
         Ok(())
     }
 
-    /// A memory is removed after it was recorded; what it was led on to may have been superseded before it.
+    /// A memory is removed after it was recorded. The memory that took its place may have been superseded
+    /// before the removal.
     fn check_times(&self) -> Result<()> {
         let times = self.times();
         if let Some(by) = times.superseded_by().filter(|by| *by == self.id) {
@@ -196,7 +198,7 @@ impl Memory {
         let replaced = times.superseded.is_some_and(|by| by.mode == SupersedeMode::Replaced);
         if let Some(before) = times.valid_to_before {
             if !replaced {
-                let why = "must stand beside supersede_mode replaced alone";
+                let why = "is allowed only with supersede_mode replaced";
                 return Err(Error::invalid("valid_to_before", why, before));
             }
             if times.valid_to.is_none_or(|to| to > before) {
@@ -207,7 +209,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The label is that of the instants; whether a memory has expired the reader's clock says.
+    /// The state must agree with the instants. Only the reader's clock says whether a memory has expired.
     fn check_state(&self) -> Result<()> {
         let times = self.times();
         let is = match (self.state, times.removed_at, times.superseded) {
@@ -217,7 +219,7 @@ impl Memory {
             _ => false,
         };
         if !is {
-            let why = "must be that of removed_at, superseded_at and expires_at";
+            let why = "must agree with removed_at, superseded_at and expires_at";
             return Err(Error::invalid("state", why, self.state.as_str()));
         }
         match (times.removed_at, &self.limbo) {
@@ -229,12 +231,13 @@ impl Memory {
     }
 
     fn check_limbo(&self, removed_at: Time, limbo: &Limbo) -> Result<()> {
-        // What replaced it may have been led on since: `superseded_by` says what stands in its place now.
+        // The memory that took its place may have been replaced since: `superseded_by` says which memory
+        // stands there now.
         if limbo.replaced && self.superseded.is_none() {
             return Err(Error::invalid("limbo.replaced", "must stand beside superseded_by alone", true));
         }
         if !limbo.replaced && limbo.transferred > 0 {
-            let why = "must be 0 where nothing replaced the memory";
+            let why = "must be 0 if nothing replaced the memory";
             return Err(Error::invalid("limbo.transferred", why, limbo.transferred));
         }
         let Some(tombstone) = &limbo.tombstone else { return Ok(()) };
@@ -242,7 +245,7 @@ impl Memory {
             return Err(Error::invalid("limbo.tombstone.id", "must be that of the memory", tombstone.id));
         }
         if tombstone.deleted_at != removed_at {
-            let why = "must be removed_at";
+            let why = "must equal removed_at";
             return Err(Error::invalid("limbo.tombstone.deleted_at", why, tombstone.deleted_at));
         }
         Ok(())
@@ -280,7 +283,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Keys, tags and what is joined are the unions of what the holders brought.
+    /// Keys, tags, links and other sets are the unions of those of the holders.
     fn check_unions(&self) -> Result<()> {
         fn union<'h, T: Ord + 'h>(
             holders: &'h [Holder],
@@ -300,10 +303,10 @@ impl Memory {
             ("links", same(union(holders, |holder| &holder.links), &self.links)),
         ];
         if let Some((field, _)) = agrees.iter().find(|(_, agrees)| !agrees) {
-            return Err(Error::invalid(*field, "must be those of its holders", "others"));
+            return Err(Error::invalid(*field, "must be the union over its holders", "others"));
         }
         if self.pinned != self.tags.iter().any(|tag| tag == PINNED_TAG) {
-            let why = "must stand beside the tag pinned, and only there";
+            let why = "must be true exactly when the tag pinned is there";
             return Err(Error::invalid("pinned", why, self.pinned));
         }
         Ok(())

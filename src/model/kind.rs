@@ -11,7 +11,7 @@ use crate::model::closed::closed_set;
 use crate::model::name::check_text;
 
 closed_set! {
-    /// How long a memory is meant to live: the order is that of durability.
+    /// How long a memory is meant to live. The order is that of durability.
     #[derive(Default)]
     pub Tier "tier" {
         /// Short-term: 72 hours by default.
@@ -27,7 +27,7 @@ closed_set! {
 }
 
 impl Tier {
-    /// Whether rows of this tier expire by default.
+    /// Whether memories of this tier expire by default.
     pub const fn is_short_term(self) -> bool {
         matches!(self, Tier::Working | Tier::Episodic)
     }
@@ -44,7 +44,7 @@ closed_set! {
         Noteworthy = 1, "noteworthy";
         /// Important.
         Important = 2, "important";
-        /// Part of who the user or the project is.
+        /// Part of what makes up the user or the project.
         Core = 3, "core";
     }
 }
@@ -66,21 +66,21 @@ closed_set! {
         /// The world changed at an instant.
         #[default]
         Replaced = 0, "replaced";
-        /// It said the same.
+        /// The memory said the same.
         Duplicate = 1, "duplicate";
-        /// It was wrong.
+        /// The memory was wrong.
         Correction = 2, "correction";
-        /// It became part of an aggregate.
+        /// The memory became part of an aggregate.
         Aggregate = 3, "aggregate";
     }
 }
 
 closed_set! {
-    /// Who set the end of a memory's life. The tier's moves with each use; a caller's stays until a write names
-    /// another.
+    /// Who set the end of a memory's life. An end that the tier set moves with each use. An end that a caller set
+    /// stays until a write names another.
     #[derive(Default)]
     pub ExpiresBy "expires_by" {
-        /// The default life of its tier.
+        /// The tier, by its default lifetime.
         #[default]
         Tier = 0, "tier";
         /// A caller: an instant, a duration, or never.
@@ -89,7 +89,8 @@ closed_set! {
 }
 
 closed_set! {
-    /// State of an id at an instant: a label; visibility is decided by the instants of a memory alone.
+    /// The state of an id at an instant. The state is a label: only the instants of a memory decide its
+    /// visibility.
     pub State "state" {
         /// In the main table, not superseded, not expired.
         Live = 0, "live";
@@ -106,7 +107,7 @@ closed_set! {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $text:literal;)+) => {
-        /// What sort of memory it is.
+        /// The kind of a memory.
         ///
         /// ```
         /// use oubliette::Kind;
@@ -123,13 +124,13 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// Names of those that are no custom ones, in the order of their codes.
+            /// The names of the built-in kinds, in the order of their codes.
             const NAMES: &[&str] = &[$($text,)+];
 
-            /// Code on disk of a custom kind, whose name stands in the record.
+            /// The code of a custom kind on disk. The name of the kind stands in the record.
             pub const CUSTOM_CODE: u8 = 255;
 
-            /// Its code on disk, 255 for a custom one.
+            /// The code on disk, 255 for a custom kind.
             pub const fn code(&self) -> u8 {
                 match self { $(Kind::$variant => $code,)+ Kind::Custom(_) => Kind::CUSTOM_CODE }
             }
@@ -143,7 +144,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The kind with a name that is no custom one's.
+            /// The built-in kind with this name.
             fn from_name(name: &str) -> Option<Self> {
                 match name { $($text => Some(Kind::$variant),)+ _ => None }
             }
@@ -156,11 +157,11 @@ kinds! {
     Message = 0, "message";
     /// A message of the assistant.
     AssistantMessage = 1, "assistant_message";
-    /// What a tool answered.
+    /// The answer of a tool.
     ToolResult = 2, "tool_result";
-    /// A line about someone or something, as a collector writes it.
+    /// A line about a person or a thing, as a collector writes it.
     Profile = 3, "profile";
-    /// Something that happened.
+    /// An event.
     Event = 4, "event";
     /// A fact.
     #[default]
@@ -171,7 +172,7 @@ kinds! {
     Skill = 7, "skill";
     /// A tool.
     Tool = 8, "tool";
-    /// About the agent itself.
+    /// A fact about the agent itself.
     SelfFact = 9, "self";
     /// An episode.
     Episode = 10, "episode";
@@ -191,12 +192,12 @@ kinds! {
     Developer = 17, "developer";
     /// Instructions of the administrator.
     Admin = 18, "admin";
-    /// A search query of the past.
+    /// A past search query.
     SearchHistory = 19, "search_history";
 }
 
 impl Kind {
-    /// The name of a custom one.
+    /// The name of a custom kind.
     pub fn custom_name(&self) -> Option<&str> {
         match self {
             Kind::Custom(name) => Some(name),

@@ -1,4 +1,4 @@
-//! A stored memory: its hot part, its cold part, its statistics, its holders.
+//! A stored memory: its hot part, its cold part, its statistics and its holders.
 
 use serde_json::Value;
 
@@ -14,31 +14,31 @@ use crate::model::parts::{Access, Parts};
 use crate::model::time::{Span, Time};
 use crate::model::visible::Times;
 
-/// By what, when and how a memory was superseded.
+/// The supersession of a memory: by which memory, when and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Supersession {
-    /// Transaction time.
+    /// The transaction time.
     pub at: Time,
-    /// The memory that stands in its place.
+    /// The memory that took its place.
     pub by: MemoryId,
-    /// How.
+    /// The mode.
     pub mode: SupersedeMode,
 }
 
-/// The hot part of a memory: fixed in width, read by every filter and ranking (design, "Hot and cold apart").
+/// The hot part of a memory, which every filter and ranking reads. Its width is fixed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vitals {
-    /// Code of the kind; the name of a custom kind stands in `Content::custom_kind`.
+    /// The code of the kind. The name of a custom kind stands in `Content::custom_kind`.
     pub kind_code: u8,
     /// Tier.
     pub tier: Tier,
     /// Significance.
     pub significance: Significance,
-    /// 0 to 1.
+    /// The importance, 0 to 1.
     pub importance: f32,
-    /// 0 to 1, none for short-term rows.
+    /// The confidence, 0 to 1; none for short-term rows.
     pub confidence: Option<f32>,
-    /// At least 1, saturating.
+    /// The reinforcement count: at least 1, saturating.
     pub reinforcement_count: u32,
     /// Pinned by a caller.
     pub pinned: bool,
@@ -46,53 +46,54 @@ pub struct Vitals {
     pub admin_locked: bool,
     /// Locked by the host.
     pub system_locked: bool,
-    /// A summary whose sources were removed.
+    /// Whether the row is a summary whose sources were removed.
     pub deletes_source: bool,
     /// The instants that decide visibility.
     pub times: Times,
-    /// Who set the end of its life, `expires_at` of its times.
+    /// Who set the end of life, `expires_at` of the times.
     pub expires_by: ExpiresBy,
-    /// When it came to be.
+    /// When the memory was created.
     pub created_at: Time,
-    /// When a caller last wrote it.
+    /// When a caller last wrote the memory.
     pub updated_at: Time,
-    /// When what it tells happened.
+    /// When the event that the text tells of happened.
     pub happened_at: Option<Time>,
-    /// When it was last reinforced.
+    /// When the memory was last reinforced.
     pub last_reinforced_at: Option<Time>,
-    /// Version: 1 at first, one more on every change except the folding of access counts.
+    /// The version: 1 at first, and one more with every change except the folding of access counts.
     pub version: u64,
-    /// Bytes of its content.
+    /// The number of bytes of the content.
     pub content_bytes: u32,
-    /// Where the engine keeps it.
+    /// Where the engine keeps the row.
     pub place: Place,
 }
 
-/// What the engine alone knows of a row: never shown, kept beside the vitals.
+/// What only the engine knows of a row. It is never shown, and is stored beside the vitals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Number of its partition in the namespace.
+    /// The number of the partition in the namespace.
     pub partition: u32,
-    /// Number of its embedding space.
+    /// The number of the embedding space.
     pub space: u16,
-    /// Slot of its vector; none while it has none.
+    /// The slot of the vector; none as long as there is no vector.
     pub slot: Option<u32>,
-    /// Number of its document in the full-text index of its partition; none in limbo.
+    /// The number of the document in the full-text index of the partition; none in limbo.
     pub doc: Option<u32>,
-    /// First 16 bytes of its fingerprint; none for an empty normal form.
+    /// The first 16 bytes of the fingerprint; none for an empty normal form.
     pub fingerprint: Option<[u8; 16]>,
-    /// Key of what must be equal beside it before a write is absorbed: kind, world time, metadata, and the bytes of the text.
+    /// The key of everything else that must be equal before a write is absorbed: kind, world time, metadata, and the
+    /// bytes of the text.
     pub likeness: [u8; 12],
-    /// How it stands in the counters now.
+    /// How the counters count the row now.
     pub counted: Counted,
-    /// Number that its next holder gets.
+    /// The number for the next holder.
     pub next_holder: u32,
-    /// How many holders it has.
+    /// The number of holders.
     pub holders: u32,
 }
 
 impl Place {
-    /// The number of the next holder, which is never given out again.
+    /// The number for the next holder. A number is never given out again.
     ///
     /// # Errors
     /// `Conflict` for a row that has given out every number.
@@ -107,13 +108,13 @@ impl Place {
 }
 
 closed_set! {
-    /// How a row stands in the counters: it moves from one to the next when its instant comes.
+    /// How the counters count a row. A row moves from one member to the next at its next instant.
     pub Counted "counted" {
-        /// Visible: counted as live, by kind, tier, tag and label.
+        /// Visible: counted as live, and by kind, tier, tag and label.
         Live = 0, "live";
-        /// Not yet valid; a later reader will see it.
+        /// Not yet valid; a later reader will see the row.
         Ahead = 1, "ahead";
-        /// Past its world time, not superseded, not expired.
+        /// Past its world time, but neither superseded nor expired.
         Past = 2, "past";
         /// Expired, not yet purged.
         Expired = 3, "expired";
@@ -125,9 +126,9 @@ closed_set! {
 }
 
 impl Counted {
-    /// How a row with `times` stands at `now`, a committed instant. A row that was replaced at an instant
-    /// ahead is superseded yet visible until then: it counts as live, and as ahead before that. So a row never comes
-    /// back to what it once counted as, and the next instant that is due lies always in the future.
+    /// How the counters count a row with `times` at `now`, a committed instant. A row that will be replaced at an
+    /// instant ahead is superseded, yet visible until then. It counts as live, and before that as ahead. So a row
+    /// never returns to an earlier member, and its next due instant always lies in the future.
     pub fn at(times: &Times, now: Time) -> Counted {
         if times.removed_at.is_some() {
             Counted::Limbo
@@ -149,22 +150,22 @@ impl Counted {
     }
 }
 
-/// The end of a memory's life, with who set it.
+/// The end of a memory's life, and who set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
-    /// The instant; none: never.
+    /// The instant of the end; none means never.
     pub(crate) end: Option<Time>,
-    /// Who set it.
+    /// Who set the end.
     pub(crate) by: ExpiresBy,
 }
 
 impl Life {
-    /// The end that a tier gives to a row whose life begins at `base`; none of a durable tier.
+    /// The end that a tier gives to a row whose life begins at `base`; none for a durable tier.
     pub(crate) fn of_tier(base: Time, ttl: Option<Span>) -> Self {
         Life { end: ttl.map(|ttl| base.plus(ttl)), by: ExpiresBy::Tier }
     }
 
-    /// Moved by a use at `now`: only a tier's end slides, and only where there is one.
+    /// The life after a use at `now`. Only an end that the tier set slides, and only if there is an end.
     pub(crate) fn slid(self, now: Time, ttl: Option<Span>) -> Self {
         match (self.by, self.end, ttl) {
             (ExpiresBy::Tier, Some(end), Some(ttl)) => Life { end: Some(end.max(now.plus(ttl))), ..self },
@@ -172,8 +173,8 @@ impl Life {
         }
     }
 
-    /// That of a row which stands for one more write: the later of what the writes gave, but a write that gave none
-    /// moves no end that a caller set.
+    /// The life of a row that absorbs one more write: the later of the given ends. A write without an end moves no end
+    /// that a caller set.
     pub(crate) fn absorbing(self, write: Life) -> Self {
         match (self.by, write.by) {
             (ExpiresBy::Caller, ExpiresBy::Tier) => self,
@@ -181,7 +182,8 @@ impl Life {
         }
     }
 
-    /// The longer of two lives, of which one without an end is the longest. Of two equal ones that of the caller.
+    /// The longer of two lives. A life without an end is the longest. If both ends are equal, the life that a caller
+    /// set.
     pub(crate) fn longer(self, other: Life) -> Self {
         let until = |life: Life| (life.end.is_none(), life.end, life.by);
         if until(other) > until(self) { other } else { self }
@@ -189,7 +191,7 @@ impl Life {
 }
 
 impl Vitals {
-    /// Those of a memory of this text, written at `now`, of which nothing else is known.
+    /// The vitals of a memory with this text, written at `now`, of which nothing else is known.
     pub(crate) fn new(text: &str, now: Time) -> Self {
         Vitals {
             kind_code: Kind::default().code(),
@@ -224,22 +226,22 @@ impl Vitals {
         }
     }
 
-    /// The end of its life, with who set it.
+    /// The end of life, and who set it.
     pub(crate) fn life(&self) -> Life {
         Life { end: self.times.expires_at, by: self.expires_by }
     }
 
-    /// Gives it another end.
+    /// Sets another end of life.
     pub(crate) fn set_life(&mut self, life: Life) {
         (self.times.expires_at, self.expires_by) = (life.end, life.by);
     }
 
-    /// Whether no automatic actor may touch it.
+    /// Whether automatic actors must leave the memory alone.
     pub fn is_protected(&self) -> bool {
         self.pinned || self.admin_locked || self.system_locked
     }
 
-    /// Last time that anyone touched the row with these statistics.
+    /// When the row with these statistics was last touched.
     pub fn last_accessed(&self, access: &Access) -> Time {
         [access.last_retrieved, access.last_included_at, self.last_reinforced_at]
             .into_iter()
@@ -247,7 +249,7 @@ impl Vitals {
             .fold(self.created_at, Time::max)
     }
 
-    /// What the canonical order looks at.
+    /// What the canonical order compares.
     pub fn rank(&self, id: MemoryId) -> Rank {
         Rank {
             significance: self.significance,
@@ -261,53 +263,56 @@ impl Vitals {
 /// One write that a row stands for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Holder {
-    /// Number in the row.
+    /// The number in the row.
     pub number: u32,
-    /// The key that was written; keyless writes with equal tags and run share a holder.
+    /// The key that was written. Keyless writes with equal tags and run share a holder.
     pub key: Option<String>,
-    /// How many writes it stands for; more than 1 only without a key.
+    /// The number of writes that the holder stands for; more than 1 only without a key.
     pub count: u32,
-    /// Its share of the row's reinforcement count.
+    /// The share of the row's reinforcement count.
     pub share: u32,
-    /// Tags that it brought, sorted.
+    /// The tags that the write brought, sorted.
     pub tags: Vec<String>,
-    /// Categories that it brought, sorted.
+    /// The categories that the write brought, sorted.
     pub categories: Vec<String>,
-    /// Entities that it brought, sorted.
+    /// The entities that the write brought, sorted.
     pub entities: Vec<Entity>,
-    /// Links that it brought, sorted.
+    /// The links that the write brought, sorted.
     pub links: Vec<Link>,
-    /// Code of each other field that it gave, with the first 8 bytes of the HMAC of its value, by code.
+    /// The code of each other field that the write gave, with the first 8 bytes of the HMAC of its value, by
+    /// code.
     pub fields: Vec<(u8, [u8; 8])>,
-    /// The import that it came with.
+    /// The import that brought the write.
     pub run: Option<RunId>,
-    /// Its own text where that differs from the row's.
+    /// The holder's own text, where it differs from that of the row.
     pub text: Option<String>,
-    /// The row that it came from when that row was superseded or merged; it goes back there on restore.
+    /// The row from which the holder came when that row was superseded or merged. A restore brings the holder
+    /// back there.
     pub from: Option<MemoryId>,
-    /// Whether it wrote another text than the row's and keeps none of its own: it came with a supersession, as a way to
-    /// the newest text, or was merged without a key. It does not keep the text of the row alive.
+    /// Whether the holder wrote a text other than the row's and keeps none of its own. Such a holder came with a
+    /// supersession, as a way to the newest text, or was merged without a key. It does not keep the text of the row
+    /// alive.
     pub follows: bool,
 }
 
 impl Holder {
-    /// Whether it wrote the very text of its row, which lives as long as such a holder.
+    /// Whether the holder wrote the text of its row. The text lives as long as such a holder exists.
     pub fn wrote_row_text(&self) -> bool {
         self.text.is_none() && !self.follows
     }
 
-    /// Whether it has written a text in its row: that of the row, or one of its own.
+    /// Whether the holder has written a text in its row: that of the row, or one of its own.
     pub(crate) fn has_text(&self) -> bool {
         !self.follows
     }
 
-    /// Whether this is what a move made of `other`, taken along to another row.
+    /// Whether this holder is the copy of `other` that was taken along to another row.
     pub(crate) fn is_copy_of(&self, other: &Holder) -> bool {
         (&self.key, &self.tags, self.run, self.count) == (&other.key, &other.tags, other.run, other.count)
     }
 
-    /// As it is after a merge of its row, with the text `old`, into one with the text `new`: a key keeps the text that it
-    /// answers with; a write without one keeps none.
+    /// The holder after its row, with the text `old`, was merged into a row with the text `new`. A key keeps the text
+    /// that it answers with. A write without a key keeps no text.
     pub(crate) fn merged(mut self, old: &str, new: &str) -> Self {
         if !self.follows {
             let text = self.text.take().unwrap_or_else(|| old.to_owned());
@@ -318,7 +323,8 @@ impl Holder {
         self
     }
 
-    /// Whether a keyless write with these tags, this run and this text of its own is one more of the same.
+    /// Whether a keyless write with these tags, this run and this text of its own is a repeat of this
+    /// holder's write.
     pub fn takes_keyless(&self, tags: &[String], run: Option<RunId>, text: Option<&str>) -> bool {
         let is_like = self.key.is_none() && self.from.is_none() && !self.follows;
         is_like && self.run == run && self.tags == tags && self.text.as_deref() == text
@@ -331,74 +337,76 @@ macro_rules! memory {
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
         $journal:ident, $merge:ident;
     )+ })+) => {
-        /// A memory as it is shown: everything that is stored of it.
+        /// A memory as it is shown, with everything that is stored of it.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub struct Memory {
-            /// Id.
+            /// The id.
             pub id: MemoryId,
-            /// Namespace.
+            /// The namespace.
             pub namespace: NamespaceName,
-            /// Partition.
+            /// The partition.
             pub partition: Partition,
-            /// State at the instant of the read.
+            /// The state at the instant of the read.
             pub state: State,
-            /// All keys that it answers to, sorted.
+            /// All keys that the memory answers to, sorted.
             pub keys: Vec<String>,
-            /// Text as the caller asked for it: a key whose holder wrote other bytes answers with its own.
+            /// The text as the caller asked for it. A key whose holder wrote other bytes answers with these
+            /// bytes.
             pub text: String,
-            /// Text of the row; that of most holders.
+            /// The text of the row, which is that of most holders.
             pub row_text: String,
-            /// What sort of memory.
+            /// The kind.
             pub kind: Kind,
-            /// How many observations it stands for, at least 1.
+            /// The number of observations that the memory stands for, at least 1.
             pub reinforcement_count: u32,
-            /// Union of its holders' tags, sorted.
+            /// The union of the tags of all holders, sorted.
             pub tags: Vec<String>,
-            /// Union of its holders' categories.
+            /// The union of the categories of all holders.
             pub categories: Vec<String>,
-            /// Union of its holders' entities.
+            /// The union of the entities of all holders.
             pub entities: Vec<Entity>,
-            /// Union of its holders' links.
+            /// The union of the links of all holders.
             pub links: Vec<Link>,
-            /// Provenance.
+            /// The provenance.
             pub sources: Vec<MemoryId>,
-            /// When the database learned of it: transaction time.
+            /// When the database learned of the memory: transaction time.
             pub recorded_at: Time,
             /// What `valid_to` was before the memory was replaced.
             pub valid_to_before: Option<Time>,
-            /// End of its life, exclusive; none: never.
+            /// The end of life, exclusive; none means never.
             pub expires_at: Option<Time>,
-            /// Who set the end of its life.
+            /// Who set the end of life.
             pub expires_by: ExpiresBy,
-            /// By what, when and how it was superseded.
+            /// The supersession of the memory: by which memory, when and how.
             pub superseded: Option<Supersession>,
-            /// When maintenance removed it, of a memory in limbo alone.
+            /// When maintenance removed the memory; only for a memory in limbo.
             pub removed_at: Option<Time>,
-            /// How it was removed, of a memory in limbo alone.
+            /// How the memory was removed; only for a memory in limbo.
             pub limbo: Option<Box<Limbo>>,
-            /// With a supersession ahead: of a memory that is still visible the one that will take its place, and of
-            /// the one to come the memory that is visible until then.
+            /// The other side of a supersession that lies ahead. For a memory that is still visible, the memory that
+            /// will take its place. For the memory to come, the memory that is visible until then.
             pub also: Option<MemoryId>,
-            /// 1 at first, one more on every change except the counts of its use.
+            /// The version: 1 at first, and one more with every change except the counts of use.
             pub version: u64,
-            /// One more for each use that was counted.
+            /// A count that grows with each counted use.
             pub access_seq: u64,
-            /// A summary whose sources were removed.
+            /// Whether the memory is a summary whose sources were removed.
             pub deletes_source: bool,
-            /// Whether it waits for a vector.
+            /// Whether the memory waits for a vector.
             pub pending: bool,
-            /// The writes that it stands for.
+            /// The writes that the memory stands for.
             pub holders: Vec<Holder>,
-            /// Number that its next holder gets.
+            /// The number for the next holder.
             pub next_holder: u32,
-            /// Its unit vector, where the caller asked for it.
+            /// The unit vector, if the caller asked for it.
             pub vector: Option<Vec<f32>>,
             $($($(#[$doc])* pub $name: stored!($wrap, $ty),)+)+
         }
 
         impl Memory {
-            /// The memory with these parts. Who it is, what it is joined to and its vector are those of nobody yet.
+            /// The memory with these parts. Its namespace, its partition, what it is joined to and its vector are
+            /// still empty.
             pub(crate) fn of(id: MemoryId, parts: Parts) -> Self {
                 let kind = parts.kind();
                 let times = parts.vitals.times;
@@ -436,7 +444,7 @@ macro_rules! memory {
                 }
             }
 
-            /// What is stored of it in its own rows, of which the engine alone knows the places.
+            /// What the rows of the memory itself store. Only the engine knows where they lie.
             pub(crate) fn parts(&self) -> Parts {
                 let mut parts = Parts::new(&self.row_text, self.recorded_at);
                 $($(parts.$part.$($place).+.clone_from(&self.$name);)+)+
@@ -464,7 +472,7 @@ macro_rules! memory {
 memory_fields!(memory);
 
 impl Memory {
-    /// The instants that decide when it is visible.
+    /// The instants that decide when the memory is visible.
     pub(crate) fn times(&self) -> Times {
         Times {
             recorded_at: self.recorded_at,
@@ -477,17 +485,17 @@ impl Memory {
         }
     }
 
-    /// The memory that stands in its place.
+    /// The memory that took its place.
     pub fn superseded_by(&self) -> Option<MemoryId> {
         self.superseded.map(|superseded| superseded.by)
     }
 
-    /// Whether no automatic actor may touch it.
+    /// Whether automatic actors must leave the memory alone.
     pub fn is_protected(&self) -> bool {
         self.pinned || self.admin_locked || self.system_locked
     }
 
-    /// Last time that anyone touched it.
+    /// When anyone last touched the memory.
     pub fn last_accessed(&self) -> Time {
         [self.last_retrieved, self.last_included_at, self.last_reinforced_at]
             .into_iter()
@@ -495,7 +503,7 @@ impl Memory {
             .fold(self.created_at, Time::max)
     }
 
-    /// How often it was used.
+    /// How often the memory was used.
     pub fn access_count(&self) -> u64 {
         self.retrieval_count.max(self.included_count_total)
     }

@@ -3,12 +3,11 @@
 //! Ids, namespaces, partitions, drafts, memories, holders, queries, filters, decisions, tombstones; the bounds
 //! of each, the one visibility predicate ([`visible`]) and the canonical order ([`order`]).
 //!
-//! Invariants: a [`NamespaceName`], [`Partition`] or [`CheckedDraft`] that exists is within its bounds, for its
-//! constructors are the only way to one. Every read path decides visibility by [`Times::visible`] and
-//! nothing else.
+//! Invariants: a [`NamespaceName`], [`Partition`] or [`CheckedDraft`] that exists is within its bounds, because it can
+//! only be made by its constructors. Every read path decides visibility by [`Times::visible`] and nothing else.
 //!
-//! This room knows no disk, no clock, no index, and neither the key-value store nor the record layout: what is
-//! written to disk is defined in `record`, apart from these types.
+//! This room knows no disk, no clock, no index, and neither the key-value store nor the record layout.
+//! `record` defines what is written to disk, apart from these types.
 
 pub mod order;
 mod parts;

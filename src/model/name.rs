@@ -1,4 +1,4 @@
-//! Names with bounds: namespace, partition, scope, key.
+//! Names and their bounds: namespace, partition, scope, key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use crate::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX};
 use crate::model::MemoryId;
 
-/// The tenant boundary: no read, group or plan spans two.
+/// The border between tenants: no read, group or plan crosses it.
 ///
-/// 1 to 256 bytes after trimming, no NUL, not `*`.
+/// A name has 1 to 256 bytes after trimming, no NUL, and is not `*`.
 ///
 /// ```
 /// use oubliette::NamespaceName;
@@ -31,7 +31,7 @@ impl NamespaceName {
 }
 
 impl Default for NamespaceName {
-    /// `default`.
+    /// The namespace `default`.
     fn default() -> Self {
         NamespaceName("default".to_owned())
     }
@@ -152,18 +152,18 @@ impl fmt::Display for Name {
     }
 }
 
-/// Where in a namespace a memory lies: the shared part, or one agent's. Every memory is in
-/// exactly one.
+/// The place of a memory in a namespace: the shared part, or the part of one agent. Every memory is in
+/// exactly one partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Partition {
-    /// Real memories that a user would search for later.
+    /// The shared part: memories that a user would search for later.
     #[default]
     Shared,
-    /// Internal or operational data of one component: 1 to 256 bytes.
+    /// The part of one agent: internal or operational data of one component. The name has 1 to 256 bytes.
     Agent(AgentName),
 }
 
-/// A checked agent name; [`Partition::agent`] makes one.
+/// A checked name of an agent. [`Partition::agent`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentName(String);
 
@@ -175,17 +175,17 @@ impl AgentName {
 }
 
 impl Partition {
-    /// The partition of agent `name`: 1 to 256 bytes after trimming, no NUL.
+    /// The partition of the agent `name`: 1 to 256 bytes after trimming, no NUL.
     pub fn agent(name: &str) -> Result<Self> {
         Ok(Partition::Agent(AgentName(check_name("agent", name)?.to_owned())))
     }
 
-    /// The partition of an optional agent: none is the shared one.
+    /// The partition of an optional agent; none stands for the shared partition.
     pub fn of(agent: Option<&str>) -> Result<Self> {
         agent.map_or(Ok(Partition::Shared), Partition::agent)
     }
 
-    /// The agent's name, none for the shared part.
+    /// The name of the agent; none for the shared part.
     pub fn agent_name(&self) -> Option<&str> {
         match self {
             Partition::Shared => None,
@@ -218,7 +218,7 @@ impl Scope {
         Ok(Scope::Agent(AgentName(check_name("agent", name)?.to_owned())))
     }
 
-    /// The one partition asked, none for [`Scope::Any`].
+    /// The one partition of the scope; none for [`Scope::Any`].
     pub fn partition(&self) -> Option<Partition> {
         match self {
             Scope::Shared => Some(Partition::Shared),
@@ -234,7 +234,7 @@ fn check_name<'a>(field: &str, text: &'a str) -> Result<&'a str> {
     Ok(name)
 }
 
-/// A non-empty text of at most `max` bytes without NUL.
+/// Checks that a text is not empty, has at most `max` bytes, and no NUL.
 pub fn check_text(field: &str, text: &str, max: usize) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid(field, format!("must be 1 to {max} bytes"), "an empty text"));
@@ -252,7 +252,7 @@ pub fn check_text(field: &str, text: &str, max: usize) -> Result<()> {
     Ok(())
 }
 
-/// A caller's key: 1 to 512 bytes, no NUL.
+/// Checks a caller's key: 1 to 512 bytes, no NUL.
 pub fn check_key(key: &str) -> Result<()> {
     check_text("key", key, KEY_BYTES_MAX)
 }

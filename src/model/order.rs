@@ -6,20 +6,20 @@ use crate::model::id::MemoryId;
 use crate::model::kind::Significance;
 use crate::model::time::Time;
 
-/// What the canonical order looks at.
+/// What the canonical order compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank {
-    /// Higher comes first.
+    /// The higher one comes first.
     pub significance: Significance,
-    /// Higher comes first.
+    /// The higher one comes first.
     pub reinforcement_count: u32,
-    /// Earlier comes first: keep the first observation.
+    /// The earlier one comes first, so that the first observation is kept.
     pub created_at: Time,
-    /// Smaller comes first, in byte order.
+    /// The smaller one comes first, in byte order.
     pub id: MemoryId,
 }
 
-/// `Less` when `a` comes before `b`; equal only for the same id.
+/// `Less` when `a` comes before `b`. `Equal` only for the same id.
 pub fn canonical(a: &Rank, b: &Rank) -> Ordering {
     b.significance
         .cmp(&a.significance)

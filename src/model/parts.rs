@@ -1,5 +1,4 @@
-//! The parts of a stored row, made from the table of fields: what is read for every filter, for a memory that is
-//! shown, for its statistics.
+//! The parts of a stored row, made from the table of fields: for filters, for showing a memory, for its statistics.
 
 use std::sync::LazyLock;
 
@@ -11,7 +10,7 @@ use crate::model::kind::{AuthorKind, Kind, Significance, Tier};
 use crate::model::memory::Vitals;
 use crate::model::time::Time;
 
-/// The part of a row that fields decide.
+/// The parts of a row that fields decide.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parts {
     /// The hot part.
@@ -22,7 +21,7 @@ pub(crate) struct Parts {
     pub(crate) access: Access,
 }
 
-/// What a row takes from a duplicate.
+/// The value of a row after it has taken in a duplicate.
 macro_rules! merged {
     (keep, $kept:expr, $other:expr) => {};
     (larger, $kept:expr, $other:expr) => {
@@ -51,13 +50,13 @@ macro_rules! parts {
         $journal:ident, $merge:ident;
     )+ })+) => {
         impl Parts {
-            /// Puts what was given in place of what is there.
+            /// Replaces the stored values by the given values.
             pub(crate) fn apply(&mut self, fields: &Fields) {
                 self.apply_own(fields);
                 $($(fields.$name.put(&mut self.$part.$($place).+);)+)+
             }
 
-            /// The fields as a caller would give them, those that are not set left out.
+            /// The fields as a caller would give them. Fields that are not set are left out.
             pub(crate) fn fields(&self) -> Fields {
                 Fields {
                     kind: Some(self.kind()),
@@ -71,7 +70,7 @@ macro_rules! parts {
                 $($(merged!($merge, self.$part.$($place).+, other.$part.$($place).+);)+)+
             }
 
-            /// Name and value of each field that the journal tells the change of.
+            /// The name and the value of each field whose changes the journal tells.
             pub(crate) fn journaled(&self) -> Vec<(&'static str, Value)> {
                 let vitals = &self.vitals;
                 let mut all = vec![
@@ -99,20 +98,20 @@ macro_rules! cold {
         $anumber:literal $aname:ident: $awrap:ident<$aty:ty> = $adefault:expr, $aplace:ident, $abound:ident, $ajson:ident,
         $ajournal:ident, $amerge:ident;
      )+ }) => {
-        /// The cold part of a memory: read when it is shown.
+        /// The cold part of a memory, read when the memory is shown.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Content {
             /// The text as the caller gave it.
             pub text: String,
-            /// Name of a custom kind.
+            /// The name of a custom kind.
             pub custom_kind: Option<String>,
-            /// Union of its holders' tags, sorted.
+            /// The union of the tags of all holders, sorted.
             pub tags: Vec<String>,
             $($(#[$doc])* pub $name: stored!($wrap, $ty),)+
         }
 
         impl Parts {
-            /// Puts the default in place of each field of the content with such a number.
+            /// Sets each field of the content that has such a number to its default.
             pub(crate) fn clear_content(&mut self, clears: impl Fn(u8) -> bool) {
                 let default = Parts::defaults();
                 $(if clears($number) {
@@ -127,11 +126,11 @@ macro_rules! cold {
             }
         }
 
-        /// Access statistics and stamps, in a table of their own: most rows have none.
+        /// Access statistics and stamps. They have a table of their own, because most rows have none.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Access {
             $($(#[$adoc])* pub $aname: stored!($awrap, $aty),)+
-            /// One more on every folded inclusion or retrieval.
+            /// A count that grows with every folded inclusion or retrieval.
             pub access_seq: u64,
         }
 
@@ -147,7 +146,7 @@ memory_fields!(cold);
 memory_fields!(parts);
 
 impl Content {
-    /// That of a memory of this text, of which nothing else is known.
+    /// The content of a memory with this text, of which nothing else is known.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Content { text: text.into(), ..Content::default() }
     }
@@ -161,18 +160,18 @@ impl Access {
 }
 
 impl Parts {
-    /// Those of a memory of this text, written at `now`, of which nothing else is known.
+    /// The parts of a memory with this text, written at `now`, of which nothing else is known.
     pub(crate) fn new(text: &str, now: Time) -> Self {
         Parts { vitals: Vitals::new(text, now), content: Content::new(text), access: Access::default() }
     }
 
-    /// Those of a memory of which nothing is known.
+    /// The parts of a memory of which nothing is known.
     pub(crate) fn defaults() -> &'static Parts {
         static DEFAULTS: LazyLock<Parts> = LazyLock::new(|| Parts::new("", Time::EPOCH));
         &DEFAULTS
     }
 
-    /// Its kind.
+    /// The kind.
     pub(crate) fn kind(&self) -> Kind {
         self.content.kind(self.vitals.kind_code)
     }
@@ -189,13 +188,13 @@ impl Parts {
 }
 
 impl Content {
-    /// The kind with this code, of which the content has the name where it is a custom one.
+    /// The kind with this code. The content has the name of a custom kind.
     pub(crate) fn kind(&self, code: u8) -> Kind {
         Kind::from_code(code, self.custom_kind.as_deref()).unwrap_or_default()
     }
 }
 
-/// The value of a field as the journal tells of it.
+/// The value of a field as the journal shows it.
 fn value_of(value: &impl Shown) -> Value {
     serde_json::to_value(value.shown()).unwrap_or_default()
 }

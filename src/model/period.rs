@@ -1,4 +1,4 @@
-//! Periods of a series of snapshots: the days, or other spans, of a time zone.
+//! The periods of a series of snapshots: days, or other spans, in a time zone.
 
 use jiff::tz::{Offset, TimeZone};
 
@@ -8,25 +8,26 @@ use crate::model::time::Time;
 /// Milliseconds of a day of civil time.
 const DAY_MS: i64 = 86_400_000;
 
-/// Where the periods of one length begin in a time zone.
+/// The periods of one length in a time zone.
 #[derive(Clone, Debug)]
 pub(crate) struct Periods {
     zone: TimeZone,
     length_ms: i64,
 }
 
-/// One period. The order is that of time for periods of the same [`Periods`].
+/// One period. For periods of the same [`Periods`] the order is that of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Period {
-    /// Which one since 1970 by the clocks of the zone.
+    /// The number of the period since 1970 by the clocks of the zone.
     number: i64,
-    /// Seconds by which the clocks are behind UTC, 0 for whole days: an hour that they show twice is two hours.
+    /// The seconds by which the clocks are behind UTC; 0 for whole days. So an hour that the clocks show twice is two
+    /// hours.
     behind: i32,
 }
 
 impl Periods {
     /// Periods of `length_ms` in a zone: an IANA name such as `Europe/Vienna`, `UTC`, or an offset such as `+02:00`.
-    /// Whole days begin at midnight and are civil days: the ones on which clocks change are an hour shorter or longer.
+    /// Whole days begin at midnight and are civil days: a day on which the clocks change is an hour shorter or longer.
     ///
     /// # Errors
     /// `Invalid` for a zone that this machine does not know and for a length below 1 ms.

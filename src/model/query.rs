@@ -1,4 +1,4 @@
-//! Questions and their answers: query, hit, page, and what became of a forget.
+//! Questions and their answers: query, hit, page, and the result of a forget.
 
 use crate::error::{Error, Result};
 use crate::limits::{EF_MAX, K_MAX, PAGE_MAX, QUERY_BYTES_MAX, RECALL_TARGET};
@@ -19,32 +19,32 @@ use crate::model::time::Span;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Query {
-    /// What to look for, as a vector of any positive length in space.
+    /// The vector to look for, of any positive length in space.
     pub vector: Option<Vec<f32>>,
-    /// What to look for, as text: at most 64 KiB. With an embedder it is looked for by its meaning as well.
+    /// The text to look for: at most 64 KiB. With an embedder the search also goes by its meaning.
     pub text: Option<String>,
-    /// By what to look.
+    /// What the search ranks by.
     pub mode: Mode,
-    /// How many hits at most: 1 to 1,000.
+    /// The largest number of hits: 1 to 1,000.
     pub k: usize,
-    /// Which partitions.
+    /// The partitions to search.
     pub scope: Scope,
-    /// Only memories that match.
+    /// Only memories that match this filter.
     pub filter: Option<Filter>,
-    /// How much of a large partition to look at.
+    /// How much of a large partition the search looks at.
     pub effort: Effort,
-    /// How much hits shall differ from each other, 0 to 1: 0 ranks by score alone.
+    /// How much the hits should differ from each other, 0 to 1. With 0 the score alone ranks.
     pub diversity: f32,
-    /// How long it may take, 0 to 36,525 days; as long as it does, by default. What was found until then is ranked, and the
-    /// plan says so.
+    /// How long the search may take, 0 to 36,525 days; without a bound by default. The hits found by then are ranked,
+    /// and the plan says that it is partial.
     pub deadline: Option<Span>,
 }
 
 closed_set! {
-    /// By what a search ranks.
+    /// What a search ranks by.
     #[derive(Default)]
     pub Mode "mode" {
-        /// By vector and words, whatever of them there is.
+        /// By vector and words, as far as there are both.
         #[default]
         Hybrid = 0, "hybrid";
         /// By vector alone.
@@ -54,16 +54,15 @@ closed_set! {
     }
 }
 
-/// How much of a large partition a search looks at. A partition without a graph is scanned as a whole, whatever it
-/// says.
+/// How much of a large partition a search looks at. A partition without a graph is always scanned as a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
-    /// Enough to find this share of the nearest, above 0 and below 1, as measured on the partition itself; in a search by
-    /// words as well, this share of the answer.
+    /// Enough to find this share of the nearest, above 0 and below 1, as measured on the partition itself. In a search
+    /// that also goes by words, this share of the answer.
     Recall(f32),
     /// A walk through the graph with a list of this length: 1 to 4,096, raised to `k`.
     Ef(usize),
-    /// Every vector: the answer is that of a full scan.
+    /// Every vector. The answer is that of a full scan.
     Exact,
 }
 
@@ -104,7 +103,7 @@ impl Query {
         Query { text: Some(text.into()), k: 10, ..Query::default() }
     }
 
-    /// By something else.
+    /// With another mode.
     ///
     /// ```
     /// use oubliette::{Mode, Query};
@@ -117,16 +116,16 @@ impl Query {
         self
     }
 
-    /// With hits that differ from each other: each that comes later loses `diversity` times its cosine to the most alike
-    /// one before it.
+    /// With hits that differ from each other. Each later hit loses `diversity` times its cosine to the most similar
+    /// hit before it.
     #[must_use]
     pub fn diversity(mut self, diversity: f32) -> Self {
         self.diversity = diversity;
         self
     }
 
-    /// With a time after which it ends with what it has found. A clause of the words, a walk through a graph and the scan of a
-    /// partition are each finished once they have begun.
+    /// With a deadline, after which the search ends with the hits found so far. A clause of the words, a walk through
+    /// a graph and the scan of a partition are each finished once they have begun.
     #[must_use]
     pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
         self.deadline = Some(deadline.into());
@@ -168,11 +167,11 @@ impl Query {
         self
     }
 
-    /// Bounds of the query.
+    /// Checks the bounds of the query.
     ///
     /// # Errors
-    /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, the recall not above 0 and below 1, the diversity not 0 to
-    /// 1, the deadline not 0 to 36,525 days, or the text longer than 64 KiB.
+    /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, the recall not above 0 and below 1, the diversity
+    /// not 0 to 1, the deadline not 0 to 36,525 days, or the text longer than 64 KiB.
     pub fn check(&self) -> Result<()> {
         check_k(self.k)?;
         if !(0.0..=1.0).contains(&self.diversity) {
@@ -194,7 +193,7 @@ impl Query {
     }
 }
 
-/// Bounds of a number of hits.
+/// Checks the bounds of a number of hits.
 pub(crate) fn check_k(k: usize) -> Result<()> {
     if k == 0 || k > K_MAX {
         return Err(Error::invalid("k", format!("must be 1 to {K_MAX}"), k));
@@ -202,12 +201,13 @@ pub(crate) fn check_k(k: usize) -> Result<()> {
     Ok(())
 }
 
-/// One result of a search.
+/// One result of a search. Its text is read when it is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// The memory.
     pub id: MemoryId,
-    /// Higher is better. By vector alone: cosine similarity, -1 to 1; otherwise what [`Signals`] add up to.
+    /// The score; higher is better. In a search by vector alone it is the cosine similarity, -1 to 1.
+    /// Otherwise it is the sum of the [`Signals`].
     pub score: f32,
     /// A key that it answers to: of several the one that was written first.
     pub key: Option<String>,
@@ -225,20 +225,21 @@ pub(crate) struct Ranked {
     pub(crate) signals: Signals,
 }
 
-/// What brought a hit.
+/// What the score of a hit is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Signals {
-    /// Cosine similarity, -1 to 1; in a search by words as well it is that of the codes of the vectors, less than 0.01 off,
-    /// for hits that are not among the nearest `k`. None where the query or the memory has no vector.
+    /// The cosine similarity, -1 to 1; none if the query or the memory has no vector. In a search that also goes by
+    /// words, the cosine of a hit outside the nearest `k` is that of the codes of the vectors, with an error below
+    /// 0.01.
     pub vector: Option<f32>,
-    /// Share of what the words of the query weigh that the memory holds, by its own words: 0 to 2. None where the query has
-    /// no words.
+    /// The share of the weight of the query's words that the memory holds by its own words, 0 to 2; none if the query
+    /// has no words.
     pub text: Option<f32>,
-    /// What the words of its neighbours in its thread add to that.
+    /// What the words of the neighbours in the thread add to that share.
     pub context: Option<f32>,
-    /// What its time adds where the query names a month.
+    /// What the time of the memory adds, if the query names a month.
     pub time: Option<f32>,
-    /// What its recency, trust and significance add, where the policy gives them a weight.
+    /// What recency, trust and significance add, if the policy gives them a weight.
     pub prior: Option<f32>,
 }
 
@@ -252,56 +253,57 @@ impl Ranked {
 /// How a search was answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPlan {
-    /// By what it ranked: `hybrid`, `vector` or `text`; `hybrid` where there was only one of them to go by is that one.
+    /// What the search ranked by: `hybrid`, `vector` or `text`. A `hybrid` search that had only one of the two says
+    /// which.
     pub mode: &'static str,
-    /// Visible memories whose words could be found; 0 without words.
+    /// The number of visible memories whose words could be found; 0 without words.
     pub texts: u64,
-    /// Times that a word of the query was met in one of them.
+    /// How often a word of the query was met in one of them.
     pub postings: u64,
-    /// Memories that were ranked by both.
+    /// The number of memories that were ranked by both.
     pub candidates: u64,
-    /// Whether more words were asked for than a query keeps.
+    /// Whether the query had more words than a query keeps.
     pub cut: bool,
-    /// Whether something was left out because the deadline of the query was over.
+    /// Whether something was left out because the deadline was over.
     pub partial: bool,
-    /// Partitions looked at.
+    /// The number of partitions searched.
     pub partitions: u64,
-    /// Visible vectors whose codes were scanned.
+    /// The number of visible vectors whose codes were scanned.
     pub scanned: u64,
-    /// Nodes of graphs whose codes were scored on a walk.
+    /// The number of graph nodes whose codes were scored on a walk.
     pub walked: u64,
-    /// Length of the list of the widest walk; 0 without one.
+    /// The length of the list of the widest walk; 0 without a walk.
     pub ef: u64,
-    /// Vectors ranked exactly.
+    /// The number of vectors that were ranked exactly.
     pub ranked: u64,
-    /// How: through a `graph`, by all `codes`, by `blocks` of vectors where too many codes are alike, by `rows` where a
-    /// filter names them; empty when there was nothing to search.
+    /// How the vectors were searched: through a `graph`, by all `codes`, by `blocks` of vectors where too many codes
+    /// are alike, or by `rows` where a filter names them. Empty when there was nothing to search.
     pub regime: &'static str,
-    /// How a filter was met: by `names` that it gives, by a `walk` or a `rank` of codes on which it was tried as far as
-    /// was needed, or by a `scan` of the rows that match, after it was tried on all; empty without one.
+    /// How a filter was applied: by the `names` that it gives; during a `walk`, or a `rank` of codes, as far as
+    /// needed; or by a `scan` of the matching rows, after it was tried on all rows. Empty without a filter.
     pub filter: &'static str,
-    /// Rows on which the filter was tried.
+    /// The number of rows on which the filter was tried.
     pub tested: u64,
-    /// Rows that were left out because what the filter asks of them can't be read.
+    /// The number of rows that were left out because the parts that the filter needs can't be read.
     pub damaged: u64,
-    /// Rows without a vector in the scope, which no vector query can find.
+    /// The number of rows in the scope without a vector, which no vector query can find.
     pub pending: u64,
 }
 
 /// Which part of a listing to give.
 #[derive(Clone, Debug)]
 pub struct PageRequest {
-    /// Which partitions.
+    /// The partitions to list.
     pub scope: Scope,
-    /// Only memories that match.
+    /// Only memories that match this filter.
     pub filter: Option<Filter>,
-    /// Only memories in this state; live ones by default.
+    /// Only memories in this state; live memories by default.
     pub state: State,
-    /// Every row, whatever its state; then `state` decides nothing.
+    /// Whether to list every row in any state. `state` then decides nothing.
     pub any_state: bool,
-    /// At most so many: 1 to 10,000.
+    /// The largest number of items: 1 to 10,000.
     pub limit: usize,
-    /// Where the page before this one ended.
+    /// The cursor of the page before.
     pub cursor: Option<String>,
 }
 
@@ -319,7 +321,7 @@ impl Default for PageRequest {
 }
 
 impl PageRequest {
-    /// Bounds of the request.
+    /// Checks the bounds of the request.
     ///
     /// # Errors
     /// `Invalid` when the limit is not 1 to 10,000.
@@ -336,34 +338,35 @@ impl PageRequest {
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Cursor of the next page; none after the last.
+    /// The cursor of the next page; none after the last page.
     pub next: Option<String>,
-    /// Rows of the page that are damaged and were left out, by id; whether such a row is one of those that were asked for
-    /// is not always known.
+    /// The ids of damaged rows of the page, which were left out. It is not always known whether such a row belongs to
+    /// the listing.
     pub damaged: Vec<MemoryId>,
 }
 
 /// The answer to a forget.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forgotten {
-    /// Records or rows that are gone, each with a tombstone.
+    /// The number of records or rows that are gone, each with a tombstone.
     pub forgotten: u64,
-    /// Records whose own text is still held by another write.
+    /// The number of records whose text another write still holds.
     pub detached: u64,
-    /// Writes without a key that had been merged into a row and went with it: no other write had kept a text.
+    /// The number of keyless writes that had been merged into a row and went with it, because no other write
+    /// had kept a text.
     pub went_with: u64,
-    /// Names that named nothing.
+    /// The number of names that named nothing.
     pub missing: u64,
-    /// Earlier versions of memories that were forgotten by id, and other rows that a key of theirs leads to: they are still
-    /// there.
+    /// The number of rows that are still there: earlier versions of memories that were forgotten by id, and other rows
+    /// to which one of their keys leads.
     pub versions_left: u64,
-    /// Rows that were left alone because it can't be read whether they are among those that were to go. Forget them by
-    /// their ids.
+    /// Rows that were left alone because it can't be read whether they were to be forgotten. They can be forgotten by
+    /// id.
     pub undecided: Vec<MemoryId>,
-    /// Rows that became live again since what superseded them is gone.
+    /// The number of rows that became live again because the row that superseded them is gone.
     pub restored: u64,
-    /// Ids of the rows that are gone.
+    /// The ids of the rows that are gone.
     pub tombstones: Vec<MemoryId>,
-    /// Summaries, aggregates and consolidated rows made from erased rows, which may still carry the fact.
+    /// Summaries, aggregates and consolidated rows made from erased rows. They may still contain the fact.
     pub derived: Vec<MemoryId>,
 }

@@ -1,4 +1,4 @@
-//! Where a snapshot stands in its series.
+//! The place of a snapshot in its series.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use crate::model::memory::{Counted, Memory, Vitals};
 use crate::model::parts::Content;
 use crate::model::time::Time;
 
-/// Key of the metadata in which a snapshot says when it was taken.
+/// The metadata key in which a snapshot says when it was taken.
 const TIMESTAMP: &str = "timestamp";
 
-/// When a snapshot was taken: what its metadata says as `timestamp`, RFC 3339 or whole milliseconds since 1970, else
-/// the instant of its creation. None for a timestamp that can't be read: such a snapshot belongs to no period.
-/// The first instant of year 1 counts as one that can't, since unread ones stand there in the index.
+/// When a snapshot was taken: the `timestamp` of its metadata, as RFC 3339 or as whole milliseconds since 1970, or
+/// else the instant of its creation. None for a timestamp that can't be read: such a snapshot belongs to no period.
+/// The first instant of year 1 counts as unreadable, because unreadable timestamps have that place in the index.
 pub(crate) fn snapshot_time(metadata: &Value, created_at: Time) -> Option<Time> {
     let at = match metadata.get(TIMESTAMP) {
         None | Some(Value::Null) => Some(created_at),
@@ -25,8 +25,8 @@ pub(crate) fn snapshot_time(metadata: &Value, created_at: Time) -> Option<Time> 
     at.filter(|at| *at > Time::MIN)
 }
 
-/// The place of a current snapshot in the index of series: series and time, the first instant of year 1 where its time
-/// can't be read. None for any other row.
+/// The place of a current snapshot in the index of series: the series and the time, or the first instant of year 1 if
+/// its time can't be read. None for any other row.
 pub(crate) fn series_place<'c>(vitals: &Vitals, content: &'c Content) -> Option<(&'c str, Time)> {
     let current = vitals.times.superseded.is_none()
         && matches!(vitals.place.counted, Counted::Live | Counted::Ahead)
@@ -36,7 +36,7 @@ pub(crate) fn series_place<'c>(vitals: &Vitals, content: &'c Content) -> Option<
 }
 
 impl Memory {
-    /// When a snapshot was taken: `timestamp` of its metadata where that is there, else its creation. None
+    /// When a snapshot was taken: the `timestamp` of its metadata if there is one, or else its creation. None
     /// for a timestamp that can't be read, and for a memory of another kind.
     pub fn snapshot_time(&self) -> Option<Time> {
         let taken = snapshot_time(&self.metadata, self.created_at);

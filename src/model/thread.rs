@@ -9,12 +9,12 @@ use crate::model::memory::Vitals;
 use crate::model::parts::Content;
 use crate::model::time::Time;
 
-/// The place of a memory in the order of its thread: the thread and the time. Memories of one time follow each other as
-/// they were stored.
+/// The place of a memory in the order of its thread: the thread and the time. Memories of one time follow each other
+/// in the order in which they were stored.
 ///
-/// The thread is its `thread`, else its `session`, in its `channel` if it has one; what is no field may be a member of its
-/// metadata by the same name, a text or a number, with `conversation` for the channel. The time is `happened_at`, else
-/// `created_at`. None for a memory that lies in no thread.
+/// The thread is the field `thread`, or else `session`, within the `channel` if there is one. If a field is not set,
+/// the metadata may hold a text or a number under the same name, or under `conversation` for the channel. The time is
+/// `happened_at`, or else `created_at`. None for a memory that lies in no thread.
 pub(crate) fn thread_place(vitals: &Vitals, content: &Content) -> Option<(String, Time)> {
     let sound = |name: &Cow<'_, str>| {
         !name.is_empty() && name.len() <= FIELD_BYTES_MAX && !name.contains(['\0', '\u{1}'])

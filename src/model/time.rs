@@ -30,7 +30,7 @@ impl Time {
     /// The latest instant.
     pub const MAX: Time = Time(TIME_MAX_MS);
 
-    /// From milliseconds since 1970, held to the years 1 to 9999.
+    /// The instant of these milliseconds since 1970, limited to the years 1 to 9999.
     pub const fn from_millis(millis: i64) -> Self {
         if millis < TIME_MIN_MS {
             Time(TIME_MIN_MS)
@@ -46,13 +46,13 @@ impl Time {
         self.0
     }
 
-    /// This instant moved by `span`, held to the years 1 to 9999.
+    /// This instant moved by `span`, limited to the years 1 to 9999.
     #[must_use]
     pub const fn plus(self, span: Span) -> Self {
         Time::from_millis(self.0.saturating_add(span.as_millis()))
     }
 
-    /// This instant moved back by `span`, held to the years 1 to 9999.
+    /// This instant moved back by `span`, limited to the years 1 to 9999.
     #[must_use]
     pub const fn minus(self, span: Span) -> Self {
         Time::from_millis(self.0.saturating_sub(span.as_millis()))
@@ -65,7 +65,7 @@ impl Time {
         date.map_or((0, 0), |date| (date.year(), date.month()))
     }
 
-    /// The first instant of a date in UTC; none for one that is in no calendar.
+    /// The first instant of a date in UTC; none for a date that does not exist.
     pub(crate) fn of_date(year: i16, month: i8, day: i8) -> Option<Self> {
         let date = jiff::civil::Date::new(year, month, day).ok()?;
         let zoned = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
@@ -98,14 +98,14 @@ impl fmt::Debug for Time {
 impl FromStr for Time {
     type Err = Error;
 
-    /// Reads RFC 3339 with any offset; a time without an offset is taken as UTC, a date alone as its first
-    /// instant in UTC. Finer parts than a millisecond are cut off.
+    /// Reads RFC 3339 with any offset. A time without an offset is taken as UTC. A date alone stands for its
+    /// first instant in UTC. Anything finer than a millisecond is cut off.
     fn from_str(text: &str) -> Result<Self> {
         let millis = if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
             stamp.as_millisecond()
         } else {
             let civil: jiff::civil::DateTime = text.parse().map_err(|_| {
-                // An instant that is written as it should be and lies out of bounds is not read as one either.
+                // A well-formed instant out of bounds is refused as well.
                 match jiff::fmt::temporal::Pieces::parse(text) {
                     Ok(_) => out_of_bounds(text),
                     Err(_) => Error::invalid("time", "must be RFC 3339, such as 2026-01-03T10:00:00Z", text),
@@ -184,12 +184,12 @@ const UNITS: [(&str, i64); 6] =
     [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 impl Span {
-    /// From milliseconds; a negative count is held to 0.
+    /// The span of these milliseconds. A negative number becomes 0.
     pub const fn from_millis(millis: i64) -> Self {
         Span(if millis < 0 { 0 } else { millis })
     }
 
-    /// Bounds of a span that somebody waits for.
+    /// Checks the bounds of a span that somebody waits for.
     pub(crate) fn check(self, field: &'static str) -> Result<()> {
         if self.0 > SPAN_MS_MAX.cast_signed() {
             return Err(Error::invalid(

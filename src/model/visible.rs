@@ -5,9 +5,9 @@
 //! world time        valid-at v        valid_from ─────────── world_end
 //! life                                              ─────── expires_at
 //! ```
-//! A memory is visible at (v, k) iff all three half-open intervals hold it. Nothing else decides; the index
-//! keeps [`Times::from`] and [`Times::until`] beside each code so that it can ask the same question for a live
-//! read without reading the row.
+//! A memory is visible at (v, k) if and only if it lies in all three half-open intervals. Nothing else
+//! decides. The index keeps [`Times::from`] and [`Times::until`] beside each code, so that it can answer the
+//! same question for a live read without reading the row.
 
 use crate::model::id::MemoryId;
 use crate::model::kind::{State, SupersedeMode};
@@ -17,19 +17,19 @@ use crate::model::time::Time;
 /// The instants that decide visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Times {
-    /// Transaction time of the row.
+    /// The transaction time of the row.
     pub recorded_at: Time,
-    /// World time from which it holds; none: always did.
+    /// World time from which the text is true; none means always.
     pub valid_from: Option<Time>,
-    /// World time until which it holds (exclusive); none: for ever.
+    /// World time until which the text is true (exclusive); none means for ever.
     pub valid_to: Option<Time>,
     /// What `valid_to` was before the row was replaced: the older belief.
     pub valid_to_before: Option<Time>,
-    /// End of its life (exclusive); none: never.
+    /// The end of life (exclusive); none means never.
     pub expires_at: Option<Time>,
-    /// By what, when and how it was superseded.
+    /// The supersession: by which memory, when and how.
     pub superseded: Option<Supersession>,
-    /// When maintenance removed it (rows in limbo).
+    /// When maintenance removed the row; for rows in limbo.
     pub removed_at: Option<Time>,
 }
 
@@ -40,13 +40,14 @@ impl Default for Time {
 }
 
 impl Times {
-    /// End of the row in transaction time: removal, or supersession in a mode that is not `replaced`.
+    /// The end of the row in transaction time: its removal, or its supersession in a mode other than
+    /// `replaced`.
     pub fn tx_end(&self) -> Option<Time> {
         let superseded = self.superseded.filter(|s| s.mode != SupersedeMode::Replaced).map(|s| s.at);
         earliest(self.removed_at, superseded)
     }
 
-    /// End of the row in world time, as believed at `known`.
+    /// The end of the row in world time, as believed at `known`.
     fn world_end(&self, known: Time) -> Option<Time> {
         match self.superseded {
             Some(s) if s.mode == SupersedeMode::Replaced && known < s.at => self.valid_to_before,
@@ -54,7 +55,7 @@ impl Times {
         }
     }
 
-    /// Whether the row is visible for a reader who asks what held at `valid`, as known at `known`.
+    /// Whether the row is visible to a reader who asks what was true at `valid`, as known at `known`.
     pub fn visible(&self, valid: Time, known: Time) -> bool {
         self.recorded_at <= known
             && self.tx_end().is_none_or(|end| known < end)
@@ -63,21 +64,21 @@ impl Times {
             && self.expires_at.is_none_or(|end| valid < end)
     }
 
-    /// Whether a live read at `now` sees the row. Its instants of transaction time count as reached, for they are
-    /// committed: a clock that stepped back hides nothing, nor do the instants of a row that came from a machine whose
-    /// clock is ahead. The index asks the same by [`Times::from`] and [`Times::until`].
+    /// Whether a live read at `now` sees the row. The row's instants of transaction time count as reached, because
+    /// they are committed. So a clock that stepped back hides nothing. Nor is a row hidden that came from a machine
+    /// whose clock is ahead. The index answers the same question by [`Times::from`] and [`Times::until`].
     pub fn visible_live(&self, now: Time) -> bool {
         self.visible(now, Time::MAX)
     }
 
-    /// First instant at which a live read can see the row. An instant of transaction time counts as reached
-    /// once it is committed, so only `valid_from` can lie ahead.
+    /// The first instant at which a live read can see the row. A committed instant of transaction time counts
+    /// as reached, so only `valid_from` can lie ahead.
     pub fn from(&self) -> Time {
         self.valid_from.unwrap_or(Time::MIN)
     }
 
-    /// First instant at which a live read no longer sees the row, [`Time::MAX`] for never. A transaction end
-    /// that is committed has been reached, whatever the clock says: [`Time::MIN`].
+    /// The first instant at which a live read no longer sees the row, or [`Time::MAX`] for never. A committed
+    /// end in transaction time has been reached, whatever the clock says: [`Time::MIN`].
     pub fn until(&self) -> Time {
         if self.tx_end().is_some() {
             return Time::MIN;
@@ -85,8 +86,7 @@ impl Times {
         earliest(self.valid_to, self.expires_at).unwrap_or(Time::MAX)
     }
 
-    /// Whether the row holds keys and absorbs writes: not superseded, and visible now or not yet valid
-    ///.
+    /// Whether the row holds keys and absorbs writes: it is not superseded, and visible now or not yet valid.
     pub fn is_current(&self, now: Time) -> bool {
         self.superseded.is_none() && self.removed_at.is_none() && now < self.until()
     }
@@ -104,7 +104,7 @@ impl Times {
         }
     }
 
-    /// The row that this one was merged into as its duplicate, and that speaks for it.
+    /// The row into which this row was merged as its duplicate, and which stands for it.
     pub(crate) fn merged_into(&self) -> Option<MemoryId> {
         self.superseded
             .filter(|s| self.removed_at.is_some() || s.mode == SupersedeMode::Duplicate)
@@ -117,7 +117,7 @@ impl Times {
     }
 }
 
-/// The earlier of two optional instants; none is never.
+/// The earlier of two optional instants; none means never.
 fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -139,7 +139,7 @@ pub(super) fn word(value: &String) -> Checked {
         return Err("must be one word".to_owned());
     }
     if *value != value.to_lowercase() {
-        return Err("must be lowercase, for it is compared with lowercased text".to_owned());
+        return Err("must be lowercase, because it is compared with lowercased text".to_owned());
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ group! {
         ttl: Ttl;
         @group /// Taking back what maintenance removed.
         undo: Undo;
-        @group /// What stays of a removed row.
+        @group /// What remains of a removed memory.
         tombstone: Tombstone;
         @group /// How much automatic actors may destroy.
         budget: Budget;
@@ -101,7 +101,7 @@ group! {
         salience: Salience;
         @group /// Confidence of durable rows.
         confidence: Confidence;
-        @group /// What maintenance does by itself.
+        @group /// The passes of a sweep.
         sweeper: Sweeper;
     }
 }

@@ -26,10 +26,10 @@ use super::words;
 pub struct Rule {
     /// Name of the rule in decisions and in the journal; unique in the document, at most 128 bytes.
     pub id: String,
-    /// Which drafts it is for; absent means all.
+    /// Which drafts the rule is for; absent means all.
     #[serde(rename = "match", default, skip_serializing_if = "Condition::is_empty")]
     pub condition: Condition,
-    /// What happens to them.
+    /// What happens to these drafts.
     pub action: Action,
     /// Active only while `rules.strict` is true.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -39,7 +39,7 @@ pub struct Rule {
     pub instruction: bool,
 }
 
-/// What a rule asks of a draft. All parts that are given must hold; of a list one item is enough.
+/// The condition of a rule on a draft. All given parts must hold; one item of a list is enough.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Condition {

@@ -1,4 +1,4 @@
-//! What stands around a memory: its neighbours in its thread; and hits that differ from each other.
+//! The neighbours of a memory in its thread, and hits that differ from each other.
 
 use crate::error::{Result, sound};
 use crate::limits::AROUND_MAX;
@@ -8,20 +8,20 @@ use crate::recall::assemble::index_of;
 use crate::store::{NsId, PartId, Rows, TextId};
 use crate::vector::dot_f32;
 
-/// Hits among which others are chosen, for each that is asked for.
+/// How many candidates the diverse hits are chosen from, for each requested hit.
 pub(super) const POOL: usize = 4;
 
 /// The neighbours of a memory in its thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Around {
-    /// Those before it, in the order of the thread.
+    /// The memories before it, in the order of the thread.
     pub before: Vec<MemoryId>,
-    /// Those after it, in the order of the thread.
+    /// The memories after it, in the order of the thread.
     pub after: Vec<MemoryId>,
 }
 
 impl Reader<'_> {
-    /// At most `steps` visible memories before and after one in its thread, of its own partition.
+    /// At most `steps` visible memories before and after a memory in its thread, within its own partition.
     ///
     /// # Errors
     /// `Invalid` for more than 1,000 steps; `Corrupted`.
@@ -43,8 +43,9 @@ impl Reader<'_> {
         Ok(Around { before, after })
     }
 
-    /// The first `k` of `hits`, chosen one after the other: by how good each is, less `diversity` times how alike it is to
-    /// the most alike of those that were chosen before. Alike is the cosine of their vectors; without vectors none are.
+    /// The first `k` of `hits`, chosen one after the other by this value: the score, less `diversity` times the
+    /// likeness to the most similar hit chosen before. Likeness is the cosine of the vectors; without vectors it is
+    /// none.
     ///
     /// J. Carbonell, J. Goldstein, "The Use of MMR, Diversity-Based Reranking" (1998), with scores as a share of the best.
     pub(super) fn diverse(
@@ -65,7 +66,7 @@ impl Reader<'_> {
             let worth = |(hit, _, alike): &(Ranked, Vec<f32>, f32)| {
                 (1.0 - diversity) * hit.score / best - diversity * alike.max(0.0)
             };
-            // Of equal ones the first: they come best first.
+            // Of equal hits the first, because the best come first.
             let first = pool.iter().enumerate().rev().max_by(|a, b| worth(a.1).total_cmp(&worth(b.1)));
             let Some(at) = first.map(|(at, _)| at) else { break };
             let (hit, vector, _) = pool.remove(at);
@@ -79,7 +80,7 @@ impl Reader<'_> {
         Ok(chosen)
     }
 
-    /// The vector of a memory; empty where it has none that can be read.
+    /// The vector of a memory; empty if the memory has no readable vector.
     fn vector_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<f32>> {
         let Some(vitals) = sound(self.vitals(ns, id))? else { return Ok(Vec::new()) };
         let mut vector = Vec::new();

@@ -1,11 +1,11 @@
-//! A memory put together from its rows.
+//! Puts a memory together from its rows.
 
 use crate::error::{Error, Result, sound};
 use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Parts, Vitals};
 use crate::recall::Reader;
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, keys};
 
-/// What the junction rows of a memory say, by name.
+/// The names that the junction rows of a memory stand for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Joined {
     pub(super) categories: Vec<String>,
@@ -14,7 +14,7 @@ pub(super) struct Joined {
     pub(super) sources: Vec<MemoryId>,
 }
 
-/// The keys that holders stand under, sorted, each once.
+/// The keys of the holders, sorted, each once.
 pub(super) fn keys_of(holders: &[Holder]) -> Vec<String> {
     let mut all: Vec<String> = holders.iter().filter_map(|holder| holder.key.clone()).collect();
     all.sort_unstable();
@@ -33,7 +33,7 @@ impl Reader<'_> {
         vitals.times.visible_live(self.now)
     }
 
-    /// The cold part of a row whose vitals are there.
+    /// The cold part of a row that has vitals.
     pub(super) fn content(&self, ns: NsId, id: MemoryId) -> Result<Content> {
         self.rows()
             .content(ns, id)?
@@ -65,7 +65,7 @@ impl Reader<'_> {
         Ok(joined)
     }
 
-    /// What a row is joined to, or was before it came to limbo.
+    /// What a row is joined to, or was joined to before it came to limbo.
     pub(super) fn joined_of(
         &self,
         ns: NsId,
@@ -79,7 +79,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a row in limbo was joined to and will be when it comes back.
+    /// What a row in limbo was joined to, and will be joined to when it comes back.
     fn joined_before(&self, ns: NsId, id: MemoryId, holders: &[Holder]) -> Result<Joined> {
         let mut joined = Joined::default();
         for holder in holders {
@@ -104,7 +104,7 @@ impl Reader<'_> {
         name.ok_or_else(|| dangling(ns, id, "a name that is not there"))
     }
 
-    /// The whole memory. Its text is that of `spoken`, the holder that was asked for, where it has its own.
+    /// The whole memory. If `spoken`, the requested holder, has a text of its own, the text is that one.
     pub(super) fn memory(
         &self,
         ns: NsId,
@@ -159,8 +159,8 @@ impl Reader<'_> {
         Ok(Some(values))
     }
 
-    /// With a supersession ahead, the other memory of the two: the successor of one that is still seen,
-    /// or the one that is still seen in place of a successor.
+    /// The other memory of a supersession that lies ahead: the successor of a memory that is still visible,
+    /// or the visible predecessor of a successor.
     fn also(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<MemoryId>> {
         if let Some(superseded) = vitals.times.superseded {
             return Ok(Some(superseded.by).filter(|_| self.sees(vitals)));

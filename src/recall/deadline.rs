@@ -1,20 +1,20 @@
-//! When a search has to come to its end.
+//! When must a search end?
 
 use std::cell::Cell;
 
-/// Asks whether the time of a search is over, and remembers that it was.
+/// Asks whether the time of a search is over, and remembers if it was.
 pub(crate) struct Deadline<'d> {
     over: &'d dyn Fn() -> bool,
     met: Cell<bool>,
 }
 
 impl<'d> Deadline<'d> {
-    /// One that is over when `over` says so.
+    /// A deadline that is over when `over` says so.
     pub(crate) fn new(over: &'d dyn Fn() -> bool) -> Self {
         Deadline { over, met: Cell::new(false) }
     }
 
-    /// Whether the time is over; once it is, it stays so.
+    /// Whether the time is over. Once over, it stays over.
     pub(super) fn is_over(&self) -> bool {
         if !self.met.get() {
             self.met.set((self.over)());
@@ -22,7 +22,7 @@ impl<'d> Deadline<'d> {
         self.met.get()
     }
 
-    /// Whether something was left out because of it.
+    /// Whether the deadline made the search leave something out.
     pub(super) fn was_met(&self) -> bool {
         self.met.get()
     }

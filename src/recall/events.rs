@@ -1,4 +1,4 @@
-//! Listings of messages and of families in numbers.
+//! Listings of messages and of aggregates.
 
 use std::ops::ControlFlow;
 
@@ -51,7 +51,7 @@ impl Reader<'_> {
         self.page(ns, query, table, &walk)
     }
 
-    /// One row more than asked tells whether there is a next page.
+    /// Reads one row more than requested, which tells whether there is a next page.
     fn page(&self, ns: NsId, query: &EventQuery, table: Table, walk: &Walk) -> Result<Page<Event>> {
         let (mut rows, mut damaged) = (Vec::new(), Vec::new());
         self.rows().walk(table, walk, &mut |key, _| {
@@ -162,8 +162,8 @@ impl Reader<'_> {
         }))
     }
 
-    /// The numbers of the family to which a memory belongs: as the memory that stands for it, or as the first message,
-    /// or as what a person repeated.
+    /// The aggregate of the family to which a memory belongs. The memory may stand for the family, be its first
+    /// message, or be the message that a person repeated.
     pub(crate) fn family_of(&self, ns: NsId, id: MemoryId) -> Result<Option<Aggregate>> {
         if let Some(aggregate) = self.aggregate_of_memory(ns, id)? {
             return Ok(sound(self.aggregate_shown(ns, &aggregate))?.flatten());
@@ -178,7 +178,8 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// The aggregate that a memory stands for. What the memory says of it a caller may have written.
+    /// The aggregate that a memory stands for. The memory's own statement is not trusted, because a caller
+    /// may have written it.
     fn aggregate_of_memory(&self, ns: NsId, id: MemoryId) -> Result<Option<Id>> {
         let named = sound(self.rows().content(ns, id))?.flatten().and_then(|content| content.aggregate_id);
         let Some(aggregate) = named else { return Ok(None) };
@@ -187,7 +188,7 @@ impl Reader<'_> {
     }
 }
 
-/// The prefix of what belongs to an owner, which is the key of an aggregate as well.
+/// The prefix of the rows that belong to an owner. It is also the key of an aggregate.
 fn owner(ns: NsId, id: &Id) -> Key {
     keys::memory(ns, MemoryId::from_bytes(*id))
 }

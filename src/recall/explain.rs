@@ -1,4 +1,4 @@
-//! Where a memory came from and what became of it.
+//! Where a memory came from, and what happened to it.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -18,82 +18,82 @@ use crate::text::normal_form;
 pub struct Version {
     /// The memory.
     pub id: MemoryId,
-    /// Its state at the instant of the read.
+    /// The state at the instant of the read.
     pub state: State,
-    /// Transaction time of its first write; none for one of which only a tombstone is left.
+    /// The transaction time of the first write; none if only a tombstone is left.
     pub recorded_at: Option<Time>,
-    /// Transaction time at which it was superseded or removed.
+    /// The transaction time of the supersession or the removal.
     pub ended_at: Option<Time>,
-    /// What stands in its place.
+    /// The memory that took its place.
     pub superseded_by: Option<MemoryId>,
-    /// How it was superseded.
+    /// How the memory was superseded.
     pub mode: Option<SupersedeMode>,
 }
 
-/// All versions that a name leads to, with what was done to them.
+/// All versions that a name leads to, and what happened to them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
-    /// By transaction time, those of which only a tombstone is left by the time of their removal; then by id.
+    /// Ordered by transaction time, then by id. If only a tombstone is left, the time of the removal counts.
     pub versions: Vec<Version>,
     /// The journal rows of all versions, oldest first, as far as the journal is kept.
     pub events: Vec<JournalRow>,
-    /// Versions that can't be read; the journal still tells of them.
+    /// Versions that can't be read. The journal still tells of them.
     pub damaged: Vec<MemoryId>,
 }
 
-/// How a memory came to be.
+/// How a memory was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Origin {
-    /// Transaction time; none for one that is gone and whose journal is, too.
+    /// The transaction time; none if the memory and its journal are gone.
     pub at: Option<Time>,
-    /// The run that made it.
+    /// The run that made the memory.
     pub run: Option<RunId>,
-    /// The rule that stored it, as far as the journal is kept.
+    /// The rule that stored the memory, as far as the journal is kept.
     pub rule: Option<RuleId>,
-    /// Who wrote it, as far as the journal is kept.
+    /// Who wrote the memory, as far as the journal is kept.
     pub actor: Option<Actor>,
 }
 
-/// How a memory went.
+/// How a memory was removed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Removal {
-    /// Transaction time.
+    /// The transaction time.
     pub at: Time,
-    /// Why.
+    /// The reason.
     pub reason: TombstoneReason,
-    /// The run that removed it.
+    /// The run that removed the memory.
     pub run: Option<RunId>,
     /// The rule that decided, as far as the journal is kept.
     pub rule: Option<RuleId>,
 }
 
-/// What is known of one memory.
+/// Everything that is known of one memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The memory.
     pub id: MemoryId,
-    /// Its state at the instant of the read.
+    /// The state at the instant of the read.
     pub state: State,
-    /// How it came to be.
+    /// How the memory was created.
     pub created: Origin,
-    /// Memories that were merged into it.
+    /// Memories that were merged into the memory.
     pub merged_from: Vec<MemoryId>,
-    /// Memories that it took the place of in another way.
+    /// Memories that the memory replaced in another way.
     pub replaces: Vec<MemoryId>,
-    /// What stands in its place.
+    /// The memory that took its place.
     pub replaced_by: Option<MemoryId>,
-    /// How it went; none while it has not been removed.
+    /// How the memory was removed; none if it was not.
     pub removed: Option<Removal>,
-    /// The family of repeated messages to which it belongs, as its first message or as the memory that stands for all
-    /// of them; none while there is no repeat.
+    /// The family of repeated messages to which the memory belongs, as its first message or as the memory that stands
+    /// for the family. None as long as there is no repeat.
     pub family: Option<Aggregate>,
-    /// Its journal rows, oldest first, as far as the journal is kept.
+    /// The journal rows of the memory, oldest first, as far as the journal is kept.
     pub events: Vec<JournalRow>,
 }
 
 impl Reader<'_> {
-    /// Every version of what `name` stands for: the chain of supersessions in both directions, and all that ever
-    /// held the key.
+    /// Every version of what `name` stands for: the chain of supersessions in both directions, and all memories that
+    /// ever held the key.
     ///
     /// # Errors
     /// `NotFound`, `Corrupted`.
@@ -138,7 +138,7 @@ impl Reader<'_> {
         Ok(history)
     }
 
-    /// What the journal tells of a write that was not stored, under the id that was its answer.
+    /// What the journal tells of a write that was not stored. The write was answered with this id.
     fn ignored(&self, name: &str) -> Result<Option<History>> {
         let (Some(ns), Ok(id)) = (self.ns, name.parse()) else { return Ok(None) };
         let events = self.rows().journal_of(ns, id)?;
@@ -167,8 +167,8 @@ impl Reader<'_> {
         }))
     }
 
-    /// What is known of the memory with an id, a key or a content, in this order. A content is that of a current
-    /// memory, else of the one with it that was removed last.
+    /// What is known of the memory with an id, a key or a content, looked up in this order. A content means a current
+    /// memory, or else the memory with that content that was removed last.
     ///
     /// # Errors
     /// `NotFound`, `Corrupted`.
@@ -226,7 +226,7 @@ impl Reader<'_> {
         let holders = self.rows().holders(ns, id)?;
         let run = holders.iter().find(|holder| holder.from.is_none()).and_then(|holder| holder.run);
         let created = Origin { at: Some(vitals.times.recorded_at), run, ..origin(&events) };
-        // A row in limbo is still there, and its tombstone already says why it went.
+        // A row in limbo still exists, and its tombstone already says why it was removed.
         let removed = self.rows().tombstone(ns, id)?.map(|tombstone| removal(&tombstone, &events));
         let replaced_by = vitals.times.superseded_by();
         let state = vitals.times.state(self.now);
@@ -260,14 +260,14 @@ impl Reader<'_> {
     }
 }
 
-/// Why a memory went, the rule as the journal has it.
+/// How a memory was removed. The rule comes from the journal.
 fn removal(tombstone: &Tombstone, events: &[JournalRow]) -> Removal {
     let rule = events.iter().rev().find(|row| matches!(row.op, Op::Remove | Op::Retire | Op::Merge));
     let rule = rule.map(|row| row.rule);
     Removal { at: tombstone.deleted_at, reason: tombstone.reason, run: tombstone.run, rule }
 }
 
-/// What the journal says of the beginning.
+/// What the journal says of the creation.
 fn origin(events: &[JournalRow]) -> Origin {
     let first = events.iter().find(|row| matches!(row.op, Op::Insert | Op::Recreate));
     first.map_or_else(Origin::default, |row| Origin {

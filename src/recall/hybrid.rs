@@ -1,8 +1,9 @@
 //! Search by words, or by words and vector together.
 //!
-//! Each side brings its best, and their neighbours in a thread, and all of these are ranked by both: what the words say as a
-//! share of what the query asks for, plus the cosine, plus how far the cosine stands out among the best. The weights are the
-//! policy's (`recall`); `docs/recall.md` says where they come from.
+//! Each side brings its best candidates and their neighbours in a thread. All candidates are ranked by both sides. The
+//! score is the sum of three parts: the words' share of what the query asks for, the cosine, and the amount by which
+//! the cosine stands out among the best. The weights are those of the policy (`recall`); `docs/recall.md` says where
+//! they come from.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,27 +21,29 @@ use crate::recall::{Part, Reader};
 use crate::store::{NsId, PartId, Rows, TextId};
 use crate::vector::UnitVector;
 
-/// Memories that the words bring, at least.
+/// The least number of memories that the words bring.
 const BY_TEXT: usize = 100;
-/// Memories that the vector brings, at least.
+/// The least number of memories that the vector brings.
 const BY_VECTOR: usize = 50;
-/// The same of few that a filter names, a good part of which the words bring: what holds none of them is behind the nearest.
+/// The same number where a filter names few memories. The words bring a good part of these, and a memory without any
+/// of the words ranks behind the nearest.
 const BY_VECTOR_OF_FEW: usize = 20;
-/// Steps in a thread to either side from which neighbours of these are ranked as well.
+/// How many steps in a thread to either side the ranked neighbours of these candidates may be away.
 const BESIDE: usize = 2;
-/// The hit whose cosine is the measure of how far others stand out; it is exact, as those of the hits before it are.
+/// The position of the hit whose cosine is the measure of how far others stand out. That cosine is exact, as are those
+/// of the hits before it.
 const MARGIN_AT: usize = 10;
-/// A walk may miss so many times as many of the nearest as the answer may miss hits: most of what it misses the words bring, or
-/// it is not among the best of both (`docs/benchmarks.md`).
+/// How many times more of the nearest a walk may miss than the answer may miss hits. The words bring most of what a
+/// walk misses, and a memory that neither brings is rarely among the best of both (`docs/benchmarks.md`).
 const MISSES: f32 = 5.0;
-/// Less than this a walk is not asked for, unless the answer is.
+/// A walk is not asked for a lower recall than this, unless the answer is.
 const WALK_RECALL_MIN: f32 = 0.8;
-/// Documents on which a filter is tried at first; then four times as many.
+/// The number of documents on which a filter is tried first; each further attempt takes four times as many.
 const FILTERED_AT_FIRST: usize = 512;
-/// Rows of a declared index whose documents are looked up one by one.
+/// The largest number of rows of a declared index whose documents are looked up one by one.
 const NAMED_ROWS_MAX: usize = 1_024;
 
-/// Two sums of the same shares in another order differ by less.
+/// Two sums of the same shares in another order differ by less than this.
 const ROUNDING: f32 = 1e-5;
 
 /// A memory that is ranked.
@@ -123,7 +126,7 @@ impl Reader<'_> {
         self.answer(ns, hits, plan)
     }
 
-    /// The nearest, and where they were looked for; none in a store without vectors.
+    /// The nearest memories, and where they were searched; none in a store without vectors.
     fn near(
         &self,
         (ns, part): (NsId, Part),
@@ -154,7 +157,8 @@ impl Reader<'_> {
         if matcher.is_none() {
             return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
         }
-        // Of a long list a look-up each would cost more than to ask of each of the best whether it is in the list.
+        // For a long list, a look-up for each of its rows would cost more than checking whether each of the best is in
+        // the list.
         if let Some(list) = matcher.as_ref().and_then(Matcher::list)
             && (!list.by_index || list.ids.len() <= NAMED_ROWS_MAX)
         {
@@ -184,7 +188,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Of the memories that a filter names, those that match, the best by their own words.
+    /// The memories that the filter names and that match, best first by their own words.
     fn named(
         &self,
         ns: NsId,
@@ -217,7 +221,7 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    /// The document of a memory, if it is visible and its index takes part.
+    /// The document of a memory, if the memory is visible and its index takes part.
     fn doc_of(&self, ns: NsId, lexical: &Lexical, id: MemoryId) -> Result<Option<DocRef>> {
         if let Some(doc) = lexical.doc_of(id) {
             return Ok(Some(doc));
@@ -232,7 +236,7 @@ impl Reader<'_> {
         matcher.as_mut().map_or(Ok(true), |matcher| matcher.admits(id))
     }
 
-    /// Adds what the vector brings.
+    /// Adds the memories that the vector brings.
     fn add_near(
         &self,
         ns: NsId,
@@ -297,7 +301,8 @@ impl Reader<'_> {
     }
 }
 
-/// The effort of a walk whose nearest are ranked together with so many memories that the words have brought.
+/// The effort of a walk whose results are ranked together with `by_text` memories that the words have
+/// brought.
 fn effort_of(query: &Query, by_text: usize) -> Effort {
     match query.effort {
         Effort::Recall(recall) if by_text >= query.k.max(MARGIN_AT) => {
@@ -307,7 +312,7 @@ fn effort_of(query: &Query, by_text: usize) -> Effort {
     }
 }
 
-/// The candidates with what their score is made of, best first, equal ones by id.
+/// The candidates with the parts of their scores, best first; equal scores by id.
 fn rank(
     lexical: &Lexical,
     candidates: &[Candidate],
@@ -337,7 +342,7 @@ fn rank(
         let signals = Signals {
             vector: *cosine,
             text: own,
-            // The same sum in another order is not evidence.
+            // A difference that comes only from the order of a sum is not evidence.
             context: whole
                 .zip(own)
                 .map(|(whole, own)| whole - own)
@@ -345,7 +350,8 @@ fn rank(
             time,
             prior,
         };
-        // What holds no word of the query, nor its neighbours, is no answer to one in words alone.
+        // In a search by words alone, a memory is no answer if neither it nor its neighbours hold a word of
+        // the query.
         if margin.is_some() || found > 0.0 {
             hits.push(Ranked { id: *id, score, signals });
         }

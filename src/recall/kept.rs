@@ -1,5 +1,5 @@
-//! What an export asks for besides memories: who took whose place, what waits beside a row in limbo, runs that can be taken
-//! back, the families of messages.
+//! What an export needs besides memories: who took whose place, what waits beside a row in limbo, runs that can be
+//! undone, and the families of messages.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::store::keys::Parts;
 use crate::store::{MessageRows, NsId, Read, Rows, Table, Walk, bad_key, keys};
 
 impl Reader<'_> {
-    /// Names of the agents whose partitions the namespace has, sorted.
+    /// The names of the agents whose partitions the namespace has, sorted.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -27,7 +27,7 @@ impl Reader<'_> {
         Ok(names)
     }
 
-    /// The memories that this one took the place of, by id.
+    /// The memories whose place this memory took, by id.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -35,7 +35,7 @@ impl Reader<'_> {
         self.ns.map_or(Ok(Vec::new()), |ns| self.rows().superseded_by(ns, id))
     }
 
-    /// The state of an id; none for one that nothing is known of, or that is damaged.
+    /// The state of an id; none if nothing is known of the id or the row is damaged.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -58,7 +58,8 @@ impl Reader<'_> {
         Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
     }
 
-    /// Of the memories that a live read sees the one that answers to a key; none where those that hold it are damaged.
+    /// The memory that answers to a key, among those that a live read sees; none if the rows that hold the key are
+    /// damaged.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -68,7 +69,7 @@ impl Reader<'_> {
         Ok(held.map(|held| held.id))
     }
 
-    /// The runs of which something is left that can be taken back, by id.
+    /// The runs of which something can still be undone, by id.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -96,8 +97,8 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    /// What `undo` of a run would still look at, in the order in which it was done: at most `most` rows of the journal
-    /// behind the number `after`.
+    /// The journal rows that `undo` of a run would still look at, in the order in which they were written: at most
+    /// `most` rows behind the number `after`.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -115,7 +116,7 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    /// The slice of a family that a message began; none where it began none.
+    /// The slice of a family that a message began; none if the message began no slice.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -133,7 +134,7 @@ impl Reader<'_> {
         }))
     }
 
-    /// What is known of the removal of a row; none for one that is not in limbo.
+    /// What is known of the removal of a row; none for a row that is not in limbo.
     pub(super) fn limbo_of(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<Box<Limbo>>> {
         if vitals.times.removed_at.is_none() {
             return Ok(None);

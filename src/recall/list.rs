@@ -15,13 +15,13 @@ pub(super) fn nothing<T>() -> Page<T> {
 }
 
 impl Reader<'_> {
-    /// The memories of a scope in one state, in the order of creation, equal instants by id; with
-    /// [`Scope::Any`] one partition after the other, in the order of their first write. `live`
-    /// lists what a live read sees. Rows that are damaged are named beside the others.
+    /// The memories of a scope in one state, in the order of creation, those of equal instants by id. With
+    /// [`Scope::Any`] the partitions follow each other in the order of their first write. `live` lists the
+    /// memories that a live read sees. Damaged rows are named beside the others.
     ///
     /// # Errors
-    /// `Invalid` for a request out of bounds, a cursor of another listing, or the state `tombstoned`, whose content is
-    /// not here; `Corrupted`.
+    /// `Invalid` for a request out of bounds, for a cursor of another listing, and for the state `tombstoned`, whose
+    /// content no longer exists; `Corrupted`.
     pub(crate) fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
         request.check()?;
         let Some((ns, Listed { rows, mut damaged, next })) = self.listed_rows(request)? else {
@@ -38,8 +38,8 @@ impl Reader<'_> {
         Ok(Page { items, next, damaged: damaged.into_iter().map(|(_, id)| id).collect() })
     }
 
-    /// The memories of a scope that match, in the order of a listing: in every state, or those that a live read sees. A
-    /// damaged row is among them where what the filter asks for can be read, else among those of which that is not known.
+    /// The memories of a scope that match, in the order of a listing: in every state, or only those that a live read
+    /// sees. A damaged row is among them if the filter can still be decided. Otherwise it is among the undecided rows.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -59,7 +59,7 @@ impl Reader<'_> {
         Ok((found, damaged.into_iter().map(|(_, id)| id).collect()))
     }
 
-    /// The rows of a page, as far as they are read to find them.
+    /// The rows of a page, with the parts that were read to find them.
     fn listed_rows(&self, request: &PageRequest) -> Result<Option<(NsId, Listed)>> {
         if !request.any_state && request.state == State::Tombstoned {
             let why = "must be live, superseded, expired or limbo";
@@ -104,14 +104,14 @@ impl Reader<'_> {
         let more = rows.len() > request.limit;
         rows.truncate(request.limit);
         let last = rows.last().filter(|_| more).map(|(place, ..)| place);
-        // What is damaged behind the page is named by the next one.
+        // The next page names what is damaged behind this page.
         damaged.retain(|(place, _)| last.is_none_or(|last| place <= last));
         let next = last.map(|place| hex(place));
         Ok(Some((ns, Listed { rows, damaged, next })))
     }
 
-    /// Where the rows of a list stand in the listing, in its order; none where a page is full before so many rows of the
-    /// listing are looked at as the list has.
+    /// The places in the listing of the rows of a list, in order. None if a page is full before as many rows of the
+    /// listing have been read as the list has.
     fn places(
         &self,
         ns: NsId,
@@ -135,7 +135,7 @@ impl Reader<'_> {
         Ok(Some(places))
     }
 
-    /// What stays of memories that are gone, by id.
+    /// The tombstones of removed memories, by id.
     ///
     /// # Errors
     /// `Invalid` when the limit is not 1 to 10,000 or the cursor is of another listing; `Corrupted`.
@@ -166,14 +166,14 @@ impl Reader<'_> {
     }
 }
 
-/// The rows of a page, those that could not be looked at, and the cursor of the next page.
+/// The rows of a page, the rows that could not be read, and the cursor of the next page.
 struct Listed {
     rows: Vec<(Vec<u8>, MemoryId, Vitals)>,
     damaged: Vec<(Vec<u8>, MemoryId)>,
     next: Option<String>,
 }
 
-/// A page under construction: one row more than asked, which tells whether there is a next page.
+/// A page under construction. It reads one row more than requested, which tells whether there is a next page.
 struct Listing<'r> {
     reader: &'r Reader<'r>,
     ns: NsId,
@@ -184,7 +184,7 @@ struct Listing<'r> {
 }
 
 impl Listing<'_> {
-    /// Takes a row if it is wanted; what can't be looked at is noted.
+    /// Takes a row if it is wanted. A row that can't be read is noted.
     fn offer(&mut self, place: &[u8], id: MemoryId) -> Result<ControlFlow<()>> {
         if self.matcher.as_ref().is_some_and(|matcher| !matcher.may_match(id)) {
             return Ok(ControlFlow::Continue(()));
@@ -198,7 +198,7 @@ impl Listing<'_> {
         Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// A row in the state that is asked for which matches the filter.
+    /// The vitals of a row in the requested state that matches the filter.
     fn matching(&mut self, id: MemoryId) -> Result<Option<Vitals>> {
         let vitals = self.reader.vitals(self.ns, id)?;
         let wanted = match self.request.state {
@@ -226,7 +226,7 @@ pub(super) fn hex(key: &[u8]) -> String {
 
 /// The key in a cursor.
 pub(super) fn position(cursor: &str, prefix: &[u8], bytes: usize) -> Result<Vec<u8>> {
-    let bad = || Error::invalid("cursor", "must be the one that the page before gave", cursor);
+    let bad = || Error::invalid("cursor", "must be the cursor of the page before", cursor);
     let digits = cursor.as_bytes();
     if digits.len() != 2 * bytes {
         return Err(bad());

@@ -1,4 +1,4 @@
-//! Filters on rows: the hot part first, the others only when it does not decide.
+//! Filters on rows: the hot part first, the other parts only if the hot part does not decide.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,27 +12,28 @@ use crate::recall::assemble::{Joined, keys_of};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{NsId, PartId, Rows};
 
-/// Rows with a tag that a direct look-up takes at most; a more common tag is no short cut.
+/// The largest number of rows with a tag for which a direct look-up is used. A more common tag is no short
+/// cut.
 const TAGGED_ROWS_MAX: i64 = 4_096;
-/// Rows of a declared index that are read at most; or half of all rows, if that is more.
+/// The largest number of rows that are read from a declared index, or half of all rows if that is more.
 const INDEXED_ROWS_MAX: usize = 4_096;
 
 /// The only rows that can match a filter.
 pub(super) struct ShortList<'f> {
-    /// Ascending, each once.
+    /// The ids, ascending, each once.
     pub(super) ids: Vec<MemoryId>,
-    /// What is left to be tried on them; none: they all match.
+    /// The part of the filter that is still to be tried on these rows; none if they all match.
     pub(super) rest: Option<Cow<'f, Filter>>,
-    /// A declared index named them, and there may be many.
+    /// Whether a declared index named the rows, so that there may be many.
     pub(super) by_index: bool,
 }
 
-/// Which rows a short list has to have.
+/// Which rows a short list must contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// All but those in limbo, which stand in no declared index.
+    /// All rows except those in limbo, which are in no declared index.
     Standing,
-    /// Those in limbo as well.
+    /// All rows, including those in limbo.
     All,
 }
 
@@ -40,13 +41,13 @@ pub(super) enum Wanted {
 pub(super) struct Matcher<'r> {
     reader: &'r Reader<'r>,
     ns: NsId,
-    /// The rows that are to be tried; none: any.
+    /// The rows to be tried; none means any row.
     list: Option<&'r ShortList<'r>>,
-    /// None: every row of the list matches.
+    /// The filter; none if every row of the list matches.
     filter: Option<&'r Filter>,
     needs: Needs,
     partitions: BTreeMap<u32, Partition>,
-    /// Rows of which it can't be read whether they match.
+    /// Rows that are too damaged to decide.
     damaged: BTreeSet<MemoryId>,
 }
 
@@ -55,7 +56,7 @@ impl<'r> Matcher<'r> {
         Matcher::with(reader, ns, filter, None)
     }
 
-    /// A matcher that knows which rows alone can match, if anything says so.
+    /// A matcher that knows which rows alone can match, if something names them.
     pub(super) fn with(
         reader: &'r Reader<'r>,
         ns: NsId,
@@ -70,22 +71,22 @@ impl<'r> Matcher<'r> {
         Matcher { reader, ns, list, filter, needs, partitions: BTreeMap::new(), damaged: BTreeSet::new() }
     }
 
-    /// Where the rows are read.
+    /// The reader that reads the rows.
     pub(super) fn reader(&self) -> &'r Reader<'r> {
         self.reader
     }
 
-    /// The only rows that can match, where that is known.
+    /// The only rows that can match, if they are known.
     pub(super) fn list(&self) -> Option<&'r ShortList<'r>> {
         self.list
     }
 
-    /// Whether a memory can match, as far as is known without a look at it.
+    /// Whether a memory can match, as far as is known without reading it.
     pub(super) fn may_match(&self, id: MemoryId) -> bool {
         self.list.is_none_or(|list| list.ids.binary_search(&id).is_ok())
     }
 
-    /// Whether a memory matches, of which nothing is known.
+    /// Whether a memory matches, of which nothing is known yet.
     pub(super) fn admits(&mut self, id: MemoryId) -> Result<bool> {
         if !self.may_match(id) {
             return Ok(false);
@@ -99,7 +100,7 @@ impl<'r> Matcher<'r> {
         }
     }
 
-    /// Whether a row matches and what the filter asks of it can be read.
+    /// Whether a row matches and the filter could be decided on it.
     pub(super) fn lets_pass(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
         match sound(self.matches(id, vitals))? {
             Some(matches) => Ok(matches),
@@ -107,21 +108,21 @@ impl<'r> Matcher<'r> {
         }
     }
 
-    /// Notes a row that is too damaged to tell.
+    /// Notes a row that is too damaged to decide.
     fn leave_out(&mut self, id: MemoryId) -> bool {
         self.damaged.insert(id);
         false
     }
 
-    /// How many rows were too damaged to tell.
+    /// The number of rows that were too damaged to decide.
     pub(super) fn damaged(&self) -> u64 {
         self.damaged.len() as u64
     }
 
-    /// Whether a row matches; one of the list, where there is one.
+    /// Whether a row matches. If there is a list, the row is one of the list.
     ///
     /// # Errors
-    /// `Corrupted` where what the filter asks for is damaged.
+    /// `Corrupted` if a part that the filter needs is damaged.
     pub(super) fn matches(&mut self, id: MemoryId, vitals: &Vitals) -> Result<bool> {
         let Some(filter) = self.filter else { return Ok(true) };
         let number = vitals.place.partition;
@@ -155,8 +156,8 @@ impl<'r> Matcher<'r> {
 }
 
 impl Reader<'_> {
-    /// The only rows that can match a filter, where it names ids, keys, a rare tag or values of metadata with an index;
-    /// none when the filter has to be tried on all.
+    /// The only rows that can match a filter, if the filter names ids, keys, a rare tag, or values of metadata with an
+    /// index. None if the filter must be tried on all rows.
     pub(super) fn short_list<'f>(
         &self,
         ns: NsId,
@@ -184,7 +185,7 @@ impl Reader<'_> {
         Ok(Some(ShortList { ids, rest: Some(Cow::Borrowed(filter)), by_index: false }))
     }
 
-    /// Adds what waits in limbo, on which the whole filter is tried; none when that is too much.
+    /// Adds the rows in limbo, on which the whole filter is tried; none if there are too many.
     fn with_limbo<'f>(
         &self,
         ns: NsId,
@@ -205,7 +206,7 @@ impl Reader<'_> {
         Ok(Some(list))
     }
 
-    /// Rows of a namespace that are not in limbo.
+    /// The number of rows of a namespace that are not in limbo.
     pub(super) fn standing(&self, ns: NsId) -> Result<usize> {
         let count =
             |sort: CounterSort| self.rows().counter(ns, TOTAL, sort as u8, "").map(|found| found.rows);
@@ -213,7 +214,8 @@ impl Reader<'_> {
         Ok(usize::try_from(rows).unwrap_or_default())
     }
 
-    /// The rows that a declared index names: that with the fewest, if the filter asks of several.
+    /// The rows that a declared index names. If the filter asks for several indexes, the one with the fewest
+    /// rows.
     fn indexed<'f>(&self, ns: NsId, filter: &'f Filter) -> Result<Option<ShortList<'f>>> {
         let mut tests = filter.required_metadata();
         if tests.is_empty() {
@@ -240,8 +242,8 @@ impl Reader<'_> {
         }))
     }
 
-    /// The rows that stand under one of `values` in an index, ascending, and whether rows with too many values to tell
-    /// are among them; none when there are more than `most`.
+    /// The rows under one of `values` in an index, ascending, and whether rows with too many values to tell are among
+    /// them. None if there are more than `most`.
     fn ids_of(
         &self,
         ns: NsId,

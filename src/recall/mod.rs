@@ -1,14 +1,14 @@
-//! What does the store know of this, at this instant?
+//! What does the store know about this, at this instant?
 //!
-//! Searching, getting, listing, explaining, counting: every read of the public API. A [`Reader`] stands on one
-//! published state, so all that it says is of one commit.
+//! The room has every read of the public API: searching, getting, listing, explaining, counting. A [`Reader`]
+//! stands on one published state, so everything that it says belongs to one commit.
 //!
-//! Invariants: visibility is the one predicate of `model`, and a filter and a limit come after it; a namespace
-//! that is not there, or is being dropped, is empty to a search, a listing and the statistics, and `NotFound` to
-//! whoever asks for a memory by name.
+//! Invariants: visibility is the one predicate of `model`, and a filter and a limit are applied after it. A namespace
+//! that does not exist, or is being dropped, is empty to a search, a listing and the statistics, and `NotFound` to a
+//! read of a memory by name.
 //!
-//! It never writes, opens no write transaction, reads no clock and counts no retrievals: the instant comes with the
-//! reader, and what is worth recording the engine folds in later.
+//! The room never writes, opens no write transaction, reads no clock and counts no retrievals. The reader brings the
+//! instant, and the engine later folds in what is worth recording.
 
 mod around;
 mod assemble;
@@ -58,10 +58,10 @@ pub(crate) struct Reader<'p> {
     namespace: &'p NamespaceName,
     secret: &'p Secret,
     now: Time,
-    /// None: there is no such namespace.
+    /// The namespace; none if it does not exist.
     ns: Option<NsId>,
     dropped: bool,
-    /// None: it may take as long as it does.
+    /// The deadline; none if the read may take any time.
     deadline: Option<&'p Deadline<'p>>,
 }
 
@@ -88,7 +88,7 @@ impl<'p> Reader<'p> {
         Ok(Reader { published, namespace, secret, now, ns, dropped, deadline: None })
     }
 
-    /// The same, which comes to an end at a deadline.
+    /// The same reader with a deadline.
     pub(crate) fn until(self, deadline: &'p Deadline<'p>) -> Self {
         Reader { deadline: Some(deadline), ..self }
     }
@@ -102,7 +102,7 @@ impl<'p> Reader<'p> {
         self.published.snapshot()
     }
 
-    /// The partition of a scope; none when no memory ever lay in it.
+    /// The partition of a scope; none if no memory was ever stored in it.
     fn part(&self, ns: NsId, scope: &Scope) -> Result<Part> {
         Ok(match scope {
             Scope::Shared => Part::One(SHARED),
@@ -133,11 +133,11 @@ const SHARED: PartId = PartId(0);
 /// Which partitions a scope means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// One.
+    /// One partition.
     One(PartId),
-    /// All of the namespace.
+    /// All partitions of the namespace.
     Every,
-    /// One that is not there.
+    /// A partition that does not exist.
     Nowhere,
 }
 

@@ -1,5 +1,5 @@
-//! What speaks for a memory beside its words and its vector: its time, where the query names one, and by the policy how
-//! recent it is, how far it is trusted and how significant it is.
+//! What counts for a memory besides its words and its vector: its time, if the query names one, and by the policy its
+//! recency, trust and significance.
 
 use crate::error::{Result, sound};
 use crate::model::{MemoryId, Significance, Time, Vitals};
@@ -10,21 +10,21 @@ use crate::text::NamedTimes;
 
 /// Milliseconds of a day.
 const DAY_MS: f64 = 86_400_000.0;
-/// Days off a named date after which a third of its weight is left.
+/// The number of days from a named date after which a third of its weight is left.
 const NEAR_DAYS: f64 = 3.0;
-/// Confidence that a memory counts with that has none.
+/// The confidence that counts for a memory without one.
 const NO_CONFIDENCE: f32 = 0.5;
 
-/// What speaks for a memory.
+/// What counts for a memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spoken {
-    /// Its time, where the query names one.
+    /// The score of its time, if the query names one.
     pub(super) time: Option<f32>,
-    /// Recency, trust and significance, where the policy gives them a weight.
+    /// The score of recency, trust and significance, if the policy gives them a weight.
     pub(super) prior: Option<f32>,
 }
 
-/// What is looked at for one query.
+/// What counts in one query.
 pub(super) struct Priors<'w> {
     weights: &'w policy::Recall,
     named: NamedTimes,
@@ -32,7 +32,7 @@ pub(super) struct Priors<'w> {
 }
 
 impl<'w> Priors<'w> {
-    /// None where nothing of it has a weight: then no row is read.
+    /// None if nothing has a weight. Then no row is read.
     pub(super) fn of(words: &str, weights: &'w policy::Recall, now: Time) -> Option<Self> {
         let named = NamedTimes::of(words);
         let by_time = !named.is_none() && (weights.month > 0.0 || weights.day > 0.0);
@@ -40,7 +40,7 @@ impl<'w> Priors<'w> {
         (by_time || by_row).then_some(Priors { weights, named, now })
     }
 
-    /// What speaks for a memory.
+    /// What counts for one memory.
     pub(super) fn speak(&self, reader: &Reader<'_>, ns: NsId, id: MemoryId) -> Result<Spoken> {
         let Some(vitals) = sound(reader.vitals(ns, id))? else { return Ok(Spoken::default()) };
         let at = vitals.happened_at.unwrap_or(vitals.created_at);
@@ -55,7 +55,7 @@ impl<'w> Priors<'w> {
         let in_month = if self.named.holds(year, month) { self.weights.month } else { 0.0 };
         let day = self.named.day().and_then(|(year, month, day)| Time::of_date(year, month, day));
         let near = day.map_or(0.0, |day| {
-            // Whole days: the hour of a date that was only named is not known.
+            // Whole days, because a date that was only named has no hour.
             let days =
                 (at.as_millis().div_euclid(DAY_MS as i64) - day.as_millis().div_euclid(DAY_MS as i64)).abs();
             self.weights.day * (-(days as f64) / NEAR_DAYS).exp()

@@ -1,4 +1,4 @@
-//! One memory by its id or its key, in whatever state.
+//! Reads one memory by its id or its key, in any state.
 
 use crate::error::{Error, Result, sound};
 use crate::index::{Answering, holder_of_key};
@@ -7,17 +7,17 @@ use crate::recall::Reader;
 use crate::recall::assemble::keys_of;
 use crate::store::{NsId, Rows};
 
-/// What stands under a name.
+/// The memory or the tombstone under a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Got {
     /// A memory, in any state.
     Memory(Box<Memory>),
-    /// What stays of one that is gone.
+    /// The tombstone of a memory that is gone.
     Tombstone(Tombstone),
 }
 
 impl Got {
-    /// The memory; none when only a tombstone is left.
+    /// The memory; none if only a tombstone is left.
     pub fn into_memory(self) -> Option<Memory> {
         match self {
             Got::Memory(memory) => Some(*memory),
@@ -26,15 +26,15 @@ impl Got {
     }
 }
 
-/// A name resolved: the row, its hot part, and the number of the holder that has the name as its key.
+/// A resolved name: the row, its hot part, and the number of the holder that has the name as its key.
 pub(super) enum Named {
     Row(MemoryId, Box<Vitals>, Option<u32>),
     Gone(Tombstone),
 }
 
 impl Reader<'_> {
-    /// The memory or tombstone with an id or a key. A key prefers the row that is current, else the one that held
-    /// it last; of tombstones the latest.
+    /// The memory or tombstone with an id or a key. Of several rows with a key, the current row is preferred, then the
+    /// row that held the key last. Of several tombstones, the latest.
     ///
     /// # Errors
     /// `NotFound`, with a hint when the namespace was dropped; `Corrupted`.
@@ -51,7 +51,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The text of a memory; none when there is no such row.
+    /// The text of a memory; none if there is no such row.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -59,7 +59,7 @@ impl Reader<'_> {
         self.ns.map_or(Ok(None), |ns| self.rows().text(ns, id))
     }
 
-    /// All keys that a memory answers to, sorted; none for one that is not there.
+    /// All keys that a memory answers to, sorted; empty if there is no such memory.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -76,7 +76,7 @@ impl Reader<'_> {
         Error::NotFound { what: "memory", name }
     }
 
-    /// What a name stands for: as an id, then as a key.
+    /// Resolves a name: first as an id, then as a key.
     pub(super) fn resolve(&self, name: &str) -> Result<Option<Named>> {
         let Some(ns) = self.ns else { return Ok(None) };
         if let Ok(id) = name.parse::<MemoryId>()
@@ -98,8 +98,8 @@ impl Reader<'_> {
         Ok(self.latest_tombstone(ns, &hashes, has_key)?.map(Named::Gone))
     }
 
-    /// The tombstone of what took the place of a row, where that was forgotten: a key of the row had led there without
-    /// having written it, and the old text does not come back under that key.
+    /// The tombstone of the memory that took the place of a row, if that memory was forgotten. A key of the row had
+    /// led there without having written the text, and the old text must not come back under that key.
     fn forgotten_successor(&self, ns: NsId, vitals: &Vitals, key: &str) -> Result<Option<Tombstone>> {
         let superseded = vitals.times.superseded.filter(|_| vitals.times.removed_at.is_none());
         let led = superseded.filter(|s| s.mode != SupersedeMode::Aggregate && !self.sees(vitals));
@@ -121,7 +121,7 @@ impl Reader<'_> {
         Ok(self.rows().tombstone(ns, id)?.map(Named::Gone))
     }
 
-    /// Of the tombstones with an HMAC the one that was made last.
+    /// The latest of the tombstones with an HMAC.
     pub(super) fn latest_tombstone(
         &self,
         ns: NsId,

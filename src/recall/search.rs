@@ -19,7 +19,7 @@ use crate::vector::UnitVector;
 pub struct SearchResult {
     /// The best memories, best first; equal scores by ascending id.
     pub hits: Vec<Hit>,
-    /// How they were found.
+    /// How the hits were found.
     pub plan: SearchPlan,
 }
 
@@ -40,12 +40,12 @@ pub(super) fn plan_of(found: &Found) -> SearchPlan {
 }
 
 impl Reader<'_> {
-    /// The memories that answer a query best, among those that are visible now and match its filter: by vector exactly as
-    /// far as its effort asks for, by words, or by both.
+    /// The memories that answer a query best, among those that are visible now and match its filter: by vector, as
+    /// exactly as the effort asks; by words; or by both.
     ///
     /// # Errors
-    /// `Invalid` for a query out of bounds, without vector and text, or of another dimension than the store;
-    /// `NoEmbedder` for one by vector that has only a text; `Corrupted`.
+    /// `Invalid` for a query that is out of bounds, has neither vector nor text, or has another dimension
+    /// than the store; `NoEmbedder` for a search by vector that has only a text; `Corrupted`.
     pub(crate) fn search(&self, query: &Query, weights: &policy::Recall) -> Result<SearchResult> {
         query.check()?;
         let vector = query.vector.as_ref().filter(|_| query.mode != Mode::Text);
@@ -98,7 +98,7 @@ impl Reader<'_> {
         Ok(SearchResult { hits, plan })
     }
 
-    /// Where vectors are to be looked for; none where there are none.
+    /// Where vectors are to be searched; none if there are none.
     pub(super) fn target(&self, ns: NsId, part: Part, vector: &UnitVector) -> Result<Option<Target>> {
         let space = SpaceId(self.rows().clock()?.space);
         if space.0 == 0 {
@@ -115,7 +115,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Memories without a vector in a scope.
+    /// The number of memories without a vector in a scope.
     pub(super) fn pending(&self, ns: NsId, part: Part) -> Result<u64> {
         let counted = match part {
             Part::Nowhere => return Ok(0),
@@ -126,7 +126,7 @@ impl Reader<'_> {
         Ok(u64::try_from(pending).unwrap_or(0))
     }
 
-    /// The only rows that a search with a filter can find, where the filter tells.
+    /// The only rows that a search with a filter can find, if the filter names them.
     pub(super) fn listed<'f>(&self, ns: NsId, filter: Option<&'f Filter>) -> Result<Option<ShortList<'f>>> {
         match filter {
             Some(filter) => self.short_list(ns, filter, Wanted::Standing),
@@ -134,7 +134,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The nearest that match a filter, if there is one.
+    /// The nearest memories, and with a filter only those that match.
     pub(super) fn nearest(
         &self,
         ns: NsId,
@@ -162,7 +162,8 @@ impl Reader<'_> {
     }
 }
 
-/// Rows of a declared index that are ranked at once; of more, the codes are looked at first.
+/// The largest number of rows of a declared index that are ranked at once. Of more rows the codes are scanned
+/// first.
 const RANKED_ROWS_MAX: usize = 64;
 
 /// A filter that is tried on rows of a namespace.
@@ -174,7 +175,7 @@ struct Rowwise<'m, 'r> {
 
 impl Sieve for Rowwise<'_, '_> {
     fn matches(&mut self, id: MemoryId) -> Result<bool> {
-        // Past the deadline nothing more is found.
+        // After the deadline nothing more is found.
         if self.matcher.reader().is_over() {
             return Ok(false);
         }
@@ -205,7 +206,7 @@ impl Sieve for Rowwise<'_, '_> {
 }
 
 impl Rowwise<'_, '_> {
-    /// Gives `visit` the slot of a row that lies in the target and matches.
+    /// Calls `visit` with the slot of a row that lies in the target and matches.
     fn offer(
         &mut self,
         target: Target,
@@ -230,8 +231,8 @@ impl Rowwise<'_, '_> {
 }
 
 impl Reader<'_> {
-    /// Whether so many rows of a namespace lie in a partition that a walk over all of them is shorter than one look-up
-    /// for each of its own.
+    /// Whether a partition holds so many rows of its namespace that a walk over all rows is shorter than one look-up
+    /// for each row of the partition.
     fn is_most_of(&self, ns: NsId, part: PartId) -> Result<bool> {
         let count =
             |part| self.rows().counter(ns, part, CounterSort::Vectors as u8, "").map(|found| found.rows);

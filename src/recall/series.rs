@@ -1,4 +1,4 @@
-//! Snapshots read back as a series over time.
+//! Reads snapshots back as a series over time.
 
 use crate::error::{Result, sound};
 use crate::model::{Memory, Scope, Span, Time};
@@ -6,8 +6,8 @@ use crate::recall::{Part, Reader, SHARED};
 use crate::store::Rows;
 
 impl Reader<'_> {
-    /// The snapshots of a series that a live read sees, from one instant on and before another, by time and id; those that
-    /// are damaged are left out.
+    /// The snapshots of a series that a live read sees, from one instant on and before another, by time and id.
+    /// Damaged snapshots are left out.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -19,7 +19,7 @@ impl Reader<'_> {
         until: Option<Time>,
     ) -> Result<Vec<Memory>> {
         let Some(ns) = self.ns else { return Ok(Vec::new()) };
-        // No name of a series holds a NUL, and what stands at the first instant has no time that can be read.
+        // No name of a series holds a NUL. Snapshots at the first instant have no readable time.
         if series.contains('\0') {
             return Ok(Vec::new());
         }

@@ -1,6 +1,7 @@
-//! What the counters say: the small document and the large one.
+//! Statistics from the counters: a small document and a large one.
 //!
-//! Counters hold at the instants that were settled last; the caller settles first, and what is still due is said.
+//! The counters are right for the last settled instant. The caller settles first, and the document says what is still
+//! due.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,10 +21,10 @@ use crate::store::{IndexId, NsId, PartId, Read, Rows, Table, Walk};
 use crate::text::Secret;
 use crate::vector::instruction_set;
 
-/// Due instants that are counted at most.
+/// The largest number of due instants that are counted.
 const DUE_COUNTED_MAX: usize = 100_000;
 
-/// The statistics of one namespace, small for the sake of a language model.
+/// The statistics of one namespace, kept small for a language model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MemoryStats {
     /// The shared part.
@@ -37,55 +38,56 @@ pub struct MemoryStats {
 /// Visible memories of the shared part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LocalStats {
-    /// How many.
+    /// The number of memories.
     pub total: u64,
     /// By scope label.
     pub by_scope: BTreeMap<String, u64>,
-    /// By tag; a memory with two tags counts in both.
+    /// By tag. A memory with two tags counts under both.
     pub by_tag: BTreeMap<String, u64>,
-    /// When they were made.
+    /// When the memories were created.
     pub date_range: DateRange,
 }
 
-/// First and last creation, as UTC dates.
+/// The first and the last creation, as UTC dates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DateRange {
-    /// The first.
+    /// The first creation.
     pub oldest: Option<String>,
-    /// The last.
+    /// The last creation.
     pub newest: Option<String>,
 }
 
 /// Visible memories of every part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AgentStats {
-    /// How many.
+    /// The number of memories.
     pub total: u64,
-    /// By agent, the shared part under `stats.shared_label`.
+    /// By agent. The shared part stands under `stats.shared_label`.
     pub by_agent: BTreeMap<String, u64>,
 }
 
 /// Signs of trouble, in the small document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MemoryHealth {
-    /// Current memories beyond the first with an equal fingerprint.
+    /// The number of current memories beyond the first with an equal fingerprint.
     pub duplicates_detected: u64,
     /// Visible memories of the kind `snapshot`.
     pub profile_snapshots: u64,
-    /// End of the last pruning of snapshots.
+    /// The end of the last pruning of snapshots.
     pub last_prune: Option<String>,
 }
 
 /// The statistics of a namespace or of the whole file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
-    /// Number of the commit that they tell of.
+    /// The number of the commit that the statistics describe.
     pub commit: u64,
     /// Memories by state.
     pub memories: MemoryCounts,
     /// Visible memories by namespace.
     pub by_namespace: BTreeMap<String, u64>,
-    /// Visible memories by partition: `shared` or the agent; for the whole file behind the namespace and a `/`.
+    /// Visible memories by partition: `shared` or the agent. For the whole file the namespace and a `/` stand before
+    /// it.
     pub by_partition: BTreeMap<String, u64>,
     /// Visible memories by kind.
     pub by_kind: BTreeMap<String, u64>,
@@ -95,25 +97,25 @@ pub struct Stats {
     pub vectors: VectorStats,
     /// Memories that wait for a vector.
     pub pending: u64,
-    /// Writes that the memories stand for.
+    /// The number of writes that the memories stand for.
     pub holders: u64,
-    /// Writes that a rule, or a later snapshot, made unnecessary, since the first.
+    /// The number of writes since the beginning that a rule or a later snapshot made unnecessary.
     pub ignored: u64,
-    /// Messages as they came.
+    /// The number of messages as they came.
     pub events: u64,
-    /// Families of repeated messages, one a slice of time.
+    /// The number of families of repeated messages, counted for each slice of time.
     pub aggregates: u64,
-    /// The last run of each pass, by its name; of all namespaces as `namespace/pass`.
+    /// The last run of each pass, by its name. For all namespaces the name is `namespace/pass`.
     pub passes: BTreeMap<String, LastRun>,
-    /// Bytes of the whole file.
+    /// The bytes of the whole file.
     pub bytes: BytesStats,
     /// Signs of trouble.
     pub health: HealthStats,
-    /// Instants that have come and are not yet in the counters, counted up to 100,000.
+    /// The number of due instants that are not yet in the counters, counted up to 100,000.
     pub pending_due: u64,
-    /// How far back a read can reach, by namespace; those of which nothing was purged are left out.
+    /// How far back a read can reach, by namespace. Namespaces of which nothing was purged are left out.
     pub purge_horizon: BTreeMap<String, PurgeHorizon>,
-    /// Number of the policy in force; 0 is the built-in one.
+    /// The number of the policy in force; 0 is the built-in policy.
     pub policy: u64,
 }
 
@@ -139,46 +141,46 @@ pub struct MemoryCounts {
 /// The vector indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VectorStats {
-    /// Slots with a vector.
+    /// The number of slots with a vector.
     pub live: u64,
-    /// Nodes of graphs whose vectors are gone, until `repair` unlinks them.
+    /// The number of graph nodes whose vectors are gone, until `repair` unlinks them.
     pub dead: u64,
-    /// Slots that can be used again.
+    /// The number of slots that can be used again.
     pub free: u64,
-    /// Vectors beside a graph that are not in it yet.
+    /// The number of vectors beside a graph that are not in it yet.
     pub tail: u64,
-    /// Vectors in a graph.
+    /// The number of vectors in a graph.
     pub in_graph: u64,
     /// How searches are answered: `exact`, `graph`, or `mixed` where partitions differ.
     pub regime: &'static str,
-    /// Instruction set of the distance kernels: `avx512`, `avx2`, `neon`, `scalar` …
+    /// The instruction set of the distance kernels: `avx512`, `avx2`, `neon`, `scalar` …
     pub kernel: &'static str,
-    /// Memory that the images of partitions take now, in bytes; of the whole file.
+    /// The memory that the images of partitions take now, in bytes, for the whole file.
     pub memory_bytes: u64,
 }
 
-/// One vector index, looked at as a whole.
+/// One vector index, inspected as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IndexStats {
-    /// Namespace.
+    /// The namespace.
     pub namespace: String,
-    /// Partition: `shared` or the agent.
+    /// The partition: `shared` or the agent.
     pub partition: String,
     /// `exact` or `graph`; `damaged` for a graph that is not used.
     pub regime: &'static str,
-    /// Slots with a vector.
+    /// The number of slots with a vector.
     pub live: u64,
-    /// Nodes whose vectors are gone.
+    /// The number of nodes whose vectors are gone.
     pub dead: u64,
-    /// Vectors beside the graph.
+    /// The number of vectors beside the graph.
     pub tail: u64,
-    /// Vectors in the graph.
+    /// The number of vectors in the graph.
     pub in_graph: u64,
-    /// Vectors in the graph to which no walk comes.
+    /// The number of vectors in the graph that no walk reaches.
     pub unreachable: u64,
-    /// Memory that its image takes, in bytes.
+    /// The memory that the image of the index takes, in bytes.
     pub memory_bytes: u64,
-    /// Recall for 10 results by length of the list, as it was measured last.
+    /// The recall for 10 results by length of the list, as last measured.
     pub recall: BTreeMap<u16, f64>,
 }
 
@@ -187,15 +189,15 @@ pub struct IndexStats {
 pub struct LastRun {
     /// The run, for `undo`.
     pub run: RunId,
-    /// When it began.
+    /// When the run began.
     pub started_at: Time,
-    /// When its last slice was written.
+    /// When the last slice of the run was written.
     pub ended_at: Time,
-    /// Whether it was cut off: the next call goes on with it.
+    /// Whether the run was interrupted. The next call continues it.
     pub open: bool,
-    /// Visible rows that it might still have removed.
+    /// The number of visible rows that the run might still have removed.
     pub budget_left: u64,
-    /// The numbers of its report.
+    /// The numbers of the report.
     pub report: BTreeMap<String, u64>,
 }
 
@@ -212,47 +214,49 @@ impl From<PassRow> for LastRun {
     }
 }
 
-/// The pass whose end is told as the last pruning of snapshots.
+/// The pass whose end is shown as the last pruning of snapshots.
 const PRUNE: &str = "snapshots";
 
 /// Signs of trouble.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HealthStats {
-    /// Current memories beyond the first with an equal fingerprint.
+    /// The number of current memories beyond the first with an equal fingerprint.
     pub duplicates_detected: u64,
-    /// End of the last pruning of snapshots.
+    /// The end of the last pruning of snapshots.
     pub last_prune: Option<String>,
-    /// The clock stands far behind the last commit.
+    /// A warning if the clock is far behind the last commit.
     pub clock_warning: Option<String>,
-    /// The sum of the bytes of all rows is missing or damaged, so `bytes` says nothing but the length of the file.
+    /// A warning if the sum of the bytes of all rows is missing or damaged. `bytes` then tells only the length of the
+    /// file.
     pub size_warning: Option<String>,
-    /// Graphs whose rows are damaged, of the partitions that are in memory: those are scanned until `reindex`.
+    /// Damaged graphs of the partitions that are in memory. These partitions are scanned until `reindex`.
     pub index_warnings: Vec<String>,
 }
 
 /// Content before these instants may be gone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PurgeHorizon {
-    /// Of transaction time.
+    /// The horizon of transaction time.
     pub known: Option<Time>,
-    /// Of world time.
+    /// The horizon of world time.
     pub valid: Option<Time>,
 }
 
-/// What statistics need to know beside the state.
+/// What statistics need to know besides the state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatsContext<'c> {
     /// The present instant, never before the last commit.
     pub(crate) now: Time,
-    /// What the clock says.
+    /// The time that the clock shows.
     pub(crate) clock: Time,
-    /// Length of the file.
+    /// The length of the file.
     pub(crate) file_bytes: u64,
-    /// The rules in force.
+    /// The policy in force.
     pub(crate) policy: &'c StatsPolicy,
 }
 
-/// Every index of a namespace, or of all, each loaded and walked: slow. One that does not fit into memory is left out.
+/// Every index of a namespace, or of all namespaces. Each is loaded and walked, which is slow. An index that does not
+/// fit into memory is left out.
 ///
 /// # Errors
 /// `Corrupted`.
@@ -272,7 +276,7 @@ pub(crate) fn index_stats(
                 continue;
             }
             let view = published.view(index)?;
-            // A head that can't be read is a fault of the view.
+            // If the head can't be read, the view reports it.
             let graph = rows.graph_head(index).unwrap_or_default();
             let counts = Counts::of(&head, graph.as_ref());
             let alive = |slot: u32| view.id(slot).is_some();
@@ -299,7 +303,7 @@ pub(crate) fn index_stats(
     Ok(all)
 }
 
-/// The small document of a namespace; one that is not there has zeros.
+/// The small document of a namespace. A namespace that does not exist has zeros.
 ///
 /// # Errors
 /// `Corrupted`.
@@ -343,7 +347,7 @@ pub(crate) fn memory_stats(
 }
 
 impl Reader<'_> {
-    /// Day of creation of the first row of a walk that a live read sees.
+    /// The day of creation of the first row of a walk that a live read sees.
     fn first_seen(&self, ns: NsId, walk: &Walk) -> Result<Option<String>> {
         let mut day = None;
         self.rows().walk(Table::ByTime, walk, &mut |key, _| {
@@ -362,8 +366,8 @@ impl Reader<'_> {
     }
 }
 
-/// The large document of one namespace, or of all with none given. A namespace that is not there has zeros; those
-/// that are being dropped are not counted.
+/// The large document of one namespace, or of all namespaces if none is given. A namespace that does not exist has
+/// zeros. Namespaces that are being dropped are not counted.
 ///
 /// # Errors
 /// `Corrupted`.
@@ -508,12 +512,12 @@ fn partition_name(published: &Published, ns: NsId, part: PartId) -> Result<Strin
     Ok(published.snapshot().partition_name(ns, part)?.unwrap_or_default())
 }
 
-/// Rows of a counter, which `check` holds to be at least 0.
+/// The rows of a counter, which `check` requires to be at least 0.
 fn count(value: CounterRow) -> u64 {
     u64::try_from(value.rows).unwrap_or(0)
 }
 
-/// A horizon that was ever raised.
+/// The time of a horizon that was ever raised.
 fn reached(millis: i64) -> Option<Time> {
     (millis > Time::MIN.as_millis()).then(|| Time::from_millis(millis))
 }

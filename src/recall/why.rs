@@ -9,23 +9,24 @@ use crate::recall::Reader;
 use crate::recall::matching::Matcher;
 use crate::recall::read::Named;
 
-/// What became of a memory in a search.
+/// The fate of a memory in a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
     /// The memory.
     pub id: MemoryId,
-    /// Its state at the instant of the search.
+    /// The state at the instant of the search.
     pub state: State,
-    /// Its place among the hits, from 1; none where it is no hit.
+    /// The place among the hits, from 1; none if the memory is no hit.
     pub rank: Option<usize>,
-    /// Its score; none where it cannot be a hit of any query: not visible, elsewhere, left out by the filter.
+    /// The score; none if no query could find the memory: it is not visible, lies elsewhere, or is left out
+    /// by the filter.
     pub score: Option<f32>,
-    /// What that is made of.
+    /// What the score is made of.
     pub signals: Signals,
-    /// The score of the last hit; none where there are fewer hits than were asked for.
+    /// The score of the last hit; none if there are fewer hits than requested.
     pub least: Option<f32>,
-    /// In a word: `hit`, `not_visible`, `other_partition`, `filter`, `nothing_in_common` (no word of the query in it or its
-    /// neighbours, and no vector), or `others_are_better`.
+    /// The reason in a word: `hit`, `not_visible`, `other_partition`, `filter`, `nothing_in_common` (neither the
+    /// memory nor its neighbours have a word of the query, and there is no vector), or `others_are_better`.
     pub reason: &'static str,
 }
 

@@ -1,12 +1,12 @@
 //! How texts become the terms of the full-text index.
 //!
-//! A text is brought into the form that near repeats use as well (NFKC, decimal digits of ASCII), cut at white space,
-//! each piece into words (Unicode Standard Annex 29) and each word into its parts. Three roles of terms come of it:
-//! words, parts of words, and compounds of words. `docs/recall.md` has the rules with examples.
+//! A text is brought into the form that near repeats also use (NFKC, ASCII decimal digits). It is divided at white
+//! space, each piece into words (Unicode Standard Annex 29), and each word into its parts. The result has three roles
+//! of terms: words, parts of words, and compounds of words. `docs/recall.md` has the rules with examples.
 //!
-//! Positions count words. A compound stands where its first word stands. The parts of a word stand at its position and
-//! the following ones, beside the words that follow, so that a phrase finds a name by its parts, and finds what
-//! stands beside the name however the name is written.
+//! Positions count words. A compound stands at the position of its first word. The parts of a word stand at the
+//! position of the word and the following ones, beside the words that follow. So a phrase finds a name by its parts,
+//! and finds what stands beside the name however the name is written.
 
 mod fold;
 mod function;
@@ -36,41 +36,43 @@ use super::words::compatible;
 use super::words::is_word;
 use crate::limits::TERM_BYTES_MAX;
 
-/// What the rules of this file are called; other rules get another name.
+/// The name of the rules in this file. Other rules get another name.
 const RULES: &str = "terms-1";
 
-/// Parts of a word, at most: what would have more, a hash or an encoded key, is kept whole only.
+/// The largest number of parts of a word. A word with more parts is a hash or an encoded key, and is kept
+/// whole only.
 const PARTS_MAX: usize = 8;
 
-/// How texts become terms. Its id stands beside every index, since an index is only read with the analyzer that wrote it.
+/// How texts become terms. The id of the analyzer is stored with every index, because an index is read only with the
+/// analyzer that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Analyzer {
     stemming: Stemming,
 }
 
-/// What a term is to its text.
+/// The role of a term in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// A word, a bigram or an emoji: each position has one.
+    /// A word, a bigram or an emoji. Each position has one.
     Word,
     /// A piece of a word: `user` of `getUserName`.
     Part,
-    /// Words with what joins them: `src/main.rs`.
+    /// Words with their joining signs: `src/main.rs`.
     Compound,
 }
 
 impl Analyzer {
-    /// With this stemming.
+    /// An analyzer with this stemming.
     pub(crate) fn new(stemming: impl Into<Stemming>) -> Self {
         Analyzer { stemming: stemming.into() }
     }
 
-    /// The identity of rules and stemming: `terms-1/english`.
+    /// The id of the rules and the stemming: `terms-1/english`.
     pub(crate) fn id(&self) -> String {
         format!("{RULES}/{}", self.stemming.as_str())
     }
 
-    /// The analyzer that has this id, if this version knows it.
+    /// The analyzer with this id, if this version knows it.
     pub(crate) fn from_id(id: &str) -> Option<Self> {
         let (rules, stemming) = id.split_once('/')?;
         (rules == RULES).then(|| Stemming::parse(stemming).map(Analyzer::new))?
@@ -78,8 +80,8 @@ impl Analyzer {
 
     /// Calls `take(term, position)` for each term of `text`.
     ///
-    /// A term has 1 to [`TERM_BYTES_MAX`] bytes. Positions begin at 0 and never go back; words are at consecutive
-    /// ones, other terms share them, and one term can come twice at one position. Linear in the text.
+    /// A term has 1 to [`TERM_BYTES_MAX`] bytes. Positions begin at 0 and never go back. Words have consecutive
+    /// positions, other terms share them, and one term can come twice at one position. The cost is linear in the text.
     pub(crate) fn analyze(&self, text: &str, take: &mut dyn FnMut(&str, u32)) {
         self.walk(text, &mut |term, position, _| take(term, position));
     }
@@ -97,7 +99,7 @@ impl Analyzer {
     }
 }
 
-/// The word of a piece that holds nothing but one word of ASCII letters without inner capitals, and punctuation around it.
+/// The word of a piece that consists of one word of ASCII letters without inner capitals, and punctuation around it.
 fn plain(chunk: &str) -> Option<&str> {
     let bytes = chunk.as_bytes();
     let start = bytes.iter().position(|byte| !byte.is_ascii_punctuation())?;
@@ -117,11 +119,11 @@ fn plain(chunk: &str) -> Option<&str> {
 /// A walk through a text.
 struct Walk<'a> {
     stems: Stems,
-    /// Position of the next word.
+    /// The position of the next word.
     position: u32,
-    /// Parts that stand at later positions, in their order.
+    /// Parts that stand at later positions, in order.
     later: VecDeque<(u32, String)>,
-    /// Words that may be joined by what comes next: places in the run at hand.
+    /// Words that the next word may join: their places in the present run.
     open: Vec<Range<usize>>,
     take: &'a mut dyn FnMut(&str, u32, Role),
 }
@@ -131,7 +133,7 @@ impl<'a> Walk<'a> {
         Walk { stems: Stems::new(stemming), position: 0, later: VecDeque::new(), open: Vec::new(), take }
     }
 
-    /// A word of ASCII letters that has no parts.
+    /// Takes a word of ASCII letters that has no parts.
     fn plain(&mut self, word: &str) {
         self.catch_up();
         let term = self.stems.plain(word);
@@ -139,7 +141,7 @@ impl<'a> Walk<'a> {
         self.position = self.position.saturating_add(1);
     }
 
-    /// A piece without white space.
+    /// Takes a piece without white space.
     fn chunk(&mut self, chunk: &str) {
         if chunk.is_ascii() {
             return self.run(chunk);
@@ -153,7 +155,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A run of scripts that write spaces.
+    /// Takes a run of scripts that write spaces.
     fn run(&mut self, run: &str) {
         if run.is_ascii() {
             ascii_words(run, self.stems.elides(), &mut |word| self.join(run, word));
@@ -172,7 +174,7 @@ impl<'a> Walk<'a> {
         self.close(run);
     }
 
-    /// The next word of the run.
+    /// Takes the next word of the run.
     fn join(&mut self, run: &str, word: Range<usize>) {
         if !self.open.last().is_none_or(|last| joined(run, last, &word)) {
             self.close(run);
@@ -180,7 +182,7 @@ impl<'a> Walk<'a> {
         self.open.push(word);
     }
 
-    /// The words that are joined, and their compound.
+    /// Ends the joined words, and gives their compound.
     fn close(&mut self, run: &str) {
         let mut open = std::mem::take(&mut self.open);
         if let [first, .., last] = open.as_slice() {
@@ -198,7 +200,7 @@ impl<'a> Walk<'a> {
         self.open = open;
     }
 
-    /// A word and its parts.
+    /// Takes a word and its parts.
     fn word(&mut self, word: &str) {
         self.catch_up();
         let term = self.stems.term(word);
@@ -225,7 +227,7 @@ impl<'a> Walk<'a> {
         self.position = self.position.saturating_add(1);
     }
 
-    /// Gives the parts that stand at the position of the next word or before it.
+    /// Gives the parts that stand at the position of the next word, or before it.
     fn catch_up(&mut self) {
         while let Some((position, part)) = self.later.pop_front() {
             if position > self.position {
@@ -249,8 +251,8 @@ fn owned(word: &str) -> &str {
     stem.filter(|stem| stem.ends_with(is_word)).unwrap_or(word)
 }
 
-/// The words of a piece that Unicode does not divide: runs of letters, digits and marks. Between letters an apostrophe
-/// belongs to the word, unless the language `elides` there.
+/// The words of a piece that Unicode does not divide: runs of letters, digits and marks. An apostrophe between letters
+/// belongs to the word, unless the language elides there.
 fn words_of(piece: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
     let (mut start, mut letter) = (None, false);
     for (at, c) in piece.char_indices() {
@@ -270,8 +272,8 @@ fn words_of(piece: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
     }
 }
 
-/// What [`words_of`] finds in all pieces of a run of ASCII: there Unicode divides where no two letters or digits meet,
-/// but for an apostrophe between letters and for signs at which a word is divided anyway.
+/// The words that [`words_of`] finds in all pieces of a run of ASCII. In ASCII Unicode divides wherever no two letters
+/// or digits meet. The exceptions are an apostrophe between letters, and signs at which a word is divided anyway.
 fn ascii_words(run: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
     let mut start = None;
     let mut bytes = run.bytes().enumerate().peekable();
@@ -295,7 +297,7 @@ fn ascii_words(run: &str, elides: bool, word: &mut dyn FnMut(Range<usize>)) {
     }
 }
 
-/// Whether what stands between two words makes a compound of them.
+/// Whether the text between two words makes a compound of them.
 fn joined(run: &str, last: &Range<usize>, next: &Range<usize>) -> bool {
     let digits =
         |range: &Range<usize>| run.get(range.clone()).filter(|word| word.bytes().all(|b| b.is_ascii_digit()));
@@ -308,8 +310,8 @@ fn joined(run: &str, last: &Range<usize>, next: &Range<usize>) -> bool {
 }
 
 /// Where the parts of a word begin: between letters and digits, before a capital behind a small letter, and before the
-/// last of several capitals when a small letter follows, unless that is the `s` of a plural. The word alone if it has
-/// too many.
+/// last of several capitals when a small letter follows, unless that letter is the `s` of a plural. If a word has too
+/// many parts, only the word itself.
 fn parts_of<'a>(word: &str, starts: &'a mut [usize; PARTS_MAX]) -> &'a [usize] {
     let mut count = 1;
     let mut last: Option<(usize, Kind)> = None;
@@ -345,17 +347,17 @@ fn parts_of<'a>(word: &str, starts: &'a mut [usize; PARTS_MAX]) -> &'a [usize] {
     starts.get(..count).unwrap_or_default()
 }
 
-/// What a character is to the parts of its word.
+/// The role of a character in the parts of its word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Capital,
-    /// A small letter, or one of a script without capitals.
+    /// A small letter, or a letter of a script without capitals.
     Small,
     Digit,
 }
 
 impl Kind {
-    /// None for what belongs to the character before it.
+    /// None for a character that belongs to the character before it.
     fn of(c: char) -> Option<Kind> {
         match c {
             _ if c.is_numeric() => Some(Kind::Digit),

@@ -1,4 +1,4 @@
-//! Scripts whose words have no spaces between them: their runs, and the bigrams of a run.
+//! Scripts without spaces between words: their runs, and the bigrams of a run.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -67,8 +67,8 @@ pub(super) fn is_unspaced(c: char) -> bool {
     c >= '\u{E01}' && (is_cjk(c) || within(&SOUTH_EAST_ASIAN, c))
 }
 
-/// The text cut where it goes from characters that `are` to others or back, each run with what it is. A mark belongs
-/// to the character before it.
+/// The text, divided wherever it changes between characters that `are` and others. Each run comes with that answer. A
+/// mark belongs to the character before it.
 pub(super) fn runs(text: &str, are: impl Fn(char) -> bool) -> impl Iterator<Item = (bool, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -81,7 +81,8 @@ pub(super) fn runs(text: &str, are: impl Fn(char) -> bool) -> impl Iterator<Item
     })
 }
 
-/// Each two neighbours; a single character is its own token. Marks stay with the character before them.
+/// Each pair of neighbours. A single character is a token of its own. Marks stay with the character before
+/// them.
 pub(super) fn bigrams(part: &str, token: &mut impl FnMut(&str)) {
     let starts = part.char_indices().filter(|(_, c)| !is_combining_mark(*c)).map(|(at, _)| at);
     let mut ends = starts.clone().skip(2).chain(std::iter::once(part.len()));

@@ -28,19 +28,19 @@ closed_set! {
     }
 }
 
-/// The guards, compiled from a policy. Each is symmetric, and none fails on two equal texts.
+/// The guards, compiled from a policy. Each guard is symmetric, and passes two equal texts.
 #[derive(Debug, Clone)]
 pub struct Guards {
     negation: WordSet,
     negation_endings: Vec<String>,
-    /// For each word the pairs that it belongs to, and which side of the pair it is, 1 or 2.
+    /// For each word the pairs to which it belongs, and its side of the pair, 1 or 2.
     opposites: HashMap<String, Vec<(usize, u8)>>,
     caseless_jaccard: f64,
     stopwords: WordSet,
     units: WordSet,
 }
 
-/// What the guards see of one text, so that a text that is compared with many is read once.
+/// What the guards compare of one text. A text that is compared with many others is read once.
 ///
 /// Profiles are compared only if the same guards made them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Profile {
     opposites: Vec<(usize, u8)>,
 }
 
-/// Numbers and ids, each time that they occur, and dates, each once; sorted, one a line.
+/// Numbers and ids, as often as they occur, and dates, each once; sorted, one on each line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Figures {
     numbers: String,
@@ -68,7 +68,8 @@ struct Vocabulary {
 }
 
 impl Guards {
-    /// With the lists of a policy: denying words and opposites of one part, stopwords and units of the other.
+    /// The guards with the lists of a policy: denying words and opposites from `guards`, stopwords and units
+    /// from `collapse`.
     pub fn new(guards: &policy::Guards, collapse: &policy::Collapse) -> Self {
         let (endings, negation): (Vec<_>, Vec<_>) =
             guards.negation.iter().partition(|word| word.starts_with('*'));
@@ -101,12 +102,12 @@ impl Guards {
         }
     }
 
-    /// The first guard, in the order of the rules, that a pair of texts fails.
+    /// The first guard that a pair of texts fails, in the order of the rules.
     pub fn first_failing(&self, a: &str, b: &str) -> Option<Guard> {
         self.profile(a).failing(&self.profile(b), self)
     }
 
-    /// What the guards see of a text.
+    /// What the guards compare of a text.
     pub fn profile(&self, text: &str) -> Profile {
         let vocabulary = self.vocabulary(text);
         Profile {
@@ -117,8 +118,8 @@ impl Guards {
         }
     }
 
-    /// The numbers and datetimes of a text as op-1 finds them. Ids count with the numbers: they are
-    /// no figures to `op-1`, but a text about another id is another fact.
+    /// The numbers and datetimes of a text as `op-1` finds them. Ids count with the numbers. For `op-1` ids
+    /// are not figures, but a text about another id is another fact.
     fn figures(&self, text: &str) -> Figures {
         let normal = lowered(text);
         let (mut numbers, mut dates) = (Vec::new(), Vec::new());
@@ -136,8 +137,8 @@ impl Guards {
         Figures { numbers: numbers.join("\n"), dates: dates.join("\n") }
     }
 
-    /// How many words deny. Here a word may have inner apostrophes; one that does not deny as a whole
-    /// (`nobody's`) counts by its parts.
+    /// The number of denying words. Here a word may have inner apostrophes. A word that does not deny as a
+    /// whole (`nobody's`) counts by its parts.
     pub fn negations(&self, text: &str) -> usize {
         let text = lowered(text);
         let chunks = text.split(|c| !is_word(c) && !APOSTROPHES.contains(&c));
@@ -177,9 +178,9 @@ impl Guards {
         Vocabulary { words: all, names, caseless: is_mostly_caseless(&text) }
     }
 
-    /// Whether names agree. Where one of the texts is mostly caseless its names can not be told, and the sets
-    /// of all words are compared: words as between spaces and punctuation, so that in a script without spaces
-    /// a clause is one word, and a change in it tells the texts apart.
+    /// Whether names agree. If one of the texts is mostly caseless, its names cannot be recognised, and the
+    /// sets of all words are compared. Words then end at spaces and punctuation. So in a script without
+    /// spaces a clause is one word, and a change in it keeps the texts apart.
     fn names_agree(&self, a: &Vocabulary, b: &Vocabulary) -> bool {
         if a.caseless || b.caseless {
             return overlap(&a.words, &b.words).jaccard >= self.caseless_jaccard;
@@ -189,7 +190,7 @@ impl Guards {
         known(&a.names, &b.words) && known(&b.names, &a.words)
     }
 
-    /// The sides that a text takes, as pair and bits, sorted by pair.
+    /// The sides that a text takes, as a pair and bits, sorted by pair.
     fn opposites(&self, words: &[String]) -> Vec<(usize, u8)> {
         let mut taken: Vec<(usize, u8)> =
             words.iter().filter_map(|word| self.opposites.get(word)).flatten().copied().collect();
@@ -206,12 +207,12 @@ impl Guards {
 }
 
 impl Profile {
-    /// The first guard, in the order of the rules, that the pair fails; `guards` made both profiles.
+    /// The first guard that the pair fails, in the order of the rules. `guards` must have made both profiles.
     pub fn failing(&self, other: &Profile, guards: &Guards) -> Option<Guard> {
         Guard::ALL.iter().copied().find(|guard| !self.passes(*guard, other, guards))
     }
 
-    /// Whether the pair passes one guard; `guards` made both profiles.
+    /// Whether the pair passes one guard. `guards` must have made both profiles.
     pub fn passes(&self, guard: Guard, other: &Profile, guards: &Guards) -> bool {
         match guard {
             Guard::Digits => self.figures.numbers == other.figures.numbers,
@@ -223,8 +224,8 @@ impl Profile {
     }
 }
 
-/// Whether one text takes a side of a pair and the other its opposite. Texts that both take both sides are
-/// not opposed, since no text is opposed to itself.
+/// Whether one text takes a side of a pair and the other text its opposite. Texts that both take both sides
+/// are not opposed, because no text is opposed to itself.
 fn opposed(a: &[(usize, u8)], b: &[(usize, u8)]) -> bool {
     a.iter().any(|&(pair, one)| {
         let other = b.binary_search_by_key(&pair, |side| side.0).ok().and_then(|at| b.get(at));

@@ -1,17 +1,18 @@
-//! What must be equal beside the normal form before one write stands for another, as a key.
+//! The key of everything besides the normal form that must be equal before one write stands for another.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::model::{Kind, Time};
 
-/// Bytes of the key that stand for kind, world time and metadata; the rest stands for the text as it is.
+/// The bytes of the key that stand for kind, world time and metadata. The other bytes stand for the exact
+/// text.
 pub(crate) const ALIKE_BYTES: usize = 8;
-/// Bytes of the key.
+/// The number of bytes of the key.
 pub(crate) const LIKENESS_BYTES: usize = 12;
 
-/// First bytes of SHA-256 over kind, world time and metadata, then those over the bytes of the text. Equal writes have equal keys;
-/// unequal ones nearly never, so a key finds candidates and decides nothing.
+/// The first bytes of SHA-256 over kind, world time and metadata, then those over the bytes of the text. Equal writes
+/// have equal keys. Unequal writes almost never have. So a key finds candidates and decides nothing.
 pub(crate) fn likeness(
     kind: &Kind,
     (valid_from, valid_to): (Option<Time>, Option<Time>),

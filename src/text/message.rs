@@ -1,4 +1,4 @@
-//! The normal form `msg-1` of messages, and the exact key made of it.
+//! The normal form `msg-1` of messages, and the exact key made from it.
 
 mod noise;
 
@@ -27,13 +27,13 @@ use crate::policy::Sim;
 use noise::Edit;
 use noise::Noise;
 
-/// Id of the normalizer of messages.
+/// The id of the normalizer of messages.
 pub const MSG_ID: &str = "msg-1";
 
 /// Hex digits of a title's hash in a signature.
 const TITLE_DIGITS: usize = 16;
 
-/// How one policy reads messages; made once, used for every message.
+/// How a policy reads messages. It is made once and used for every message.
 #[derive(Clone, Debug)]
 pub struct Messages {
     urls: Urls,
@@ -50,8 +50,8 @@ impl Messages {
     ///
     /// # Errors
     ///
-    /// [`Error::Policy`](crate::Error::Policy) for a pattern that is no regular expression, or too large a one; a
-    /// policy that was loaded has none.
+    /// [`Error::Policy`](crate::Error::Policy) for a pattern that is not a regular expression, or is too large. A
+    /// loaded policy has no such pattern.
     pub fn new(msg: &Msg, sim: &Sim) -> Result<Self> {
         Ok(Messages {
             urls: Urls::new(msg),
@@ -67,12 +67,13 @@ impl Messages {
     /// The text in form `msg-1`: NFKC with plain spacing, volatile noise replaced, addresses canonical, mentions
     /// replaced. Case is kept.
     ///
-    /// Noise is replaced only for the author kinds of `msg.volatile_for`, counters only in the channels of
-    /// `msg.counter_channels` besides. A text without an author keeps its noise, as a person's does.
+    /// Noise is replaced only for the author kinds of `msg.volatile_for`. Counters are replaced only in the
+    /// channels of `msg.counter_channels`, in addition. A text without an author keeps its noise, as the text
+    /// of a person does.
     ///
-    /// Its time and its length are linear in the text's, for no part of the text is replaced twice; only a custom
-    /// pattern may take longer, if each search for it reads to the end. With the built-in patterns the form of a form
-    /// is itself. With custom ones it need not be: what is put in place of a match may match again.
+    /// The time and the length are linear in the text, because no part of the text is replaced twice. Only a custom
+    /// pattern may take longer, if each search for it reads to the end. With the built-in patterns, the form of a form
+    /// is the form itself. With custom patterns this may not hold: the replacement of a match may match again.
     pub fn normalize(&self, text: &str, author: Option<AuthorKind>, channel: Option<&str>) -> String {
         let base = plain(text);
         let mut edits = self.shielded(&base);
@@ -87,10 +88,10 @@ impl Messages {
         edited(&base, &edits)
     }
 
-    /// The signature of the embeds of a message: their count, the canonical address of the first and the hash of its
-    /// title. The last field, the hash of a description, is always empty: descriptions are not stored.
+    /// The signature of the embeds of a message: their count, the canonical address of the first, and the hash of its
+    /// title. The last field, the hash of a description, is always empty, because descriptions are not stored.
     ///
-    /// The title is normalized as the text of the message is, so it asks for its author and channel.
+    /// The title is normalized in the same way as the text of the message, so author and channel are needed.
     pub fn embed_signature(
         &self,
         embeds: &[Embed],
@@ -103,7 +104,8 @@ impl Messages {
         format!("e1|{}|{url}|{title}|", embeds.len())
     }
 
-    /// Where equal messages meet: the channel, or everywhere as the empty text, by `msg.key_scope`.
+    /// The scope in which equal messages are matched, by `msg.key_scope`: the channel, or the empty text for
+    /// the whole namespace.
     pub fn scope_key<'c>(&self, channel: Option<&'c str>) -> &'c str {
         match self.key_scope {
             KeyScope::Channel => channel.unwrap_or_default(),
@@ -111,7 +113,8 @@ impl Messages {
         }
     }
 
-    /// The address of an embed in canonical form; one that is no web address only in plain Unicode and spacing.
+    /// The address of an embed in canonical form. An address that is not a web address is only brought to plain
+    /// Unicode and spacing.
     pub(super) fn address(&self, embed: &Embed) -> String {
         let plain = plain(&embed.url);
         self.urls.canonical(&plain).unwrap_or(plain)
@@ -156,7 +159,7 @@ impl Messages {
 }
 
 /// The signature of the attachments of a message: their count, their major types and the buckets of their sizes, each
-/// once and in order of bytes.
+/// once and in byte order.
 pub fn attachment_signature(attachments: &[Attachment]) -> String {
     let types: BTreeSet<_> = attachments.iter().map(major_type).collect();
     let buckets: BTreeSet<_> = attachments.iter().map(|attachment| size_bucket(attachment.size)).collect();
@@ -165,9 +168,9 @@ pub fn attachment_signature(attachments: &[Attachment]) -> String {
     format!("a1|{}|{types}|{buckets}", attachments.len())
 }
 
-/// The key under which exact repeats of a message meet: SHA-256 of its parts, each after its length in bytes as
-/// little-endian u32. `normalized` is from [`Messages::normalize`], the scope from
-/// [`Messages::scope_key`], the signatures from [`attachment_signature`] and [`Messages::embed_signature`].
+/// The key under which exact repeats of a message are matched: SHA-256 of its parts, each after its length in bytes as
+/// a little-endian u32. `normalized` comes from [`Messages::normalize`], the scope from [`Messages::scope_key`], and
+/// the signatures from [`attachment_signature`] and [`Messages::embed_signature`].
 pub fn dup_key(
     author: AuthorKind,
     scope_key: &str,
@@ -177,14 +180,14 @@ pub fn dup_key(
 ) -> [u8; 32] {
     let mut hash = Sha256::new();
     for field in [MSG_ID, author.as_str(), scope_key, normalized, attachment_sig, embed_sig] {
-        // No field comes near 4 GiB: the text of a memory has 1 MiB at most.
+        // No field comes near 4 GiB, because the text of a memory has at most 1 MiB.
         hash.update(u32::try_from(field.len()).unwrap_or(u32::MAX).to_le_bytes());
         hash.update(field);
     }
     hash.finalize().into()
 }
 
-/// What stands before the slash of a media type, in lower case.
+/// The part of a media type before the slash, in lower case.
 pub(super) fn major_type(attachment: &Attachment) -> String {
     attachment.media_type.split('/').next().unwrap_or_default().trim().to_lowercase()
 }
@@ -200,14 +203,14 @@ fn size_bucket(bytes: u64) -> &'static str {
     }
 }
 
-/// NFKC; each line trimmed, its runs of spaces and tabs one space; the whole trimmed.
+/// NFKC. Each line is trimmed, its runs of spaces and tabs become one space, and the whole is trimmed.
 fn plain(text: &str) -> String {
     let text = match is_nfkc_quick(text.chars()) {
         IsNormalized::Yes => Cow::Borrowed(text),
         IsNormalized::No | IsNormalized::Maybe => Cow::Owned(text.nfkc().collect::<String>()),
     };
     let mut plain = String::with_capacity(text.len());
-    // The carriage return of a line's end is trimmed with the rest of the white space there.
+    // The carriage return at the end of a line is trimmed with the other white space there.
     for line in text.trim().split('\n').map(str::trim) {
         let mut blank = false;
         for c in line.chars() {
@@ -223,7 +226,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// The length of the mention that `text` begins with, and what takes its place.
+/// The length of the mention at the beginning of `text`, and its replacement.
 fn mention_at(text: &str) -> Option<(usize, &'static str)> {
     const MENTIONS: [(&str, &str); 4] =
         [("<@!", "<@user>"), ("<@&", "<@role>"), ("<@", "<@user>"), ("<#", "<#channel>")];
@@ -235,7 +238,7 @@ fn mention_at(text: &str) -> Option<(usize, &'static str)> {
     })
 }
 
-/// `base` with every edit made; they stand in order and do not overlap.
+/// `base` with every edit made. The edits are in order and do not overlap.
 fn edited(base: &str, edits: &[Edit<'_>]) -> String {
     let mut text = String::with_capacity(base.len());
     let mut from = 0;

@@ -1,18 +1,19 @@
 //! When do two texts say the same, as far as their letters tell?
 //!
-//! Normal forms and the keys made of them: the fingerprint `fp-1` ([`normal_form`]), the comparison that may
-//! absorb one text into another ([`same_but_spacing_and_case`]), and keyed hashes of texts that are gone
-//! ([`Secret`]). What operational reports look like without their figures: signatures `op-1` and token keys
-//! ([`Operational`]). Messages: the form `msg-1` with the key of exact repeats ([`Messages`], [`dup_key`]), the
-//! fingerprint `sh-1` of near ones ([`fingerprint`]). Terms by which texts are
-//! found ([`Analyzer`]), and what a query asks for ([`TextQuery`]). Whether two texts that are near may still mean different things
-//! ([`Guards`]).
+//! The room has five groups of functions:
+//! - the fingerprint `fp-1` ([`normal_form`]), the comparison that may absorb one text into another
+//!   ([`same_but_spacing_and_case`]), and keyed hashes of texts that are gone ([`Secret`]);
+//! - operational reports without their figures: signatures `op-1` and token keys ([`Operational`]);
+//! - messages: the form `msg-1` with the key of exact repeats ([`Messages`], [`dup_key`]), and the fingerprint `sh-1`
+//!   of near repeats ([`fingerprint`]);
+//! - the terms by which texts are found ([`Analyzer`]), and the clauses of a query ([`TextQuery`]);
+//! - the guards, which decide whether two near texts may still mean different things ([`Guards`]).
 //!
-//! Invariants: every function is pure, linear in its text, and has an answer for any string. A [`NormalForm`]
-//! that exists was made by [`normal_form`], so a fingerprint is never made up. A fingerprint finds candidates,
-//! it never decides. Keys of different normalizer ids are never compared.
+//! Invariants: every function is pure, linear in its text, and has an answer for any string. Only
+//! [`normal_form`] makes a [`NormalForm`], so a fingerprint is never made up. A fingerprint finds candidates
+//! and never decides. Keys of different normalizer ids are never compared.
 //!
-//! This room knows no disk, no clock, no row and no random source: whoever makes a [`Secret`] brings the bytes.
+//! This room knows no disk, no clock, no row and no random source. The maker of a [`Secret`] brings its bytes.
 
 mod analyze;
 mod bigram;

@@ -3,25 +3,26 @@
 use sha2::{Digest, Sha256};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-/// What [`normal_form`] made of a text.
+/// The result of [`normal_form`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NormalForm {
     fingerprint: Option<[u8; 32]>,
 }
 
 impl NormalForm {
-    /// SHA-256 of the normal form; none when that is empty, which never matches anything.
+    /// The SHA-256 of the normal form; none if the form is empty, which never matches anything.
     pub fn fingerprint(&self) -> Option<[u8; 32]> {
         self.fingerprint
     }
 
-    /// The first 16 bytes of the fingerprint: what a row and the index of candidates keep.
+    /// The first 16 bytes of the fingerprint, which a row and the index of candidates keep.
     pub fn prefix(&self) -> Option<[u8; 16]> {
         self.fingerprint().and_then(|hash| hash.first_chunk().copied())
     }
 }
 
-/// The text in Unicode's form NFKC, lowercased, each run of white space one space, none at the ends; hashed.
+/// Brings a text into Unicode's form NFKC and into lower case, turns each run of white space into one space,
+/// trims it, and hashes it.
 ///
 /// Lowercase is Unicode's full mapping, white space its property `White_Space`.
 pub fn normal_form(text: &str) -> NormalForm {
@@ -29,7 +30,7 @@ pub fn normal_form(text: &str) -> NormalForm {
     NormalForm { fingerprint: (!normal.is_empty()).then(|| Sha256::digest(&normal).into()) }
 }
 
-/// ASCII is in NFKC already, and a byte is a character.
+/// ASCII is NFKC already, and each byte is a character.
 pub(super) fn normalize_ascii(text: &str) -> Vec<u8> {
     let words = text.as_bytes().split(|&byte| is_ascii_white_space(byte));
     let mut normal = join(words.filter(|word| !word.is_empty()), text.len());
@@ -37,13 +38,13 @@ pub(super) fn normalize_ascii(text: &str) -> Vec<u8> {
     normal
 }
 
-/// The ASCII part of `White_Space`, to which, unlike for `u8::is_ascii_whitespace`, the vertical tab belongs.
+/// The ASCII part of `White_Space`. Unlike `u8::is_ascii_whitespace` it includes the vertical tab.
 fn is_ascii_white_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 pub(super) fn normalize(text: &str) -> Vec<u8> {
-    // Most text is in NFKC as it stands, and a look at each character tells.
+    // Most texts are in NFKC as they stand, and a check of each character tells.
     let lower = match is_nfkc_quick(text.chars()) {
         IsNormalized::Yes => text.to_lowercase(),
         IsNormalized::No | IsNormalized::Maybe => text.nfkc().collect::<String>().to_lowercase(),
@@ -51,7 +52,7 @@ pub(super) fn normalize(text: &str) -> Vec<u8> {
     join(lower.split_whitespace().map(str::as_bytes), lower.len())
 }
 
-/// The words with one space between them, `bytes` at most.
+/// The words with one space between them, at most `bytes` long.
 fn join<'a>(words: impl Iterator<Item = &'a [u8]>, bytes: usize) -> Vec<u8> {
     let mut normal = Vec::with_capacity(bytes);
     for word in words {

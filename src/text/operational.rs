@@ -6,14 +6,14 @@ use super::scan::{Piece, Pieces};
 use super::words::{WordSet, lowered, words};
 use crate::policy::Collapse;
 
-/// The id of this normalizer, kept with every key that it made.
+/// The id of this normalizer, stored with every key that it made.
 pub const OP_ID: &str = "op-1";
 
 const DATETIME: &str = "<datetime>";
 const ID: &str = "<id>";
 const NUMBER: &str = "<num>";
 
-/// What operational reports look like, compiled from a policy.
+/// How operational reports are recognised, compiled from a policy.
 #[derive(Debug, Clone)]
 pub struct Operational {
     keywords: WordSet,
@@ -21,7 +21,7 @@ pub struct Operational {
     units: WordSet,
 }
 
-/// What stays of a text without its dates, ids and numbers; not empty.
+/// A text without its dates, ids and numbers; not empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signature {
     text: String,
@@ -39,14 +39,14 @@ impl Signature {
         self.text
     }
 
-    /// Whether it has a `<num>` or a `<datetime>`: data that the next report replaces.
+    /// Whether the signature has a `<num>` or a `<datetime>`: data that the next report replaces.
     pub fn is_ephemeral(&self) -> bool {
         self.ephemeral
     }
 }
 
 impl Operational {
-    /// With the keywords, stopwords and units of a policy.
+    /// The recogniser with the keywords, stopwords and units of a policy.
     pub fn new(policy: &Collapse) -> Self {
         Operational {
             keywords: WordSet::new(&policy.keywords),
@@ -55,7 +55,7 @@ impl Operational {
         }
     }
 
-    /// The signature of a text; none if no word and no placeholder stays.
+    /// The signature of a text; none if no word and no placeholder remains.
     ///
     /// Decimal digits of other scripts are written as ASCII digits, also inside words.
     pub fn signature(&self, text: &str) -> Option<Signature> {
@@ -83,23 +83,23 @@ impl Operational {
 
     /// Whether a keyword is a whole word of the text, in NFKC and lower case as in the signature.
     ///
-    /// Words are compared unstemmed, for the keywords have their plurals.
+    /// Words are compared unstemmed, because the list of keywords has their plurals.
     pub fn has_keyword(&self, text: &str) -> bool {
         words(&lowered(text)).any(|word| self.keywords.contains(word))
     }
 
-    /// Whether a text with this signature is operational, as far as the text tells: the kind is the caller's
-    /// to check.
+    /// Whether a text with this signature is operational, as far as the text tells. The caller checks the
+    /// kind.
     pub fn is_operational(&self, text: &str, signature: &Signature) -> bool {
         signature.is_ephemeral() && self.has_keyword(text)
     }
 
-    /// The words of a signature that carry meaning, stemmed, sorted by bytes, each once.
+    /// The meaningful words of a signature, stemmed, sorted by bytes, each once.
     pub fn tokens(&self, signature: &str) -> Vec<String> {
         self.token_words(signature).into_iter().map(Cow::into_owned).collect()
     }
 
-    /// The tokens of a signature, one space between them; none if there are fewer than `min`.
+    /// The tokens of a signature with one space between them; none if there are fewer than `min`.
     pub fn token_key(&self, signature: &str, min: usize) -> Option<String> {
         let tokens = self.token_words(signature);
         if tokens.is_empty() || tokens.len() < min {

@@ -1,12 +1,13 @@
-//! Datetimes, ids and numbers in a text: the patterns for signatures and for guards.
+//! Datetimes, ids and numbers in a text: the patterns for signatures and guards.
 //!
-//! The rule replaces one pattern after the other in the whole text. [`Pieces`] finds the same in one walk: a
-//! pattern begins only where a run of letters and digits begins, so at each run the patterns are tried in the
-//! order of the rule, and a pattern of several runs ends before a run where an earlier pattern begins.
+//! The rule replaces one pattern after the other in the whole text. [`Pieces`] finds the same matches in one
+//! walk. A pattern begins only where a run of letters and digits begins. So at each run the patterns are
+//! tried in the order of the rule, and a pattern of several runs ends before a run where an earlier pattern
+//! begins.
 //!
-//! Each run is looked at a bounded number of times. Two patterns can fail only after an unbounded way, the
-//! tail of a run id and a chain of units; where they failed is kept, since from inside that way they would
-//! fail again.
+//! Each run is read a bounded number of times. Only two patterns can fail after reading an unbounded
+//! distance: the tail of a run id, and a chain of units. The place where they failed is kept, because from
+//! inside that distance they would fail again.
 
 use std::ops::Range;
 
@@ -14,44 +15,44 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::words::WordSet;
 
-/// Hex characters and dashes that follow the first dash of a UUID, at least.
+/// The least number of hex characters and dashes after the first dash of a UUID.
 const UUID_TAIL_BYTES: usize = 27;
 /// The group lengths of a UUID after the first eight characters.
 const UUID_GROUPS: [usize; 4] = [4, 4, 4, 12];
-/// Hex characters of an id, at least.
+/// The least number of hex characters of an id.
 const HEX_BYTES: usize = 8;
-/// What a run id begins with, before a dash.
+/// The words before the dash of a run id.
 const RUN_ID_WORDS: [&str; 4] = ["run", "req", "request", "msg"];
 
 /// A stretch of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// What no pattern matches.
+    /// Text that no pattern matches.
     Text(&'a str),
     /// A date, perhaps with a clock time and a zone.
     Datetime(&'a str),
     /// A UUID, a run id or a hex string.
     Id(&'a str),
-    /// A number with its `%`, and the unit directly after it or nothing.
+    /// A number with its `%`, and the unit directly after it, or no unit.
     Number {
-        /// Digits with inner dots and commas, perhaps a `%`.
+        /// Digits with inner dots and commas, and perhaps a `%`.
         number: &'a str,
         /// One of the units, or empty.
         unit: &'a str,
     },
 }
 
-/// The pieces of a text in its order; together they are the text.
+/// The pieces of a text in order. Together they are the text.
 pub(super) struct Pieces<'a> {
     text: &'a str,
     units: &'a WordSet,
     /// Where the next piece begins.
     at: usize,
-    /// What was found behind a piece of text, not yet given out.
+    /// A match behind a piece of text, not yet returned.
     found: Option<Found>,
-    /// Up to here numbers with units follow each other.
+    /// Numbers with units follow each other up to here.
     chain_end: usize,
-    /// A chain of units that begins before this place has no end.
+    /// A chain of units that begins before this place does not end.
     no_chain_before: usize,
     /// A run id that begins before this place has no digit in its tail.
     no_run_id_before: usize,
@@ -62,7 +63,7 @@ enum Found {
     Datetime(Range<usize>),
     Id(Range<usize>),
     Number(Range<usize>),
-    /// One or more numbers with units, up to the place.
+    /// One or more numbers with units, and the place where they end.
     Chain(usize, usize),
 }
 
@@ -78,11 +79,11 @@ impl Found {
 /// The digits of a number, without `%`.
 struct Number {
     end: usize,
-    /// Where it would end without its last dot or comma.
+    /// Where the number would end without its last dot or comma.
     shorter: Option<usize>,
 }
 
-/// What a character is to the patterns.
+/// The role of a character in the patterns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Digit,
@@ -92,14 +93,14 @@ enum Class {
 }
 
 impl<'a> Pieces<'a> {
-    /// Of a text as [`super::words::lowered`] makes it.
+    /// The pieces of a text as [`super::words::lowered`] makes it.
     ///
     /// A unit is one run of letters; other words of `units` never match.
     pub(super) fn new(text: &'a str, units: &'a WordSet) -> Self {
         Pieces { text, units, at: 0, found: None, chain_end: 0, no_chain_before: 0, no_run_id_before: 0 }
     }
 
-    /// The next pattern from `at` on, which is no place inside a run.
+    /// The next pattern from `at` on. `at` must not be inside a run.
     fn next_found(&mut self, mut at: usize) -> Option<Found> {
         loop {
             at = self.past(at, |class| !matches!(class, Class::Digit | Class::Letter));
@@ -126,7 +127,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// The end of a datetime: the longest that stands alone.
+    /// The end of a datetime: of the longest one that stands alone.
     fn datetime(&self, at: usize) -> Option<usize> {
         let date = self.digits(at, 4).and_then(|at| self.digits(self.one(at, b"-")?, 2));
         let date = date.and_then(|at| self.digits(self.one(at, b"-")?, 2))?;
@@ -153,7 +154,7 @@ impl<'a> Pieces<'a> {
         self.digits(self.one(hours, b":")?, 2)
     }
 
-    /// The end of a zone, with a space before it or not.
+    /// The end of a zone, with or without a space before it.
     fn zone(&self, at: usize) -> Option<usize> {
         let at = self.one(at, b" ").unwrap_or(at);
         if let Some(end) = self.one(at, b"z") {
@@ -163,7 +164,7 @@ impl<'a> Pieces<'a> {
         self.digits(self.one(hours, b":").unwrap_or(hours), 2)
     }
 
-    /// The end of a UUID whose first run ends at `end`: the usual groups, else the longest looser form.
+    /// The end of a UUID whose first run ends at `end`: the usual groups, or else the longest looser form.
     fn uuid(&self, at: usize, end: usize) -> Option<usize> {
         if end - at != HEX_BYTES || self.byte(end) != Some(b'-') || !self.is_hex(at..end) {
             return None;
@@ -178,7 +179,7 @@ impl<'a> Pieces<'a> {
         })
     }
 
-    /// Where hex characters and dashes from a dash on end, standing alone.
+    /// Where hex characters and dashes from a dash on end, if they stand alone.
     fn hex_tail_end(&self, mut at: usize) -> usize {
         loop {
             let run = self.dashes_end(at);
@@ -187,7 +188,7 @@ impl<'a> Pieces<'a> {
             }
             let run_end = self.run_end(run);
             if !self.is_hex(run..run_end) {
-                // The run belongs to no id, and what stands alone ends before the dash that touches it.
+                // The run belongs to no id, so the match ends before the dash that touches the run.
                 return run - 1;
             }
             at = run_end;
@@ -273,7 +274,7 @@ impl<'a> Pieces<'a> {
         number
     }
 
-    /// Whether a pattern that comes before numbers begins at a run.
+    /// Whether a pattern that takes precedence over numbers begins at a run.
     fn begins_otherwise(&self, at: usize) -> bool {
         let end = self.run_end(at);
         self.datetime(at).or_else(|| self.uuid(at, end)).or_else(|| self.hex(at, end)).is_some()
@@ -299,8 +300,9 @@ impl<'a> Pieces<'a> {
         self.past(at, |class| matches!(class, Class::Letter | Class::Mark))
     }
 
-    /// The end of the letters and digits from `at` on. Marks belong to the letter before them, so that `x̄12`
-    /// is one word as `p99` is; behind a digit they end the run, so that a digit in a keycap is a number.
+    /// The end of the letters and digits from `at` on. A mark belongs to the letter before it, so that `x̄12`
+    /// is one word, as `p99` is. A mark behind a digit ends the run, so that the digit of a keycap is a
+    /// number.
     fn run_end(&self, mut at: usize) -> usize {
         loop {
             let end = self.digits_end(self.letters_end(at));
@@ -348,7 +350,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Whether a letter or digit stands at the place, so that what ends there does not stand alone.
+    /// Whether a letter or digit stands at the place. Then whatever ends there does not stand alone.
     fn joined(&self, at: usize) -> bool {
         matches!(self.class(at), (Class::Letter | Class::Digit, _))
     }
@@ -370,7 +372,7 @@ impl<'a> Pieces<'a> {
         self.byte(at).filter(|byte| of.contains(byte)).map(|_| at + 1)
     }
 
-    /// The place behind so many digits.
+    /// The place behind this many digits.
     fn digits(&self, at: usize, count: usize) -> Option<usize> {
         let digits = self.text.as_bytes().get(at..at + count)?;
         digits.iter().all(u8::is_ascii_digit).then_some(at + count)

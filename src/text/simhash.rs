@@ -1,8 +1,8 @@
 //! The fingerprint `sh-1` of near repeats.
 //!
-//! Texts of nearly one set of tokens have fingerprints that differ in few bits (SimHash: M. Charikar, "Similarity
-//! estimation techniques from rounding algorithms", STOC 2002). On short texts a distance of at most 6 means nearly
-//! the same set: one changed word of four moves about ten bits.
+//! Texts with almost the same set of tokens have fingerprints that differ in few bits (SimHash: M. Charikar,
+//! "Similarity estimation techniques from rounding algorithms", STOC 2002). On short texts a distance of at most 6
+//! means almost the same set: one changed word of four changes about ten bits.
 
 #[cfg(test)]
 mod tests;
@@ -24,18 +24,19 @@ use crate::model::Attachment;
 use crate::model::AuthorKind;
 use crate::model::Embed;
 
-/// Id of the normalizer of near repeats.
+/// The id of the normalizer of near repeats.
 pub const SIM_ID: &str = "sh-1";
 
-/// Words that tell nothing of a message.
+/// Words that say nothing about a message.
 const STOPWORDS: [&str; 7] = ["the", "and", "or", "to", "of", "in", "a"];
 
 impl Messages {
-    /// The tokens of a message, sorted, each once: its words without its addresses, at most
-    /// `sim.max_tokens` of them, the most frequent; and its small signature, which is host and path of each address
+    /// The tokens of a message, sorted, each once. They are the words without the addresses, at most `sim.max_tokens`
+    /// of them, the most frequent ones, and a small signature. The signature is the host and the path of each address
     /// and of the first embed, the hash of that embed's title, and the types of the attachments.
     ///
-    /// `normalized` is from [`Messages::normalize`]; author and channel decide how the title is normalized.
+    /// `normalized` comes from [`Messages::normalize`]. Author and channel decide how the title is
+    /// normalized.
     pub fn tokens(
         &self,
         normalized: &str,
@@ -65,17 +66,17 @@ impl Messages {
         signature.into_iter().collect()
     }
 
-    /// Whether two messages whose fingerprints are near belong together: their sets of tokens have a
-    /// Jaccard similarity of at least `sim.verify_jaccard`, or their normalized texts differ only in digits.
+    /// Whether two messages with near fingerprints belong together: their sets of tokens have a Jaccard
+    /// similarity of at least `sim.verify_jaccard`, or their normalized texts differ only in digits.
     ///
-    /// Each message is its tokens, as [`Messages::tokens`] gives them, and its normalized text.
+    /// Each message is given as its tokens, from [`Messages::tokens`], and its normalized text.
     pub fn same_family_text(&self, a: (&[String], &str), b: (&[String], &str)) -> bool {
         jaccard(a.0, b.0) >= self.verify_jaccard || digits_masked(a.1) == digits_masked(b.1)
     }
 }
 
-/// FNV-1a of 64 bits over the token's UTF-8, and the finalizer of MurmurHash3, so that every bit of a token moves every
-/// bit of its hash.
+/// FNV-1a of 64 bits over the UTF-8 of a token, then the finalizer of MurmurHash3. So every bit of a token affects
+/// every bit of its hash.
 pub fn token_hash(token: &str) -> u64 {
     const OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01B3;
@@ -87,8 +88,8 @@ pub fn token_hash(token: &str) -> u64 {
     x ^ (x >> 33)
 }
 
-/// The SimHash of a set of tokens: each bit is 1 if more of their hashes have it than not. Without tokens
-/// there is none, which never matches.
+/// The SimHash of a set of tokens: each bit is 1 if more hashes have it than not. Without tokens there is no
+/// SimHash, which never matches.
 pub fn fingerprint(tokens: &[String]) -> Option<u64> {
     let mut votes = [0_i64; 64];
     for hash in tokens.iter().map(|token| token_hash(token)) {
@@ -100,12 +101,12 @@ pub fn fingerprint(tokens: &[String]) -> Option<u64> {
     (!tokens.is_empty()).then(|| bits.fold(0, |print, (bit, _)| print | 1 << bit))
 }
 
-/// How many bits two fingerprints differ in, 0 to 64.
+/// The number of bits in which two fingerprints differ, 0 to 64.
 pub fn hamming(a: u64, b: u64) -> u32 {
     (a ^ b).count_ones()
 }
 
-/// The tokens of a lowercased text, of which the `most` most frequent stay; of equally frequent ones the first by bytes.
+/// The `most` most frequent tokens of a lowercased text. Of equally frequent tokens, the first by bytes.
 fn most_frequent(text: &str, most: usize) -> Vec<String> {
     let mut counts: HashMap<String, u64> = HashMap::new();
     let mut count = |token: &str| match counts.get_mut(token) {
@@ -123,7 +124,8 @@ fn most_frequent(text: &str, most: usize) -> Vec<String> {
     tokens.into_iter().map(|(token, _)| token).collect()
 }
 
-/// The tokens of a run of word characters: bigrams of its parts in Han, kana and Hangul, its other parts as they are.
+/// The tokens of a run of word characters: bigrams of its parts in Han, kana and Hangul, and its other parts
+/// unchanged.
 fn parts(run: &str, token: &mut impl FnMut(&str)) {
     for (cjk, part) in runs(run, is_cjk) {
         if cjk {

@@ -2,11 +2,11 @@
 
 use super::words::{is_word, looks_like_name};
 
-/// Whether two texts differ only in runs of white space and in the letter case of words that are no names.
+/// Whether two texts differ only in runs of white space, and in the letter case of words that are no names.
 ///
-/// A name is a word that begins with an uppercase letter, or mixes letters and digits, and is not one of
-/// `stopwords`, which are in lower case. Words are compared as they stand, so `mc²` and
-/// `mc2` differ though their normal form is one.
+/// A name is a word that begins with a capital, or mixes letters and digits, and is not one of `stopwords`,
+/// which are in lower case. Words are compared unchanged, so `mc²` and `mc2` differ although their normal
+/// form is the same.
 pub fn same_but_spacing_and_case(a: &str, b: &str, stopwords: &[&str]) -> bool {
     let mut a = pieces(a);
     let mut b = pieces(b);

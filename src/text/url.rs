@@ -1,8 +1,8 @@
 //! The canonical form of web addresses.
 //!
-//! A splitter of our own, for the rule names all that may change: scheme, host, an empty path, the query's parameters
-//! and the fragment. A parser of the URL Standard would besides encode characters, rewrite hosts to Punycode, resolve
-//! dots in paths and drop ports.
+//! We divide addresses ourselves, because the rule names everything that may change: the scheme, the host, an empty
+//! path, the parameters of the query, and the fragment. A parser of the URL Standard would also encode characters,
+//! rewrite hosts to Punycode, resolve dots in paths and drop ports.
 
 #[cfg(test)]
 mod tests;
@@ -16,20 +16,21 @@ use unicode_normalization::UnicodeNormalization;
 use super::digit::digits_masked;
 use crate::policy::Msg;
 
-/// What follows an address in a sentence, and is not part of it.
+/// Signs that follow an address in a sentence and are not part of it.
 const TRAILING: [char; 10] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '\''];
 
-/// Query parameters that only track, besides those that begin with `utm_`; in lower case.
+/// Query parameters for tracking only, besides those that begin with `utm_`; in lower case.
 const TRACKING: [&str; 6] = ["ref", "fbclid", "gclid", "si", "mc_cid", "mc_eid"];
 
-/// The choices of a policy about addresses.
+/// What a policy says about addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Urls {
     query_allow: BTreeMap<String, BTreeSet<String>>,
     drop_fragment_hosts: BTreeSet<String>,
 }
 
-/// An address in parts; each keeps the character that begins it, and may be empty; user, host and port not all of them.
+/// An address in parts. Each part keeps the character that begins it, and may be empty; but user, host and port are
+/// not all empty.
 struct Parts<'u> {
     scheme: &'u str,
     /// User name and password with their `@`.
@@ -52,11 +53,11 @@ impl Urls {
         }
     }
 
-    /// The canonical form of `url`, which is one address as [`url_at`] finds it; none if it is not.
+    /// The canonical form of `url`, which must be one address as [`url_at`] finds it; none if it is not.
     ///
-    /// For a host of `msg.query_allow` exactly the listed parameters stay, a tracking one too if it is listed; names
-    /// are compared as they stand there, and in any case against the tracking ones. Parts without a text between two
-    /// `&` are no parameters.
+    /// For a host of `msg.query_allow`, exactly the listed parameters stay, even a listed tracking parameter. Their
+    /// names are compared exactly, and names of tracking parameters in any case. An empty text between two `&` is not
+    /// a parameter.
     pub(super) fn canonical(&self, url: &str) -> Option<String> {
         let parts = split(url)?;
         let host = lower(parts.host);
@@ -86,19 +87,19 @@ impl Urls {
     }
 }
 
-/// Host and path of an address with each run of digits as one `#`; without scheme, user, port, query and fragment.
+/// Host and path of an address, with `#` for each run of digits; without scheme, user, port, query and fragment.
 pub(super) fn host_and_path(url: &str) -> Option<String> {
     split(url).map(|parts| digits_masked(&[parts.host, parts.path].concat()))
 }
 
-/// The length in bytes of the address that `text` begins with; none if it begins with none.
+/// The length in bytes of the address at the beginning of `text`; none if there is no address.
 ///
-/// It goes on to white space, a control character or one of ``<>"` ``, without the punctuation at its end; something
-/// stands between its scheme and its path.
+/// An address ends at white space, at a control character, or at one of ``<>"` ``, and loses the punctuation at its
+/// end. Between scheme and path there must be text.
 pub(super) fn url_at(text: &str) -> Option<usize> {
     let stops = |c: char| c.is_whitespace() || c.is_control() || "<>\"`".contains(c);
     let (_, rest) = text.split_at_checked(scheme(text)?.len())?;
-    // Looked at first, so that `http:///http:///…` is not read to its end at each scheme.
+    // This is checked first, so that `http:///http:///…` is not read to its end at each scheme.
     rest.chars().next().filter(|c| !stops(*c) && !"/?#".contains(*c))?;
     let whole = text.split(stops).next()?.trim_end_matches(TRAILING);
     split(whole).map(|_| whole.len())
@@ -138,7 +139,7 @@ fn split(url: &str) -> Option<Parts<'_>> {
     (!authority.is_empty()).then_some(Parts { scheme, user, host, port, path, query, fragment })
 }
 
-/// User, host and port of what stands between the scheme and the path.
+/// User, host and port of the part between the scheme and the path.
 fn place(authority: &str) -> Option<(&str, &str, &str)> {
     let (user, place) = authority.split_at_checked(authority.rfind('@').map_or(0, |at| at + 1))?;
     // A colon inside brackets belongs to an IPv6 address.
@@ -148,12 +149,12 @@ fn place(authority: &str) -> Option<(&str, &str, &str)> {
     Some((user, host, port))
 }
 
-/// Both sides of a place; without one, all is on the left.
+/// The text before and after a place. Without a place, everything comes before it.
 fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
     at.and_then(|at| text.split_at_checked(at)).unwrap_or((text, ""))
 }
 
-/// Lower case in form NFKC: a lowercase letter may compose with a mark where its uppercase one does not.
+/// Lower case in form NFKC. The lowercase letter may compose with a mark where its capital does not.
 fn lower(host: &str) -> String {
     if host.is_ascii() { host.to_ascii_lowercase() } else { host.to_lowercase().nfkc().collect() }
 }

@@ -1,7 +1,7 @@
 //! Which time does a query name?
 //!
-//! Months by their English names, with the years that stand beside them, and one full date. A year alone names nothing: most
-//! of what is remembered is of one or two years.
+//! A query can name months by their English names, with the years that stand beside them, and one full date. A year
+//! alone names no time, because most memories are of one or two years.
 
 /// The names of the months.
 const MONTHS: [&str; 12] = [
@@ -18,9 +18,9 @@ const MONTHS: [&str; 12] = [
     "november",
     "december",
 ];
-/// Words before "may" and "march" that make months of them.
+/// Words that make a month of the "may" or "march" after them.
 const BEFORE_MONTH: [&str; 8] = ["in", "on", "of", "since", "by", "during", "last", "next"];
-/// The years that count as such.
+/// The numbers that count as years.
 const YEARS: std::ops::RangeInclusive<i16> = 1900..=2099;
 
 /// The times that a text names.
@@ -35,7 +35,7 @@ pub(crate) struct NamedTimes {
 }
 
 impl NamedTimes {
-    /// Those of a text.
+    /// The times that a text names.
     pub(crate) fn of(text: &str) -> Self {
         let lower = text.to_ascii_lowercase();
         let words: Vec<&str> =
@@ -70,17 +70,17 @@ impl NamedTimes {
         named
     }
 
-    /// Whether it names none.
+    /// Whether no time is named.
     pub(crate) fn is_none(&self) -> bool {
         self.months.is_empty()
     }
 
-    /// Whether a month is named, in a named year where there are years.
+    /// Whether a month is named, and in a named year if there are years.
     pub(crate) fn holds(&self, year: i16, month: i8) -> bool {
         self.months.contains(&month) && (self.years.is_empty() || self.years.contains(&year))
     }
 
-    /// The full date that is named: year, month, day of the month.
+    /// The named full date: year, month, day of the month.
     pub(crate) fn day(&self) -> Option<(i16, i8, i8)> {
         self.day
     }

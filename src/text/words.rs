@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-/// The zeros of the decimal digits that NFKC leaves outside ASCII: nine more digits follow each of them.
+/// The zeros of the decimal digits outside ASCII that NFKC keeps. Nine more digits follow each of them.
 /// General category `Nd` of Unicode 16.
 const ZEROS: [char; 67] = [
     '\u{660}',
@@ -78,7 +78,7 @@ const ZEROS: [char; 67] = [
     '\u{1E950}',
 ];
 
-/// Alphabetic, mark or number.
+/// Whether a character is alphabetic, a mark or a number.
 pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
@@ -88,15 +88,15 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
-/// Whether a word begins with an uppercase letter, or mixes letters and digits: it names something unless it
+/// Whether a word begins with a capital, or mixes letters and digits. Such a word names something unless it
 /// is a stopword.
 pub(super) fn looks_like_name(word: &str) -> bool {
     word.starts_with(char::is_uppercase)
         || (word.contains(char::is_alphabetic) && word.contains(char::is_numeric))
 }
 
-/// The text in Unicode's form NFKC, with the decimal digits of any script written as those of ASCII, so that
-/// a number has one form.
+/// The text in Unicode's form NFKC, with the decimal digits of any script written as ASCII digits, so that a
+/// number has one form.
 pub(super) fn compatible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -111,12 +111,12 @@ pub(super) fn compatible(text: &str) -> Cow<'_, str> {
     Cow::Owned(nfkc.chars().map(|c| decimal(c).unwrap_or(c)).collect())
 }
 
-/// [`compatible`], in lower case: the text in which patterns are looked for (step 1).
+/// The same as [`compatible`], in lower case: the text in which patterns are searched (step 1).
 pub(crate) fn lowered(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { compatible(text).to_lowercase() }
 }
 
-/// The ASCII digit of the value of a decimal digit of another script.
+/// The ASCII digit with the value of a decimal digit of another script.
 pub(super) fn decimal(c: char) -> Option<char> {
     let [first, ..] = ZEROS;
     if c < first {
@@ -127,16 +127,16 @@ pub(super) fn decimal(c: char) -> Option<char> {
     char::from_digit(u32::from(c) - u32::from(*zero), 10)
 }
 
-/// A set of lowercase words, normalized as texts are before they are compared with it.
+/// A set of lowercase words, normalized in the same way as the texts that are compared with it.
 #[derive(Debug, Clone)]
 pub(super) struct WordSet {
     words: HashSet<String>,
-    /// For each first byte the lengths that occur, modulo 64: most words are refused without being hashed.
+    /// For each first byte the lengths that occur, modulo 64. So most words are refused without being hashed.
     lengths: [u64; 256],
 }
 
 impl WordSet {
-    /// Of these words.
+    /// The set of these words.
     pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a String>) -> Self {
         let words: HashSet<String> = words.into_iter().map(|word| lowered(word)).collect();
         let mut lengths = [0_u64; 256];
@@ -164,9 +164,10 @@ fn first(word: &str) -> Option<u8> {
 /// What two sets of words have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overlap {
-    /// Words in both.
+    /// The number of words in both.
     pub shared: usize,
-    /// Words in both over words in either, 0 to 1; 1 if both sets are empty.
+    /// The number of words in both, divided by the number of words in either; 0 to 1, and 1 if both sets are
+    /// empty.
     pub jaccard: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a scan keeps: the slots that may be among the best k, or all of them in order of promise.
+//! What a scan keeps: the slots that may be among the best k, or all slots in the order of their bounds.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -6,15 +6,16 @@ use std::collections::BinaryHeap;
 use super::scan::{Block, Bound, Codes, QueryCode};
 use super::top::TopK;
 
-/// Kept slots before the first of them are dropped again.
+/// The number of kept slots at which slots are first dropped again.
 const PRUNE_LEN_MIN: usize = 1_024;
 
-/// A slot whose score may be as high as `upper`. Sorts by rank: the higher bound first, equal ones by ascending slot.
+/// A slot whose score may be as high as `upper`. Sorts by rank: the higher bound first, equal bounds by ascending
+/// slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
-    /// Number of the slot.
+    /// The number of the slot.
     pub slot: u32,
-    /// The score is not above this.
+    /// An upper bound on the score.
     pub upper: f32,
 }
 
@@ -44,19 +45,20 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// Collects the slots that can be among the best `k` by f32 score, ties of the k-th score included.
+/// Collects the slots that can be among the best `k` by f32 score, with ties of the k-th score included.
 ///
-/// Few as a rule: then score them in the order of a [`Ranking`], and stop at the first upper bound below the k-th score
-/// found. Among near-equal vectors there are many: then score them in the order of their slots.
+/// There are few of them as a rule. Then the caller scores them in the order of a [`Ranking`], and stops at the first
+/// upper bound below the k-th score found. Among near-equal vectors there are many. Then the caller scores them in the
+/// order of their slots.
 #[derive(Debug)]
 pub struct Candidates<'q> {
     query: &'q QueryCode,
-    /// The k highest lower bounds so far. An upper bound below all of them is out.
+    /// The k highest lower bounds so far. A slot whose upper bound is below all of them is out.
     lowers: TopK<()>,
-    /// An upper bound below this is out as well.
+    /// A slot whose upper bound is below this is out as well.
     least: f32,
     kept: Vec<Candidate>,
-    /// Length of `kept` at which those that have fallen behind are dropped.
+    /// The length of `kept` at which slots that have fallen behind are dropped.
     prune_len: usize,
 }
 
@@ -65,12 +67,12 @@ impl<'q> Candidates<'q> {
     ///
     /// # Panics
     ///
-    /// When `k` is not in 1 to [`K_MAX`](crate::limits::K_MAX): the bound is the caller's to check.
+    /// When `k` is not in 1 to [`K_MAX`](crate::limits::K_MAX). The caller must check this bound.
     pub fn new(query: &'q QueryCode, k: usize) -> Self {
         Candidates::at_least(query, k, f32::NEG_INFINITY)
     }
 
-    /// A collector of the slots among them that may score `least` or more.
+    /// A collector for those of these slots that may score at least `least`.
     ///
     /// # Panics
     ///
@@ -79,12 +81,12 @@ impl<'q> Candidates<'q> {
         Candidates { query, lowers: TopK::new(k), least, kept: Vec::new(), prune_len: PRUNE_LEN_MIN }
     }
 
-    /// Looks at a chunk whose first slot is `first_slot`. Only those of its slots are kept whose bit in `visible` is
-    /// set (bit *i* mod 64 of word *i*/64 for the *i*-th slot; a word that is missing is 0); `None` is all.
+    /// Reads a chunk whose first slot is `first_slot`. It keeps only slots whose bit in `visible` is set (bit *i* mod
+    /// 64 of word *i*/64 for the *i*-th slot; a missing word is 0). `None` means all slots.
     pub fn push_chunk(&mut self, first_slot: u32, codes: Codes<'_>, visible: Option<&[u64]>) {
         let query = self.query;
         query.scan(codes, visible, |block| {
-            // Soon almost no block has a row that gets in.
+            // After a while almost no block has a row that gets in.
             if block.reaches(self.floor()) {
                 self.push_block(first_slot, &block);
             }
@@ -104,7 +106,7 @@ impl<'q> Candidates<'q> {
         }
     }
 
-    /// The k-th highest lower bound so far, and no less than the least score.
+    /// The k-th highest lower bound so far, and at least the least score.
     fn floor(&self) -> f32 {
         self.lowers.threshold().map_or(self.least, |lower| lower.max(self.least))
     }
@@ -114,18 +116,18 @@ impl<'q> Candidates<'q> {
         self.kept.retain(|candidate| candidate.upper >= floor);
     }
 
-    /// The candidates, in the order in which they were looked at.
+    /// The candidates, in the order in which they were read.
     pub fn finish(mut self) -> Vec<Candidate> {
         self.prune();
         self.kept
     }
 }
 
-/// Candidates in order of rank, sorted no further than they are read.
+/// Candidates in order of rank, sorted only as far as they are read.
 #[derive(Debug)]
 pub struct Ranking(BinaryHeap<Reverse<Candidate>>);
 
-/// Collects every visible slot for a [`Ranking`], chunk by chunk, so that no chunk needs to stay.
+/// Collects every visible slot for a [`Ranking`], chunk by chunk, so that no chunk has to stay in memory.
 #[derive(Debug)]
 pub struct Promises<'q> {
     query: &'q QueryCode,
@@ -138,7 +140,7 @@ impl<'q> Promises<'q> {
         Promises { query, all: Vec::new() }
     }
 
-    /// Looks at a chunk, as [`Candidates::push_chunk`] does.
+    /// Reads a chunk, as [`Candidates::push_chunk`] does.
     pub fn push_chunk(&mut self, first_slot: u32, codes: Codes<'_>, visible: Option<&[u64]>) {
         self.query.scan(codes, visible, |block| {
             let rows = block.visible_rows();

@@ -1,4 +1,4 @@
-//! The code of a vector: one signed byte a dimension, and how far off it can be.
+//! The code of a vector: one signed byte for each dimension, and a bound on its error.
 
 use super::kernel::dot_i8;
 use super::unit::{LENGTH_MAX, UnitVector};
@@ -6,26 +6,26 @@ use crate::limits::DIM_MAX;
 
 /// Largest magnitude of one dimension of a code. −128 is not used: the range is symmetric.
 const CODE_MAX: f32 = 127.0;
-/// No scale is larger: the largest component of a unit vector, spread over [`CODE_MAX`] steps.
+/// The largest scale: the largest component of a unit vector, divided into [`CODE_MAX`] steps.
 const SCALE_MAX: f32 = 0.007_875;
-/// No residual is larger: half a step of the largest scale in each of [`DIM_MAX`] dimensions, rounding included.
+/// The largest residual: half a step of the largest scale in each of [`DIM_MAX`] dimensions, rounding included.
 pub(super) const RESIDUAL_MAX: f32 = 0.253;
 
 const _: () = assert!(SCALE_MAX as f64 > LENGTH_MAX / CODE_MAX as f64);
 // √4096 · SCALE_MAX / 2 = 0.252
 const _: () = assert!(DIM_MAX == 64 * 64 && RESIDUAL_MAX > 64.0 * SCALE_MAX / 2.0);
 
-/// What turns a code back into its vector: `v = scale · code + r` with `‖r‖ ≤ residual`.
+/// The parameters that turn a code back into its vector: `v = scale · code + r` with `‖r‖ ≤ residual`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CodeParams {
-    /// Value of one step of the code; above 0, at most 1/127.
+    /// The value of one step of the code; above 0, at most 1/127.
     pub scale: f32,
-    /// Upper bound of the euclidean length of what rounding took away, rounded up; 0 to 0.253.
+    /// An upper bound on the Euclidean length of the rounding error, rounded up; 0 to 0.253.
     pub residual: f32,
 }
 
 impl CodeParams {
-    /// Takes parameters that were stored; `None` when [`encode`] can't have made them.
+    /// Takes stored parameters; `None` if [`encode`] can't have made them.
     pub fn from_stored(scale: f32, residual: f32) -> Option<Self> {
         let plausible = scale > 0.0 && scale <= SCALE_MAX && (0.0..=RESIDUAL_MAX).contains(&residual);
         plausible.then_some(CodeParams { scale, residual })
@@ -36,7 +36,7 @@ impl CodeParams {
 ///
 /// # Panics
 ///
-/// When `out` has not one byte for each dimension.
+/// When `out` does not have one byte for each dimension.
 pub fn encode(vector: &UnitVector, out: &mut [i8]) -> CodeParams {
     assert_eq!(out.len(), vector.dim(), "a code has one byte for each dimension");
     let largest = vector.as_slice().iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
@@ -53,8 +53,8 @@ pub fn encode(vector: &UnitVector, out: &mut [i8]) -> CodeParams {
     params
 }
 
-/// Reciprocal of the length of a code, 0 for one of zeros: what makes the dot product of two codes their cosine. The
-/// same on every machine.
+/// The reciprocal of the length of a code, or 0 for a code of zeros. It turns the dot product of two codes into their
+/// cosine. It is the same on every machine.
 pub fn unit_scale(code: &[i8]) -> f32 {
     match dot_i8(code, code) {
         0 => 0.0,

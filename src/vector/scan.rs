@@ -29,9 +29,9 @@ use crate::limits::DIM_MAX;
 
 /// Half the distance of 1.0 to the next f32: the relative error of one rounding.
 const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
-/// Deviations that [`QueryCode::likely_upper`] allows for.
+/// The number of deviations that [`QueryCode::likely_upper`] allows for.
 const LIKELY_DEVIATIONS: f32 = 6.0;
-/// Slots scanned at a time: those of one word of the bitmap.
+/// The number of slots scanned at a time: those of one word of the bitmap.
 const BLOCK: usize = u64::BITS as usize;
 
 /// A query as the scan reads it.
@@ -39,14 +39,14 @@ const BLOCK: usize = u64::BITS as usize;
 pub struct QueryCode {
     code: Box<[i8]>,
     scale: f32,
-    /// Length of `scale · code`, rounded up.
+    /// The length of `scale · code`, rounded up.
     reach: f32,
-    /// Half width of a bound beyond `reach · residual`, rounded up.
+    /// The half width of a bound beyond `reach · residual`, rounded up.
     slack: f32,
 }
 
 impl QueryCode {
-    /// The code of `query`, with what its bounds need.
+    /// The code of `query`, with the values that its bounds need.
     pub fn new(query: &UnitVector) -> Self {
         let mut code = vec![0; query.dim()].into_boxed_slice();
         let CodeParams { scale, residual } = encode(query, &mut code);
@@ -72,12 +72,12 @@ impl QueryCode {
         self.code.len()
     }
 
-    /// A score that the f32 vectors of a slot do not reach but by a chance of one in a billion, from the cosine of its
-    /// code and the query's and the residual of the slot.
+    /// A score that the f32 vectors of a slot exceed only by a chance of one in a billion. It follows from the cosine
+    /// of the slot's code and the query's code, and from the residual of the slot.
     ///
-    /// A cosine is free of what rounding took away along the vectors. What it took away across them points in no
-    /// direction of its own: its product with the query is spread around 0 with a deviation of its length by √dim, and
-    /// more than six deviations happen once in a billion times. For a search that may miss a neighbour anyway that is
+    /// A cosine does not contain the rounding error along the vectors. The rounding error across them has no preferred
+    /// direction. So its product with the query is spread around 0, with a deviation of its length divided by √dim,
+    /// and exceeds six deviations once in a billion times. For a search that may miss a neighbour anyway that is
     /// enough, and it ranks a fraction of what the certain bound demands.
     pub fn likely_upper(&self, score: f32, residual: f32) -> f32 {
         let certain = self.reach * residual + self.slack;
@@ -85,7 +85,7 @@ impl QueryCode {
         score + certain * part.min(1.0)
     }
 
-    /// Gives `visit` every block of `codes` that has a visible slot.
+    /// Calls `visit` with every block of `codes` that has a visible slot.
     pub(super) fn scan(&self, codes: Codes<'_>, visible: Option<&[u64]>, mut visit: impl FnMut(Block<'_>)) {
         assert_eq!(codes.dim, self.dim(), "query and codes are of one embedding space");
         let mut dots = [0; BLOCK];
@@ -114,7 +114,7 @@ pub(super) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Where the scores of all rows lie.
+    /// The intervals of the scores of all rows.
     #[inline]
     fn bounds(&self) -> impl Iterator<Item = Bound> {
         let &QueryCode { scale: query_scale, reach, slack, .. } = self.query;
@@ -124,20 +124,21 @@ impl Block<'_> {
         })
     }
 
-    /// Whether the score of any row, visible or not, may be as high as `floor`. No branch: this is the hot loop.
+    /// Whether the score of any row, visible or not, may be as high as `floor`. The code has no branch, because this
+    /// is the hot loop.
     #[inline]
     pub(super) fn reaches(&self, floor: f32) -> bool {
         self.bounds().fold(false, |any, bound| any | (bound.upper() >= floor))
     }
 
-    /// The visible rows, counted from the start of the chunk, and where their scores lie.
+    /// The visible rows, counted from the start of the chunk, with the intervals of their scores.
     pub(super) fn visible_rows(&self) -> impl Iterator<Item = (u32, Bound)> {
         let rows = (self.first_row..).zip(self.bounds()).enumerate();
         rows.filter(|(bit, _)| self.visible >> bit & 1 == 1).map(|(_, row)| row)
     }
 }
 
-/// A chunk of contiguous slots: their codes, and scale and residual of each.
+/// A chunk of contiguous slots: their codes, and the scale and the residual of each.
 #[derive(Debug, Clone, Copy)]
 pub struct Codes<'a> {
     dim: usize,
@@ -151,7 +152,7 @@ impl<'a> Codes<'a> {
     ///
     /// # Panics
     ///
-    /// When `dim` is not in 1 to [`DIM_MAX`], or the three slices are not of as many slots.
+    /// When `dim` is not in 1 to [`DIM_MAX`], or the three slices do not have the same number of slots.
     pub fn new(dim: usize, codes: &'a [i8], scales: &'a [f32], residuals: &'a [f32]) -> Self {
         assert!((1..=DIM_MAX).contains(&dim), "a code has 1 to {DIM_MAX} dimensions");
         assert_eq!(codes.len(), dim * scales.len(), "each slot has a code of its dimensions");
@@ -160,7 +161,7 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// Where a score lies: within `half_width` of `estimate`.
+/// The interval of a score: within `half_width` of `estimate`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
     pub(super) estimate: f32,

@@ -5,12 +5,12 @@ use std::collections::BinaryHeap;
 
 use crate::limits::K_MAX;
 
-/// A score and whose it is. Sorts by rank: the higher score first, equal scores by ascending id.
+/// A score with its owner. Sorts by rank: the higher score first, equal scores by ascending id.
 #[derive(Debug, Clone, Copy)]
 pub struct Scored<I> {
     /// Dot product with the query, never −0.0.
     pub score: f32,
-    /// Whose it is: sixteen bytes for a memory.
+    /// The id of the owner: sixteen bytes for a memory.
     pub id: I,
 }
 
@@ -34,11 +34,11 @@ impl<I: Ord> PartialEq for Scored<I> {
 
 impl<I: Ord> Eq for Scored<I> {}
 
-/// Keeps the best `k` of the scores that it is given, whatever their order of arrival.
+/// Keeps the best `k` of the scores that it is given, whatever the order in which they come.
 #[derive(Debug)]
 pub struct TopK<I> {
     k: usize,
-    /// The worst of the kept ones is on top.
+    /// The worst of the kept scores is on top.
     kept: BinaryHeap<Scored<I>>,
 }
 
@@ -47,7 +47,7 @@ impl<I: Ord> TopK<I> {
     ///
     /// # Panics
     ///
-    /// When `k` is not in 1 to [`K_MAX`]: the bound is the caller's to check.
+    /// When `k` is not in 1 to [`K_MAX`]. The caller must check this bound.
     pub fn new(k: usize) -> Self {
         assert!((1..=K_MAX).contains(&k), "k is 1 to {K_MAX}, checked at the door");
         TopK { k, kept: BinaryHeap::with_capacity(k) }
@@ -56,7 +56,7 @@ impl<I: Ord> TopK<I> {
     /// Offers one score.
     pub fn push(&mut self, score: f32, id: I) {
         debug_assert!(!score.is_nan(), "the dot product of two unit vectors is a number");
-        // Adding +0.0 turns −0.0 into +0.0 and changes nothing else: both are the same score.
+        // Adding +0.0 turns −0.0 into +0.0 and changes nothing else. Both are the same score.
         let offered = Scored { score: score + 0.0, id };
         if self.kept.len() < self.k {
             self.kept.push(offered);
@@ -67,8 +67,8 @@ impl<I: Ord> TopK<I> {
         }
     }
 
-    /// The k-th best score so far: an entry below it can't get in, one that equals it may, by its id.
-    /// `None` while there is room.
+    /// The k-th best score so far. A lower score can't get in, and an equal one may, by its id. `None` while
+    /// there is room.
     pub fn threshold(&self) -> Option<f32> {
         if self.kept.len() < self.k { None } else { self.kept.peek().map(|worst| worst.score) }
     }

@@ -3,27 +3,29 @@
 use crate::error::{Error, Result};
 use crate::limits::DIM_MAX;
 
-/// How far from 1 the length of a [`UnitVector`] may be.
+/// How far the length of a [`UnitVector`] may be from 1.
 ///
 /// Ten times the rounding of an f32 normalisation, so that vectors normalised elsewhere are kept as they are.
 const LENGTH_TOLERANCE: f64 = 1e-6;
-/// No [`UnitVector`] is longer: the tolerance, and room for the rounding of the f64 sum that checked it.
+/// The largest length of a [`UnitVector`]: the tolerance, and room for the rounding of the f64 sum that
+/// checked it.
 pub(super) const LENGTH_MAX: f64 = 1.0 + 2.0 * LENGTH_TOLERANCE;
 
-/// An embedding of length 1, within one millionth; 1 to [`DIM_MAX`] finite dimensions.
+/// An embedding of length 1, within one millionth. It has 1 to [`DIM_MAX`] finite dimensions.
 ///
 /// The dot product of two of them is their cosine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitVector(Box<[f32]>);
 
 impl UnitVector {
-    /// Brings `values` to length 1. Values of that length already are kept bit for bit, so that this is
-    /// idempotent and an exported vector comes back as it was.
+    /// Scales `values` to length 1. Values that have that length already are kept bit for bit. So the
+    /// function is idempotent, and an exported vector comes back unchanged.
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] naming `field` when there are no or more than [`DIM_MAX`] values, when one is not
-    /// finite, or when all are zero. Any other length will do, from the smallest subnormal to `f32::MAX`.
+    /// [`Error::Invalid`] naming `field` when there are no values or more than [`DIM_MAX`], when one value is
+    /// not finite, or when all are zero. Any other length is accepted, from the smallest subnormal to
+    /// `f32::MAX`.
     pub fn new(field: &str, values: &[f32]) -> Result<Self> {
         if values.is_empty() || values.len() > DIM_MAX {
             let why = format!("must have 1 to {DIM_MAX} dimensions");
@@ -44,10 +46,10 @@ impl UnitVector {
         Ok(unit)
     }
 
-    /// Takes values that were a unit vector when they were stored; `None` when they are not one now.
+    /// Takes the stored values of a unit vector; `None` if they are not a unit vector now.
     pub fn from_stored(values: impl Into<Box<[f32]>>) -> Option<Self> {
         let values = values.into();
-        // A NaN or an infinity among the values makes the length one, too.
+        // A NaN or an infinity among the values makes the length NaN or infinite, too.
         ((1..=DIM_MAX).contains(&values.len()) && is_unit(length(&values))).then_some(UnitVector(values))
     }
 
@@ -62,7 +64,8 @@ impl UnitVector {
     }
 }
 
-/// Euclidean length. The square of every finite f32 is a normal f64 or zero, so nothing overflows or vanishes.
+/// The Euclidean length. The square of every finite f32 is a normal f64 or zero, so nothing overflows or
+/// vanishes.
 fn length(values: &[f32]) -> f64 {
     values.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>().sqrt()
 }

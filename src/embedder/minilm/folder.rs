@@ -1,4 +1,4 @@
-//! The folder of a model: which files, how large at most, and what they say beside the weights.
+//! The folder of a model: its files, their largest sizes, and what they say besides the weights.
 
 use super::Precision;
 use crate::embedder::wordpiece::WordPiece;
@@ -10,9 +10,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// Largest file of weights: eleven times that of the model.
+/// The largest file of weights: eleven times that of the model.
 const WEIGHTS_BYTES_MAX: u64 = 1 << 30;
-/// Largest other file.
+/// The largest other file.
 const TEXT_BYTES_MAX: u64 = 64 << 20;
 
 pub(super) const WEIGHTS: &str = "model.safetensors";
@@ -20,7 +20,8 @@ const VOCABULARY: &str = "vocab.txt";
 const TOKENIZER: &str = "tokenizer.json";
 pub(super) const CONFIG: &str = "config.json";
 
-/// What `config.json` says that shapes of tensors do not. Without the file, it is that of all-MiniLM-L6-v2.
+/// What `config.json` says and the shapes of tensors do not. Without the file, the values are those of
+/// all-MiniLM-L6-v2.
 #[derive(Debug, Deserialize)]
 pub(super) struct Config {
     pub(super) num_hidden_layers: Option<usize>,
@@ -50,7 +51,7 @@ fn position_embedding_type() -> String {
     "absolute".to_owned()
 }
 
-/// The parts of `tokenizer.json` that make it the tokenizer of this model.
+/// The parts of `tokenizer.json` that must fit the tokenizer of this model.
 #[derive(Deserialize)]
 struct Tokenizer {
     normalizer: Normalizer,
@@ -65,7 +66,7 @@ struct Normalizer {
 
 #[derive(Deserialize)]
 struct TokenModel {
-    /// Left out by old versions of the library.
+    /// Old versions of the library leave this member out.
     r#type: Option<String>,
     vocab: BTreeMap<String, u32>,
 }
@@ -109,7 +110,7 @@ impl Folder<'_> {
         }
     }
 
-    /// A file of at most `bytes_max`; `None` when there is none by that name.
+    /// Reads a file of at most `bytes_max`; `None` if there is no file of that name.
     fn read(&self, name: &'static str, bytes_max: u64) -> Result<Option<Vec<u8>>> {
         let path = self.0.join(name);
         let mut bytes = Vec::new();
@@ -133,7 +134,7 @@ fn parse<'a, T: Deserialize<'a>>(name: &str, bytes: &'a [u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| Error::invalid(name, error.to_string(), "this file"))
 }
 
-/// The name of the embedding space.
+/// The id of the embedding space.
 pub(super) fn id(weights: &[u8], precision: Precision) -> String {
     let hash = Sha256::digest(weights);
     let hex: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();

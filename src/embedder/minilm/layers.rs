@@ -1,4 +1,4 @@
-//! The forward pass of BERT (Devlin et al., 2018) for one text, and what makes one vector of it.
+//! The forward pass of BERT (Devlin et al., 2018) for one text, and the step that makes one vector from it.
 
 use super::Precision;
 use super::folder::{CONFIG, Config};
@@ -7,21 +7,22 @@ use crate::error::{Error, Result};
 use crate::limits::DIM_MAX;
 use crate::vector::dot_f32_many;
 
-/// Most layers of a model.
+/// The largest number of layers of a model.
 const LAYERS_MAX: usize = 48;
 
 const WORDS: &str = "embeddings.word_embeddings.weight";
 const PLACES: &str = "embeddings.position_embeddings.weight";
 const TYPES: &str = "embeddings.token_type_embeddings.weight";
 
-/// A model, its weights and sizes.
+/// A model with its weights and sizes.
 #[derive(Debug)]
 pub(super) struct Bert {
     hidden: usize,
     heads: usize,
     vocabulary: usize,
     words: Matrix,
-    /// For each place of a text its embedding, and that of the first sort of text, which all are of.
+    /// For each position of a text its embedding, plus the embedding of the first sort of text, to which all
+    /// texts belong.
     places: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
@@ -29,7 +30,7 @@ pub(super) struct Bert {
 
 #[derive(Debug)]
 struct Layer {
-    /// Queries, keys and values of all heads, side by side.
+    /// The queries, keys and values of all heads, side by side.
     looks: Dense,
     attended: Dense,
     attended_norm: Norm,
@@ -91,17 +92,18 @@ impl Bert {
         self.hidden
     }
 
-    /// Tokens that have an embedding.
+    /// The number of tokens that have an embedding.
     pub(super) fn vocabulary(&self) -> usize {
         self.vocabulary
     }
 
-    /// Tokens that a text can have.
+    /// The largest number of tokens of a text.
     pub(super) fn places(&self) -> usize {
         self.places.len() / self.hidden
     }
 
-    /// The mean over what the last layer gives for these tokens, at unit length; `None` when it is not finite, or zero.
+    /// The mean over the output of the last layer for these tokens, at unit length. `None` if the mean is not finite,
+    /// or zero.
     pub(super) fn vector(&self, tokens: &[u32]) -> Option<Vec<f32>> {
         debug_assert!(tokens.len() <= self.places(), "a text has as many tokens as places");
         let mut states: Vec<f32> = self.places.iter().copied().take(tokens.len() * self.hidden).collect();
@@ -133,7 +135,7 @@ fn within(name: &str, what: &str, value: usize, least: usize, most: usize) -> Re
     Err(Error::invalid(name, why, value))
 }
 
-/// Lists that every layer fills anew.
+/// Buffers that every layer fills again.
 #[derive(Default)]
 struct Room {
     looks: Vec<f32>,
@@ -230,7 +232,7 @@ impl Norm {
         Ok(Self { weight: values("weight")?, bias: values("bias")?, eps })
     }
 
-    /// Adds `added` to each row of `states`, and normalises it.
+    /// Adds `added` to each row of `states`, and normalises each row.
     fn apply_sum(&self, states: &mut [f32], added: &[f32]) {
         states.iter_mut().zip(added).for_each(|(state, added)| *state += added);
         states.chunks_exact_mut(self.weight.len()).for_each(|state| self.apply(state));
@@ -248,7 +250,7 @@ impl Norm {
     }
 }
 
-/// A sum in eight lanes, which a compiler may make one instruction of.
+/// A sum in eight lanes, which a compiler may turn into one instruction.
 fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let (blocks, rest) = values.as_chunks::<8>();
     let mut lanes = [0.0_f32; 8];
@@ -263,7 +265,8 @@ fn gelu(x: f32) -> f32 {
     0.5 * x * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2))
 }
 
-/// The error function, as Eigen has it for f32: a rational function that is within 4e-7 of it everywhere.
+/// The error function, as Eigen computes it for f32: a rational function that is everywhere within 4e-7 of
+/// the exact value.
 pub(super) fn erf(x: f32) -> f32 {
     let x = x.clamp(-4.0, 4.0);
     let square = x * x;

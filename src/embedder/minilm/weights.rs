@@ -1,4 +1,4 @@
-//! Tensors of a safetensors file, and matrices made of them.
+//! The tensors of a safetensors file, and the matrices made from them.
 
 use super::Precision;
 use super::folder::WEIGHTS;
@@ -6,13 +6,14 @@ use crate::error::{Error, Result};
 use crate::vector::{dot_f32_many, dot_i8_many};
 use safetensors::{Dtype, SafeTensors};
 
-/// Weights that a step of a product reads for all tokens before the next ones: they stay in the nearest cache.
+/// The bytes of weights that one step of a product uses for all tokens before the next weights. They stay in
+/// the nearest cache.
 const BLOCK_BYTES: usize = 24 << 10;
 
-/// Steps of a code to either side of zero.
+/// The number of steps of a code on each side of zero.
 const CODE_MAX: f32 = 127.0;
 
-/// The tensors of a file, checked when they are asked for.
+/// The tensors of a file. Each is checked when it is asked for.
 pub(super) struct Weights<'a>(SafeTensors<'a>);
 
 impl<'a> Weights<'a> {
@@ -27,7 +28,7 @@ impl<'a> Weights<'a> {
         self.0.tensor(name).is_ok()
     }
 
-    /// Rows and columns of a matrix.
+    /// The numbers of rows and columns of a matrix.
     pub(super) fn shape(&self, name: &str) -> Result<(usize, usize)> {
         match self.tensor(name)?.shape() {
             [rows, columns] => Ok((*rows, *columns)),
@@ -35,7 +36,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// The values of a tensor of this very shape.
+    /// The values of a tensor, which must have exactly this shape.
     pub(super) fn values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let tensor = self.tensor(name)?;
         if tensor.shape() != shape {
@@ -61,13 +62,13 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// A matrix, row by row.
+/// A matrix, stored row by row.
 #[derive(Debug)]
 pub(super) enum Matrix {
     F32(Vec<f32>),
     Int8 {
         codes: Vec<i8>,
-        /// Value of one step of a code, for each row.
+        /// The value of one step of a code, for each row.
         scales: Vec<f32>,
     },
 }
@@ -83,7 +84,7 @@ impl Matrix {
         }
     }
 
-    /// Adds row `row` to `sums`, which has as many columns.
+    /// Adds row `row` to `sums`, which has as many columns as the matrix.
     pub(super) fn add_row(&self, row: usize, sums: &mut [f32]) {
         let columns = sums.len();
         match self {
@@ -109,7 +110,7 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    /// The layers `names`, one below the other: what they give stands side by side.
+    /// Reads the layers `names`, one below the other. Their outputs stand side by side.
     pub(super) fn read(
         weights: &Weights<'_>,
         names: &[&str],
@@ -124,7 +125,7 @@ impl Dense {
         Ok(Self { matrix: Matrix::new(values, inputs, precision), bias, inputs })
     }
 
-    /// What the layer makes of each row of `input`.
+    /// Applies the layer to each row of `input`.
     pub(super) fn apply(&self, input: &[f32], out: &mut Vec<f32>) {
         out.clear();
         out.resize(input.len() / self.inputs * self.bias.len(), 0.0);
@@ -167,7 +168,8 @@ impl Dense {
     }
 }
 
-/// Each row as signed bytes and the value of one step, so that its largest value is 127 steps.
+/// Each row as signed bytes, and the value of one step, chosen so that the largest value of the row is 127
+/// steps.
 fn quantise(values: &[f32], columns: usize) -> (Vec<i8>, Vec<f32>) {
     /// Adding 1.5 · 2²³ leaves the nearest integer, ties to even, in the low bits of the sum.
     const ROUNDS: f32 = 12_582_912.0;

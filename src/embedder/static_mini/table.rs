@@ -1,4 +1,4 @@
-//! The bytes of a table: which row has a token?
+//! The bytes of a table: which row does a token have?
 //!
 //! Layout, all numbers little-endian:
 //!
@@ -6,22 +6,22 @@
 //! |---|---|
 //! | 8 | `oubl-emb` |
 //! | 4 | version of the layout: 1 |
-//! | 4 | rows, one a token: 1 to 2^20 |
+//! | 4 | number of rows, one for each token: 1 to 2^20 |
 //! | 4 | dimensions: 1 to 4,096 |
 //! | 4 | bytes of the vocabulary |
-//! | … | the vocabulary, UTF-8, one token a line in the order of the rows, each line ended by `\n` |
-//! | rows | multiplier of each row, 0 to 63: its scale and the weight of its token in one |
-//! | rows × dimensions | the rows, a signed byte each value |
-//! | 32 | SHA-256 of all before it |
+//! | … | the vocabulary, UTF-8, one token on each line in the order of the rows, each line ended by `\n` |
+//! | rows | multiplier of each row, 0 to 63: the product of its scale and the weight of its token |
+//! | rows × dimensions | the rows, a signed byte for each value |
+//! | 32 | SHA-256 of all bytes before it |
 //!
-//! The vector of a token is its multiplier times its row; only directions count, so there is no common scale.
+//! The vector of a token is its multiplier times its row. Only directions count, so there is no common scale.
 
 use crate::error::{Error, Result};
 use crate::limits::DIM_MAX;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// Largest table that is read.
+/// The largest table that is read.
 pub(super) const TABLE_BYTES_MAX: usize = 256 << 20;
 
 const MAGIC: &[u8; 8] = b"oubl-emb";
@@ -29,7 +29,8 @@ const VERSION: u32 = 1;
 const ROWS_MAX: usize = 1 << 20;
 const DIGEST_BYTES: usize = 32;
 
-/// Rows that are added at once; their products with multipliers of at most 63 fit a sum of 16 bits.
+/// The number of rows that are added at once. Their products with multipliers of at most 63 fit a sum of 16
+/// bits.
 pub(super) const ROWS_AT_ONCE: usize = 4;
 const MULTIPLIER_MAX: u8 = 63;
 const _: () = assert!(ROWS_AT_ONCE * 128 * MULTIPLIER_MAX as usize <= i16::MAX as usize);
@@ -40,10 +41,11 @@ pub(super) struct Table {
     bytes: Cow<'static, [u8]>,
     rows: usize,
     dims: usize,
-    /// Where in `bytes` the multipliers begin, and behind them the rows. The vocabulary ends at the former.
+    /// Where the multipliers begin in `bytes`. The rows follow behind them, and the vocabulary ends before
+    /// them.
     multipliers: usize,
     vectors: usize,
-    /// The first 16 hexadecimal digits of its digest.
+    /// The first 16 hexadecimal digits of the digest.
     digest: String,
 }
 
@@ -51,12 +53,12 @@ pub(super) struct Table {
 const HEADER_BYTES: usize = 24;
 
 impl Table {
-    /// A table of our own, whose digest is not worked out again.
+    /// A table of our own. Its digest is not computed again.
     pub(super) fn trusted(bytes: &'static [u8]) -> Result<Self> {
         Self::read(Cow::Borrowed(bytes))
     }
 
-    /// A table from anywhere.
+    /// A table from an unknown source, which is checked.
     pub(super) fn checked(bytes: Vec<u8>) -> Result<Self> {
         if bytes.len() > TABLE_BYTES_MAX {
             let why = format!("must have at most {TABLE_BYTES_MAX} bytes");
@@ -115,12 +117,12 @@ impl Table {
         self.dims
     }
 
-    /// The first 16 hexadecimal digits of its SHA-256.
+    /// The first 16 hexadecimal digits of the SHA-256.
     pub(super) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The tokens, one a line.
+    /// The tokens, one on each line.
     pub(super) fn vocabulary(&self) -> &str {
         self.bytes
             .get(HEADER_BYTES..self.multipliers)
@@ -128,7 +130,7 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// Multiplier and values of a row; of one that is not there, none.
+    /// The multiplier and the values of a row; none for a row that does not exist.
     fn row(&self, row: u32) -> (i16, &[u8]) {
         let row = row as usize;
         let start = self.vectors + row * self.dims;
@@ -147,8 +149,8 @@ impl Table {
         multiplier == 0 || values.iter().all(|value| *value == 0)
     }
 
-    /// Adds the vectors of rows to `sums`, four at a time: the sum of four products fits 16 bits, so widening, the most of
-    /// the work, is done once for four.
+    /// Adds the vectors of rows to `sums`, four at a time. The sum of four products fits 16 bits. So the widening,
+    /// which is most of the work, is done once for four rows.
     pub(super) fn add(&self, rows: &[u32], sums: &mut [i32]) {
         let (fours, rest) = rows.as_chunks::<ROWS_AT_ONCE>();
         for four in fours {
@@ -169,7 +171,7 @@ impl Table {
     }
 }
 
-/// The signed byte `value`, `multiplier` times.
+/// `multiplier` times the signed byte `value`.
 fn times(value: u8, multiplier: i16) -> i16 {
     i16::from(value.cast_signed()).wrapping_mul(multiplier)
 }

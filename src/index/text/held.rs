@@ -1,4 +1,5 @@
-//! Which documents of an index hold a clause of a query: a list, and for clauses that many hold a table on demand.
+//! Which documents of an index hold a clause of a query? A list, and on demand a table for clauses that many documents
+//! hold.
 
 use crate::record::PostingsRef;
 
@@ -9,19 +10,20 @@ struct Entry {
     often: u32,
 }
 
-/// The documents that hold a clause, ascending, with how often they do.
+/// The documents that hold a clause, ascending, each with the number of its occurrences.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// Beside a table those that do more often than a number of it can tell.
+    /// Beside a table, the list has only documents whose number of occurrences does not fit an entry of the
+    /// table.
     list: Vec<Entry>,
-    /// By document.
+    /// The occurrences, by document.
     table: Option<Vec<u16>>,
-    /// How many.
+    /// The number of documents.
     pub(super) count: u64,
 }
 
 impl Held {
-    /// Takes all of a block; false when its bytes make no sense.
+    /// Takes all documents of a block. Returns false if the bytes make no sense.
     pub(super) fn take_all(&mut self, postings: PostingsRef<'_>) -> bool {
         self.count += u64::from(postings.count());
         self.list.reserve(postings.count() as usize);
@@ -35,8 +37,8 @@ impl Held {
         self.list.push(Entry { doc, often });
     }
 
-    /// Makes a table of the list, of an index of so many documents: it is asked for single ones from now on. Gives how
-    /// often one does at the most.
+    /// Turns the list into a table, for an index of so many documents. From then on single documents are looked up.
+    /// Returns the largest number of occurrences.
     pub(super) fn tabulate(&mut self, docs: usize) -> u32 {
         let (mut table, mut most) = (vec![0; docs], 0);
         self.list.retain(|Entry { doc, often }| {
@@ -51,12 +53,12 @@ impl Held {
         most
     }
 
-    /// The documents of the list, each with how often it does.
+    /// The documents of the list, each with its number of occurrences.
     pub(super) fn listed(&self) -> impl Iterator<Item = (u32, u32)> {
         self.list.iter().map(|entry| (entry.doc, entry.often))
     }
 
-    /// How often a document does; 0 where it does not.
+    /// The number of occurrences in a document; 0 if it does not hold the clause.
     pub(super) fn often(&self, doc: u32) -> u32 {
         let told = self.table.as_ref().map(|table| table.get(doc as usize).copied().unwrap_or(0));
         if let Some(often) = told.filter(|often| *often < u16::MAX) {

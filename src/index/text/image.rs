@@ -15,21 +15,21 @@ use crate::store::control::TextHead;
 use crate::store::{Read, Rows, Snapshot, Table, TextId, TextRows, doc_place, keys};
 use crate::text::Analyzer;
 
-/// How long a reader waits for another one's work before it looks whether its own time is over.
+/// How long a reader waits for the work of another reader before it checks whether its own time is over.
 const MOMENT: std::time::Duration = std::time::Duration::from_millis(2);
 
-/// Documents side by side, with what holds for all of them.
+/// Documents side by side, with facts that hold for all of them.
 #[derive(Debug)]
 struct Chunk {
     docs: DocBlock,
-    /// Terms of each document; 0 where they are not counted.
+    /// The number of terms of each document; 0 if they are not counted.
     lengths: Vec<u32>,
     /// All documents are visible while `all_from <= now < all_until`.
     all_from: i64,
     all_until: i64,
-    /// Documents that stand for a memory.
+    /// The number of documents that stand for a memory.
     used: u32,
-    /// Terms of all of them that are counted.
+    /// The number of all their counted terms.
     terms: u64,
 }
 
@@ -53,26 +53,26 @@ pub(crate) struct TextView {
     text: TextId,
     head: TextHead,
     analyzer: Analyzer,
-    /// By number of the block; none where no document is left.
+    /// By number of the block; none for a block without documents.
     chunks: Vec<Option<Arc<Chunk>>>,
-    /// The tail, made by whoever searches first.
+    /// The tail. The first search makes it.
     tail: OnceLock<Arc<Tail>>,
-    /// Whoever holds it makes the tail.
+    /// The lock under which the tail is made.
     making: Mutex<()>,
-    /// What an earlier image knew of the tail, or a search that was stopped.
+    /// What an earlier image, or an interrupted search, knew of the tail.
     seed: Mutex<Option<Arc<Tail>>>,
     bytes: usize,
-    /// When it was last asked for, in ticks of the budget.
+    /// When the image was last used, in ticks of the budget.
     pub(in crate::index) used: AtomicU64,
 }
 
 impl TextView {
-    /// Reads an index out of a snapshot; none where no memory was ever in it.
+    /// Reads an index from a snapshot; none if no memory was ever in it.
     ///
-    /// The documents of a damaged block are not found, until the index is built anew.
+    /// The documents of a damaged block are not found until the index is rebuilt.
     ///
     /// # Errors
-    /// `Corrupted` when blocks and head do not say the same.
+    /// `Corrupted` if the blocks and the head contradict each other.
     pub(crate) fn load(snapshot: &Snapshot, text: TextId) -> Result<Option<Self>> {
         let Some(head) = snapshot.readable_text_head(text)? else { return Ok(None) };
         let mut whole = true;
@@ -118,7 +118,7 @@ impl TextView {
         Ok(TextView { text, head, analyzer, chunks, tail, making, seed, bytes, used })
     }
 
-    /// The image after a commit that wrote these blocks of documents; what it did not touch is shared.
+    /// The image after a commit that wrote these blocks of documents. Unchanged parts are shared.
     ///
     /// # Errors
     /// `Corrupted`.
@@ -140,17 +140,17 @@ impl TextView {
         Ok(Some(view))
     }
 
-    /// Bytes in memory, the tail as far as it was known when the image was made.
+    /// The bytes in memory, with the tail as far as it was known when the image was made.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of an image of so many documents.
+    /// The bytes of an image of this many documents.
     pub(crate) fn bytes_of(docs: u32) -> usize {
         size_of::<TextView>() + docs as usize * size_of::<Option<DocMeta>>()
     }
 
-    /// How its terms are made.
+    /// The analyzer of the index.
     pub(crate) fn analyzer(&self) -> &Analyzer {
         &self.analyzer
     }
@@ -163,8 +163,8 @@ impl TextView {
         &self.head
     }
 
-    /// The number behind the last document that there may be: what a query needs room for goes by the blocks that are there,
-    /// not by what the head says.
+    /// The number behind the last possible document. The memory of a query depends on the blocks that exist, not on
+    /// what the head says.
     pub(super) fn end(&self) -> u32 {
         let room = u32::try_from(self.chunks.len() * DOCS_PER_BLOCK).unwrap_or(u32::MAX);
         self.head.len.min(room)
@@ -177,8 +177,8 @@ impl TextView {
         self.chunks.get(block as usize)?.as_ref()?.docs.get(at)
     }
 
-    /// The document of a memory, where documents stand in the order of ids, as those of new memories do. None says nothing:
-    /// it may stand elsewhere, and blocks without documents lead astray.
+    /// The document of a memory, if documents stand in the order of ids, as those of new memories do. None proves
+    /// nothing: the document may stand elsewhere, and blocks without documents mislead the search.
     pub(super) fn doc_in_order(&self, id: MemoryId) -> Option<u32> {
         let begins = |chunk: &Arc<Chunk>| chunk.docs.docs().iter().flatten().next().map(|doc| doc.id);
         let is_before =
@@ -195,14 +195,15 @@ impl TextView {
         self.doc(doc).map(|doc| doc.id)
     }
 
-    /// The visible memories before and after a document in its thread, the nearest first, at most `steps` each.
+    /// The visible memories before and after a document in its thread, the nearest first, at most `steps` on each
+    /// side.
     pub(crate) fn beside(&self, doc: u32, steps: usize, now: Time) -> [Vec<MemoryId>; 2] {
         let now = now.as_millis();
         let step = |meta: &DocMeta, forward: bool| if forward { meta.after } else { meta.before };
         [false, true].map(|forward| {
             let mut all = Vec::new();
             let mut next = self.doc(doc).and_then(|meta| step(meta, forward));
-            // No chain is longer than there are documents, whatever the file says.
+            // No chain is longer than the number of documents, whatever the file says.
             for _ in 0..self.head.len {
                 let Some(meta) = next.filter(|_| all.len() < steps).and_then(|doc| self.doc(doc)) else {
                     break;
@@ -216,7 +217,7 @@ impl TextView {
         })
     }
 
-    /// The image with its tail, whose bytes count among its own.
+    /// The image with its tail. The bytes of the tail count among its own.
     ///
     /// # Errors
     /// As [`TextView::tail`].
@@ -225,17 +226,17 @@ impl TextView {
         Ok(self)
     }
 
-    /// The documents without postings, from the memories of the same commit. When it is stopped, those that were read until
-    /// then; the next one goes on there.
+    /// The documents without postings, from the memories of the same commit. If the work is stopped, these are the
+    /// documents read so far, and the next search continues from there.
     ///
     /// # Errors
-    /// What is no damage of single texts.
+    /// Errors other than damage to single texts.
     pub(super) fn tail(&self, snapshot: &Snapshot, stop: Stop<'_>) -> Result<Arc<Tail>> {
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
         }
-        // It takes as much memory as the texts: of readers that come at the same time one makes it. Whose time is over before
-        // goes by what is known.
+        // The tail takes as much memory as its texts. So if several readers come at the same time, one makes it. A
+        // reader whose time ends before uses what is known so far.
         let _one = loop {
             if let Some(one) = self.making.try_lock_for(MOMENT) {
                 break one;
@@ -245,6 +246,7 @@ impl TextView {
                 return Ok(known.unwrap_or_else(|| Arc::new(Tail::at(self.head.posted))));
             }
         };
+        // Another reader may have made the tail while this one waited for the lock.
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
         }
@@ -257,7 +259,7 @@ impl TextView {
                     break;
                 }
                 lengths.push(match self.doc(doc) {
-                    // A text that is damaged says nothing, and keeps no other from being found.
+                    // A damaged text has no terms, and keeps no other text from being found.
                     Some(meta) => {
                         let words = sound(self.words(snapshot, meta.id))?.unwrap_or_default();
                         run.push(&self.analyzer, doc, &words)
@@ -267,6 +269,7 @@ impl TextView {
             }
             tail.push(run.finish(), &lengths);
         }
+        // A tail that is not whole is no answer for others, but the next search need not read its texts again.
         if tail.end() < self.end() {
             let tail = Arc::new(tail);
             *self.seed.lock() = Some(Arc::clone(&tail));
@@ -275,7 +278,7 @@ impl TextView {
         Ok(Arc::clone(self.tail.get_or_init(|| Arc::new(tail))))
     }
 
-    /// What the document of a memory says.
+    /// The text of the document of a memory.
     pub(super) fn words(&self, snapshot: &Snapshot, id: MemoryId) -> Result<String> {
         snapshot.text(self.text.ns, id)?.ok_or_else(|| {
             let key = keys::memory(self.text.ns, id);
@@ -283,7 +286,7 @@ impl TextView {
         })
     }
 
-    /// Which documents a live read at `now` sees.
+    /// The documents that a live read at `now` sees.
     pub(super) fn seen(&self, now: Time, tail: &Tail) -> Seen {
         let now = now.as_millis();
         let mut seen =
@@ -318,8 +321,9 @@ impl TextView {
         seen
     }
 
-    /// Calls `visit` for each document of a block of postings that is seen, with how often the term occurs there; false when
-    /// the bytes make no sense. Of a run of the tail it takes those that have no postings in the file yet.
+    /// Calls `visit` for each visible document of a block of postings, with the number of occurrences of the term.
+    /// Returns false if the bytes make no sense. From a run of the tail it takes only documents without postings in
+    /// the file.
     #[inline]
     pub(super) fn each(
         &self,
@@ -343,12 +347,12 @@ impl TextView {
     }
 }
 
-/// The lengths of documents, the fewer steps away the nearer one is to the one before.
+/// The lengths of documents. A look-up takes fewer steps the nearer the document is to the one before.
 pub(super) struct Lengths<'v> {
     view: &'v TextView,
     tail: &'v Tail,
     block: u32,
-    /// Of the documents of the block that have postings in the file.
+    /// The lengths for documents of the block with postings in the file.
     lengths: &'v [u32],
 }
 
@@ -357,7 +361,7 @@ impl<'v> Lengths<'v> {
         Lengths { view, tail, block: u32::MAX, lengths: &[] }
     }
 
-    /// How many terms the text of a document has.
+    /// The number of terms in the text of a document.
     #[inline]
     pub(super) fn get(&mut self, doc: u32) -> u32 {
         let (block, at) = doc_place(doc);
@@ -376,16 +380,16 @@ impl<'v> Lengths<'v> {
 pub(super) struct Seen {
     /// By block, a bit for each document.
     masks: Vec<u128>,
-    /// How many there are.
+    /// The number of these documents.
     pub(super) docs: u64,
-    /// How many terms they have.
+    /// The number of their terms.
     pub(super) terms: u64,
-    /// Whether every document with postings in the file is seen.
+    /// Whether every document with postings in the file is visible.
     pub(super) all_posted: bool,
 }
 
 impl Seen {
-    /// Whether a document is seen.
+    /// Whether a document is visible.
     #[inline]
     pub(super) fn holds(&self, doc: u32) -> bool {
         let (block, at) = doc_place(doc);

@@ -1,4 +1,4 @@
-//! Terms of documents that have no postings in the file yet, inverted in memory.
+//! The terms of documents that have no postings in the file yet, inverted in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,30 +6,30 @@ use std::sync::Arc;
 use crate::record::{Postings, PostingsRef};
 use crate::text::Analyzer;
 
-/// Runs of a tail are joined while the one before is at most so many times as long.
+/// Two runs of a tail are joined if the first is at most this many times as long as the second.
 const JOIN_RATIO: usize = 2;
 
-/// Terms of a range of documents with their postings, by term.
+/// The terms of a range of documents, with their postings.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     terms: Vec<(Box<str>, Postings)>,
-    /// Documents in it.
+    /// The number of documents.
     docs: usize,
     bytes: usize,
 }
 
-/// Documents on their way into a run, in ascending order.
+/// Documents that are being added to a run, in ascending order.
 #[derive(Default)]
 pub(super) struct RunBuilder {
     numbers: HashMap<Box<str>, usize>,
     lists: Vec<Postings>,
     docs: usize,
-    /// Of the document at hand: number of the term and position.
+    /// For the present document: the number and the position of each term.
     met: Vec<(usize, u32)>,
 }
 
 impl RunBuilder {
-    /// Adds a document and gives the number of its terms, repeated ones as often as they occur.
+    /// Adds a document. Returns the number of its terms; repeated terms count as often as they occur.
     pub(super) fn push(&mut self, analyzer: &Analyzer, doc: u32, words: &str) -> u32 {
         self.met.clear();
         let (numbers, lists, met) = (&mut self.numbers, &mut self.lists, &mut self.met);
@@ -75,7 +75,7 @@ impl Run {
         Run { terms, docs, bytes }
     }
 
-    /// One run of two, of which `later` has the higher documents.
+    /// Joins two runs into one. `later` has the higher documents.
     fn join(&self, later: &Run) -> Run {
         let mut terms = Vec::with_capacity(self.terms.len().max(later.terms.len()));
         let (mut a, mut b) = (self.terms.iter().peekable(), later.terms.iter().peekable());
@@ -118,28 +118,28 @@ impl Run {
     }
 }
 
-/// The documents without postings in the file, as far as somebody has looked.
+/// The documents without postings in the file, as far as a search has read them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tail {
     /// First document.
     first: u32,
-    /// Number of terms of each document from the first on; 0 where there is none.
+    /// The number of terms of each document, from the first on; 0 for a missing document.
     lengths: Vec<u32>,
     runs: Vec<Arc<Run>>,
 }
 
 impl Tail {
-    /// An empty one that begins with a document.
+    /// An empty tail that begins with a document.
     pub(super) fn at(first: u32) -> Self {
         Tail { first, ..Tail::default() }
     }
 
-    /// One document past the last.
+    /// The number behind the last document.
     pub(super) fn end(&self) -> u32 {
         self.first + self.lengths.len() as u32
     }
 
-    /// Whether nothing of it is of use to an index whose tail begins with `posted`.
+    /// Whether the tail is useless for an index whose tail begins with `posted`.
     pub(super) fn is_behind(&self, posted: u32) -> bool {
         self.end() <= posted
     }
@@ -149,7 +149,7 @@ impl Tail {
         self.lengths.get(doc.checked_sub(self.first)? as usize).copied()
     }
 
-    /// With more documents at its end, whose lengths are these; short runs are joined.
+    /// Adds documents with these lengths at the end. Short runs are joined.
     pub(super) fn push(&mut self, run: Run, lengths: &[u32]) {
         self.lengths.extend_from_slice(lengths);
         self.runs.push(Arc::new(run));

@@ -1,14 +1,15 @@
 //! BM25 over the visible documents of one index, or of all indexes of a namespace as if they were one.
 //!
-//! S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 1 and b 0.5; the
-//! weight of a term is ln(1 + (N - n + 0.5) / (n + 0.5)) for n of N documents that hold it. A phrase and a prefix are
-//! terms of their own.
+//! S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 1 and b 0.5.
+//! The weight of a term is ln(1 + (N - n + 0.5) / (n + 0.5)), where n of N documents hold the term. Phrases and
+//! prefixes count as terms of their own.
 //!
-//! Two things are added to it. A function word counts for a part of its weight only: it is rare in short texts for other
-//! reasons than what these are about. And the turns of a conversation explain each other: the terms of the documents
-//! before and after one in its thread count as terms of its own, the less the farther, in one saturation with these
-//! (S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 Extension to Multiple Weighted Fields", 2004: fields are weighted
-//! before they saturate, for a question's words that are spread over three turns say no more together than in one).
+//! Two things are added. First, a function word counts for only a part of its weight, because the topic of a short
+//! text is not the reason why function words are rare in it. Second, the turns of a conversation explain each other.
+//! The terms of the documents before and after a document in its thread count as terms of the document, the less the
+//! farther away they are, and saturate together with its own terms (S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25
+//! Extension to Multiple Weighted Fields", 2004: fields are weighted before they saturate, because the words of a
+//! question that are spread over three turns say no more together than in one).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -26,51 +27,52 @@ use crate::record::PostingsRef;
 use crate::store::{NsId, PartId, Snapshot, TextId, TextRows, Walk, bad_postings, keys};
 use crate::text::{Clause, TextQuery};
 
-/// How soon a term that is repeated in a text says no more.
+/// How soon repetitions of a term in a text stop counting.
 const K1: f32 = 1.0;
-/// How much a long text counts for less.
+/// How much less a long text counts.
 const B: f32 = 0.5;
-/// Terms that a prefix stands for, at most; the first ones in the order of their bytes.
+/// The largest number of terms that a prefix stands for: the first ones in the order of their bytes.
 const PREFIX_TERMS_MAX: usize = 1_024;
-/// A place among the best is fought for among so many times as many.
+/// How many times more documents than places compete for the best places at once.
 const SELECT_RATIO: usize = 4;
-/// Documents whose scores are worked out together: so many fit the first cache of a core, and a query holds no more of them,
-/// however many documents there are. Tests have few documents.
+/// The number of documents whose scores are worked out together. This many fit the first cache of a core, and a query
+/// holds no more of them at once, however many documents there are. Tests use few documents.
 const BLOCK_DOCS: usize = if cfg!(test) { 3 } else { 4_096 };
-/// Scores that are compared together.
+/// The number of scores that are compared together.
 const SCORES_AT_ONCE: usize = 64;
-/// Clauses are set apart that more documents hold than this, and than one in so many, the lightest first, while they have no
-/// more than so large a part of the mass. They are not worth adding to the score of each document: only those count that could
-/// still come in among the best. Tests have few documents.
+/// A clause is *broad* if more documents than the first constant hold it, and more than one in the second constant.
+/// Broad clauses are set apart, the lightest first, up to the third constant as a share of the mass. They are not
+/// added to the score of each document, but looked up for documents that could still be among the best. Tests use few
+/// documents.
 const BROAD_MIN: u64 = if cfg!(test) { 2 } else { 512 };
 const BROAD_SHARE: u64 = 16;
 const BROAD_MASS: f32 = 0.125;
 
-/// What is asked of the text.
+/// The question to the text.
 #[derive(Clone, Copy)]
 pub(crate) struct TextAsk<'q> {
-    /// A namespace.
+    /// The namespace.
     pub(crate) ns: NsId,
-    /// One of its indexes; all of them otherwise.
+    /// One index of the namespace; none for all of them.
     pub(crate) text: Option<TextId>,
-    /// The words.
+    /// The words of the query.
     pub(crate) words: &'q str,
-    /// As a live read at this instant sees them.
+    /// The instant of the live read.
     pub(crate) now: Time,
-    /// What a function word counts for, 0 to 1.
+    /// The weight of a function word, as a share of its full weight: 0 to 1.
     pub(crate) function_words: f32,
-    /// When the time is over: what is left of tails and clauses is not looked at then.
+    /// When the time is over. The rest of tails and clauses is then not read.
     pub(crate) stop: Stop<'q>,
 }
 
 /// How the neighbours of a document in its thread lend their terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Window {
-    /// Share of the terms of the next one, to each side.
+    /// The share of the terms of the next neighbour, on each side.
     pub(crate) share: f32,
-    /// What is left of that with each step farther.
+    /// The factor for each further step.
     pub(crate) decay: f32,
-    /// Steps to each side.
+    /// The number of steps on each side.
     pub(crate) reach: usize,
 }
 
@@ -79,16 +81,16 @@ struct Source {
     view: Arc<TextView>,
     tail: Arc<Tail>,
     seen: Seen,
-    /// By clause, the documents that hold it.
+    /// For each clause, the documents that hold it.
     found: Vec<Held>,
 }
 
-/// A clause that is set apart.
+/// A broad clause.
 #[derive(Clone, Copy)]
 struct Broad {
     clause: usize,
     weight: f32,
-    /// What it and those behind it can add to a score at the most.
+    /// The most that this clause and the following ones can add to a score.
     rest: f32,
 }
 
@@ -99,25 +101,25 @@ pub(crate) struct DocRef {
     doc: u32,
 }
 
-/// The documents that hold a word of one query, and what these are worth.
+/// The documents that hold a word of one query, and the weights of the words.
 #[derive(Default)]
 pub(crate) struct Lexical {
     sources: Vec<Source>,
-    /// By clause.
+    /// The weights of the clauses.
     weights: Vec<f32>,
-    /// Clauses that many hold, in the order of their weights, the heaviest first.
+    /// The broad clauses, the heaviest first.
     broad: Vec<Broad>,
-    /// The scores of the best, from the first time on that they were asked for.
+    /// The scores of the best documents, from the first request for them on.
     known: RefCell<HashMap<DocRef, f32>>,
-    /// Mean number of terms.
+    /// The mean number of terms.
     mean: f32,
-    /// Sum of the weights of all clauses, those that nothing holds too.
+    /// The sum of the weights of all clauses, including clauses that no document holds.
     pub(crate) mass: f32,
-    /// Visible documents.
+    /// The number of visible documents.
     pub(crate) docs: u64,
-    /// Documents that hold a clause, summed over all clauses.
+    /// The number of documents that hold a clause, summed over all clauses.
     pub(crate) postings: u64,
-    /// Whether more was asked for than is kept.
+    /// Whether the query had more than is kept.
     pub(crate) cut: bool,
 }
 
@@ -171,7 +173,7 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     Ok(lexical)
 }
 
-/// How densely a term stands in a text.
+/// The inputs for the density of a term in a text.
 #[derive(Clone, Copy)]
 struct Norm {
     slope: f32,
@@ -187,7 +189,7 @@ impl Norm {
         often as f32 / (1.0 - B + self.slope * length as f32)
     }
 
-    /// What that density is worth, with one division less.
+    /// The worth of that density, with one division less.
     #[inline]
     fn worth(self, often: u32, length: u32) -> f32 {
         let often = often as f32;
@@ -195,7 +197,7 @@ impl Norm {
     }
 }
 
-/// What a density is worth: it grows with it, ever less.
+/// The worth of a density: it grows with the density, but ever less.
 #[inline]
 fn saturate(density: f32) -> f32 {
     density * (K1 + 1.0) / (density + K1)
@@ -207,8 +209,8 @@ fn weight(docs: u64, holders: u64) -> f32 {
     (1.0 + (docs - holders + 0.5) / (holders + 0.5)).ln()
 }
 
-/// The images of the indexes in question. Those of a whole namespace are kept as far as there is room: none that others
-/// look at goes for the sake of one query.
+/// The images of the indexes to search. Those of a whole namespace are kept as far as there is room. No image that
+/// others use is dropped for one query.
 fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> {
     if let Some(text) = ask.text {
         return Ok(published.text_view(text)?.into_iter().collect());
@@ -230,7 +232,7 @@ fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> 
 }
 
 impl Source {
-    /// Notes the visible documents that hold a clause. Gives their number.
+    /// Notes the visible documents that hold a clause. Returns their number.
     fn find(&mut self, snapshot: &Snapshot, clause: &Clause, stop: Stop<'_>) -> Result<u64> {
         let mut held = Held::default();
         match clause {
@@ -262,7 +264,7 @@ impl Source {
         Ok(count)
     }
 
-    /// How densely a document that is seen holds a clause; 0 where it does not.
+    /// The density of a clause in a visible document; 0 if the document does not hold the clause.
     fn density(&self, clause: usize, doc: u32, norm: Norm) -> f32 {
         match self.found.get(clause).map_or(0, |held| held.often(doc)) {
             0 => 0.0,
@@ -270,7 +272,7 @@ impl Source {
         }
     }
 
-    /// What that density is worth.
+    /// The worth of that density.
     fn worth(&self, clause: usize, doc: u32, norm: Norm) -> f32 {
         match self.found.get(clause).map_or(0, |held| held.often(doc)) {
             0 => 0.0,
@@ -278,7 +280,7 @@ impl Source {
         }
     }
 
-    /// Walks through blocks of postings in the file.
+    /// Reads the blocks of postings in the file.
     fn blocks(
         &self,
         snapshot: &Snapshot,
@@ -286,7 +288,7 @@ impl Source {
         stop: Stop<'_>,
         visit: &mut dyn FnMut(PostingsRef<'_>) -> bool,
     ) -> Result<()> {
-        // All documents are in the tail: what the file has is of a head that is damaged.
+        // All documents are in the tail. Any blocks belong to a damaged head.
         if self.view.head().posted == 0 {
             return Ok(());
         }
@@ -301,7 +303,7 @@ impl Source {
         Lengths::of(&self.view, &self.tail).get(doc)
     }
 
-    /// How often terms that begin so occur in each document.
+    /// The number of occurrences in each document of terms with a prefix.
     fn prefix(&self, snapshot: &Snapshot, prefix: &str, stop: Stop<'_>) -> Result<BTreeMap<u32, u32>> {
         let (view, seen) = (&self.view, &self.seen);
         let mut found = BTreeMap::new();
@@ -335,7 +337,7 @@ impl Source {
         Ok(found)
     }
 
-    /// Where a phrase begins in each document that has it.
+    /// The places where a phrase begins, for each document that holds it.
     fn phrase(
         &self,
         snapshot: &Snapshot,
@@ -385,7 +387,7 @@ fn keys_of(text: TextId, term: &str) -> Walk {
 }
 
 impl Lexical {
-    /// Sets the lightest of the clauses that many hold apart.
+    /// Sets the lightest broad clauses apart.
     fn set_apart(&mut self, mut many: Vec<usize>) {
         let weight = |clause: &usize| self.weights.get(*clause).copied().unwrap_or(0.0);
         many.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
@@ -402,7 +404,8 @@ impl Lexical {
                     most = most.max(held.tabulate(source.view.end() as usize));
                 }
             }
-            // No text is shorter than nothing; the margin is for the rounding of sums.
+            // The bound assumes a text of length 0, the shortest possible. The factor leaves room for
+            // rounding.
             rest += weight * saturate(most as f32 / (1.0 - B)) * 1.001;
             self.broad.push(Broad { clause, weight, rest });
         }
@@ -420,7 +423,7 @@ impl Lexical {
         if self.mass > 0.0 { self.score(at) / self.mass } else { 0.0 }
     }
 
-    /// The score of a document that is seen, all clauses included. Those of the best are known.
+    /// The score of a visible document by all clauses. The scores of the best documents are known already.
     fn score(&self, at: DocRef) -> f32 {
         if let Some(score) = self.known.borrow().get(&at) {
             return *score;
@@ -433,7 +436,7 @@ impl Lexical {
         self.whole(narrow, at, f32::NEG_INFINITY).unwrap_or(narrow)
     }
 
-    /// A score by the clauses that few hold with those of many, unless it is found to be no higher than `least`.
+    /// Adds the broad clauses to a score by the other clauses. None once the sum can be no higher than `least`.
     fn whole(&self, narrow: f32, at: DocRef, least: f32) -> Option<f32> {
         let source = self.sources.get(at.source as usize)?;
         let (mut score, norm) = (narrow, Norm::of(self.mean));
@@ -446,12 +449,12 @@ impl Lexical {
         Some(score)
     }
 
-    /// Indexes that take part.
+    /// The number of indexes that take part.
     pub(crate) fn partitions(&self) -> u64 {
         self.sources.len() as u64
     }
 
-    /// The slot of the vector of a document, with the partition that it lies in.
+    /// The slot of a document's vector, with its partition.
     pub(crate) fn slot(&self, at: DocRef) -> Option<(PartId, u32)> {
         let view = &self.sources.get(at.source as usize)?.view;
         Some((view.text().part, view.doc(at.doc)?.slot?))
@@ -462,7 +465,7 @@ impl Lexical {
         self.sources.get(at.source as usize)?.view.id(at.doc)
     }
 
-    /// The document of a memory, if it can be told from the order of ids, and is visible; with one index that takes part.
+    /// The document of a memory, if a single index takes part, the order of ids tells the document, and it is visible.
     pub(crate) fn doc_of(&self, id: MemoryId) -> Option<DocRef> {
         let [source] = self.sources.as_slice() else { return None };
         let doc = source.view.doc_in_order(id).filter(|doc| source.seen.holds(*doc))?;
@@ -476,7 +479,7 @@ impl Lexical {
         Some(DocRef { source: source as u32, doc })
     }
 
-    /// The documents before and after one in its thread, if they are visible.
+    /// The documents before and after a document in its thread, if they are visible.
     pub(crate) fn beside(&self, at: DocRef) -> [Option<DocRef>; 2] {
         let Some(source) = self.sources.get(at.source as usize) else { return [None; 2] };
         let Some(meta) = source.view.doc(at.doc) else { return [None; 2] };
@@ -484,7 +487,8 @@ impl Lexical {
         [meta.before, meta.after].map(|doc| doc.filter(seen).map(|doc| DocRef { source: at.source, doc }))
     }
 
-    /// The `most` documents with the highest scores above 0, in no order; of equal ones those that come first.
+    /// The `most` documents with the highest scores above 0, in no order. Of equal scores, the first
+    /// documents.
     pub(crate) fn top(&self, most: usize) -> Vec<(f32, DocRef)> {
         let best = self.best(most);
         self.known.borrow_mut().extend(best.iter().map(|(score, at)| (*at, *score)));
@@ -497,7 +501,7 @@ impl Lexical {
         if self.broad.is_empty() {
             return best.finish();
         }
-        // So many have at least what the best of these have with all clauses.
+        // The lowest full score of this many documents is a lower bound for the best.
         let mut whole = Best::new(most);
         for (narrow, at) in best.finish() {
             whole.offer(self.whole(narrow, at, f32::NEG_INFINITY).unwrap_or(narrow), at);
@@ -524,8 +528,8 @@ impl Lexical {
         best.finish()
     }
 
-    /// Calls `visit` for each document whose score by clauses that few hold is above 0 and no less than `least`, or than what
-    /// `visit` says in the end.
+    /// Calls `visit` for each document whose score by the narrow clauses is above 0 and at least `least`. `visit`
+    /// returns the new least score.
     fn above(&self, least: f32, mut visit: impl FnMut(f32, DocRef) -> f32) {
         let mut least = least.max(f32::MIN_POSITIVE);
         self.blocks(|number, _, first, scores| {
@@ -541,8 +545,8 @@ impl Lexical {
         });
     }
 
-    /// Works the scores of all documents out by the clauses that few hold, block by block: `visit` gets the number of an index,
-    /// the index, the first document of the block and the scores.
+    /// Works out the scores of all documents by the narrow clauses, block by block. `visit` gets the number of an
+    /// index, the index, the first document of the block, and the scores.
     fn blocks(&self, mut visit: impl FnMut(u32, &Source, u32, &[f32])) {
         let (norm, mut block) = (Norm::of(self.mean), vec![0.0_f32; BLOCK_DOCS]);
         for (number, source) in (0..).zip(&self.sources) {
@@ -556,7 +560,7 @@ impl Lexical {
                 let past = end.min(first.saturating_add(BLOCK_DOCS as u32));
                 let scores = block.get_mut(..(past - first) as usize).unwrap_or_default();
                 scores.fill(0.0);
-                // A sum goes by clause: the same bits as those of a document that is looked at alone.
+                // The sum is made clause by clause, so its bits are the same as for a document scored alone.
                 for (weight, held) in &mut clauses {
                     while let Some((doc, often)) = held.next_if(|(doc, _)| *doc < past) {
                         if let Some(score) = scores.get_mut(doc.wrapping_sub(first) as usize) {
@@ -582,7 +586,7 @@ impl Lexical {
                 if meta.is_some_and(|meta| meta.before.is_some() || meta.after.is_some()) {
                     own.push((place, at.doc));
                 } else if let Some(score) = all.get_mut(place) {
-                    // In no thread it has its own words alone.
+                    // A document in no thread has its own words only.
                     *score = self.share(*at);
                 }
             }
@@ -603,7 +607,7 @@ impl Lexical {
 struct Best {
     all: Vec<(f32, DocRef)>,
     most: usize,
-    /// What is not above it is none of them.
+    /// A score must be above this value to enter.
     least: f32,
 }
 
@@ -612,7 +616,7 @@ impl Best {
         Best { all: Vec::new(), most, least: 0.0 }
     }
 
-    /// Takes a document, if it is one of them so far. Gives what others have to be above.
+    /// Takes a document, if it is one of the best so far. Returns the score that others must exceed.
     #[inline]
     fn offer(&mut self, score: f32, at: DocRef) -> f32 {
         if score > self.least {
@@ -632,7 +636,7 @@ impl Best {
         }
     }
 
-    /// The lowest score of the best; 0 while there is room for more.
+    /// The lowest of the best scores; 0 while there is room for more.
     fn least(&mut self) -> f32 {
         self.cut();
         let full = self.all.len() == self.most;
@@ -646,11 +650,11 @@ impl Best {
     }
 }
 
-/// Which documents lend their terms to which, and how much of them.
+/// Which documents lend their terms to which, and how much.
 struct Lent {
-    /// Who lends, who borrows, and which share, by lender.
+    /// The lender, the borrower and the share, ordered by lender.
     shares: Vec<(u32, u32, f32)>,
-    /// By borrower, its place in the answer.
+    /// For each borrower, its place in the answer.
     answers: Vec<usize>,
 }
 
@@ -661,7 +665,7 @@ impl Lent {
             shares.push((*doc, borrower, 1.0));
             let Some(meta) = source.view.doc(*doc) else { continue };
             let ratio = source.length(*doc) as f32 / mean;
-            // A short turn, a mere "Thanks!", says less of what was talked about.
+            // A short turn, such as a mere "Thanks!", says less about the topic.
             let gate = 2.0 * ratio / (1.0 + ratio);
             for (mut next, forward) in [(meta.before, false), (meta.after, true)] {
                 let mut share = window.share * gate;
@@ -676,12 +680,13 @@ impl Lent {
                 }
             }
         }
-        // Stable, and sums go by document: the same bits whatever the order of the candidates.
+        // The sort is stable and sums go by document, so the bits are the same whatever the order of the
+        // candidates.
         shares.sort_by_key(|(lender, borrower, _)| (*lender, *borrower));
         Lent { shares, answers: docs.iter().map(|(place, _)| *place).collect() }
     }
 
-    /// How densely each borrower holds a clause, by its place in the answer.
+    /// The density of a clause for each borrower, by its place in the answer.
     fn densities(&self, source: &Source, clause: usize, norm: Norm) -> impl Iterator<Item = (usize, f32)> {
         let mut all = vec![0.0; self.answers.len()];
         let (mut at, mut density) = (u32::MAX, 0.0);

@@ -1,4 +1,4 @@
-//! The upkeep of a full-text index: postings for its tail, and blocks of one term joined.
+//! The upkeep of a full-text index: writing postings for its tail, and joining blocks of one term.
 
 use std::ops::ControlFlow;
 
@@ -10,55 +10,56 @@ use crate::record::{POSTINGS_PER_BLOCK, Postings};
 use crate::store::control::TextHead;
 use crate::store::{Read, TextId, TextRows, Walk, WriteTx, bad_postings, doc_place, keys};
 
-/// Blocks are joined when so large a part of all documents has been posted since they were last.
+/// Blocks are joined when one part in this many of all documents has been posted since the last joining.
 const JOIN_SHARE: u32 = 8;
-/// Documents that are posted at once, at most.
+/// The largest number of documents that are posted at once.
 pub(crate) const POST_MAX: usize = 4_096;
 
-/// Bytes of texts that are posted at once, about.
+/// About how many bytes of texts are posted at once.
 const POST_BYTES: usize = 2 << 20;
 
-/// Postings of the first documents of a tail, worked out on a published state, and what they take for granted.
+/// Postings of the first documents of a tail, worked out on a published state, and the state that they
+/// assume.
 #[derive(Debug)]
 pub(crate) struct TextEdit {
     pub(crate) text: TextId,
-    /// Epoch of that state: documents of another file have the same numbers.
+    /// The epoch of that state. Documents of another file have the same numbers.
     epoch: u64,
     first: u32,
-    /// One past the last.
+    /// The number behind the last document.
     end: u32,
     docs: Vec<(u32, MemoryId, u32)>,
     postings: Vec<(Box<str>, Postings)>,
-    /// Of the texts.
+    /// The bytes of the texts.
     bytes: u64,
 }
 
-/// Documents of a tail that are always allowed.
+/// The number of documents that any tail may have.
 const TAIL_MIN: u32 = 4_096;
-/// One part in so many of an index may lie in its tail.
+/// One part in this many of an index may lie in its tail.
 const TAIL_SHARE: u32 = 16;
 
-/// Bytes of texts that may lie in a tail: whoever searches cuts them into terms and keeps these in memory.
+/// The bytes of texts that a tail may have. A search divides them into terms and keeps the terms in memory.
 const TAIL_BYTES: u64 = 4 << 20;
 
-/// Whether a tail is so long that writers have to help.
+/// Whether a tail is so long that writers must help.
 pub(crate) fn is_pressed(head: &TextHead) -> bool {
     waiting(head) > TAIL_MIN.max(head.posted / TAIL_SHARE) || head.waiting_bytes > TAIL_BYTES
 }
 
-/// Documents of a tail.
+/// The number of documents in a tail.
 pub(crate) fn waiting(head: &TextHead) -> u32 {
     head.len.saturating_sub(head.posted)
 }
 
-/// Whether blocks of one term are worth being joined.
+/// Whether joining the blocks of one term is worth the work.
 pub(crate) fn is_loose(head: &TextHead) -> bool {
     head.merging.is_some() || (head.unmerged > 0 && head.unmerged.saturating_mul(JOIN_SHARE) >= head.posted)
 }
 
-/// The postings of at most `most` documents of a tail; none where it is empty.
+/// The postings of at most `most` documents of a tail; none for an empty tail.
 ///
-/// A text that is damaged has none.
+/// A damaged text has no postings.
 ///
 /// # Errors
 /// `Corrupted` for damaged blocks of documents.
@@ -85,12 +86,12 @@ pub(crate) fn post(published: &Published, text: TextId, most: usize) -> Result<O
 }
 
 impl TextEdit {
-    /// Documents that it is about.
+    /// The number of documents of the edit.
     pub(crate) fn rows(&self) -> u64 {
         u64::from(self.end - self.first)
     }
 
-    /// Writes the postings, if the documents are what they were; false otherwise, and then nothing is written.
+    /// Writes the postings, if the documents are unchanged. Otherwise returns false and writes nothing.
     ///
     /// # Errors
     /// `Corrupted`; the transaction must then be given up.
@@ -99,7 +100,7 @@ impl TextEdit {
         if tx.epoch() != self.epoch || head.posted != self.first || head.len < self.end || !self.holds(tx)? {
             return Ok(false);
         }
-        // The image of the index is made anew from blocks that were written, also where no document is left.
+        // The image of the index is made again from written blocks, even if no document is left.
         tx.doc_block_mut(self.text, doc_place(self.first).0)?;
         for (doc, _, terms) in &self.docs {
             let (block, at) = doc_place(*doc);
@@ -118,7 +119,7 @@ impl TextEdit {
         Ok(true)
     }
 
-    /// Whether every document still stands for the memory that it stood for.
+    /// Whether every document still stands for the same memory.
     fn holds(&self, tx: &WriteTx<'_>) -> Result<bool> {
         let mut docs = self.docs.iter().peekable();
         for block in doc_place(self.first).0..=doc_place(self.end - 1).0 {
@@ -133,7 +134,7 @@ impl TextEdit {
     }
 }
 
-/// Puts postings in blocks of at most [`POSTINGS_PER_BLOCK`] documents.
+/// Writes postings in blocks of at most [`POSTINGS_PER_BLOCK`] documents.
 fn put_split(tx: &mut WriteTx<'_>, text: TextId, term: &str, postings: &Postings) -> Result<()> {
     if postings.count() <= POSTINGS_PER_BLOCK {
         return tx.put_postings(text, term, postings);
@@ -152,8 +153,8 @@ fn put_split(tx: &mut WriteTx<'_>, text: TextId, term: &str, postings: &Postings
     parts.iter().try_for_each(|part| tx.put_postings(text, term, part))
 }
 
-/// Joins blocks of one term, of at most `most` blocks that it reads; gives how many were joined into others. When it has
-/// come to the end, the head says so.
+/// Joins blocks of one term, of at most `most` blocks that it reads. Returns the number of blocks that were joined
+/// into others. At the end of the index, the head says so.
 ///
 /// # Errors
 /// `Corrupted`; the transaction must then be given up.
@@ -163,7 +164,7 @@ pub(crate) fn join(tx: &mut WriteTx<'_>, text: TextId, most: usize) -> Result<u6
     if let Some(term) = &head.merging {
         walk = walk.starting_at(&keys::posting_term(text.ns, text.part, term));
     }
-    // Terms with their blocks, whole: one is never cut.
+    // The terms with their blocks. The blocks of a term are never divided.
     let mut groups: Vec<(String, Vec<Postings>)> = Vec::new();
     let (mut read, mut next) = (0, None);
     tx.postings(&walk, &mut |term, postings| {

@@ -1,4 +1,4 @@
-//! The bounds of the fields, by the names that the table gives them.
+//! The bounds of the fields, under the names that the table uses.
 
 use serde_json::Value;
 
@@ -32,12 +32,12 @@ pub(super) fn amount(field: &str, value: &f64) -> Result<()> {
     }
 }
 
-/// Text within its bound, without NUL.
+/// A text within its bound, without NUL.
 pub(super) fn name(field: &str, text: &str) -> Result<()> {
     check_text(field, text, FIELD_BYTES_MAX)
 }
 
-/// Ends where it starts or later.
+/// A range that ends where it starts, or later.
 pub(super) fn range(field: &str, range: &TimeRange) -> Result<()> {
     match range.end < range.start {
         true => Err(Error::invalid(field, "must not end before it starts", range.end)),
@@ -45,7 +45,7 @@ pub(super) fn range(field: &str, range: &TimeRange) -> Result<()> {
     }
 }
 
-/// At most 64, with names within their bounds.
+/// At most 64 attachments, with names within their bounds.
 pub(super) fn attachments(field: &str, list: &[Attachment]) -> Result<()> {
     check_count(field, list.len(), ATTACHMENTS_MAX)?;
     list.iter().try_for_each(|item| {
@@ -54,7 +54,7 @@ pub(super) fn attachments(field: &str, list: &[Attachment]) -> Result<()> {
     })
 }
 
-/// At most 64, with texts within their bounds.
+/// At most 64 embeds, with texts within their bounds.
 pub(super) fn embeds(field: &str, list: &[Embed]) -> Result<()> {
     check_count(field, list.len(), ATTACHMENTS_MAX)?;
     list.iter().try_for_each(|item| {
@@ -63,7 +63,7 @@ pub(super) fn embeds(field: &str, list: &[Embed]) -> Result<()> {
     })
 }
 
-/// At most as many as a memory has links.
+/// At most as many ids as a memory can have links.
 pub(super) fn ids(field: &str, list: &[MemoryId]) -> Result<()> {
     check_count(field, list.len(), LINKS_MAX)
 }
@@ -85,7 +85,7 @@ pub(super) fn metadata(field: &str, value: &Value) -> Result<()> {
     }
 }
 
-/// What the docs say of a bound.
+/// How the docs describe a bound.
 #[cfg(test)]
 pub(super) fn told(bound: &str) -> String {
     match bound {
@@ -110,7 +110,7 @@ fn check_count(field: &str, count: usize, max: usize) -> Result<()> {
     Ok(())
 }
 
-/// Depth, size and NUL of a JSON value that is kept as it is.
+/// Checks depth, size and NUL of a JSON value that is stored unchanged.
 fn check_json(field: &str, value: &Value) -> Result<()> {
     fn walk(field: &str, value: &Value, depth: usize) -> Result<()> {
         if depth > METADATA_DEPTH_MAX {
@@ -146,16 +146,16 @@ fn check_json(field: &str, value: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Tags as a set in byte order, within their bounds.
+/// The tags as a set in byte order, within their bounds.
 ///
 /// # Errors
-/// `Invalid` for more than 64 tags, or one that is empty, longer than 128 bytes or holds a NUL.
+/// `Invalid` for more than 64 tags, or for a tag that is empty, longer than 128 bytes, or has a NUL.
 pub(crate) fn check_tags(tags: &[String]) -> Result<Vec<String>> {
     let set = check_set("tags", tags, TAGS_MAX)?;
     Ok(set)
 }
 
-/// Names of categories as a set in byte order.
+/// The names of categories as a set in byte order.
 pub(crate) fn check_categories(names: &[String]) -> Result<Vec<String>> {
     check_set("categories", names, LINKS_MAX)
 }
@@ -171,7 +171,7 @@ fn check_set(field: &str, names: &[String], max: usize) -> Result<Vec<String>> {
     Ok(set)
 }
 
-/// Entities as a set, names and roles within their bounds.
+/// The entities as a set, with names and roles within their bounds.
 pub(crate) fn check_entities(entities: &[Entity]) -> Result<Vec<Entity>> {
     for entity in entities {
         check_text("entities.name", &entity.name, TAG_BYTES_MAX)?;
@@ -184,7 +184,7 @@ pub(crate) fn check_entities(entities: &[Entity]) -> Result<Vec<Entity>> {
     Ok(set)
 }
 
-/// Links as a set, relations within their bounds.
+/// The links as a set, with relations within their bounds.
 pub(crate) fn check_links(links: &[Link]) -> Result<Vec<Link>> {
     for link in links {
         check_text("links.relation", &link.relation, TAG_BYTES_MAX)?;
@@ -196,7 +196,7 @@ pub(crate) fn check_links(links: &[Link]) -> Result<Vec<Link>> {
     Ok(set)
 }
 
-/// Keys or ids that a draft supersedes.
+/// Checks the keys or ids that a draft supersedes.
 pub(crate) fn check_supersedes(names: &[String]) -> Result<()> {
     check_count("supersedes", names.len(), LINKS_MAX)?;
     names.iter().try_for_each(|name| check_key(name))

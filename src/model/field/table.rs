@@ -1,51 +1,52 @@
-//! The table of the fields that a caller may set: one row a field, and every list of fields is made from it.
+//! The table of the fields that a caller may set: one row for each field. Every list of fields is made from this table.
 
 /// Hands the rows to the macro `$with`, which lives where a list of fields is needed.
 ///
 /// A row reads `number name: Given<Type> = default, place, bound, json, journal, merge;`
 ///
-/// - `number` names the field on disk, in the cold parts of a row and in a holder. It is below 240, and is never
+/// - `number` names the field on disk, in the cold parts of a row and in a holder. A number is below 240, and is never
 ///   given to another field.
-/// - `Option` can't be cleared and has a default; `Field` can be null.
-/// - `default` is what a new memory has when the caller says nothing.
-/// - `place` is where the field stands in its part of a row: `vitals` is read by every filter and ranking, `content`
-///   when the memory is shown, `access` is counted.
-/// - `bound` names the check of `bound.rs`; `name` also says that the type is text.
-/// - `always` stands in JSON even without a value, `given` when it differs from its default, `apart` under another name.
-/// - `journaled` fields tell the journal of each change, `silent` ones do not.
-/// - `merge` says what a row keeps that takes in a duplicate: its own value (`keep`), the larger of both (`larger`),
-///   the other's where it has none (`fill`).
+/// - An `Option` can't be cleared and has a default. A `Field` can be null.
+/// - `default` is the value of a new memory when the caller gives none.
+/// - `place` is where the field stands in its part of a row. `vitals` are read by every filter and ranking, `content`
+///   is read when the memory is shown, `access` holds counters of use.
+/// - `bound` names the check of `bound.rs`. The bound `name` also says that the type is text.
+/// - JSON shows an `always` field even without a value, a `given` field when its value differs from the default, and an
+///   `apart` field under another name.
+/// - The journal tells of each change of a `journaled` field, and of no change of a `silent` field.
+/// - `merge` says which value a row has after it has taken in a duplicate: its own value (`keep`), the larger of both
+///   (`larger`), or the value of the duplicate where the row has none (`fill`).
 ///
-/// The rows of `own` are those whose value is not stored as it is given; what is made of them is written by hand.
+/// The value of an `own` field is not stored as it is given. The code that stores it is written by hand.
 macro_rules! memory_fields {
     ($with:ident) => {
         $with! {
             own {
-                /// What sort of memory.
+                /// The kind of the memory.
                 1 kind: Option<Kind> = Kind::default(), kind_code, free, apart, journaled, keep;
-                /// How many observations it stands for. At least 1; a smaller imported number counts as 1.
+                /// How many observations the memory stands for. At least 1; a smaller imported number counts as 1.
                 2 reinforcement_count: Option<i64> = 1, reinforcement_count, free, apart, journaled, keep;
             }
             vitals {
-                /// When it came to be; the transaction time by default.
+                /// When the memory was created; the transaction time by default.
                 3 created_at: Option<Time> = Time::EPOCH, created_at, free, always, journaled, keep;
-                /// When a caller last wrote it; the transaction time by default.
+                /// When a caller last wrote the memory; the transaction time by default.
                 4 updated_at: Option<Time> = Time::EPOCH, updated_at, free, always, silent, keep;
-                /// When what it tells happened.
+                /// When the event that the text tells of happened.
                 5 happened_at: Field<Time> = None, happened_at, free, always, journaled, keep;
-                /// World time from which it holds.
+                /// World time from which the text is true.
                 6 valid_from: Field<Time> = None, times.valid_from, free, always, journaled, keep;
-                /// World time until which it holds, exclusive; after `valid_from`.
+                /// World time until which the text is true, exclusive; after `valid_from`.
                 7 valid_to: Field<Time> = None, times.valid_to, free, always, journaled, keep;
-                /// How long it is meant to live.
+                /// How long the memory is meant to live.
                 8 tier: Option<Tier> = Tier::default(), tier, free, always, journaled, larger;
-                /// How much it matters.
+                /// How much the memory matters, in four steps.
                 9 significance: Option<Significance> = Significance::default(), significance, free, always, journaled, keep;
-                /// How much it matters to a ranking, 0 to 1.
+                /// How much the memory matters to a ranking, 0 to 1.
                 10 importance: Option<f32> = 0.5, importance, unit, always, journaled, keep;
                 /// How sure the writer was, 0 to 1.
                 11 confidence: Field<f32> = None, confidence, unit, always, journaled, keep;
-                /// When it was last reinforced.
+                /// When the memory was last reinforced.
                 12 last_reinforced_at: Field<Time> = None, last_reinforced_at, free, given, silent, larger;
                 /// Protected from automatic actors; the same as the tag `pinned`.
                 13 pinned: Option<bool> = false, pinned, free, always, journaled, keep;
@@ -63,71 +64,71 @@ macro_rules! memory_fields {
                 18 channel: Field<String> = None, channel, name, always, journaled, keep;
                 /// Thread of a message.
                 19 thread: Field<String> = None, thread, name, always, journaled, keep;
-                /// Session in which it was said.
+                /// Session of a message.
                 20 session: Field<String> = None, session, name, given, journaled, keep;
-                /// The message that it answers.
+                /// The message that this message answers.
                 21 reply_to: Field<MemoryId> = None, reply_to, free, given, silent, keep;
-                /// Who wrote it.
+                /// Whether a human or a bot wrote the memory.
                 22 author_kind: Field<AuthorKind> = None, author_kind, free, apart, journaled, keep;
-                /// Whose it is; never part of a dedup key.
+                /// Id of the author; never part of a dedup key.
                 23 author_id: Field<String> = None, author_id, name, apart, journaled, keep;
                 /// Type of an event.
                 24 event_type: Field<String> = None, event_type, name, given, journaled, keep;
-                /// Logical time of the caller.
+                /// A logical time of the caller, such as the number of a step.
                 25 step: Field<u64> = None, step, free, given, journaled, keep;
-                /// Agent in the sense of the pruning rules.
+                /// The agent that the pruning rules mean.
                 26 agent_id: Field<String> = None, agent_id, name, given, journaled, keep;
                 /// Attachments of a message.
                 27 attachments: Option<Vec<Attachment>> = Vec::new(), attachments, attachments, given, silent, keep;
                 /// Link previews of a message.
                 28 embeds: Option<Vec<Embed>> = Vec::new(), embeds, embeds, given, silent, keep;
-                /// Spam family.
+                /// The family of repeated messages to which the message belongs.
                 29 family_id: Field<MemoryId> = None, family_id, free, given, silent, keep;
-                /// Aggregate of its family.
+                /// The aggregate of that family.
                 30 aggregate_id: Field<MemoryId> = None, aggregate_id, free, given, silent, keep;
                 /// Of a summary: its topic in a few words.
                 31 topic: Field<String> = None, topic, name, given, silent, keep;
-                /// Of a summary: the world time covered.
+                /// Of a summary: the world time that it covers.
                 32 time_range: Field<TimeRange> = None, time_range, range, given, silent, keep;
-                /// Of a summary: what happened, as the summarizer wrote it.
+                /// Of a summary: the events, as the summarizer wrote them.
                 33 bullet_events: Field<Value> = None, bullet_events, array, given, silent, keep;
-                /// Of a summary: decisions taken.
+                /// Of a summary: the decisions taken.
                 34 decisions: Field<Value> = None, decisions, array, given, silent, keep;
-                /// Of a summary: what is still open.
+                /// Of a summary: the questions still open.
                 35 open_loops: Field<Value> = None, open_loops, array, given, silent, keep;
-                /// Of a summary: patterns of spam seen.
+                /// Of a summary: the patterns of spam seen.
                 36 spam_patterns: Field<Value> = None, spam_patterns, array, given, silent, keep;
                 /// Series of a snapshot.
                 37 series: Option<String> = "profile".to_owned(), series, name, given, journaled, keep;
-                /// Source object in the caller's world.
+                /// The source object in the caller's world.
                 38 resource: Field<String> = None, resource, name, given, journaled, fill;
-                /// Memories that were merged into it.
+                /// The memories that were merged into this memory.
                 39 consolidated_from: Option<Vec<MemoryId>> = Vec::new(), consolidated_from, ids, given, silent, keep;
             }
             access {
-                /// How often a search returned it.
+                /// How often a search returned the memory.
                 40 retrieval_count: Option<u64> = 0, retrieval_count, free, always, silent, keep;
-                /// When a search last returned it.
+                /// When a search last returned the memory.
                 41 last_retrieved: Field<Time> = None, last_retrieved, free, given, silent, keep;
-                /// Sum of the relevances recorded.
+                /// Sum of the recorded relevances.
                 42 relevance_score_sum: Option<f64> = 0.0, relevance_score_sum, amount, given, silent, keep;
-                /// How many relevances were recorded.
+                /// Number of the recorded relevances.
                 43 relevance_score_count: Option<u64> = 0, relevance_score_count, free, given, silent, keep;
-                /// Highest relevance recorded.
+                /// Highest recorded relevance.
                 44 relevance_max: Option<f32> = 0.0, relevance_max, unit, given, silent, keep;
-                /// How often it stood in a context.
+                /// How often the memory was included in a context.
                 45 included_count_total: Option<u64> = 0, included_count_total, free, always, silent, keep;
-                /// The same, decayed by the age of each inclusion.
+                /// The same count, decayed by the age of each inclusion.
                 46 included_count_decay: Option<f64> = 0.0, included_count_decay, amount, given, silent, keep;
-                /// When it last stood in a context.
+                /// When the memory was last included in a context.
                 47 last_included_at: Field<Time> = None, last_included_at, free, given, silent, keep;
-                /// Until when pruning leaves it alone.
+                /// Until when pruning leaves the memory alone.
                 48 protected_until: Field<Time> = None, protected_until, free, given, silent, keep;
-                /// Stamp of the last summary that covered it.
+                /// When a summary last covered the memory.
                 49 summarized_at: Field<Time> = None, summarized_at, free, given, silent, keep;
-                /// Stamp of its promotion.
+                /// When the memory was promoted.
                 50 promoted_at: Field<Time> = None, promoted_at, free, given, silent, keep;
-                /// Stamp of its last consolidation.
+                /// When the memory was last consolidated.
                 51 last_consolidated_at: Field<Time> = None, last_consolidated_at, free, given, silent, keep;
             }
         }

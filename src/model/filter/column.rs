@@ -1,4 +1,4 @@
-//! The fields that a filter can name: where each stands in a row and of what type it is. Those that a caller may set
+//! The fields that a filter can name: where each field stands in a row, and its type. The fields that a caller may set
 //! come from the table of fields.
 
 use serde_json::Value;
@@ -13,9 +13,9 @@ use crate::model::time::Time;
 /// A field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Column {
-    /// One that has a name of its own.
+    /// A field with a name of its own.
     Named(&'static Named),
-    /// Names on the way down into the metadata, at least one.
+    /// The names on the way down into the metadata, at least one.
     Metadata(Vec<String>),
 }
 
@@ -33,7 +33,7 @@ impl PartialEq for Named {
     }
 }
 
-/// Where the values of a field stand.
+/// Where the values of a field are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Values {
     Hot(fn(&VitalsView<'_>, Seen<'_>) -> bool),
@@ -43,14 +43,14 @@ pub(super) enum Values {
     Links(fn(&RowView<'_>, Seen<'_>) -> bool),
     /// The kind, as far as its code tells.
     Kind,
-    /// The kind with the name of a custom one, which stands in the content.
+    /// The kind, with the name of a custom kind, which stands in the content.
     CustomKind,
 }
 
-/// Is shown each value of a field until it says yes.
+/// A function that is shown each value of a field until it returns true.
 pub(super) type Seen<'a> = &'a mut dyn FnMut(Datum<'_>) -> bool;
 
-/// What the values of a field are.
+/// The type of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Text,
@@ -66,12 +66,12 @@ pub(super) enum Type {
     Significance,
     AuthorKind,
     SupersedeMode,
-    /// Whatever the metadata hold: text, a number, a bool.
+    /// Whatever the metadata hold: a text, a number or a bool.
     Any,
 }
 
 impl Type {
-    /// Whether its values have an order that means something.
+    /// Whether the values have a meaningful order.
     pub(super) fn is_ordered(self) -> bool {
         !matches!(self, Type::Bool | Type::Kind | Type::AuthorKind | Type::SupersedeMode)
     }
@@ -79,10 +79,10 @@ impl Type {
 
 /// A type whose values a filter compares.
 trait Compared {
-    /// What its values are; none where a filter cannot name them.
+    /// The type of the values; none if a filter cannot name them.
     const TYPE: Option<Type>;
 
-    /// Whether `seen` says yes to any of the values.
+    /// Whether `seen` returns true for any of the values.
     fn any(&self, seen: Seen<'_>) -> bool;
 }
 
@@ -114,7 +114,7 @@ compared! {
     SupersedeMode: SupersedeMode, |mode| Datum::Code(mode.code());
 }
 
-/// Types with one value that may be none: a float that is no number.
+/// Types with one value, or none for a float that is not a number.
 macro_rules! floats {
     ($($ty:ty: $of:ident),+) => {$(
         impl Compared for $ty {
@@ -189,7 +189,7 @@ macro_rules! columns {
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
         $journal:ident, $merge:ident;
     )+ })+) => {
-        /// The fields of the table; a type that no filter can name has none.
+        /// The fields of the table. A field of a type that no filter can name is none.
         static FIELDS: &[Option<Named>] = &[$($(
             match <stored!($wrap, $ty) as Compared>::TYPE {
                 Some(of) => Some(Named { name: stringify!($name), of, values: values!($part, $($place).+) }),
@@ -205,7 +205,7 @@ const fn named(name: &'static str, of: Type, values: Values) -> Named {
     Named { name, of, values }
 }
 
-/// What the engine keeps of a memory, and what its holders bring.
+/// The fields that the engine keeps of a memory, and the fields that holders bring.
 static KEPT: &[Named] = &[
     ID,
     KEYS,
@@ -253,7 +253,7 @@ pub(super) const KEYS: Named = named("keys", Type::Text, Values::Keys(|row, seen
 pub(super) const TAGS: Named =
     named("tags", Type::Text, Values::Content(|row, seen| row.content.tags.any(seen)));
 
-/// A kind that is compared with a custom one, for which the hot part is not enough.
+/// A kind that is compared with a custom kind. The hot part is not enough for that.
 pub(super) static CUSTOM_KIND: Named = named("kind", Type::Kind, Values::CustomKind);
 
 /// Other names of a field.
@@ -265,14 +265,14 @@ const ALIASES: [(&str, &str); 5] = [
     ("source_memory_ids", "sources"),
 ];
 
-/// The field with a name.
+/// The field with a given name.
 pub(super) fn find(name: &str) -> Option<&'static Named> {
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
     KEPT.iter().chain(FIELDS.iter().flatten()).find(|field| field.name == name)
 }
 
 impl Column {
-    /// Notes which part of a row it stands in.
+    /// Notes which part of a row the field stands in.
     pub(super) fn add_needs(&self, needs: &mut Needs) {
         match self {
             Column::Metadata(_) => needs.content = true,
@@ -286,13 +286,14 @@ impl Column {
         }
     }
 
-    /// Whether `seen` says yes to any value, as far as the hot part tells: none when another part decides.
+    /// Whether `seen` returns true for any value, as far as the hot part can tell; none when another part
+    /// decides.
     pub(super) fn any_hot(&self, row: &VitalsView<'_>, seen: Seen<'_>) -> Option<bool> {
         let Column::Named(field) = self else { return None };
         match field.values {
             Values::Hot(any) => Some(any(row, seen)),
             Values::Kind => Some(seen(Datum::Kind(row.vitals.kind_code, ""))),
-            // A kind of ours has no name in the content.
+            // A built-in kind has no name in the content.
             Values::CustomKind if row.vitals.kind_code != Kind::CUSTOM_CODE => {
                 Some(seen(Datum::Kind(row.vitals.kind_code, "")))
             }

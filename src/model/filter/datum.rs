@@ -1,4 +1,4 @@
-//! Values as a filter compares them: what a row holds ([`Datum`]) and what the filter names ([`Operand`]).
+//! Values as a filter compares them: those of a row ([`Datum`]) and those of the filter ([`Operand`]).
 
 use std::cmp::Ordering;
 
@@ -7,8 +7,7 @@ use serde_json::Value;
 use crate::model::id::MemoryId;
 use crate::model::time::Time;
 
-/// One value of a row. The order is that of the types, then that of the values; a filter only compares values
-/// of one type.
+/// One value of a row. Values are ordered by type, then by value. A filter compares only values of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Datum<'a> {
     /// Null in the metadata.
@@ -20,9 +19,9 @@ pub(super) enum Datum<'a> {
     Id(MemoryId),
     /// Code of a closed set, which is its rank.
     Code(u8),
-    /// Code of a kind and the name of a custom one.
+    /// The code of a kind, and the name of a custom kind.
     Kind(u8, &'a str),
-    /// There is something, but nothing that a filter can name: an object, or a list as a whole.
+    /// A value that no filter can name: an object, or a list as a whole.
     Opaque,
 }
 
@@ -38,7 +37,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// How it stands to `bound`, if both are of one type.
+    /// The order of this value and `bound`, if both have one type.
     pub(super) fn order(self, bound: Datum<'_>) -> Option<Ordering> {
         let same = std::mem::discriminant(&self) == std::mem::discriminant(&bound);
         same.then(|| self.cmp(&bound))
@@ -58,7 +57,7 @@ pub(super) enum Operand {
 }
 
 impl Operand {
-    /// The same, as a row would hold it.
+    /// The same value, as a row would hold it.
     pub(super) fn datum(&self) -> Datum<'_> {
         match self {
             Operand::Bool(b) => Datum::Bool(*b),
@@ -86,13 +85,13 @@ impl Operand {
     }
 }
 
-/// A finite number, compared by its exact value: a whole number is always [`Number::Whole`], so that 1 and 1.0
-/// are one, and 2^53 + 1 is not 2^53.
+/// A finite number, compared by its exact value. A whole number is always [`Number::Whole`], so that 1 and
+/// 1.0 are equal, and 2^53 + 1 is not 2^53.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     /// Every whole number of magnitude below 2^100.
     Whole(i128),
-    /// Every other finite one.
+    /// Every other finite number.
     Broken(f64),
 }
 
@@ -119,9 +118,10 @@ impl Number {
         }
     }
 
-    /// How a whole number stands to one that is not: never equal.
+    /// The order of a whole number and a broken number, which are never equal.
     fn whole_to_broken(whole: i128, broken: f64) -> Ordering {
-        // A broken number is either beyond every whole one held here, or so small that its floor is exact.
+        // A broken number either lies beyond every whole number held here, or is so small that its floor is
+        // exact.
         let below = if broken.abs() >= WHOLE_MAX { broken > 0.0 } else { whole <= broken.floor() as i128 };
         if below { Ordering::Less } else { Ordering::Greater }
     }

@@ -1,4 +1,4 @@
-//! Evaluation: on the hot part of a row in three values, on the whole row in two.
+//! Evaluation of a filter: on the hot part of a row with three results, on the whole row with two.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use crate::model::filter::datum::Datum;
 use crate::model::filter::{Node, Op, Relation, RowView, Set, Test, VitalsView};
 
 impl Node {
-    /// Kleene's logic: a part that is unknown decides nothing, another part still may.
+    /// Uses Kleene's logic: an unknown part decides nothing, but another part still may.
     pub(super) fn on_vitals(&self, row: &VitalsView<'_>) -> Option<bool> {
         match self {
             Node::And(parts) => decided(parts, row, false),
@@ -29,7 +29,8 @@ impl Node {
     }
 }
 
-/// `early` as soon as one part says so; the contrary when every part does; else unknown.
+/// Returns `early` as soon as one part has that result, the opposite when every part has the opposite, and
+/// unknown otherwise.
 fn decided(parts: &[Node], row: &VitalsView<'_>, early: bool) -> Option<bool> {
     let mut unknown = false;
     for part in parts {
@@ -70,7 +71,7 @@ impl Test {
         })
     }
 
-    /// `any(f)` says whether `f` holds of any value of the field.
+    /// `any(f)` says whether `f` holds for any value of the field.
     fn holds(&self, any: impl FnOnce(Seen<'_>) -> bool) -> bool {
         let holds = match &self.op {
             Op::In(set) => set.holds(any),
@@ -109,9 +110,9 @@ impl Relation {
     }
 }
 
-/// Whether `f` holds of any value at `path` below `value`. A list on the way is gone through one level deep, as
-/// is one at the end, where the list itself counts as a value that equals nothing. Each call takes one name off
-/// the path or leaves one list, so the depth is at most twice the length of the path.
+/// Whether `f` holds for any value at `path` below `value`. A list on the way is searched one level deep. So is a list
+/// at the end, where the list itself counts as a value that equals nothing. Each call takes one name off the path or
+/// leaves one list, so the depth is at most twice the length of the path.
 pub(super) fn any_at(value: &Value, path: &[String], f: Seen<'_>) -> bool {
     match (value, path.split_first()) {
         (Value::Array(items), None) => f(Datum::Opaque) || items.iter().any(|item| f(Datum::of_json(item))),

@@ -1,8 +1,8 @@
 //! What a declared index of metadata holds of a memory, and what a filter asks of it.
 //!
-//! The values are those that `$eq` and `$in` compare with, gathered by the same walk: an index can't lose a row that the
-//! filter would let pass. It may give one too many where a text was cut or a number rounded; then the filter is tried
-//! on the row as without it.
+//! The values are those that `$eq` and `$in` compare with, collected by the same walk. So an index can't lose a row
+//! that the filter would accept. The index may return too many rows where a text was cut or a number was rounded. The
+//! filter is then tried on the row, as it is without an index.
 
 use std::collections::BTreeSet;
 
@@ -20,19 +20,19 @@ use crate::model::filter::{Filter, Node, Op, Test, parse};
 pub(crate) enum MetaValue {
     /// A truth value.
     Bool(bool),
-    /// The `f64` that is nearest to a number, its bits turned so that their order is that of the numbers.
+    /// The `f64` nearest to a number, with its bits turned so that their order is that of the numbers.
     Number(u64),
     /// The first bytes of a text.
     Text(Vec<u8>),
-    /// The memory has more values than an index holds of one.
+    /// The memory has more values than an index holds for one memory.
     Many,
 }
 
-/// Whole numbers below this have an `f64` of their own.
+/// Each whole number below this bound has an `f64` of its own.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
 impl MetaValue {
-    /// The values at a path below `metadata`; null, objects and lists of lists have none.
+    /// The values at a path below `metadata`. Null, objects and lists of lists have no values.
     pub(crate) fn all_at(metadata: &Value, path: &str) -> BTreeSet<MetaValue> {
         let names: Vec<String> = path.split('.').map(str::to_owned).collect();
         let mut all = BTreeSet::new();
@@ -47,7 +47,7 @@ impl MetaValue {
         match datum {
             Datum::Bool(value) => Some(MetaValue::Bool(value)),
             Datum::Number(number) => Some(MetaValue::Number(ordered(nearest(number)))),
-            // No metadata holds a NUL, so one in a filter asks for no row.
+            // No metadata holds a NUL, so a text with a NUL in a filter matches no row.
             Datum::Text(text) if text.contains('\0') => None,
             Datum::Text(text) => {
                 let bytes = text.as_bytes();
@@ -71,7 +71,7 @@ fn ordered(number: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// Whether no other value of a filter's operand stands under the same value of an index.
+/// Whether no other operand of a filter has the same value in an index.
 fn is_exact(operand: &Operand) -> bool {
     match operand {
         Operand::Number(number) => nearest(*number).abs() < EXACT,
@@ -80,12 +80,12 @@ fn is_exact(operand: &Operand) -> bool {
     }
 }
 
-/// A comparison that every matching row meets, as an index can answer it.
+/// A comparison that every matching row meets, in a form that an index can answer.
 #[derive(Clone, Debug)]
 pub(crate) struct MetaTest<'f> {
     /// The path below `metadata`.
     pub(crate) path: String,
-    /// Its values, of which a matching row has one; none: no row matches.
+    /// The values, one of which a matching row has. Without any value no row matches.
     pub(crate) values: BTreeSet<MetaValue>,
     /// Whether each row under these values meets the comparison.
     pub(crate) exact: bool,
@@ -105,7 +105,7 @@ impl Filter {
         self.root.holds_always()
     }
 
-    /// The filter on rows that are known to meet a comparison of it.
+    /// The filter for rows that are known to meet one of its comparisons.
     pub(crate) fn given(&self, met: &MetaTest<'_>) -> Filter {
         Filter { root: self.root.given(met.test), json: self.json.clone() }
     }
@@ -138,7 +138,7 @@ impl Test {
         let Test { column: Column::Metadata(names), op: Op::In(set), negated: false } = self else {
             return None;
         };
-        // A row without the value meets a comparison with null, and no index has it.
+        // A row without the value meets a comparison with null, but no index holds the row.
         (!set.null).then(|| MetaTest {
             path: names.join("."),
             values: set.values.iter().filter_map(|value| MetaValue::of(value.datum())).collect(),
@@ -148,7 +148,7 @@ impl Test {
     }
 }
 
-/// Checks the path of an index: what a filter can name below `metadata`, 1 to 128 bytes, no NUL.
+/// Checks the path of an index: a path that a filter can name below `metadata`, 1 to 128 bytes, no NUL.
 ///
 /// # Errors
 /// `Invalid` naming `key`.

@@ -1,7 +1,7 @@
 //! JSON text in which no name stands twice in one object.
 //!
-//! The usual reader keeps the last of two equal names. In a filter that would silently drop a condition, and a
-//! forget by that filter would remove what its caller meant to keep.
+//! The usual reader keeps the last of two equal names. In a filter that would silently drop a condition, and
+//! forgetting by that filter would remove memories that the caller meant to keep.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! From JSON to a typed filter, every bound checked on the way down.
+//! From JSON to a typed filter. Every bound is checked on the way down.
 
 use serde_json::{Map, Value};
 
@@ -24,7 +24,7 @@ pub(super) fn root(value: &Value) -> Result<Node> {
 }
 
 struct Parser {
-    /// Comparisons read so far.
+    /// The number of comparisons read so far.
     clauses: usize,
 }
 
@@ -129,14 +129,14 @@ impl Parser {
 
 /// The field of a comparison.
 struct Subject {
-    /// Where it stands in the filter.
+    /// The place in the filter.
     path: String,
     column: Column,
     kind: Type,
 }
 
 impl Subject {
-    /// A kind of the caller's own can only be told from another by its name, which is not in the hot part.
+    /// A custom kind can be told from another only by its name, which is not in the hot part.
     fn column_for(&self, op: &Op) -> Column {
         let custom = |value: &Operand| matches!(value, Operand::Kind(Kind::CUSTOM_CODE, _));
         match op {
@@ -178,7 +178,7 @@ impl Subject {
     }
 }
 
-/// One part stands for itself.
+/// A single part stands for itself.
 fn all_of(mut parts: Vec<Node>) -> Node {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,
@@ -220,10 +220,10 @@ pub(super) fn metadata_path(path: &str, name: &str, rest: &str) -> Result<(Colum
     Ok((Column::Metadata(names), Type::Any))
 }
 
-/// A value of a field's type; null is dealt with before.
+/// A value of a field's type. Null has been handled before.
 fn operand(path: &str, kind: Type, value: &Value) -> Result<Operand> {
     let wrong = |why: &str| Err(Error::invalid(path, why, shown(value)));
-    // The errors of the types below name the type's own field, the filter's names the place.
+    // The errors of the types below name the field of the type; the error of a filter names the place.
     let at = |error: Error| match error {
         Error::Invalid { why, value, .. } => Error::invalid(path, why, value),
         other => other,
@@ -273,17 +273,18 @@ fn kind_operand(kind: Kind) -> Operand {
     }
 }
 
-/// A number as a field of that type holds it; none for a fraction where only whole numbers are.
+/// A number as a field of that type holds it; none for a fraction where the type holds whole numbers only.
 fn numeric(kind: Type, number: &serde_json::Number) -> Option<Number> {
     match (kind, Number::of_json(number)?) {
         (Type::Whole, Number::Broken(_)) => None,
-        // A bound beyond single precision becomes an infinity there: the widest number keeps its order.
+        // A bound beyond single precision would become an infinity. Kept in double precision, it keeps its
+        // order.
         (Type::Single, _) => Number::of_f64(f64::from(number.as_f64()? as f32)).or(Number::of_json(number)),
         (_, number) => Some(number),
     }
 }
 
-/// A value as an error shows it: lists and objects, which may be of any depth, by their sort only.
+/// A value as an error shows it. Lists and objects, which may be of any depth, are shown by their sort only.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("a list of {}", items.len()),

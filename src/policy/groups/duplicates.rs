@@ -1,4 +1,4 @@
-//! What counts as the same, and what a write or a pass does about it.
+//! When two texts count as the same, and what a write or a pass then does.
 
 use std::collections::BTreeMap;
 
@@ -31,11 +31,11 @@ use crate::policy::words;
 group! {
     /// Collapse of operational snapshots.
     Collapse {
-        /// Kinds that are scanned.
+        /// Kinds of memories that the pass scans.
         kinds: Vec<String> = words::list("profile"), set(kind);
         /// Whether the fuzzy phase runs.
         fuzzy: bool = false, any;
-        /// Visible items of the kinds past which the pass runs by itself; 0 is off.
+        /// Number of visible memories of these kinds above which the pass runs by itself; 0 is off.
         threshold: u64 = 0, count(0, bounds::COUNT_MAX);
         /// Least Jaccard similarity of the fuzzy phase, 0 to 1.
         jaccard: f64 = 0.78, share;
@@ -43,19 +43,19 @@ group! {
         min_shared: u32 = 4, count(1, 10_000);
         /// Least number of tokens that make a token key.
         min_token_key: u32 = 3, count(1, 10_000);
-        /// Page of the listing, at least 1; below 50 counts as 50.
+        /// Memories on a page of the listing, at least 1; a value below 50 counts as 50.
         batch: u32 = 500, count(1, LISTING_ROWS_MAX.into());
-        /// Sample groups in the report.
+        /// Number of sample groups in the report.
         max_samples: u32 = 20, count(0, SAMPLES_MAX.into());
-        /// Which member stays: `significance_first` or `reinforcement_first`.
+        /// Which member of a group stays: `significance_first` or `reinforcement_first`.
         canonical: Canonical = Canonical::SignificanceFirst, any;
-        /// Whether the canonical row takes the latest happened_at of its group.
+        /// Whether the remaining memory takes the latest `happened_at` of its group.
         merge_latest_happened_at: bool = false, any;
-        /// Words of operational reports, lowercase.
+        /// Words of operational reports, in lower case.
         keywords: Vec<String> = words::list(words::KEYWORDS), set(word);
-        /// Words that token keys and the guard of names leave out, lowercase.
+        /// Words that token keys and the guard of names leave out, in lower case.
         stopwords: Vec<String> = words::list(words::STOPWORDS), set(word);
-        /// Units that may follow a number directly, lowercase.
+        /// Units that may follow a number directly, in lower case.
         units: Vec<String> = words::list(words::UNITS), set(word);
     }
 }
@@ -75,24 +75,25 @@ group! {
     Msg {
         /// Volatile patterns in order: `datetime`, `clock`, `long_digits`, `hex`, or a custom one.
         patterns: Vec<MessagePattern> = MessagePattern::BUILT_IN.to_vec(), message_patterns;
-        /// Author kinds whose text loses volatile noise: `human`, `bot`.
+        /// Kinds of authors from whose texts volatile noise is removed: `human`, `bot`.
         volatile_for: Vec<AuthorKind> = vec![AuthorKind::Bot], set(any);
         /// Channels in which counters such as `(#12)` and `run=12` are noise.
         counter_channels: Vec<String> = Vec::new(), set(bounds::text(FIELD_BYTES_MAX));
-        /// For a host, the query parameters that its URLs keep; other hosts keep all that are not tracking.
+        /// Query parameters that the URLs of a host keep, for each host; URLs of other hosts keep all parameters that are
+        /// not tracking.
         query_allow: BTreeMap<String, Vec<String>> = BTreeMap::new(), bounds::parameters;
         /// Hosts whose URLs lose their fragment; `*` is all.
         drop_fragment_hosts: Vec<String> = Vec::new(), set(bounds::host_or_all);
-        /// Where equal messages meet: `channel` or `namespace`.
+        /// Scope in which equal messages are matched: `channel` or `namespace`.
         key_scope: KeyScope = KeyScope::Channel, any;
-        /// How long after the latest member a human's repeat still counts as one.
+        /// How long after the latest member a repeat by a human still counts as a repeat.
         exact_window: Span = Span::seconds(3_600), lasting;
     }
 }
 
-/// A volatile pattern of messages: a built-in one, or a regular expression with what takes its place.
+/// A volatile pattern of messages: a built-in pattern, or a regular expression with its replacement.
 ///
-/// Every pattern matches only standing alone, not directly beside a letter or digit.
+/// Every pattern matches only where it stands alone, not directly beside a letter or digit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum MessagePattern {
@@ -108,7 +109,7 @@ pub enum MessagePattern {
     Custom {
         /// A regular expression that does not match the empty text.
         regex: String,
-        /// What is put in place of a match, taken literally; at most 128 bytes.
+        /// The replacement of a match, taken literally; at most 128 bytes.
         put: String,
     },
 }
@@ -129,7 +130,7 @@ fn message_patterns(patterns: &Vec<MessagePattern>) -> Checked {
     Ok(())
 }
 
-/// Where equal messages meet.
+/// The scope in which equal messages are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyScope {
@@ -142,13 +143,13 @@ pub enum KeyScope {
 group! {
     /// SimHash families of messages.
     Sim {
-        /// Longest time since the family's latest member.
+        /// Longest time since the latest member of the family.
         window: Span = Span::seconds(600), lasting;
-        /// Largest Hamming distance to the family's first member, 0 to 7.
+        /// Largest Hamming distance to the first member of the family, 0 to 7.
         max_hamming: u32 = 6, count(0, 7);
         /// Least Jaccard similarity of the token sets, 0 to 1.
         verify_jaccard: f64 = 0.80, share;
-        /// Most frequent tokens that make the fingerprint.
+        /// Number of tokens that make the fingerprint, the most frequent ones.
         max_tokens: u32 = 64, count(1, 4_096);
     }
 }
@@ -158,9 +159,9 @@ group! {
     Agg {
         /// Length of one time slice, counted from midnight UTC.
         slice: Span = Span::days(1), lasting;
-        /// Example events that an aggregate keeps.
+        /// Number of example events that an aggregate keeps.
         max_examples: u32 = 10, count(0, 1_000);
-        /// Authors that an aggregate keeps.
+        /// Number of authors that an aggregate keeps.
         max_authors: u32 = 50, count(0, 1_000);
         /// Whether the memory of an aggregate is embedded, if there is an embedder.
         embed: bool = true, any;
@@ -172,11 +173,12 @@ group! {
     Dedup {
         /// Score of a pair: `cosine` or `l2_score`.
         metric: Metric = Metric::Cosine, any;
-        /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one is off.
+        /// Least score of a pair, up to 1; 0 stands for the default of the metric, a negative number turns the pass
+        /// off.
         similarity: f64 = 0.984_429, cosine;
         /// Least members of a cluster; 0 and 1 count as 2.
         min_cluster_size: u32 = 2, count(0, CLUSTER_MAX.into());
-        /// Neighbours that are searched for each row; 0 counts as 20.
+        /// Number of neighbours that are searched for each memory; 0 counts as 20.
         neighbours: u32 = 20, count(0, NEIGHBOURS_MAX.into());
         /// How a cluster holds together: `representative` or `chain`.
         linkage: Linkage = Linkage::Representative, any;
@@ -208,11 +210,11 @@ pub enum Linkage {
 group! {
     /// Guards that keep texts of different meaning apart.
     Guards {
-        /// Words that deny, lowercase; a leading `*` stands for any beginning of a word.
+        /// Words that deny, in lower case; a leading `*` stands for any beginning of a word.
         negation: Vec<String> = words::list(words::NEGATION), set(word);
-        /// Pairs of words of which one denies the other, lowercase.
+        /// Pairs of words that deny each other, in lower case.
         opposites: Vec<[String; 2]> = words::opposites(), set(pair);
-        /// Least Jaccard similarity where letters have no case, 0 to 1.
+        /// Least Jaccard similarity in scripts without case, 0 to 1.
         caseless_jaccard: f64 = 0.9, share;
     }
 }
@@ -220,19 +222,19 @@ group! {
 group! {
     /// What the write ladder does with a match.
     Write {
-        /// Equal normal form, other bytes: `hint` or `absorb`.
+        /// What an equal normal form with other bytes does: `hint` or `absorb`.
         normalized_match: NormalizedMatch = NormalizedMatch::Hint, any;
         /// Whether an equal token key absorbs (step 4).
         token_match: bool = false, any;
         /// Whether an equal operational signature reinforces (step 3).
         op_match: bool = false, any;
-        /// A vector above the threshold of `dedup`: `hint`, `reinforce` or `off` (step 6).
+        /// What a vector above the threshold of `dedup` does: `hint`, `reinforce` or `off` (step 6).
         vector_match: VectorMatch = VectorMatch::Hint, any;
-        /// Other content under a key that is held: `error`, `reinforce` or `revise`.
+        /// What other content under a held key does: `error`, `reinforce` or `revise`.
         on_key: OnKey = OnKey::Revise, any;
         /// Least cosine of a hint, -1 to 1.
         hint_cosine: f64 = 0.82, cosine;
-        /// Latest rows of the kind that step 3 looks at.
+        /// Number of the latest memories of the kind that the match by operational signature looks at.
         op_window: u32 = 250, count(1, 100_000);
     }
 }
@@ -255,7 +257,7 @@ pub enum VectorMatch {
     Hint,
     /// The draft is absorbed.
     Reinforce,
-    /// No vector is looked for.
+    /// Near vectors are not looked for.
     Off,
 }
 
@@ -274,7 +276,7 @@ pub enum OnKey {
 group! {
     /// What is stored, ignored, routed or consolidated.
     Rules {
-        /// Instructions for the host's language model; empty is allowed.
+        /// Instructions for the language model of the host; may be empty.
         text: String = words::INSTRUCTIONS.to_owned(), any;
         /// The typed rules in order; the first match decides.
         typed: Vec<Rule> = rules::defaults(), rules::check;
@@ -292,7 +294,7 @@ group! {
         zone: String = "UTC".to_owned(), bounds::zone;
         /// Agent whose partition holds the snapshots.
         agent: String = "profile-mgr".to_owned(), bounds::name;
-        /// Periods of a series that are kept; 0 is all.
+        /// Number of periods of a series that are kept; 0 keeps all.
         keep_last: u32 = 0, count(0, 1_000_000);
     }
 }

@@ -20,7 +20,7 @@ group! {
         spacing: f64 = 0.0, within(0.0, 1_000.0);
         /// Form of the decay: `exp` or `half_life`.
         form: RetentionForm = RetentionForm::Exp, any;
-        /// Whether recency counts for durable rows too.
+        /// Whether recency also counts for durable memories.
         recency_all: bool = false, any;
     }
 }
@@ -38,13 +38,13 @@ pub enum RetentionForm {
 group! {
     /// Weight of each tier in salience, 0 to 1.
     Salience {
-        /// Tier procedural.
+        /// Weight of tier `procedural`.
         procedural: f64 = 0.95, share;
-        /// Tier semantic.
+        /// Weight of tier `semantic`.
         semantic: f64 = 0.90, share;
-        /// Tier episodic.
+        /// Weight of tier `episodic`.
         episodic: f64 = 0.55, share;
-        /// Tier working.
+        /// Weight of tier `working`.
         working: f64 = 0.30, share;
     }
 }
@@ -52,13 +52,13 @@ group! {
 group! {
     /// Confidence of durable rows, 0 to 1.
     Confidence {
-        /// Least that decay and contradiction leave.
+        /// Least confidence that decay and contradiction leave.
         floor: f64 = 0.05, share;
-        /// Loss for each week without use after the first.
+        /// Confidence lost for each week without use after the first.
         weekly_loss: f64 = 0.05, share;
-        /// Share of the distance to 1 that one use gains.
+        /// Share of the distance to 1 that one use adds.
         growth: f64 = 0.1, share;
-        /// Least time between two gains of a row.
+        /// Least time between two such additions to a memory.
         growth_gap: Span = Span::hours(24), lasting;
     }
 }

@@ -19,9 +19,9 @@ use crate::policy::bounds::weight;
 group! {
     /// Time to live of the short-term tiers.
     Ttl {
-        /// Lifetime of a row of tier working.
+        /// Lifetime of a memory of tier `working`.
         working: Span = Span::hours(72), lasting;
-        /// Lifetime of a row of tier episodic.
+        /// Lifetime of a memory of tier `episodic`.
         episodic: Span = Span::days(30), lasting;
     }
 }
@@ -35,9 +35,9 @@ group! {
 }
 
 group! {
-    /// What stays of a removed row.
+    /// What remains of a removed memory.
     Tombstone {
-        /// Hash of content and keys in a Tombstone: `hmac` or `sha256`.
+        /// Hash of text and keys in a tombstone: `hmac` or `sha256`.
         hash: TombstoneHash = TombstoneHash::Hmac, any;
     }
 }
@@ -55,9 +55,9 @@ pub enum TombstoneHash {
 group! {
     /// How much automatic actors may destroy in one sweep of a namespace.
     Budget {
-        /// Share of the live rows, 0 to 1.
+        /// Share of the live memories that one sweep may remove, 0 to 1.
         share: f64 = 0.25, share;
-        /// Rows that are allowed however few are live.
+        /// Number of memories that one sweep may always remove, however few are live.
         floor: u64 = 500, count(0, COUNT_MAX);
     }
 }
@@ -83,12 +83,11 @@ group! {
 group! {
     /// The vector index.
     Index {
-        /// Vectors of a partition past which it gets a graph; a smaller one is scanned as a whole.
+        /// Number of vectors above which a partition gets a graph; a smaller partition is scanned as a whole.
         exact_max: u32 = 10_000, count(0, 1_000_000_000);
-        /// Vectors of a partition below which it loses its graph; at most `index.exact_max`.
+        /// Number of vectors below which a partition loses its graph; at most `index.exact_max`.
         exact_min: u32 = 7_000, count(0, 1_000_000_000);
-        /// Vectors that may lie beside the graph of a partition, however small it is; past that, writers help to link
-        /// them.
+        /// Number of vectors that may lie beside the graph of any partition; past this number writers help to link them.
         tail_min: u32 = 2_048, count(0, 1_000_000_000);
         /// Share of the vectors of a partition that may lie beside its graph, 0 to 1.
         tail_share: f64 = 0.0625, share;
@@ -98,17 +97,17 @@ group! {
 group! {
     /// The full-text index.
     Text {
-        /// Language whose endings are taken off words, or `none`. An index keeps the one that it was made with; `reindex`
-        /// brings it to this one.
+        /// Language whose word endings are removed, or `none`. An index keeps the language that it was made with until
+        /// `reindex`.
         stemming: Stemming = Stemming::English, any;
     }
 }
 
-/// Which endings are taken off words.
+/// The language whose word endings are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stemming {
-    /// None: words are found in the form that they have.
+    /// No endings are removed: words are found in the form in which they stand.
     None,
     /// Arabic.
     Arabic,
@@ -178,29 +177,31 @@ impl Stemming {
 group! {
     /// How a search by words, or by words and vector, ranks (`docs/recall.md`).
     Recall {
-        /// What a function word of the query counts for, beside its rarity, 0 to 1.
+        /// Weight of a function word of a query as a share of its weight by rarity, 0 to 1.
         function_words: f64 = 0.25, share;
-        /// Share of its words that the neighbour of a memory in its thread lends it, 0 to 1; 0 is off.
+        /// Share of its words that a memory receives from its next neighbours in a thread, 0 to 1; 0 turns neighbours
+        /// off.
         window: f64 = 0.45, share;
-        /// What is left of that share with each step farther, 0 to 1.
+        /// Factor by which that share shrinks with each further step, 0 to 1.
         window_decay: f64 = 0.7, share;
-        /// Steps to each side from which words are lent.
+        /// Number of steps to each side from which neighbours lend words.
         window_reach: u32 = 2, count(0, 16);
         /// Weight of the cosine beside the words.
         vector: f64 = 0.7, weight;
-        /// Weight of what the cosine is above that of the tenth nearest.
+        /// Weight of the amount by which the cosine exceeds that of the tenth nearest memory.
         margin: f64 = 0.5, weight;
-        /// What a memory gets more whose time lies in a month that the query names; 0 is off.
+        /// Score added to a memory of a month that the query names; 0 is off.
         month: f64 = 0.15, weight;
-        /// What it gets more on the day that the query names, in full, a third of it three days off; 0 is off.
+        /// Score added to a memory of a day that the query names in full; a third of it three days off; 0 is off.
         day: f64 = 0.2, weight;
-        /// What the latest memory gets more, less by `recall.recency_days`; 0 is off.
+        /// Score added to the newest memory; it decays with age by `recall.recency_days`; 0 is off.
         recency: f64 = 0.0, weight;
-        /// After so many days a third of that is left.
+        /// Number of days after which a third of the recency is left.
         recency_days: f64 = 30.0, days;
-        /// What a memory of full confidence gets more, one of none half of it; 0 is off.
+        /// Score added to a memory of full confidence; half of it without a confidence; 0 is off.
         trust: f64 = 0.0, weight;
-        /// What a core memory gets more, an important one two thirds of it, a noteworthy one a third; 0 is off.
+        /// Score added to a core memory; an important memory gets two thirds of it, a noteworthy memory one third; 0 is
+        /// off.
         significance: f64 = 0.0, weight;
     }
 }
@@ -210,17 +211,17 @@ group! {
     Stats {
         /// Name of the shared partition among the agents.
         shared_label: String = "shared-memory".to_owned(), name;
-        /// Due instants that one call applies before it counts.
+        /// Number of due instants that one call applies before it counts.
         max_due: u32 = 10_000, count(1, 10_000_000);
-        /// How far the clock may stand behind the last commit without a warning.
+        /// How far the clock may be behind the last commit before a warning.
         clock_warn: Span = Span::hours(24), lasting;
     }
 }
 
 group! {
-    /// What maintenance does by itself.
+    /// The passes of a sweep.
     Sweeper {
-        /// What maintenance runs when no pass is named, a set.
+        /// The passes that maintenance runs when no pass is named, a set.
         stages: Vec<Stage> = Stage::DEFAULT.to_vec(), set(any);
     }
 }
@@ -229,11 +230,11 @@ group! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Operational snapshots collapse.
+    /// Operational reports are collapsed.
     Collapse,
     /// Near-equal vectors are deduplicated.
     Dedup,
-    /// Snapshot histories are reduced to one a period.
+    /// Histories of snapshots are reduced to one snapshot for each period.
     Snapshots,
     /// Limbo rows past the undo horizon are erased.
     Limbo,

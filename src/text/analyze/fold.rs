@@ -1,9 +1,10 @@
-//! One form of a word: small letters, without accents.
+//! One form for each word: small letters, without accents.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Apostrophes and what stands for them inside words: Hebrew gershayim and its ASCII quote, the Catalan middle dot.
+/// Apostrophes, and signs that stand for them inside words: Hebrew gershayim and its ASCII quote, the Catalan middle
+/// dot.
 pub(super) fn is_apostrophe(c: char) -> bool {
     matches!(
         c,
@@ -12,15 +13,15 @@ pub(super) fn is_apostrophe(c: char) -> bool {
     )
 }
 
-/// Characters that say how a text is shown, not what it says: soft hyphen, joiners, directions, variation selectors, the
-/// Arabic tatweel.
+/// Characters that change how a text is shown and not what it says: soft hyphen, joiners, directions, variation
+/// selectors, the Arabic tatweel.
 pub(super) fn is_ignored(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{61C}' | '\u{640}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
         | '\u{2060}'..='\u{2069}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}')
 }
 
-/// Appends the word in small letters, without apostrophes and what is not shown, up to about `most` bytes.
+/// Appends the word in small letters, without apostrophes and invisible characters, up to about `most` bytes.
 pub(super) fn lower(word: &str, most: usize, into: &mut String) {
     if word.is_ascii() {
         let bytes = word.bytes().filter(|byte| !matches!(byte, b'\'' | b'"')).take(most);
@@ -35,8 +36,8 @@ pub(super) fn lower(word: &str, most: usize, into: &mut String) {
     }
 }
 
-/// Appends a word of small letters without its accents, and with letters of ASCII for those that stand for them, up to
-/// about `most` bytes of them; all bytes of a word of ASCII.
+/// Appends a word of small letters without its accents, and with ASCII letters in place of letters that they can stand
+/// for, up to about `most` bytes. An ASCII word is appended as a whole.
 pub(super) fn fold(word: &str, most: usize, into: &mut String) {
     if word.is_ascii() {
         into.push_str(word);
@@ -54,7 +55,7 @@ pub(super) fn fold(word: &str, most: usize, into: &mut String) {
     }
 }
 
-/// Shortens a term to so many bytes at most, at the end of a character.
+/// Shortens a term to at most this many bytes, at the end of a character.
 pub(super) fn cut(term: &mut String, most: usize) {
     let mut end = most.min(term.len());
     while !term.is_char_boundary(end) {
@@ -63,8 +64,8 @@ pub(super) fn cut(term: &mut String, most: usize) {
     term.truncate(end);
 }
 
-/// A mark that a word is the same word without. The scripts of India and others beside them write vowels as marks, which
-/// stay: they begin at U+0900.
+/// A mark without which a word is the same word. The scripts of India and some others, which begin at U+0900, write
+/// vowels as marks; these marks stay.
 fn is_accent(c: char) -> bool {
     let block = matches!(c,
         ..'\u{900}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'

@@ -1,4 +1,4 @@
-//! Words that say how a sentence is built, and little of what it is about.
+//! Function words: they build a sentence, and say little about its topic.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use super::Analyzer;
 use super::stem::Stemming;
 use rust_stemmers::Algorithm;
 
-/// Those of English: articles, pronouns, prepositions, auxiliaries, question words.
+/// The function words of English: articles, pronouns, prepositions, auxiliaries, question words.
 const ENGLISH: &str = "a about above after again against all am an and any are as at be because been before being below between \
     both but by can could did do does doing don down during each few for from further had has have having he \
     her here hers herself him himself his how i if in into is it its itself just me more most my myself no \
@@ -17,7 +17,7 @@ const ENGLISH: &str = "a about above after again against all am an and any are a
     yourself yourselves";
 
 impl Analyzer {
-    /// Whether a term is one of a function word of its language, as far as they are known: those of English are.
+    /// Whether a term is a function word of its language. Only those of English are known.
     pub(crate) fn is_function_word(&self, term: &str) -> bool {
         static TERMS: OnceLock<HashSet<String>> = OnceLock::new();
         if self.stemming != Stemming::Language(Algorithm::English) {

@@ -15,10 +15,10 @@ use super::is_word;
 use crate::limits::QUERY_CLAUSES_MAX;
 use crate::text::words::compatible;
 
-/// Characters before the `*` of a prefix, at least.
+/// The least number of characters before the `*` of a prefix.
 const PREFIX_CHARS_MIN: usize = 2;
 
-/// Opening quotes, each with what closes it.
+/// Opening quotes, each with its closing quotes.
 const QUOTES: [(char, &[char]); 7] = [
     ('"', &['"']),
     ('\u{201C}', &['\u{201D}']),
@@ -34,17 +34,18 @@ const QUOTES: [(char, &[char]); 7] = [
 pub(crate) enum Clause {
     /// A term.
     Term {
-        /// As the analyzer gives it.
+        /// The term, as the analyzer gives it.
         term: String,
     },
-    /// Any term that begins so.
+    /// Any term with this prefix.
     Prefix {
-        /// Folded, not stemmed.
+        /// The prefix, folded and not stemmed.
         prefix: String,
     },
     /// Terms at these distances from each other.
     Phrase {
-        /// At least two, at most [`QUERY_CLAUSES_MAX`], each with its position behind the first; ascending from 0.
+        /// The terms, at least two and at most [`QUERY_CLAUSES_MAX`]. Each has its position behind the first;
+        /// ascending from 0.
         terms: Vec<(String, u32)>,
     },
 }
@@ -52,17 +53,18 @@ pub(crate) enum Clause {
 /// What a query in words asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextQuery {
-    /// Each clause once, at most [`QUERY_CLAUSES_MAX`], in the order in which they first come, and how often it comes.
+    /// Each clause once, at most [`QUERY_CLAUSES_MAX`], in the order of their first occurrence, with the number of
+    /// occurrences.
     pub clauses: Vec<(Clause, u32)>,
-    /// Whether more was asked for than is kept.
+    /// Whether the query had more clauses than are kept.
     pub cut: bool,
 }
 
 impl Analyzer {
     /// Reads a query: words, words that end in `*`, and phrases in double quotes.
     ///
-    /// The terms of its loose words are those of [`Analyzer::analyze`]. The words of a phrase are asked for alone as well
-    /// if there are loose words.
+    /// The terms of loose words are those of [`Analyzer::analyze`]. If there are loose words, the words of a phrase
+    /// count as single clauses as well.
     pub(crate) fn parse_query(&self, text: &str) -> TextQuery {
         let text = compatible(text);
         let segments = segments(&text);
@@ -84,7 +86,7 @@ impl Analyzer {
         let mut from = 0;
         for chunk in text.split_whitespace() {
             let Some((before, prefix)) = prefix(chunk) else { continue };
-            // The chunk lies in the text, so the distance of their beginnings is its place.
+            // The chunk lies in the text, so the difference of their addresses is its position.
             let at = chunk.as_ptr() as usize - text.as_ptr() as usize;
             self.terms(text.get(from..at + before.len()).unwrap_or_default(), clauses);
             clauses.add(Clause::Prefix { prefix });
@@ -148,11 +150,11 @@ struct Segment<'a> {
     quoted: bool,
 }
 
-/// The query cut at its quotes. A quote opens where no word ends and closes where none begins, so that inches and
-/// Hebrew abbreviations open nothing; one that is never closed is no quote.
+/// The query, divided at its quotes. A quote opens where no word ends, and closes where no word begins. So inch signs
+/// and Hebrew abbreviations open nothing. A quote that is never closed is not a quote.
 fn segments(text: &str) -> Vec<Segment<'_>> {
     let mut segments = Vec::new();
-    // Openers behind which nothing closes; so none of them does further on.
+    // Openers without a closing quote behind them. So they have none further on either.
     let mut vain: Vec<char> = Vec::new();
     let (mut from, mut past, mut last) = (0, 0, ' ');
     for (at, c) in text.char_indices() {
@@ -176,7 +178,7 @@ fn segments(text: &str) -> Vec<Segment<'_>> {
     segments
 }
 
-/// The prefix that a piece without white space ends in, and what stands before it.
+/// The prefix at the end of a piece without white space, and what stands before it.
 fn prefix(chunk: &str) -> Option<(&str, String)> {
     let starred = chunk.trim_end_matches(|c: char| c != '*' && !is_word(c)).strip_suffix('*')?;
     let inside = |c: char| {

@@ -1,4 +1,4 @@
-//! The term of a word: its form, and its stem.
+//! The term of a word: its folded form and its stem.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use super::fold::lower;
 use super::owned;
 use crate::policy;
 
-/// The languages whose endings can be taken off.
+/// The languages whose word endings can be removed.
 const LANGUAGES: [(&str, Algorithm); 18] = [
     ("arabic", Algorithm::Arabic),
     ("danish", Algorithm::Danish),
@@ -35,12 +35,12 @@ const LANGUAGES: [(&str, Algorithm); 18] = [
     ("turkish", Algorithm::Turkish),
 ];
 
-/// Which endings are taken off words.
+/// Which word endings are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stemming {
-    /// None: only other forms of the same letters are found.
+    /// None. Only other forms of the same letters are found.
     None,
-    /// Those of a language, by its Snowball algorithm.
+    /// The endings of a language, by its Snowball algorithm.
     Language(Algorithm),
 }
 
@@ -80,9 +80,9 @@ impl Stemming {
     }
 }
 
-/// Bytes of a word that the memory of stems holds, and of its stem.
+/// The largest number of bytes of a word, and of its stem, in the memory of stems.
 const SHORT_BYTES: usize = 16;
-/// Words that it holds, in half a megabyte for each thread.
+/// The number of words in that memory, which takes half a megabyte for each thread.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 14;
 
@@ -91,22 +91,22 @@ const SLOT_BITS: u32 = 14;
 struct Slot {
     word: [u8; SHORT_BYTES],
     stem: [u8; SHORT_BYTES],
-    /// Bytes of the stem; 0 while the slot is free.
+    /// The number of bytes of the stem; 0 for a free slot.
     len: u8,
 }
 
-/// Stems of frequent words: of two words that share a slot it holds the later one.
+/// Stems of frequent words. Of two words that share a slot it holds the later one.
 struct Memory {
     algorithm: Algorithm,
     slots: Vec<Slot>,
 }
 
 thread_local! {
-    /// What the last text of this thread left.
+    /// What the last text of this thread left behind.
     static MEMORY: Cell<Option<Memory>> = const { Cell::new(None) };
 }
 
-/// Makes terms of words.
+/// Makes terms from words.
 pub(super) struct Stems {
     stemming: Stemming,
     stemmer: Option<Stemmer>,
@@ -151,7 +151,7 @@ impl Stems {
         &self.term
     }
 
-    /// The term of a word; empty if nothing of it is shown.
+    /// The term of a word; empty if no character of it is visible.
     pub(super) fn term(&mut self, word: &str) -> &str {
         let word = owned(word);
         if word.bytes().all(|byte| byte.is_ascii_alphabetic()) { self.plain(word) } else { self.make(word) }
@@ -164,7 +164,7 @@ impl Stems {
         let ends = !self.small.contains(char::is_numeric);
         match self.stemmer.as_ref().filter(|_| ends) {
             None => fold(&self.small, TERM_BYTES_MAX, &mut self.term),
-            // English writes accents at will, and its stems know none.
+            // English writes accents at will, and its stemmer knows none.
             Some(stemmer) if self.stemming == Stemming::Language(Algorithm::English) => {
                 fold(&self.small, TERM_BYTES_MAX, &mut self.term);
                 cut(&mut self.term, TERM_BYTES_MAX);
@@ -172,7 +172,7 @@ impl Stems {
                     stem(stemmer, &mut self.term);
                 }
             }
-            // Other languages tell endings by them.
+            // In other languages the endings depend on accents.
             Some(stemmer) => {
                 cut(&mut self.small, TERM_BYTES_MAX);
                 stem(stemmer, &mut self.small);
@@ -183,7 +183,7 @@ impl Stems {
         &self.term
     }
 
-    /// The term of several words with what joins them; without its commas if it is a number in groups.
+    /// The term of several words with their joining signs; without its commas if it is a number in groups.
     pub(super) fn compound(&mut self, words: &str, grouped: bool) -> &str {
         self.small.clear();
         self.term.clear();
@@ -200,14 +200,14 @@ impl Stems {
 impl Drop for Stems {
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
-            // On a thread that ends there is nothing left to keep it in.
+            // A thread that ends has nothing left in which to keep the memory.
             let _ = MEMORY.try_with(|kept| kept.set(Some(memory)));
         }
     }
 }
 
 impl Memory {
-    /// What this thread remembers of the language.
+    /// The stems that this thread remembers for the language.
     fn new(algorithm: Algorithm) -> Self {
         let kept = MEMORY.try_with(Cell::take).ok().flatten();
         kept.filter(|memory| memory.algorithm == algorithm).unwrap_or_else(|| Memory {
@@ -236,7 +236,7 @@ fn short(word: &str) -> Option<[u8; SHORT_BYTES]> {
     Some((u128::from_le_bytes(key) | case).to_le_bytes())
 }
 
-/// Takes the ending off a word, unless nothing would be left.
+/// Removes the ending of a word, unless nothing would be left.
 fn stem(stemmer: &Stemmer, word: &mut String) {
     let stem = match stemmer.stem(word) {
         Cow::Borrowed(stem) => stem.to_owned(),

@@ -1,7 +1,7 @@
-//! What changes from one message of a program to the next: times, ids, counters.
+//! Parts that change from one message of a program to the next: times, ids, counters.
 //!
-//! A pattern looks at what no edit covers yet, so nothing is replaced twice. Whether a match stands alone is
-//! asked of the text before any edit; a mark belongs to the letter or digit before it.
+//! A pattern looks only at text that no edit covers yet, so nothing is replaced twice. Whether a match stands
+//! alone is decided on the text before any edit. A mark belongs to the letter or digit before it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,16 +16,16 @@ use crate::policy::MessagePattern;
 use crate::text::digit::is_digit;
 use crate::text::words::is_word;
 
-/// Least length of a run of digits that is an id.
+/// The least length of a run of digits that counts as an id.
 const ID_DIGITS_MIN: usize = 15;
 
-/// Least length of a run of hex characters that is a hash.
+/// The least length of a run of hex characters that counts as a hash.
 const HEX_DIGITS_MIN: usize = 7;
 
 /// Names whose number is a counter.
 const COUNTERS: [&str; 5] = ["run=", "job=", "build=", "attempt=", "retry="];
 
-/// A part of a text, in bytes, and what takes its place.
+/// A part of a text, in bytes, and its replacement.
 #[derive(Clone, Debug)]
 pub(super) struct Edit<'p> {
     pub(super) range: Range<usize>,
@@ -61,7 +61,7 @@ impl Noise {
         })
     }
 
-    /// `edits` and, between them, one for each match of this pattern; in order.
+    /// `edits`, and between them an edit for each match of this pattern; in order.
     pub(super) fn replaced<'p>(&'p self, base: &str, edits: Vec<Edit<'p>>) -> Vec<Edit<'p>> {
         let mut all = Vec::with_capacity(edits.len());
         let mut from = 0;
@@ -86,8 +86,8 @@ impl Noise {
     }
 }
 
-/// What a built-in pattern replaces of the text that begins where it looks; the function tells whether a match that
-/// ends at a place in it would stand alone.
+/// The part that a built-in pattern replaces at the beginning of a text. The function says whether a match that ends
+/// at a given place would stand alone.
 type Pattern = fn(&str, &dyn Fn(usize) -> bool) -> Option<Range<usize>>;
 
 fn scan<'p>(base: &str, gap: Range<usize>, put: &'p str, pattern: Pattern, found: &mut Vec<Edit<'p>>) {
@@ -108,7 +108,7 @@ fn scan<'p>(base: &str, gap: Range<usize>, put: &'p str, pattern: Pattern, found
     }
 }
 
-/// The matches of a custom pattern as it finds them one after the other; one that does not stand alone is left as it is.
+/// The matches of a custom pattern, one after the other. A match that does not stand alone is left unchanged.
 fn search<'p>(base: &str, gap: Range<usize>, regex: &Regex, put: &'p str, found: &mut Vec<Edit<'p>>) {
     for matched in regex.find_iter(base.get(gap.clone()).unwrap_or_default()) {
         let range = gap.start + matched.start()..gap.start + matched.end();
@@ -126,7 +126,7 @@ fn word_at(base: &str, at: usize) -> bool {
     base.get(at..).and_then(|text| text.chars().next()).is_some_and(is_word)
 }
 
-/// What is read of a text so far, and how far the longest match that stands alone goes.
+/// How far a text has been read, and where the longest match that stands alone ends.
 struct Reading<'t> {
     text: &'t str,
     at: usize,
@@ -142,7 +142,7 @@ impl<'t> Reading<'t> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Reads one character that will do.
+    /// Reads one accepted character.
     fn one(&mut self, does: impl Fn(char) -> bool) -> Option<()> {
         let c = self.rest().chars().next().filter(|c| does(*c))?;
         self.at += c.len_utf8();
@@ -153,7 +153,7 @@ impl<'t> Reading<'t> {
         (0..count).try_for_each(|_| self.one(is_digit))
     }
 
-    /// A match may end here.
+    /// Notes that a match may end here.
     fn may_end(&mut self, alone: &dyn Fn(usize) -> bool) {
         if alone(self.at) {
             self.end = Some(self.at);
@@ -170,7 +170,7 @@ impl<'t> Reading<'t> {
         self.digits(2)
     }
 
-    /// Reads what `part` wants, or nothing.
+    /// Reads `part`, or nothing.
     fn try_read(&mut self, part: impl Fn(&mut Self) -> Option<()>) -> bool {
         let from = self.at;
         let read = part(self).is_some();
@@ -198,7 +198,7 @@ fn fraction(reading: &mut Reading<'_>) -> Option<()> {
     Some(())
 }
 
-/// Z, +HH:MM or +HHMM, with a space before it or not.
+/// Z, +HH:MM or +HHMM, with or without a space before it.
 fn zone(reading: &mut Reading<'_>) -> Option<()> {
     reading.try_read(|reading| reading.one(|c| c == ' '));
     if reading.try_read(|reading| reading.one(|c| c.eq_ignore_ascii_case(&'z'))) {
@@ -210,7 +210,7 @@ fn zone(reading: &mut Reading<'_>) -> Option<()> {
     reading.digits(2)
 }
 
-/// A date, a space or T, and a clock time with what may follow it; a date alone stays.
+/// A date, a space or T, and a clock time with what may follow it. A date alone is left unchanged.
 fn datetime(text: &str, alone: &dyn Fn(usize) -> bool) -> Option<Range<usize>> {
     let mut reading = Reading::new(text);
     reading.digits(4)?;
@@ -259,14 +259,14 @@ fn long_digits(text: &str, alone: &dyn Fn(usize) -> bool) -> Option<Range<usize>
     alone(reading.at).then_some(0..reading.at)
 }
 
-/// A run with at least one digit and one letter, so that neither `defaced` nor `1234567` is one.
+/// A run with at least one digit and one letter. So neither `defaced` nor `1234567` is a match.
 fn hex(text: &str, alone: &dyn Fn(usize) -> bool) -> Option<Range<usize>> {
     let run = text.split(|c: char| !c.is_ascii_hexdigit()).next()?;
     let mixed = run.contains(|c: char| c.is_ascii_digit()) && run.contains(|c: char| c.is_ascii_alphabetic());
     (run.len() >= HEX_DIGITS_MIN && mixed && alone(run.len())).then_some(0..run.len())
 }
 
-/// The number of `(#123)`, or the one after a name such as `run=`, in any case.
+/// The number of `(#123)`, or the number after a name such as `run=`, in any case.
 fn counter(text: &str, alone: &dyn Fn(usize) -> bool) -> Option<Range<usize>> {
     let named = COUNTERS.iter().find_map(|name| {
         text.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name)).map(str::len)

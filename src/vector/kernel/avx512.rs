@@ -1,7 +1,7 @@
 //! x86-64 with AVX-512 and VNNI: sixty-four bytes, or sixteen floats, at a step.
 //!
-//! VNNI multiplies an unsigned byte by a signed one. So 128 is added to each byte of a row, which is a flip of its
-//! highest bit, and 128 · Σ query is taken off the sum: exact, and one operation a step.
+//! VNNI multiplies an unsigned byte by a signed one. So 128 is added to each byte of a row, which flips its highest
+//! bit, and 128 · Σ query is subtracted from the sum. This is exact, and takes one operation for each step.
 
 #![allow(unsafe_code, reason = "vector loads take raw pointers")]
 
@@ -58,12 +58,12 @@ pub(super) fn prefetch<T>(list: &[T]) {
     }
 }
 
-/// A query code, with what is the same for every row.
+/// A query code, with the values that are the same for every row.
 struct Query<'q> {
     dim: usize,
     groups: &'q [[i8; BYTES]],
     tail: __m512i,
-    /// What the flip of the highest bits adds.
+    /// The amount that the flip of the highest bits adds.
     added: i32,
 }
 

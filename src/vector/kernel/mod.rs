@@ -1,9 +1,9 @@
-//! Dot products of one query with many rows: the fastest that this processor can do.
+//! Dot products of one query with many rows, as fast as this processor can compute them.
 //!
-//! Two rules make every instruction set give the same bits. Integers are exact. Floats follow one order: lane
-//! *i* of sixteen sums the products of the dimensions *i*, *i* + 16, *i* + 32 …, each product rounded and then added
-//! (never fused); a row that ends inside a group of sixteen goes on with zeros; then lane *i* takes lane *i* + 8,
-//! *i* + 4, *i* + 2 and *i* + 1 in turn. Lane 0 is the result.
+//! Two rules make every instruction set give the same bits. Integers are exact. Floats follow one order. Lane *i* of
+//! sixteen sums the products of the dimensions *i*, *i* + 16, *i* + 32 …; each product is rounded and then added
+//! (never fused). If a row ends inside a group of sixteen, zeros fill the group. Then lane *i* adds lane *i* + 8, *i*
+//! + 4, *i* + 2 and *i* + 1 in turn. Lane 0 is the result.
 
 #![allow(
     unsafe_code,
@@ -33,9 +33,9 @@ pub(super) struct Kernel {
     name: &'static str,
     /// Whether this processor has the instructions.
     supported: fn() -> bool,
-    /// Writes the dot product of the query with each row; safe to call where `supported` says yes.
+    /// Writes the dot product of the query with each row. It is safe to call if `supported` returns true.
     dot_i8: unsafe fn(query: &[i8], rows: &[i8], out: &mut [i32]),
-    /// The same with rows that lie apart; see `dot_i8`.
+    /// The same for rows that lie apart; see `dot_i8`.
     gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
     /// See `dot_i8`.
     dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
@@ -85,7 +85,7 @@ static KERNELS: &[&Kernel] = &[
     &scalar::KERNEL,
 ];
 
-/// The kernels that this processor can run, fastest first; the scalar one is always the last.
+/// The kernels that this processor can run, fastest first. The scalar kernel is always the last.
 pub(super) fn available() -> impl Iterator<Item = &'static Kernel> {
     KERNELS.iter().copied().filter(|kernel| (kernel.supported)())
 }
@@ -101,11 +101,11 @@ pub fn instruction_set() -> &'static str {
     fastest().name()
 }
 
-/// Dot product of two codes. Exact for every byte, −128 included.
+/// The dot product of two codes. It is exact for every byte, −128 included.
 ///
 /// # Panics
 ///
-/// When the lengths differ or are not in 1 to [`DIM_MAX`]; so for all four.
+/// When the lengths differ or are not in 1 to [`DIM_MAX`]; so for all four functions.
 pub fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
     let mut out = [0];
     dot_i8_many(a, b, &mut out);
@@ -113,17 +113,17 @@ pub fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
     dot
 }
 
-/// Dot product of a query code with each of the contiguous codes `rows`, into `out`.
+/// Writes the dot product of a query code with each of the contiguous codes `rows` to `out`.
 pub fn dot_i8_many(query: &[i8], rows: &[i8], out: &mut [i32]) {
     fastest().dot_i8_many(query, rows, out);
 }
 
-/// Dot product of a query code with each of `rows`, wherever they lie, into `out`.
+/// Writes the dot product of a query code with each of `rows`, wherever they lie, to `out`.
 pub fn dot_i8_gather(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
     fastest().dot_i8_gather(query, rows, out);
 }
 
-/// Asks the processor to have a list in its cache soon, where it can be asked.
+/// Asks the processor to load a list into its cache soon, if the architecture has such a hint.
 #[inline]
 pub fn prefetch<T>(list: &[T]) {
     #[cfg(target_arch = "x86_64")]
@@ -132,7 +132,7 @@ pub fn prefetch<T>(list: &[T]) {
     let _ = list;
 }
 
-/// Dot product of two vectors, with the same bits on every machine.
+/// The dot product of two vectors, with the same bits on every machine.
 pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
     let mut out = [0.0];
     dot_f32_many(a, b, &mut out);
@@ -140,12 +140,13 @@ pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
     dot
 }
 
-/// Dot product of a query with each of the contiguous vectors `rows`, into `out`; bits as of [`dot_f32`].
+/// Writes the dot product of a query with each of the contiguous vectors `rows` to `out`, with the bits of
+/// [`dot_f32`].
 pub fn dot_f32_many(query: &[f32], rows: &[f32], out: &mut [f32]) {
     fastest().dot_f32_many(query, rows, out);
 }
 
-/// The end of a row, filled up with zeros to a whole group.
+/// The end of a row, filled with zeros to a whole group.
 fn padded<T: Copy + Default, const N: usize>(tail: &[T]) -> [T; N] {
     let mut group = [T::default(); N];
     for (value, &given) in group.iter_mut().zip(tail) {

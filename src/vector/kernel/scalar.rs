@@ -1,4 +1,4 @@
-//! The twin in plain Rust: what every other kernel must equal, and what runs where there is none.
+//! The scalar twin in plain Rust. Every other kernel must equal it, and it runs where there is no other.
 
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
