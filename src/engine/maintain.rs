@@ -261,7 +261,7 @@ impl PassReport {
 /// What a maintenance run came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaintainReport {
-    /// The run that its journal rows name, for [`Database::undo`]; none of a dry run, and where nothing was to be done.
+    /// The run that its journal rows name, for [`Namespace::undo`](crate::Namespace::undo); none of a dry run, and where nothing was to be done.
     pub run: Option<RunId>,
     /// Its passes, in the order in which they ran.
     pub passes: Vec<PassReport>,
@@ -287,7 +287,7 @@ impl Database {
     /// the database, then `index` and `repair`.
     ///
     /// A run can be stopped at any point, by a crash as well: the next call goes on with it. What it removed waits in
-    /// limbo, and [`Database::undo`] brings it back until `undo.horizon` is over.
+    /// limbo, and [`Namespace::undo`](crate::Namespace::undo) brings it back until `undo.horizon` is over.
     ///
     /// ```
     /// use oubliette::{Database, Draft, Kind, NamespaceName};

@@ -9,7 +9,7 @@ use crate::store::{OWN_BYTES, Rows, Snapshot};
 
 /// The bytes of the file, whichever namespace the other numbers belong to: `live + overhead + free = file`.
 ///
-/// In [`Stats`](crate::Stats) `live` is exact and `overhead` is an estimate. The estimate is exact right after a copy
+/// In [`Stats`](crate::report::Stats) `live` is exact and `overhead` is an estimate. The estimate is exact right after a copy
 /// (`compact`, `backup`), and then grows and shrinks with `live` by the share of that copy. A new file has 88 KiB. The
 /// share of a new file, or of a copy of less than 256 KiB of rows, is taken as 30 %. In [`FileStats`] both are
 /// counted. If the sum of the rows is damaged (`health.size_warning`), the whole file is `overhead`, because nothing
