@@ -31,14 +31,14 @@ pub use embed::{MiniLm, Precision};
 pub use embed::{OpenAiEmbedder, OpenAiOptions};
 pub use engine::{
     Batch, Builder, Clock, CompactReport, Database, DedupJob, DedupOptions, Doomed, EmbeddingSpace, Forget,
-    ForgetPlan, MaintainOptions, MaintainReport, MaintenancePlan, ManualClock, Pass, PassReport,
-    ProfileCollapseOptions, PutBack, Reembedded, RestoreReport, Snapshot, SystemClock, Undone, WriteOptions,
-    collapse_operational_profile_snapshots,
+    ForgetPlan, MaintainOptions, MaintainReport, ManualClock, ProfileCollapseOptions, PutBack, Reembedded,
+    RestoreReport, Snapshot, SystemClock, Undone, WriteOptions, collapse_operational_profile_snapshots,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use hygiene::{
-    Briefed, CheckOptions, CheckReport, DedupAction, DedupReport, ErasedProbe, Finding, MergeTotals,
-    NearDuplicateReport, ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport,
+    Briefed, CheckOptions, CheckReport, DedupAction, DedupReport, ErasedProbe, Finding, IndexReport,
+    KeptApart, MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
+    ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairReport,
     RepairSupersessionReport,
 };
 pub use model::{
@@ -46,8 +46,8 @@ pub use model::{
     Embed, Entity, Event, EventDecision, EventId, EventQuery, EventsOf, Evidence, ExpiresBy, Expiry, Family,
     FamilyFingerprint, Field, Fields, Filter, Forgotten, Hint, Hit, Holder, IdSource, Joint, JournalRow,
     Kept, Kind, LedLink, Limbo, Link, Memory, MemoryId, Mode, NamespaceName, Op, Outcome, Page, PageRequest,
-    Partition, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope, SearchPlan, Signals,
-    Significance, Span, State, SupersedeMode, Supersession, Tier, Time, TimeRange, Tombstone,
+    Partition, Pass, Patch, Query, RandomIds, RuleId, Run, RunId, RunSort, RunState, Scope, SearchPlan,
+    Signals, Significance, Span, State, SupersedeMode, Supersession, Tier, Time, TimeRange, Tombstone,
     TombstoneReason,
 };
 pub use recall::{
@@ -56,6 +56,7 @@ pub use recall::{
     SearchResult, Stats, TableStats, VectorStats, Version, Why,
 };
 pub use store::Durability;
+pub use text::Guard;
 
 /// The seam between the store and the disk, for the crash simulator and the fuzz targets of the project. Not part of
 /// what the versions of this crate promise.

@@ -30,7 +30,6 @@ mod session;
 mod state;
 mod sweep;
 mod sync;
-mod text;
 mod upkeep;
 
 pub use batch::Batch;
@@ -42,7 +41,6 @@ pub use documents::{DedupJob, DedupOptions, ProfileCollapseOptions, collapse_ope
 pub use embed::{EmbeddingSpace, Reembedded};
 pub use forget::{Doomed, Forget, ForgetPlan};
 pub use kept::PutBack;
-pub use maintain::{MaintainOptions, MaintainReport, Pass, PassReport};
+pub use maintain::{MaintainOptions, MaintainReport};
 pub use reads::Snapshot;
 pub use runs::Undone;
-pub use sweep::MaintenancePlan;

@@ -291,7 +291,7 @@ impl Linked {
         let drafts =
             (0..ROWS).map(|at| Draft::new(format!("row {at}")).key(format!("k{at}")).vector(spread(at)));
         db.add_all(&ns, drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
-        db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
         // Some are gone and still nodes.
         db.forget(&ns, oubliette::Forget::names((0..ROWS).step_by(9).map(|at| format!("k{at}")))).unwrap();
         let vectors = db.stats(None).unwrap().vectors;
@@ -345,7 +345,7 @@ impl Linked {
         assert_eq!((stats.vectors.in_graph, stats.vectors.dead), (live, 0), "{what}");
         self.expect_answers(db, what);
         assert_eq!(db.search(&NamespaceName::default(), &asked(0)).unwrap().plan.regime, "graph", "{what}");
-        let left = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        let left = db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
         assert!(left.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{what}: {left:?}");
     }
 
@@ -403,7 +403,7 @@ fn a_damaged_graph_is_not_walked_and_reindex_heals_it() {
         let report = db.check(&CheckOptions::default()).unwrap();
         assert!(!report.ok, "{what}: the check finds nothing");
         // Maintenance leaves it alone and says so.
-        let kept = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        let kept = db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
         assert!(kept.passes.iter().any(|pass| pass.skipped == 1 && pass.left > 0), "{what}: {kept:?}");
         // It can be written to.
         let added = Draft::new("after the damage").key("after").vector(vector(3));
@@ -452,7 +452,7 @@ fn a_damaged_row_of_the_slots_hides_its_own_memories_and_reindex_heals_it() {
             }
             let report = db.check(&CheckOptions::default()).unwrap();
             assert!(!report.ok, "{what}: the check finds nothing");
-            if let Err(why) = db.maintain(&Pass::ALL, &MaintainOptions::live()) {
+            if let Err(why) = db.maintain(Pass::ALL, &MaintainOptions::live()) {
                 assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}");
             }
             linked.heal(&db, &what);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use crate::world::{World, axis, text};
 use oubliette::policy::Syntax;
 use oubliette::{
-    Database, Draft, ErrorKind, Expiry, Hit, Kind, MaintainOptions, MemoryId, Mode, Pass, Patch, Query,
-    Scope, SupersedeMode,
+    Database, Draft, ErrorKind, Expiry, Hit, IndexReport, Kind, MaintainOptions, MemoryId, Mode, Pass, Patch,
+    Query, Scope, SupersedeMode,
 };
 
 const WORDS: [&str; 12] = [
@@ -386,7 +386,7 @@ fn a_tail_of_large_texts_is_posted_by_writers() {
         world.db.add_all(&world.ns, drafts, &how).unwrap();
     }
     let plan = world.db.maintain(&[Pass::Index], &MaintainOptions::default()).unwrap();
-    let unposted = plan.passes[0].report["unposted"].as_u64().unwrap();
+    let unposted = plan.passes[0].report.get::<IndexReport>().unwrap().unposted;
     assert!(unposted <= 45, "{unposted} of 60 texts of 110 kB wait");
     assert_eq!(world.db.search(&world.ns, &by_words("word17")).unwrap().hits.len(), 60);
     world.check();

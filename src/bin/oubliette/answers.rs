@@ -2,8 +2,8 @@
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::{
-    CompactReport, Decision, Effort, Explanation, ForgetPlan, Forgotten, Got, MaintainReport, Memory,
-    NamespaceName, Outcome, PassReport, SearchPlan, Signals, Version,
+    CompactReport, Decision, Effort, Explanation, ForgetPlan, Forgotten, Got, Memory, NamespaceName, Outcome,
+    SearchPlan, Signals, Version,
 };
 use serde_json::{Value, json};
 
@@ -110,28 +110,6 @@ pub(crate) fn effort(effort: Effort) -> Value {
         Effort::Ef(ef) => json!({ "ef": ef }),
         Effort::Exact => json!({ "exact": true }),
     }
-}
-
-/// What a maintenance run came to.
-pub(crate) fn maintenance(report: &MaintainReport) -> Value {
-    let pass = |pass: &PassReport| {
-        json!({
-            "pass": pass.pass.as_str(),
-            "planned": pass.planned,
-            "scanned": pass.scanned,
-            "changed": pass.changed,
-            "tombstoned": pass.tombstoned,
-            "skipped": pass.skipped,
-            "damaged": pass.damaged,
-            "left": pass.left,
-            "run": pass.run,
-            "resumed": pass.resumed,
-            "budget_exhausted": pass.budget_exhausted,
-            "ms": pass.ms,
-            "report": pass.report,
-        })
-    };
-    json!({ "run": report.run, "passes": report.passes.iter().map(pass).collect::<Vec<_>>() })
 }
 
 /// One version of a memory.

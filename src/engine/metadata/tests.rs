@@ -7,7 +7,8 @@ use tempfile::TempDir;
 
 use crate::error::Result;
 use crate::{
-    CheckOptions, Database, Draft, Filter, MaintainOptions, NamespaceName, PageRequest, Pass, WriteOptions,
+    CheckOptions, Database, Draft, Filter, IndexReport, MaintainOptions, NamespaceName, PageRequest, Pass,
+    WriteOptions,
 };
 
 struct Bed {
@@ -91,7 +92,7 @@ fn a_declaration_that_was_cut_off_is_gone_on_with() {
             assert!(bed.db.declare_index(&bed.ns, "room").unwrap() >= 21);
         } else {
             let report = bed.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
-            assert_eq!(report.passes[0].report["unfinished_indexes"], 1);
+            assert_eq!(report.passes[0].report.get::<IndexReport>().unwrap().unfinished_indexes, 1);
         }
         assert_eq!(bed.db.indexes(&bed.ns).unwrap(), ["room"]);
         bed.check(3);
