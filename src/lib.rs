@@ -54,14 +54,15 @@ pub mod embed {
 /// Maintenance: passes, their options, plans and reports, runs and what taking them back did.
 pub mod maintain {
     pub use crate::engine::{
-        DedupJob, DedupOptions, MaintainOptions, MaintainReport, MaintenancePlan, Pass, PassReport,
-        ProfileCollapseOptions, Undone, collapse_operational_profile_snapshots,
+        DedupJob, DedupOptions, MaintainOptions, MaintainReport, ProfileCollapseOptions, Undone,
+        collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
-        DedupAction, DedupReport, MergeTotals, NearDuplicateReport, ProfileCollapseGroupSample,
-        ProfileCollapseReport, PruneHistoryReport, RepairSupersessionReport,
+        DedupAction, DedupReport, IndexReport, KeptApart, MaintenancePlan, MergeTotals, NearDuplicateReport,
+        PassDetails, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport,
+        RepairReport, RepairSupersessionReport,
     };
-    pub use crate::model::{Run, RunId, RunSort, RunState};
+    pub use crate::model::{Pass, Run, RunId, RunSort, RunState};
 }
 
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.
@@ -85,6 +86,7 @@ pub mod report {
         LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal,
         SearchResult, Stats, TableStats, VectorStats, Version, Why,
     };
+    pub use crate::text::Guard;
 }
 
 /// The seam between the store and the disk, for the crash simulator and the fuzz targets of the project. Not part of

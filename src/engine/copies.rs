@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use crate::engine::builder::{BUDGET_BYTES, random};
 use crate::engine::database::{Database, Inner, Opening};
-use crate::engine::maintain::{MaintainOptions, Pass, Sweep};
+use crate::engine::maintain::{MaintainOptions, Sweep};
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, Finding, locate};
 use crate::ledger::{Change, Context, Entry, losses, seem_vacant};
-use crate::model::{Actor, ExpiresBy, MemoryId, NamespaceName, RuleId, RunId, Time, TombstoneReason, Vitals};
+use crate::model::{
+    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, Time, TombstoneReason, Vitals,
+};
 use crate::store::{Damaged, Durability, NsId, Rows, Store};
 
 /// Expired rows that one transaction erases.

@@ -3,15 +3,13 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-
 use crate::engine::database::Database;
-use crate::engine::maintain::{MaintainOptions, MaintainReport, Pass};
+use crate::engine::maintain::{MaintainOptions, MaintainReport};
 use crate::error::{Error, Result};
 use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
 use crate::ingest::Threshold;
 use crate::limits::{CLUSTER_MAX, NEIGHBOURS_MAX};
-use crate::model::{NamespaceName, Tier};
+use crate::model::{NamespaceName, Pass, Tier};
 use crate::policy::{Linkage, Metric, Policy};
 
 /// Options of [`collapse_operational_profile_snapshots`].
@@ -68,20 +66,15 @@ pub fn collapse_operational_profile_snapshots(
         namespace: options.namespace.clone(),
         ..MaintainOptions::default()
     };
-    let mut report: ProfileCollapseReport = report_of(store.maintain(&[Pass::Collapse], &asked)?)?;
+    let mut report: ProfileCollapseReport = report_of(&store.maintain(&[Pass::Collapse], &asked)?);
     report.dry_run = options.dry_run;
     report.samples.truncate(options.max_sample_groups as usize);
     Ok(report)
 }
 
-/// The report of the first pass as its own type; that of a database without a namespace has zeros.
-fn report_of<T: DeserializeOwned + Default>(mut done: MaintainReport) -> Result<T> {
-    let report = done.passes.swap_remove(0).report;
-    if report.is_empty() {
-        return Ok(T::default());
-    }
-    serde_json::from_value(report.into())
-        .map_err(|why| Error::Conflict { what: "the report of a pass".to_owned(), why: why.to_string() })
+/// The report of the first pass as its own type; where there was no namespace to look at, the default one.
+fn report_of<T: Clone + Default + 'static>(done: &MaintainReport) -> T {
+    done.passes.first().and_then(|pass| pass.report.get()).cloned().unwrap_or_default()
 }
 
 /// Options of [`Database::dedup`].
@@ -155,7 +148,7 @@ impl Database {
             dedup: Some(options.clone()),
             ..MaintainOptions::default()
         };
-        report_of(self.maintain(&[Pass::VectorDuplicates], &asked)?)
+        Ok(report_of(&self.maintain(&[Pass::VectorDuplicates], &asked)?))
     }
 
     /// Reduces the history of a series of snapshots, or of all with none named, to the latest of each period: the pass
@@ -175,7 +168,7 @@ impl Database {
             series: series.map(str::to_owned),
             ..MaintainOptions::default()
         };
-        report_of(self.maintain(&[Pass::Snapshots], &asked)?)
+        Ok(report_of(&self.maintain(&[Pass::Snapshots], &asked)?))
     }
 }
 

@@ -10,12 +10,13 @@ use sha2::{Digest, Sha256};
 
 use crate::embedder::Embedder;
 use crate::engine::database::{Database, Inner};
-use crate::engine::maintain::{MaintainOptions, Pass, PassReport, Sweep};
+use crate::engine::maintain::{MaintainOptions, Sweep};
 use crate::error::{Error, Result, sound};
+use crate::hygiene::{self, StepInput, Vectorizer};
 use crate::index::Published;
 use crate::ingest::{Embedded, Prepared, text_of_update};
 use crate::limits::{DIM_MAX, NAME_BYTES_MAX};
-use crate::model::{Kind, MemoryId, Mode, NamespaceName, Patch, Query, RunId};
+use crate::model::{MemoryId, Mode, NamespaceName, Pass, Patch, Query, RunId};
 use crate::store::control::SpaceRow;
 use crate::store::{NsId, Rows, SpaceId};
 use crate::vector::UnitVector;
@@ -128,6 +129,16 @@ impl Given {
     /// Name of the space that its vectors open, and their dimensions.
     pub(super) fn space(&self) -> (Arc<str>, usize) {
         (Arc::clone(&self.name), self.embedder.dimensions())
+    }
+}
+
+impl Vectorizer for Given {
+    fn space(&self) -> &str {
+        &self.name
+    }
+
+    fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
+        self.vectors(texts.iter().copied())
     }
 }
 
@@ -387,8 +398,7 @@ impl Database {
         }
         let options = MaintainOptions::live();
         let mut sweep = Sweep::new(run, &options);
-        let mut report = PassReport::new(Pass::Embed);
-        self.embed_pending(&options, &mut sweep, &mut report)?;
+        let report = self.run_pass(Pass::Embed, &options, &mut sweep)?;
         done.filled = report.changed;
         done.skipped += report.skipped;
         Ok(done)
@@ -408,34 +418,6 @@ impl Database {
             })?;
             Ok(all)
         })
-    }
-
-    /// The pass `embed`: rows that wait for a vector get one.
-    pub(super) fn embed_pending(
-        &self,
-        options: &MaintainOptions,
-        sweep: &mut Sweep,
-        report: &mut PassReport,
-    ) -> Result<()> {
-        let given = self.inner.embedder_for(&*self.inner.state()?)?;
-        for (_, ns) in self.tenants(options.namespace.as_ref())? {
-            let mut waiting = self.read(|published, _| published.snapshot().pending_rows(ns))?;
-            report.planned += waiting.len() as u64;
-            report.scanned += waiting.len() as u64;
-            let Some(given) = given.as_ref().filter(|_| !options.dry_run) else {
-                report.left += waiting.len() as u64;
-                continue;
-            };
-            while !waiting.is_empty() && !sweep.pace.is_over() {
-                let batch: Vec<MemoryId> = waiting.drain(..waiting.len().min(BATCH)).collect();
-                let filled = self.fill(ns, &batch, given, Some(sweep.run))?;
-                report.changed += filled;
-                report.skipped += batch.len() as u64 - filled;
-                sweep.pace.spend(filled, self.inner.state()?.commit());
-            }
-            report.left += waiting.len() as u64;
-        }
-        Ok(())
     }
 
     /// Gives vectors to memories that a commit has left without one: what a batch wrote, what was to be absorbed and was not
@@ -464,41 +446,19 @@ impl Database {
 
     /// Gives memories a vector of the current space, in one transaction. Gives how many got one.
     fn fill(&self, ns: NsId, ids: &[MemoryId], given: &Given, run: Option<RunId>) -> Result<u64> {
-        let in_force = self.inner.in_force();
-        let texts = self.read(|published, _| {
-            let (rows, mut texts) = (published.snapshot(), Vec::new());
-            let space = rows.clock()?.space;
-            for id in ids {
-                let Some(vitals) = sound(rows.vitals(ns, *id))?.flatten() else { continue };
-                let has_it = vitals.place.slot.is_some() && vitals.place.space == space;
-                let left_out = vitals.kind_code == Kind::Aggregate.code() && !in_force.policy.agg.embed;
-                if has_it || left_out {
-                    continue;
-                }
-                let Some(content) = sound(rows.content(ns, *id))?.flatten() else { continue };
-                if !content.text.trim().is_empty() {
-                    let text = crate::ingest::meant(&content, vitals.kind_code, &in_force.messages);
-                    texts.push((*id, text));
-                }
-            }
-            Ok(texts)
-        })?;
-        if texts.is_empty() {
-            return Ok(0);
-        }
-        let vectors = given.vectors(texts.iter().map(|(_, text)| text.as_str()))?;
-        self.inner.run_alone(|session| {
-            if session.is_dropping(ns)? {
-                return Ok(0);
-            }
-            let context = session.context(ns, run);
-            let mut filled = 0;
-            for ((id, _), vector) in texts.iter().zip(&vectors) {
-                let Some(vector) = vector else { continue };
-                filled += u64::from(session.ledger.embed(&context, *id, vector, &given.name)?);
-            }
-            Ok(filled)
-        })
+        let (in_force, published) = (self.inner.in_force(), self.inner.state()?);
+        let input = StepInput {
+            published: &published,
+            policy: &in_force.policy,
+            messages: &in_force.messages,
+            embedder: Some(given),
+            run,
+            threads: 1,
+            rows: ids.len(),
+            rows_left: ids.len(),
+        };
+        let Some(step) = hygiene::fill(input, ns, ids)? else { return Ok(0) };
+        Ok(self.apply(ns, run, step)?.count)
     }
 }
 

@@ -1,117 +1,19 @@
-//! Maintenance: which passes there are, how a run of them goes, and what it tells.
+//! Maintenance: how it is asked for, which passes a call runs, and what it tells.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
 
 use crate::engine::database::Database;
 use crate::engine::documents::DedupOptions;
 use crate::engine::pace::Pace;
 use crate::error::{Error, Result};
-use crate::hygiene::{self, Asked};
+use crate::hygiene::{DueInput, PassReport, Selection, implementation};
 use crate::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX};
-use crate::model::{Kind, NamespaceName, RuleId, RunId};
-use crate::policy::{Policy, Stage};
-use crate::store::control::{CounterSort, TOTAL};
+use crate::model::{NamespaceName, Pass, RunId};
+use crate::policy::Policy;
 use crate::store::{NsId, Rows};
-
-/// A maintenance pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pass {
-    /// Reduces histories of snapshots to the latest of each period.
-    Snapshots,
-    /// Makes one of operational reports that differ in numbers and dates alone.
-    Collapse,
-    /// Makes one of rows of equal text, as the write path would have done.
-    NearDuplicates,
-    /// Lets one of near-equal vectors stand for the others.
-    VectorDuplicates,
-    /// Makes superseded rows live again whose chain of superseders leads nowhere.
-    Supersession,
-    /// Gives vectors to memories that wait for one; nothing without an embedder.
-    Embed,
-    /// Erases what has been in limbo for longer than the undo horizon.
-    Limbo,
-    /// Builds the graphs of large partitions, links what lies beside them, drops those of partitions that became small; goes on
-    /// with declared indexes that are not whole.
-    Index,
-    /// Unlinks the nodes of memories that are gone, erases their codes and frees their slots.
-    Repair,
-}
-
-impl Pass {
-    /// Every pass, in the order in which they run.
-    pub const ALL: [Pass; 9] = [
-        Pass::Snapshots,
-        Pass::Collapse,
-        Pass::NearDuplicates,
-        Pass::VectorDuplicates,
-        Pass::Supersession,
-        Pass::Embed,
-        Pass::Limbo,
-        Pass::Index,
-        Pass::Repair,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Pass::Snapshots => "snapshots",
-            Pass::Collapse => "collapse",
-            Pass::NearDuplicates => "near-duplicates",
-            Pass::VectorDuplicates => "vector-duplicates",
-            Pass::Supersession => "supersession",
-            Pass::Embed => "embed",
-            Pass::Limbo => "limbo",
-            Pass::Index => "index",
-            Pass::Repair => "repair",
-        }
-    }
-
-    /// The rule that its journal rows name.
-    pub(super) fn rule(self) -> RuleId {
-        match self {
-            Pass::Embed => RuleId::EMBED,
-            Pass::Limbo => RuleId::LIMBO,
-            Pass::Index => RuleId::INDEX,
-            Pass::Repair => RuleId::REPAIR,
-            planned => planned.planner().map_or(RuleId::LIMBO, hygiene::Pass::rule),
-        }
-    }
-
-    /// What plans it; none for passes that go by what the rows of an index or of limbo say from slice to slice.
-    pub(super) fn planner(self) -> Option<&'static dyn hygiene::Pass> {
-        match self {
-            Pass::Snapshots => Some(&hygiene::Snapshots),
-            Pass::Collapse => Some(&hygiene::Collapse),
-            Pass::NearDuplicates => Some(&hygiene::NearDuplicates),
-            Pass::VectorDuplicates => Some(&hygiene::VectorDuplicates),
-            Pass::Supersession => Some(&hygiene::Supersession),
-            Pass::Embed | Pass::Limbo | Pass::Index | Pass::Repair => None,
-        }
-    }
-
-    /// The pass of a stage of the sweep.
-    fn of_stage(stage: Stage) -> Pass {
-        match stage {
-            Stage::Collapse => Pass::Collapse,
-            Stage::Dedup => Pass::VectorDuplicates,
-            Stage::Snapshots => Pass::Snapshots,
-            Stage::Limbo => Pass::Limbo,
-        }
-    }
-}
-
-impl std::str::FromStr for Pass {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let names = Pass::ALL.map(Pass::as_str).join(", ");
-        let found = Pass::ALL.into_iter().find(|pass| pass.as_str() == name);
-        found.ok_or_else(|| Error::invalid("pass", format!("must be one of {names}"), name))
-    }
-}
 
 /// How maintenance runs.
 #[derive(Clone, Debug)]
@@ -178,10 +80,15 @@ impl MaintainOptions {
         self.dedup.as_ref().map_or(Ok(()), DedupOptions::check)
     }
 
-    /// What a pass is asked that no policy says.
-    pub(super) fn asked(&self) -> Asked {
+    /// Threads that may work on one slice.
+    pub(super) fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// The rows to which the call confines a pass.
+    pub(super) fn selection(&self) -> Selection {
         let tiers = self.dedup.iter().flat_map(|dedup| dedup.tiers.iter().copied()).collect();
-        Asked { series: self.series.clone(), tiers }
+        Selection { series: self.series.clone(), tiers }
     }
 
     /// The policy with the overrides of the call.
@@ -197,69 +104,8 @@ impl MaintainOptions {
     }
 }
 
-/// What one pass came to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PassReport {
-    /// Which.
-    pub pass: Pass,
-    /// Rows that there were to work on when it began: the whole plan, of a run that is gone on with the plan of its
-    /// beginning.
-    pub planned: u64,
-    /// Rows that it looked at.
-    pub scanned: u64,
-    /// Rows that it worked on.
-    pub changed: u64,
-    /// Memories of which only the tombstone, and until its horizon limbo, is left.
-    pub tombstoned: u64,
-    /// Rows that changed under it, or partitions that it could not work on: damaged, or larger than the memory budget.
-    pub skipped: u64,
-    /// Rows that it left alone because they are damaged; `check` names them.
-    pub damaged: u64,
-    /// Rows that were left when it stopped.
-    pub left: u64,
-    /// The run that its journal rows name; of a pass that went on with one that had been cut off, that one. None of a pass
-    /// over memories that wrote nothing.
-    pub run: Option<RunId>,
-    /// Whether it went on with a run that had been cut off.
-    pub resumed: bool,
-    /// Whether the destruction budget cut its plan.
-    pub budget_exhausted: bool,
-    /// Time that it took, in milliseconds.
-    pub ms: u64,
-    /// Details, by name: those of a pass over memories read as its own type, [`ProfileCollapseReport`] or another. What
-    /// it tells of several namespaces is added up.
-    ///
-    /// [`ProfileCollapseReport`]: crate::maintain::ProfileCollapseReport
-    pub report: Map<String, Value>,
-}
-
-impl PassReport {
-    pub(super) fn new(pass: Pass) -> Self {
-        PassReport {
-            pass,
-            planned: 0,
-            scanned: 0,
-            changed: 0,
-            tombstoned: 0,
-            skipped: 0,
-            damaged: 0,
-            left: 0,
-            run: None,
-            resumed: false,
-            budget_exhausted: false,
-            ms: 0,
-            report: Map::new(),
-        }
-    }
-
-    pub(super) fn note(&mut self, name: &'static str, count: u64) {
-        let before = self.report.get(name).and_then(Value::as_u64).unwrap_or(0);
-        self.report.insert(name.to_owned(), (before + count).into());
-    }
-}
-
 /// What a maintenance run came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MaintainReport {
     /// The run that its journal rows name, for [`Namespace::undo`](crate::Namespace::undo); none of a dry run, and where nothing was to be done.
     pub run: Option<RunId>,
@@ -332,9 +178,9 @@ impl Database {
         let mut reports = Vec::new();
         for &pass in passes {
             reports.push(self.run_pass(pass, options, &mut sweep)?);
-            // A superseder of a cluster may have been one that is gone (DEDUP-46).
-            if pass == Pass::VectorDuplicates && !passes.contains(&Pass::Supersession) {
-                reports.push(self.run_pass(Pass::Supersession, options, &mut sweep)?);
+            let next = implementation(pass).followed_by();
+            if let Some(next) = next.filter(|next| !passes.contains(next)) {
+                reports.push(self.run_pass(next, options, &mut sweep)?);
             }
         }
         // A run that has written nothing is not in the file.
@@ -342,59 +188,25 @@ impl Database {
         Ok(MaintainReport { run: Some(run).filter(|_| has_written && !options.dry_run), passes: reports })
     }
 
-    pub(super) fn run_pass(
-        &self,
-        pass: Pass,
-        options: &MaintainOptions,
-        sweep: &mut Sweep,
-    ) -> Result<PassReport> {
-        let begun = Instant::now();
-        let mut report = PassReport::new(pass);
-        match pass {
-            Pass::Index | Pass::Repair => {
-                self.keep_up(pass, options, sweep, &mut report)?;
-                if pass == Pass::Index {
-                    self.keep_texts(options, sweep, &mut report)?;
-                    self.finish_indexes(options, sweep, &mut report)?;
-                }
-            }
-            Pass::Embed => self.embed_pending(options, sweep, &mut report)?,
-            Pass::Limbo => self.empty_limbo(options, sweep, &mut report)?,
-            _ => self.sweep_memories(pass, options, sweep, &mut report)?,
-        }
-        report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(report)
-    }
-
-    /// The stages that the policy enables, in the order of the passes; `embed`, if it can; then the indexes. Snapshot
-    /// histories from before there were periods are reduced once, and operational reports past
-    /// `collapse.threshold` collapse.
+    /// The passes that are stages of the policy, and those that are due; in the order of the list.
     fn enabled(&self, namespace: Option<&NamespaceName>) -> Result<Vec<Pass>> {
-        let policy = self.inner.in_force().policy.clone();
-        let mut all: BTreeSet<Pass> =
-            policy.sweeper.stages.iter().map(|stage| Pass::of_stage(*stage)).collect();
-        all.extend([Pass::Index, Pass::Repair]);
+        let in_force = self.inner.in_force();
         let published = self.inner.state()?;
-        let rows = published.snapshot();
-        if self.inner.embedder_for(&published)?.is_some() {
-            all.insert(Pass::Embed);
-        }
-        for (_, ns) in self.tenants(namespace)? {
-            let of_kind = |kind: &str| {
-                let counter = rows.counter(ns, TOTAL, CounterSort::Kind as u8, kind)?;
-                Ok::<_, Error>(u64::try_from(counter.rows).unwrap_or(0))
-            };
-            if of_kind(&Kind::Snapshot.to_string())? > 0 && rows.pass(ns, Pass::Snapshots.as_str())?.is_none()
-            {
-                all.insert(Pass::Snapshots);
-            }
-            let kinds = policy.collapse.kinds.iter().map(|kind| of_kind(kind));
-            let visible = kinds.sum::<Result<u64>>()?;
-            if hygiene::collapse_is_due(&policy, visible) {
-                all.insert(Pass::Collapse);
+        let namespaces: Vec<NsId> = self.tenants(namespace)?.into_iter().map(|(_, ns)| ns).collect();
+        let input = DueInput {
+            rows: published.snapshot(),
+            namespaces: &namespaces,
+            policy: &in_force.policy,
+            has_embedder: self.inner.embedder_for(&published)?.is_some(),
+        };
+        let mut all = Vec::new();
+        for pass in Pass::ALL {
+            let is_stage = in_force.policy.sweeper.stages.iter().any(|stage| stage.pass() == *pass);
+            if is_stage || implementation(*pass).is_due(&input)? {
+                all.push(*pass);
             }
         }
-        Ok(all.into_iter().collect())
+        Ok(all)
     }
 
     /// The run of one of these passes that was cut off, if there is one: the call goes on with it.

@@ -1,12 +1,12 @@
 //! Indexes of metadata: declared by namespace and path, kept by every write, used by every filter.
 
-use std::ops::ControlFlow;
-
 use crate::engine::database::Database;
-use crate::engine::maintain::{MaintainOptions, PassReport, Sweep};
+use crate::engine::maintain::MaintainOptions;
 use crate::engine::namespace::Namespace;
+use crate::engine::pace::Pace;
+use crate::engine::sweep::Site;
 use crate::error::Result;
-use crate::limits::SLICE_ROWS_MAX;
+use crate::hygiene::Declaring;
 use crate::model::{NamespaceName, RunId, check_index_key};
 use crate::store::{NsId, Rows};
 
@@ -44,7 +44,7 @@ impl Namespace {
             let begun = desk.ledger.declare(&desk.context, key)?;
             Ok(begun.then_some(desk.context.ns))
         })?;
-        begun.map_or(Ok(0), |ns| self.db.finish_index((&self.name, ns), key, None, &mut || false))
+        begun.map_or(Ok(0), |ns| self.db.finish_index(&self.name, ns, key))
     }
 
     /// Ends the index of `metadata.KEY`; false where there was none. No answer changes.
@@ -59,7 +59,7 @@ impl Namespace {
             Ok(session.ledger.end_declared(&context, key)?.then_some(context.ns))
         })?;
         let Some(ns) = begun else { return Ok(false) };
-        self.db.finish_index((&self.name, ns), key, None, &mut || false).map(|_| true)
+        self.db.finish_index(&self.name, ns, key).map(|_| true)
     }
 
     /// The keys below `metadata` that have an index in a namespace, by name.
@@ -76,47 +76,13 @@ impl Namespace {
 }
 
 impl Database {
-    /// Writes and clears rows of an index that is not whole, in slices, until it is whole or gone, or it is `enough`. Gives
-    /// the memories that stand in it.
-    fn finish_index(
-        &self,
-        (namespace, ns): (&NamespaceName, NsId),
-        path: &str,
-        run: Option<RunId>,
-        enough: &mut dyn FnMut() -> bool,
-    ) -> Result<u64> {
-        let mut at = ControlFlow::Continue(());
-        while at.is_continue() && !enough() {
-            at = self.inner.run_alone(|session| {
-                if !session.stands(namespace, ns)? {
-                    return Ok(ControlFlow::Break(0));
-                }
-                let context = session.context(ns, run);
-                session.ledger.go_on_declared(&context, path, SLICE_ROWS_MAX)
-            })?;
-        }
-        Ok(at.break_value().unwrap_or(0))
-    }
-
-    /// Goes on with the declared indexes of a namespace, or of all, that are not whole.
-    pub(super) fn finish_indexes(
-        &self,
-        options: &MaintainOptions,
-        sweep: &mut Sweep,
-        report: &mut PassReport,
-    ) -> Result<()> {
-        for (name, ns) in self.tenants(options.namespace.as_ref())? {
-            let declared = self.inner.state()?.snapshot().meta_keys(ns)?;
-            for (path, _) in declared.iter().filter(|(_, is_whole)| !is_whole) {
-                report.note("unfinished_indexes", 1);
-                if !options.dry_run {
-                    let pace = &sweep.pace;
-                    report.changed +=
-                        self.finish_index((&name, ns), path, Some(sweep.run), &mut || pace.is_over())?;
-                }
-            }
-        }
-        Ok(())
+    /// Writes and clears rows of an index until it is whole or gone. Gives the memories that stand in it.
+    fn finish_index(&self, namespace: &NamespaceName, ns: NsId, path: &str) -> Result<u64> {
+        let (mut job, options) = (Declaring::new(path.into()), MaintainOptions::live());
+        let policy = &self.inner.in_force().policy;
+        let site = Site { namespace, ns, run: None, policy, threads: options.threads() };
+        self.work(&mut job, &site, &mut Pace::of(&options))?;
+        Ok(job.rows)
     }
 
     /// Lets the declared indexes of a namespace, or of all, be written anew from the memories, by the pass `index`.

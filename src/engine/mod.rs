@@ -31,7 +31,6 @@ mod session;
 mod state;
 mod sweep;
 mod sync;
-mod text;
 mod upkeep;
 mod write;
 
@@ -44,9 +43,8 @@ pub use documents::{DedupJob, DedupOptions, ProfileCollapseOptions, collapse_ope
 pub use embed::{EmbeddingSpace, Reembedded};
 pub use forget::{Doomed, Forget, ForgetPlan};
 pub use kept::PutBack;
-pub use maintain::{MaintainOptions, MaintainReport, Pass, PassReport};
+pub use maintain::{MaintainOptions, MaintainReport};
 pub use namespace::Namespace;
 pub use reads::Snapshot;
 pub use runs::Undone;
-pub use sweep::MaintenancePlan;
 pub use write::{RestoreReport, WriteOptions};

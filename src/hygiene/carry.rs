@@ -58,31 +58,54 @@ pub(crate) struct Done {
 }
 
 impl std::ops::AddAssign for Done {
-    fn add_assign(&mut self, more: Done) {
-        self.rows += more.rows;
-        self.groups += more.groups;
-        self.removed += more.removed;
-        self.superseded += more.superseded;
-        self.mended += more.mended;
-        self.transferred += more.transferred;
-        self.skipped += more.skipped;
+    fn add_assign(&mut self, mut more: Done) {
+        for ((_, sum), (_, more)) in self.numbers().into_iter().zip(more.numbers()) {
+            *sum += *more;
+        }
     }
 }
 
+impl Done {
+    /// Its numbers, by the names under which a run that was cut off keeps them.
+    pub(super) fn numbers(&mut self) -> [(&'static str, &mut u64); 7] {
+        [
+            ("done.rows", &mut self.rows),
+            ("done.groups", &mut self.groups),
+            ("done.removed", &mut self.removed),
+            ("done.superseded", &mut self.superseded),
+            ("done.mended", &mut self.mended),
+            ("done.transferred", &mut self.transferred),
+            ("done.skipped", &mut self.skipped),
+        ]
+    }
+}
+
+/// A plan with what its actions ask for.
+#[derive(Clone, Copy)]
+pub(crate) struct Carried<'p> {
+    pub(crate) plan: &'p Plan,
+    /// The rule that journal rows name.
+    pub(crate) rule: RuleId,
+    /// Whether a row into which others go takes over the latest time of what happened.
+    pub(crate) latest_happened_at: bool,
+    /// The canonical row of a group of which an earlier slice or run removed a row.
+    pub(crate) counted: Option<MemoryId>,
+}
+
 /// Carries out the next actions of a plan, at most `rows` rows of them, and asks `enough` after each step whether the
-/// slice is long enough. `counted` is the canonical row of a group of which an earlier slice or run removed a row.
+/// slice is long enough.
 pub(crate) fn carry_out(
     ledger: &mut Ledger<'_, '_>,
     context: &Context,
-    (plan, rule, latest_happened_at): (&Plan, RuleId, bool),
-    (mut cursor, counted): (Cursor, Option<MemoryId>),
+    carried: Carried<'_>,
+    mut cursor: Cursor,
     rows: usize,
     enough: &mut dyn FnMut() -> bool,
 ) -> Result<(Cursor, Done)> {
     let mut all = Done::default();
     let mut left = rows.max(1);
-    let mut slice = Slice { ledger, context, rule, latest_happened_at };
-    while let Some(action) = plan.actions.get(cursor.actions) {
+    let mut slice = Slice { ledger, context, carried };
+    while let Some(action) = carried.plan.actions.get(cursor.actions) {
         let most = left.min(action.rows() - cursor.rows);
         let (mut done, version) = match action {
             Action::Merge(group) => slice.merge(group, cursor, most)?,
@@ -90,7 +113,7 @@ pub(crate) fn carry_out(
         };
         // A group that was cut is one group.
         let again = match action {
-            Action::Merge(group) => cursor.version.is_some() || counted == Some(group.canonical),
+            Action::Merge(group) => cursor.version.is_some() || carried.counted == Some(group.canonical),
             _ => cursor.rows > 0,
         };
         done.groups = u64::from(done.removed + done.superseded > 0 && !again);
@@ -113,13 +136,12 @@ pub(crate) fn carry_out(
 struct Slice<'s, 'a, 't> {
     ledger: &'s mut Ledger<'a, 't>,
     context: &'s Context,
-    rule: RuleId,
-    latest_happened_at: bool,
+    carried: Carried<'s>,
 }
 
 impl Slice<'_, '_, '_> {
     fn apply(&mut self, change: Change, evidence: Evidence) -> Result<crate::ledger::Applied> {
-        self.ledger.apply(self.context, Entry { change, rule: self.rule, evidence })
+        self.ledger.apply(self.context, Entry { change, rule: self.carried.rule, evidence })
     }
 
     fn merge(&mut self, group: &Group, cursor: Cursor, most: usize) -> Result<(Done, Option<u64>)> {
@@ -127,7 +149,7 @@ impl Slice<'_, '_, '_> {
         let merge = Merge {
             canonical: (group.canonical, cursor.version.unwrap_or(group.version)),
             losers: losers.map(|loser| (loser.id, loser.version)).collect(),
-            latest_happened_at: self.latest_happened_at,
+            latest_happened_at: self.carried.latest_happened_at,
         };
         let signature = format!("{} {}", group.phase.normalizer(), group.signature);
         let evidence = Evidence { signature: Some(signature), ..Evidence::default() };

@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, sound};
+use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, Field, Page, Pages, Plan, Stop};
+use crate::hygiene::told::details;
 use crate::model::order::canonical;
 use crate::model::{MemoryId, RunId, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows, Table, keys};
@@ -37,6 +39,22 @@ pub struct RepairSupersessionReport {
     /// The run, for undo.
     #[serde(rename = "run_id")]
     pub run_id: Option<RunId>,
+}
+
+details!(RepairSupersessionReport {
+    numbers { scanned "scanned", cycles "cycles" }
+    lists { restored, repointed }
+    flags { dry_run = dry_run, run_id = run_id }
+});
+
+/// The pass `supersession`.
+pub(crate) struct Supersession;
+
+impl MaintenancePass for Supersession {
+    fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let found = plan(&**input.published.snapshot(), input.field, stop)?;
+        Ok(found.map(|(plan, report)| Planned::actions(plan, report.scanned, report)))
+    }
 }
 
 /// Where a chain leads from a row that took another's place.

@@ -11,12 +11,14 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::hygiene::plan::{Action, Field, KeptApart, Page, Pages, Plan, Similar, Stop};
+use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
+use crate::hygiene::plan::{Action, Field, KeptApart, Page, Pages, Plan, Similar, Stop, told_apart};
 use crate::hygiene::score::Worth;
+use crate::hygiene::told::{details, is_zero};
 use crate::index::{Published, near_many};
 use crate::ingest::Threshold;
-use crate::model::{Kind, MemoryId, Tier, Time, Vitals};
-use crate::policy::{Linkage, Metric, Policy};
+use crate::model::{Kind, MemoryId, Pass, Tier, Time, Vitals};
+use crate::policy::{Linkage, Policy};
 use crate::store::{IndexId, PartId, Rows, Snapshot, SpaceId};
 use crate::text::{Guards, Profile};
 use crate::vector::{UnitVector, dot_f32};
@@ -46,7 +48,22 @@ pub struct DedupReport {
     /// The clusters, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<DedupAction>,
+    /// Pairs that a guard kept apart.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_apart: u64,
+    /// The first of these pairs, at most `collapse.max_samples`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<KeptApart>,
 }
+
+details!(DedupReport {
+    numbers {
+        namespaces "namespaces", memories_seen "memories_seen", clusters_found "clusters_found",
+        tombstoned "tombstoned", kept_apart "kept_apart"
+    }
+    lists { actions, hints }
+    flags { dry_run = dry_run }
+});
 
 /// One cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,80 +76,36 @@ pub struct DedupAction {
     pub size: u64,
 }
 
-/// What makes rows one.
-#[derive(Clone, Debug)]
-pub(crate) struct ClusterOptions {
-    pub(crate) metric: Metric,
-    /// 0 is the default of the metric, a negative one is off.
-    pub(crate) similarity: f64,
-    /// 0 and 1 count as 2.
-    pub(crate) min_cluster_size: u32,
-    /// Only rows of these; empty: all.
-    pub(crate) tiers: BTreeSet<Tier>,
-    /// Neighbours that are searched for each row; 0 counts as 20.
-    pub(crate) neighbours_per_anchor: u32,
-    pub(crate) linkage: Linkage,
-}
+/// The pass `vector-duplicates`.
+pub(crate) struct VectorDuplicates;
 
-impl ClusterOptions {
-    /// As the policy has them, for all tiers.
-    pub(crate) fn of(policy: &Policy) -> Self {
-        ClusterOptions {
-            metric: policy.dedup.metric,
-            similarity: policy.dedup.similarity,
-            min_cluster_size: policy.dedup.min_cluster_size,
-            tiers: BTreeSet::new(),
-            neighbours_per_anchor: policy.dedup.neighbours,
-            linkage: policy.dedup.linkage,
-        }
+impl MaintenancePass for VectorDuplicates {
+    fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let found = plan(input, stop)?;
+        Ok(found.map(|(plan, report)| Planned::actions(plan, report.memories_seen, report)))
     }
 
-    fn size_min(&self) -> usize {
-        self.min_cluster_size.max(2) as usize
-    }
-
-    fn neighbours(&self) -> usize {
-        match self.neighbours_per_anchor as usize {
-            0 => NEIGHBOURS_DEFAULT,
-            neighbours => neighbours,
-        }
+    /// A superseder of a cluster may have been one that is gone.
+    fn followed_by(&self) -> Option<Pass> {
+        Some(Pass::Supersession)
     }
 }
 
-/// Plans the clusters of a field as the policy has them, of all tiers or of some. None when `stop` ended it.
-///
-/// # Errors
-/// Damage.
-pub(crate) fn plan(
-    published: &Published,
-    field: &Field,
-    policy: &Policy,
-    tiers: BTreeSet<Tier>,
-    stop: Stop<'_>,
-) -> Result<Option<(Plan, DedupReport)>> {
-    plan_with(published, field, policy, &ClusterOptions { tiers, ..ClusterOptions::of(policy) }, stop)
-}
-
-/// The same with options of a call.
+/// Plans the clusters of a field. None when `stop` ended it.
 ///
 /// # Errors
 /// `Invalid` for a similarity of NaN or more than 1; damage.
-pub(crate) fn plan_with(
-    published: &Published,
-    field: &Field,
-    policy: &Policy,
-    options: &ClusterOptions,
-    stop: Stop<'_>,
-) -> Result<Option<(Plan, DedupReport)>> {
+fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupReport)>> {
+    let PlanInput { published, field, policy, selection, .. } = input;
     let mut report = DedupReport { dry_run: true, ..DedupReport::default() };
-    let Some(threshold) = Threshold::new(options.metric, options.similarity)? else {
+    let Some(threshold) = Threshold::new(policy.dedup.metric, policy.dedup.similarity)? else {
         return Ok(Some((Plan::default(), report)));
     };
     let mut search = Search {
         published,
         field,
         policy,
-        options,
+        tiers: &selection.tiers,
         threshold,
         guards: Guards::new(&policy.guards, &policy.collapse),
         texts: HashMap::new(),
@@ -149,6 +122,7 @@ pub(crate) fn plan_with(
         Action::Supersede { by, .. } => *by,
         other => unreachable!("a cluster supersedes, it does not {other:?}"),
     });
+    (report.kept_apart, report.hints) = told_apart(&plan.hints, policy);
     report.actions.sort_by_key(|action| action.representative_id);
     Ok(Some((plan, report)))
 }
@@ -180,7 +154,8 @@ struct Search<'s> {
     published: &'s Published,
     field: &'s Field,
     policy: &'s Policy,
-    options: &'s ClusterOptions,
+    /// Only rows of these; empty: all.
+    tiers: &'s BTreeSet<Tier>,
     threshold: Threshold,
     guards: Guards,
     texts: HashMap<MemoryId, Rc<Said>>,
@@ -215,15 +190,28 @@ impl<'s> Search<'s> {
                 }
             }
         }
-        if current < self.options.size_min() {
+        if current < self.size_min() {
             return Ok(Some(BTreeMap::new()));
         }
         (self.report.namespaces, self.report.memories_seen) = (1, seen);
         Ok(Some(indexes))
     }
 
+    /// Least members of a cluster; 0 and 1 count as 2.
+    fn size_min(&self) -> usize {
+        self.policy.dedup.min_cluster_size.max(2) as usize
+    }
+
+    /// Neighbours that are searched for each row.
+    fn neighbours(&self) -> usize {
+        match self.policy.dedup.neighbours as usize {
+            0 => NEIGHBOURS_DEFAULT,
+            neighbours => neighbours,
+        }
+    }
+
     fn takes(&self, tier: Tier) -> bool {
-        self.options.tiers.is_empty() || self.options.tiers.contains(&tier)
+        self.tiers.is_empty() || self.tiers.contains(&tier)
     }
 
     fn row(&self, id: MemoryId, slot: u32, vitals: &Vitals) -> Row {
@@ -253,7 +241,7 @@ impl<'s> Search<'s> {
     fn edges(&mut self, index: IndexId, rows: &[Row], stop: Stop<'_>) -> Result<Option<Edges>> {
         let at: HashMap<MemoryId, u32> = rows.iter().map(|row| row.id).zip(0..).collect();
         let dim = self.published.dim(index.space)?;
-        let (least, most) = (self.threshold.least_cosine(), self.options.neighbours() + 1);
+        let (least, most) = (self.threshold.least_cosine(), self.neighbours() + 1);
         let mut edges = Edges::new();
         let mut compared = BTreeSet::new();
         for (block, first) in rows.chunks(ANCHORS_PER_BLOCK).zip((0..).step_by(ANCHORS_PER_BLOCK)) {
@@ -270,7 +258,7 @@ impl<'s> Search<'s> {
             compared.clear();
             for ((anchor, row, _), hits) in vectors.iter().zip(found) {
                 let anchor = *anchor;
-                let others = hits.iter().filter(|hit| hit.id != row.id).take(self.options.neighbours());
+                let others = hits.iter().filter(|hit| hit.id != row.id).take(self.neighbours());
                 for hit in others {
                     let Some(other) = at.get(&hit.id).copied() else { continue };
                     let pair = (anchor.min(other), anchor.max(other));
@@ -348,9 +336,9 @@ impl<'s> Search<'s> {
     /// Makes the clusters of an index of its edges.
     fn cluster(&mut self, index: IndexId, rows: &[Row], edges: &Edges) -> Result<()> {
         let order = self.order(rows, edges)?;
-        let clusters = match self.options.linkage {
-            Linkage::Representative => by_representative(&order, edges, self.options.size_min()),
-            Linkage::Chain => by_chain(&order, edges, self.options.size_min()),
+        let clusters = match self.policy.dedup.linkage {
+            Linkage::Representative => by_representative(&order, edges, self.size_min()),
+            Linkage::Chain => by_chain(&order, edges, self.size_min()),
         };
         for cluster in clusters {
             self.supersede(index, rows, edges, &cluster)?;

@@ -10,7 +10,10 @@ mod report;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
-use crate::hygiene::plan::{Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop};
+use crate::hygiene::pass::{DueInput, MaintenancePass, PlanInput, Planned};
+use crate::hygiene::plan::{
+    Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop, told_apart, visible_of_kind,
+};
 use crate::model::{Kind, MemoryId, Vitals};
 use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
@@ -23,6 +26,27 @@ pub use report::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport}
 
 /// Rows of a page at least.
 const PAGE_ROWS_MIN: u32 = 50;
+
+/// The pass `collapse`.
+pub(crate) struct Collapse;
+
+impl MaintenancePass for Collapse {
+    fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let found = plan(&**input.published.snapshot(), input.field, input.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::actions(plan, report.scanned_profiles, report)))
+    }
+
+    /// Visible rows of the collapse kinds past the threshold are looked at on demand.
+    fn is_due(&self, input: &DueInput<'_>) -> Result<bool> {
+        for ns in input.namespaces {
+            let kinds = input.policy.collapse.kinds.iter().map(|kind| visible_of_kind(input.rows, *ns, kind));
+            if is_due(input.policy, kinds.sum::<Result<u64>>()?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
 
 /// Plans the collapse of the operational rows of a field. `policy.collapse` holds the options
 /// of the report as well: `fuzzy`, `max_samples`, `batch`. None when `stop` ended it.
@@ -60,6 +84,7 @@ pub(crate) fn plan<R: Rows>(
     report.protected_skipped = groups.protected;
     let found = groups.into_sorted();
     report.count(&found);
+    (report.kept_apart, report.hints) = told_apart(&hints, policy);
     report.samples = report::samples(rows, field.ns, &found, policy.collapse.max_samples as usize)?;
     let plan =
         Plan { actions: found.into_iter().map(Action::Merge).collect(), hints, budget_exhausted: false };
@@ -67,7 +92,7 @@ pub(crate) fn plan<R: Rows>(
 }
 
 /// Whether the visible rows of the collapse kinds are so many that the pass runs on demand.
-pub(crate) fn is_due(policy: &Policy, visible: u64) -> bool {
+pub(super) fn is_due(policy: &Policy, visible: u64) -> bool {
     policy.collapse.threshold > 0 && visible > policy.collapse.threshold
 }
 

@@ -1,16 +1,19 @@
 //! What is to be tidied up, is the store whole, and has it forgotten what it was told to forget?
 //!
-//! Each pass is a file with a function `plan` that reads one snapshot and says what it would do: [`collapse`] of
-//! operational reports, merging of equal rows ([`near`]), pruning of [`snapshots`], repair of supersession
-//! ([`chains`]). [`check`](fn@check) walks every row of every table and compares what can be said in two places;
-//! [`check_erased`] searches the bytes of the file for what an erased memory consisted of.
+//! Each pass is a file that implements [`MaintenancePass`](pass::MaintenancePass) and a row of the list of passes
+//! ([`Pass`](crate::maintain::Pass)): [`collapse`] of operational reports, merging of equal rows ([`near`]) and of near vectors
+//! ([`cluster`]), pruning of [`snapshots`], repair of supersession ([`chains`]); vectors for memories that wait ([`embed`]), the end of
+//! [`limbo`], and the upkeep of indexes ([`link`], [`repair`]). [`check`](fn@check) walks every row of every table and
+//! compares what can be said in two places; [`check_erased`] searches the bytes of the file for what an erased memory
+//! consisted of.
 //!
-//! Invariants: nothing here changes anything. The same rows, instant and policy give the same [`plan`]: a dry run shows
-//! what a live run carries out. In a check a damaged value is a finding and not the end of the walk; what derived
-//! rows must say is asked of the same function that writes them ([`ledger::derived`](crate::ledger::derived)).
+//! Invariants: a plan changes nothing, and the same rows, instant and policy give the same [`plan`]: a dry run shows
+//! what a live run carries out. A step works in the transaction that it is handed, through the ledger. In a check a damaged
+//! value is a finding and not the end of the walk; what derived rows must say is asked of the same function that writes
+//! them ([`ledger::derived`](crate::ledger::derived)).
 //!
-//! This room opens no file and reads no clock: it is handed a snapshot and an instant, counts its work and asks whether
-//! to stop, and gets the bytes of the file as a reader.
+//! This room opens no file and no transaction, and reads no clock: it is handed a snapshot and an instant, counts its work and
+//! asks whether to stop, and gets the bytes of the file as a reader.
 
 mod briefing;
 mod carry;
@@ -18,32 +21,46 @@ mod chains;
 mod check;
 mod cluster;
 mod collapse;
+mod embed;
 mod erased;
+mod limbo;
+mod link;
+mod list;
+mod maintenance_plan;
 mod near;
 mod pass;
 mod plan;
+mod repair;
 mod report;
 mod score;
 mod snapshots;
 #[cfg(test)]
 mod tests;
+mod told;
 mod undo;
 
 pub use briefing::Briefed;
 pub(crate) use briefing::briefing;
-pub(crate) use carry::{Cursor, Done, carry_out};
 pub use chains::RepairSupersessionReport;
 pub(crate) use check::{check, locate};
 pub use cluster::{DedupAction, DedupReport};
-pub(crate) use collapse::is_due as collapse_is_due;
 pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
+pub(crate) use embed::fill;
 pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
+pub use link::IndexReport;
+pub(crate) use link::{Declaring, write, write_text};
+pub(crate) use list::implementation;
+pub(crate) use maintenance_plan::CarryingOut;
+pub use maintenance_plan::MaintenancePlan;
 pub use near::NearDuplicateReport;
 pub(crate) use pass::{
-    Asked, Collapse, NearDuplicates, Pass, Planned, Sight, Snapshots, Supersession, VectorDuplicates,
+    Applied, DueInput, Job, PlanInput, Planned, Selection, Slice, Step, StepInput, Vectorizer,
 };
 pub(crate) use plan::Field;
+pub use plan::KeptApart;
+pub use repair::RepairReport;
 pub use report::{CheckOptions, CheckReport, Finding};
 pub use snapshots::PruneHistoryReport;
+pub use told::{PassDetails, PassReport};
 pub(crate) use undo::{Returned, undo_slice};

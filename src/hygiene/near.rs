@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::hygiene::collapse::{MergeTotals, ProfileCollapseGroupSample, samples};
+use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, Field, Groups, Member, Phase, Plan, Stop};
+use crate::hygiene::told::details;
 use crate::ingest::{Likeness, stands_apart};
 use crate::model::{Content, MemoryId, Vitals};
 use crate::policy::{NormalizedMatch, Policy};
@@ -43,6 +45,30 @@ pub struct NearDuplicateReport {
     pub samples: Vec<ProfileCollapseGroupSample>,
     /// Members of groups that stayed because they are protected.
     pub protected_skipped: u64,
+}
+
+details!(NearDuplicateReport {
+    numbers {
+        scanned "scanned", duplicate_groups "duplicateGroups", duplicates_found "duplicatesFound",
+        protected_skipped "protectedSkipped", totals.groups_collapsed "groupsCollapsed",
+        totals.duplicates_removed "duplicatesRemoved", totals.reinforcements_applied "reinforcementsApplied"
+    }
+    lists { samples }
+    done {
+        totals.groups_collapsed = groups, totals.duplicates_removed = removed,
+        totals.reinforcements_applied = transferred
+    }
+    flags { dry_run = dry_run, totals.run_id = run_id, totals.budget_exhausted = budget_exhausted }
+});
+
+/// The pass `near-duplicates`.
+pub(crate) struct NearDuplicates;
+
+impl MaintenancePass for NearDuplicates {
+    fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let found = plan(&**input.published.snapshot(), input.field, input.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::actions(plan, report.scanned, report)))
+    }
 }
 
 /// Plans the merging of equal rows of a field. None when `stop` ended it.

@@ -1,181 +1,200 @@
-//! The passes that change memories: each reads one state and answers with a plan.
+//! What is a pass? The trait that each implements in a file of its own, and what its work consists of.
+//!
+//! A pass looks at one namespace and says what there is to do. That is either a [`Plan`] of actions on memories, or a list
+//! of [`Job`]s, which work step by step on the state that is published when each step begins. `engine` runs both in
+//! the same loop.
 
-use std::collections::BTreeSet;
-
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
 use crate::hygiene::plan::{Field, Plan, Stop};
-use crate::hygiene::{chains, cluster, collapse, near, snapshots};
-use crate::index::Published;
-use crate::model::{RuleId, Tier};
+use crate::hygiene::told::{Details, PassDetails, PassReport};
+use crate::index::{Linked, Published};
+use crate::ledger::{Context, Ledger};
+use crate::model::{NamespaceName, Pass, RunId, Tier};
 use crate::policy::Policy;
+use crate::store::{IndexId, NsId, Snapshot};
+use crate::text::Messages;
+use crate::vector::UnitVector;
 
-/// What a call asks that no policy says.
+/// The rows to which a call confines a pass, as no policy can.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct Selection {
     /// Only this series of snapshots.
     pub(crate) series: Option<String>,
     /// Only rows of these tiers; empty: all.
     pub(crate) tiers: BTreeSet<Tier>,
 }
 
-impl Asked {
+impl Selection {
     /// Whether nothing is left out.
     pub(crate) fn is_all(&self) -> bool {
         self.series.is_none() && self.tiers.is_empty()
     }
 }
 
-/// What a pass looks at.
+/// What a pass is planned on.
 #[derive(Clone, Copy)]
-pub(crate) struct Sight<'s> {
-    /// The state that it is planned on.
+pub(crate) struct PlanInput<'s> {
     pub(crate) published: &'s Published,
-    /// Namespace, partitions and instant.
+    pub(crate) namespace: &'s NamespaceName,
+    /// Number of the namespace, its partitions and the instant.
     pub(crate) field: &'s Field,
     /// The policy in effect, with the overrides of the call.
     pub(crate) policy: &'s Policy,
-    /// What of it.
-    pub(crate) asked: &'s Asked,
+    pub(crate) selection: &'s Selection,
 }
 
-/// What a pass would do.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Planned {
-    /// The actions.
-    pub(crate) plan: Plan,
-    /// Rows that it looked at.
-    pub(crate) scanned: u64,
-    /// Its report, by the names of its type.
-    pub(crate) report: Map<String, Value>,
+/// An embedder, and the space that its vectors open.
+pub(crate) trait Vectorizer {
+    /// Name of the space.
+    fn space(&self) -> &str;
+
+    /// The vector of each text, none for a text that has none.
+    ///
+    /// # Errors
+    /// Those of the embedder.
+    fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>>;
+}
+
+/// What a step is worked out on.
+#[derive(Clone, Copy)]
+pub(crate) struct StepInput<'s> {
+    pub(crate) published: &'s Published,
+    pub(crate) policy: &'s Policy,
+    /// How the policy reads messages.
+    pub(crate) messages: &'s Messages,
+    /// None where the handle has none for the vectors of the database.
+    pub(crate) embedder: Option<&'s dyn Vectorizer>,
+    /// The run that the step belongs to.
+    pub(crate) run: Option<RunId>,
+    /// Threads that may work on the step.
+    pub(crate) threads: usize,
+    /// Rows of the step, at least 1.
+    pub(crate) rows: usize,
+    /// Rows that are left of the budget of the call.
+    pub(crate) rows_left: usize,
+}
+
+/// What tells whether a pass runs in a call that names none.
+pub(crate) struct DueInput<'s> {
+    pub(crate) rows: &'s Snapshot,
+    /// The namespaces of the call.
+    pub(crate) namespaces: &'s [NsId],
+    pub(crate) policy: &'s Policy,
+    pub(crate) has_embedder: bool,
+}
+
+/// The transaction in which a step is applied.
+pub(crate) struct Slice<'s, 'a, 't> {
+    pub(crate) ledger: &'s mut Ledger<'a, 't>,
+    pub(crate) context: Context,
+    /// Graphs that the commit replaces; none where it drops one.
+    pub(crate) linked: &'s mut BTreeMap<IndexId, Option<Linked>>,
+    /// Whether the slice has lasted long enough.
+    pub(crate) enough: &'s mut dyn FnMut() -> bool,
+}
+
+/// What applying a step came to.
+#[derive(Default)]
+pub(crate) struct Applied {
+    /// The rows have changed since the step was worked out: nothing is written.
+    pub(crate) is_stale: bool,
+    /// Rows that the budget of the call pays for.
+    pub(crate) rows: u64,
+    /// What the job counts.
+    pub(crate) count: u64,
+    /// Nothing is left to be done.
+    pub(crate) is_last: bool,
+}
+
+impl Applied {
+    /// A step on so many rows.
+    pub(crate) fn rows(rows: u64) -> Self {
+        Applied { rows, count: rows, ..Applied::default() }
+    }
+
+    /// A step that has written only if its rows were as it expected them.
+    pub(crate) fn if_fresh(is_fresh: bool, rows: u64) -> Self {
+        if is_fresh { Applied::rows(rows) } else { Applied { is_stale: true, ..Applied::default() } }
+    }
+}
+
+/// One step, applied in a transaction. It is applied again where the transaction was given up, so what it leaves elsewhere
+/// does not add up.
+pub(crate) type Step<'s> = Box<dyn FnMut(&mut Slice<'_, '_, '_>) -> Result<Applied> + 's>;
+
+/// A piece of the work of a pass in one namespace.
+pub(crate) trait Job {
+    /// Works out the next step; none when nothing is left.
+    ///
+    /// # Errors
+    /// `Corrupted`; those of the embedder.
+    fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>>;
+
+    /// Takes note of a step that was committed.
+    fn applied(&mut self, applied: Applied);
+
+    /// Adds to the report what there was to do, what was done, and what is left on the state as it is now.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    fn tell(&self, rows: &Snapshot, report: &mut PassReport) -> Result<()>;
+
+    /// Whether damage that it meets is no obstacle to the other jobs of the pass.
+    fn may_be_left_out(&self) -> bool {
+        false
+    }
+
+    /// Whether it keeps in the file how far it is, so that slices between two syncs may be lost.
+    fn keeps_progress(&self) -> bool {
+        false
+    }
+}
+
+/// What there is to do in a namespace.
+pub(crate) enum Planned {
+    /// Actions on memories, held against the destruction budget and carried out later.
+    Actions {
+        plan: Plan,
+        /// Rows that were looked at.
+        scanned: u64,
+        details: PassDetails,
+    },
+    /// Work on what follows from memories, or on what no live read sees.
+    Jobs(Vec<Box<dyn Job>>),
 }
 
 impl Planned {
-    /// Pairs that a guard kept apart are part of every report, at most as many as it has samples.
-    fn new(plan: Plan, scanned: u64, report: &impl Serialize, policy: &Policy) -> Self {
-        let mut report = match serde_json::to_value(report) {
-            Ok(Value::Object(report)) => report,
-            other => unreachable!("a report is an object, not {other:?}"),
-        };
-        if !plan.hints.is_empty() {
-            let told = plan.hints.iter().take(policy.collapse.max_samples as usize);
-            let told = told
-                .map(|apart| json!({ "id": apart.id, "near": apart.near, "guard": apart.guard.as_str() }));
-            report.insert("kept_apart".to_owned(), plan.hints.len().into());
-            report.insert("hints".to_owned(), told.collect());
-        }
-        Planned { plan, scanned, report }
+    pub(super) fn actions(plan: Plan, scanned: u64, report: impl Details) -> Self {
+        Planned::Actions { plan, scanned, details: PassDetails::new(report) }
     }
 }
 
-/// A maintenance pass over memories.
-pub(crate) trait Pass: Sync {
-    /// The rule that its journal rows name.
-    fn rule(&self) -> RuleId;
-
-    /// What it would do; none when `stop` ended it. It changes nothing.
+/// A maintenance pass. What it does to memories goes through the ledger, whose journal [`undo`](crate::hygiene::undo)
+/// takes back: the inverse belongs to the kind of change, not to the pass.
+pub(crate) trait MaintenancePass: Sync {
+    /// What there is to do; none when `stop` ended it. It changes nothing.
     ///
     /// # Errors
     /// `Corrupted`; `Invalid` for options out of their bounds.
-    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>>;
+    fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>>;
 
-    /// Under which names its report tells what a live run did: groups, rows that went, reinforcement that moved.
-    fn totals(&self) -> [Option<&'static str>; 3];
-}
-
-/// Operational snapshots that differ only in their numbers become one.
-pub(crate) struct Collapse;
-
-impl Pass for Collapse {
-    fn rule(&self) -> RuleId {
-        RuleId::COLLAPSE
+    /// Whether it runs in a call that names no pass, also where the policy does not name it as a stage.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    fn is_due(&self, _: &DueInput<'_>) -> Result<bool> {
+        Ok(false)
     }
 
-    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let rows = &**sight.published.snapshot();
-        let found = collapse::plan(rows, sight.field, sight.policy, stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned_profiles, &report, sight.policy)))
+    /// The pass that has to follow.
+    fn followed_by(&self) -> Option<Pass> {
+        None
     }
 
-    fn totals(&self) -> [Option<&'static str>; 3] {
-        [Some("groupsCollapsed"), Some("duplicatesRemoved"), Some("reinforcementsApplied")]
-    }
-}
-
-/// Rows of equal text, of which the write path would have made one, become one.
-pub(crate) struct NearDuplicates;
-
-impl Pass for NearDuplicates {
-    fn rule(&self) -> RuleId {
-        RuleId::NEAR_DUPLICATES
-    }
-
-    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let rows = &**sight.published.snapshot();
-        let found = near::plan(rows, sight.field, sight.policy, stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report, sight.policy)))
-    }
-
-    fn totals(&self) -> [Option<&'static str>; 3] {
-        [Some("groupsCollapsed"), Some("duplicatesRemoved"), Some("reinforcementsApplied")]
-    }
-}
-
-/// Near-equal vectors are represented by one of them.
-pub(crate) struct VectorDuplicates;
-
-impl Pass for VectorDuplicates {
-    fn rule(&self) -> RuleId {
-        RuleId::VECTOR_DUPLICATES
-    }
-
-    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let found =
-            cluster::plan(sight.published, sight.field, sight.policy, sight.asked.tiers.clone(), stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.memories_seen, &report, sight.policy)))
-    }
-
-    fn totals(&self) -> [Option<&'static str>; 3] {
-        [None; 3]
-    }
-}
-
-/// Histories of snapshots are reduced to one a period.
-pub(crate) struct Snapshots;
-
-impl Pass for Snapshots {
-    fn rule(&self) -> RuleId {
-        RuleId::PRUNE_SNAPSHOTS
-    }
-
-    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let rows = &**sight.published.snapshot();
-        let found = snapshots::plan(rows, sight.field, sight.asked.series.as_deref(), sight.policy, stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report, sight.policy)))
-    }
-
-    fn totals(&self) -> [Option<&'static str>; 3] {
-        [None, Some("deleted"), None]
-    }
-}
-
-/// Superseded rows whose chain leads nowhere are live again.
-pub(crate) struct Supersession;
-
-impl Pass for Supersession {
-    fn rule(&self) -> RuleId {
-        RuleId::REPAIR_SUPERSESSION
-    }
-
-    fn plan(&self, sight: Sight<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
-        let rows = &**sight.published.snapshot();
-        let found = chains::plan(rows, sight.field, stop)?;
-        Ok(found.map(|(plan, report)| Planned::new(plan, report.scanned, &report, sight.policy)))
-    }
-
-    fn totals(&self) -> [Option<&'static str>; 3] {
-        [None; 3]
+    /// Whether a run without anything to do is written down where none was before.
+    fn notes_first_look(&self) -> bool {
+        false
     }
 }

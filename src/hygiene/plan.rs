@@ -6,14 +6,17 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Result, sound};
 use crate::limits::NORMALIZER;
 use crate::model::order::{Rank, canonical, reinforcement_first};
 use crate::model::{MemoryId, Time, TombstoneReason, Vitals};
-use crate::policy::Canonical;
+use crate::policy::{Canonical, Policy};
 use crate::record::{At, decode_vitals};
+use crate::store::control::{CounterSort, TOTAL};
 use crate::store::keys::{self, Key, Parts};
-use crate::store::{NsId, PartId, Rows, Table, Walk, bad_key};
+use crate::store::{NsId, PartId, Rows, Snapshot, Table, Walk, bad_key};
 use crate::text::{Guard, OP_ID};
 
 /// What a planner calls now and then with the work done since it last asked, one unit a row read or a comparison
@@ -194,13 +197,25 @@ pub(crate) struct Similar {
 }
 
 /// Two rows that a guard kept apart: told, not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeptApart {
-    pub(crate) id: MemoryId,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptApart {
+    /// The row that stays by itself.
+    pub id: MemoryId,
     /// The row into which it would have gone.
-    pub(crate) near: MemoryId,
+    pub near: MemoryId,
     /// The guard that failed.
-    pub(crate) guard: Guard,
+    pub guard: Guard,
+}
+
+/// How many pairs a guard kept apart, and the first of them for a report.
+pub(super) fn told_apart(hints: &[KeptApart], policy: &Policy) -> (u64, Vec<KeptApart>) {
+    (hints.len() as u64, hints.iter().take(policy.collapse.max_samples as usize).copied().collect())
+}
+
+/// Visible rows of a kind in a namespace.
+pub(super) fn visible_of_kind(rows: &Snapshot, ns: NsId, kind: &str) -> Result<u64> {
+    let counter = rows.counter(ns, TOTAL, CounterSort::Kind as u8, kind)?;
+    Ok(u64::try_from(counter.rows).unwrap_or(0))
 }
 
 /// What a pass would do.

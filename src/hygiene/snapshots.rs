@@ -7,8 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::hygiene::plan::{Action, Field, Page, Pages, Plan, Stop};
-use crate::model::{Kind, MemoryId, Period, Periods, RunId, Time, TombstoneReason, Vitals, snapshot_time};
+use crate::hygiene::pass::{DueInput, MaintenancePass, PlanInput, Planned};
+use crate::hygiene::plan::{Action, Field, Page, Pages, Plan, Stop, visible_of_kind};
+use crate::hygiene::told::details;
+use crate::model::{
+    Kind, MemoryId, Pass, Period, Periods, RunId, Time, TombstoneReason, Vitals, snapshot_time,
+};
 use crate::policy::Policy;
 use crate::store::{PartId, Rows, Table};
 
@@ -39,6 +43,41 @@ pub struct PruneHistoryReport {
     /// Whether the destruction budget cut the plan.
     #[serde(rename = "budget_exhausted")]
     pub budget_exhausted: bool,
+}
+
+details!(PruneHistoryReport {
+    numbers {
+        scanned "scanned", series "series", planned "planned", deleted "deleted", skipped "skipped",
+        protected_skipped "protectedSkipped"
+    }
+    done { deleted = removed }
+    flags { dry_run = dry_run, run_id = run_id, budget_exhausted = budget_exhausted }
+});
+
+/// The pass `snapshots`.
+pub(crate) struct Snapshots;
+
+impl MaintenancePass for Snapshots {
+    fn plan(&self, input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<Planned>> {
+        let (rows, series) = (&**input.published.snapshot(), input.selection.series.as_deref());
+        let found = plan(rows, input.field, series, input.policy, stop)?;
+        Ok(found.map(|(plan, report)| Planned::actions(plan, report.scanned, report)))
+    }
+
+    /// Histories from before there were periods are reduced once by themselves.
+    fn is_due(&self, input: &DueInput<'_>) -> Result<bool> {
+        for ns in input.namespaces {
+            let seen = input.rows.pass(*ns, Pass::Snapshots.as_str())?.is_some();
+            if !seen && visible_of_kind(input.rows, *ns, &Kind::Snapshot.to_string())? > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn notes_first_look(&self) -> bool {
+        true
+    }
 }
 
 /// A snapshot whose time is known. The order is that of time; of two at one instant the larger id is the later.

@@ -14,6 +14,7 @@ use crate::index::calibrate;
 use crate::index::edit::Edit;
 use crate::index::published::Published;
 use crate::index::view::View;
+use crate::policy::Policy;
 use crate::record::slots_per_block;
 use crate::store::control::{GraphHead, SlotHead};
 use crate::store::{IndexId, Read, Rows, Table, keys};
@@ -78,6 +79,17 @@ impl Counts {
 }
 
 impl Regimes {
+    /// As a policy has them.
+    pub(crate) fn of(policy: &Policy) -> Self {
+        let index = &policy.index;
+        Regimes {
+            exact_max: index.exact_max,
+            exact_min: index.exact_min,
+            tail_min: index.tail_min,
+            tail_share: index.tail_share,
+        }
+    }
+
     /// What an index with these counts needs.
     pub(crate) fn need(&self, counts: Counts) -> Need {
         match counts.has_graph {

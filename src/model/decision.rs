@@ -2,6 +2,7 @@
 
 use crate::model::id::{AggregateId, EventId, MemoryId};
 use crate::model::name::Partition;
+use crate::model::pass::passes;
 
 /// The rule that decided. The name of a rule stays the same from one release to the next. The comment of each constant
 /// says what its rule stands for.
@@ -9,108 +10,98 @@ use crate::model::name::Partition;
 pub struct RuleId(pub &'static str);
 
 macro_rules! rules {
-    ($($(#[$doc:meta])* $name:ident = $id:literal;)+) => {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $id:expr;)+) => {
         impl RuleId {
-            /// Every rule that a journal row may name; the position is its code on disk.
+            /// Every rule that a journal row may name.
             pub const ALL: &[RuleId] = &[$(RuleId::$name,)+];
 
             $($(#[$doc])* pub const $name: RuleId = RuleId($id);)+
+
+            /// Its code on disk.
+            pub fn code(self) -> u8 {
+                match self { $(RuleId::$name => $code,)+ _ => u8::MAX }
+            }
+
+            /// The rule with a code from disk.
+            pub fn from_code(code: u8) -> Option<Self> {
+                match code { $($code => Some(RuleId::$name),)+ _ => None }
+            }
         }
     };
 }
 
-rules! {
-    /// No other rule decided: the write was stored.
-    STORE = "DEDUP-55.7";
-    /// The caller's key decided.
-    KEY = "DEDUP-56";
-    /// Byte-equal content decided.
-    CONTENT = "DEDUP-55.2";
-    /// Content that differs only in white space and case decided, by policy.
-    NORMALIZED = "DEDUP-4";
-    /// A change through one of several keys moved the write to a row of its own: copy on write.
-    DETACH = "MODEL-8";
-    /// New content came under a key or id.
-    REVISE = "MODEL-21.revise";
-    /// Fields were changed in place.
-    UPDATE = "MODEL-21.update";
-    /// A caller superseded the memory.
-    SUPERSEDE = "LIFE-6";
-    /// A caller made the memory live again.
-    RESTORE = "LIFE-7";
-    /// Forgotten by id.
-    FORGET_ID = "MODEL-30.id";
-    /// Forgotten by key.
-    FORGET_KEY = "MODEL-30.key";
-    /// Forgotten by tag.
-    FORGET_TAG = "LIFE-26";
-    /// Forgotten by filter.
-    FORGET_FILTER = "MODEL-30.filter";
-    /// A run was undone.
-    UNDO = "MODEL-33";
-    /// A caller reinforced the memory.
-    REINFORCE = "LIFE-18";
-    /// The namespace was dropped.
-    DROP_NAMESPACE = "MODEL-28";
-    /// A link was added or removed.
-    LINK = "MODEL-22";
-    /// A row of an export was put back unchanged.
-    IMPORT_ROW = "MODEL-48";
-    /// Rows were linked into the graph of their index, or the graph was dropped: pass `index`.
-    INDEX = "pass.index";
-    /// Nodes were unlinked from the graph of their index: pass `repair`.
-    REPAIR = "pass.repair";
-    /// An index was dropped, and its codes were written again.
-    REINDEX = "reindex";
-    /// A typed rule of the policy decided; the outcome names it.
-    RULE = "DEDUP-59";
-    /// An equal operational signature decided, by policy.
-    OPERATIONAL = "DEDUP-55.3";
-    /// An equal token key decided, by policy.
-    TOKEN_KEY = "DEDUP-55.4";
-    /// The exact key of a message decided.
-    MESSAGE_EXACT = "DEDUP-33";
-    /// The family of a message decided.
-    MESSAGE_NEAR = "DEDUP-36";
-    /// A vector at or above the threshold decided, by policy.
-    VECTOR = "DEDUP-55.6";
-    /// A rule of the policy consolidated the write with a stored memory.
-    CONSOLIDATE = "DEDUP-63";
-    /// A period of a series has at most one snapshot.
-    SNAPSHOT = "DEDUP-67";
-    /// Operational duplicates were collapsed: pass `collapse`.
-    COLLAPSE = "DEDUP-18";
-    /// A memory without a vector got one, or a memory got a vector of another model.
-    EMBED = "pass.embed";
-    /// Rows of equal text were merged: pass `near-duplicates`.
-    NEAR_DUPLICATES = "pass.near-duplicates";
-    /// A cluster of vectors was merged: pass `vector-duplicates`.
-    VECTOR_DUPLICATES = "DEDUP-46";
-    /// Earlier snapshots of a period were removed: pass `snapshots`.
-    PRUNE_SNAPSHOTS = "DEDUP-69";
-    /// A chain of superseders that led nowhere was mended: pass `supersession`.
-    REPAIR_SUPERSESSION = "LIFE-9";
-    /// A row of limbo was erased at its horizon: pass `limbo`.
-    LIMBO = "MODEL-29";
-    /// An expired memory was erased.
-    EXPIRED = "LIFE-3";
+/// The rules of writes and deletions stand here, those of passes in the rows of these.
+macro_rules! with_passes {
+    ($(
+        #[doc = $help:literal] $pass:ident = $code:literal, $text:literal,
+        rule $rule:ident $id:literal, $(stage $stage:ident,)? in $file:ident;
+    )+) => {
+        rules! {
+            /// Nothing else decided: stored.
+            STORE = 0, "DEDUP-55.7";
+            /// The caller's key decided.
+            KEY = 1, "DEDUP-56";
+            /// Byte-equal content decided.
+            CONTENT = 2, "DEDUP-55.2";
+            /// Content equal but for white space and case decided, by policy.
+            NORMALIZED = 3, "DEDUP-4";
+            /// A change through one of several keys: copy on write.
+            DETACH = 4, "MODEL-8";
+            /// New content under a key or id.
+            REVISE = 5, "MODEL-21.revise";
+            /// Fields changed in place.
+            UPDATE = 6, "MODEL-21.update";
+            /// Superseded on request.
+            SUPERSEDE = 7, "LIFE-6";
+            /// Made live again.
+            RESTORE = 8, "LIFE-7";
+            /// Forgotten by id.
+            FORGET_ID = 9, "MODEL-30.id";
+            /// Forgotten by key.
+            FORGET_KEY = 10, "MODEL-30.key";
+            /// Forgotten by tag.
+            FORGET_TAG = 11, "LIFE-26";
+            /// Forgotten by filter.
+            FORGET_FILTER = 12, "MODEL-30.filter";
+            /// A run taken back.
+            UNDO = 13, "MODEL-33";
+            /// Reinforced on request.
+            REINFORCE = 14, "LIFE-18";
+            /// Namespace dropped.
+            DROP_NAMESPACE = 15, "MODEL-28";
+            /// Linked or unlinked.
+            LINK = 16, "MODEL-22";
+            /// A row of an export put back as it was.
+            IMPORT_ROW = 17, "MODEL-48";
+            /// An index was dropped and its codes written anew.
+            REINDEX = 20, "reindex";
+            /// A typed rule of the policy decided; the outcome names it.
+            RULE = 21, "DEDUP-59";
+            /// An equal operational signature decided, by policy.
+            OPERATIONAL = 22, "DEDUP-55.3";
+            /// An equal token key decided, by policy.
+            TOKEN_KEY = 23, "DEDUP-55.4";
+            /// The exact key of a message decided.
+            MESSAGE_EXACT = 24, "DEDUP-33";
+            /// The family of a message decided.
+            MESSAGE_NEAR = 25, "DEDUP-36";
+            /// A vector at or above the threshold decided, by policy.
+            VECTOR = 26, "DEDUP-55.6";
+            /// A rule of the policy consolidated the write with a stored memory.
+            CONSOLIDATE = 27, "DEDUP-63";
+            /// At most one snapshot of a series in a period.
+            SNAPSHOT = 28, "DEDUP-67";
+            /// A memory was erased that had expired.
+            EXPIRED = 36, "LIFE-3";
+            $(
+                #[doc = concat!("What the pass `", $text, "` did.")]
+                $rule = $code, $id;
+            )+
+        }
+    };
 }
 
-impl RuleId {
-    /// The code on disk.
-    pub fn code(self) -> u8 {
-        RuleId::ALL
-            .iter()
-            .position(|rule| *rule == self)
-            .and_then(|at| u8::try_from(at).ok())
-            .unwrap_or(u8::MAX)
-    }
-
-    /// The rule with a code from disk.
-    pub fn from_code(code: u8) -> Option<Self> {
-        RuleId::ALL.get(usize::from(code)).copied()
-    }
-}
+passes!(with_passes);
 
 /// The evidence behind a decision.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -35,6 +35,8 @@ pub use rules::Rule;
 pub use rules::RulePartition;
 pub use span::Span;
 
+pub use crate::model::Stage;
+
 use crate::error::Result;
 use groups::group;
 use groups::refused;

@@ -300,7 +300,7 @@ impl Linked {
         let drafts =
             (0..ROWS).map(|at| Draft::new(format!("row {at}")).key(format!("k{at}")).vector(spread(at)));
         db.namespace(&ns).unwrap().add_all(drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
-        db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
         // Some are gone and still nodes.
         db.namespace(&ns)
             .unwrap()
@@ -363,7 +363,7 @@ impl Linked {
             "graph",
             "{what}"
         );
-        let left = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        let left = db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
         assert!(left.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{what}: {left:?}");
     }
 
@@ -421,7 +421,7 @@ fn a_damaged_graph_is_not_walked_and_reindex_heals_it() {
         let report = db.check(&CheckOptions::default()).unwrap();
         assert!(!report.ok, "{what}: the check finds nothing");
         // Maintenance leaves it alone and says so.
-        let kept = db.maintain(&Pass::ALL, &MaintainOptions::live()).unwrap();
+        let kept = db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
         assert!(kept.passes.iter().any(|pass| pass.skipped == 1 && pass.left > 0), "{what}: {kept:?}");
         // It can be written to.
         let added = Draft::new("after the damage").key("after").vector(vector(3));
@@ -474,7 +474,7 @@ fn a_damaged_row_of_the_slots_hides_its_own_memories_and_reindex_heals_it() {
             }
             let report = db.check(&CheckOptions::default()).unwrap();
             assert!(!report.ok, "{what}: the check finds nothing");
-            if let Err(why) = db.maintain(&Pass::ALL, &MaintainOptions::live()) {
+            if let Err(why) = db.maintain(Pass::ALL, &MaintainOptions::live()) {
                 assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}");
             }
             linked.heal(&db, &what);

@@ -156,7 +156,7 @@ impl Patient<'_> {
         self.note("memory stats", stats);
         let done = self.db.maintain(&[], &MaintainOptions::live());
         self.note("maintain", done);
-        let done = self.db.maintain(&Pass::ALL, &MaintainOptions::live());
+        let done = self.db.maintain(Pass::ALL, &MaintainOptions::live());
         self.note("maintain all", done);
         let mut out = Vec::new();
         let export = Export { namespaces: vec![self.ns.name().clone()], all_states: true };

@@ -82,7 +82,7 @@ fn row(at: usize) -> Draft {
 
 /// All but `embed`: the vectors are the caller's here, and what has none goes on waiting.
 fn all_passes() -> Vec<Pass> {
-    Pass::ALL.into_iter().filter(|pass| *pass != Pass::Embed).collect()
+    Pass::ALL.iter().copied().filter(|pass| *pass != Pass::Embed).collect()
 }
 
 impl World {

@@ -40,7 +40,7 @@ fn live(world: &World, pass: Pass) -> PassReport {
 }
 
 fn collapse(report: &PassReport) -> ProfileCollapseReport {
-    serde_json::from_value(report.report.clone().into()).unwrap()
+    report.report.get::<ProfileCollapseReport>().unwrap().clone()
 }
 
 /// The three reports of V-50 and a line that is none.

@@ -315,7 +315,7 @@ fn passes_run_on_a_shared_file() {
         let draft = Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
         ns(&db).add(draft).unwrap();
     }
-    let passes: Vec<Pass> = Pass::ALL.into_iter().filter(|pass| *pass != Pass::Embed).collect();
+    let passes: Vec<Pass> = Pass::ALL.iter().copied().filter(|pass| *pass != Pass::Embed).collect();
     let report = db.maintain(&passes, &MaintainOptions::live()).unwrap();
     let collapse = report.passes.iter().find(|report| report.pass == Pass::Collapse).unwrap();
     assert_eq!(collapse.tombstoned, 2, "{report:?}");

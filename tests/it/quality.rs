@@ -117,7 +117,7 @@ fn guards_keep_the_precision_of_the_vector_rule_and_cost_little_recall() {
     world.db.set_policy("", Syntax::Toml).unwrap();
     let report = world.db.maintain(&[Pass::VectorDuplicates], &MaintainOptions::default()).unwrap();
     let pass = report.passes.into_iter().find(|pass| pass.pass == Pass::VectorDuplicates).unwrap();
-    let report: DedupReport = serde_json::from_value(pass.report.into()).unwrap();
+    let report: &DedupReport = pass.report.get().unwrap();
     let merged: BTreeSet<BTreeSet<MemoryId>> = report
         .actions
         .iter()

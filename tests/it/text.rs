@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::world::{World, axis, text};
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{IndexReport, MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::SupersedeMode;
 use oubliette::policy::Syntax;
@@ -386,7 +386,7 @@ fn a_tail_of_large_texts_is_posted_by_writers() {
         world.ns.add_all(drafts, &how).unwrap();
     }
     let plan = world.db.maintain(&[Pass::Index], &MaintainOptions::default()).unwrap();
-    let unposted = plan.passes[0].report["unposted"].as_u64().unwrap();
+    let unposted = plan.passes[0].report.get::<IndexReport>().unwrap().unposted;
     assert!(unposted <= 45, "{unposted} of 60 texts of 110 kB wait");
     assert_eq!(world.ns.search(by_words("word17")).unwrap().hits.len(), 60);
     world.check();

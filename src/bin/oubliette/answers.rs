@@ -1,7 +1,6 @@
 //! Answers of the database as JSON.
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
-use oubliette::maintain::{MaintainReport, PassReport};
 use oubliette::memory::Got;
 use oubliette::report::{CompactReport, Explanation, ForgetPlan, Forgotten, SearchPlan, Signals, Version};
 use oubliette::{Decision, Effort, Memory, NamespaceName, Outcome};
@@ -110,28 +109,6 @@ pub(crate) fn effort(effort: Effort) -> Value {
         Effort::Ef(ef) => json!({ "ef": ef }),
         Effort::Exact => json!({ "exact": true }),
     }
-}
-
-/// What a maintenance run came to.
-pub(crate) fn maintenance(report: &MaintainReport) -> Value {
-    let pass = |pass: &PassReport| {
-        json!({
-            "pass": pass.pass.as_str(),
-            "planned": pass.planned,
-            "scanned": pass.scanned,
-            "changed": pass.changed,
-            "tombstoned": pass.tombstoned,
-            "skipped": pass.skipped,
-            "damaged": pass.damaged,
-            "left": pass.left,
-            "run": pass.run,
-            "resumed": pass.resumed,
-            "budget_exhausted": pass.budget_exhausted,
-            "ms": pass.ms,
-            "report": pass.report,
-        })
-    };
-    json!({ "run": report.run, "passes": report.passes.iter().map(pass).collect::<Vec<_>>() })
 }
 
 /// One version of a memory.

@@ -549,8 +549,10 @@ pub(crate) struct ForgetOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = passes_help())]
 pub(crate) struct MaintainOptions {
-    #[arg(value_name = "PASS", value_parser = pass, help = passes_help())]
+    /// Passes, in the order in which they are to run [default: those that the policy enables, then index and repair]
+    #[arg(value_name = "PASS", value_parser = pass)]
     pub(crate) passes: Vec<Pass>,
     /// Only say what the passes would do
     #[arg(long)]
@@ -584,17 +586,15 @@ pub(crate) struct MaintainOptions {
     pub(crate) report: Option<PathBuf>,
 }
 
+/// The passes with what they do, in the order in which they run by default.
 fn passes_help() -> String {
-    let names = Pass::ALL.map(Pass::as_str).join(", ");
-    format!(
-        "Passes, in the order in which they run: {names} [default: the passes that the policy enables, then index and \
-         repair]"
-    )
+    let lines = Pass::ALL.iter().map(|pass| format!("  {:17}  {}", pass.as_str(), pass.help()));
+    format!("Passes:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// A pass by its name.
 fn pass(name: &str) -> Result<Pass, String> {
-    let known = Pass::ALL.map(Pass::as_str).join(", ");
+    let known = Pass::ALL.iter().map(|pass| pass.as_str()).collect::<Vec<_>>().join(", ");
     name.parse().map_err(|_| format!("this version has no such pass, only {known}"))
 }
 

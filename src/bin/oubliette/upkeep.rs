@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use oubliette::exchange::Target;
-use oubliette::maintain::{Pass, PassReport};
+use oubliette::maintain::{
+    NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
+};
 use oubliette::{Database, Error, Result, Span};
 use serde_json::{Value, json};
 
-use crate::answers;
 use crate::arguments::{IndexCommand, MaintainOptions};
 use crate::embedder;
 use crate::output::{self, Done, Output};
@@ -33,7 +34,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
     let report = progress.during(look, || database.maintain(&options.passes, &asked))?;
     drop(progress);
     database.close()?;
-    let document = answers::maintenance(&report);
+    let document = json!(report);
     if let Some(file) = file {
         write(file, options.report.as_deref(), &document)?;
     }
@@ -51,7 +52,7 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
         if pass.budget_exhausted {
             output.remark(&format!(
                 "{} was cut by the destruction budget; run it again, or allow more with --destroy-max",
-                pass.pass.as_str()
+                pass.pass
             ));
         }
     }
@@ -109,7 +110,8 @@ fn show(passes: &[PassReport]) -> Done {
     let row = |pass: &PassReport| {
         let counts =
             [pass.planned, pass.scanned, pass.changed, pass.tombstoned, pass.skipped, pass.left, pass.ms];
-        let details = pass.report.iter().filter(|(_, value)| value.is_number());
+        let details = json!(pass.report);
+        let details = details.as_object().into_iter().flatten().filter(|(_, value)| value.is_number());
         let details = details.map(|(name, count)| format!("{name} {count}"));
         let mut cells = vec![pass.pass.as_str().to_owned()];
         cells.extend(counts.iter().map(ToString::to_string));
@@ -121,21 +123,20 @@ fn show(passes: &[PassReport]) -> Done {
 
 /// The groups that a pass merges, or would: what stays, what goes into it, by what they are the same.
 fn show_samples(pass: &PassReport) -> Done {
-    let Some(Value::Array(samples)) = pass.report.get("samples") else { return Ok(()) };
+    let collapsed = pass.report.get().map(|report: &ProfileCollapseReport| &report.samples);
+    let merged = || pass.report.get().map(|report: &NearDuplicateReport| &report.samples);
+    let Some(samples) = collapsed.or_else(merged) else { return Ok(()) };
     if samples.is_empty() {
         return Ok(());
     }
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let row = |sample: &Value| {
-        let gone: Vec<String> = sample["duplicateSummaries"]
-            .as_array()
-            .map(|all| all.iter().take(SHOWN_DUPLICATES).map(text).collect())
-            .unwrap_or_default();
+    let row = |sample: &ProfileCollapseGroupSample| {
+        let gone: Vec<&str> =
+            sample.duplicate_summaries.iter().take(SHOWN_DUPLICATES).map(String::as_str).collect();
         vec![
-            sample["groupSize"].to_string(),
-            text(&sample["canonicalSummary"]),
+            sample.group_size.to_string(),
+            sample.canonical_summary.clone(),
             gone.join("\n"),
-            text(&sample["signature"]),
+            sample.signature.clone(),
         ]
     };
     output::table(&["rows", "stays", "goes into it", "the same by"], samples.iter().map(row))

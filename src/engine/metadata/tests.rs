@@ -6,7 +6,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::error::Result;
-use crate::maintain::{MaintainOptions, Pass};
+use crate::maintain::{IndexReport, MaintainOptions, Pass};
 use crate::report::CheckOptions;
 use crate::{Database, Draft, Filter, Namespace, PageRequest, WriteOptions};
 
@@ -92,7 +92,7 @@ fn a_declaration_that_was_cut_off_is_gone_on_with() {
             assert!(bed.ns.declare_index("room").unwrap() >= 21);
         } else {
             let report = bed.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
-            assert_eq!(report.passes[0].report["unfinished_indexes"], 1);
+            assert_eq!(report.passes[0].report.get::<IndexReport>().unwrap().unfinished_indexes, 1);
         }
         assert_eq!(bed.ns.indexes().unwrap(), ["room"]);
         bed.check(3);

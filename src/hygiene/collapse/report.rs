@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::hygiene::plan::{Group, Phase};
+use crate::hygiene::plan::{Group, KeptApart, Phase};
+use crate::hygiene::told::{details, is_zero};
 use crate::model::{MemoryId, RunId};
 use crate::store::{NsId, Rows};
 
@@ -43,7 +44,31 @@ pub struct ProfileCollapseReport {
     pub samples: Vec<ProfileCollapseGroupSample>,
     /// Members of groups that stayed because they are protected.
     pub protected_skipped: u64,
+    /// Pairs that a guard kept apart.
+    #[serde(rename = "kept_apart", default, skip_serializing_if = "is_zero")]
+    pub kept_apart: u64,
+    /// The first of these pairs, at most `collapse.max_samples`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<KeptApart>,
 }
+
+details!(ProfileCollapseReport {
+    numbers {
+        scanned_profiles "scannedProfiles", operational_profiles "operationalProfiles",
+        unique_signatures "uniqueSignatures", duplicate_groups "duplicateGroups",
+        duplicates_found "duplicatesFound", exact_duplicate_groups "exactDuplicateGroups",
+        token_duplicate_groups "tokenDuplicateGroups", fuzzy_duplicate_groups "fuzzyDuplicateGroups",
+        protected_skipped "protectedSkipped", kept_apart "kept_apart",
+        totals.groups_collapsed "groupsCollapsed", totals.duplicates_removed "duplicatesRemoved",
+        totals.reinforcements_applied "reinforcementsApplied"
+    }
+    lists { samples, hints }
+    done {
+        totals.groups_collapsed = groups, totals.duplicates_removed = removed,
+        totals.reinforcements_applied = transferred
+    }
+    flags { dry_run = dry_run, totals.run_id = run_id, totals.budget_exhausted = budget_exhausted }
+});
 
 /// What a live run that merges groups of duplicates did; all zero in a dry run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! A superseded row that nothing stands for any more is live again (LIFE-9).
 
 use super::bed::{Bed, NOW, NS, field, go, id, row};
-use crate::hygiene::carry::{Cursor, carry_out};
+use crate::hygiene::carry::{Carried, Cursor, carry_out};
 use crate::hygiene::chains::{RepairSupersessionReport, plan};
 use crate::hygiene::check::check;
 use crate::hygiene::plan::Action;
@@ -32,15 +32,10 @@ fn mended(bed: &Bed) -> Vec<MemoryId> {
     let (plan, _) = plan(&bed.snapshot(), &field(), &mut go).unwrap().unwrap();
     let rows = plan.actions.len() as u64;
     bed.ledger(|ledger, context| {
-        let whole = (Cursor::default(), None);
-        let (cursor, done) = carry_out(
-            ledger,
-            context,
-            (&plan, RuleId::REPAIR_SUPERSESSION, false),
-            whole,
-            usize::MAX,
-            &mut || false,
-        )?;
+        let rule = RuleId::REPAIR_SUPERSESSION;
+        let carried = Carried { plan: &plan, rule, latest_happened_at: false, counted: None };
+        let (cursor, done) =
+            carry_out(ledger, context, carried, Cursor::default(), usize::MAX, &mut || false)?;
         assert!(cursor.is_done(&plan));
         assert_eq!((done.rows, done.mended, done.skipped), (rows, rows, 0));
         Ok(())

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use super::group;
+use crate::model::Stage;
 use crate::policy::Span;
 use crate::policy::bounds::COUNT_MAX;
 use crate::policy::bounds::any;
@@ -222,24 +223,6 @@ group! {
     /// The passes of a sweep.
     Sweeper {
         /// The passes that maintenance runs when no pass is named, a set.
-        stages: Vec<Stage> = Stage::DEFAULT.to_vec(), set(any);
+        stages: Vec<Stage> = vec![Stage::Limbo], set(any);
     }
-}
-
-/// A stage of the sweep, in the order in which stages run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// Operational reports are collapsed.
-    Collapse,
-    /// Near-equal vectors are deduplicated.
-    Dedup,
-    /// Histories of snapshots are reduced to one snapshot for each period.
-    Snapshots,
-    /// Limbo rows past the undo horizon are erased.
-    Limbo,
-}
-
-impl Stage {
-    const DEFAULT: [Stage; 1] = [Stage::Limbo];
 }

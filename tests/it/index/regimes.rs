@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{IndexReport, MaintainOptions, Pass};
 use oubliette::{Durability, Effort, Query};
 use redb::{ReadableDatabase, ReadableTable};
 use serde_json::json;
@@ -29,7 +29,7 @@ fn a_partition_gets_a_graph_when_it_grows_and_loses_it_when_it_shrinks() {
     let before = same_answers(&world);
     let reports = world.maintain(&[Pass::Index]);
     assert_eq!((reports[0].planned, reports[0].changed), (51, 51));
-    assert_eq!(reports[0].report["built"], 1);
+    assert_eq!(reports[0].report.get::<IndexReport>().unwrap().built, 1);
     let vectors = world.vectors();
     assert_eq!((vectors.regime, vectors.in_graph, vectors.tail, vectors.live), ("graph", 51, 0, 51));
     assert_eq!(world.ns.search(asking(0)).unwrap().plan.regime, "graph");

@@ -56,7 +56,7 @@ fn collapse(world: &World, ids: &[MemoryId], lines: &[Value], fuzzy: bool) -> (f
         ..MaintainOptions::live()
     };
     let report = world.db.maintain(&[Pass::Collapse], &options).unwrap();
-    let told: ProfileCollapseReport = serde_json::from_value(report.passes[0].report.clone().into()).unwrap();
+    let told: &ProfileCollapseReport = report.passes[0].report.get().unwrap();
     assert_eq!(
         (told.scanned_profiles, told.operational_profiles),
         (ids.len() as u64, ids.len() as u64),

@@ -1,8 +1,10 @@
 //! The chapter on operational reports: 1,403 real ones, of which most say the same but for their figures.
 
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{MaintainOptions, Pass, ProfileCollapseReport};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Database, Draft, Filter, Kind, Namespace, PageRequest, Result, Scope, WriteOptions};
+use oubliette::{
+    Database, Draft, Filter, Kind, MemoryId, Namespace, PageRequest, Result, Scope, WriteOptions,
+};
 use serde_json::{Value, json};
 
 use crate::demo::data;
@@ -38,32 +40,29 @@ pub(super) fn tell(database: &Database, namespace: &Namespace) -> Result<Vec<Val
     let run = done.run;
     let undone = run.map(|run| namespace.undo(run)).transpose()?.unwrap_or_default();
     let again = database.maintain(&[Pass::Collapse], &options)?.passes.swap_remove(0);
-    let text = |id: &Value| text_of(namespace, id);
-    let hints = planned.report.get("hints").and_then(Value::as_array).into_iter().flatten();
-    let apart: Vec<Value> = hints
+    let mut told: ProfileCollapseReport = planned.report.get().cloned().unwrap_or_default();
+    let text = |id: MemoryId| text_of(namespace, id);
+    let apart: Vec<Value> = told
+        .hints
+        .iter()
         .take(SHOWN)
-        .map(|hint| {
-            Ok(json!({ "text": text(&hint["id"])?, "near": text(&hint["near"])?, "guard": hint["guard"] }))
-        })
+        .map(|hint| Ok(json!({ "text": text(hint.id)?, "near": text(hint.near)?, "guard": hint.guard })))
         .collect::<Result<_>>()?;
-    let mut samples: Vec<Value> =
-        planned.report.get("samples").and_then(Value::as_array).cloned().unwrap_or_default();
-    samples.sort_by_key(|sample| std::cmp::Reverse(sample["groupSize"].as_u64()));
-    samples.truncate(SAMPLES as usize);
-    let count = |name: &str| planned.report.get(name).and_then(Value::as_u64).unwrap_or(0);
+    told.samples.sort_by_key(|sample| std::cmp::Reverse(sample.group_size));
+    told.samples.truncate(SAMPLES as usize);
     let alone = alone(namespace)?;
     Ok(vec![
         json!({
             "step": "collapse",
             "reports": written,
-            "operational": count("operationalProfiles"),
-            "signatures": count("uniqueSignatures"),
-            "groups": count("duplicateGroups"),
+            "operational": told.operational_profiles,
+            "signatures": told.unique_signatures,
+            "groups": told.duplicate_groups,
             "planned": planned.planned,
             "removed": done.passes.iter().map(|pass| pass.tombstoned).sum::<u64>(),
-            "kept_apart": count("kept_apart"),
+            "kept_apart": told.kept_apart,
             "left": alone.0,
-            "samples": samples,
+            "samples": told.samples,
             "guarded": apart,
             "alone": alone.1,
         }),
@@ -72,9 +71,8 @@ pub(super) fn tell(database: &Database, namespace: &Namespace) -> Result<Vec<Val
     ])
 }
 
-fn text_of(namespace: &Namespace, id: &Value) -> Result<String> {
-    let name = id.as_str().unwrap_or_default();
-    let memory = namespace.get(name)?;
+fn text_of(namespace: &Namespace, id: MemoryId) -> Result<String> {
+    let memory = namespace.get(id)?;
     Ok(memory.map(|memory| memory.text).unwrap_or_default())
 }
 

@@ -1,0 +1,82 @@
+//! The list of maintenance passes: one row a pass, and all that names passes is made from the rows.
+
+use crate::model::closed::closed_set;
+use crate::model::decision::RuleId;
+
+/// Hands the rows to the macro `$with`, which lives where a list of passes is needed.
+///
+/// A row reads `Name = code, "name", rule RULE "rule", stage Stage, in file;`, below the sentence that documents
+/// the pass and stands in the help of the command line. The order of the rows is the order in which passes run.
+///
+/// - `code` and `rule` are those of the [`RuleId`] that its journal rows name: the code stands on disk, and no other rule
+///   may have it.
+/// - `stage` names it in `sweeper.stages` of the policy; a pass without it is none that a policy can ask for.
+/// - `file` is the module of `hygiene` that implements it, for a type with the name of the pass.
+macro_rules! passes {
+    ($with:ident) => {
+        $with! {
+            /// Reduces histories of snapshots to the latest of each period.
+            Snapshots = 33, "snapshots", rule PRUNE_SNAPSHOTS "DEDUP-69", stage Snapshots, in snapshots;
+            /// Makes one of operational reports that differ in numbers and dates alone.
+            Collapse = 29, "collapse", rule COLLAPSE "DEDUP-18", stage Collapse, in collapse;
+            /// Makes one of rows of equal text, as the write path would have done.
+            NearDuplicates = 31, "near-duplicates", rule NEAR_DUPLICATES "pass.near-duplicates", in near;
+            /// Lets one of near-equal vectors stand for the others.
+            VectorDuplicates = 32, "vector-duplicates", rule VECTOR_DUPLICATES "DEDUP-46", stage Dedup, in cluster;
+            /// Makes superseded rows live again whose chain of superseders leads nowhere.
+            Supersession = 34, "supersession", rule REPAIR_SUPERSESSION "LIFE-9", in chains;
+            /// Gives vectors to memories that wait for one; does nothing without an embedder.
+            Embed = 30, "embed", rule EMBED "pass.embed", in embed;
+            /// Erases what has been in limbo for longer than the undo horizon.
+            Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
+            /// Builds the indexes of large partitions and links new rows into them; drops those of small ones; finishes declared indexes.
+            Index = 18, "index", rule INDEX "pass.index", in link;
+            /// Unlinks the nodes of memories that are gone, erases their codes and frees their slots.
+            Repair = 19, "repair", rule REPAIR "pass.repair", in repair;
+        }
+    };
+}
+
+pub(crate) use passes;
+
+macro_rules! enumerated {
+    ($(
+        #[doc = $help:literal] $name:ident = $code:literal, $text:literal,
+        rule $rule:ident $id:literal, $(stage $stage:ident,)? in $file:ident;
+    )+) => {
+        closed_set! {
+            /// A maintenance pass.
+            pub Pass "pass" {
+                $(#[doc = $help] $name = $code, $text;)+
+            }
+        }
+
+        impl Pass {
+            /// What it does, in a sentence.
+            pub fn help(self) -> &'static str {
+                match self { $(Pass::$name => $help.trim_ascii(),)+ }
+            }
+
+            /// The rule that its journal rows name.
+            pub(crate) const fn rule(self) -> RuleId {
+                match self { $(Pass::$name => RuleId::$rule,)+ }
+            }
+        }
+
+        /// A pass that the policy may enable, by its name there.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Stage {
+            $($(#[doc = $help] $stage,)?)+
+        }
+
+        impl Stage {
+            /// The pass that it runs.
+            pub(crate) const fn pass(self) -> Pass {
+                match self { $($(Stage::$stage => Pass::$name,)?)+ }
+            }
+        }
+    };
+}
+
+passes!(enumerated);
