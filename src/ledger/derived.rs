@@ -256,6 +256,7 @@ impl Ledger<'_, '_> {
             _ => {}
         }
         let (table, key) = row.place(ns, id);
+        debug_assert!(IndexRow::TABLES.contains(&table), "check and reindex walk these tables");
         truth(self.tx).put(table, &key, &[])
     }
 

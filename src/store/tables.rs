@@ -263,8 +263,9 @@ tables! {
         /// Memories of a partition and tier by fingerprint.
         ByFingerprint = "by_fingerprint", Derived, Codec::Empty,
             fn by_fingerprint<'k>(
-            ns: NsId, part: PartId, tier: Tier, fingerprint: &'k [u8; 16], likeness: &'k [u8; 12], id: MemoryId
-        );
+                ns: NsId, part: PartId, tier: Tier,
+                fingerprint: &'k [u8; 16], likeness: &'k [u8; 12], id: MemoryId
+            );
         /// Instants at which visibility changes without a write.
         Due = "due", Derived, Codec::Empty, like LimboTime;
         /// Memories without a vector.
@@ -294,8 +295,10 @@ tables! {
         /// Band of a SimHash → families.
         FamilyBand = "family_band", Derived, Codec::Empty,
             fn family_band<'k>(
-            ns: NsId, part: PartId, author: u8, channel: &'k [u8; 8], band: &'k [u8; 2], latest: Time, id: MemoryId
-        ) if AuthorKind::from_code(author).is_some() && usize::from(band[0]) < SIMHASH_BANDS;
+                ns: NsId, part: PartId, author: u8, channel: &'k [u8; 8], band: &'k [u8; 2],
+                latest: Time, id: MemoryId
+            )
+            if AuthorKind::from_code(author).is_some() && usize::from(band[0]) < SIMHASH_BANDS;
         /// Snapshots of a series by their time.
         Series = "series", Derived, Codec::Empty,
             fn series<'k>(ns: NsId, part: PartId, series: Text<'k>, at: Time, id: MemoryId);
