@@ -81,24 +81,6 @@ const NEVER_IN: &[(&str, &[&str], &str)] = &[
     ("src/recall", &[".write(", "WriteTx", "begin_write"], "`recall` never writes"),
 ];
 
-/// Names of `store`'s methods that write truth tables begin with one of these; only `ledger` calls them.
-const TRUTH_WRITERS: &[&str] = &[
-    "put_vitals",
-    "put_content",
-    "put_access",
-    "delete_memory",
-    "put_holder",
-    "delete_holder",
-    "put_term",
-    "delete_term",
-    "put_junction",
-    "delete_junction",
-    "put_superseded",
-    "delete_superseded",
-    "put_journal",
-    "put_tombstone",
-];
-
 /// Macros that mark unfinished work.
 const UNFINISHED: &[&str] = &["todo!", "dbg!", "unimplemented!"];
 
@@ -158,21 +140,6 @@ fn names_say_what_is_inside() {
 #[test]
 fn what_must_be_absent_is_absent() {
     verdict(&rust(&["src/"]).iter().flat_map(absences).collect::<Vec<_>>());
-}
-
-#[test]
-fn only_ledger_writes_truth_tables() {
-    let files = rust(&["src/"]);
-    verdict(&files.iter().flat_map(truth_writes).collect::<Vec<_>>());
-    let store: Vec<_> = files.iter().filter(|file| file.inside("src/store")).collect();
-    if store.is_empty() {
-        return;
-    }
-    let defined: Vec<&str> =
-        store.iter().flat_map(|file| file.find("fn").into_iter().map(|at| file.token(at + 1))).collect();
-    let guards_nothing = |prefix: &&&str| !defined.iter().any(|name| name.starts_with(**prefix));
-    let idle: Vec<_> = TRUTH_WRITERS.iter().filter(guards_nothing).collect();
-    assert!(idle.is_empty(), "TRUTH_WRITERS that `store` does not define: {idle:?}");
 }
 
 #[test]
@@ -355,18 +322,6 @@ fn names_rule(text: &str) -> bool {
         let after = text[at + rule.len()..].chars().next();
         !before.is_some_and(char::is_alphanumeric) && after.is_some_and(|next| next.is_ascii_digit())
     })
-}
-
-/// Calls of truth-table writers outside `ledger`.
-fn truth_writes(file: &Source) -> Vec<Finding> {
-    if file.is_test() || file.inside("src/ledger") || file.inside("src/store") {
-        return Vec::new();
-    }
-    let calls = file.find(".").into_iter().map(|at| at + 1);
-    let calls = calls.filter(|&at| TRUTH_WRITERS.iter().any(|prefix| file.token(at).starts_with(prefix)));
-    calls
-        .map(|at| file.finding(file.tokens[at].line, format!("only `ledger` may call `{}`", file.token(at))))
-        .collect()
 }
 
 /// The keys that the table of `docs/policy.md` lists, with their lines.

@@ -181,7 +181,7 @@ impl Database {
         let mut refused = 0;
         loop {
             let gone = self.submit(ONE, move |session| {
-                let gone = session.ledger.tx.delete_rows_of(ns, SLICE_ROWS_MAX)?;
+                let gone = session.ledger.drop_rows(ns, SLICE_ROWS_MAX)?;
                 if gone == 0 {
                     session.ledger.tx.delete_namespace(&dropped_name(ns))?;
                 }

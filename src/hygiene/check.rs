@@ -6,7 +6,6 @@
 //!
 //! Damage that a look-up meets is not reported there: the walk of the row's own table meets it as well.
 
-mod address;
 mod counts;
 mod events;
 mod graph;
@@ -24,11 +23,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, FILE_CUT, Result};
 use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
+use crate::ledger::derived::IndexRow;
 use crate::model::{MemoryId, Time, Vitals};
-use crate::store::control::{Clock, DROPPED, GraphHead, SlotHead};
-use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, TextId, Walk};
+use crate::store::control::{Clock, DROPPED, GraphHead, SlotHead, TOTAL};
+use crate::store::{Address, IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, TextId, Walk};
 
-use address::address;
 use counts::Counts;
 use graph::Mesh;
 pub(crate) use place::locate;
@@ -155,33 +154,41 @@ impl<'s> Check<'s> {
 
     /// One row of any table.
     fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
-        let Some(address) = address(table, key) else {
-            self.report.checked += 1;
+        let (address, built) = table.address(key);
+        let is_dropping = |ns: NsId| self.tenants.get(&ns).is_some_and(|tenant| tenant.dropping);
+        if built && address.ns.is_some_and(is_dropping) {
+            return Ok(());
+        }
+        self.report.checked += 1;
+        if !built {
             self.find(Code::KeyShape, table, key, "the key is not one of this table");
             return Ok(());
-        };
+        }
         if let Some(ns) = address.ns {
-            match self.tenants.get(&ns) {
-                Some(tenant) if tenant.dropping => return Ok(()),
-                Some(_) => {}
-                None if ns == DROPPED && tells_of_drops(table) => {}
-                None => self.find(Code::NamespaceUnknown, table, key, format!("no namespace {}", ns.0)),
+            let tells_of_drop = ns == DROPPED && tells_of_drops(table);
+            if !self.tenants.contains_key(&ns) && !tells_of_drop {
+                self.find(Code::NamespaceUnknown, table, key, format!("no namespace {}", ns.0));
             }
-            if let Some(part) = address.part.filter(|part| !self.knows_part(ns, *part)) {
+            let totals = table == Table::Counter && address.part == Some(TOTAL);
+            if let Some(part) = address.part.filter(|part| !totals && !self.knows_part(ns, *part)) {
                 self.find(Code::PartitionUnknown, table, key, format!("no partition {}", part.0));
             }
         }
         if let Some(space) = address.space.filter(|space| !self.spaces.contains_key(space)) {
             self.find(Code::SpaceUnknown, table, key, format!("no embedding space {}", space.0));
         }
-        self.report.checked += 1;
+        // Rows of a table that is all key have no value.
+        if table.is_all_key() && !value.is_empty() {
+            self.find(Code::ValueShape, table, key, format!("{} bytes where none belong", value.len()));
+        }
         let visited = self.visit(table, key, value);
         if matches!(visited, Err(Error::Corrupted { .. })) {
-            self.turn_blind(table, key);
+            self.turn_blind(table, &address);
         }
         self.note(visited)
     }
 
+    /// What a row means beyond its own key and value.
     fn visit(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         match table {
             Table::Meta => self.meta(key, value),
@@ -189,53 +196,45 @@ impl<'s> Check<'s> {
             Table::Partition => self.partition(key, value),
             Table::PartitionName => self.partition_name(key, value),
             Table::Space => self.space(key, value),
-            Table::Run => self.run(key, value),
-            Table::Policy => self.policy(key, value),
             Table::Slot => self.slot_block(key, value),
-            Table::SlotHead => self.slot_head(key, value),
-            Table::SlotFree => self.slot_free(key, value),
+            Table::SlotFree => self.slot_free(key),
             Table::Graph => self.graph_block(key, value),
             Table::GraphHead => self.graph_head(key, value),
-            Table::SlotDead => self.slot_dead(key, value),
+            Table::SlotDead => self.slot_dead(key),
             Table::Vector => self.vector_block(key, value),
             Table::Vitals => self.vitals(key, value),
-            Table::Memory => self.content(key, value),
-            Table::Access => self.access(key, value),
+            Table::Memory | Table::Access => {
+                table.read_value(key, value)?;
+                self.belongs(table, key)
+            }
             Table::Holder => self.holder(key, value),
-            Table::HolderKey => self.holder_key(key, value),
-            Table::HolderTag => self.holder_tag(key, value),
-            Table::HolderRun => self.holder_run(key, value),
+            Table::HolderKey => self.holder_key(key),
+            Table::HolderTag => self.holder_tag(key),
+            Table::HolderRun => self.holder_run(key),
             Table::Term => self.term(key, value),
             Table::TermName => self.term_name(key, value),
-            Table::Junction => self.junction(key, value),
-            Table::JunctionBack => self.junction_back(key, value),
+            Table::Junction => self.junction(key),
+            Table::JunctionBack => self.junction_back(key),
             Table::Journal => self.journal(key, value),
-            Table::JournalSubject => self.journal_subject(key, value),
+            Table::JournalSubject => self.journal_subject(key),
             Table::Tombstone => self.tombstone(key, value),
-            Table::TombstoneHash => self.tombstone_hash(key, value),
-            Table::Superseded
-            | Table::ByTime
-            | Table::ByFingerprint
-            | Table::Due
-            | Table::Pending
-            | Table::Series
-            | Table::MetaValue => self.index_row(table, key, value),
-            Table::MetaKey => self.meta_key(key, value),
+            Table::TombstoneHash => self.tombstone_hash(key),
             Table::Counter => self.counter(key, value),
             Table::Limbo => self.limbo(key, value),
-            Table::LimboTime => self.limbo_time(key, value),
-            Table::JournalRun => self.journal_run(key, value),
-            Table::Pass => self.pass(key, value),
+            Table::LimboTime => self.limbo_time(key),
+            Table::JournalRun => self.journal_run(key),
             Table::TextHead => self.text_head(key, value),
             Table::TextDoc => self.text_docs(key, value),
-            Table::Thread => self.thread(key, value),
+            Table::Thread => self.thread(key),
             Table::TextPosting => self.text_posting(key, value),
             Table::Event => self.event(key, value),
             Table::Aggregate => self.aggregate(key, value),
             Table::Family => self.family(key, value),
             Table::EventTime | Table::EventOf | Table::FamilyKey | Table::FamilyBand => {
-                self.message_index(table, key, value)
+                self.message_index(table, key)
             }
+            _ if IndexRow::TABLES.contains(&table) => self.index_row(table, key),
+            _ => table.read_value(key, value),
         }
     }
 
@@ -254,24 +253,16 @@ impl<'s> Check<'s> {
         self.report.add(code, table.name(), hex(key), what);
     }
 
-    /// Rows of a table that is all key have no value.
-    fn no_value(&mut self, table: Table, key: &[u8], value: &[u8]) {
-        if !value.is_empty() {
-            self.find(Code::ValueShape, table, key, format!("{} bytes where none belong", value.len()));
-        }
-    }
-
     /// Counts of rows that could not be read say nothing: their comparison would only repeat the damage.
-    fn turn_blind(&mut self, table: Table, key: &[u8]) {
-        let mut parts = crate::store::keys::Parts(key);
+    fn turn_blind(&mut self, table: Table, address: &Address<'_>) {
+        let index = address.ns.zip(address.part).zip(address.space);
         match table {
             Table::Vitals | Table::Memory | Table::Tombstone | Table::Event | Table::Aggregate => {
-                self.counts.blind.extend(parts.u32().map(NsId));
+                self.counts.blind.extend(address.ns);
             }
             Table::Slot => {
-                if let Some(index) = parts.index() {
-                    self.slots.entry(index).or_default().blind = true;
-                }
+                let index = index.map(|((ns, part), space)| IndexId { ns, part, space });
+                index.into_iter().for_each(|index| self.slots.entry(index).or_default().blind = true);
             }
             _ => {}
         }

@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::hygiene::report::{CheckReport, Code};
-use crate::store::keys::Parts;
-use crate::store::{IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk, last_id};
+use crate::store::{IndexId, PartId, Read, Rows, Snapshot, SpaceId, Table, Walk, keys};
 use crate::vector::{UnitVector, encode};
 
 /// Bytes of a window.
@@ -260,13 +259,9 @@ fn residues(search: &Search, path: &Path, mut file: impl Bytes) -> Result<Vec<(O
 fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
     for table in [Table::Memory, Table::Holder, Table::HolderKey, Table::HolderTag] {
         snapshot.walk(table, &Walk::all(), &mut |key, value| {
-            let mut parts = Parts(key);
-            let ns = parts.u32().map(NsId);
-            if matches!(table, Table::HolderKey | Table::HolderTag) {
-                parts.text();
-            }
+            let (address, _) = table.address(key);
             // A row that its memory has left behind is a residue itself.
-            if let Some((ns, id)) = ns.zip(parts.id())
+            if let Some((ns, id)) = address.ns.zip(address.id)
                 && snapshot.vitals(ns, id)?.is_some()
             {
                 search.subtract(key);
@@ -281,10 +276,8 @@ fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
         Ok(ControlFlow::Continue(()))
     })?;
     snapshot.walk(Table::MetaValue, &Walk::all(), &mut |key, _| {
-        let id = last_id(Table::MetaValue, key)?;
-        if let Some(ns) = Parts(key).u32().map(NsId)
-            && snapshot.vitals(ns, id)?.is_some()
-        {
+        let keys::MetaValue { ns, id, .. } = keys::MetaValue::read(Table::MetaValue, key)?;
+        if snapshot.vitals(ns, id)?.is_some() {
             search.subtract(key);
         }
         Ok(ControlFlow::Continue(()))
@@ -303,8 +296,7 @@ fn subtract_rows(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
 fn subtract_vectors(snapshot: &Snapshot, search: &mut Search) -> Result<()> {
     let mut values = Vec::new();
     snapshot.walk(Table::Vitals, &Walk::all(), &mut |key, _| {
-        let mut parts = Parts(key);
-        let Some((ns, id)) = parts.u32().map(NsId).zip(parts.id()) else {
+        let Some(keys::Vitals { ns, id }) = keys::Vitals::parse(key) else {
             return Ok(ControlFlow::Continue(()));
         };
         let place = snapshot.vitals(ns, id)?.map(|vitals| vitals.place);

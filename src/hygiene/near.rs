@@ -20,10 +20,10 @@ use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, Field, Groups, Member, Phase, Plan, Stop};
 use crate::hygiene::told::details;
 use crate::ingest::{Likeness, stands_apart};
-use crate::model::{Content, MemoryId, Vitals};
+use crate::model::{Content, MemoryId, Tier, Vitals};
 use crate::policy::{NormalizedMatch, Policy};
-use crate::store::keys::{self, Parts};
-use crate::store::{PartId, Rows, Table, Walk, bad_key};
+use crate::store::keys;
+use crate::store::{PartId, Rows, Table, Walk};
 use crate::text::same_but_spacing_and_case;
 
 /// Report of the pass `near-duplicates`.
@@ -88,14 +88,14 @@ pub(crate) fn plan<R: Rows>(
             stopped = true;
             return Ok(ControlFlow::Break(()));
         }
-        let ends = key.get(..HEAD_BYTES).zip(key.last_chunk::<16>());
-        let (head, id) = ends.ok_or_else(|| bad_key(Table::ByFingerprint, key))?;
+        let row = keys::ByFingerprint::read(Table::ByFingerprint, key)?;
+        let head = Some((row.part, row.tier, *row.fingerprint));
         if run.head != head {
             search.compare(&mut run)?;
-            run.head = head.to_vec();
+            run.head = head;
             run.ids.clear();
         }
-        run.ids.push(MemoryId::from_bytes(*id));
+        run.ids.push(row.id);
         Ok(ControlFlow::Continue(()))
     })?;
     if stopped {
@@ -118,14 +118,11 @@ pub(crate) fn plan<R: Rows>(
     Ok(Some((Plan { actions, ..Plan::default() }, report)))
 }
 
-/// Namespace, partition, tier and fingerprint at the front of a key of the index.
-const HEAD_BYTES: usize = 4 + 4 + 1 + 16;
-
 /// The rows that share partition, tier and fingerprint.
 #[derive(Default)]
 struct Run {
-    /// What their keys begin with.
-    head: Vec<u8>,
+    /// Partition, tier and fingerprint, which they share.
+    head: Option<(PartId, Tier, [u8; 16])>,
     ids: Vec<MemoryId>,
 }
 
@@ -181,16 +178,10 @@ impl<'s, R: Rows> Search<'s, R> {
     }
 
     fn compare(&mut self, run: &mut Run) -> Result<()> {
-        if run.ids.len() < 2 {
+        let Some((part, _, fingerprint)) = run.head.filter(|(part, ..)| self.field.takes(*part)) else {
             return Ok(());
-        }
-        let mut parts = Parts(&run.head);
-        let (Some(_), Some(part), Some([_]), Some(fingerprint)) =
-            (parts.u32(), parts.u32().map(PartId), parts.take::<1>(), parts.take::<16>())
-        else {
-            return Err(bad_key(Table::ByFingerprint, &run.head));
         };
-        if !self.field.takes(part) {
+        if run.ids.len() < 2 {
             return Ok(());
         }
         run.ids.sort_unstable();

@@ -15,8 +15,8 @@ use crate::model::{MemoryId, Time, TombstoneReason, Vitals};
 use crate::policy::{Canonical, Policy};
 use crate::record::{At, decode_vitals};
 use crate::store::control::{CounterSort, TOTAL};
-use crate::store::keys::{self, Key, Parts};
-use crate::store::{NsId, PartId, Rows, Snapshot, Table, Walk, bad_key};
+use crate::store::keys::{self, Key};
+use crate::store::{NsId, PartId, Rows, Snapshot, Table, Walk};
 use crate::text::{Guard, OP_ID};
 
 /// What a planner calls now and then with the work done since it last asked, one unit a row read or a comparison
@@ -398,8 +398,7 @@ impl<'f> Pages<'f> {
                 stopped = true;
                 return Ok(ControlFlow::Break(()));
             }
-            let mut parts = Parts(key);
-            let (_, id) = (parts.u32(), parts.id().ok_or_else(|| bad_key(Table::Vitals, key))?);
+            let keys::Vitals { id, .. } = keys::Vitals::read(Table::Vitals, key)?;
             last = Some(id);
             let decoded = self.field.sound(decode_vitals(At::new(Table::Vitals.name(), key), bytes))?;
             let Some(vitals) = decoded else { return Ok(ControlFlow::Continue(())) };

@@ -16,7 +16,7 @@ use crate::store::StagedBlocks;
 use crate::store::control::{Clock, GraphHead, SlotHead, SpaceRow};
 use crate::store::disk::Folder;
 use crate::store::{
-    Durability, IndexId, NsId, Options, PartId, Read, Rows, Snapshot, SpaceId, Store, Table, WriteTx, keys,
+    Durability, IndexId, NsId, Options, PartId, Read, Rows, Snapshot, SpaceId, Store, Table, Truth, keys,
 };
 use crate::vector::{TopK, UnitVector, dot_f32};
 
@@ -121,12 +121,12 @@ impl World {
         world
     }
 
-    fn commit<R>(&mut self, change: impl FnOnce(&mut WriteTx<'_>, u64) -> Result<R, crate::Error>) -> R {
+    fn commit<R>(&mut self, change: impl FnOnce(&mut Truth<'_, '_>, u64) -> Result<R, crate::Error>) -> R {
         let written = self.store.write(Durability::Batch, |tx| {
             let mut clock = tx.clock()?;
             clock.commit += 1;
             clock.at_ms = clock.commit as i64;
-            let value = change(tx, clock.commit)?;
+            let value = change(&mut tx.forged(), clock.commit)?;
             tx.put_clock(&clock)?;
             Ok(value)
         });
@@ -405,7 +405,7 @@ fn a_block_that_is_gone_hides_its_own_memories_alone() {
     let rows = (1..=40).map(|at| (index(0), id(at), world.vector(None), times(None, None))).collect();
     world.add(rows);
     let query = world.vector(None);
-    let damage = |world: &mut World, what: &str, left: usize, change: &dyn Fn(&mut WriteTx<'_>)| {
+    let damage = |world: &mut World, what: &str, left: usize, change: &dyn Fn(&mut Truth<'_, '_>)| {
         world.commit(|tx, _| {
             change(tx);
             Ok(())

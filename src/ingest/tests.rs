@@ -54,7 +54,7 @@ fn families(path: &Path, change: impl Fn(&mut FamilyRow)) -> Vec<FamilyRow> {
                 let mut row = tx.family(NsId(ns), &id)?.unwrap();
                 before.push(row.clone());
                 change(&mut row);
-                tx.put_family(NsId(ns), &id, &row)?;
+                tx.forged().put_family(NsId(ns), &id, &row)?;
             }
             Ok(())
         })

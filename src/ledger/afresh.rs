@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use crate::error::{Result, sound};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
-use crate::ledger::{Context, Ledger};
-use crate::model::{JournalRow, MemoryId, RuleId, RunId, Tombstone};
-use crate::store::keys::{self, Parts};
+use crate::ledger::{Context, Ledger, truth};
+use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
+use crate::store::keys;
 use crate::store::{
-    Id, Junction, JunctionRow, MessageRows, NsId, PartId, Read, Rows, Table, Traces, Walk, bad_key,
-    holder_keys, junction_row, last_id,
+    Id, Junction, JunctionRow, MessageRows, NsId, Read, Rows, Table, Traces, Walk, bad_key, holder_keys,
+    last_id, last_id_and_number,
 };
 
 /// What is done with the rows of a table.
@@ -28,43 +28,44 @@ enum Step {
     Prune,
 }
 
-/// The steps in their order: names come before the rows that are joined to them, and joined rows before names to which
-/// nothing is joined.
-const STEPS: [(Step, Table); 33] = [
-    (Step::Complete, Table::Partition),
-    (Step::Complete, Table::PartitionName),
-    (Step::Complete, Table::Term),
-    (Step::Complete, Table::TermName),
-    (Step::Complete, Table::Vitals),
-    (Step::Complete, Table::Holder),
-    (Step::Complete, Table::Junction),
-    (Step::Complete, Table::Journal),
-    (Step::Complete, Table::Tombstone),
-    (Step::Complete, Table::Limbo),
-    (Step::Complete, Table::Event),
-    (Step::Complete, Table::Family),
-    (Step::Prune, Table::Junction),
-    (Step::Prune, Table::JunctionBack),
-    (Step::Prune, Table::Term),
-    (Step::Prune, Table::HolderKey),
-    (Step::Prune, Table::HolderTag),
-    (Step::Prune, Table::HolderRun),
-    (Step::Prune, Table::Superseded),
-    (Step::Prune, Table::ByTime),
-    (Step::Prune, Table::ByFingerprint),
-    (Step::Prune, Table::Due),
-    (Step::Prune, Table::Pending),
-    (Step::Prune, Table::Series),
-    (Step::Prune, Table::MetaValue),
-    (Step::Prune, Table::JournalSubject),
-    (Step::Prune, Table::JournalRun),
-    (Step::Prune, Table::TombstoneHash),
-    (Step::Prune, Table::LimboTime),
-    (Step::Prune, Table::EventTime),
-    (Step::Prune, Table::EventOf),
-    (Step::Prune, Table::FamilyKey),
-    (Step::Prune, Table::FamilyBand),
+/// Tables from whose rows others follow: names before what is joined to them.
+const COMPLETED: [Table; 12] = [
+    Table::Partition,
+    Table::PartitionName,
+    Table::Term,
+    Table::TermName,
+    Table::Vitals,
+    Table::Holder,
+    Table::Junction,
+    Table::Journal,
+    Table::Tombstone,
+    Table::Limbo,
+    Table::Event,
+    Table::Family,
 ];
+/// Tables whose rows follow from others, beside those of [`IndexRow`]: what is joined before names that nothing is joined to.
+const PRUNED: [Table; 14] = [
+    Table::Junction,
+    Table::JunctionBack,
+    Table::Term,
+    Table::HolderKey,
+    Table::HolderTag,
+    Table::HolderRun,
+    Table::JournalSubject,
+    Table::JournalRun,
+    Table::TombstoneHash,
+    Table::LimboTime,
+    Table::EventTime,
+    Table::EventOf,
+    Table::FamilyKey,
+    Table::FamilyBand,
+];
+
+/// The steps in their order.
+fn steps() -> impl Iterator<Item = (Step, Table)> {
+    let pruned = PRUNED.into_iter().chain(IndexRow::TABLES);
+    COMPLETED.into_iter().map(|table| (Step::Complete, table)).chain(pruned.map(|table| (Step::Prune, table)))
+}
 
 /// How far the derived rows of a namespace have been written again.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +85,7 @@ impl Ledger<'_, '_> {
     pub(crate) fn derive_afresh(&mut self, context: &Context, at: &mut Afresh, most: usize) -> Result<bool> {
         let (ns, before) = (context.ns, at.changed);
         let mut left = most.max(1);
-        while let Some((step, table)) = STEPS.get(at.done).copied().filter(|_| left > 0) {
+        while let Some((step, table)) = steps().nth(at.done).filter(|_| left > 0) {
             let keys = self.keys_after(table, ns, at.after.take(), left)?;
             left -= keys.len();
             for key in &keys {
@@ -101,7 +102,7 @@ impl Ledger<'_, '_> {
         if at.changed > before {
             self.recount.insert(ns);
         }
-        let whole = at.done == STEPS.len();
+        let whole = at.done == steps().count();
         if whole && at.changed > 0 {
             self.journal_derived(context, RuleId::REINDEX, format!("{} derived rows", at.changed))?;
         }
@@ -133,7 +134,7 @@ impl Ledger<'_, '_> {
         if self.has(table, key)? {
             return Ok(0);
         }
-        self.tx.put(table, key, &[]).map(|()| 1)
+        truth(self.tx).put(table, key, &[]).map(|()| 1)
     }
 
     fn ensure_all(&mut self, rows: impl IntoIterator<Item = (Table, keys::Key)>) -> Result<u64> {
@@ -152,12 +153,12 @@ impl Ledger<'_, '_> {
             Table::Vitals => self.complete_memory(ns, last_id(table, key)?),
             Table::Holder => self.complete_holder(ns, key),
             Table::Junction => {
-                let (id, row) = junction_at(table, key)?;
-                let back = keys::junction_back(ns, row.sort, &row.target, id, &row.role);
+                let keys::Junction { id, end, role, .. } = keys::Junction::read(table, key)?;
+                let back = keys::junction_back(ns, end, id, role.0);
                 self.ensure(Table::JunctionBack, &back)
             }
             Table::Journal => {
-                let seq = seq_of(table, key)?;
+                let keys::Journal { seq, .. } = keys::Journal::read(table, key)?;
                 let Some(row) = sound(self.tx.journal_row(ns, seq))?.flatten() else { return Ok(0) };
                 let subjects = row.found_by().map(|(id, holder)| keys::journal_subject(ns, *id, holder, seq));
                 self.ensure_all(subjects.map(|key| (Table::JournalSubject, key)))
@@ -172,7 +173,7 @@ impl Ledger<'_, '_> {
                 let id = last_id(table, key)?;
                 let vitals = sound(self.tx.vitals(ns, id))?.flatten();
                 let Some(at) = vitals.and_then(|vitals| vitals.times.removed_at) else { return Ok(0) };
-                self.ensure(Table::LimboTime, &keys::by_instant(ns, at, id.as_bytes()))
+                self.ensure(Table::LimboTime, &keys::by_instant(ns, at, id))
             }
             Table::Event | Table::Family => {
                 let places = self.message_places(ns, table, last_id(table, key)?.as_bytes())?;
@@ -183,16 +184,14 @@ impl Ledger<'_, '_> {
     }
 
     fn complete_partition(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<u64> {
-        let rest = key.get(4..).unwrap_or_default();
-        let named = match table {
-            Table::Partition => match std::str::from_utf8(rest) {
-                Ok(name) => self.tx.partition(ns, name)?.map(|part| (name.to_owned(), part)),
-                Err(_) => None,
-            },
-            _ => match Parts(rest).u32().map(PartId) {
-                Some(part) => self.tx.partition_name(ns, part)?.map(|name| (name, part)),
-                None => None,
-            },
+        let named = if table == Table::Partition {
+            let Some(keys::Partition { name, .. }) = keys::Partition::parse(key) else { return Ok(0) };
+            self.tx.partition(ns, name.0)?.map(|part| (name.0.to_owned(), part))
+        } else {
+            let Some(keys::PartitionName { part, .. }) = keys::PartitionName::parse(key) else {
+                return Ok(0);
+            };
+            self.tx.partition_name(ns, part)?.map(|name| (name, part))
         };
         let Some((name, part)) = named else { return Ok(0) };
         let both = self.has(Table::Partition, &keys::partition(ns, &name))?
@@ -204,26 +203,20 @@ impl Ledger<'_, '_> {
     }
 
     fn complete_term(&mut self, ns: NsId, table: Table, key: &[u8]) -> Result<u64> {
-        let mut parts = Parts(key);
-        let sort = parts.u32().and(parts.take::<1>()).and_then(|[code]| Junction::from_code(code));
-        let Some(sort) = sort else { return Ok(0) };
-        let named = match table {
-            Table::Term => match parts.rest() {
-                Some(name) => self.tx.term(ns, sort, name)?.map(|term| (name.to_owned(), term)),
-                None => None,
-            },
-            _ => match parts.u32() {
-                Some(term) => self.tx.term_name(ns, sort, term)?.map(|name| (name, term)),
-                None => None,
-            },
+        let named = if table == Table::Term {
+            let Some(keys::Term { sort, name, .. }) = keys::Term::parse(key) else { return Ok(0) };
+            self.tx.term(ns, sort, name.0)?.map(|term| (sort, name.0.to_owned(), term))
+        } else {
+            let Some(keys::TermName { sort, term, .. }) = keys::TermName::parse(key) else { return Ok(0) };
+            self.tx.term_name(ns, sort, term)?.map(|name| (sort, name, term))
         };
-        let Some((name, term)) = named else { return Ok(0) };
+        let Some((sort, name, term)) = named else { return Ok(0) };
         let both = self.has(Table::Term, &keys::term(ns, sort, &name))?
             && self.has(Table::TermName, &keys::term_name(ns, sort, term))?;
         if both {
             return Ok(0);
         }
-        self.tx.put_term(ns, sort, &name, term).map(|()| 1)
+        truth(self.tx).put_term(ns, sort, &name, term).map(|()| 1)
     }
 
     fn complete_memory(&mut self, ns: NsId, id: MemoryId) -> Result<u64> {
@@ -234,9 +227,7 @@ impl Ledger<'_, '_> {
     }
 
     fn complete_holder(&mut self, ns: NsId, key: &[u8]) -> Result<u64> {
-        let mut parts = Parts(key);
-        let place = parts.u32().and(parts.id()).zip(parts.u32());
-        let (id, number) = place.ok_or_else(|| bad_key(Table::Holder, key))?;
+        let keys::Holder { id, number, .. } = keys::Holder::read(Table::Holder, key)?;
         let Some(mut holder) = sound(self.tx.holder(ns, id, number))?.flatten() else { return Ok(0) };
         let mut put = self.ensure_all(holder_keys(ns, id, &holder))?;
         // A row in limbo is joined to nothing.
@@ -252,11 +243,10 @@ impl Ledger<'_, '_> {
             }
             holder.links = links;
             if put > 0 {
-                self.tx.put_holder(ns, id, &holder)?;
+                truth(self.tx).put_holder(ns, id, &holder)?;
             }
             for row in self.junctions_of(ns, &holder)? {
-                put +=
-                    self.ensure(Table::Junction, &keys::junction(ns, id, row.sort, &row.target, &row.role))?;
+                put += self.ensure(Table::Junction, &keys::junction(ns, id, row.end(), &row.role))?;
             }
         }
         Ok(put)
@@ -287,17 +277,15 @@ impl Ledger<'_, '_> {
             Table::Junction => return self.prune_junction(ns, key),
             Table::Term => return self.prune_term(ns, key),
             Table::JunctionBack => {
-                let (id, row) = junction_at(table, key)?;
-                let there = keys::junction(ns, id, row.sort, &row.target, &row.role);
-                if row.sort == Junction::Source && self.is_joinable(ns, id)? {
+                let keys::JunctionBack { end, id, role, .. } = keys::JunctionBack::read(table, key)?;
+                let there = keys::junction(ns, id, end, role.0);
+                if end.0 == Junction::Source && self.is_joinable(ns, id)? {
                     return Ok(self.ensure(Table::Junction, &there)? > 0);
                 }
                 self.has(Table::Junction, &there)?
             }
             Table::HolderKey | Table::HolderTag | Table::HolderRun => {
-                let end = key.len().checked_sub(20).and_then(|at| key.get(at..)).unwrap_or_default();
-                let mut end = Parts(end);
-                let (id, number) = end.id().zip(end.u32()).ok_or_else(|| bad_key(table, key))?;
+                let (id, number) = last_id_and_number(table, key)?;
                 let asks = |row: (Table, keys::Key)| row.0 == table && *row.1 == *key;
                 match sound(self.tx.holder(ns, id, number))? {
                     Some(Some(holder)) => holder_keys(ns, id, &holder).into_iter().any(asks),
@@ -306,32 +294,24 @@ impl Ledger<'_, '_> {
                 }
             }
             Table::JournalSubject => {
-                let mut parts = Parts(key);
-                let place = parts.u32().and(parts.id()).zip(parts.u32()).zip(parts.u64());
-                let ((id, holder), seq) = place.ok_or_else(|| bad_key(table, key))?;
-                let holder = Some(holder).filter(|number| *number != u32::MAX);
+                let keys::JournalSubject { id, holder, seq, .. } = keys::JournalSubject::read(table, key)?;
                 let row = sound(self.tx.journal_row(ns, seq))?;
                 row.is_none_or(|row| row.is_some_and(|row| row.found_by().any(|by| by == (&id, holder))))
             }
             Table::JournalRun => {
-                let mut parts = Parts(key);
-                let run = parts.u32().and(parts.take::<16>()).map(RunId::from_bytes);
-                let of_run = |row: JournalRow| row.run == run && row.can_be_undone();
-                let row = sound(self.tx.journal_row(ns, seq_of(table, key)?))?;
+                let keys::JournalRun { run, seq, .. } = keys::JournalRun::read(table, key)?;
+                let of_run = |row: JournalRow| row.run == Some(run) && row.can_be_undone();
+                let row = sound(self.tx.journal_row(ns, seq))?;
                 row.is_none_or(|row| row.is_some_and(of_run))
             }
             Table::TombstoneHash => {
-                let mut parts = Parts(key);
-                let place = parts.u32().and(parts.take::<32>()).zip(parts.id());
-                let (hash, id) = place.ok_or_else(|| bad_key(table, key))?;
+                let keys::TombstoneHash { hash, id, .. } = keys::TombstoneHash::read(table, key)?;
                 let stone = sound(self.tx.tombstone(ns, id))?;
-                let has = |stone: Tombstone| stone.content_hash == hash || stone.key_hashes.contains(&hash);
+                let has = |stone: Tombstone| stone.content_hash == *hash || stone.key_hashes.contains(hash);
                 stone.is_none_or(|stone| stone.is_some_and(has))
             }
             Table::LimboTime => {
-                let mut parts = Parts(key);
-                let place = parts.u32().and(parts.time()).zip(parts.id());
-                let (at, id) = place.ok_or_else(|| bad_key(table, key))?;
+                let keys::LimboTime { at, id, .. } = keys::LimboTime::read(table, key)?;
                 let vitals = sound(self.tx.vitals(ns, id))?;
                 vitals.is_none_or(|row| row.is_some_and(|row| row.times.removed_at == Some(at)))
             }
@@ -345,7 +325,7 @@ impl Ledger<'_, '_> {
         if asked {
             return Ok(false);
         }
-        self.tx.delete(table, key)
+        truth(self.tx).delete(table, key)
     }
 
     /// Whether a memory exists and is not in limbo, so that the memories from which it was made are joined to
@@ -373,7 +353,8 @@ impl Ledger<'_, '_> {
     /// Removes a junction of a memory if none of its holders brings the junction, or if the memory does not
     /// exist.
     fn prune_junction(&mut self, ns: NsId, key: &[u8]) -> Result<bool> {
-        let (id, row) = junction_at(Table::Junction, key)?;
+        let keys::Junction { id, end, role, .. } = keys::Junction::read(Table::Junction, key)?;
+        let row = JunctionRow::of(end, role.0);
         let mut asked = self.is_joinable(ns, id)?;
         if asked && row.sort != Junction::Source {
             let mut brought = false;
@@ -394,28 +375,11 @@ impl Ledger<'_, '_> {
 
     /// Removes a name to which nothing is joined.
     fn prune_term(&mut self, ns: NsId, key: &[u8]) -> Result<bool> {
-        let mut parts = Parts(key);
-        let sort = parts.u32().and(parts.take::<1>()).and_then(|[code]| Junction::from_code(code));
-        let Some((sort, name)) = sort.zip(parts.rest()) else { return Ok(false) };
-        let Some(term) = self.tx.term(ns, sort, name)? else { return Ok(false) };
+        let Some(keys::Term { sort, name, .. }) = keys::Term::parse(key) else { return Ok(false) };
+        let Some(term) = self.tx.term(ns, sort, name.0)? else { return Ok(false) };
         if self.tx.is_joined_to(ns, sort, &term.to_be_bytes())? {
             return Ok(false);
         }
-        self.tx.delete_term(ns, sort, term).map(|()| true)
+        truth(self.tx).delete_term(ns, sort, term).map(|()| true)
     }
-}
-
-/// The memory and the row of a key of `junction` or `junction_back`.
-fn junction_at(table: Table, key: &[u8]) -> Result<(MemoryId, JunctionRow)> {
-    let mut parts = Parts(key);
-    let found = parts.u32().and_then(|_| match table {
-        Table::Junction => parts.id().zip(junction_row(&mut parts, true).map(|(row, _)| row)),
-        _ => junction_row(&mut parts, false).and_then(|(row, id)| id.zip(Some(row))),
-    });
-    found.ok_or_else(|| bad_key(table, key))
-}
-
-/// The number of a journal row at the end of a key.
-fn seq_of(table: Table, key: &[u8]) -> Result<u64> {
-    key.last_chunk().map(|seq| u64::from_be_bytes(*seq)).ok_or_else(|| bad_key(table, key))
 }

@@ -13,30 +13,17 @@ use serde_json::Value;
 
 use crate::error::{Result, sound};
 use crate::index::slots;
-use crate::ledger::derived::index_rows;
+use crate::ledger::derived::{IndexRow, index_rows};
 use crate::ledger::erase::{Going, Onward};
 use crate::ledger::leave::{Departure, Left};
-use crate::ledger::{Applied, Change, Context, Ledger, Why};
+use crate::ledger::{Applied, Change, Context, Ledger, Why, truth};
 use crate::model::{
     Content, Counted, Delta, Evidence, Holder, Kind, MemoryId, Op, RuleId, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::keys::Parts;
 use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
 
-/// The tables of derived rows whose keys end with the id of the memory from which the row follows.
-const FOUND_BY_ID: [Table; 8] = [
-    Table::ByTime,
-    Table::ByFingerprint,
-    Table::Due,
-    Table::Pending,
-    Table::Superseded,
-    Table::Series,
-    Table::MetaValue,
-    Table::LimboTime,
-];
-
-/// A row of which all parts can be read.
+/// A row whose parts can all be read.
 pub(crate) struct Whole {
     pub(crate) vitals: Vitals,
     pub(crate) content: Content,
@@ -50,7 +37,7 @@ pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Change>> {
     let mut ids = BTreeSet::new();
     for table in [Table::Vitals, Table::Memory, Table::Holder, Table::Limbo] {
         rows.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
-            ids.extend(Parts(key).u32().and(Parts(key.get(4..).unwrap_or_default()).id()));
+            ids.extend(table.address(key).0.id);
             Ok(ControlFlow::Continue(()))
         })?;
     }
@@ -134,7 +121,7 @@ impl Ledger<'_, '_> {
         if !vitals.times.is_current(context.now) {
             self.staged.end(Self::index_of(ns, &vitals), id);
         }
-        self.tx.put_vitals(ns, id, &vitals)
+        truth(self.tx).put_vitals(ns, id, &vitals)
     }
 
     /// Removes holders from a damaged row. The row goes with its last holder. It is unknown which holders wrote the
@@ -180,11 +167,11 @@ impl Ledger<'_, '_> {
             vitals.place.holders = u32::try_from(stay.len()).unwrap_or(u32::MAX);
             vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(share).max(1);
             vitals.version += 1;
-            self.tx.put_vitals(ns, id, &vitals)?;
+            truth(self.tx).put_vitals(ns, id, &vitals)?;
         }
         if let Some(mut content) = sound(self.tx.content(ns, id))?.flatten().filter(|_| whole) {
             content.tags = self.tags_of(ns, id)?;
-            self.tx.put_content(ns, id, &content)?;
+            truth(self.tx).put_content(ns, id, &content)?;
         }
         for number in numbers {
             if reason.is_some() {
@@ -219,9 +206,10 @@ impl Ledger<'_, '_> {
         let holders: Vec<Holder> = self.readable_holders(ns, id)?;
         let names = self.take_holder_rows(ns, id, None)?;
         self.unjoin_all(ns, id)?;
-        self.delete_found(ns, id, &FOUND_BY_ID)?;
-        self.tx.delete_memory(ns, id)?;
-        self.tx.delete(Table::Limbo, &keys::memory(ns, id))?;
+        self.delete_found(ns, id, &IndexRow::TABLES)?;
+        self.delete_found(ns, id, &[Table::LimboTime])?;
+        truth(self.tx).delete_memory(ns, id)?;
+        truth(self.tx).delete(Table::Limbo, &keys::memory(ns, id))?;
         let stone = sound(self.tx.tombstone(ns, id))?;
         // A damaged tombstone was counted.
         let was_there = stone.as_ref().is_none_or(Option::is_some);
@@ -239,7 +227,7 @@ impl Ledger<'_, '_> {
             self.keep_merged(ns, id, superseded)?;
             self.counters.add(ns, part, Sort::Tombstones, "", 1, 0);
         }
-        self.tx.put_tombstone(ns, &tombstone)?;
+        truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.redact(ns, id)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })
@@ -253,8 +241,9 @@ impl Ledger<'_, '_> {
         self.recount.insert(ns);
         vitals.place.slot = None;
         vitals.version += 1;
-        self.tx.put_pending(ns, PartId(vitals.place.partition), id)?;
-        self.tx.put_vitals(ns, id, &vitals)?;
+        let (table, key) = IndexRow::Pending(PartId(vitals.place.partition)).place(ns, id);
+        truth(self.tx).put(table, &key, &[])?;
+        truth(self.tx).put_vitals(ns, id, &vitals)?;
         let delta = Delta { field: "vector".to_owned(), before: "damaged".into(), after: Value::Null };
         let why = Why { rule: RuleId::REINDEX, evidence: Evidence::default() };
         self.journal(context, Op::Update, Some((id, None)), vec![delta], why)
@@ -291,13 +280,13 @@ impl Ledger<'_, '_> {
     fn take_holder_rows(&mut self, ns: NsId, id: MemoryId, number: Option<u32>) -> Result<Vec<String>> {
         for found in self.tx.holder_numbers(ns, id)? {
             if number.is_none_or(|number| number == found) {
-                self.tx.delete(Table::Holder, &keys::holder(ns, id, found))?;
+                truth(self.tx).delete(Table::Holder, &keys::holder(ns, id, found))?;
             }
         }
         let mut names = Vec::new();
         for table in [Table::HolderKey, Table::HolderTag, Table::HolderRun] {
             for (key, name) in self.tx.holder_places(table, ns, id, number)? {
-                self.tx.delete(table, &key)?;
+                truth(self.tx).delete(table, &key)?;
                 names.extend(name.filter(|name| table == Table::HolderKey && !name.is_empty()));
             }
         }
@@ -318,7 +307,7 @@ impl Ledger<'_, '_> {
     pub(super) fn delete_found(&mut self, ns: NsId, id: MemoryId, tables: &[Table]) -> Result<()> {
         for table in tables {
             for key in self.tx.keys_ending(*table, ns, id.as_bytes())? {
-                self.tx.delete(*table, &key)?;
+                truth(self.tx).delete(*table, &key)?;
             }
         }
         Ok(())
@@ -328,9 +317,9 @@ impl Ledger<'_, '_> {
     pub(super) fn drop_journal_row(&mut self, ns: NsId, seq: u64) -> Result<()> {
         for table in [Table::JournalSubject, Table::JournalRun] {
             for key in self.tx.keys_ending(table, ns, &seq.to_be_bytes())? {
-                self.tx.delete(table, &key)?;
+                truth(self.tx).delete(table, &key)?;
             }
         }
-        self.tx.delete(Table::Journal, &keys::journal(ns, seq)).map(|_| ())
+        truth(self.tx).delete(Table::Journal, &keys::journal(ns, seq)).map(|_| ())
     }
 }

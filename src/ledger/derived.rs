@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::{Edit, Written, rebuild, slots, without_vector};
-use crate::ledger::{Context, Ledger, Why};
+use crate::ledger::{Context, Ledger, Why, truth};
 use crate::model::{
     Content, Counted, Evidence, Kind, MemoryId, MetaValue, Op, PINNED_TAG, RuleId, Tier, Time, Times, Vitals,
     series_place,
 };
 use crate::store::control::CounterSort as Sort;
-use crate::store::keys::{self, Key, Parts};
+use crate::store::keys::{self, Key};
 use crate::store::{IndexId, NsId, PartId, Rows, Table};
 use crate::text::{LIKENESS_BYTES, likeness};
 
@@ -38,43 +38,50 @@ pub(crate) enum IndexRow {
 }
 
 impl IndexRow {
-    /// The table and the key of the row.
+    /// The tables in which such rows stand.
+    pub(crate) const TABLES: [Table; 7] = [
+        Table::Superseded,
+        Table::ByTime,
+        Table::ByFingerprint,
+        Table::Due,
+        Table::Pending,
+        Table::Series,
+        Table::MetaValue,
+    ];
+
+    /// Where it stands.
     pub(crate) fn place(&self, ns: NsId, id: MemoryId) -> (Table, Key) {
         match self {
             IndexRow::ByTime(part, created) => (Table::ByTime, keys::by_time(ns, *part, *created, id)),
             IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
-                (Table::ByFingerprint, keys::by_fingerprint(ns, *part, *tier, (fingerprint, likeness), id))
+                (Table::ByFingerprint, keys::by_fingerprint(ns, *part, *tier, fingerprint, likeness, id))
             }
-            IndexRow::Due(at) => (Table::Due, keys::due(ns, *at, id)),
+            IndexRow::Due(at) => (Table::Due, keys::by_instant(ns, *at, id)),
             IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
             IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
             IndexRow::Series(part, series, at) => (Table::Series, keys::series(ns, *part, series, *at, id)),
-            IndexRow::Meta(path, value) => (Table::MetaValue, keys::meta_row(ns, path, value, id)),
+            IndexRow::Meta(path, value) => (Table::MetaValue, keys::meta_row(ns, path, value.clone(), id)),
         }
     }
 
     /// The row that a key of a secondary index stands for, with its memory; none for a key of another form.
     pub(crate) fn at(table: Table, key: &[u8]) -> Option<(NsId, MemoryId, IndexRow)> {
-        let mut parts = Parts(key);
-        let ns = NsId(parts.u32()?);
         let row = match table {
-            Table::ByTime => IndexRow::ByTime(PartId(parts.u32()?), parts.time()?),
-            Table::ByFingerprint => {
-                let (part, [tier]) = (PartId(parts.u32()?), parts.take::<1>()?);
-                let tier = Tier::from_code(tier)?;
-                IndexRow::ByFingerprint(part, tier, parts.take::<16>()?, parts.take::<12>()?)
+            Table::ByTime => keys::ByTime::parse(key).map(|row| IndexRow::ByTime(row.part, row.created)),
+            Table::ByFingerprint => keys::ByFingerprint::parse(key)
+                .map(|row| IndexRow::ByFingerprint(row.part, row.tier, *row.fingerprint, *row.likeness)),
+            Table::Due => keys::Due::parse(key).map(|row| IndexRow::Due(row.at)),
+            Table::Pending => keys::Pending::parse(key).map(|row| IndexRow::Pending(row.part)),
+            Table::Series => keys::Series::parse(key)
+                .map(|row| IndexRow::Series(row.part, row.series.0.to_owned(), row.at)),
+            Table::MetaValue => {
+                keys::MetaValue::parse(key).map(|row| IndexRow::Meta(row.path.0.into(), row.value))
             }
-            Table::Due => IndexRow::Due(parts.time()?),
-            Table::Pending => IndexRow::Pending(PartId(parts.u32()?)),
-            Table::Series => {
-                let part = PartId(parts.u32()?);
-                IndexRow::Series(part, parts.text()?.to_owned(), parts.time()?)
-            }
-            Table::MetaValue => IndexRow::Meta(parts.text()?.into(), parts.meta_value()?),
-            Table::Superseded => IndexRow::Superseded(parts.id()?),
-            _ => return None,
+            Table::Superseded => keys::Superseded::parse(key).map(|row| IndexRow::Superseded(row.new)),
+            _ => None,
         };
-        Some((ns, parts.id()?, row))
+        let (address, _) = table.address(key);
+        Some((address.ns?, address.id?, row?))
     }
 }
 
@@ -243,43 +250,29 @@ impl Ledger<'_, '_> {
 
     pub(super) fn put_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
         match row {
-            IndexRow::ByTime(part, created) => self.tx.put_by_time(ns, *part, *created, id),
-            IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
-                // Rows beyond the first with an equal fingerprint are duplicates (MODEL-42).
-                if self.tx.has_fingerprint(ns, *part, *tier, fingerprint)? {
-                    self.counters.add(ns, *part, Sort::Duplicates, "", 1, 0);
-                }
-                self.tx.put_by_fingerprint(ns, *part, *tier, (fingerprint, likeness), id)
+            // Rows beyond the first with an equal fingerprint are duplicates (MODEL-42).
+            IndexRow::ByFingerprint(part, tier, fingerprint, _)
+                if self.tx.has_fingerprint(ns, *part, *tier, fingerprint)? =>
+            {
+                self.counters.add(ns, *part, Sort::Duplicates, "", 1, 0);
             }
-            IndexRow::Due(at) => self.tx.put_due(ns, *at, id),
-            IndexRow::Pending(part) => {
-                self.waiting.push((ns, id));
-                self.tx.put_pending(ns, *part, id)
-            }
-            IndexRow::Superseded(by) => self.tx.put_superseded(ns, *by, id),
-            IndexRow::Series(part, series, at) => self.tx.put_series(ns, *part, series, *at, id),
-            IndexRow::Meta(path, value) => self.tx.put_meta_value(ns, path, value, id),
+            IndexRow::Pending(_) => self.waiting.push((ns, id)),
+            _ => {}
         }
+        let (table, key) = row.place(ns, id);
+        debug_assert!(IndexRow::TABLES.contains(&table), "check and reindex walk these tables");
+        truth(self.tx).put(table, &key, &[])
     }
 
     pub(super) fn take_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
-        match row {
-            IndexRow::ByTime(part, created) => self.tx.delete_by_time(ns, *part, *created, id).map(|_| ()),
-            IndexRow::ByFingerprint(part, tier, fingerprint, likeness) => {
-                self.tx.delete_by_fingerprint(ns, *part, *tier, (fingerprint, likeness), id)?;
-                if self.tx.has_fingerprint(ns, *part, *tier, fingerprint)? {
-                    self.counters.add(ns, *part, Sort::Duplicates, "", -1, 0);
-                }
-                Ok(())
-            }
-            IndexRow::Due(at) => self.tx.delete_due(ns, *at, id).map(|_| ()),
-            IndexRow::Pending(part) => self.tx.delete_pending(ns, *part, id).map(|_| ()),
-            IndexRow::Superseded(by) => self.tx.delete_superseded(ns, *by, id).map(|_| ()),
-            IndexRow::Series(part, series, at) => {
-                self.tx.delete_series(ns, *part, series, *at, id).map(|_| ())
-            }
-            IndexRow::Meta(path, value) => self.tx.delete_meta_value(ns, path, value, id).map(|_| ()),
+        let (table, key) = row.place(ns, id);
+        truth(self.tx).delete(table, &key)?;
+        if let IndexRow::ByFingerprint(part, tier, fingerprint, _) = row
+            && self.tx.has_fingerprint(ns, *part, *tier, fingerprint)?
+        {
+            self.counters.add(ns, *part, Sort::Duplicates, "", -1, 0);
         }
+        Ok(())
     }
 
     /// Tells the staged vectors of this transaction what neighbour searches may find: a row that ends is no longer
@@ -328,9 +321,9 @@ impl Ledger<'_, '_> {
         self.rederive(context.ns, id, before, Some((&vitals, content)))?;
         self.stage(context, id, before.map(|(before, _)| before), &vitals)?;
         vitals.place.doc = self.index_text(context.ns, id, before, &vitals, content)?;
-        self.tx.put_vitals(context.ns, id, &vitals)?;
+        truth(self.tx).put_vitals(context.ns, id, &vitals)?;
         if before.is_none_or(|(_, old)| old != content) {
-            self.tx.put_content(context.ns, id, content)?;
+            truth(self.tx).put_content(context.ns, id, content)?;
         }
         Ok(vitals)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::error::{Result, sound};
 use crate::index::slots;
 use crate::ledger::damage::Whole;
-use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::ledger::{Applied, Context, Ledger, Why, truth};
 use crate::model::{
     Content, Evidence, Holder, MemoryId, Op, RuleId, SupersedeMode, Supersession, Time, Tombstone,
     TombstoneReason, Vitals,
@@ -111,16 +111,16 @@ impl Ledger<'_, '_> {
             self.forget_text(Self::text_of(ns, &vitals), (doc, id), &vitals, &content)?;
         }
         for holder in &holders {
-            self.tx.delete_holder(ns, id, holder)?;
+            truth(self.tx).delete_holder(ns, id, holder)?;
         }
         self.unjoin_all(ns, id)?;
         self.rederive(ns, id, Some((&vitals, &content)), None)?;
-        self.tx.delete_memory(ns, id)?;
+        truth(self.tx).delete_memory(ns, id)?;
         let fresh = self.tombstone_of(context, &erased, &holders, Some(&content), gone);
         let tombstone = match vitals.times.removed_at {
             // The tombstone was fixed when the row was removed (MODEL-49).
             Some(removed_at) => {
-                self.tx.delete_limbo(ns, id, removed_at)?;
+                truth(self.tx).delete_limbo(ns, id, removed_at)?;
                 let kept = sound(self.tx.tombstone(ns, id))?.flatten().unwrap_or(fresh);
                 Tombstone { erased_at: Some(context.now), ..kept }
             }
@@ -130,7 +130,7 @@ impl Ledger<'_, '_> {
                 fresh
             }
         };
-        self.tx.put_tombstone(ns, &tombstone)?;
+        truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.redact(ns, id)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })
@@ -148,7 +148,7 @@ impl Ledger<'_, '_> {
         let Some(mut content) = sound(self.tx.content(ns, by))?.flatten() else { return Ok(()) };
         if !content.consolidated_from.contains(&id) {
             content.consolidated_from.push(id);
-            self.tx.put_content(ns, by, &content)?;
+            truth(self.tx).put_content(ns, by, &content)?;
         }
         Ok(())
     }
@@ -226,7 +226,7 @@ impl Ledger<'_, '_> {
             rows,
             erased_at: None,
         };
-        self.tx.put_tombstone(context.ns, &tombstone)?;
+        truth(self.tx).put_tombstone(context.ns, &tombstone)?;
         let why = Why { rule: RuleId::DROP_NAMESPACE, evidence: Evidence::default() };
         self.journal(context, Op::DropNamespace, Some((id, None)), Vec::new(), why)
     }
@@ -236,7 +236,7 @@ impl Ledger<'_, '_> {
         if self.tx.tombstone(context.ns, tombstone.id)?.is_some() {
             return Ok(false);
         }
-        self.tx.put_tombstone(context.ns, tombstone)?;
+        truth(self.tx).put_tombstone(context.ns, tombstone)?;
         self.counters.add(context.ns, PartId(0), Sort::Tombstones, "", 1, 0);
         // A step of a run may tell of the memory, and came before the tombstone.
         self.redact(context.ns, tombstone.id)?;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Result, sound};
-use crate::ledger::Ledger;
 use crate::ledger::insert::unite;
+use crate::ledger::{Ledger, truth};
 use crate::model::{Holder, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
 
@@ -21,9 +21,9 @@ impl Ledger<'_, '_> {
     /// Writes a holder and its junction rows. Junction rows of an earlier form of the holder stay.
     pub(super) fn put_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
         for row in self.junctions_of(ns, holder)? {
-            self.tx.put_junction(ns, id, &row)?;
+            truth(self.tx).put_junction(ns, id, &row)?;
         }
-        self.tx.put_holder(ns, id, holder)
+        truth(self.tx).put_holder(ns, id, holder)
     }
 
     /// Writes a holder in place of its earlier form. Junction rows that only the earlier form brought are
@@ -38,7 +38,7 @@ impl Ledger<'_, '_> {
     /// Removes a holder, and the junction rows that no other holder brings.
     pub(super) fn take_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
         if holder.categories.is_empty() && holder.entities.is_empty() && holder.links.is_empty() {
-            return self.tx.delete_holder(ns, id, holder);
+            return truth(self.tx).delete_holder(ns, id, holder);
         }
         let known = self.brought.take().filter(|known| known.of == (ns, id, self.tx.holder_writes()));
         let counts = match known {
@@ -49,7 +49,7 @@ impl Ledger<'_, '_> {
                 sound(self.tx.holders(ns, id))?.map(|holders| self.count_brought(ns, &holders)).transpose()?
             }
         };
-        self.tx.delete_holder(ns, id, holder)?;
+        truth(self.tx).delete_holder(ns, id, holder)?;
         let Some(mut counts) = counts else { return Ok(()) };
         for row in self.junctions_of(ns, holder)? {
             let left = counts.get(&row).map_or(0, |count| count - 1);
@@ -111,11 +111,11 @@ impl Ledger<'_, '_> {
                 let count = holder.links.len();
                 holder.links.retain(|link| link.to != gone);
                 if holder.links.len() != count {
-                    self.tx.put_holder(ns, id, &holder)?;
+                    truth(self.tx).put_holder(ns, id, &holder)?;
                 }
             }
             let row = JunctionRow { sort: Junction::Link, target: gone.as_bytes().to_vec(), role: relation };
-            self.tx.delete_junction(ns, id, &row)?;
+            truth(self.tx).delete_junction(ns, id, &row)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why};
+use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why, truth};
 use crate::limits::TAGS_MAX;
 use crate::model::{Content, Delta, Evidence, Holder, MemoryId, Op, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
@@ -50,7 +50,7 @@ impl Ledger<'_, '_> {
         self.put_holder(ns, id, &holder)?;
         self.join_sources(ns, id, &sources)?;
         self.store_row(context, id, None, vitals, &content)?;
-        self.tx.put_access(ns, id, &access)?;
+        truth(self.tx).put_access(ns, id, &access)?;
         self.journal(context, Op::Insert, Some((id, Some(0))), Vec::new(), why)?;
         Ok(Applied::default())
     }
@@ -146,7 +146,7 @@ impl Ledger<'_, '_> {
         }
         content.tags = self.tags_of(ns, id)?;
         self.place_row(context, id, (&before, &old), vitals, &content)?;
-        self.tx.put_access(ns, id, &access)?;
+        truth(self.tx).put_access(ns, id, &access)?;
         let holder = numbers.first().copied().filter(|_| numbers.len() == 1);
         self.journal(context, Op::Update, Some((id, holder)), deltas, why)?;
         Ok(Applied::default())

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Result, sound};
-use crate::ledger::{Context, Ledger, Why};
+use crate::ledger::{Context, Ledger, Why, truth};
 use crate::model::{Delta, Holder, JournalRow, MemoryId, Op};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, Rows, keys};
@@ -34,7 +34,7 @@ impl Ledger<'_, '_> {
             policy_number: context.policy_number,
             policy_hash: context.policy_hash,
         };
-        self.tx.put_journal(context.ns, &row)
+        truth(self.tx).put_journal(context.ns, &row)
     }
 
     /// Counts a write that is not stored, and journals it under `id`.
@@ -101,7 +101,7 @@ impl Ledger<'_, '_> {
                 row.evidence.signature = value.as_str().map(str::to_owned);
             }
             if changed {
-                self.tx.rewrite_journal(ns, &row)?;
+                truth(self.tx).rewrite_journal(ns, &row)?;
             }
         }
         Ok(())

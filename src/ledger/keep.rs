@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::ledger::{Applied, Context, Ledger, Why, truth};
 use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts, Run, RunSort};
 use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow, RunRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
@@ -39,22 +39,22 @@ impl Ledger<'_, '_> {
             }
             self.join_sources(ns, id, &sources)?;
             self.store_row(context, id, None, vitals, &content)?;
-            self.tx.put_access(ns, id, &access)?;
+            truth(self.tx).put_access(ns, id, &access)?;
             self.journal(context, Op::Recreate, Some((id, None)), Vec::new(), why)?;
             return Ok(Applied::default());
         };
         // A row in limbo is joined to nothing and has no slot.
         for holder in &holders {
-            self.tx.put_holder(ns, id, holder)?;
+            truth(self.tx).put_holder(ns, id, holder)?;
         }
         let part = PartId(vitals.place.partition);
         let row = limbo_row(&limbo, vector.as_ref(), &sources);
-        self.tx.put_limbo(ns, id, at, &row)?;
+        truth(self.tx).put_limbo(ns, id, at, &row)?;
         self.store_row(context, id, None, vitals, &content)?;
-        self.tx.put_access(ns, id, &access)?;
+        truth(self.tx).put_access(ns, id, &access)?;
         match &limbo.tombstone {
             Some(tombstone) => {
-                self.tx.put_tombstone(ns, tombstone)?;
+                truth(self.tx).put_tombstone(ns, tombstone)?;
                 self.counters.add(ns, part, Sort::Tombstones, "", 1, 0);
             }
             None => drop(self.bury_in_limbo(context, id, &row)?),
@@ -101,7 +101,7 @@ impl Ledger<'_, '_> {
         self.clock.next_seq += 1;
         let (policy_number, policy_hash) = (context.policy_number, context.policy_hash);
         let row = JournalRow { seq, actor: Actor::Sweeper, policy_number, policy_hash, ..step.clone() };
-        self.tx.put_journal(context.ns, &row)?;
+        truth(self.tx).put_journal(context.ns, &row)?;
         let Some(id) = step.subject else { return Ok(()) };
         let erased =
             self.tx.vitals(context.ns, id)?.is_none() && self.tx.tombstone(context.ns, id)?.is_some();
@@ -111,7 +111,7 @@ impl Ledger<'_, '_> {
     /// Puts an aggregate back.
     pub(crate) fn keep_aggregate(&mut self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<()> {
         self.counters.add(ns, PartId(row.part), Sort::Aggregates, "", 1, 0);
-        self.tx.put_aggregate(ns, id, row)
+        truth(self.tx).put_aggregate(ns, id, row)
     }
 
     /// Puts a message back, and the slice of the family that it began.
@@ -125,8 +125,8 @@ impl Ledger<'_, '_> {
         if self.tx.event(ns, id)?.is_none() {
             self.counters.add(ns, PartId(row.part), Sort::Events, "", 1, 0);
         }
-        self.tx.put_event(ns, id, row)?;
-        family.map_or(Ok(()), |family| self.tx.put_family(ns, id, family))
+        truth(self.tx).put_event(ns, id, row)?;
+        family.map_or(Ok(()), |family| truth(self.tx).put_family(ns, id, family))
     }
 }
 

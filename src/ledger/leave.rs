@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::erase::{Erased, is_asked_for};
-use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::ledger::{Applied, Context, Ledger, Why, truth};
 use crate::model::order::{Rank, canonical};
 use crate::model::{Content, Holder, MemoryId, Op, Significance, SupersedeMode, TombstoneReason, Vitals};
 use crate::store::control::CounterSort as Sort;
@@ -283,7 +283,7 @@ impl Ledger<'_, '_> {
             } else {
                 continue;
             }
-            self.tx.put_holder(ns, id, &holder)?;
+            truth(self.tx).put_holder(ns, id, &holder)?;
         }
         Ok(())
     }
@@ -323,7 +323,7 @@ impl Ledger<'_, '_> {
             let mut limbo = self.tx.limbo(ns, id)?.unwrap_or_default();
             vitals.place.space = vector.as_ref().map_or(SpaceId::NONE.0, |(space, _)| *space);
             limbo.vector = vector.map(|(_, vector)| vector.as_slice().to_vec()).unwrap_or_default();
-            return self.tx.put_limbo(ns, id, at, &limbo);
+            return truth(self.tx).put_limbo(ns, id, at, &limbo);
         }
         // A vector of a former space does not help a search.
         let fits = |space: u16| space == vitals.place.space || space == self.clock.space;
@@ -360,7 +360,7 @@ impl Ledger<'_, '_> {
         let derived = self.made_from(ns, id)?;
         let mut erased = Erased { id: stone, predecessors: Vec::new(), onward: None, derived };
         let tombstone = self.tombstone_of(context, &erased, &gone, Some(&said), (reason, None));
-        self.tx.put_tombstone(ns, &tombstone)?;
+        truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);
         if retold && is_asked_for(reason) {
             erased.derived.append(&mut self.erase_messages(context, id)?);

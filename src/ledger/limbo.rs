@@ -11,7 +11,7 @@ use crate::index::slots;
 use crate::ledger::damage::Whole;
 use crate::ledger::erase::{Erased, Going};
 use crate::ledger::returns::SaidSince;
-use crate::ledger::{Applied, Context, Ledger, Restored, Why};
+use crate::ledger::{Applied, Context, Ledger, Restored, Why, truth};
 use crate::model::{
     Content, Holder, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
 };
@@ -98,9 +98,9 @@ impl Ledger<'_, '_> {
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
         let gone = (aside.reason, aside.replaced_by);
         let tombstone = self.tombstone_of(context, &erased, &holders, Some(&content), gone);
-        self.tx.put_tombstone(ns, &tombstone)?;
+        truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", 1, 0);
-        self.tx.put_limbo(ns, id, context.now, &row)?;
+        truth(self.tx).put_limbo(ns, id, context.now, &row)?;
         Ok(Vec::new())
     }
 
@@ -132,7 +132,7 @@ impl Ledger<'_, '_> {
                 self.put_holder(ns, from, &holder)?;
             }
             let row = JunctionRow { sort: Junction::Link, target: gone.as_bytes().to_vec(), role: relation };
-            self.tx.delete_junction(ns, from, &row)?;
+            truth(self.tx).delete_junction(ns, from, &row)?;
         }
         Ok(all)
     }
@@ -181,10 +181,10 @@ impl Ledger<'_, '_> {
         let superseder = before.times.superseded_by().filter(|_| limbo.replaced);
         self.lead_back(ns, id, superseder, &limbo.links)?;
         if let Some(tombstone) = self.tx.tombstone(ns, id)? {
-            self.tx.delete_tombstone(ns, &tombstone)?;
+            truth(self.tx).delete_tombstone(ns, &tombstone)?;
             self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", -1, 0);
         }
-        self.tx.delete_limbo(ns, id, removed_at)?;
+        truth(self.tx).delete_limbo(ns, id, removed_at)?;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
         let mut told = why.clone();
         told.evidence.members.extend(superseder);
@@ -262,7 +262,7 @@ impl Ledger<'_, '_> {
                 sound(self.tx.vitals(ns, from))?.flatten().is_none_or(|row| row.times.removed_at.is_some());
             if away {
                 // The linking memory is in limbo itself. Its links are written when it comes back.
-                self.tx.put_holder(ns, from, &holder)?;
+                truth(self.tx).put_holder(ns, from, &holder)?;
             } else {
                 self.replace_holder(ns, from, &holder)?;
             }
@@ -312,7 +312,7 @@ impl Ledger<'_, '_> {
         let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, Some(&content), gone);
         let deleted_at = vitals.times.removed_at.unwrap_or(context.now);
         let tombstone = Tombstone { deleted_at, ..tombstone };
-        self.tx.put_tombstone(ns, &tombstone)?;
+        truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
         Ok(tombstone)
     }

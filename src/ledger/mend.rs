@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
-use crate::ledger::{Context, Ledger};
+use crate::ledger::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, Op, RunId, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::control::{LimboRow, RunRow, RunState};
-use crate::store::keys::Parts;
-use crate::store::{
-    AggregateRow, Id, Junction, MessageRows, NsId, PartId, Read, Rows, Table, Traces, Walk, keys, last_id,
-};
+use crate::store::{AggregateRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id};
 
 impl Ledger<'_, '_> {
     /// Mends the small rows of a namespace that nothing else writes again. Names come from the table that holds them
@@ -22,26 +19,22 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         self.recount.insert(ns);
         for key in self.tx.lost(Table::Partition, ns)? {
-            let name = Parts(&key).u32().and(key.get(4..)).and_then(|name| std::str::from_utf8(name).ok());
-            if let Some(name) = name
-                && let Some(part) = self.tx.partition(ns, name)?
+            if let Some(keys::Partition { name, .. }) = keys::Partition::parse(&key)
+                && let Some(part) = self.tx.partition(ns, name.0)?
             {
-                self.tx.put_partition(ns, name, part)?;
+                self.tx.put_partition(ns, name.0, part)?;
             }
         }
         for key in self.tx.lost(Table::PartitionName, ns)? {
-            let part = key.last_chunk().map(|part| PartId(u32::from_be_bytes(*part)));
-            if let Some(part) = part
+            if let Some(keys::PartitionName { part, .. }) = keys::PartitionName::parse(&key)
                 && let Some(name) = self.tx.partition_name(ns, part)?
             {
                 self.tx.put_partition(ns, &name, part)?;
             }
         }
-        for sort in [Junction::Category, Junction::Entity] {
-            self.mend_terms(ns, sort)?;
-        }
+        self.mend_terms(ns)?;
         for key in self.tx.lost(Table::Run, ns)? {
-            self.mend_run(ns, RunId::from_bytes(*last_id(Table::Run, &key)?.as_bytes()))?;
+            self.mend_run(ns, keys::Run::read(Table::Run, &key)?.run)?;
         }
         for key in self.tx.lost(Table::Tombstone, ns)? {
             self.mend_tombstone(ns, last_id(Table::Tombstone, &key)?)?;
@@ -50,14 +43,14 @@ impl Ledger<'_, '_> {
             self.mend_tombstone(ns, id)?;
         }
         for key in self.tx.lost(Table::Journal, ns)? {
-            if let Some(seq) = key.last_chunk().map(|seq| u64::from_be_bytes(*seq)) {
+            if let Some(keys::Journal { seq, .. }) = keys::Journal::parse(&key) {
                 self.drop_journal_row(ns, seq)?;
             }
         }
         // Access statistics are not a part of what a memory says.
         for table in [Table::Pass, Table::Access] {
             for key in self.tx.lost(table, ns)? {
-                self.tx.delete(table, &key)?;
+                truth(self.tx).delete(table, &key)?;
             }
         }
         for key in self.tx.lost(Table::Event, ns)? {
@@ -77,7 +70,7 @@ impl Ledger<'_, '_> {
         }
         for table in Table::ALL.iter().filter(|table| table.is_all_key()) {
             for key in self.tx.with_value(*table, ns)? {
-                self.tx.put(*table, &key, &[])?;
+                truth(self.tx).put(*table, &key, &[])?;
             }
         }
         Ok(())
@@ -110,22 +103,19 @@ impl Ledger<'_, '_> {
         Ok(all)
     }
 
-    fn mend_terms(&mut self, ns: NsId, sort: Junction) -> Result<()> {
-        let prefix = keys::term(ns, sort, "");
-        for key in self.tx.lost(Table::Term, ns)?.into_iter().filter(|key| key.starts_with(&prefix)) {
-            let name = key.get(prefix.len()..).and_then(|name| std::str::from_utf8(name).ok());
-            if let Some(name) = name
-                && let Some(term) = self.tx.term(ns, sort, name)?
+    fn mend_terms(&mut self, ns: NsId) -> Result<()> {
+        for key in self.tx.lost(Table::Term, ns)? {
+            if let Some(keys::Term { sort, name, .. }) = keys::Term::parse(&key)
+                && let Some(term) = self.tx.term(ns, sort, name.0)?
             {
-                self.tx.put_term(ns, sort, name, term)?;
+                truth(self.tx).put_term(ns, sort, name.0, term)?;
             }
         }
-        for key in self.tx.lost(Table::TermName, ns)?.into_iter().filter(|key| key.starts_with(&prefix)) {
-            let term = key.last_chunk().map(|term| u32::from_be_bytes(*term));
-            if let Some(term) = term
+        for key in self.tx.lost(Table::TermName, ns)? {
+            if let Some(keys::TermName { sort, term, .. }) = keys::TermName::parse(&key)
                 && let Some(name) = self.tx.term_name(ns, sort, term)?
             {
-                self.tx.put_term(ns, sort, &name, term)?;
+                truth(self.tx).put_term(ns, sort, &name, term)?;
             }
         }
         Ok(())
@@ -153,8 +143,7 @@ impl Ledger<'_, '_> {
         let at = removed_at.or(removal.as_ref().map(|row| row.at));
         let mut hashes = Vec::new();
         for key in self.tx.keys_ending(Table::TombstoneHash, ns, id.as_bytes())? {
-            let mut parts = Parts(&key);
-            hashes.extend(parts.u32().and(parts.take::<32>()));
+            hashes.extend(keys::TombstoneHash::parse(&key).map(|row| *row.hash));
         }
         // It is unknown which hash is that of the content. Each of them leads here.
         let content_hash = hashes.pop().unwrap_or_default();
@@ -171,15 +160,14 @@ impl Ledger<'_, '_> {
             rows: 1,
             erased_at: None,
         };
-        self.tx.put_tombstone(ns, &tombstone)
+        truth(self.tx).put_tombstone(ns, &tombstone)
     }
 
     /// Lets a lost message leave its family, which is counted again.
     fn mend_event(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         let mut owners: Vec<Id> = Vec::new();
         for key in self.tx.keys_ending(Table::EventOf, ns, id.as_bytes())? {
-            let mut parts = Parts(&key);
-            owners.extend(parts.u32().and(parts.take::<16>()));
+            owners.extend(keys::EventOf::parse(&key).map(|row| *row.owner));
         }
         self.drop_message_row(ns, Table::Event, id)?;
         // A family is found by its first message.
@@ -239,9 +227,9 @@ impl Ledger<'_, '_> {
         if let Some((slice, mut family)) = self.family_of(ns, &members)? {
             family.count = row.dup_count;
             (family.first_ts, family.latest_ts) = (row.first_ts, row.last_ts);
-            self.tx.put_family(ns, &slice, &family)?;
+            truth(self.tx).put_family(ns, &slice, &family)?;
         }
-        self.tx.put_aggregate(ns, id, &row)
+        truth(self.tx).put_aggregate(ns, id, &row)
     }
 
     /// Removes a message, a family or an aggregate that can't be read, with everything that leads to it.
@@ -252,6 +240,6 @@ impl Ledger<'_, '_> {
             _ => &[],
         };
         self.delete_found(ns, id, leading)?;
-        self.tx.delete(table, &keys::memory(ns, id)).map(|_| ())
+        truth(self.tx).delete(table, &keys::memory(ns, id)).map(|_| ())
     }
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, sound};
-use crate::ledger::{Applied, Context, Ledger, Why};
+use crate::ledger::{Applied, Context, Ledger, Why, truth};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{AggregateId, Life, MemoryId, Op, Time, TombstoneReason};
 use crate::store::control::CounterSort as Sort;
@@ -118,7 +118,7 @@ impl Ledger<'_, '_> {
         }
         let part = PartId(row.part);
         self.counters.add(ns, part, Sort::Events, "", 1, 0);
-        self.tx.put_event(ns, &event, &row)?;
+        truth(self.tx).put_event(ns, &event, &row)?;
         let mut subject = row.memory;
         if let Some((id, numbers)) = &aggregate {
             if self.tx.aggregate(ns, id)?.is_none() {
@@ -127,15 +127,15 @@ impl Ledger<'_, '_> {
                     && let Some(mut first_row) = self.tx.event(ns, first)?
                 {
                     first_row.aggregate = Some(*id);
-                    self.tx.put_event(ns, first, &first_row)?;
+                    truth(self.tx).put_event(ns, first, &first_row)?;
                 }
             }
-            self.tx.put_aggregate(ns, id, numbers)?;
+            truth(self.tx).put_aggregate(ns, id, numbers)?;
             self.refresh(context, id, numbers, life)?;
             subject = subject.or(numbers.memory);
         }
         if let Some((id, family)) = &family {
-            self.tx.put_family(ns, id, family)?;
+            truth(self.tx).put_family(ns, id, family)?;
         }
         let subject = subject.map(|id| (MemoryId::from_bytes(id), None));
         self.journal(context, Op::Event, subject, Vec::new(), why)?;
@@ -173,9 +173,9 @@ impl Ledger<'_, '_> {
         let mut touched = BTreeMap::new();
         for id in events {
             let Some(row) = self.tx.event(ns, id)? else { continue };
-            self.tx.delete_event(ns, id, &row)?;
+            truth(self.tx).delete_event(ns, id, &row)?;
             self.counters.add(ns, PartId(row.part), Sort::Events, "", -1, 0);
-            self.tx.delete_family(ns, id)?;
+            truth(self.tx).delete_family(ns, id)?;
             if let Some(aggregate) = row.aggregate {
                 *touched.entry(aggregate).or_insert(0) += 1;
             }
@@ -222,9 +222,9 @@ impl Ledger<'_, '_> {
         if let Some((slice, mut family)) = family {
             family.count = row.dup_count;
             (family.first_ts, family.latest_ts) = (row.first_ts, row.last_ts);
-            self.tx.put_family(ns, &slice, &family)?;
+            truth(self.tx).put_family(ns, &slice, &family)?;
         }
-        self.tx.put_aggregate(ns, id, &row)?;
+        truth(self.tx).put_aggregate(ns, id, &row)?;
         self.refresh(context, id, &row, None)
     }
 
@@ -317,15 +317,15 @@ impl Ledger<'_, '_> {
             let mut row = row.clone();
             row.aggregate = None;
             let at = row.ts;
-            self.tx.put_event(ns, event, &row)?;
+            truth(self.tx).put_event(ns, event, &row)?;
             if let Some(mut family) = self.tx.family(ns, event)? {
                 family.aggregate = None;
                 family.count = 1;
                 (family.first_ts, family.latest_ts) = (at, at);
-                self.tx.put_family(ns, event, &family)?;
+                truth(self.tx).put_family(ns, event, &family)?;
             }
         }
-        self.tx.delete_aggregate(ns, id)?;
+        truth(self.tx).delete_aggregate(ns, id)?;
         self.counters.add(ns, PartId(old.part), Sort::Aggregates, "", -1, 0);
         let Some(memory) = old.memory.map(MemoryId::from_bytes) else { return Ok(()) };
         if !self.tx.has_row(ns, memory)? {
@@ -356,9 +356,9 @@ impl Ledger<'_, '_> {
         for id in &doomed {
             let Some(mut row) = self.tx.event(ns, id)? else { continue };
             touched.extend(row.aggregate);
-            self.tx.delete_family(ns, id)?;
+            truth(self.tx).delete_family(ns, id)?;
             row.erase();
-            self.tx.put_event(ns, id, &row)?;
+            truth(self.tx).put_event(ns, id, &row)?;
         }
         let mut derived = Vec::new();
         for id in touched {
@@ -370,7 +370,7 @@ impl Ledger<'_, '_> {
             if own == Some(id) || !self.is_heard(ns, &id)? {
                 (row.scope, row.signals) = (None, Vec::new());
             }
-            self.tx.put_aggregate(ns, &id, &row)?;
+            truth(self.tx).put_aggregate(ns, &id, &row)?;
             let carrier = row.memory.map(MemoryId::from_bytes).filter(|carrier| *carrier != memory);
             if let Some(carrier) = carrier
                 && self.tx.has_row(ns, carrier)?
@@ -399,7 +399,7 @@ impl Ledger<'_, '_> {
         for id in self.tx.events_of(ns, memory.as_bytes(), usize::MAX)? {
             if let Some(mut row) = self.tx.event(ns, &id)? {
                 row.memory = Some(*to.as_bytes());
-                self.tx.put_event(ns, &id, &row)?;
+                truth(self.tx).put_event(ns, &id, &row)?;
             }
         }
         Ok(())

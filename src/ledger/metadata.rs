@@ -104,8 +104,8 @@ impl Ledger<'_, '_> {
             };
             let before = left;
             for index_row in index_rows(&vitals, content.as_ref(), &declared) {
-                if let IndexRow::Meta(path, value) = index_row {
-                    self.tx.put_meta_value(ns, &path, &value, id)?;
+                if let IndexRow::Meta(..) = index_row {
+                    self.put_index_row(ns, id, &index_row)?;
                     left = left.saturating_sub(1);
                 }
             }

@@ -47,7 +47,7 @@ use crate::model::{
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::Clock;
-use crate::store::{Id, NsId, Rows, WriteTx, WriteTx as Tx};
+use crate::store::{Id, Keeper, Lock, NsId, Rows, Truth, WriteTx};
 use crate::text::Secret;
 use crate::vector::UnitVector;
 
@@ -325,9 +325,21 @@ pub(crate) struct Applied {
     pub(crate) merged: Option<Merged>,
 }
 
+/// The key to the writes of the truth: nobody but this room can make one.
+pub(crate) struct TruthKey(());
+
+impl Keeper for Lock {
+    type Key = TruthKey;
+}
+
+/// The writes of the truth in a transaction.
+fn truth<'a, 't>(tx: &'a mut WriteTx<'t>) -> Truth<'a, 't> {
+    tx.truth(TruthKey(()))
+}
+
 /// The one writer of truth within a transaction.
 pub(crate) struct Ledger<'a, 't> {
-    pub(crate) tx: &'a mut Tx<'t>,
+    pub(crate) tx: &'a mut WriteTx<'t>,
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) secret: &'a Secret,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, truth};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{IndexId, MessageRows, NsId, PartId, Rows, TextId};
 
@@ -48,9 +48,14 @@ impl Ledger<'_, '_> {
             let stones = self.tx.counter(ns, part, Sort::Tombstones as u8, "")?.rows;
             self.counters.add(ns, part, Sort::Tombstones, "", -stones, 0);
             self.counters.add(ns, PartId(0), Sort::Tombstones, "", stones, 0);
-            self.tx.delete_partition(ns, part, &agent)?;
+            truth(self.tx).delete_partition(ns, part, &agent)?;
             gone.push(TextId { ns, part }.index());
         }
         Ok(gone)
+    }
+
+    /// Takes at most `most` rows of a namespace away that is hidden, whatever they are, and says how many.
+    pub(crate) fn drop_rows(&mut self, ns: NsId, most: usize) -> Result<usize> {
+        truth(self.tx).delete_rows_of(ns, most)
     }
 }

@@ -8,7 +8,6 @@ use crate::error::{Result, sound};
 use crate::ledger::derived::counted_in;
 use crate::ledger::{Counters, Ledger};
 use crate::store::control::{CounterRow, CounterSort as Sort, TOTAL};
-use crate::store::keys::Parts;
 use crate::store::{MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id};
 
 /// Counters of a namespace by partition, sort and name.
@@ -16,9 +15,6 @@ type Counted = BTreeMap<(PartId, u8, String), CounterRow>;
 
 /// Counters whose rows do not tell their partition, or which count no rows.
 const OF_NO_ROW: [Sort; 2] = [Sort::Tombstones, Sort::Ignored];
-
-/// Where the fingerprint ends in a key of `by_fingerprint`, behind namespace, partition and tier.
-const FINGERPRINT_END: usize = 4 + 4 + 1 + 16;
 
 impl Ledger<'_, '_> {
     /// Writes every counter of a namespace again, from the rows of the transaction.
@@ -28,13 +24,10 @@ impl Ledger<'_, '_> {
         let mut old = Counted::new();
         let tx = &*self.tx;
         tx.walk(Table::Counter, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
-            let mut parts = Parts(key);
-            let (_, part) = (parts.u32(), parts.u32().map(PartId));
-            let (Some(part), Some([sort]), Some(name)) = (part, parts.take::<1>(), parts.rest()) else {
-                return Ok(ControlFlow::Continue(()));
-            };
-            let row = sound(tx.counter_row(ns, part, sort, name))?;
-            old.insert((part, sort, name.to_owned()), row.unwrap_or_default());
+            if let Some(keys::Counter { part, sort, name, .. }) = keys::Counter::parse(key) {
+                let row = sound(tx.counter_row(ns, part, sort, name.0))?;
+                old.insert((part, sort, name.0.to_owned()), row.unwrap_or_default());
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         for sort in OF_NO_ROW {
@@ -65,16 +58,13 @@ impl Ledger<'_, '_> {
             }
             Ok(())
         })?;
-        let mut last: Option<Vec<u8>> = None;
+        let mut last = None;
         tx.walk(Table::ByFingerprint, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
-            let equal = key.get(..FINGERPRINT_END).unwrap_or_default();
-            let mut parts = Parts(equal);
-            if let (Some(_), Some(part)) = (parts.u32(), parts.u32())
-                && last.as_deref() == Some(equal)
-            {
-                counters.add(ns, PartId(part), Sort::Duplicates, "", 1, 0);
+            let equal = keys::ByFingerprint::parse(key).map(|row| (row.part, row.tier, *row.fingerprint));
+            if let Some((part, ..)) = equal.filter(|_| last == equal) {
+                counters.add(ns, part, Sort::Duplicates, "", 1, 0);
             }
-            last = Some(equal.to_vec());
+            last = equal;
             Ok(ControlFlow::Continue(()))
         })?;
         for (table, sort) in [(Table::Event, Sort::Events), (Table::Aggregate, Sort::Aggregates)] {

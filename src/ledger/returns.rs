@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ledger::erase::Onward;
 use crate::ledger::leave::Departure;
-use crate::ledger::{Applied, Context, Ledger, Moves, Why};
+use crate::ledger::{Applied, Context, Ledger, Moves, Why, truth};
 use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession};
 use crate::store::{NsId, Rows};
 
@@ -50,7 +50,7 @@ impl Ledger<'_, '_> {
             {
                 // The reinforcement that it had brought did not go on with the row that is gone.
                 limbo.transferred = 0;
-                self.tx.put_limbo(ns, id, at, &limbo)?;
+                truth(self.tx).put_limbo(ns, id, at, &limbo)?;
             }
         } else {
             if superseded.mode == SupersedeMode::Replaced {
@@ -82,7 +82,7 @@ impl Ledger<'_, '_> {
         for holder in onward.holders.iter().filter(|holder| holder.from == Some(id)) {
             if let Some(found) = copies.iter().position(|copy| copy.is_copy_of(holder)) {
                 let copy = copies.swap_remove(found);
-                self.tx.put_holder(ns, at, &Holder { from: Some(id), ..copy })?;
+                truth(self.tx).put_holder(ns, at, &Holder { from: Some(id), ..copy })?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::ledger::erase::Erased;
 use crate::ledger::insert::unite;
 use crate::ledger::leave::Departure;
 use crate::ledger::returns::SaidSince;
-use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone};
+use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone, truth};
 use crate::model::{Actor, Holder, MemoryId, Op, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
 
@@ -303,8 +303,8 @@ impl Ledger<'_, '_> {
     /// Removes the key of a holder. The holder stays.
     pub(super) fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
         let holder = self.tx.holder(ns, id, number)?.ok_or_else(|| gone(id))?;
-        self.tx.delete_holder(ns, id, &holder)?;
-        self.tx.put_holder(ns, id, &Holder { key: None, ..holder })
+        truth(self.tx).delete_holder(ns, id, &holder)?;
+        truth(self.tx).put_holder(ns, id, &Holder { key: None, ..holder })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Categories and entities: names with a number in their namespace. A name goes with the last memory that uses it.
 
 use crate::error::Result;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, truth};
 use crate::model::{Entity, Holder, Link, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
 
@@ -29,7 +29,7 @@ impl Ledger<'_, '_> {
         }
         let term = self.clock.next_term;
         self.clock.next_term += 1;
-        self.tx.put_term(ns, sort, name, term)?;
+        truth(self.tx).put_term(ns, sort, name, term)?;
         Ok(term)
     }
 
@@ -41,14 +41,14 @@ impl Ledger<'_, '_> {
                 target: source.as_bytes().to_vec(),
                 role: String::new(),
             };
-            self.tx.put_junction(ns, id, &row)?;
+            truth(self.tx).put_junction(ns, id, &row)?;
         }
         Ok(())
     }
 
     /// Removes a junction row. The name at its other end is removed too if nothing else uses it.
     pub(super) fn unjoin(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<()> {
-        self.tx.delete_junction(ns, id, row)?;
+        truth(self.tx).delete_junction(ns, id, row)?;
         let term = match row.sort {
             Junction::Category | Junction::Entity => {
                 row.target.as_slice().try_into().map(u32::from_be_bytes).ok()
@@ -58,7 +58,7 @@ impl Ledger<'_, '_> {
         if let Some(term) = term
             && !self.tx.is_joined_to(ns, row.sort, &row.target)?
         {
-            self.tx.delete_term(ns, row.sort, term)?;
+            truth(self.tx).delete_term(ns, row.sort, term)?;
         }
         Ok(())
     }

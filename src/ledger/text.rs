@@ -4,7 +4,7 @@ use crate::error::{Result, sound};
 use crate::index::text::erase_postings;
 use crate::index::text::upkeep::{TextEdit, join};
 use crate::ledger::derived::Seen;
-use crate::ledger::{Context, Ledger};
+use crate::ledger::{Context, Ledger, truth};
 use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Content, MemoryId, RuleId, Vitals, thread_place};
 use crate::store::{NsId, PartId, Read, Rows, TextId, TextRows};
@@ -89,7 +89,7 @@ impl Ledger<'_, '_> {
                 let thread = content.and_then(|content| thread_place(&vitals, &content));
                 vitals.place.doc = Some(self.tx.claim_doc(text, id, &vitals, thread, &self.analyzer)?);
                 self.tx.add_waiting(text, vitals.content_bytes as usize)?;
-                self.tx.put_vitals(ns, id, &vitals)?;
+                truth(self.tx).put_vitals(ns, id, &vitals)?;
                 count = count.saturating_add(1);
             }
         }

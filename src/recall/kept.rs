@@ -12,8 +12,7 @@ use crate::model::{
 };
 use crate::recall::Reader;
 use crate::store::control::{LimboRow, RunRow};
-use crate::store::keys::Parts;
-use crate::store::{MessageRows, NsId, Read, Rows, Table, Walk, bad_key, keys};
+use crate::store::{MessageRows, NsId, Read, Rows, Table, Walk, keys};
 
 impl Reader<'_> {
     /// The names of the agents whose partitions the namespace has, sorted.
@@ -77,10 +76,7 @@ impl Reader<'_> {
         let Some(ns) = self.ns else { return Ok(Vec::new()) };
         let mut ids = BTreeSet::new();
         self.rows().walk(Table::Run, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
-            let mut parts = Parts(key);
-            parts.u32();
-            let id = parts.take::<16>().ok_or_else(|| bad_key(Table::Run, key))?;
-            ids.insert(RunId::from_bytes(id));
+            ids.insert(keys::Run::read(Table::Run, key)?.run);
             Ok(ControlFlow::Continue(()))
         })?;
         let mut all = Vec::new();

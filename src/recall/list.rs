@@ -6,8 +6,8 @@ use crate::error::{Error, Result, sound};
 use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Tombstone, Vitals};
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader};
-use crate::store::keys::{self, Key, Parts};
-use crate::store::{NsId, PartId, Read, Rows, Table, Walk};
+use crate::store::keys::{self, Key};
+use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id};
 
 /// An empty last page.
 pub(super) fn nothing<T>() -> Page<T> {
@@ -96,7 +96,7 @@ impl Reader<'_> {
                 let walk = Walk::prefix(&prefix);
                 let walk = after.iter().fold(walk, |walk, after| walk.after(after));
                 self.rows().walk(Table::ByTime, &walk, &mut |key, _| {
-                    listing.offer(key, id_of(Table::ByTime, key)?)
+                    listing.offer(key, last_id(Table::ByTime, key)?)
                 })?;
             }
         }
@@ -149,7 +149,7 @@ impl Reader<'_> {
         }
         let mut ids = Vec::new();
         self.rows().walk(Table::Tombstone, &walk, &mut |key, _| {
-            ids.push(id_of(Table::Tombstone, key)?);
+            ids.push(last_id(Table::Tombstone, key)?);
             Ok(if ids.len() > limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         let more = ids.len() > limit;
@@ -236,12 +236,4 @@ pub(super) fn position(cursor: &str, prefix: &[u8], bytes: usize) -> Result<Vec<
     let key: Option<Vec<u8>> =
         pairs.map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect();
     key.filter(|key| key.starts_with(prefix)).ok_or_else(bad)
-}
-
-/// The id at the end of a key.
-fn id_of(table: Table, key: &[u8]) -> Result<MemoryId> {
-    let tail = key.len().checked_sub(16).and_then(|at| key.get(at..));
-    Parts(tail.unwrap_or_default())
-        .id()
-        .ok_or_else(|| Error::corrupted(table.name(), key, "the key is not one of this table"))
 }

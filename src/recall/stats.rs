@@ -11,12 +11,12 @@ use serde::Serialize;
 use crate::error::{Error, Result, sound};
 use crate::index::Published;
 use crate::index::upkeep::Counts;
-use crate::model::{Kind, MemoryId, NamespaceName, RunId, Time};
+use crate::model::{Kind, NamespaceName, RunId, Time};
 use crate::policy::Stats as StatsPolicy;
 use crate::recall::size::{self, BytesStats};
 use crate::recall::{Reader, SHARED};
 use crate::store::control::{CounterRow, CounterSort, NamespaceRow, PassRow, TOTAL};
-use crate::store::keys::{self, Parts};
+use crate::store::keys;
 use crate::store::{IndexId, NsId, PartId, Read, Rows, Table, Walk};
 use crate::text::Secret;
 use crate::vector::instruction_set;
@@ -351,11 +351,7 @@ impl Reader<'_> {
     fn first_seen(&self, ns: NsId, walk: &Walk) -> Result<Option<String>> {
         let mut day = None;
         self.rows().walk(Table::ByTime, walk, &mut |key, _| {
-            let mut parts = Parts(key);
-            let place = parts.u64().and(parts.time()).zip(parts.id());
-            let (created, id): (Time, MemoryId) = place.ok_or_else(|| {
-                crate::error::Error::corrupted(Table::ByTime.name(), key, "the key is not one of this table")
-            })?;
+            let keys::ByTime { created, id, .. } = keys::ByTime::read(Table::ByTime, key)?;
             if !sound(self.vitals(ns, id))?.is_some_and(|vitals| self.sees(&vitals)) {
                 return Ok(ControlFlow::Continue(()));
             }

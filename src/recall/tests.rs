@@ -15,7 +15,7 @@ use crate::model::{
 use crate::policy::Stats as StatsPolicy;
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::disk::Folder;
-use crate::store::{Durability, Options, Rows, SIZE, Store, Table, WriteTx};
+use crate::store::{Durability, Options, Rows, SIZE, Store, Table, Truth};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
 
@@ -177,8 +177,8 @@ impl World {
         self.apply(now, vec![(RuleId::FORGET_ID, change)]);
     }
 
-    fn control(&mut self, change: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) {
-        let written = self.store.write(Durability::Batch, change).unwrap();
+    fn control(&mut self, change: impl FnOnce(&mut Truth<'_, '_>) -> Result<()>) {
+        let written = self.store.write(Durability::Batch, |tx| change(&mut tx.forged())).unwrap();
         self.publish(&written.staged);
     }
 
@@ -594,8 +594,8 @@ fn a_damaged_sum_of_the_rows_is_a_warning() {
     for damage in [None, Some(b"rubbish")] {
         let mut world = World::new();
         let damaged = world.store.write(Durability::Batch, |tx| match damage {
-            Some(bytes) => tx.put(Table::Meta, SIZE, bytes),
-            None => tx.delete(Table::Meta, SIZE).map(drop),
+            Some(bytes) => tx.forged().put(Table::Meta, SIZE, bytes),
+            None => tx.forged().delete(Table::Meta, SIZE).map(drop),
         });
         damaged.unwrap();
         world.add(1, vec![row(1, "one")]);

@@ -23,15 +23,16 @@ use redb::{Database, ReadableDatabase};
 
 use crate::error::{Error, FILE_CUT, Result};
 use crate::record::{
-    self, At, DocBlock, DocMeta, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
+    At, DocBlock, DocMeta, SlotMeta, decode_vitals, encode_vitals, slots_per_block, vectors_per_block,
 };
 use crate::store::control::{SizeRow, SlotHead};
 use crate::store::draft::{clear_claim, clear_drafts, draft_path, is_overtaken, publish};
-use crate::store::keys::{self, IndexId, NsId, PartId, Parts, SpaceId};
+use crate::store::keys;
 use crate::store::open::{Options, Store, io, start};
-use crate::store::rows::{Rows, SIZE, bad_key};
+use crate::store::part::{IndexId, NsId, PartId, SpaceId};
+use crate::store::rows::Rows;
 use crate::store::size::OWN_BYTES;
-use crate::store::tables::Table;
+use crate::store::tables::{SIZE, Table};
 use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
 
 use graph::Graph;
@@ -340,11 +341,7 @@ impl Copy<'_> {
             let read = match table {
                 Table::Vitals => self.vitals(&key, &value),
                 Table::TextDoc => self.docs(&key, &value),
-                _ if table.is_all_key() => match value.is_empty() {
-                    true => Ok(None),
-                    false => Err(Error::corrupted(table.name(), &key, "a value where none belongs")),
-                },
-                _ => record::check_sum(At::new(table.name(), &key), &value).map(|()| None),
+                _ => table.check_value(&key, &value).map(|()| None),
             };
             let changed = torn(read)?.unwrap_or_else(|why| {
                 self.note(table, &key, why);
@@ -364,9 +361,9 @@ impl Copy<'_> {
         let at = At::new(Table::Vitals.name(), key);
         let mut vitals = decode_vitals(at, value)?;
         let Some(slot) = vitals.place.slot else { return Ok(None) };
-        let ns = Parts(key).u32().ok_or_else(|| bad_key(Table::Vitals, key))?;
+        let keys::Vitals { ns, .. } = keys::Vitals::read(Table::Vitals, key)?;
         let (part, space) = (PartId(vitals.place.partition), SpaceId(vitals.place.space));
-        let numbers = self.slots.get(&IndexId { ns: NsId(ns), part, space });
+        let numbers = self.slots.get(&IndexId { ns, part, space });
         vitals.place.slot = numbers.and_then(|numbers| numbers.of(slot));
         if vitals.place.slot.is_none() {
             self.note(Table::Vitals, key, "the memory says that it has a slot, and there is no such slot");
@@ -379,9 +376,7 @@ impl Copy<'_> {
     /// Documents with the new numbers of the slots of their memories.
     fn docs(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut docs = DocBlock::decode(At::new(Table::TextDoc.name(), key), value)?;
-        let mut parts = Parts(key);
-        let place = parts.u32().zip(parts.u32()).ok_or_else(|| bad_key(Table::TextDoc, key))?;
-        let (ns, part) = (NsId(place.0), PartId(place.1));
+        let keys::TextDoc { ns, part, .. } = keys::TextDoc::read(Table::TextDoc, key)?;
         for at in 0..docs.len() {
             let Some(doc) = docs.get(at).copied() else { continue };
             let Some(slot) = doc.slot else { continue };
@@ -410,7 +405,7 @@ impl Copy<'_> {
         self.commit(|tx| OF_INDEXES.into_iter().try_for_each(|table| tx.touch(table)))?;
         let mut indexes = Vec::new();
         let walked = self.from.walk(Table::SlotHead, &Walk::all(), &mut |key, _| {
-            indexes.push(Parts(key).index().ok_or_else(|| bad_key(Table::SlotHead, key))?);
+            indexes.push(keys::SlotHead::read(Table::SlotHead, key)?.index);
             Ok(ControlFlow::Continue(()))
         });
         if let Err(why) = torn(walked)? {

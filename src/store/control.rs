@@ -1,11 +1,11 @@
-//! Small rows that belong to the engine: the identity of the file, its clock and numbers, names and runs.
+//! What small rows hold: the identity of the file, its clock and numbers, names and runs, messages and their families.
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::model::RunState;
 use crate::model::closed::closed_set;
 use crate::model::{RunId, TombstoneReason};
-use crate::store::keys::{NsId, PartId};
+use crate::store::part::{NsId, PartId};
 
 /// What a file is: written once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -327,4 +327,97 @@ pub(crate) const DROPPED: NsId = NsId(0);
 /// The name of a namespace that is being dropped: no caller can write one with a NUL.
 pub(crate) fn dropped_name(ns: NsId) -> String {
     format!("\0{}", ns.0)
+}
+
+/// The bytes of an id: of an event, an aggregate, a family or a memory.
+pub(crate) type Id = [u8; 16];
+
+/// A message as it came. What was erased is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EventRow {
+    /// Number of its partition.
+    pub(crate) part: u32,
+    /// When it was written, in its author's world; milliseconds since 1970.
+    pub(crate) ts: i64,
+    /// Code of the author kind.
+    pub(crate) author: u8,
+    pub(crate) author_id: Option<String>,
+    pub(crate) channel: Option<String>,
+    pub(crate) thread: Option<String>,
+    pub(crate) session: Option<String>,
+    /// The raw text.
+    pub(crate) payload: Option<String>,
+    /// Id of the normalizer that made what follows.
+    pub(crate) normalizer: String,
+    pub(crate) normalized: Option<String>,
+    pub(crate) attachment_sig: Option<String>,
+    pub(crate) embed_sig: Option<String>,
+    pub(crate) dup_key: Option<[u8; 32]>,
+    pub(crate) simhash: Option<u64>,
+    pub(crate) aggregate: Option<Id>,
+    pub(crate) memory: Option<Id>,
+    /// The import that it came with.
+    pub(crate) run: Option<Id>,
+    /// What became of it, by [`EventRow::STORED`] …
+    pub(crate) decision: u8,
+}
+
+/// A family of messages in one slice of time. Its id is that of its first event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FamilyRow {
+    /// The family, the same in every slice of one exact key.
+    pub(crate) family: Id,
+    /// Number of its partition.
+    pub(crate) part: u32,
+    /// Code of the author kind.
+    pub(crate) author: u8,
+    /// Channel; empty where there is none.
+    pub(crate) channel: String,
+    /// Milliseconds since 1970 of its earliest member.
+    pub(crate) first_ts: i64,
+    /// The same of its latest.
+    pub(crate) latest_ts: i64,
+    /// Exact key of the first event.
+    pub(crate) dup_key: [u8; 32],
+    /// SimHash of the first event.
+    pub(crate) simhash: Option<u64>,
+    /// Tokens of the first event.
+    pub(crate) tokens: Vec<String>,
+    /// Id of the normalizer that made the text behind the exact key, SimHash and tokens.
+    pub(crate) normalizer: String,
+    /// Id of the one that made SimHash and tokens of it.
+    pub(crate) sim_normalizer: String,
+    /// The memory that the first event became.
+    pub(crate) first_memory: Id,
+    /// Its numbers, from the second member on.
+    pub(crate) aggregate: Option<Id>,
+    /// Members.
+    pub(crate) count: u64,
+}
+
+/// A family of messages in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AggregateRow {
+    /// Number of its partition.
+    pub(crate) part: u32,
+    pub(crate) family: Id,
+    /// Whether a member came by its SimHash alone.
+    pub(crate) near: bool,
+    /// Channel.
+    pub(crate) scope: Option<String>,
+    /// The slice of time of a bot's family, as its key names it.
+    pub(crate) slice: Option<String>,
+    pub(crate) first_event: Id,
+    pub(crate) last_event: Id,
+    pub(crate) first_ts: i64,
+    pub(crate) last_ts: i64,
+    pub(crate) dup_count: u64,
+    pub(crate) authors: Vec<String>,
+    pub(crate) examples: Vec<Id>,
+    pub(crate) snippets: Vec<String>,
+    pub(crate) exact_hash: Option<[u8; 32]>,
+    pub(crate) simhash: Option<u64>,
+    pub(crate) classification: String,
+    pub(crate) signals: Vec<String>,
+    pub(crate) memory: Option<Id>,
 }

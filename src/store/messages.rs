@@ -6,53 +6,23 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::limits::SIMHASH_BANDS;
 use crate::model::{MemoryId, Time};
 use crate::record;
-use crate::store::keys::{self, Key, NsId, PartId, Parts};
-use crate::store::rows::{Rows, bad_key, last_id, meta_of};
+use crate::store::control::{AggregateRow, EventRow, FamilyRow, Id};
+use crate::store::keys::{self, Key};
+use crate::store::part::{NsId, PartId};
+use crate::store::rows::{Rows, last_id, meta_of};
 use crate::store::tables::Table;
-use crate::store::tx::{Read, Walk, WriteTx};
+use crate::store::truth::Truth;
+use crate::store::tx::{Read, Walk};
 
 /// The rows by which a row is found.
 type Places = BTreeSet<(Table, Key)>;
-
-/// The bytes of an id: of an event, an aggregate, a family or a memory.
-pub(crate) type Id = [u8; 16];
-
-/// A message as it came. What was erased is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct EventRow {
-    /// Number of its partition.
-    pub(crate) part: u32,
-    /// When it was written, in its author's world; milliseconds since 1970.
-    pub(crate) ts: i64,
-    /// Code of the author kind.
-    pub(crate) author: u8,
-    pub(crate) author_id: Option<String>,
-    pub(crate) channel: Option<String>,
-    pub(crate) thread: Option<String>,
-    pub(crate) session: Option<String>,
-    /// The raw text.
-    pub(crate) payload: Option<String>,
-    /// Id of the normalizer that made what follows.
-    pub(crate) normalizer: String,
-    pub(crate) normalized: Option<String>,
-    pub(crate) attachment_sig: Option<String>,
-    pub(crate) embed_sig: Option<String>,
-    pub(crate) dup_key: Option<[u8; 32]>,
-    pub(crate) simhash: Option<u64>,
-    pub(crate) aggregate: Option<Id>,
-    pub(crate) memory: Option<Id>,
-    /// The import that it came with.
-    pub(crate) run: Option<Id>,
-    /// What became of it, by [`EventRow::STORED`] …
-    pub(crate) decision: u8,
-}
 
 impl EventRow {
     /// It became a memory.
@@ -71,6 +41,7 @@ impl EventRow {
     pub(crate) fn keys(&self, ns: NsId, id: &Id) -> Places {
         let author = self.aggregate.zip(self.author_id.as_deref());
         let author = author.map(|(aggregate, author)| author_in(&aggregate, author));
+        let id = MemoryId::from_bytes(*id);
         let owners = [self.aggregate, author, self.memory, self.run].into_iter().flatten();
         let by_owner = owners.map(|owner| (Table::EventOf, keys::event_of(ns, &owner, self.at(), id)));
         let by_time = (Table::EventTime, keys::by_instant(ns, self.at(), id));
@@ -100,39 +71,6 @@ impl EventRow {
     }
 }
 
-/// A family of messages in one slice of time. Its id is that of its first event.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FamilyRow {
-    /// The family, the same in every slice of one exact key.
-    pub(crate) family: Id,
-    /// Number of its partition.
-    pub(crate) part: u32,
-    /// Code of the author kind.
-    pub(crate) author: u8,
-    /// Channel; empty where there is none.
-    pub(crate) channel: String,
-    /// Milliseconds since 1970 of its earliest member.
-    pub(crate) first_ts: i64,
-    /// The same of its latest.
-    pub(crate) latest_ts: i64,
-    /// Exact key of the first event.
-    pub(crate) dup_key: [u8; 32],
-    /// SimHash of the first event.
-    pub(crate) simhash: Option<u64>,
-    /// Tokens of the first event.
-    pub(crate) tokens: Vec<String>,
-    /// Id of the normalizer that made the text behind the exact key, SimHash and tokens.
-    pub(crate) normalizer: String,
-    /// Id of the one that made SimHash and tokens of it.
-    pub(crate) sim_normalizer: String,
-    /// The memory that the first event became.
-    pub(crate) first_memory: Id,
-    /// Its numbers, from the second member on.
-    pub(crate) aggregate: Option<Id>,
-    /// Members.
-    pub(crate) count: u64,
-}
-
 impl FamilyRow {
     /// When its latest member was written.
     pub(crate) fn latest(&self) -> Time {
@@ -141,42 +79,15 @@ impl FamilyRow {
 
     /// The rows by which it is found: by exact key, and by each band of its SimHash.
     pub(crate) fn keys(&self, ns: NsId, id: &Id) -> Places {
-        let part = PartId(self.part);
-        let exact = keys::family_key_prefix(ns, part, &self.dup_key);
-        let exact = (Table::FamilyKey, keys::by_latest(exact, self.latest(), id));
-        let near = self.simhash.into_iter().flat_map(|hash| {
-            let prefixes = band_prefixes(ns, part, self.author, &self.channel, hash);
-            prefixes.map(|prefix| (Table::FamilyBand, keys::by_latest(prefix, self.latest(), id)))
+        let (part, latest, id) = (PartId(self.part), self.latest(), MemoryId::from_bytes(*id));
+        let channel = print_of(&self.channel);
+        let near = self.simhash.into_iter().flat_map(bands).map(|band| {
+            let key = keys::family_band(ns, part, self.author, &channel, &band, latest, id);
+            (Table::FamilyBand, key)
         });
+        let exact = (Table::FamilyKey, keys::family_key(ns, part, &self.dup_key, latest, id));
         near.chain([exact]).collect()
     }
-}
-
-/// A family of messages in numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AggregateRow {
-    /// Number of its partition.
-    pub(crate) part: u32,
-    pub(crate) family: Id,
-    /// Whether a member came by its SimHash alone.
-    pub(crate) near: bool,
-    /// Channel.
-    pub(crate) scope: Option<String>,
-    /// The slice of time of a bot's family, as its key names it.
-    pub(crate) slice: Option<String>,
-    pub(crate) first_event: Id,
-    pub(crate) last_event: Id,
-    pub(crate) first_ts: i64,
-    pub(crate) last_ts: i64,
-    pub(crate) dup_count: u64,
-    pub(crate) authors: Vec<String>,
-    pub(crate) examples: Vec<Id>,
-    pub(crate) snippets: Vec<String>,
-    pub(crate) exact_hash: Option<[u8; 32]>,
-    pub(crate) simhash: Option<u64>,
-    pub(crate) classification: String,
-    pub(crate) signals: Vec<String>,
-    pub(crate) memory: Option<Id>,
 }
 
 /// What stands for an author of an aggregate where its messages are found.
@@ -185,24 +96,20 @@ fn author_in(aggregate: &Id, author: &str) -> Id {
     digest.first_chunk().copied().unwrap_or_default()
 }
 
-/// The bands of a SimHash, by which near ones are found. Two at a distance of at most 7 have a band in common at the same
-/// place, since 7 bits can not change 8 bands.
-fn bands(simhash: u64) -> [u8; SIMHASH_BANDS] {
-    simhash.to_le_bytes()
+/// The bands of a SimHash with their places, by which near ones are found. Two at a distance of at most 7 have a band in
+/// common at the same place, since 7 bits can not change 8 bands.
+fn bands(simhash: u64) -> [[u8; 2]; SIMHASH_BANDS] {
+    let mut place = 0;
+    simhash.to_le_bytes().map(|band| {
+        place += 1;
+        [place - 1, band]
+    })
 }
 
-/// Where families lie that share a band with a SimHash.
-fn band_prefixes(
-    ns: NsId,
-    part: PartId,
-    author: u8,
-    channel: &str,
-    hash: u64,
-) -> impl Iterator<Item = Key> + use<> {
+/// What stands for a channel in a key.
+fn print_of(channel: &str) -> [u8; 8] {
     let digest: [u8; 32] = Sha256::digest(channel).into();
-    let [a, b, c, d, e, f, g, h, ..] = digest;
-    let bands = (0_u8..).zip(bands(hash));
-    bands.map(move |band| keys::family_band_prefix(ns, part, author, [a, b, c, d, e, f, g, h], band))
+    digest.first_chunk().copied().unwrap_or_default()
 }
 
 /// Typed reads of messages.
@@ -230,9 +137,7 @@ pub(crate) trait MessageRows: Rows {
         let one = |walk: &Walk| -> Result<Option<(Time, Id)>> {
             let mut found = None;
             self.walk(Table::EventOf, walk, &mut |key, _| {
-                let mut parts = Parts(key);
-                let place = parts.u32().and(parts.id()).and(parts.time()).zip(parts.id());
-                let (at, id) = place.ok_or_else(|| bad_key(Table::EventOf, key))?;
+                let keys::EventOf { at, id, .. } = keys::EventOf::read(Table::EventOf, key)?;
                 found = Some((at, *id.as_bytes()));
                 Ok(ControlFlow::Break(()))
             })?;
@@ -249,15 +154,7 @@ pub(crate) trait MessageRows: Rows {
 
     /// Ids at the end of the keys of a walk, at most `most`.
     fn last_ids(&self, table: Table, walk: &Walk, most: usize) -> Result<Vec<Id>> {
-        let mut all = Vec::new();
-        if most == 0 {
-            return Ok(all);
-        }
-        self.walk(table, walk, &mut |key, _| {
-            all.push(*last_id(table, key)?.as_bytes());
-            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(all)
+        self.each_key(table, walk, most, |key| last_id(table, key).map(|id| *id.as_bytes()))
     }
 
     /// The partitions of a namespace in which something lies: a memory in any state, an event, an aggregate, a family.
@@ -311,7 +208,9 @@ pub(crate) trait MessageRows: Rows {
         (from, until): (Time, Option<Time>),
     ) -> Result<Vec<(Id, FamilyRow)>> {
         let mut ids = BTreeSet::new();
-        for prefix in band_prefixes(ns, part, author, channel, hash) {
+        let channel = print_of(channel);
+        for band in bands(hash) {
+            let prefix = keys::family_band_prefix(ns, part, author, &channel, &band);
             ids.extend(self.last_ids(Table::FamilyBand, &span(&prefix, from, until), usize::MAX)?);
         }
         self.families(ns, ids)
@@ -331,13 +230,11 @@ impl<T: Read + ?Sized> MessageRows for T {}
 
 /// The rows behind a prefix whose latest member lies in a window.
 fn span(prefix: &Key, from: Time, until: Option<Time>) -> Walk {
-    let zero = [0; 16];
-    let at = |time| keys::by_latest(prefix.clone(), time, &zero);
-    let walk = Walk::prefix(prefix).starting_at(&at(from));
-    until.into_iter().fold(walk, |walk, until| walk.before(&at(until)))
+    let walk = Walk::prefix(prefix).starting_at(&keys::at(prefix, from));
+    until.into_iter().fold(walk, |walk, until| walk.before(&keys::at(prefix, until)))
 }
 
-impl WriteTx<'_> {
+impl Truth<'_, '_> {
     /// Puts a small row in place of `old` keys that it no longer has.
     fn put_found<T: Serialize>(
         &mut self,

@@ -15,6 +15,7 @@ mod draft;
 pub(crate) mod keys;
 mod messages;
 mod open;
+mod part;
 mod recover;
 mod rows;
 mod size;
@@ -27,20 +28,22 @@ mod tally;
 mod tests;
 mod text;
 mod traces;
+mod truth;
 mod tx;
 mod write;
 
 pub(crate) use compact::{CompactReport, Damaged};
-pub(crate) use keys::{IndexId, Junction, NsId, PartId, SpaceId};
-pub(crate) use messages::{AggregateRow, EventRow, FamilyRow, Id, MessageRows};
+pub(crate) use control::{AggregateRow, EventRow, FamilyRow, Id};
+pub(crate) use messages::MessageRows;
 pub(crate) use open::{Options, Store, Written};
-pub(crate) use rows::{CLOCK, IDENTITY, JunctionRow, Rows, SIZE, bad_key, junction_row, last_id};
+pub(crate) use part::{Address, End, IndexId, Junction, NsId, PartId, SpaceId};
+pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number, meta_of};
 pub(crate) use size::OWN_BYTES;
-pub(crate) use tables::Table;
+pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key};
 pub(crate) use text::{TextId, TextRows, bad_postings, doc_place, posting_key};
 pub(crate) use traces::Traces;
+pub(crate) use truth::{Keeper, Lock, Truth, holder_keys};
 pub(crate) use tx::{Read, Snapshot, Staged as StagedBlocks, Walk, WriteTx};
-pub(crate) use write::holder_keys;
 
 /// When a commit counts as done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

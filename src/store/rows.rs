@@ -15,18 +15,11 @@ use crate::store::control::{
     Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
     SpaceRow, UnfinishedRow,
 };
-use crate::store::keys::{self, IndexId, Junction, NsId, PartId, Parts, SpaceId};
-use crate::store::tables::Table;
+use crate::store::keys;
+use crate::store::part::{End, IndexId, Junction, NsId, PartId, SpaceId};
+use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, bad_key};
 use crate::store::traces;
 use crate::store::tx::{Read, Walk};
-
-/// Key of the identity row.
-pub(crate) const IDENTITY: &[u8] = b"identity";
-/// Key of the clock row.
-pub(crate) const CLOCK: &[u8] = b"clock";
-
-/// Key of the row that says how much of the file its rows take.
-pub(crate) const SIZE: &[u8] = b"size";
 
 /// One junction row: what the memory is joined to, and in which role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,13 +32,15 @@ pub(crate) struct JunctionRow {
     pub(crate) role: String,
 }
 
-impl Junction {
-    /// Bytes of the other end in a key.
-    pub(crate) const fn target_bytes(self) -> usize {
-        match self {
-            Junction::Category | Junction::Entity => 4,
-            Junction::Link | Junction::Source => 16,
-        }
+impl JunctionRow {
+    /// The other end, as it stands in a key.
+    pub(crate) fn end(&self) -> End<'_> {
+        End(self.sort, &self.target)
+    }
+
+    /// The row that joins a memory to another end.
+    pub(crate) fn of(End(sort, target): End<'_>, role: &str) -> Self {
+        JunctionRow { sort, target: target.to_vec(), role: role.to_owned() }
     }
 }
 
@@ -74,6 +69,25 @@ pub(crate) trait Rows: Read {
         Ok(found)
     }
 
+    /// What `of` reads of the keys of a walk, at most `most`.
+    fn each_key<T>(
+        &self,
+        table: Table,
+        walk: &Walk,
+        most: usize,
+        mut of: impl FnMut(&[u8]) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut all = Vec::new();
+        if most == 0 {
+            return Ok(all);
+        }
+        self.walk(table, walk, &mut |key, _| {
+            all.push(of(key)?);
+            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(all)
+    }
+
     fn meta<T: DeserializeOwned>(&self, table: Table, key: &[u8]) -> Result<Option<T>> {
         self.row(table, key, |at, bytes| record::decode_meta(table.tag(), at, bytes))
     }
@@ -99,7 +113,7 @@ pub(crate) trait Rows: Read {
     fn namespaces(&self) -> Result<Vec<(String, NamespaceRow)>> {
         let mut all = Vec::new();
         self.walk(Table::Namespace, &Walk::all(), &mut |key, bytes| {
-            let name = Parts(key).rest().ok_or_else(|| bad_key(Table::Namespace, key))?;
+            let keys::Namespace { name } = keys::Namespace::read(Table::Namespace, key)?;
             let row = sound(meta_of(Table::Namespace, key, bytes))?;
             all.extend(row.map(|row| (name.to_owned(), row)));
             Ok(ControlFlow::Continue(()))
@@ -127,9 +141,7 @@ pub(crate) trait Rows: Read {
     fn partitions(&self, ns: NsId) -> Result<Vec<(String, PartId)>> {
         let mut all = Vec::new();
         self.walk(Table::Partition, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
-            let mut parts = Parts(key);
-            parts.u32();
-            let name = parts.rest().ok_or_else(|| bad_key(Table::Partition, key))?;
+            let name = keys::Partition::read(Table::Partition, key)?.name.0;
             let part = match sound(meta_of(Table::Partition, key, bytes))? {
                 Some(part) => Some(PartId(part)),
                 None => self.partition(ns, name)?,
@@ -161,7 +173,7 @@ pub(crate) trait Rows: Read {
         let mut all = Vec::new();
         let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
         self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
-            let index = Parts(key).index().ok_or_else(|| bad_key(Table::SlotHead, key))?;
+            let keys::SlotHead { index } = keys::SlotHead::read(Table::SlotHead, key)?;
             let head = sound(meta_of(Table::SlotHead, key, bytes))?;
             all.push((index, head.map_or_else(|| traces::counted_slots(self, index), Ok)?));
             Ok(ControlFlow::Continue(()))
@@ -182,9 +194,7 @@ pub(crate) trait Rows: Read {
     /// The blocks of links of a walk, decoded by `visit` itself.
     fn graph_blocks(&self, walk: &Walk, visit: VisitGraph<'_>) -> Result<()> {
         self.walk(Table::Graph, walk, &mut |key, bytes| {
-            let mut parts = Parts(key);
-            let place = parts.index().zip(parts.u32());
-            let (index, block) = place.ok_or_else(|| bad_key(Table::Graph, key))?;
+            let keys::Graph { index, block } = keys::Graph::read(Table::Graph, key)?;
             visit(index, block, At::new(Table::Graph.name(), key), bytes)
         })
     }
@@ -210,17 +220,8 @@ pub(crate) trait Rows: Read {
 
     /// Rows of the free slots or of the dead ones under a prefix, in order, at most `most`.
     fn ended_slots(&self, table: Table, prefix: &[u8], most: usize) -> Result<Vec<(u64, u32)>> {
-        let mut all = Vec::new();
-        self.walk(table, &Walk::prefix(prefix), &mut |key, _| {
-            if all.len() == most {
-                return Ok(ControlFlow::Break(()));
-            }
-            let mut parts = Parts(key);
-            parts.index();
-            all.push(parts.u64().zip(parts.u32()).ok_or_else(|| bad_key(table, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+        let place = |key: &[u8]| keys::SlotFree::read(table, key).map(|row| (row.died, row.slot));
+        self.each_key(table, &Walk::prefix(prefix), most, place)
     }
 
     /// The slot of an index that has been free for longest.
@@ -231,9 +232,7 @@ pub(crate) trait Rows: Read {
     /// The blocks of codes of a walk, decoded by `visit` itself.
     fn slot_blocks(&self, walk: &Walk, visit: VisitSlots<'_>) -> Result<()> {
         self.walk(Table::Slot, walk, &mut |key, bytes| {
-            let mut parts = Parts(key);
-            let place = parts.index().zip(parts.u32());
-            let (index, block) = place.ok_or_else(|| bad_key(Table::Slot, key))?;
+            let keys::Slot { index, block } = keys::Slot::read(Table::Slot, key)?;
             visit(index, block, key, bytes)
         })
     }
@@ -241,9 +240,7 @@ pub(crate) trait Rows: Read {
     /// The blocks of f32 vectors of a walk.
     fn vector_blocks(&self, walk: &Walk, visit: VisitVectors<'_>) -> Result<()> {
         self.walk(Table::Vector, walk, &mut |key, bytes| {
-            let mut parts = Parts(key);
-            let place = parts.index().and(parts.u32());
-            let block = place.ok_or_else(|| bad_key(Table::Vector, key))?;
+            let keys::Vector { block, .. } = keys::Vector::read(Table::Vector, key)?;
             visit(block, At::new(Table::Vector.name(), key), bytes)
         })
     }
@@ -305,12 +302,8 @@ pub(crate) trait Rows: Read {
 
     /// The memories of a namespace that wait for a vector.
     fn pending_rows(&self, ns: NsId) -> Result<Vec<MemoryId>> {
-        let mut all = Vec::new();
-        self.walk(Table::Pending, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
-            all.push(last_id(Table::Pending, key)?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+        let id = |key: &[u8]| last_id(Table::Pending, key);
+        self.each_key(Table::Pending, &Walk::prefix(&keys::ns(ns)), usize::MAX, id)
     }
 
     /// The memories of a walk over those of a partition by creation.
@@ -373,7 +366,7 @@ pub(crate) trait Rows: Read {
 
     /// Every row that holds, or held, `key`, with the number of the holder.
     fn holders_of_key(&self, ns: NsId, key: &str) -> Result<Vec<(MemoryId, u32)>> {
-        self.id_and_number(Table::HolderKey, &keys::holder_key_prefix(ns, key))
+        self.id_and_number(Table::HolderKey, &keys::holder_key_prefix(ns, key), usize::MAX)
     }
 
     /// The rows that hold, or held, `key`, the one with the highest id first, until `visit` breaks off.
@@ -385,20 +378,20 @@ pub(crate) trait Rows: Read {
     ) -> Result<()> {
         let walk = Walk::prefix(&keys::holder_key_prefix(ns, key)).reversed();
         self.walk(Table::HolderKey, &walk, &mut |key, _| {
-            let (id, number) = tail(Table::HolderKey, key)?;
+            let (id, number) = last_id_and_number(Table::HolderKey, key)?;
             visit(id, number)
         })
     }
 
     /// Numbers of the holders of a memory that were written without a key.
     fn keyless_holders(&self, ns: NsId, id: MemoryId) -> Result<Vec<u32>> {
-        let all = self.id_and_number(Table::HolderKey, &keys::keyless(ns, id))?;
+        let all = self.id_and_number(Table::HolderKey, &keys::keyless(ns, id), usize::MAX)?;
         Ok(all.into_iter().map(|(_, number)| number).collect())
     }
 
     /// Every holder that brought `tag`.
     fn holders_of_tag(&self, ns: NsId, tag: &str) -> Result<Vec<(MemoryId, u32)>> {
-        self.id_and_number(Table::HolderTag, &keys::holder_key_prefix(ns, tag))
+        self.id_and_number(Table::HolderTag, &keys::holder_key_prefix(ns, tag), usize::MAX)
     }
 
     /// Whether some holder of a memory brings `tag`.
@@ -413,29 +406,19 @@ pub(crate) trait Rows: Read {
 
     /// At most `most` of the holders that came with `run`.
     fn holders_of_run(&self, ns: NsId, run: RunId, most: usize) -> Result<Vec<(MemoryId, u32)>> {
-        let mut all = Vec::new();
-        self.walk(Table::HolderRun, &Walk::prefix(&keys::holder_run_prefix(ns, run)), &mut |key, _| {
-            all.push(tail(Table::HolderRun, key)?);
-            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(all)
+        self.id_and_number(Table::HolderRun, &keys::run(ns, run), most)
     }
 
-    /// The id and number at the end of every key that begins with `prefix`.
-    fn id_and_number(&self, table: Table, prefix: &[u8]) -> Result<Vec<(MemoryId, u32)>> {
-        let mut all = Vec::new();
-        self.walk(table, &Walk::prefix(prefix), &mut |key, _| {
-            all.push(tail(table, key)?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+    /// The id and number at the end of the keys that begin with `prefix`, at most `most`.
+    fn id_and_number(&self, table: Table, prefix: &[u8], most: usize) -> Result<Vec<(MemoryId, u32)>> {
+        self.each_key(table, &Walk::prefix(prefix), most, |key| last_id_and_number(table, key))
     }
 
     /// Number of a category or entity. Each of the two tables of names says what the other has lost.
     fn term(&self, ns: NsId, sort: Junction, name: &str) -> Result<Option<u32>> {
         match sound(self.meta(Table::Term, &keys::term(ns, sort, name)))? {
             Some(found) => Ok(found),
-            None => traces::number_named(self, Table::TermName, &keys::term(ns, sort, ""), name),
+            None => traces::number_named(self, Table::TermName, &keys::terms(ns, sort), name),
         }
     }
 
@@ -443,45 +426,31 @@ pub(crate) trait Rows: Read {
     fn term_name(&self, ns: NsId, sort: Junction, term: u32) -> Result<Option<String>> {
         match sound(self.meta(Table::TermName, &keys::term_name(ns, sort, term)))? {
             Some(found) => Ok(found),
-            None => traces::name_numbered(self, Table::Term, &keys::term(ns, sort, ""), term),
+            None => traces::name_numbered(self, Table::Term, &keys::terms(ns, sort), term),
         }
     }
 
     /// What a memory is joined to, of every sort.
     fn junctions(&self, ns: NsId, id: MemoryId) -> Result<Vec<JunctionRow>> {
-        let mut all = Vec::new();
-        self.walk(Table::Junction, &Walk::prefix(&keys::memory(ns, id)), &mut |key, _| {
-            let mut parts = Parts(key);
-            let (_, _) = (parts.u32(), parts.id());
-            let row = junction_row(&mut parts, true).ok_or_else(|| bad_key(Table::Junction, key))?;
-            all.push(row.0);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+        self.each_key(Table::Junction, &Walk::prefix(&keys::memory(ns, id)), usize::MAX, |key| {
+            let keys::Junction { end, role, .. } = keys::Junction::read(Table::Junction, key)?;
+            Ok(JunctionRow::of(end, role.0))
+        })
     }
 
     /// The memories that are joined to a target, with their roles.
     fn joined_to(&self, ns: NsId, sort: Junction, target: &[u8]) -> Result<Vec<(MemoryId, String)>> {
-        let mut all = Vec::new();
-        self.walk(
-            Table::JunctionBack,
-            &Walk::prefix(&keys::junction_back_prefix(ns, sort, target)),
-            &mut |key, _| {
-                let mut parts = Parts(key);
-                parts.u32();
-                let row = junction_row(&mut parts, false).ok_or_else(|| bad_key(Table::JunctionBack, key))?;
-                let (row, Some(id)) = row else { return Err(bad_key(Table::JunctionBack, key)) };
-                all.push((id, row.role));
-                Ok(ControlFlow::Continue(()))
-            },
-        )?;
-        Ok(all)
+        let walk = Walk::prefix(&keys::junction_back_prefix(ns, End(sort, target)));
+        self.each_key(Table::JunctionBack, &walk, usize::MAX, |key| {
+            let row = keys::JunctionBack::read(Table::JunctionBack, key)?;
+            Ok((row.id, row.role.0.to_owned()))
+        })
     }
 
     /// Whether a memory is joined to a target.
     fn is_joined_to(&self, ns: NsId, sort: Junction, target: &[u8]) -> Result<bool> {
         let mut any = false;
-        let walk = Walk::prefix(&keys::junction_back_prefix(ns, sort, target));
+        let walk = Walk::prefix(&keys::junction_back_prefix(ns, End(sort, target)));
         self.walk(Table::JunctionBack, &walk, &mut |_, _| {
             any = true;
             Ok(ControlFlow::Break(()))
@@ -491,14 +460,8 @@ pub(crate) trait Rows: Read {
 
     /// The rows that `new` superseded.
     fn superseded_by(&self, ns: NsId, new: MemoryId) -> Result<Vec<MemoryId>> {
-        let mut all = Vec::new();
-        self.walk(Table::Superseded, &Walk::prefix(&keys::memory(ns, new)), &mut |key, _| {
-            let mut parts = Parts(key);
-            let (_, _) = (parts.u32(), parts.id());
-            all.push(parts.id().ok_or_else(|| bad_key(Table::Superseded, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+        let old = |key: &[u8]| keys::Superseded::read(Table::Superseded, key).map(|row| row.id);
+        self.each_key(Table::Superseded, &Walk::prefix(&keys::memory(ns, new)), usize::MAX, old)
     }
 
     /// The journal rows of a memory that can be read, oldest first.
@@ -514,13 +477,8 @@ pub(crate) trait Rows: Read {
 
     /// Numbers of the journal rows whose key by subject begins with `prefix`, damaged ones too.
     fn journal_numbers(&self, prefix: &[u8]) -> Result<Vec<u64>> {
-        let mut all = Vec::new();
-        self.walk(Table::JournalSubject, &Walk::prefix(prefix), &mut |key, _| {
-            let number = key.last_chunk().map(|number| u64::from_be_bytes(*number));
-            all.push(number.ok_or_else(|| bad_key(Table::JournalSubject, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+        let seq = |key: &[u8]| keys::JournalSubject::read(Table::JournalSubject, key).map(|row| row.seq);
+        self.each_key(Table::JournalSubject, &Walk::prefix(prefix), usize::MAX, seq)
     }
 
     fn journal_row(&self, ns: NsId, seq: u64) -> Result<Option<JournalRow>> {
@@ -533,18 +491,8 @@ pub(crate) trait Rows: Read {
 
     /// The tombstones with the HMAC of a key or of a content.
     fn tombstones_of_hash(&self, ns: NsId, hash: &[u8; 32]) -> Result<Vec<MemoryId>> {
-        let mut all = Vec::new();
-        self.walk(
-            Table::TombstoneHash,
-            &Walk::prefix(&keys::tombstone_hash_prefix(ns, hash)),
-            &mut |key, _| {
-                let mut parts = Parts(key);
-                let (_, _) = (parts.u32(), parts.take::<32>());
-                all.push(parts.id().ok_or_else(|| bad_key(Table::TombstoneHash, key))?);
-                Ok(ControlFlow::Continue(()))
-            },
-        )?;
-        Ok(all)
+        let walk = Walk::prefix(&keys::tombstone_hash_prefix(ns, hash));
+        self.each_key(Table::TombstoneHash, &walk, usize::MAX, |key| last_id(Table::TombstoneHash, key))
     }
 
     /// Whether a row of a partition and tier has a fingerprint.
@@ -592,25 +540,17 @@ pub(crate) trait Rows: Read {
         (from, until): (Time, Option<Time>),
     ) -> Result<Vec<(Time, MemoryId)>> {
         let prefix = keys::series_prefix(ns, part, series);
-        let walk = Walk::prefix(&prefix).starting_at(&prefix.clone().time(from));
-        let walk = until.into_iter().fold(walk, |walk, until| walk.before(&prefix.clone().time(until)));
-        let mut all = Vec::new();
-        self.walk(Table::Series, &walk, &mut |key, _| {
-            let mut parts = Parts(key);
-            let place = parts.u64().and(parts.text()).and(parts.time().zip(parts.id()));
-            all.push(place.ok_or_else(|| bad_key(Table::Series, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+        let walk = Walk::prefix(&prefix).starting_at(&keys::at(&prefix, from));
+        let walk = until.into_iter().fold(walk, |walk, until| walk.before(&keys::at(&prefix, until)));
+        let place = |key: &[u8]| keys::Series::read(Table::Series, key).map(|row| (row.at, row.id));
+        self.each_key(Table::Series, &walk, usize::MAX, place)
     }
 
     /// The paths of metadata of a namespace for which an index is declared, in order, each with whether that is whole.
     fn meta_keys(&self, ns: NsId) -> Result<Vec<(Arc<str>, bool)>> {
         let mut all = Vec::new();
         self.walk(Table::MetaKey, &Walk::prefix(&keys::ns(ns)), &mut |key, value| {
-            let mut parts = Parts(key);
-            let path = parts.u32().and_then(|_| parts.rest());
-            let path = path.ok_or_else(|| bad_key(Table::MetaKey, key))?;
+            let path = keys::MetaKey::read(Table::MetaKey, key)?.path.0;
             // One that cannot say how far it is, is not whole.
             let row = meta_of::<Option<UnfinishedRow>>(Table::MetaKey, key, value);
             all.push((path.into(), matches!(row, Ok(None))));
@@ -656,15 +596,15 @@ pub(crate) trait Rows: Read {
 
     /// The earliest instants that lie at or before `until`, at most `most`.
     fn due(&self, ns: NsId, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
-        let mut all = Vec::new();
-        let walk = Walk::prefix(&keys::ns(ns)).before(&keys::due_after(ns, until));
-        self.walk(Table::Due, &walk, &mut |key, _| {
-            let mut parts = Parts(key);
-            parts.u32();
-            all.push(parts.time().zip(parts.id()).ok_or_else(|| bad_key(Table::Due, key))?);
-            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(all)
+        // Behind every row of that instant.
+        let end = keys::from_instant(ns, Time::from_millis(until.as_millis() + 1));
+        self.by_instant(Table::Due, ns, &end, most)
+    }
+
+    /// The ids of a table of instants that stand before `end`, at most `most`.
+    fn by_instant(&self, table: Table, ns: NsId, end: &[u8], most: usize) -> Result<Vec<(Time, MemoryId)>> {
+        let place = |key: &[u8]| keys::LimboTime::read(table, key).map(|row| (row.at, row.id));
+        self.each_key(table, &Walk::prefix(&keys::ns(ns)).before(end), most, place)
     }
 
     /// What a row in limbo needs to come back.
@@ -674,30 +614,13 @@ pub(crate) trait Rows: Read {
 
     /// The rows of limbo that were removed before `until`, the longest removed first, at most `most`.
     fn limbo_before(&self, ns: NsId, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
-        let walk = Walk::prefix(&keys::ns(ns)).before(&keys::from_instant(ns, until));
-        let mut all = Vec::new();
-        self.walk(Table::LimboTime, &walk, &mut |key, _| {
-            if all.len() == most {
-                return Ok(ControlFlow::Break(()));
-            }
-            let mut parts = Parts(key);
-            parts.u32();
-            all.push(parts.time().zip(parts.id()).ok_or_else(|| bad_key(Table::LimboTime, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+        self.by_instant(Table::LimboTime, ns, &keys::from_instant(ns, until), most)
     }
 
     /// Numbers of the journal rows of a run of maintenance, the last first, at most `most`.
     fn journal_of_run(&self, ns: NsId, run: RunId, most: usize) -> Result<Vec<u64>> {
-        let mut all = Vec::new();
-        self.walk(Table::JournalRun, &Walk::prefix(&keys::run(ns, run)).reversed(), &mut |key, _| {
-            let mut parts = Parts(key);
-            let (_, _) = (parts.u32(), parts.id());
-            all.push(parts.u64().ok_or_else(|| bad_key(Table::JournalRun, key))?);
-            Ok(if all.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(all)
+        let seq = |key: &[u8]| keys::JournalRun::read(Table::JournalRun, key).map(|row| row.seq);
+        self.each_key(Table::JournalRun, &Walk::prefix(&keys::run(ns, run)).reversed(), most, seq)
     }
 
     /// The last run of a pass over a namespace; of one whose row is damaged nothing is known, so it begins anew.
@@ -709,9 +632,7 @@ pub(crate) trait Rows: Read {
     fn passes(&self, ns: NsId) -> Result<Vec<(String, PassRow)>> {
         let mut all = Vec::new();
         self.walk(Table::Pass, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
-            let mut parts = Parts(key);
-            parts.u32();
-            let name = parts.rest().ok_or_else(|| bad_key(Table::Pass, key))?;
+            let name = keys::Pass::read(Table::Pass, key)?.name.0;
             all.extend(sound(meta_of(Table::Pass, key, bytes))?.map(|row| (name.to_owned(), row)));
             Ok(ControlFlow::Continue(()))
         })?;
@@ -732,14 +653,9 @@ pub(crate) trait Rows: Read {
     fn counters(&self, ns: NsId) -> Result<Vec<(PartId, u8, String, CounterRow)>> {
         let mut all = Vec::new();
         self.walk(Table::Counter, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
-            let mut parts = Parts(key);
-            parts.u32();
-            let place = parts.u32().zip(parts.take::<1>());
-            let (Some((part, [sort])), Some(name)) = (place, parts.rest()) else {
-                return Err(bad_key(Table::Counter, key));
-            };
+            let keys::Counter { part, sort, name, .. } = keys::Counter::read(Table::Counter, key)?;
             let value = sound(meta_of(Table::Counter, key, bytes))?;
-            all.extend(value.map(|value| (PartId(part), sort, name.to_owned(), value)));
+            all.extend(value.map(|value| (part, sort, name.0.to_owned(), value)));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -767,33 +683,18 @@ pub(crate) trait Rows: Read {
 impl<T: Read + ?Sized> Rows for T {}
 
 /// A small metadata row.
-pub(super) fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8]) -> Result<T> {
+pub(crate) fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8]) -> Result<T> {
     record::decode_meta(table.tag(), At::new(table.name(), key), bytes)
 }
 
-/// A key that is not built as `keys` builds it.
-pub(crate) fn bad_key(table: Table, key: &[u8]) -> Error {
-    Error::corrupted(table.name(), key, "the key is not one of this table")
-}
-
 /// Id and number at the end of a key.
-fn tail(table: Table, key: &[u8]) -> Result<(MemoryId, u32)> {
-    let at = key.len().checked_sub(20).and_then(|at| key.get(at..));
-    let mut parts = Parts(at.unwrap_or_default());
-    parts.id().zip(parts.u32()).ok_or_else(|| bad_key(table, key))
+pub(crate) fn last_id_and_number(table: Table, key: &[u8]) -> Result<(MemoryId, u32)> {
+    let ends = key.split_last_chunk().and_then(|(head, number)| Some((head.last_chunk()?, *number)));
+    let (id, number) = ends.ok_or_else(|| bad_key(table, key))?;
+    Ok((MemoryId::from_bytes(*id), u32::from_be_bytes(number)))
 }
 
 /// Id at the end of a key.
 pub(crate) fn last_id(table: Table, key: &[u8]) -> Result<MemoryId> {
-    let at = key.len().checked_sub(16).and_then(|at| key.get(at..));
-    Parts(at.unwrap_or_default()).id().ok_or_else(|| bad_key(table, key))
-}
-
-/// Sort, target and role of a junction key behind its memory (`forward`), or with the memory between.
-pub(crate) fn junction_row(parts: &mut Parts<'_>, forward: bool) -> Option<(JunctionRow, Option<MemoryId>)> {
-    let sort = Junction::from_code(u8::from_be_bytes(parts.take::<1>()?))?;
-    let (target, rest) = parts.0.split_at_checked(sort.target_bytes())?;
-    parts.0 = rest;
-    let id = if forward { None } else { Some(parts.id()?) };
-    Some((JunctionRow { sort, target: target.to_vec(), role: parts.rest()?.to_owned() }, id))
+    key.last_chunk().copied().map(MemoryId::from_bytes).ok_or_else(|| bad_key(table, key))
 }

@@ -7,11 +7,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use proptest::prelude::*;
+
 use super::control::{GraphHead, RecallPoint, SlotHead, SpaceRow};
 use super::disk::Folder;
 use super::*;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::MemoryId;
+use crate::model::{MemoryId, Time};
 use crate::record::{
     ALIVE, GraphBlockRef, GraphNode, NODES_PER_BLOCK, SlotMeta, slots_per_block, vectors_per_block,
 };
@@ -182,8 +184,8 @@ fn a_dropped_namespace_takes_its_graphs_along() {
     });
     write(&store, |tx| {
         // 8 rows, and in slices.
-        assert_eq!([tx.delete_rows_of(NS, 3)?, tx.delete_rows_of(NS, 100)?], [3, 5]);
-        assert_eq!(tx.delete_rows_of(NS, 100)?, 0);
+        assert_eq!([tx.forged().delete_rows_of(NS, 3)?, tx.forged().delete_rows_of(NS, 100)?], [3, 5]);
+        assert_eq!(tx.forged().delete_rows_of(NS, 100)?, 0);
         Ok(())
     });
     let rows = store.snapshot().unwrap();
@@ -445,4 +447,50 @@ fn a_copy_goes_past_damage_and_names_it() {
         assert_eq!(count(&rows, table), 2, "{table:?}");
     }
     assert_eq!(rows.slot_head(INDEX).unwrap().len as usize, churned().1.len());
+}
+
+/// Sort and values of every table, in the words of the document.
+#[test]
+fn the_document_has_the_tables_of_the_list() {
+    let page = include_str!("../../docs/format.md");
+    let (_, page) = page.split_once("| table | sort | key | value |").unwrap();
+    let rows = page.lines().skip(2).take_while(|line| line.starts_with("| `"));
+    let said: BTreeMap<&str, (&str, &str)> = rows
+        .map(|row| {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            let value = cells[3].trim_end_matches(" |").split([';', ':']).next().unwrap();
+            (cells[0].trim_start_matches("| `").trim_end_matches('`'), (cells[1], value))
+        })
+        .collect();
+    assert_eq!(said.len(), Table::COUNT);
+    for table in Table::ALL {
+        let (sort, value) = said[table.name()];
+        assert_eq!(sort, format!("{:?}", table.sort()).to_lowercase(), "{}", table.name());
+        assert_eq!(value == "empty", table.is_all_key(), "{}", table.name());
+        assert_eq!(value.strip_prefix("tag ").map_or(Ok(0), str::parse), Ok(table.tag()), "{}", table.name());
+    }
+}
+
+proptest! {
+    /// What a key says is what it was built of, and nothing that is shorter or longer is taken for it. Other bytes are
+    /// no reason to panic.
+    #[test]
+    fn keys_are_read_back_whole_or_not_at_all(
+        table in prop::sample::select(Table::ALL),
+        bytes in prop::collection::vec(any::<u8>(), 0..64),
+        (ns, part, doc) in any::<(u32, u32, u32)>(),
+        millis in -1_000_000_000_000_i64..1_000_000_000_000,
+        text in "[^\0]{0,12}",
+    ) {
+        let (address, _) = table.address(&bytes);
+        prop_assert!(address.ns.is_none() || table.is_of_namespace());
+        let key = keys::thread(NsId(ns), PartId(part), &text, Time::from_millis(millis), doc);
+        let read = keys::Thread::parse(&key).unwrap();
+        prop_assert_eq!((read.ns, read.part, read.thread.0), (NsId(ns), PartId(part), text.as_str()));
+        prop_assert_eq!((read.at, read.doc), (Time::from_millis(millis), doc));
+        for cut in 0..key.len() {
+            prop_assert!(keys::Thread::parse(&key[..cut]).is_none());
+        }
+        prop_assert!(keys::Thread::parse(&[&key[..], &[0]].concat()).is_none());
+    }
 }

@@ -11,9 +11,10 @@ use crate::limits::ANALYZER;
 use crate::model::{MemoryId, Time, Times, Vitals};
 use crate::record::{self, At, DOC_MAX, DOCS_PER_BLOCK, DocBlock, DocMeta, Postings, PostingsRef};
 use crate::store::control::TextHead;
-use crate::store::keys::{self, IndexId, NsId, PartId, Parts, SpaceId};
-use crate::store::rows::{Rows, bad_key, meta_of};
-use crate::store::tables::Table;
+use crate::store::keys;
+use crate::store::part::{IndexId, NsId, PartId, SpaceId};
+use crate::store::rows::{Rows, meta_of};
+use crate::store::tables::{Table, bad_key};
 use crate::store::tx::{Read, Walk, WriteTx};
 
 /// The full-text index of one partition.
@@ -50,10 +51,8 @@ pub(crate) trait TextRows: Rows {
         let mut all = Vec::new();
         let walk = ns.map_or_else(Walk::all, |ns| Walk::prefix(&keys::ns(ns)));
         self.walk(Table::TextHead, &walk, &mut |key, bytes| {
-            let mut parts = Parts(key);
-            let found = parts.u32().zip(parts.u32());
-            let (ns, part) = found.ok_or_else(|| bad_key(Table::TextHead, key))?;
-            let text = TextId { ns: NsId(ns), part: PartId(part) };
+            let keys::TextHead { ns, part } = keys::TextHead::read(Table::TextHead, key)?;
+            let text = TextId { ns, part };
             let head = sound(meta_of(Table::TextHead, key, bytes))?;
             all.push((text, head.map_or_else(|| self.counted_docs(text), Ok)?));
             Ok(ControlFlow::Continue(()))
@@ -106,8 +105,7 @@ pub(crate) trait TextRows: Rows {
     fn text_ids(&self, ns: NsId) -> Result<BTreeSet<TextId>> {
         let mut all = BTreeSet::new();
         self.walk(Table::TextHead, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
-            let part = key.last_chunk().map(|part| PartId(u32::from_be_bytes(*part)));
-            all.extend(part.map(|part| TextId { ns, part }));
+            all.extend(keys::TextHead::parse(key).map(|head| TextId { ns, part: head.part }));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -120,8 +118,7 @@ pub(crate) trait TextRows: Rows {
         visit: &mut dyn FnMut(u32, Option<DocBlock>) -> Result<()>,
     ) -> Result<()> {
         self.walk(Table::TextDoc, &Walk::prefix(&keys::ns_part(text.ns, text.part)), &mut |key, bytes| {
-            let block = key.last_chunk().map(|number| u32::from_be_bytes(*number));
-            let block = block.ok_or_else(|| bad_key(Table::TextDoc, key))?;
+            let keys::TextDoc { block, .. } = keys::TextDoc::read(Table::TextDoc, key)?;
             visit(block, sound(DocBlock::decode(At::new(Table::TextDoc.name(), key), bytes))?)?;
             Ok(ControlFlow::Continue(()))
         })
@@ -143,10 +140,8 @@ impl<R: Rows> TextRows for R {}
 
 /// Index, term and first document that the key of a block of postings names.
 pub(crate) fn posting_key(key: &[u8]) -> Option<(TextId, &str, u32)> {
-    let mut parts = Parts(key);
-    let text = TextId { ns: NsId(parts.u32()?), part: PartId(parts.u32()?) };
-    let (term, first) = (parts.text()?, parts.u32()?);
-    parts.0.is_empty().then_some((text, term, first))
+    let keys::TextPosting { ns, part, term, first } = keys::TextPosting::parse(key)?;
+    Some((TextId { ns, part }, term.0, first))
 }
 
 /// Damage that a walk through a block has met.

@@ -6,13 +6,11 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::model::{MemoryId, Time};
-use crate::record::{
-    At, SlotBlockRef, decode_access, decode_journal, decode_meta, decode_tombstone, slots_per_block,
-};
-use crate::store::control::{PassRow, RunRow, SlotHead};
-use crate::store::keys::{self, IndexId, NsId, PartId, Parts};
-use crate::store::messages::{AggregateRow, EventRow, FamilyRow};
-use crate::store::rows::{Rows, bad_key, meta_of};
+use crate::record::{At, SlotBlockRef, slots_per_block};
+use crate::store::control::SlotHead;
+use crate::store::keys;
+use crate::store::part::{IndexId, NsId, PartId};
+use crate::store::rows::{Rows, last_id_and_number, meta_of};
 use crate::store::tables::Table;
 use crate::store::text::{TextId, TextRows};
 use crate::store::tx::Walk;
@@ -35,7 +33,7 @@ pub(crate) trait Traces: TextRows {
     fn lost(&self, table: Table, ns: NsId) -> Result<Vec<Vec<u8>>> {
         let mut all = Vec::new();
         self.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, bytes| {
-            if sound(decodes(table, At::new(table.name(), key), bytes))?.is_none() {
+            if sound(table.read_value(key, bytes))?.is_none() {
                 all.push(key.to_vec());
             }
             Ok(ControlFlow::Continue(()))
@@ -57,13 +55,8 @@ pub(crate) trait Traces: TextRows {
 
     /// Numbers of the holders of a memory, damaged ones too.
     fn holder_numbers(&self, ns: NsId, id: MemoryId) -> Result<Vec<u32>> {
-        let mut all = Vec::new();
-        self.walk(Table::Holder, &Walk::prefix(&keys::memory(ns, id)), &mut |key, _| {
-            let number = key.last_chunk().map(|number| u32::from_be_bytes(*number));
-            all.push(number.ok_or_else(|| bad_key(Table::Holder, key))?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(all)
+        let number = |key: &[u8]| keys::Holder::read(Table::Holder, key).map(|row| row.number);
+        self.each_key(Table::Holder, &Walk::prefix(&keys::memory(ns, id)), usize::MAX, number)
     }
 
     /// The rows by key, tag or run that lead to a holder of a memory, or to any of it, with the key or tag.
@@ -76,14 +69,9 @@ pub(crate) trait Traces: TextRows {
     ) -> Result<Vec<(Vec<u8>, Option<String>)>> {
         let mut all = Vec::new();
         self.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
-            let end = key.len().checked_sub(20).and_then(|at| key.get(at..)).unwrap_or_default();
-            let mut end = Parts(end);
-            let place = end.id().zip(end.u32());
-            if place.is_some_and(|(of, at)| of == id && number.is_none_or(|number| number == at)) {
-                let mut parts = Parts(key);
-                parts.u32();
-                let name = if table == Table::HolderRun { None } else { parts.text() };
-                all.push((key.to_vec(), name.map(str::to_owned)));
+            let leads = |(of, at)| of == id && number.is_none_or(|number| number == at);
+            if last_id_and_number(table, key).is_ok_and(leads) {
+                all.push((key.to_vec(), table.address(key).0.name.map(str::to_owned)));
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -96,11 +84,7 @@ pub(crate) trait Traces: TextRows {
             return Ok(Some(PartId(vitals.place.partition)));
         }
         let found = self.keys_ending(Table::ByTime, ns, id.as_bytes())?;
-        let part = |key: &Vec<u8>| {
-            let mut parts = Parts(key);
-            parts.u32().and(parts.u32()).map(PartId)
-        };
-        Ok(found.first().and_then(part))
+        Ok(found.first().and_then(|key| Table::ByTime.address(key).0.part))
     }
 
     /// The slot that says that it holds a memory.
@@ -136,13 +120,11 @@ pub(crate) trait Traces: TextRows {
         let mut found = None;
         let walk = Walk::prefix(&keys::ns_part(text.ns, text.part));
         self.walk(Table::Thread, &walk, &mut |key, _| {
-            let mut parts = Parts(key);
-            let place = parts.u64().and(parts.text()).zip(parts.time()).zip(parts.u32());
-            let ((thread, at), of) = place.ok_or_else(|| bad_key(Table::Thread, key))?;
-            if of != doc {
+            let row = keys::Thread::read(Table::Thread, key)?;
+            if row.doc != doc {
                 return Ok(ControlFlow::Continue(()));
             }
-            found = Some((thread.to_owned(), at));
+            found = Some((row.thread.0.to_owned(), row.at));
             Ok(ControlFlow::Break(()))
         })?;
         Ok(found)
@@ -164,24 +146,6 @@ pub(crate) trait Traces: TextRows {
 }
 
 impl<R: TextRows> Traces for R {}
-
-/// Whether the value of a small row, a Tombstone or a row of the journal can be read.
-fn decodes(table: Table, at: At<'_>, bytes: &[u8]) -> Result<()> {
-    let tag = table.tag();
-    match table {
-        Table::Partition | Table::Term => decode_meta::<u32>(tag, at, bytes).map(|_| ()),
-        Table::PartitionName | Table::TermName => decode_meta::<String>(tag, at, bytes).map(|_| ()),
-        Table::Run => decode_meta::<RunRow>(tag, at, bytes).map(|_| ()),
-        Table::Pass => decode_meta::<PassRow>(tag, at, bytes).map(|_| ()),
-        Table::Event => decode_meta::<EventRow>(tag, at, bytes).map(|_| ()),
-        Table::Family => decode_meta::<FamilyRow>(tag, at, bytes).map(|_| ()),
-        Table::Aggregate => decode_meta::<AggregateRow>(tag, at, bytes).map(|_| ()),
-        Table::Access => decode_access(at, bytes).map(|_| ()),
-        Table::Tombstone => decode_tombstone(at, bytes).map(|_| ()),
-        Table::Journal => decode_journal(at, bytes).map(|_| ()),
-        _ => Ok(()),
-    }
-}
 
 /// The number at the end of the key under which `name` stands in a table of names.
 pub(super) fn number_named(

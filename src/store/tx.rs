@@ -17,7 +17,8 @@ use crate::record::{
     self, At, DocBlock, Postings, SlotBlock, SlotMeta, VectorBlock, slots_per_block, vectors_per_block,
 };
 use crate::store::control::{Nonce, TextHead};
-use crate::store::keys::{self, IndexId};
+use crate::store::keys;
+use crate::store::part::{IndexId, NsId, PartId};
 use crate::store::tables::Table;
 use crate::store::tally;
 use crate::store::text::TextId;
@@ -401,7 +402,7 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Puts a row in place of whatever stood under its key.
-    pub(crate) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(super) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.count_row();
         self.holder_writes += u64::from(table == Table::Holder);
         let rows = self.table_mut(table)?;
@@ -413,7 +414,7 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Takes a row away and says whether there was one.
-    pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
+    pub(super) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         self.count_row();
         self.holder_writes += u64::from(table == Table::Holder);
         let rows = self.table_mut(table)?;
@@ -423,7 +424,7 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Takes away every row of a walk, at most `most`, and says how many there were.
-    pub(crate) fn delete_walk(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
+    pub(super) fn delete_walk(&mut self, table: Table, walk: &Walk, most: usize) -> Result<usize> {
         let mut gone = 0;
         loop {
             // Their keys are in memory meanwhile.
@@ -512,7 +513,7 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Forgets the staged blocks of a namespace that is being dropped.
-    pub(crate) fn drop_staged(&mut self, ns: keys::NsId) {
+    pub(crate) fn drop_staged(&mut self, ns: NsId) {
         self.slots.retain(|(index, _), _| index.ns != ns);
         self.vectors.retain(|(index, _), _| index.ns != ns);
         self.text_heads.retain(|text, _| text.ns != ns);
@@ -521,7 +522,7 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Forgets the staged blocks of a partition that goes.
-    pub(crate) fn drop_staged_of(&mut self, ns: keys::NsId, part: keys::PartId) {
+    pub(crate) fn drop_staged_of(&mut self, ns: NsId, part: PartId) {
         self.slots.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
         self.vectors.retain(|(index, _), _| (index.ns, index.part) != (ns, part));
         let stays = |text: &TextId| (text.ns, text.part) != (ns, part);

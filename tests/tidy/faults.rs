@@ -122,17 +122,6 @@ fn what_must_be_absent_is_found() {
 }
 
 #[test]
-fn a_truth_write_outside_the_ledger_is_found() {
-    let text = "tx\n    .put_vitals(id, &memory)?;";
-    assert_eq!(
-        said(&truth_writes(&Source::new("src/hygiene/prune.rs", text))),
-        ["src/hygiene/prune.rs:2: only `ledger` may call `put_vitals`"]
-    );
-    assert!(truth_writes(&Source::new("src/ledger/apply.rs", text)).is_empty());
-    assert!(truth_writes(&Source::new("src/hygiene/prune.rs", "tx.put_cursor(pass, &cursor)?;")).is_empty());
-}
-
-#[test]
 fn a_test_that_cannot_fail_is_found() {
     let count = |text: &str| idle_tests(&Source::new("tests/it/api.rs", text)).len();
     assert_eq!(count("fn f() { g();\n    matches!(e, Error::Closed);\n}"), 1);

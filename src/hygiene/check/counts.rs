@@ -7,12 +7,11 @@ use crate::hygiene::check::Check;
 use crate::hygiene::report::Code;
 use crate::ledger::derived::counted_in;
 use crate::model::{Content, Tier, Vitals};
-use crate::record::{At, decode_meta};
 use crate::store::control::CounterRow;
 use crate::store::control::CounterSort;
 use crate::store::control::TOTAL;
-use crate::store::keys::{self, Parts};
-use crate::store::{NsId, PartId, Table};
+use crate::store::keys;
+use crate::store::{NsId, PartId, Table, meta_of};
 
 /// Rows with an equal fingerprint stand under this.
 type Equal = (NsId, PartId, Tier, [u8; 16]);
@@ -70,12 +69,8 @@ impl Counts {
 impl Check<'_> {
     /// Every other table has been walked before this one.
     pub(super) fn counter(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let found: CounterRow =
-            decode_meta(Table::Counter.tag(), At::new(Table::Counter.name(), key), value)?;
-        let mut parts = Parts(key);
-        let place = parts.u32().map(NsId).zip(parts.u32().map(PartId));
-        let (Some((ns, part)), Some([sort])) = (place, parts.take::<1>()) else { return Ok(()) };
-        let name = parts.rest().unwrap_or_default().to_owned();
+        let found: CounterRow = meta_of(Table::Counter, key, value)?;
+        let keys::Counter { ns, part, sort, name } = keys::Counter::read(Table::Counter, key)?;
         if found == CounterRow::default() {
             self.find(Code::CounterZero, Table::Counter, key, "a counter that stands at nothing");
         }
@@ -90,7 +85,7 @@ impl Check<'_> {
             }
             return Ok(());
         }
-        let counted = self.counts.rows.remove(&(ns, part, sort, name)).unwrap_or_default();
+        let counted = self.counts.rows.remove(&(ns, part, sort, name.0.to_owned())).unwrap_or_default();
         if found != counted && !self.counts.blind.contains(&ns) {
             let what = format!("{found:?} where the rows are {counted:?}");
             self.find(Code::Counter, Table::Counter, key, what);

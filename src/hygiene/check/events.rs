@@ -7,15 +7,14 @@ use crate::hygiene::check::rows::memory_of;
 use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::{AuthorKind, MemoryId};
-use crate::record::{At, decode_meta};
 use crate::store::control::{CounterSort as Sort, TOTAL};
 use crate::store::keys;
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Table, last_id};
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Table, meta_of};
 
 impl Check<'_> {
     pub(super) fn event(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let row: EventRow = decode_meta(Table::Event.tag(), At::new(Table::Event.name(), key), value)?;
-        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        let row: EventRow = meta_of(Table::Event, key, value)?;
+        let keys::Event { ns, id } = keys::Event::read(Table::Event, key)?;
         self.counted(ns, row.part, Sort::Events, Table::Event, key);
         if AuthorKind::from_code(row.author).is_none() || row.decision > EventRow::AGGREGATED {
             let what = format!("author kind {}, decision {}", row.author, row.decision);
@@ -37,9 +36,8 @@ impl Check<'_> {
     }
 
     pub(super) fn aggregate(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::Aggregate.name(), key);
-        let row: AggregateRow = decode_meta(Table::Aggregate.tag(), at, value)?;
-        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        let row: AggregateRow = meta_of(Table::Aggregate, key, value)?;
+        let keys::Aggregate { ns, id } = keys::Aggregate::read(Table::Aggregate, key)?;
         self.counted(ns, row.part, Sort::Aggregates, Table::Aggregate, key);
         self.memory_linked(ns, row.memory, Table::Aggregate, key)?;
         let Some(members) = seen(self.snapshot.events_of(ns, id.as_bytes(), usize::MAX))? else {
@@ -60,8 +58,8 @@ impl Check<'_> {
     }
 
     pub(super) fn family(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let row: FamilyRow = decode_meta(Table::Family.tag(), At::new(Table::Family.name(), key), value)?;
-        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        let row: FamilyRow = meta_of(Table::Family, key, value)?;
+        let keys::Family { ns, id } = keys::Family::read(Table::Family, key)?;
         if !self.knows_part(ns, PartId(row.part)) {
             self.find(Code::PartitionUnknown, Table::Family, key, format!("no partition {}", row.part));
         }
@@ -86,9 +84,9 @@ impl Check<'_> {
     }
 
     /// A row by which an event or a family is found must be one that it asks for.
-    pub(super) fn message_index(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(table, key, value);
-        let (Some((ns, _)), id) = (memory_of(key), *last_id(table, key)?.as_bytes()) else { return Ok(()) };
+    pub(super) fn message_index(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        let Some((ns, id)) = memory_of(table, key) else { return Ok(()) };
+        let id = *id.as_bytes();
         let asked = if matches!(table, Table::EventTime | Table::EventOf) {
             seen(self.snapshot.event(ns, &id))?.map(|row| row.map(|row| row.keys(ns, &id)))
         } else {

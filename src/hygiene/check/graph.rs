@@ -9,12 +9,10 @@ use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::index::found_by_themselves;
 use crate::model::MemoryId;
-use crate::record::{
-    At, GraphBlockRef, GraphNodeRef, NODES_PER_BLOCK, SlotMeta, decode_meta, slots_per_block,
-};
+use crate::record::{At, GraphBlockRef, GraphNodeRef, NODES_PER_BLOCK, SlotMeta, slots_per_block};
 use crate::store::control::GraphHead;
-use crate::store::keys::{self, Parts};
-use crate::store::{IndexId, Read, Rows, Table, Walk};
+use crate::store::keys;
+use crate::store::{IndexId, Read, Rows, Table, Walk, meta_of};
 
 /// Level in [`Mesh`] of a slot that is no node.
 const ABSENT: u8 = u8::MAX;
@@ -67,9 +65,9 @@ impl Check<'_> {
     pub(super) fn learn_graphs(&mut self) -> Result<()> {
         let snapshot = self.snapshot;
         let blocks = snapshot.walk(Table::Graph, &Walk::all(), &mut |key, value| {
-            let mut parts = Parts(key);
-            let place = parts.index().zip(parts.u32());
-            let Some((index, block)) = place else { return Ok(ControlFlow::Continue(())) };
+            let Some(keys::Graph { index, block }) = keys::Graph::parse(key) else {
+                return Ok(ControlFlow::Continue(()));
+            };
             let mesh = self.meshes.entry(index).or_default();
             match seen(GraphBlockRef::open(At::new(Table::Graph.name(), key), value))? {
                 Some(found) => {
@@ -91,9 +89,8 @@ impl Check<'_> {
             self.meshes.values_mut().for_each(|mesh| mesh.blind = true);
         }
         let heads = snapshot.walk(Table::GraphHead, &Walk::all(), &mut |key, value| {
-            if let Some(index) = Parts(key).index() {
-                let at = At::new(Table::GraphHead.name(), key);
-                self.graphs.insert(index, seen(decode_meta(Table::GraphHead.tag(), at, value))?);
+            if let Some(keys::GraphHead { index }) = keys::GraphHead::parse(key) {
+                self.graphs.insert(index, seen(meta_of(Table::GraphHead, key, value))?);
             }
             Ok(ControlFlow::Continue(()))
         });
@@ -129,11 +126,8 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn slot_dead(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::SlotDead, key, value);
-        let mut parts = Parts(key);
-        let (index, place) = (parts.index(), parts.u64().zip(parts.u32()));
-        let (Some(index), Some((died, slot))) = (index, place) else { return Ok(()) };
+    pub(super) fn slot_dead(&mut self, key: &[u8]) -> Result<()> {
+        let keys::SlotDead { index, died, slot } = keys::SlotDead::read(Table::SlotDead, key)?;
         let tally = self.slots.entry(index).or_default();
         let twice = !tally.listed.insert(slot);
         let what = match tally.dead.get(&slot) {
@@ -149,9 +143,7 @@ impl Check<'_> {
 
     pub(super) fn graph_block(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let links = GraphBlockRef::open(At::new(Table::Graph.name(), key), value)?;
-        let mut parts = Parts(key);
-        let place = parts.index().zip(parts.u32());
-        let Some((index, block)) = place else { return Ok(()) };
+        let keys::Graph { index, block } = keys::Graph::read(Table::Graph, key)?;
         if !self.graphs.contains_key(&index) {
             self.find(Code::GraphHead, Table::Graph, key, "links of an index without the head of a graph");
         }
@@ -234,8 +226,7 @@ impl Check<'_> {
     }
 
     pub(super) fn graph_head(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::GraphHead.name(), key);
-        let head: GraphHead = decode_meta(Table::GraphHead.tag(), at, value)?;
+        let head: GraphHead = meta_of(Table::GraphHead, key, value)?;
         if head.recall.iter().any(|point| point.recall > 10_000) {
             self.find(Code::GraphHead, Table::GraphHead, key, "a recall above 1");
         }

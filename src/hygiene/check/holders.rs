@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::hygiene::check::rows::memory_of;
-use crate::hygiene::check::{Check, address, seen};
+use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
-use crate::model::{Content, Holder, MemoryId, RunId, Vitals};
+use crate::model::{Content, Holder, MemoryId, Vitals};
 use crate::record::{At, decode_holder};
-use crate::store::keys::{self, Parts};
-use crate::store::{Junction, JunctionRow, NsId, Rows, Table};
+use crate::store::keys;
+use crate::store::{End, Junction, JunctionRow, NsId, Rows, Table, holder_keys};
 
 impl Check<'_> {
     /// The holders of a memory against its vitals and tags.
@@ -68,7 +67,7 @@ impl Check<'_> {
             brought.difference(&found).map(|row| (row, Code::JunctionMissing, "a holder brings it"));
         let extra = found.difference(&brought).map(|row| (row, Code::JunctionExtra, "no holder brings it"));
         for (row, code, what) in missing.chain(extra) {
-            let key = keys::junction(ns, id, row.sort, &row.target, &row.role);
+            let key = keys::junction(ns, id, row.end(), &row.role);
             self.find(code, Table::Junction, &key, what);
         }
         Ok(())
@@ -98,9 +97,9 @@ impl Check<'_> {
 
     pub(super) fn holder(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let holder = decode_holder(At::new(Table::Holder.name(), key), value)?;
-        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        let keys::Holder { ns, id, number } = keys::Holder::read(Table::Holder, key)?;
         self.belongs(Table::Holder, key)?;
-        if *keys::holder(ns, id, holder.number) != *key {
+        if holder.number != number {
             self.find(
                 Code::ValueShape,
                 Table::Holder,
@@ -108,16 +107,7 @@ impl Check<'_> {
                 format!("holder {} says the value", holder.number),
             );
         }
-        // A keyless holder stands under the empty key.
-        let by_key = keys::holder_key(ns, holder.key.as_deref().unwrap_or_default(), id, holder.number);
-        let mut found_by = vec![(Table::HolderKey, by_key)];
-        for tag in &holder.tags {
-            found_by.push((Table::HolderTag, keys::holder_key(ns, tag, id, holder.number)));
-        }
-        if let Some(run) = holder.run {
-            found_by.push((Table::HolderRun, keys::holder_run(ns, run, id, holder.number)));
-        }
-        for (table, row) in found_by {
+        for (table, row) in holder_keys(ns, id, &holder) {
             if !self.has(table, &row)? {
                 let what = format!("holder {} of {id} is not found here", holder.number);
                 self.find(Code::HolderIndexMissing, table, &row, what);
@@ -126,11 +116,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn holder_key(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let Some((ns, name, id, number)) = found_by_text(key) else { return Ok(()) };
-        let name = name.to_owned();
+    pub(super) fn holder_key(&mut self, key: &[u8]) -> Result<()> {
+        let keys::HolderKey { ns, key: name, id, number } = keys::HolderKey::read(Table::HolderKey, key)?;
+        let name = name.0.to_owned();
         let fits = |holder: &Holder| holder.key.as_deref().unwrap_or_default() == name;
-        self.holder_index(Table::HolderKey, key, value, (ns, id, number), &fits)?;
+        self.holder_index(Table::HolderKey, key, (ns, id, number), &fits)?;
         self.key_holder(key, ns, name, id)
     }
 
@@ -153,18 +143,16 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn holder_tag(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let Some((ns, tag, id, number)) = found_by_text(key) else { return Ok(()) };
-        let fits = |holder: &Holder| holder.tags.iter().any(|brought| brought == tag);
-        self.holder_index(Table::HolderTag, key, value, (ns, id, number), &fits)
+    pub(super) fn holder_tag(&mut self, key: &[u8]) -> Result<()> {
+        let keys::HolderTag { ns, tag, id, number } = keys::HolderTag::read(Table::HolderTag, key)?;
+        let fits = |holder: &Holder| holder.tags.iter().any(|brought| brought == tag.0);
+        self.holder_index(Table::HolderTag, key, (ns, id, number), &fits)
     }
 
-    pub(super) fn holder_run(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let mut parts = Parts(key);
-        let (ns, run, place) = (parts.u32(), parts.take::<16>(), parts.id().zip(parts.u32()));
-        let (Some(ns), Some(run), Some((id, number))) = (ns, run, place) else { return Ok(()) };
-        let fits = |holder: &Holder| holder.run == Some(RunId::from_bytes(run));
-        self.holder_index(Table::HolderRun, key, value, (NsId(ns), id, number), &fits)
+    pub(super) fn holder_run(&mut self, key: &[u8]) -> Result<()> {
+        let keys::HolderRun { ns, run, id, number } = keys::HolderRun::read(Table::HolderRun, key)?;
+        let fits = |holder: &Holder| holder.run == Some(run);
+        self.holder_index(Table::HolderRun, key, (ns, id, number), &fits)
     }
 
     /// A key, tag or run must find a holder that has it.
@@ -172,11 +160,9 @@ impl Check<'_> {
         &mut self,
         table: Table,
         key: &[u8],
-        value: &[u8],
         (ns, id, number): (NsId, MemoryId, u32),
         fits: &dyn Fn(&Holder) -> bool,
     ) -> Result<()> {
-        self.no_value(table, key, value);
         if let Some(found) = seen(self.snapshot.holder(ns, id, number))?
             && !found.as_ref().is_some_and(fits)
         {
@@ -186,22 +172,17 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn junction(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::Junction, key, value);
+    pub(super) fn junction(&mut self, key: &[u8]) -> Result<()> {
         self.belongs(Table::Junction, key)?;
-        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
-        let mut parts = Parts(key);
-        let (_, _) = (parts.u32(), parts.id());
-        let Some((sort, target)) = address::target(&mut parts) else { return Ok(()) };
-        let role = parts.rest().unwrap_or_default();
-        if !self.has(Table::JunctionBack, &keys::junction_back(ns, sort, target, id, role))? {
+        let keys::Junction { ns, id, end, role } = keys::Junction::read(Table::Junction, key)?;
+        if !self.has(Table::JunctionBack, &keys::junction_back(ns, end, id, role.0))? {
             self.find(Code::JunctionOneWay, Table::Junction, key, "the way back is missing");
         }
-        self.target_of(key, ns, sort, target)
+        self.target_of(key, ns, end)
     }
 
     /// The other end of a junction must be there; a source may be a tombstone.
-    fn target_of(&mut self, key: &[u8], ns: NsId, sort: Junction, target: &[u8]) -> Result<()> {
+    fn target_of(&mut self, key: &[u8], ns: NsId, End(sort, target): End<'_>) -> Result<()> {
         if let Ok(term) = target.try_into().map(u32::from_be_bytes) {
             if !self.has(Table::TermName, &keys::term_name(ns, sort, term))? {
                 self.find(Code::Term, Table::Junction, key, format!("number {term} has no name"));
@@ -222,21 +203,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn junction_back(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::JunctionBack, key, value);
-        let mut parts = Parts(key);
-        let ns = parts.u32().map(NsId);
-        let (Some(ns), Some((sort, target))) = (ns, address::target(&mut parts)) else { return Ok(()) };
-        let (Some(id), Some(role)) = (parts.id(), parts.rest()) else { return Ok(()) };
-        if !self.has(Table::Junction, &keys::junction(ns, id, sort, target, role))? {
+    pub(super) fn junction_back(&mut self, key: &[u8]) -> Result<()> {
+        let keys::JunctionBack { ns, end, id, role } = keys::JunctionBack::read(Table::JunctionBack, key)?;
+        if !self.has(Table::Junction, &keys::junction(ns, id, end, role.0))? {
             self.find(Code::JunctionOneWay, Table::JunctionBack, key, "the way there is missing");
         }
         Ok(())
     }
-}
-
-/// Namespace, text, id and number of a key by which a holder is found.
-fn found_by_text(key: &[u8]) -> Option<(NsId, &str, MemoryId, u32)> {
-    let mut parts = Parts(key);
-    Some((NsId(parts.u32()?), parts.text()?, parts.id()?, parts.u32()?))
 }

@@ -3,23 +3,19 @@
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::hygiene::check::{Check, Tenant, address, seen};
+use crate::hygiene::check::{Check, Tenant, seen};
 use crate::hygiene::report::Code;
 use crate::limits::{DIM_MAX, FORMAT_VERSION};
-use crate::record::{At, decode_meta};
-use crate::store::control::{
-    Clock, Identity, NamespaceRow, RunRow, SizeRow, SpaceRow, UnfinishedRow, dropped_name,
-};
-use crate::store::keys::{self, Parts};
-use crate::store::{CLOCK, IDENTITY, NsId, PartId, Read, Rows, SIZE, SpaceId, Table, Walk};
+use crate::store::control::{Identity, NamespaceRow, SpaceRow, dropped_name};
+use crate::store::keys;
+use crate::store::{CLOCK, End, IDENTITY, NsId, PartId, Read, Rows, SIZE, SpaceId, Table, Walk, meta_of};
 
 impl Check<'_> {
     /// Reads the names that keys are compared with, as far as they can be read.
     pub(super) fn learn_names(&mut self) -> Result<()> {
         let snapshot = self.snapshot;
         let tenants = snapshot.walk(Table::Namespace, &Walk::all(), &mut |key, value| {
-            let at = At::new(Table::Namespace.name(), key);
-            if let Some(row) = seen(decode_meta::<NamespaceRow>(Table::Namespace.tag(), at, value))? {
+            if let Some(row) = seen(meta_of::<NamespaceRow>(Table::Namespace, key, value))? {
                 let tenant = Tenant { next_part: row.next_part, dropping: row.dropping };
                 self.tenants.entry(NsId(row.number)).or_insert(tenant);
             }
@@ -27,10 +23,7 @@ impl Check<'_> {
         });
         seen(tenants)?;
         let parts = snapshot.walk(Table::PartitionName, &Walk::all(), &mut |key, _| {
-            let mut key = Parts(key);
-            if let Some((ns, part)) = key.u32().zip(key.u32()) {
-                self.parts.insert((NsId(ns), PartId(part)));
-            }
+            self.parts.extend(keys::PartitionName::parse(key).map(|row| (row.ns, row.part)));
             Ok(ControlFlow::Continue(()))
         });
         seen(parts)?;
@@ -42,31 +35,19 @@ impl Check<'_> {
             }
         }
         let spaces = snapshot.walk(Table::Space, &Walk::all(), &mut |key, value| {
-            let at = At::new(Table::Space.name(), key);
-            let row = seen(decode_meta::<SpaceRow>(Table::Space.tag(), at, value))?;
-            if let (Some(row), Some(number)) = (row, Parts(key).take::<2>()) {
-                self.spaces.insert(SpaceId(u16::from_be_bytes(number)), row.dim as usize);
-            }
+            let row = seen(meta_of::<SpaceRow>(Table::Space, key, value))?;
+            self.spaces
+                .extend(keys::Space::parse(key).zip(row).map(|(key, row)| (key.space, row.dim as usize)));
             Ok(ControlFlow::Continue(()))
         });
         seen(spaces).map(|_| ())
     }
 
-    /// A declared index says how far it is, unless it is whole.
-    pub(super) fn meta_key(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::MetaKey.name(), key);
-        decode_meta::<Option<UnfinishedRow>>(Table::MetaKey.tag(), at, value).map(|_| ())
-    }
-
     pub(super) fn meta(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::Meta.name(), key);
-        if key == CLOCK {
-            return decode_meta::<Clock>(Table::Meta.tag(), at, value).map(|_| ());
+        if key != IDENTITY {
+            return Table::Meta.read_value(key, value);
         }
-        if key == SIZE {
-            return decode_meta::<SizeRow>(Table::Meta.tag(), at, value).map(|_| ());
-        }
-        let identity: Identity = decode_meta(Table::Meta.tag(), at, value)?;
+        let identity: Identity = meta_of(Table::Meta, key, value)?;
         if identity.format != FORMAT_VERSION {
             self.find(Code::Meta, Table::Meta, key, format!("file format {}", identity.format));
         }
@@ -105,8 +86,7 @@ impl Check<'_> {
     }
 
     pub(super) fn namespace(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::Namespace.name(), key);
-        let row: NamespaceRow = decode_meta(Table::Namespace.tag(), at, value)?;
+        let row: NamespaceRow = meta_of(Table::Namespace, key, value)?;
         if row.number == 0 || row.number >= self.clock.next_ns {
             let what = format!("number {} of 1 to {}", row.number, self.clock.next_ns - 1);
             self.find(Code::Namespace, Table::Namespace, key, what);
@@ -127,12 +107,10 @@ impl Check<'_> {
     }
 
     pub(super) fn partition(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::Partition.name(), key);
-        let part = PartId(decode_meta(Table::Partition.tag(), at, value)?);
-        let mut parts = Parts(key);
-        let (Some(ns), Some(name)) = (parts.u32().map(NsId), parts.rest()) else { return Ok(()) };
+        let part = PartId(meta_of(Table::Partition, key, value)?);
+        let keys::Partition { ns, name } = keys::Partition::read(Table::Partition, key)?;
         if let Some(found) = seen(self.snapshot.partition_name(ns, part))?
-            && found.as_deref() != Some(name)
+            && found.as_deref() != Some(name.0)
         {
             let what = format!("number {} has the name {found:?}", part.0);
             self.find(Code::Partition, Table::Partition, key, what);
@@ -141,26 +119,24 @@ impl Check<'_> {
     }
 
     pub(super) fn partition_name(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::PartitionName.name(), key);
-        let name: String = decode_meta(Table::PartitionName.tag(), at, value)?;
-        let mut parts = Parts(key);
-        let Some((ns, part)) = parts.u32().zip(parts.u32()) else { return Ok(()) };
-        if let Some(found) = seen(self.snapshot.partition(NsId(ns), &name))?
-            && found != Some(PartId(part))
+        let name: String = meta_of(Table::PartitionName, key, value)?;
+        let keys::PartitionName { ns, part } = keys::PartitionName::read(Table::PartitionName, key)?;
+        if let Some(found) = seen(self.snapshot.partition(ns, &name))?
+            && found != Some(part)
         {
             let what = format!("the name {name:?} has another number: {found:?}");
             self.find(Code::Partition, Table::PartitionName, key, what);
         }
-        let next = self.tenants.get(&NsId(ns)).map_or(u32::MAX, |tenant| tenant.next_part);
-        if part == 0 || part >= next {
-            self.find(Code::Partition, Table::PartitionName, key, format!("{part} of 1 to {}", next - 1));
+        let next = self.tenants.get(&ns).map_or(u32::MAX, |tenant| tenant.next_part);
+        if part.0 == 0 || part.0 >= next {
+            self.find(Code::Partition, Table::PartitionName, key, format!("{} of 1 to {}", part.0, next - 1));
         }
         Ok(())
     }
 
     pub(super) fn space(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let row: SpaceRow = decode_meta(Table::Space.tag(), At::new(Table::Space.name(), key), value)?;
-        let number = Parts(key).take::<2>().map_or(0, u16::from_be_bytes);
+        let row: SpaceRow = meta_of(Table::Space, key, value)?;
+        let number = keys::Space::read(Table::Space, key)?.space.0;
         if number == 0 || number >= self.clock.next_space {
             self.find(Code::Space, Table::Space, key, format!("number {number} was not given out"));
         }
@@ -170,43 +146,30 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn run(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        decode_meta::<RunRow>(Table::Run.tag(), At::new(Table::Run.name(), key), value).map(|_| ())
-    }
-
-    pub(super) fn policy(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        decode_meta::<String>(Table::Policy.tag(), At::new(Table::Policy.name(), key), value).map(|_| ())
-    }
-
     pub(super) fn term(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let term: u32 = decode_meta(Table::Term.tag(), At::new(Table::Term.name(), key), value)?;
-        let mut parts = Parts(key);
-        let ns = parts.u32().map(NsId);
-        let (Some(ns), Some(sort)) = (ns, address::term_sort(&mut parts)) else { return Ok(()) };
-        let name = parts.rest().unwrap_or_default();
+        let term: u32 = meta_of(Table::Term, key, value)?;
+        let keys::Term { ns, sort, name } = keys::Term::read(Table::Term, key)?;
         if let Some(found) = seen(self.snapshot.term_name(ns, sort, term))?
-            && found.as_deref() != Some(name)
+            && found.as_deref() != Some(name.0)
         {
             self.find(Code::Term, Table::Term, key, format!("number {term} has the name {found:?}"));
         }
         if term >= self.clock.next_term {
             self.find(Code::Term, Table::Term, key, format!("number {term} was not given out"));
         }
-        if !self.has_any(Table::JunctionBack, &keys::junction_back_prefix(ns, sort, &term.to_be_bytes()))? {
-            self.find(Code::TermUnused, Table::Term, key, format!("nothing names {name:?}"));
+        if !self
+            .has_any(Table::JunctionBack, &keys::junction_back_prefix(ns, End(sort, &term.to_be_bytes())))?
+        {
+            self.find(Code::TermUnused, Table::Term, key, format!("nothing names {:?}", name.0));
         }
         Ok(())
     }
 
     pub(super) fn term_name(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::TermName.name(), key);
-        let name: String = decode_meta(Table::TermName.tag(), at, value)?;
-        let mut parts = Parts(key);
-        let ns = parts.u32().map(NsId);
-        let (Some(ns), Some(sort)) = (ns, address::term_sort(&mut parts)) else { return Ok(()) };
-        let term = parts.u32();
+        let name: String = meta_of(Table::TermName, key, value)?;
+        let keys::TermName { ns, sort, term } = keys::TermName::read(Table::TermName, key)?;
         if let Some(found) = seen(self.snapshot.term(ns, sort, &name))?
-            && found != term
+            && found != Some(term)
         {
             let what = format!("the name {name:?} has another number: {found:?}");
             self.find(Code::Term, Table::TermName, key, what);

@@ -3,21 +3,19 @@
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::hygiene::check::rows::memory_of;
 use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
-use crate::model::{JournalRow, RunId};
-use crate::record::{At, decode_journal, decode_meta, decode_tombstone};
-use crate::store::control::{LimboRow, PassRow};
-use crate::store::keys::{self, Parts};
-use crate::store::{NsId, Rows, Table};
+use crate::model::JournalRow;
+use crate::record::{At, decode_journal, decode_tombstone};
+use crate::store::control::LimboRow;
+use crate::store::keys;
+use crate::store::{Rows, Table, meta_of};
 use crate::vector::UnitVector;
 
 impl Check<'_> {
     pub(super) fn journal(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let row = decode_journal(At::new(Table::Journal.name(), key), value)?;
-        let mut parts = Parts(key);
-        let (Some(ns), Some(seq)) = (parts.u32().map(NsId), parts.u64()) else { return Ok(()) };
+        let keys::Journal { ns, seq } = keys::Journal::read(Table::Journal, key)?;
         if row.seq != seq {
             self.find(Code::ValueShape, Table::Journal, key, format!("row {} says the value", row.seq));
         }
@@ -43,29 +41,21 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn journal_subject(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::JournalSubject, key, value);
-        let mut parts = Parts(key);
-        let (ns, id, holder) = (parts.u32().map(NsId), parts.id(), parts.u32());
-        let (Some(ns), Some((id, holder)), Some(seq)) = (ns, id.zip(holder), parts.u64()) else {
-            return Ok(());
-        };
-        let holder = Some(holder).filter(|number| *number != u32::MAX);
+    pub(super) fn journal_subject(&mut self, key: &[u8]) -> Result<()> {
+        let table = Table::JournalSubject;
+        let keys::JournalSubject { ns, id, holder, seq } = keys::JournalSubject::read(table, key)?;
         if let Some(row) = seen(self.snapshot.journal_row(ns, seq))?
             && row.is_none_or(|row| row.found_by().all(|about| about != (&id, holder)))
         {
             let what = format!("row {seq} is not about {id}");
-            self.find(Code::JournalSubject, Table::JournalSubject, key, what);
+            self.find(Code::JournalSubject, table, key, what);
         }
         Ok(())
     }
 
-    pub(super) fn journal_run(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::JournalRun, key, value);
-        let mut parts = Parts(key);
-        let (ns, run, seq) = (parts.u32().map(NsId), parts.take::<16>(), parts.u64());
-        let (Some(ns), Some(run), Some(seq)) = (ns, run, seq) else { return Ok(()) };
-        let of_run = |row: JournalRow| row.run == Some(RunId::from_bytes(run)) && row.can_be_undone();
+    pub(super) fn journal_run(&mut self, key: &[u8]) -> Result<()> {
+        let keys::JournalRun { ns, run, seq } = keys::JournalRun::read(Table::JournalRun, key)?;
+        let of_run = |row: JournalRow| row.run == Some(run) && row.can_be_undone();
         if let Some(row) = seen(self.snapshot.journal_row(ns, seq))?
             && !row.is_some_and(of_run)
         {
@@ -77,9 +67,8 @@ impl Check<'_> {
 
     /// A row of limbo has vitals that say since when, a tombstone, and its place in time.
     pub(super) fn limbo(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let at = At::new(Table::Limbo.name(), key);
-        let row: LimboRow = decode_meta(Table::Limbo.tag(), at, value)?;
-        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        let row: LimboRow = meta_of(Table::Limbo, key, value)?;
+        let keys::Limbo { ns, id } = keys::Limbo::read(Table::Limbo, key)?;
         if !row.vector.is_empty() && UnitVector::from_stored(row.vector).is_none() {
             self.find(Code::Limbo, Table::Limbo, key, "the vector is not of unit length");
         }
@@ -88,7 +77,7 @@ impl Check<'_> {
         }
         if let Some(vitals) = self.vitals_of(ns, id)? {
             let since = vitals.and_then(|vitals| vitals.times.removed_at);
-            let place = since.map(|since| keys::by_instant(ns, since, id.as_bytes()));
+            let place = since.map(|since| keys::by_instant(ns, since, id));
             if place.is_none_or(|place| !self.has(Table::LimboTime, &place).unwrap_or(true)) {
                 self.find(Code::Limbo, Table::Limbo, key, format!("{id} is not found by its removal"));
             }
@@ -96,11 +85,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn limbo_time(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::LimboTime, key, value);
-        let mut parts = Parts(key);
-        let (ns, at, id) = (parts.u32().map(NsId), parts.time(), parts.id());
-        let (Some(ns), Some(at), Some(id)) = (ns, at, id) else { return Ok(()) };
+    pub(super) fn limbo_time(&mut self, key: &[u8]) -> Result<()> {
+        let keys::LimboTime { ns, at, id } = keys::LimboTime::read(Table::LimboTime, key)?;
         if let Some(vitals) = self.vitals_of(ns, id)?
             && vitals.is_none_or(|vitals| vitals.times.removed_at != Some(at))
         {
@@ -109,13 +95,9 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn pass(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        decode_meta::<PassRow>(Table::Pass.tag(), At::new(Table::Pass.name(), key), value).map(|_| ())
-    }
-
     pub(super) fn tombstone(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let tombstone = decode_tombstone(At::new(Table::Tombstone.name(), key), value)?;
-        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        let keys::Tombstone { ns, id } = keys::Tombstone::read(Table::Tombstone, key)?;
         self.counts.add_tombstone(ns);
         if tombstone.id != id {
             let what = format!("the tombstone of {} says the value", tombstone.id);
@@ -142,13 +124,10 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn tombstone_hash(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::TombstoneHash, key, value);
-        let mut parts = Parts(key);
-        let (ns, hash, id) = (parts.u32().map(NsId), parts.take::<32>(), parts.id());
-        let (Some(ns), Some(hash), Some(id)) = (ns, hash, id) else { return Ok(()) };
+    pub(super) fn tombstone_hash(&mut self, key: &[u8]) -> Result<()> {
+        let keys::TombstoneHash { ns, hash, id } = keys::TombstoneHash::read(Table::TombstoneHash, key)?;
         if let Some(found) = seen(self.snapshot.tombstone(ns, id))?
-            && found.is_none_or(|found| found.content_hash != hash && !found.key_hashes.contains(&hash))
+            && found.is_none_or(|found| found.content_hash != *hash && !found.key_hashes.contains(hash))
         {
             let what = format!("no tombstone of {id} has it");
             self.find(Code::TombstoneHash, Table::TombstoneHash, key, what);

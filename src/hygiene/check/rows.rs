@@ -5,15 +5,15 @@ use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::ledger::derived::{Declared, IndexRow, index_rows, likeness_of, next_due};
 use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Vitals};
-use crate::record::{At, decode_access, decode_content, decode_vitals};
-use crate::store::keys::{self, Parts};
+use crate::record::{At, decode_vitals};
+use crate::store::keys;
 use crate::store::{NsId, PartId, Rows, Table};
 use crate::text::normal_form;
 
 impl Check<'_> {
     pub(super) fn vitals(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let vitals = decode_vitals(At::new(Table::Vitals.name(), key), value)?;
-        let Some((ns, id)) = memory_of(key) else { return Ok(()) };
+        let Some((ns, id)) = memory_of(Table::Vitals, key) else { return Ok(()) };
         if !self.knows_part(ns, PartId(vitals.place.partition)) {
             let what = format!("no partition {}", vitals.place.partition);
             self.find(Code::PartitionUnknown, Table::Vitals, key, what);
@@ -129,19 +129,9 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn content(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        decode_content(At::new(Table::Memory.name(), key), value)?;
-        self.belongs(Table::Memory, key)
-    }
-
-    pub(super) fn access(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        decode_access(At::new(Table::Access.name(), key), value)?;
-        self.belongs(Table::Access, key)
-    }
-
-    /// A row whose key begins with namespace and id must belong to a memory.
+    /// A row of a memory must have one.
     pub(super) fn belongs(&mut self, table: Table, key: &[u8]) -> Result<()> {
-        if let Some((ns, id)) = memory_of(key)
+        if let Some((ns, id)) = memory_of(table, key)
             && !self.has_row(ns, id)?
         {
             self.find(Code::RowMissing, table, key, format!("no memory {id}"));
@@ -150,8 +140,7 @@ impl Check<'_> {
     }
 
     /// A row of a secondary index must be one that its memory asks for.
-    pub(super) fn index_row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(table, key, value);
+    pub(super) fn index_row(&mut self, table: Table, key: &[u8]) -> Result<()> {
         let Some((ns, id, row)) = IndexRow::at(table, key) else { return Ok(()) };
         if let IndexRow::Meta(path, _) = &row
             && self.unfinished.get(&ns).is_some_and(|paths| paths.contains(path))
@@ -191,8 +180,8 @@ impl Check<'_> {
     }
 }
 
-/// Namespace and id at the front of a key.
-pub(super) fn memory_of(key: &[u8]) -> Option<(NsId, MemoryId)> {
-    let mut parts = Parts(key);
-    Some((NsId(parts.u32()?), parts.id()?))
+/// Namespace and id of a row that is one memory's, or one message's.
+pub(super) fn memory_of(table: Table, key: &[u8]) -> Option<(NsId, MemoryId)> {
+    let (address, _) = table.address(key);
+    address.ns.zip(address.id)
 }

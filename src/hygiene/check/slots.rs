@@ -7,12 +7,9 @@ use crate::error::Result;
 use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::{MemoryId, Vitals};
-use crate::record::{
-    ALIVE, At, SlotBlockRef, SlotMeta, VectorBlock, decode_meta, slots_per_block, vectors_per_block,
-};
-use crate::store::control::SlotHead;
-use crate::store::keys::{self, Parts};
-use crate::store::{IndexId, NsId, PartId, Read, Rows, SpaceId, Table, Walk};
+use crate::record::{ALIVE, At, SlotBlockRef, SlotMeta, VectorBlock, slots_per_block, vectors_per_block};
+use crate::store::keys;
+use crate::store::{IndexId, NsId, PartId, Read, Rows, SpaceId, Table, Walk, meta_of};
 use crate::vector::{CodeParams, UnitVector, encode};
 
 /// What the walk has met of one index.
@@ -37,12 +34,8 @@ impl Check<'_> {
     pub(super) fn learn_heads(&mut self) -> Result<()> {
         let snapshot = self.snapshot;
         let heads = snapshot.walk(Table::SlotHead, &Walk::all(), &mut |key, value| {
-            let at = At::new(Table::SlotHead.name(), key);
-            if let (Some(head), Some(index)) =
-                (seen(decode_meta(Table::SlotHead.tag(), at, value))?, Parts(key).index())
-            {
-                self.heads.insert(index, head);
-            }
+            let head = seen(meta_of(Table::SlotHead, key, value))?;
+            self.heads.extend(keys::SlotHead::parse(key).map(|key| key.index).zip(head));
             Ok(ControlFlow::Continue(()))
         });
         seen(heads).map(|_| ())
@@ -184,16 +177,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(super) fn slot_head(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        decode_meta::<SlotHead>(Table::SlotHead.tag(), At::new(Table::SlotHead.name(), key), value)
-            .map(|_| ())
-    }
-
-    pub(super) fn slot_free(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::SlotFree, key, value);
-        let mut parts = Parts(key);
-        let (index, place) = (parts.index(), parts.u64().zip(parts.u32()));
-        let (Some(index), Some((died, slot))) = (index, place) else { return Ok(()) };
+    pub(super) fn slot_free(&mut self, key: &[u8]) -> Result<()> {
+        let keys::SlotFree { index, died, slot } = keys::SlotFree::read(Table::SlotFree, key)?;
         let len = self.len_of(Table::SlotFree, key, index);
         let tally = self.slots.entry(index).or_default();
         let twice = !tally.free.insert(slot);
@@ -240,10 +225,9 @@ impl Check<'_> {
 
     /// Index, number and dimensions of a block; none in a space that is not there, which is a finding already.
     fn block_of(&self, key: &[u8]) -> Option<(IndexId, u32, usize)> {
-        let mut parts = Parts(key);
-        let index = parts.index()?;
+        let keys::Slot { index, block } = keys::Slot::parse(key)?;
         let dim = self.spaces.get(&index.space).copied().filter(|dim| *dim > 0)?;
-        Some((index, parts.u32()?, dim))
+        Some((index, block, dim))
     }
 
     /// How many slots an index has; as many as there can be when its head is missing.

@@ -9,10 +9,12 @@ use crate::hygiene::check::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::index::text::analyzer_of;
 use crate::model::{Content, MemoryId, Vitals, thread_place};
-use crate::record::{At, DOCS_PER_BLOCK, DocBlock, DocMeta, PostingsRef, decode_meta};
+use crate::record::{At, DOCS_PER_BLOCK, DocBlock, DocMeta, PostingsRef};
 use crate::store::control::TextHead;
-use crate::store::keys::{self, Parts};
-use crate::store::{NsId, PartId, Read, Snapshot, Table, TextId, Walk, bad_postings, doc_place, posting_key};
+use crate::store::keys;
+use crate::store::{
+    NsId, PartId, Read, Snapshot, Table, TextId, Walk, bad_postings, doc_place, meta_of, posting_key,
+};
 
 /// The last row of threads that the walk has met: its thread, its document, and the one that follows as that says; none
 /// where the document cannot be read.
@@ -38,8 +40,9 @@ impl Check<'_> {
     /// Reads the heads, as far as they can be read.
     pub(super) fn learn_texts(&mut self) -> Result<()> {
         self.snapshot.walk(Table::TextHead, &Walk::all(), &mut |key, value| {
-            let head = seen(decode_meta(Table::TextHead.tag(), At::new(Table::TextHead.name(), key), value))?;
-            if let Some(text) = text_of(key) {
+            let head = seen(meta_of(Table::TextHead, key, value))?;
+            if let Some(keys::TextHead { ns, part }) = keys::TextHead::parse(key) {
+                let text = TextId { ns, part };
                 let blind = head.is_none();
                 let head = head.unwrap_or_default();
                 self.texts.insert(text, TextTally { head, blind, ..TextTally::default() });
@@ -126,8 +129,9 @@ impl Check<'_> {
     }
 
     pub(super) fn text_head(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let head: TextHead = decode_meta(Table::TextHead.tag(), At::new(Table::TextHead.name(), key), value)?;
-        let Some(text) = text_of(key) else { return Ok(()) };
+        let head: TextHead = meta_of(Table::TextHead, key, value)?;
+        let keys::TextHead { ns, part } = keys::TextHead::read(Table::TextHead, key)?;
+        let text = TextId { ns, part };
         if head.posted > head.len || head.used > head.len {
             self.find(Code::TextHead, Table::TextHead, key, format!("{head:?} contradicts itself"));
         }
@@ -140,8 +144,8 @@ impl Check<'_> {
     }
 
     pub(super) fn text_docs(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let Some(text) = text_of(key) else { return Ok(()) };
-        let block = key.last_chunk().map_or(0, |number| u32::from_be_bytes(*number));
+        let keys::TextDoc { ns, part, block } = keys::TextDoc::read(Table::TextDoc, key)?;
+        let text = TextId { ns, part };
         let read = DocBlock::decode(At::new(Table::TextDoc.name(), key), value);
         let tally = self.texts.entry(text).or_default();
         tally.blind |= read.is_err();
@@ -178,15 +182,11 @@ impl Check<'_> {
     }
 
     /// The documents of a thread come in their order, and each knows the ones beside it.
-    pub(super) fn thread(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.no_value(Table::Thread, key, value);
-        let Some((text, (thread, doc))) = text_of(key).zip(key.split_last_chunk::<4>()) else {
-            return Ok(());
-        };
-        let doc = u32::from_be_bytes(*doc);
+    pub(super) fn thread(&mut self, key: &[u8]) -> Result<()> {
+        let keys::Thread { ns, part, thread, doc, .. } = keys::Thread::read(Table::Thread, key)?;
+        let text = TextId { ns, part };
         self.texts.entry(text).or_default().threads += 1;
-        // Behind the name stands the time.
-        let thread = thread.split_last_chunk::<8>().map(|(thread, _)| thread.to_vec()).unwrap_or_default();
+        let thread = keys::thread_prefix(ns, part, thread.0).to_vec();
         let last = self.thread_at.take();
         let before = last.as_ref().filter(|(same, ..)| *same == thread).map(|(_, doc, _)| *doc);
         if before.is_none() {
@@ -276,12 +276,6 @@ impl Check<'_> {
             }
         }
     }
-}
-
-/// Index at the front of a key.
-fn text_of(key: &[u8]) -> Option<TextId> {
-    let mut parts = Parts(key);
-    Some(TextId { ns: NsId(parts.u32()?), part: PartId(parts.u32()?) })
 }
 
 /// Term and first document of the block of postings behind a key.

@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::store::control::NamespaceRow;
 use crate::store::disk::Folder;
-use crate::store::{Durability, NsId, Options, Snapshot, Store, WriteTx};
+use crate::store::{Durability, NsId, Options, Snapshot, Store, Truth};
 use crate::text::{Secret, normal_form};
 
 pub(super) const NS: NsId = NsId(1);
@@ -53,8 +53,8 @@ impl Bed {
         bed
     }
 
-    pub(super) fn write(&self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) {
-        self.store.write(Durability::Batch, unit).unwrap();
+    pub(super) fn write(&self, unit: impl FnOnce(&mut Truth<'_, '_>) -> Result<()>) {
+        self.store.write(Durability::Batch, |tx| unit(&mut tx.forged())).unwrap();
     }
 
     pub(super) fn apply(&self, changes: impl IntoIterator<Item = Change>) {

@@ -6,8 +6,9 @@ use super::fixture::{
 use super::fixture::{AGGREGATE, FIRST, REPEAT, ROOM};
 use crate::error::Result;
 use crate::hygiene::report::Code;
+use crate::ledger::derived::IndexRow;
 use crate::model::{
-    Access, Content, Counted, Delta, Holder, MetaValue, SupersedeMode, Supersession, Time, Vitals,
+    Access, Content, Counted, Delta, Holder, MemoryId, MetaValue, SupersedeMode, Supersession, Time, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
@@ -16,11 +17,11 @@ use crate::store::control::{
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, MessageRows};
 use crate::store::{
-    IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SIZE, SpaceId, Table, WriteTx, keys,
+    End, IDENTITY, IndexId, Junction, JunctionRow, NsId, PartId, Rows, SIZE, SpaceId, Table, Truth, keys,
 };
 use crate::vector::UnitVector;
 
-pub(super) type Fault = Box<dyn Fn(&mut WriteTx<'_>) -> Result<()>>;
+pub(super) type Fault = Box<dyn Fn(&mut Truth<'_, '_>) -> Result<()>>;
 
 pub(super) fn cases() -> Vec<(Code, Fault)> {
     let mut all = names();
@@ -38,10 +39,10 @@ pub(super) fn cases() -> Vec<(Code, Fault)> {
 
 fn limbo() -> Vec<(Code, Fault)> {
     vec![
-        case(Code::Limbo, |tx| take(tx, Table::LimboTime, &keys::by_instant(NS, NOW, H.as_bytes()))),
+        case(Code::Limbo, |tx| take(tx, Table::LimboTime, &keys::by_instant(NS, NOW, H))),
         case(Code::Limbo, |tx| take(tx, Table::Limbo, &keys::memory(NS, H))),
         case(Code::Limbo, |tx| take(tx, Table::Tombstone, &keys::memory(NS, H))),
-        case(Code::Limbo, |tx| tx.put(Table::LimboTime, &keys::by_instant(NS, NOW, A.as_bytes()), &[])),
+        case(Code::Limbo, |tx| tx.put(Table::LimboTime, &keys::by_instant(NS, NOW, A), &[])),
         case(Code::Limbo, |tx| {
             let vector = vec![0.5; 3];
             tx.put_limbo(NS, H, NOW, &LimboRow { vector, ..LimboRow::default() })
@@ -52,7 +53,7 @@ fn limbo() -> Vec<(Code, Fault)> {
     ]
 }
 
-pub(super) fn case(code: Code, fault: impl Fn(&mut WriteTx<'_>) -> Result<()> + 'static) -> (Code, Fault) {
+pub(super) fn case(code: Code, fault: impl Fn(&mut Truth<'_, '_>) -> Result<()> + 'static) -> (Code, Fault) {
     (code, Box::new(fault))
 }
 
@@ -73,8 +74,14 @@ fn vitals_of(
     })
 }
 
+/// Puts a row of a secondary index, whatever its memory says.
+fn put_index(tx: &mut Truth<'_, '_>, id: MemoryId, row: IndexRow) -> Result<()> {
+    let (table, key) = row.place(NS, id);
+    tx.put(table, &key, &[])
+}
+
 /// Takes a row away, which must be there.
-pub(super) fn take(tx: &mut WriteTx<'_>, table: Table, key: &[u8]) -> Result<()> {
+pub(super) fn take(tx: &mut Truth<'_, '_>, table: Table, key: &[u8]) -> Result<()> {
     assert!(tx.delete(table, key)?, "no such row in {}", table.name());
     Ok(())
 }
@@ -87,7 +94,7 @@ fn names() -> Vec<(Code, Fault)> {
             let row = RunRow { what: String::new(), started_ms: 0, state: RunState::Done };
             tx.put_run(NsId(9), RUN, &row)
         }),
-        case(Code::PartitionUnknown, |tx| tx.put_pending(NS, PartId(7), A)),
+        case(Code::PartitionUnknown, |tx| put_index(tx, A, IndexRow::Pending(PartId(7)))),
         case(Code::SpaceUnknown, |tx| {
             let index = IndexId { ns: NS, part: PartId(0), space: SpaceId(9) };
             tx.put_slot_head(index, &SlotHead::default())
@@ -143,31 +150,33 @@ fn rows() -> Vec<(Code, Fault)> {
         case(Code::IndexMissing, |tx| take(tx, Table::Pending, &keys::pending(NS, PartId(0), D))),
         case(Code::IndexMissing, |tx| take(tx, Table::Superseded, &keys::superseded(NS, D, C))),
         vitals(Code::IndexMissing, |vitals| vitals.kind_code = crate::model::Kind::Snapshot.code()),
-        case(Code::IndexExtra, |tx| tx.put_series(NS, PartId(0), "profile", NOW, A)),
-        case(Code::IndexExtra, |tx| tx.put_series(NS, PartId(0), "profile", NOW, NOBODY)),
-        case(Code::IndexMissing, |tx| tx.delete_meta_value(NS, ROOM, &hall(), A).map(|was| assert!(was))),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::Series(PartId(0), "profile".to_owned(), NOW))),
+        case(Code::IndexExtra, |tx| {
+            put_index(tx, NOBODY, IndexRow::Series(PartId(0), "profile".to_owned(), NOW))
+        }),
+        case(Code::IndexMissing, |tx| take(tx, Table::MetaValue, &keys::meta_row(NS, ROOM, hall(), A))),
         case(Code::IndexMissing, |tx| tx.put_meta_key(NS, "floor.number", None)),
-        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), D)),
-        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), NOBODY)),
-        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &MetaValue::Many, A)),
-        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, "floor", &hall(), A)),
+        case(Code::IndexExtra, |tx| put_index(tx, D, IndexRow::Meta(ROOM.into(), hall()))),
+        case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::Meta(ROOM.into(), hall()))),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::Meta(ROOM.into(), MetaValue::Many))),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::Meta("floor".into(), hall()))),
         // H waits in limbo.
-        case(Code::IndexExtra, |tx| tx.put_meta_value(NS, ROOM, &hall(), H)),
+        case(Code::IndexExtra, |tx| put_index(tx, H, IndexRow::Meta(ROOM.into(), hall()))),
         case(Code::IndexExtra, |tx| take(tx, Table::MetaKey, &keys::meta_key(NS, ROOM))),
         case(Code::KeyShape, |tx| tx.put_meta_key(NS, "", None)),
         case(Code::KeyShape, |tx| tx.put_meta_key(NS, "a..b", None)),
-        case(Code::KeyShape, |tx| tx.put_meta_value(NS, &"x".repeat(129), &hall(), A)),
+        case(Code::KeyShape, |tx| put_index(tx, A, IndexRow::Meta("x".repeat(129).into(), hall()))),
         case(Code::KeyShape, |tx| {
             let value = keys::meta_value(NS, ROOM, &hall());
             tx.put(Table::MetaValue, &[value.split_last().unwrap().1, A.as_bytes()].concat(), &[])
         }),
         case(Code::Corrupted, |tx| tx.put(Table::MetaKey, &keys::meta_key(NS, ROOM), b"x")),
-        case(Code::IndexExtra, |tx| tx.put_pending(NS, PartId(0), A)),
-        case(Code::IndexExtra, |tx| tx.put_due(NS, NOW, A)),
-        case(Code::IndexExtra, |tx| tx.put_superseded(NS, A, D)),
-        case(Code::IndexExtra, |tx| tx.put_by_time(NS, PART, NOW, NOBODY)),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::Pending(PartId(0)))),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::Due(NOW))),
+        case(Code::IndexExtra, |tx| put_index(tx, D, IndexRow::Superseded(A))),
+        case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::ByTime(PART, NOW))),
         case(Code::IndexExtra, |tx| {
-            tx.put_by_fingerprint(NS, PART, Default::default(), (&[3; 16], &[3; 12]), A)
+            put_index(tx, A, IndexRow::ByFingerprint(PART, Default::default(), [3; 16], [3; 12]))
         }),
         vitals_of(Code::SupersederMissing, C, |vitals| {
             vitals.times.superseded =
@@ -219,10 +228,14 @@ fn holders() -> Vec<(Code, Fault)> {
         }),
         case(Code::JunctionExtra, |tx| tx.put_junction(NS, F, &join(Junction::Link, A.as_bytes(), "near"))),
         case(Code::JunctionOneWay, move |tx| {
-            take(tx, Table::JunctionBack, &keys::junction_back(NS, Junction::Category, &light, A, ""))
+            take(tx, Table::JunctionBack, &keys::junction_back(NS, End(Junction::Category, &light), A, ""))
         }),
         case(Code::JunctionOneWay, |tx| {
-            tx.put(Table::JunctionBack, &keys::junction_back(NS, Junction::Link, D.as_bytes(), A, "x"), &[])
+            tx.put(
+                Table::JunctionBack,
+                &keys::junction_back(NS, End(Junction::Link, D.as_bytes()), A, "x"),
+                &[],
+            )
         }),
         case(Code::LinkTarget, |tx| tx.put_junction(NS, A, &join(Junction::Link, E.as_bytes(), "near"))),
         case(Code::SourceTarget, |tx| tx.put_junction(NS, A, &join(Junction::Source, NOBODY.as_bytes(), ""))),
@@ -346,7 +359,7 @@ fn graph() -> Vec<(Code, Fault)> {
 }
 
 /// Commit that ended slot 3.
-fn died(tx: &WriteTx<'_>) -> Result<u64> {
+fn died(tx: &Truth<'_, '_>) -> Result<u64> {
     Ok(tx.dead_slots(SHARED, 9)?[0].0)
 }
 
@@ -398,7 +411,7 @@ fn dead() -> Vec<(Code, Fault)> {
 }
 
 /// Number of the first journal row of a memory.
-fn first_of(tx: &WriteTx<'_>, id: crate::model::MemoryId) -> Result<crate::model::JournalRow> {
+fn first_of(tx: &Truth<'_, '_>, id: crate::model::MemoryId) -> Result<crate::model::JournalRow> {
     Ok(tx.journal_of(NS, id)?.remove(0))
 }
 
@@ -455,34 +468,32 @@ fn past() -> Vec<(Code, Fault)> {
 }
 
 fn messages() -> Vec<(Code, Fault)> {
+    let (first, repeat) = (MemoryId::from_bytes(FIRST), MemoryId::from_bytes(REPEAT));
+    let (early, late) = (Time::from_millis(5), Time::from_millis(2_000));
     let event = |change: fn(&mut EventRow)| {
-        move |tx: &mut WriteTx<'_>| {
+        move |tx: &mut Truth<'_, '_>| {
             let mut row = tx.event(NS, &REPEAT)?.unwrap();
             change(&mut row);
             tx.put_event(NS, &REPEAT, &row)
         }
     };
     let numbers = |change: fn(&mut AggregateRow)| {
-        move |tx: &mut WriteTx<'_>| {
+        move |tx: &mut Truth<'_, '_>| {
             let mut row = tx.aggregate(NS, &AGGREGATE)?.unwrap();
             change(&mut row);
             tx.put_aggregate(NS, &AGGREGATE, &row)
         }
     };
     let family = |change: fn(&mut FamilyRow)| {
-        move |tx: &mut WriteTx<'_>| {
+        move |tx: &mut Truth<'_, '_>| {
             let mut row = tx.family(NS, &FIRST)?.unwrap();
             change(&mut row);
             tx.put_family(NS, &FIRST, &row)
         }
     };
-    let near = |tx: &WriteTx<'_>| -> Result<_> {
-        let row = tx.family(NS, &FIRST)?.unwrap();
-        Ok(row
-            .keys(NS, &FIRST)
-            .into_iter()
-            .filter(|(table, _)| *table == Table::FamilyBand)
-            .collect::<Vec<_>>())
+    let near = |tx: &Truth<'_, '_>| -> Result<_> {
+        let places = tx.family(NS, &FIRST)?.unwrap().keys(NS, &FIRST);
+        Ok(places.into_iter().rfind(|(table, _)| *table == Table::FamilyBand).unwrap())
     };
     vec![
         case(Code::EventLink, event(|row| row.memory = Some(*NOBODY.as_bytes()))),
@@ -496,25 +507,20 @@ fn messages() -> Vec<(Code, Fault)> {
         case(Code::AggregateCount, event(|row| row.aggregate = None)),
         case(Code::FamilyCount, family(|row| row.count = 3)),
         case(Code::FamilyCount, family(|row| row.first_ts = 3_000)),
-        case(Code::IndexMissing, |tx| {
-            take(tx, Table::EventTime, &keys::by_instant(NS, Time::from_millis(2_000), &REPEAT))
-        }),
-        case(Code::IndexMissing, |tx| {
-            take(tx, Table::EventOf, &keys::event_of(NS, D.as_bytes(), Time::from_millis(2_000), &REPEAT))
+        case(Code::IndexMissing, move |tx| take(tx, Table::EventTime, &keys::by_instant(NS, late, repeat))),
+        case(Code::IndexMissing, move |tx| {
+            take(tx, Table::EventOf, &keys::event_of(NS, D.as_bytes(), late, repeat))
         }),
         case(Code::IndexMissing, move |tx| {
-            let band = near(tx)?.pop().unwrap();
-            take(tx, band.0, &band.1)
+            let (table, key) = near(tx)?;
+            take(tx, table, &key)
         }),
-        case(Code::IndexExtra, |tx| {
-            tx.put(Table::EventTime, &keys::by_instant(NS, Time::from_millis(5), &REPEAT), &[])
+        case(Code::IndexExtra, move |tx| tx.put(Table::EventTime, &keys::by_instant(NS, early, repeat), &[])),
+        case(Code::IndexExtra, move |tx| {
+            tx.put(Table::EventOf, &keys::event_of(NS, A.as_bytes(), late, repeat), &[])
         }),
-        case(Code::IndexExtra, |tx| {
-            tx.put(Table::EventOf, &keys::event_of(NS, A.as_bytes(), Time::from_millis(2_000), &REPEAT), &[])
-        }),
-        case(Code::IndexExtra, |tx| {
-            let prefix = keys::family_key_prefix(NS, PartId(0), &[73; 32]);
-            tx.put(Table::FamilyKey, &keys::by_latest(prefix, Time::from_millis(5), &FIRST), &[])
+        case(Code::IndexExtra, move |tx| {
+            tx.put(Table::FamilyKey, &keys::family_key(NS, PartId(0), &[73; 32], early, first), &[])
         }),
         case(Code::Counter, |tx| {
             let value = CounterRow { rows: 9, bytes: 0 };

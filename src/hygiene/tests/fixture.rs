@@ -16,7 +16,7 @@ use crate::store::control::{
 };
 use crate::store::disk::Folder;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
-use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, TextId, WriteTx};
+use crate::store::{Durability, IndexId, NsId, Options, PartId, Rows, SpaceId, Store, TextId, Truth};
 use crate::text::{Secret, normal_form};
 use crate::vector::{UnitVector, encode};
 
@@ -106,8 +106,8 @@ impl Fixture {
         self.write(|tx| edit.write(tx).map(|written| assert!(written)));
     }
 
-    pub(super) fn write(&self, unit: impl FnOnce(&mut WriteTx<'_>) -> Result<()>) {
-        self.store.write(Durability::Batch, unit).unwrap();
+    pub(super) fn write(&self, unit: impl FnOnce(&mut Truth<'_, '_>) -> Result<()>) {
+        self.store.write(Durability::Batch, |tx| unit(&mut tx.forged())).unwrap();
     }
 
     fn apply(&self, changes: Vec<(RuleId, Change)>) {
@@ -142,7 +142,7 @@ impl Fixture {
 /// The path of metadata that has an index.
 pub(super) const ROOM: &str = "room";
 
-fn control_rows(tx: &mut WriteTx<'_>) -> Result<()> {
+fn control_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     let row = NamespaceRow {
         number: NS.0,
         created_ms: 0,
@@ -162,7 +162,7 @@ fn control_rows(tx: &mut WriteTx<'_>) -> Result<()> {
 
 /// A graph of the shared index: A (slot 0, the entry, level 1), C (slot 1), and slot 3, whose memory is gone and over
 /// which alone C is found. E's slot, 2, is free.
-fn graph_rows(tx: &mut WriteTx<'_>) -> Result<()> {
+fn graph_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     let vector = UnitVector::new("vector", &values(9))?;
     let mut code = vec![0_i8; DIM];
     let params = encode(&vector, &mut code);
@@ -184,7 +184,7 @@ pub(super) fn graph_head() -> GraphHead {
 }
 
 /// Replaces the links of the shared index; `upper` are those of slot 0 on the levels from 1 on.
-pub(super) fn put_links(tx: &mut WriteTx<'_>, nodes: &[(usize, &[u32])], upper: &[Vec<u32>]) -> Result<()> {
+pub(super) fn put_links(tx: &mut Truth<'_, '_>, nodes: &[(usize, &[u32])], upper: &[Vec<u32>]) -> Result<()> {
     let mut block = [None; NODES_PER_BLOCK];
     for (slot, bottom) in nodes {
         block[*slot] = Some(GraphNode::linked(bottom, if *slot == 0 { upper } else { &[] }));

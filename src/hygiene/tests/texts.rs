@@ -8,7 +8,7 @@ use crate::hygiene::report::Code;
 use crate::model::Time;
 use crate::record::{DocBlock, DocMeta, Postings};
 use crate::store::control::TextHead;
-use crate::store::{Read, Rows, Table, WriteTx, keys};
+use crate::store::{Read, Rows, Table, Truth, keys};
 
 /// A term of A's text and F's, and of no other.
 const LAMP: &str = "lamp";
@@ -33,7 +33,7 @@ fn doc(code: Code, doc: usize, change: impl Fn(&mut DocMeta) + 'static) -> (Code
 }
 
 /// A block of one document that has a term at one position.
-fn posting(tx: &mut WriteTx<'_>, term: &str, doc: u32) -> Result<()> {
+fn posting(tx: &mut Truth<'_, '_>, term: &str, doc: u32) -> Result<()> {
     let mut postings = Postings::default();
     postings.push(doc, [0].into_iter());
     tx.put_postings(SHARED_TEXT, term, &postings)

@@ -113,13 +113,13 @@ impl Texts {
         Texts { _folder: folder, store, published, rows: Vec::new(), added: 0, analyzer }
     }
 
-    fn commit<R>(&mut self, change: impl FnOnce(&mut WriteTx<'_>) -> Result<R, crate::Error>) -> R {
+    fn commit<R>(&mut self, change: impl FnOnce(&mut Truth<'_, '_>) -> Result<R, crate::Error>) -> R {
         let written = self.store.write(Durability::Batch, |tx| {
             let mut clock = tx.clock()?;
             clock.commit += 1;
             clock.at_ms = clock.commit as i64;
             tx.put_clock(&clock)?;
-            change(tx)
+            change(&mut tx.forged())
         });
         let written = written.unwrap();
         let snapshot = Arc::new(self.store.snapshot().unwrap());

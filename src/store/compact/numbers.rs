@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::record::{At, SlotBlockRef, slots_per_block};
-use crate::store::keys::{self, IndexId};
+use crate::store::keys;
+use crate::store::part::IndexId;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::tx::{Snapshot, Walk};

@@ -20,9 +20,9 @@ proptest! {
         }
         let pairs = || (0..prints.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
         let near = |(a, b): &(usize, usize)| (prints[*a] ^ prints[*b]).count_ones() <= most;
-        let mut posted: HashMap<(usize, u8), Vec<usize>> = HashMap::new();
+        let mut posted: HashMap<[u8; 2], Vec<usize>> = HashMap::new();
         for (at, print) in prints.iter().enumerate() {
-            bands(*print).into_iter().enumerate().for_each(|band| posted.entry(band).or_default().push(at));
+            bands(*print).into_iter().for_each(|band| posted.entry(band).or_default().push(at));
         }
         let candidates: BTreeSet<_> = posted
             .values()

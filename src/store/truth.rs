@@ -1,0 +1,231 @@
+//! The writes of the truth, behind a lock to which one room has the key.
+//!
+//! A [`WriteTx`] writes derived rows and control rows. [`Truth`] writes every table; [`WriteTx::truth`] gives one to whoever
+//! has a key of the lock, and what a key is says the implementation of [`Keeper`]. `ledger` has it, with a type that no
+//! other room can make. A second implementation does not compile.
+//!
+//! A vector is truth as well. It is written with its code, by `index`, which `ledger` calls.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::error::Result;
+use crate::model::{Access, Content, Holder, JournalRow, MemoryId, Time, Tombstone, Vitals};
+use crate::record;
+use crate::store::control::LimboRow;
+use crate::store::keys;
+use crate::store::part::{Junction, NsId, PartId};
+use crate::store::rows::{JunctionRow, Rows};
+use crate::store::tables::Table;
+use crate::store::tx::{Walk, WriteTx};
+
+/// The lock on the truth.
+pub(crate) struct Lock;
+
+/// Says what opens the lock.
+pub(crate) trait Keeper {
+    type Key;
+}
+
+/// A write transaction that may write every table.
+pub(crate) struct Truth<'a, 't>(&'a mut WriteTx<'t>);
+
+impl<'t> WriteTx<'t> {
+    /// The writes of the truth, for the room that has the key.
+    pub(crate) fn truth(&mut self, _key: <Lock as Keeper>::Key) -> Truth<'_, 't> {
+        Truth(self)
+    }
+
+    /// The same for tests, which write what no ledger would.
+    #[cfg(test)]
+    pub(crate) fn forged(&mut self) -> Truth<'_, 't> {
+        Truth(self)
+    }
+}
+
+impl<'t> Deref for Truth<'_, 't> {
+    type Target = WriteTx<'t>;
+
+    fn deref(&self) -> &WriteTx<'t> {
+        self.0
+    }
+}
+
+impl<'t> DerefMut for Truth<'_, 't> {
+    fn deref_mut(&mut self) -> &mut WriteTx<'t> {
+        self.0
+    }
+}
+
+/// The tables of the indexes of a partition.
+const PARTED: [Table; 11] = [
+    Table::Slot,
+    Table::SlotHead,
+    Table::SlotFree,
+    Table::SlotDead,
+    Table::Graph,
+    Table::GraphHead,
+    Table::Vector,
+    Table::TextHead,
+    Table::TextDoc,
+    Table::Thread,
+    Table::TextPosting,
+];
+
+impl Truth<'_, '_> {
+    /// Puts a row in place of whatever stood under its key.
+    pub(crate) fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.0.put(table, key, value)
+    }
+
+    /// Takes a row away and says whether there was one.
+    pub(crate) fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
+        self.0.delete(table, key)
+    }
+
+    pub(crate) fn put_vitals(&mut self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<()> {
+        self.put_row(Table::Vitals, &keys::memory(ns, id), vitals, record::encode_vitals)
+    }
+
+    pub(crate) fn put_content(&mut self, ns: NsId, id: MemoryId, content: &Content) -> Result<()> {
+        self.put_row(Table::Memory, &keys::memory(ns, id), content, record::encode_content)
+    }
+
+    /// A row of nothing but defaults is no row.
+    pub(crate) fn put_access(&mut self, ns: NsId, id: MemoryId, access: &Access) -> Result<()> {
+        if *access == Access::default() {
+            return self.delete(Table::Access, &keys::memory(ns, id)).map(|_| ());
+        }
+        self.put_row(Table::Access, &keys::memory(ns, id), access, record::encode_access)
+    }
+
+    /// Takes vitals, content and statistics of a memory away.
+    pub(crate) fn delete_memory(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        let key = keys::memory(ns, id);
+        for table in [Table::Vitals, Table::Memory, Table::Access] {
+            self.delete(table, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a holder with its rows by key, tag and run.
+    pub(crate) fn put_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
+        self.put_row(Table::Holder, &keys::holder(ns, id, holder.number), holder, record::encode_holder)?;
+        for (table, key) in holder_keys(ns, id, holder) {
+            self.put(table, &key, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Takes a holder away with its rows by key, tag and run.
+    pub(crate) fn delete_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
+        self.delete(Table::Holder, &keys::holder(ns, id, holder.number))?;
+        for (table, key) in holder_keys(ns, id, holder) {
+            self.delete(table, &key)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn put_term(&mut self, ns: NsId, sort: Junction, name: &str, term: u32) -> Result<()> {
+        self.put_meta(Table::Term, &keys::term(ns, sort, name), &term)?;
+        self.put_meta(Table::TermName, &keys::term_name(ns, sort, term), &name)
+    }
+
+    pub(crate) fn delete_term(&mut self, ns: NsId, sort: Junction, term: u32) -> Result<()> {
+        if let Some(name) = self.term_name(ns, sort, term)? {
+            self.delete(Table::Term, &keys::term(ns, sort, &name))?;
+        }
+        self.delete(Table::TermName, &keys::term_name(ns, sort, term)).map(|_| ())
+    }
+
+    /// Puts a junction row in both directions.
+    pub(crate) fn put_junction(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<()> {
+        self.put(Table::Junction, &keys::junction(ns, id, row.end(), &row.role), &[])?;
+        self.put(Table::JunctionBack, &keys::junction_back(ns, row.end(), id, &row.role), &[])
+    }
+
+    /// Takes a junction row away in both directions.
+    pub(crate) fn delete_junction(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<bool> {
+        self.delete(Table::JunctionBack, &keys::junction_back(ns, row.end(), id, &row.role))?;
+        self.delete(Table::Junction, &keys::junction(ns, id, row.end(), &row.role))
+    }
+
+    /// Puts a journal row, found by its subject, and by its run where the engine's own maintenance wrote it.
+    pub(crate) fn put_journal(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
+        self.rewrite_journal(ns, row)?;
+        for (id, holder) in row.found_by() {
+            self.put(Table::JournalSubject, &keys::journal_subject(ns, *id, holder, row.seq), &[])?;
+        }
+        match row.run.filter(|_| row.can_be_undone()) {
+            Some(run) => self.put(Table::JournalRun, &keys::journal_run(ns, run, row.seq), &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts another text of a journal row in its place.
+    pub(crate) fn rewrite_journal(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
+        self.put_row(Table::Journal, &keys::journal(ns, row.seq), row, record::encode_journal)
+    }
+
+    pub(crate) fn put_limbo(&mut self, ns: NsId, id: MemoryId, at: Time, row: &LimboRow) -> Result<()> {
+        self.put_meta(Table::Limbo, &keys::memory(ns, id), row)?;
+        self.put(Table::LimboTime, &keys::by_instant(ns, at, id), &[])
+    }
+
+    pub(crate) fn delete_limbo(&mut self, ns: NsId, id: MemoryId, at: Time) -> Result<()> {
+        self.delete(Table::Limbo, &keys::memory(ns, id))?;
+        self.delete(Table::LimboTime, &keys::by_instant(ns, at, id)).map(|_| ())
+    }
+
+    /// Takes a tombstone away, with its rows by the HMAC of its keys and content.
+    pub(crate) fn delete_tombstone(&mut self, ns: NsId, tombstone: &Tombstone) -> Result<()> {
+        let id = tombstone.id;
+        for hash in tombstone.key_hashes.iter().chain([&tombstone.content_hash]) {
+            self.delete(Table::TombstoneHash, &keys::tombstone_hash(ns, hash, id))?;
+        }
+        self.delete(Table::Tombstone, &keys::memory(ns, id)).map(|_| ())
+    }
+
+    /// Puts a tombstone with its rows by the HMAC of its keys and content.
+    pub(crate) fn put_tombstone(&mut self, ns: NsId, tombstone: &Tombstone) -> Result<()> {
+        let id = tombstone.id;
+        self.put_row(Table::Tombstone, &keys::memory(ns, id), tombstone, record::encode_tombstone)?;
+        for hash in tombstone.key_hashes.iter().chain([&tombstone.content_hash]) {
+            self.put(Table::TombstoneHash, &keys::tombstone_hash(ns, hash, id), &[])?;
+        }
+        Ok(())
+    }
+
+    /// Takes a partition away in which nothing is left, with what its indexes have kept. Its number is not given out again.
+    pub(crate) fn delete_partition(&mut self, ns: NsId, part: PartId, name: &str) -> Result<()> {
+        let prefix = keys::ns_part(ns, part);
+        self.drop_staged_of(ns, part);
+        for table in PARTED {
+            self.delete_walk(table, &Walk::prefix(&prefix), usize::MAX)?;
+        }
+        self.delete(Table::PartitionName, &prefix)?;
+        self.delete(Table::Partition, &keys::partition(ns, name)).map(|_| ())
+    }
+
+    /// Takes at most `most` rows of a namespace away, whatever they are, and says how many: a drop in slices.
+    pub(crate) fn delete_rows_of(&mut self, ns: NsId, most: usize) -> Result<usize> {
+        self.drop_staged(ns);
+        let mut gone = 0;
+        for table in Table::ALL.iter().filter(|table| table.is_of_namespace()) {
+            if gone == most {
+                break;
+            }
+            gone += self.delete_walk(*table, &Walk::prefix(&keys::ns(ns)), most - gone)?;
+        }
+        Ok(gone)
+    }
+}
+
+/// The rows by which a holder is found.
+pub(crate) fn holder_keys(ns: NsId, id: MemoryId, holder: &Holder) -> Vec<(Table, keys::Key)> {
+    // A keyless holder stands under the empty key, which no caller can write.
+    let key = holder.key.as_deref().unwrap_or_default();
+    let key = [(Table::HolderKey, keys::holder_key(ns, key, id, holder.number))].into_iter();
+    let tags = holder.tags.iter().map(|tag| (Table::HolderTag, keys::holder_tag(ns, tag, id, holder.number)));
+    let run = holder.run.iter().map(|run| (Table::HolderRun, keys::holder_run(ns, *run, id, holder.number)));
+    key.chain(tags).chain(run).collect()
+}
