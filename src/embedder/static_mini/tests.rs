@@ -130,7 +130,7 @@ fn bytes_that_are_no_table_are_refused() {
     }
     refused(patched(24, &[0xff]), "UTF-8");
     refused(patched(24, b"[unk]"), "[UNK]");
-    refused(patched(30, b"dog"), "once");
+    refused(patched(30, b"dog"), "token twice");
     refused(patched(33, b"t"), "token for each of its 5 rows");
     refused(StaticMini::from_bytes(table(&[("[UNK]", 0, [0, 0, 5])])), "must not be zero");
     refused(StaticMini::from_bytes(table(&[("[UNK]", 9, [0; 3])])), "must not be zero");
