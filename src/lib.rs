@@ -98,6 +98,11 @@ pub mod faults {
     pub use crate::store::disk::{BackendError, Disk, FileId, OpenFile, StorageBackend};
     pub use crate::store::tally::Tally;
 
+    /// Works out what a filter demands of rows, for its fuzz target.
+    pub fn demands(filter: &crate::Filter) {
+        let _ = (filter.needs(), filter.required_tag(), filter.required_ids(), filter.required_keys());
+    }
+
     /// The graph, for its bench.
     pub mod hnsw {
         pub use crate::hnsw::{Crew, Graph, Near, Points, Probe, Scratch, Verdict, level_of};

@@ -8,5 +8,5 @@ fuzz_target!(|text: &str| {
     let Ok(filter) = Filter::parse(text) else { return };
     let value = serde_json::from_str(text).unwrap();
     assert_eq!(Filter::from_json(&value).unwrap(), filter);
-    let _ = (filter.needs(), filter.required_tag(), filter.required_ids(), filter.required_keys());
+    oubliette::faults::demands(&filter);
 });

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::embedder::Embedder;
 use crate::engine::database::{Database, Inner};
 use crate::engine::maintain::{MaintainOptions, Sweep};
-use crate::error::{Error, Result, sound};
+use crate::error::{Error, Result};
 use crate::hygiene::{self, StepInput, Vectorizer};
 use crate::index::Published;
 use crate::ingest::{Embedded, Prepared, text_of_update};
@@ -317,7 +317,7 @@ impl Database {
     pub(super) fn attach_shipped(&self, suggest: bool) -> Result<()> {
         let shipped = crate::embedder::StaticMini::new();
         // Where the row of the space is damaged no vector can be read, and nothing is attached.
-        let is_its = match sound(self.embedding_space())? {
+        let is_its = match crate::error::sound(self.embedding_space())? {
             Some(Some(space)) => space.name == shipped.id() && space.dimensions == shipped.dimensions(),
             Some(None) => suggest,
             None => false,
