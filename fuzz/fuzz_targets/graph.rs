@@ -132,7 +132,8 @@ impl Story {
                     "a link twice, or to itself"
                 );
                 let leads = |link: &u32| {
-                    graph.host(*link).is_none() && graph.level(*link).is_some_and(|of| usize::from(of) >= level)
+                    graph.host(*link).is_none()
+                        && graph.level(*link).is_some_and(|of| usize::from(of) >= level)
                 };
                 assert!(links.iter().all(leads), "a link to no node of its level");
             }

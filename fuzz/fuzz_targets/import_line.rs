@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oubliette::exchange::{
-    KeptLine, ParsedLine, adapters, parse_line, write_aggregate, write_event, write_memory, write_run, write_step,
-    write_tombstone,
-};
 use oubliette::NamespaceName;
 use oubliette::exchange::Kept;
+use oubliette::exchange::{
+    KeptLine, ParsedLine, adapters, parse_line, write_aggregate, write_event, write_memory, write_run,
+    write_step, write_tombstone,
+};
 
 fuzz_target!(|data: &[u8]| {
     for lenient in [false, true] {

@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 
 use disk::{Image, SimDisk};
 use libfuzzer_sys::fuzz_target;
-use oubliette::{Database, Draft, NamespaceName, PageRequest, Query, Result, Scope};
 use oubliette::report::CheckOptions;
+use oubliette::{Database, Draft, NamespaceName, PageRequest, Query, Result, Scope};
 
 const FILE: &str = "/db/memory.oub";
 
@@ -38,7 +38,10 @@ fn sound() -> &'static Image {
         let db = builder.open(FILE).unwrap();
         for at in 0..20_u8 {
             let draft = Draft::new(format!("memory {at}")).key(format!("k{at}")).tag("t");
-            db.namespace(&NamespaceName::default()).unwrap().add(draft.vector([f32::from(at), 1.0, 2.0])).unwrap();
+            db.namespace(&NamespaceName::default())
+                .unwrap()
+                .add(draft.vector([f32::from(at), 1.0, 2.0]))
+                .unwrap();
         }
         db.close().unwrap();
         disk.image()
@@ -80,6 +83,9 @@ fuzz_target!(|data: &[u8]| {
     let Ok(db) = open(&disk) else { return };
     let _ = read(&db);
     let _ = db.check(&CheckOptions { deep: true, ..CheckOptions::default() });
-    let _ = db.namespace(&NamespaceName::default()).unwrap().add(Draft::new("after the damage").vector([1.0, 2.0, 3.0]));
+    let _ = db
+        .namespace(&NamespaceName::default())
+        .unwrap()
+        .add(Draft::new("after the damage").vector([1.0, 2.0, 3.0]));
     let _ = db.compact();
 });

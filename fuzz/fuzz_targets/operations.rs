@@ -10,12 +10,15 @@ use std::sync::Arc;
 
 use disk::{Image, SimDisk};
 use libfuzzer_sys::fuzz_target;
-use oubliette::{Database, Draft, Durability, ErrorKind, Forget, Kind, NamespaceName, Patch, Query, Result, Scope, WriteOptions};
-use oubliette::memory::Expiry;
 use oubliette::clock::ManualClock;
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
+use oubliette::memory::Expiry;
 use oubliette::memory::{AuthorKind, SupersedeMode, Tier};
 use oubliette::report::CheckOptions;
+use oubliette::{
+    Database, Draft, Durability, ErrorKind, Forget, Kind, NamespaceName, Patch, Query, Result, Scope,
+    WriteOptions,
+};
 
 const FILE: &str = "/db/memory.oub";
 /// Calls of one input.
@@ -73,7 +76,10 @@ impl Story {
             4 => {
                 let run = self.runs.get(usize::from(how) % self.runs.len().max(1)).copied();
                 let drafts = (0..4).map(|at| draft(what.wrapping_add(at), how.wrapping_mul(at))).collect();
-                db.namespace(&ns).unwrap().add_all(drafts, &WriteOptions { run, no_dedup: how & 1 == 0, ..WriteOptions::default() }).map(drop)
+                db.namespace(&ns)
+                    .unwrap()
+                    .add_all(drafts, &WriteOptions { run, no_dedup: how & 1 == 0, ..WriteOptions::default() })
+                    .map(drop)
             }
             5 => {
                 let text = (how & 1 == 0).then(|| format!("memory {}", how % 12));
@@ -109,13 +115,18 @@ impl Story {
                 self.clock.advance("31m".parse()?);
                 db.stats(None).map(drop)
             }
-            15 => db.namespace(&ns).unwrap().search(Query::vector([1.0, f32::from(how), 0.5]).scope(Scope::Any)).map(drop),
+            15 => db
+                .namespace(&ns)
+                .unwrap()
+                .search(Query::vector([1.0, f32::from(how), 0.5]).scope(Scope::Any))
+                .map(drop),
             16 if how % 4 == 0 => db.drop_namespace(&ns).map(drop),
             16 => db.compact().map(drop),
             17 | 18 => {
                 let pass = Pass::ALL[usize::from(how) % Pass::ALL.len()];
                 let max_rows = (what & 16 != 0).then_some(2);
-                let report = db.maintain(&[pass], &MaintainOptions { max_rows, ..MaintainOptions::live() })?;
+                let report =
+                    db.maintain(&[pass], &MaintainOptions { max_rows, ..MaintainOptions::live() })?;
                 self.runs.extend(report.run);
                 Ok(())
             }

@@ -5,13 +5,13 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
+use oubliette::embed::Embed;
 use oubliette::faults::text::{
     Guard, Guards, Messages, Operational, attachment_signature, dup_key, fingerprint, hamming, normal_form,
     same_but_spacing_and_case,
 };
-use oubliette::policy::Policy;
-use oubliette::embed::Embed;
 use oubliette::memory::{Attachment, AuthorKind};
+use oubliette::policy::Policy;
 
 /// A channel whose counters are noise.
 const COUNTERS: &str = "ci";
@@ -95,7 +95,7 @@ fn alone(text: &str) {
 
 fn both(a: &str, b: &str) {
     let Tools { guards, messages, stopwords, .. } = tools();
-    for guard in Guard::ALL {
+    for &guard in Guard::ALL {
         assert_eq!(guards.check(guard, a, b), guards.check(guard, b, a), "{guard:?} is symmetric");
     }
     let first = Guard::ALL.into_iter().find(|guard| !guards.check(*guard, a, b));

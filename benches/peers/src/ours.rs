@@ -5,9 +5,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use oubliette::policy::{Policy, Syntax};
-use oubliette::{Builder, Database, Draft, Durability, Effort, Hit, MemoryId, NamespaceName, PageRequest, Query, WriteOptions};
 use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::policy::{Policy, Syntax};
+use oubliette::{
+    Builder, Database, Draft, Durability, Effort, Hit, MemoryId, NamespaceName, PageRequest, Query,
+    WriteOptions,
+};
 
 use crate::dataset::{Dataset, K};
 use crate::heap;
@@ -55,7 +58,11 @@ impl Ours {
         db.close().unwrap();
         let open = builder().cache_bytes(SMALL_CACHE_BYTES);
         let db = open.open(file(folder.path())).unwrap();
-        let page = db.namespace(&namespace).unwrap().list(&PageRequest { limit: 2_000, ..PageRequest::default() }).unwrap();
+        let page = db
+            .namespace(&namespace)
+            .unwrap()
+            .list(&PageRequest { limit: 2_000, ..PageRequest::default() })
+            .unwrap();
         for memory in &page.items {
             drop(db.namespace(&namespace).unwrap().look_up(&memory.id.to_string(), true).unwrap());
         }
@@ -92,8 +99,12 @@ impl Peer for Ours {
         let mut at = from;
         while at < to {
             let end = to.min(at + 1_000);
-            let outcomes =
-                self.db.namespace(&self.namespace).unwrap().add_all((at..end).map(draft).collect(), &options).unwrap();
+            let outcomes = self
+                .db
+                .namespace(&self.namespace)
+                .unwrap()
+                .add_all((at..end).map(draft).collect(), &options)
+                .unwrap();
             self.rows.extend(outcomes.iter().zip(at as u32..).map(|(outcome, row)| (outcome.id, row)));
             at = end;
         }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use oubliette::{Database, Draft, Durability, MemoryId, Mode, NamespaceName, Query, Time, WriteOptions};
 use oubliette::embed::{Embedder, StaticMini};
 use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::{Database, Draft, Durability, MemoryId, Mode, NamespaceName, Query, Time, WriteOptions};
 use serde_json::Value;
 use tantivy::collector::TopDocs;
 use tantivy::query::QueryParser;
@@ -210,7 +210,12 @@ fn recall(all: &BTreeMap<String, Conversation>) {
         let threads = remember(&db, &format!("{name}-threads"), conversation, true);
         for (words, evidence) in &conversation.questions {
             let ours = |(ns, rows): &(NamespaceName, HashMap<MemoryId, usize>)| -> Vec<usize> {
-                let hits = db.search(ns, &Query::text(words.clone()).mode(Mode::Text).k(K)).unwrap().hits;
+                let hits = db
+                    .namespace(ns)
+                    .unwrap()
+                    .search(Query::text(words.clone()).mode(Mode::Text).k(K))
+                    .unwrap()
+                    .hits;
                 hits.iter().map(|hit| rows[&hit.id]).collect()
             };
             let theirs = tantivy.search(words).into_iter().map(|row| row as usize).collect();
