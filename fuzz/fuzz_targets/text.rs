@@ -98,7 +98,7 @@ fn both(a: &str, b: &str) {
     for &guard in Guard::ALL {
         assert_eq!(guards.check(guard, a, b), guards.check(guard, b, a), "{guard:?} is symmetric");
     }
-    let first = Guard::ALL.into_iter().find(|guard| !guards.check(*guard, a, b));
+    let first = Guard::ALL.iter().copied().find(|guard| !guards.check(*guard, a, b));
     assert_eq!(guards.first_failing(a, b), first, "profiles see what texts show");
     let stopwords: Vec<&str> = stopwords.iter().map(String::as_str).collect();
     let same = |a, b| same_but_spacing_and_case(a, b, &stopwords);
