@@ -18,7 +18,9 @@ mod sample;
 use std::time::{Duration, Instant};
 
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Builder, Database, Draft, Durability, Forget, NamespaceName, PageRequest, Query, Scope, WriteOptions};
+use oubliette::{
+    Builder, Database, Draft, Durability, Forget, NamespaceName, PageRequest, Query, Scope, WriteOptions,
+};
 use sample::{Rng, Sample};
 
 fn main() {

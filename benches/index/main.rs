@@ -24,7 +24,10 @@ use std::time::Instant;
 
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Builder, Database, Draft, Durability, Effort, Filter, Forget, NamespaceName, PageRequest, Query, WriteOptions};
+use oubliette::{
+    Builder, Database, Draft, Durability, Effort, Filter, Forget, NamespaceName, PageRequest, Query,
+    WriteOptions,
+};
 use sample::Rng;
 
 #[global_allocator]

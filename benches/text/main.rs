@@ -20,7 +20,9 @@ use corpus::{Corpus, Rng};
 use oubliette::embed::{Embedder, StaticMini};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Builder, Database, Draft, Durability, Effort, Mode, Namespace, NamespaceName, Query, WriteOptions};
+use oubliette::{
+    Builder, Database, Draft, Durability, Effort, Mode, Namespace, NamespaceName, Query, WriteOptions,
+};
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
 
 /// Rows of the store that is searched.

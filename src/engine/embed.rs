@@ -276,15 +276,15 @@ impl Database {
     /// Lets an embedder give vectors to texts and queries of this handle and its clones from now on.
     ///
     /// ```
-    /// use oubliette::{Database, Draft, NamespaceName, Query};
+    /// use oubliette::Database;
     /// use oubliette::embed::HashEmbedder;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("m.oub");
     /// let db = Database::open(&path)?;
     /// db.use_embedder(HashEmbedder::new())?;
-    /// let team: NamespaceName = "team".parse()?;
-    /// let ann = db.add(&team, Draft::new("Ann lives in Ghent"))?;
-    /// let found = db.search(&team, &Query::text("where does Ann live?"))?;
+    /// let team = db.namespace("team")?;
+    /// let ann = team.add("Ann lives in Ghent")?;
+    /// let found = team.search("where does Ann live?")?;
     /// assert_eq!(found.hits[0].id, ann.id);
     /// assert!(found.hits[0].signals.vector.is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

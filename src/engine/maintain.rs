@@ -136,19 +136,17 @@ impl Database {
     /// limbo, and [`Namespace::undo`](crate::Namespace::undo) brings it back until `undo.horizon` is over.
     ///
     /// ```
-    /// use oubliette::{Database, Draft, Kind, NamespaceName};
     /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// use oubliette::{Database, Draft, Kind};
     /// # let folder = tempfile::tempdir()?;
     /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let ns = NamespaceName::default();
+    /// let team = db.namespace("team")?;
     /// for apps in [4, 7] {
-    ///     let mut draft = Draft::new(format!("Gateway status: {apps} apps pending"));
-    ///     draft.fields.kind = Some(Kind::Profile);
-    ///     db.add(&ns, draft)?;
+    ///     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
     /// }
     /// let report = db.maintain(&[Pass::Collapse], &MaintainOptions::live())?;
     /// assert_eq!(report.passes[0].tombstoned, 1);
-    /// let undone = db.undo(&ns, report.run.expect("a live run"))?;
+    /// let undone = team.undo(report.run.expect("a live run"))?;
     /// assert_eq!(undone.restored, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -60,14 +60,14 @@ impl Lease {
 /// export.
 ///
 /// ```
-/// # use oubliette::{Database, Draft, NamespaceName, PageRequest};
+/// # use oubliette::{Database, PageRequest};
 /// # let folder = tempfile::tempdir()?;
 /// # let db = Database::open(folder.path().join("m.oub"))?;
-/// let ns = NamespaceName::default();
-/// db.add(&ns, Draft::new("before"))?;
-/// let before = db.snapshot()?;
-/// db.add(&ns, Draft::new("after"))?;
-/// assert_eq!(before.list(&ns, &PageRequest::default())?.items.len(), 1);
+/// let team = db.namespace("team")?;
+/// team.add("before")?;
+/// let before = db.snapshot()?.namespace("team")?;
+/// team.add("after")?;
+/// assert_eq!(before.list(&PageRequest::default())?.items.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]

@@ -41,7 +41,7 @@ impl Namespace {
     /// assert_eq!(team.add("Ann prefers tea")?.decision, Decision::Stored);
     /// assert_eq!(team.add("Ann prefers tea")?.decision, Decision::Reinforced);
     /// let refused = team.add(Draft::new("Ann lives in Ghent").importance(7.0)).unwrap_err();
-    /// assert_eq!(refused.to_string(), "importance: must be from 0 to 1, got 7");
+    /// assert_eq!(refused.to_string(), "importance: must be from 0 to 1 (got 7)");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -8,7 +8,10 @@ use crate::world::{World, axis, span, text};
 use oubliette::clock::{IdSource, RandomIds};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Got, SupersedeMode};
-use oubliette::{Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Forget, MemoryId, Mode, NamespaceName, PageRequest, Patch, Query, Scope, Time, WriteOptions};
+use oubliette::{
+    Builder, Database, Decision, Draft, Durability, Error, ErrorKind, Forget, MemoryId, Mode, NamespaceName,
+    PageRequest, Patch, Query, Scope, Time, WriteOptions,
+};
 use proptest::prelude::*;
 
 fn count(db: &Database, ns: &NamespaceName) -> usize {

@@ -12,7 +12,10 @@ use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Got;
 use oubliette::policy::{Policy, Syntax};
 use oubliette::report::CheckOptions;
-use oubliette::{Database, Draft, Effort, Error, ErrorKind, Hit, MemoryId, NamespaceName, PageRequest, Query, Result, Scope};
+use oubliette::{
+    Database, Draft, Effort, Error, ErrorKind, Hit, MemoryId, NamespaceName, PageRequest, Query, Result,
+    Scope,
+};
 use redb::ReadableTable;
 
 const FILE: &str = "/db/memory.oub";

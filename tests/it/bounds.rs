@@ -7,7 +7,9 @@ use oubliette::exchange::{Import, LineReader};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Field};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Database, Draft, Effort, Error, ErrorKind, Kind, Mode, PageRequest, Query, Result, Scope, Span};
+use oubliette::{
+    Database, Draft, Effort, Error, ErrorKind, Kind, Mode, PageRequest, Query, Result, Scope, Span,
+};
 use serde_json::{Value, json};
 
 /// The longest span of a policy.

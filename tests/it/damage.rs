@@ -16,7 +16,9 @@ use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{AuthorKind, Got};
 use oubliette::report::CheckOptions;
-use oubliette::{Database, Draft, Effort, ErrorKind, Forget, MemoryId, Namespace, PageRequest, Patch, Query, Scope};
+use oubliette::{
+    Database, Draft, Effort, ErrorKind, Forget, MemoryId, Namespace, PageRequest, Patch, Query, Scope,
+};
 use store::{Store, WAYS, damaged, draft, message, overwrite, store, tables, try_open, vector, word};
 
 /// Tables of the store as a whole, and the row that says that a namespace is there: `whole` has what is left without these.

@@ -7,7 +7,10 @@ use oubliette::embed::{Embedder, HashEmbedder, embedder_fn};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Field, Tier};
 use oubliette::report::CheckOptions;
-use oubliette::{Database, Decision, Draft, Error, ErrorKind, Kind, Mode, Namespace, Patch, Query, Result, Scope, WriteOptions};
+use oubliette::{
+    Database, Decision, Draft, Error, ErrorKind, Kind, Mode, Namespace, Patch, Query, Result, Scope,
+    WriteOptions,
+};
 use tempfile::TempDir;
 
 fn open(folder: &TempDir) -> Database {

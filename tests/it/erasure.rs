@@ -14,7 +14,9 @@ use crate::world::{World, text};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, Entity, Got, SupersedeMode};
 use oubliette::report::{CheckOptions, ErasedProbe};
-use oubliette::{Decision, Draft, ErrorKind, Forget, Kind, MemoryId, Outcome, Patch, Query, Scope, State, WriteOptions};
+use oubliette::{
+    Decision, Draft, ErrorKind, Forget, Kind, MemoryId, Outcome, Patch, Query, Scope, State, WriteOptions,
+};
 use proptest::prelude::*;
 
 /// Dimensions of the vectors: a code of so many bytes is no accident.

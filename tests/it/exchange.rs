@@ -8,7 +8,9 @@ use oubliette::exchange::{Export, Format, Import, LineReader, NpyReader, NpyWrit
 use oubliette::maintain::RunId;
 use oubliette::memory::Link;
 use oubliette::report::{CheckOptions, RuleId};
-use oubliette::{Database, Draft, Error, ErrorKind, Forget, NamespaceName, Outcome, PageRequest, Result, Scope, Snapshot};
+use oubliette::{
+    Database, Draft, Error, ErrorKind, Forget, NamespaceName, Outcome, PageRequest, Result, Scope, Snapshot,
+};
 use serde_json::Value;
 
 const NOW: &str = "2026-11-21T10:00:00Z";

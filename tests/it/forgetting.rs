@@ -5,7 +5,10 @@ use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Got, SupersedeMode, TombstoneReason};
 use oubliette::report::{ForgetPlan, Forgotten};
-use oubliette::{Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, PageRequest, Patch, Query, Scope, State, WriteOptions};
+use oubliette::{
+    Decision, Draft, ErrorKind, Filter, Forget, Kind, MemoryId, PageRequest, Patch, Query, Scope, State,
+    WriteOptions,
+};
 
 fn profile(words: &str) -> Draft {
     let mut draft = text(words);

@@ -5,7 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use oubliette::embed::{Embedder, HashEmbedder};
 use oubliette::memory::Tombstone;
-use oubliette::{Builder, Database, Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, Memory, MemoryId, Namespace, Patch, Query, Result, Scope, Snapshot, Span, State, Time};
+use oubliette::{
+    Builder, Database, Decision, Draft, Error, ErrorKind, Filter, Forget, Kind, Memory, MemoryId, Namespace,
+    Patch, Query, Result, Scope, Snapshot, Span, State, Time,
+};
 
 fn open(folder: &tempfile::TempDir) -> Database {
     Database::open(folder.path().join("memory.oub")).unwrap()

@@ -5,7 +5,10 @@ use crate::world::{World, axis, text};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Fields, SupersedeMode};
 use oubliette::report::{CheckOptions, ErasedProbe};
-use oubliette::{Database, Draft, ErrorKind, Filter, Forget, Mode, NamespaceName, PageRequest, Patch, Query, Scope, State, WriteOptions};
+use oubliette::{
+    Database, Draft, ErrorKind, Filter, Forget, Mode, NamespaceName, PageRequest, Patch, Query, Scope, State,
+    WriteOptions,
+};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use oubliette::maintain::{MaintainOptions, Pass, PassReport};
 use oubliette::policy::Syntax;
 use oubliette::report::CheckOptions;
-use oubliette::{Database, Draft, Durability, Kind, NamespaceName, PageRequest, Scope, State, Time, WriteOptions};
+use oubliette::{
+    Database, Draft, Durability, Kind, NamespaceName, PageRequest, Scope, State, Time, WriteOptions,
+};
 use serde_json::{Value, json};
 
 /// The passes, in the order in which they run one after the other on the same file.

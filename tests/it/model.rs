@@ -16,7 +16,10 @@ use oubliette::memory::Expiry;
 use oubliette::memory::{Fields, Got, Partition, SupersedeMode};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::report::Forgotten;
-use oubliette::{Builder, Decision, Draft, ErrorKind, Forget, MemoryId, NamespaceName, Outcome, PageRequest, Patch, Query, Result, Scope, Time, WriteOptions};
+use oubliette::{
+    Builder, Decision, Draft, ErrorKind, Forget, MemoryId, NamespaceName, Outcome, PageRequest, Patch, Query,
+    Result, Scope, Time, WriteOptions,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use reference::{Edit, Model, Told, Write};

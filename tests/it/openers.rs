@@ -10,7 +10,10 @@ use oubliette::faults::Tally;
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Got;
 use oubliette::report::CheckOptions;
-use oubliette::{Database, Draft, Durability, ErrorKind, Forget, Kind, Mode, Namespace, NamespaceName, PageRequest, Query, Result, Scope, WriteOptions};
+use oubliette::{
+    Database, Draft, Durability, ErrorKind, Forget, Kind, Mode, Namespace, NamespaceName, PageRequest, Query,
+    Result, Scope, WriteOptions,
+};
 
 /// Every way to write: durability, and whether others may read meanwhile.
 const WAYS: [(Durability, bool); 5] = [

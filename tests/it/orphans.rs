@@ -238,6 +238,7 @@ fn a_namespace_dropped() {
     scene.world.check();
     scene.assert_erased(&[TEXT, OLD]);
     scene.world.reopen();
+    let other = scene.world.db.namespace("other").unwrap();
     assert_eq!(other.list(&PageRequest::default()).unwrap().items.len(), 1);
 }
 

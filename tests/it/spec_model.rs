@@ -5,7 +5,10 @@ use crate::world::{World, axis, ms, text};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Actor, Entity, Field, Fields, Link, SupersedeMode, Tier, TombstoneReason};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Database, Decision, Draft, ErrorKind, Forget, Kind, MemoryId, NamespaceName, Patch, Scope, State, WriteOptions};
+use oubliette::{
+    Database, Decision, Draft, ErrorKind, Forget, Kind, MemoryId, NamespaceName, Patch, Scope, State,
+    WriteOptions,
+};
 use serde_json::json;
 
 fn linked(draft: Draft, to: MemoryId) -> Draft {

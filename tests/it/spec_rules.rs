@@ -5,7 +5,9 @@ use crate::world::{World, axis, text};
 use oubliette::memory::{Partition, Tier};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::report::RuleId;
-use oubliette::{Builder, Database, Decision, Draft, ErrorKind, Kind, Outcome, Query, Scope, Span, Time, WriteOptions};
+use oubliette::{
+    Builder, Database, Decision, Draft, ErrorKind, Kind, Outcome, Query, Scope, Span, Time, WriteOptions,
+};
 use serde_json::json;
 
 fn policy(text: &str) -> Policy {

@@ -9,7 +9,10 @@ use oubliette::clock::{Clock, IdSource, ManualClock};
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, SupersedeMode, Tombstone};
 use oubliette::report::{CheckOptions, Forgotten};
-use oubliette::{Builder, Database, Decision, Draft, Durability, ErrorKind, Forget, Memory, MemoryId, Namespace, Outcome, PageRequest, Query, Result, Scope, Span, State, Time, WriteOptions};
+use oubliette::{
+    Builder, Database, Decision, Draft, Durability, ErrorKind, Forget, Memory, MemoryId, Namespace, Outcome,
+    PageRequest, Query, Result, Scope, Span, State, Time, WriteOptions,
+};
 
 /// Dimensions of every vector of these tests.
 pub(crate) const DIM: usize = 4;

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use oubliette::exchange::{LineReader, NpyReader};
 use oubliette::limits::TOKEN_BYTES;
-use oubliette::{Database, Effort, Error, Filter, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot, Span};
+use oubliette::{
+    Database, Effort, Error, Filter, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot, Span,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use oubliette::memory::Got;
-use oubliette::{Database, Draft, Durability, ErrorKind, Forget, Mode, Namespace, NamespaceName, Query, Result};
+use oubliette::{
+    Database, Draft, Durability, ErrorKind, Forget, Mode, Namespace, NamespaceName, Query, Result,
+};
 
 use super::world::{FILE, World, clean};
 use crate::disk::{Chance, Image, Plan, SimDisk, Site, Tape, broken, full};

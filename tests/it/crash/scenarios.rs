@@ -4,7 +4,9 @@ use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{AuthorKind, Entity, Link, SupersedeMode, Tier};
 use oubliette::policy::Syntax;
-use oubliette::{Database, Draft, Filter, Forget, Kind, Namespace, NamespaceName, Patch, Result, Scope, WriteOptions};
+use oubliette::{
+    Database, Draft, Filter, Forget, Kind, Namespace, NamespaceName, Patch, Result, Scope, WriteOptions,
+};
 
 use super::world::{COPY, DIM, World};
 

@@ -12,7 +12,10 @@ use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::{EventQuery, Got};
 use oubliette::report::CheckOptions;
-use oubliette::{Builder, Database, Durability, Effort, Error, ErrorKind, NamespaceName, PageRequest, Query, Result, Scope, State, Time};
+use oubliette::{
+    Builder, Database, Durability, Effort, Error, ErrorKind, NamespaceName, PageRequest, Query, Result,
+    Scope, State, Time,
+};
 
 use crate::disk::{Image, SimDisk};
 

@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::{Batch, Decision, Draft, Durability, Kind, NamespaceName, Outcome, Patch, Result, Scope, State, WriteOptions};
+use oubliette::{
+    Batch, Decision, Draft, Durability, Kind, NamespaceName, Outcome, Patch, Result, Scope, State,
+    WriteOptions,
+};
 use serde_json::Value;
 
 use super::{folder, lines};

@@ -2,7 +2,9 @@
 
 use oubliette::maintain::{MaintainOptions, Pass, ProfileCollapseReport};
 use oubliette::policy::{Policy, Syntax};
-use oubliette::{Database, Draft, Filter, Kind, MemoryId, Namespace, PageRequest, Result, Scope, WriteOptions};
+use oubliette::{
+    Database, Draft, Filter, Kind, MemoryId, Namespace, PageRequest, Result, Scope, WriteOptions,
+};
 use serde_json::{Value, json};
 
 use crate::demo::data;

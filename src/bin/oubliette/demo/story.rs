@@ -9,7 +9,10 @@ use oubliette::clock::{IdSource, ManualClock};
 use oubliette::embed::{Embedder, StaticMini};
 use oubliette::exchange::Import;
 use oubliette::report::{CheckOptions, ErasedProbe};
-use oubliette::{Database, Decision, Draft, Durability, Forget, MemoryId, Namespace, Query, Result, Scope, Snapshot, Time, WriteOptions};
+use oubliette::{
+    Database, Decision, Draft, Durability, Forget, MemoryId, Namespace, Query, Result, Scope, Snapshot, Time,
+    WriteOptions,
+};
 use serde_json::{Value, json};
 
 use crate::answers;
