@@ -346,25 +346,31 @@ impl Ledger<'_, '_> {
     /// aggregate. Returns the memories of aggregates that may still carry the text.
     pub(super) fn erase_messages(&mut self, context: &Context, memory: MemoryId) -> Result<Vec<MemoryId>> {
         let ns = context.ns;
-        let mut doomed = self.tx.events_of(ns, memory.as_bytes(), usize::MAX)?;
+        let mut doomed: BTreeMap<Id, EventRow> = self.members(ns, memory.as_bytes())?;
         let (mut touched, mut own) = (BTreeSet::new(), None);
         if let Some(id) = self.aggregate_of_memory(ns, memory)? {
-            doomed.extend(self.tx.events_of(ns, &id, usize::MAX)?);
+            doomed.extend(self.members(ns, &id)?);
             own = Some(id);
             touched.insert(id);
         }
-        for id in &doomed {
-            let Some(mut row) = self.tx.event(ns, id)? else { continue };
-            touched.extend(row.aggregate);
-            truth(self.tx).delete_family(ns, id)?;
-            row.erase();
-            truth(self.tx).put_event(ns, id, &row)?;
-        }
-        let mut derived = Vec::new();
+        touched.extend(doomed.values().filter_map(|row| row.aggregate));
+        // Asked before the slices go: afterwards every member would have to be asked whether it began another.
+        let mut counting = Vec::new();
         for id in touched {
             let Some(old) = self.tx.aggregate(ns, &id)? else { continue };
+            let counted = self.family_counted(ns, (&id, &old))?;
+            let is_left = counted.is_some_and(|(first, _)| !doomed.contains_key(&first));
+            counting.push((id, old, is_left));
+        }
+        for (id, mut row) in doomed {
+            truth(self.tx).delete_family(ns, &id)?;
+            row.erase();
+            truth(self.tx).put_event(ns, &id, &row)?;
+        }
+        let mut derived = Vec::new();
+        for (id, old, is_left) in counting {
             let mut row = self.recounted(ns, &id, &old, old.dup_count)?;
-            if self.family_counted(ns, (&id, &old))?.is_none() {
+            if !is_left {
                 (row.exact_hash, row.simhash) = (None, None);
             }
             if own == Some(id) || !self.is_heard(ns, &id)? {

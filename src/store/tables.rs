@@ -1,4 +1,4 @@
-//! The tables of the file: a table is one row of [`tables!`].
+//! The tables of the file: a table is one row of `tables!`.
 //!
 //! A row declares the name on disk, who writes the table, how its values are read and of which parts its keys are made.
 //! From the row come the key builder, the reader of keys from disk, the address of a row and what `check` can say of a

@@ -393,3 +393,23 @@ fn an_index_of_metadata_comes_and_goes_in_slices() {
     let most = (SLICE_ROWS_MAX + 300) as u64;
     assert!(before < most && gone.of_one < most, "{gone:?}");
 }
+
+/// The first message of a family is forgotten: whether others are left of what was said is known from one of them.
+#[test]
+fn the_first_message_of_a_large_family() {
+    let cost_of = |members: usize| {
+        let world = world();
+        let say = |at: usize| {
+            let mut draft = text("build 1 failed on main").kind(Kind::Message);
+            draft.fields.author_kind = Field::Value(AuthorKind::Bot);
+            draft.fields.created_at = Some(Time::from_millis(world.now().as_millis() + at as i64));
+            draft
+        };
+        let first = world.add(say(0)).id;
+        fill(&world, 1, members, say);
+        let all = world.ns.aggregates(None, 10).unwrap().items;
+        assert_eq!(all.iter().map(|family| family.dup_count).collect::<Vec<_>>(), [members as u64]);
+        cost(|| assert_eq!(world.forget_id(first).forgotten, 1))
+    };
+    constant(cost_of(50), cost_of(1_000));
+}

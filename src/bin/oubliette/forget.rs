@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answers;
 use crate::arguments::ForgetOptions;
-use crate::output::{Done, Output};
+use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place, named};
 use crate::{told, write};
 
@@ -62,7 +62,10 @@ pub(crate) fn run(options: &ForgetOptions, place: &Place, output: Output) -> Don
     done.missing += elsewhere;
     let mut document = answers::forgotten(&done);
     if options.erase {
-        let report = database.compact()?;
+        // The memories are forgotten whether or not their bytes can be erased now, and the answer says so.
+        let partly =
+            |error| Failure::Partly(error, Box::new(document.as_object().cloned().unwrap_or_default()));
+        let report = database.compact().map_err(partly)?;
         if let (Value::Object(members), Value::Object(more)) = (&mut document, answers::compaction(&report)) {
             members.extend(more);
         }

@@ -104,6 +104,11 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         true => database.namespaces()?,
         false => vec![place.namespace()?],
     };
+    if let Some(named) = place.named_namespace()?
+        && !database.namespaces()?.contains(&named)
+    {
+        output.remark(&format!("there is no namespace {named}; `namespace list` shows those that there are"));
+    }
     let export = Export { namespaces, all_states: options.all_states };
     let (snapshot, dim) = (database.snapshot()?, database.dimensions()?);
     if options.file == Path::new("-") {

@@ -57,12 +57,22 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
         }
     }
     match report.run {
-        Some(run) if report.passes.iter().any(|pass| pass.run.is_some() && pass.changed > 0) => {
+        Some(run)
+            if report
+                .passes
+                .iter()
+                .any(|pass| is_undoable(pass.pass) && pass.run.is_some() && pass.changed > 0) =>
+        {
             output.remark(&format!("undo {run} takes this run back"));
         }
         _ => {}
     }
     Ok(())
+}
+
+/// Whether `undo` brings back what a pass did: vectors that were given, erased rows and links of graphs stay as they are.
+fn is_undoable(pass: Pass) -> bool {
+    !matches!(pass, Pass::Embed | Pass::Limbo | Pass::Index | Pass::Repair)
 }
 
 fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette::maintain::MaintainOptions> {

@@ -59,10 +59,11 @@ impl RunBuilder {
     pub(super) fn finish(self) -> Run {
         let RunBuilder { numbers, lists, docs, .. } = self;
         let mut lists: Vec<Option<Postings>> = lists.into_iter().map(Some).collect();
-        let mut terms: Vec<(Box<str>, Postings)> = numbers
-            .into_iter()
-            .filter_map(|(term, number)| Some((term, lists.get_mut(number)?.take()?)))
-            .collect();
+        // A list that grew while it was filled would hold twice the room, and half of a run is this list.
+        let mut terms = Vec::with_capacity(numbers.len());
+        terms.extend(
+            numbers.into_iter().filter_map(|(term, number)| Some((term, lists.get_mut(number)?.take()?))),
+        );
         terms.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         Run::new(terms, docs)
     }

@@ -40,7 +40,7 @@ const TAIL_MIN: u32 = 4_096;
 const TAIL_SHARE: u32 = 16;
 
 /// The bytes of texts that a tail may have. A search divides them into terms and keeps the terms in memory.
-const TAIL_BYTES: u64 = 4 << 20;
+const TAIL_BYTES: u64 = 2 << 20;
 
 /// Whether a tail is so long that writers must help.
 pub(crate) fn is_pressed(head: &TextHead) -> bool {

@@ -132,3 +132,25 @@ fn help_names_every_pass_and_every_state() {
     assert!(error.1.contains("live, superseded, expired, limbo, tombstoned or any"), "{error:?}");
     assert!(sandbox.plain(&["undo", "--help"], b"").out.contains("maintenance"));
 }
+
+/// What a person is told beside the answer: a run that can't be taken back is not offered, and a name that means nothing is
+/// said.
+#[test]
+fn remarks_promise_nothing_that_does_not_hold() {
+    let sandbox = Sandbox::new();
+    let told = |arguments: &[&str]| {
+        let answer =
+            sandbox.plain(&[&["--db", "m.oub", "--now", "2026-01-02T10:00:00Z"], arguments].concat(), b"");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.err
+    };
+    for apps in ["4", "7"] {
+        told(&["add", &format!("Gateway status: {apps} apps pending"), "--kind", "profile"]);
+    }
+    assert!(told(&["maintain", "collapse"]).contains("takes this run back"));
+    let late = sandbox.plain(&["--db", "m.oub", "--now", "2027-01-02T10:00:00Z", "maintain", "limbo"], b"");
+    assert_eq!(late.code, 0, "{late:?}");
+    assert!(!late.err.contains("takes this run back"), "{late:?}");
+    assert!(told(&["--namespace", "tyop", "export", "-"]).contains("there is no namespace tyop"));
+    assert!(!told(&["--namespace", "default", "export", "-"]).contains("there is no namespace"));
+}
