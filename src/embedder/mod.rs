@@ -29,6 +29,8 @@ pub use openai::{OpenAiEmbedder, OpenAiOptions};
 #[cfg(feature = "static-mini")]
 pub use static_mini::StaticMini;
 
+use std::sync::Arc;
+
 use crate::error::Result;
 
 /// Gives texts their vectors.
@@ -84,38 +86,27 @@ pub trait Embedder: Send + Sync {
     }
 }
 
-impl<E: Embedder + ?Sized> Embedder for std::sync::Arc<E> {
-    fn id(&self) -> &str {
-        (**self).id()
-    }
+/// A pointer to an embedder is an embedder.
+macro_rules! forwarded {
+    ($($pointer:ident),+) => {$(
+        impl<E: Embedder + ?Sized> Embedder for $pointer<E> {
+            fn id(&self) -> &str {
+                (**self).id()
+            }
 
-    fn dimensions(&self) -> usize {
-        (**self).dimensions()
-    }
+            fn dimensions(&self) -> usize {
+                (**self).dimensions()
+            }
 
-    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        (**self).embed(texts)
-    }
+            fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+                (**self).embed(texts)
+            }
 
-    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
-        (**self).embed_query(text)
-    }
+            fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+                (**self).embed_query(text)
+            }
+        }
+    )+};
 }
 
-impl<E: Embedder + ?Sized> Embedder for Box<E> {
-    fn id(&self) -> &str {
-        (**self).id()
-    }
-
-    fn dimensions(&self) -> usize {
-        (**self).dimensions()
-    }
-
-    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        (**self).embed(texts)
-    }
-
-    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
-        (**self).embed_query(text)
-    }
-}
+forwarded!(Arc, Box);

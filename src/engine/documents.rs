@@ -40,7 +40,7 @@ impl Default for ProfileCollapseOptions {
     }
 }
 
-/// Makes one of operational reports that differ in numbers and dates alone: the pass `collapse`.
+/// Collapses operational reports that differ only in numbers and dates: the pass `collapse`.
 ///
 /// ```
 /// use oubliette::Database;
@@ -135,7 +135,7 @@ impl DedupOptions {
 }
 
 impl Database {
-    /// Lets one of near-equal vectors stand for the others: the pass `vector-duplicates`, then the repair of supersession
+    /// Merges memories whose vectors are nearly equal: the pass `vector-duplicates`, then the repair of supersession
     ///.
     ///
     /// # Errors

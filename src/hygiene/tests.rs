@@ -49,7 +49,7 @@ fn a_store_of_the_ledger_is_clean_and_every_row_is_counted() {
     assert_eq!(found.checked, rows);
 }
 
-/// A row of limbo that lost its tombstone is erased all the same, and leaves one that says what the row knew (MODEL-29).
+// A row of limbo that lost its tombstone is erased all the same, and leaves one that says what the row knew (MODEL-29).
 #[test]
 fn limbo_without_a_tombstone_is_erased() {
     let fixture = Fixture::new();

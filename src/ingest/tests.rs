@@ -1,4 +1,6 @@
-//! Keys of messages are compared only with those that the same normalizers made (DEDUP-1).
+//! Keys of messages are compared only with those that the same normalizers made.
+
+// DEDUP-1.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 

@@ -37,23 +37,23 @@ macro_rules! with_passes {
         rule $rule:ident $id:literal, $(stage $stage:ident,)? in $file:ident;
     )+) => {
         rules! {
-            /// Nothing else decided: stored.
+            /// No other rule decided: the write was stored.
             STORE = 0, "DEDUP-55.7";
             /// The caller's key decided.
             KEY = 1, "DEDUP-56";
             /// Byte-equal content decided.
             CONTENT = 2, "DEDUP-55.2";
-            /// Content equal but for white space and case decided, by policy.
+            /// Content that differs only in white space and case decided, by policy.
             NORMALIZED = 3, "DEDUP-4";
-            /// A change through one of several keys: copy on write.
+            /// A change through one of several keys moved the write to a row of its own: copy on write.
             DETACH = 4, "MODEL-8";
-            /// New content under a key or id.
+            /// New content came under a key or id.
             REVISE = 5, "MODEL-21.revise";
-            /// Fields changed in place.
+            /// Fields were changed in place.
             UPDATE = 6, "MODEL-21.update";
-            /// Superseded on request.
+            /// A caller superseded the memory.
             SUPERSEDE = 7, "LIFE-6";
-            /// Made live again.
+            /// A caller made the memory live again.
             RESTORE = 8, "LIFE-7";
             /// Forgotten by id.
             FORGET_ID = 9, "MODEL-30.id";
@@ -63,17 +63,17 @@ macro_rules! with_passes {
             FORGET_TAG = 11, "LIFE-26";
             /// Forgotten by filter.
             FORGET_FILTER = 12, "MODEL-30.filter";
-            /// A run taken back.
+            /// A run was undone.
             UNDO = 13, "MODEL-33";
-            /// Reinforced on request.
+            /// A caller reinforced the memory.
             REINFORCE = 14, "LIFE-18";
-            /// Namespace dropped.
+            /// The namespace was dropped.
             DROP_NAMESPACE = 15, "MODEL-28";
-            /// Linked or unlinked.
+            /// A link was added or removed.
             LINK = 16, "MODEL-22";
-            /// A row of an export put back as it was.
+            /// A row of an export was put back unchanged.
             IMPORT_ROW = 17, "MODEL-48";
-            /// An index was dropped and its codes written anew.
+            /// An index was dropped, and its codes were written again.
             REINDEX = 20, "reindex";
             /// A typed rule of the policy decided; the outcome names it.
             RULE = 21, "DEDUP-59";
@@ -89,9 +89,9 @@ macro_rules! with_passes {
             VECTOR = 26, "DEDUP-55.6";
             /// A rule of the policy consolidated the write with a stored memory.
             CONSOLIDATE = 27, "DEDUP-63";
-            /// At most one snapshot of a series in a period.
+            /// A period of a series has at most one snapshot.
             SNAPSHOT = 28, "DEDUP-67";
-            /// A memory was erased that had expired.
+            /// An expired memory was erased.
             EXPIRED = 36, "LIFE-3";
             $(
                 #[doc = concat!("What the pass `", $text, "` did.")]

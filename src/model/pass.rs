@@ -15,23 +15,23 @@ use crate::model::decision::RuleId;
 macro_rules! passes {
     ($with:ident) => {
         $with! {
-            /// Reduces histories of snapshots to the latest of each period.
+            /// Keeps the latest snapshot of each period and removes the others.
             Snapshots = 33, "snapshots", rule PRUNE_SNAPSHOTS "DEDUP-69", stage Snapshots, in snapshots;
-            /// Makes one of operational reports that differ in numbers and dates alone.
+            /// Collapses operational reports that differ only in numbers and dates.
             Collapse = 29, "collapse", rule COLLAPSE "DEDUP-18", stage Collapse, in collapse;
-            /// Makes one of rows of equal text, as the write path would have done.
+            /// Merges memories of equal text, as the write path would have done.
             NearDuplicates = 31, "near-duplicates", rule NEAR_DUPLICATES "pass.near-duplicates", in near;
-            /// Lets one of near-equal vectors stand for the others.
+            /// Merges memories whose vectors are nearly equal.
             VectorDuplicates = 32, "vector-duplicates", rule VECTOR_DUPLICATES "DEDUP-46", stage Dedup, in cluster;
-            /// Makes superseded rows live again whose chain of superseders leads nowhere.
+            /// Restores superseded memories whose chain of superseders leads nowhere.
             Supersession = 34, "supersession", rule REPAIR_SUPERSESSION "LIFE-9", in chains;
-            /// Gives vectors to memories that wait for one; does nothing without an embedder.
+            /// Embeds the memories that wait for a vector; does nothing without an embedder.
             Embed = 30, "embed", rule EMBED "pass.embed", in embed;
-            /// Erases what has been in limbo for longer than the undo horizon.
+            /// Erases memories that have been in limbo for longer than the undo horizon.
             Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
-            /// Builds the indexes of large partitions and links new rows into them; drops those of small ones; finishes declared indexes.
+            /// Builds the indexes of large partitions, links new rows, drops the indexes of small partitions, and finishes declared indexes.
             Index = 18, "index", rule INDEX "pass.index", in link;
-            /// Unlinks the nodes of memories that are gone, erases their codes and frees their slots.
+            /// Unlinks the nodes of deleted memories, erases their codes and frees their slots.
             Repair = 19, "repair", rule REPAIR "pass.repair", in repair;
         }
     };

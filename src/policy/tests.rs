@@ -11,10 +11,10 @@ use crate::limits::POLICY_BYTES_MAX;
 use crate::limits::POLICY_ITEMS_MAX;
 use crate::limits::SPAN_MS_MAX;
 
-/// The table of MODEL-47 as it is printed, but for the lists that the rules of DEDUP and LIFE spell out.
+// The table of MODEL-47 as it is printed, but for the lists that the rules of DEDUP and LIFE spell out.
 const MODEL_47: &str = include_str!("tests/model_47.toml");
 
-/// DEDUP-60, byte for byte.
+// DEDUP-60, byte for byte.
 const DEDUP_60: &str = "STORE:\n\
 - decisions together with the reasons for them\n\
 - preferences that the user stated explicitly\n\

@@ -1,4 +1,6 @@
-//! A superseded row that nothing stands for any more is live again (LIFE-9).
+//! A superseded row that nothing stands for any more is live again.
+
+// LIFE-9.
 
 use super::bed::{Bed, NOW, NS, field, go, id, row};
 use crate::hygiene::carry::{Carried, Cursor, carry_out};

@@ -1,4 +1,6 @@
-//! What the pass `collapse` plans (DEDUP-11 to DEDUP-22).
+//! What the pass `collapse` plans.
+
+// DEDUP-11 to DEDUP-22.
 
 use serde_json::json;
 

@@ -1,4 +1,6 @@
-//! The destruction budget cuts a plan in its own order (MODEL-35).
+//! The destruction budget cuts a plan in its own order.
+
+// MODEL-35.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,6 @@
-//! What is left of an erased memory is found in the bytes of the file, and only that (MODEL-30).
+//! What is left of an erased memory is found in the bytes of the file, and only that.
+
+// MODEL-30.
 
 use std::path::PathBuf;
 

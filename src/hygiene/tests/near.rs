@@ -1,4 +1,6 @@
-//! Equal rows are those that the write ladder would have made one (DEDUP-55, step 2).
+//! Equal rows are those that the write ladder would have made one.
+
+// DEDUP-55.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
-//! One snapshot of a series in a period stays (DEDUP-69, DEDUP-70).
+//! One snapshot of a series in a period stays.
+
+// DEDUP-69, DEDUP-70.
 
 use serde_json::json;
 

@@ -460,7 +460,7 @@ fn postings_of_a_text_that_went_meanwhile_are_not_written() {
     texts.compare(None, "secret 2", 0, Window { share: 0.0, decay: 0.0, reach: 0 });
 }
 
-/// The joining of blocks goes on at a term that a text has: no word of one that is gone stays in the head (MODEL-30).
+// The joining of blocks goes on at a term that a text has: no word of one that is gone stays in the head (MODEL-30).
 #[test]
 fn the_head_keeps_no_word_of_a_text_that_is_gone() {
     let mut texts = Texts::new(1 << 20);

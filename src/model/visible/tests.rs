@@ -12,7 +12,7 @@ fn superseded(times: Times, at: i64, mode: SupersedeMode) -> Times {
     Times { superseded: Some(Supersession { at: t(at), by: MemoryId::from_bytes([9; 16]), mode }), ..times }
 }
 
-/// The row of V-208: replaced at world time 250, known from 300 on.
+// The row of V-208: replaced at world time 250, known from 300 on.
 fn replaced() -> Times {
     superseded(Times { valid_to: Some(t(250)), ..recorded(100) }, 300, SupersedeMode::Replaced)
 }
@@ -79,7 +79,7 @@ fn v284_a_clock_that_steps_back_hides_nothing() {
 }
 
 proptest::proptest! {
-    /// MODEL-16: the index's `from <= now < until` is the predicate for a live read of any committed row.
+    // MODEL-16: the index's `from <= now < until` is the predicate for a live read of any committed row.
     #[test]
     fn slot_interval_equals_the_predicate(
         recorded_at in 0_i64..60, from in proptest::option::of(0_i64..60), to in proptest::option::of(0_i64..60),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 proptest! {
-    /// DEDUP-37: what the bands find and the distance confirms is what a look at every pair finds.
+    // DEDUP-37: what the bands find and the distance confirms is what a look at every pair finds.
     #[test]
     fn bands_find_every_near_pair(
         first in prop::collection::vec(any::<u64>(), 1..12),

@@ -38,7 +38,7 @@ fn embed(url: &str, title: Option<&str>) -> Embed {
     Embed { url: url.to_owned(), title: title.map(str::to_owned) }
 }
 
-/// Every example of the rules on the normal form: V-57 to V-69, in order.
+// Every example of the rules on the normal form: V-57 to V-69, in order.
 #[test]
 fn v57_to_v69_messages_of_bots() {
     for (text, expected) in [
@@ -105,7 +105,7 @@ fn v245_and_v246_people_keep_their_times() {
     assert_eq!(all.normalize("at 14:30", BOT, None), "at 14:30");
 }
 
-/// DEDUP-27.
+// DEDUP-27.
 #[test]
 fn times_and_ids_are_replaced_only_standing_alone() {
     for (text, expected) in [
@@ -153,7 +153,7 @@ fn a_pattern_set_by_hand_that_does_not_compile_is_refused() {
     );
 }
 
-/// DEDUP-26, DEDUP-30.
+// DEDUP-26, DEDUP-30.
 #[test]
 fn spacing_lines_and_mentions() {
     for (text, expected) in [
@@ -220,7 +220,7 @@ fn v74_to_v76_keys_of_exact_repeats() {
     }
 }
 
-/// DEDUP-32.
+// DEDUP-32.
 #[test]
 fn the_scope_of_a_key_is_the_policys() {
     let channel = messages(&Msg::default());

@@ -51,7 +51,7 @@ fn v86_to_v89_without_tokens_there_is_no_fingerprint() {
     }
 }
 
-/// DEDUP-34.
+// DEDUP-34.
 #[test]
 fn words_of_any_script_make_tokens() {
     for (text, expected) in [
@@ -67,7 +67,7 @@ fn words_of_any_script_make_tokens() {
     }
 }
 
-/// DEDUP-34.
+// DEDUP-34.
 #[test]
 fn the_most_frequent_words_stay_and_the_signature_always() {
     let messages = messages(2);
@@ -98,7 +98,7 @@ fn v90_v93_and_v94_distance_and_verification() {
     assert!((jaccard(&tokens("今日は雨です"), &tokens("明日は晴れ")) - 0.125).abs() < 1e-12, "V-94");
 }
 
-/// DEDUP-36.
+// DEDUP-36.
 #[test]
 fn verification_takes_nearly_equal_sets_or_texts_equal_but_for_digits() {
     let messages = messages(64);

@@ -37,7 +37,7 @@ fn v71_fragments_are_dropped_for_listed_hosts() {
     assert_eq!(canonical(&one, "https://other.example/x#t"), "https://other.example/x#t");
 }
 
-/// DEDUP-29.
+// DEDUP-29.
 #[test]
 fn a_host_may_list_the_parameters_that_stay() {
     let allow = BTreeMap::from([("a.com".to_owned(), vec!["v".to_owned(), "ref".to_owned()])]);

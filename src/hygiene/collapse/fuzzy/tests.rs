@@ -1,4 +1,6 @@
-//! The index over rare tokens finds what the rule of DEDUP-14 finds.
+//! The index over rare tokens finds what a look at every pair finds.
+
+// DEDUP-14.
 
 use proptest::prelude::*;
 
@@ -24,7 +26,7 @@ fn overlap(a: &Item, b: &Item) -> (usize, f64) {
     (shared, shared as f64 / either.max(1) as f64)
 }
 
-/// DEDUP-14, word for word.
+// DEDUP-14, word for word.
 fn naive(items: &[Item], bounds: Bounds) -> Clusters {
     let mut found = Clusters::default();
     for (at, item) in items.iter().enumerate() {
