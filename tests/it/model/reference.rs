@@ -245,6 +245,9 @@ impl Model {
             others.into_iter().any(|(_, hold)| !hold.follows)
         };
         if let Some(at) = through.filter(|at| speak(*at) && !of_holder) {
+            if self.rows[&id].holders[at].follows && edit.text.is_none() && !edit.says {
+                return Told::Conflict;
+            }
             let mut copy = self.rows[&id].clone();
             let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
             let row = self.rows.get_mut(&id).unwrap();
