@@ -584,3 +584,22 @@ fn a_follower_of_a_merged_row_leaves_no_name() {
     story.world.db.compact().unwrap();
     story.assert_erased();
 }
+
+/// What an undone merge had brought does not stay on the row that superseded the merged one.
+#[test]
+fn an_undone_merge_gives_back_what_a_revision_took_along() {
+    let mut story = Story::new();
+    let say = |key, words| Say { key, words, no_dedup: false };
+    story.step(&Op::Import(vec![say(Some(2), Words::Status), say(None, Words::Status)]));
+    let keyless = story.wrote[1].row.unwrap();
+    story.step(&Op::Pass(0));
+    story.step(&Op::Write(say(Some(2), Words::Own)));
+    story.step(&Op::Back);
+    story.world.check();
+    let holders = story.world.row(key_of(2)).holders;
+    assert_eq!(holders.len(), 1, "{holders:?}");
+    story.world.forget_id(keyless);
+    story.wrote[1].forgotten = true;
+    story.world.db.compact().unwrap();
+    story.assert_erased();
+}
