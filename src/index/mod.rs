@@ -16,6 +16,7 @@
 //! The room never knows what a memory says, which rule wrote it, or what time it is. Instants come with the question.
 
 mod adjacency;
+mod bits;
 mod calibrate;
 mod cosines;
 mod edit;
@@ -26,6 +27,7 @@ mod published;
 mod rank;
 mod rebuild;
 mod search;
+mod sift;
 pub(crate) mod slots;
 mod staged;
 pub(crate) mod text;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result, sound};
 use crate::hnsw::{Graph, Points};
 use crate::index::adjacency::read_graph;
+use crate::index::bits::Bits;
 use crate::model::{MemoryId, Time};
 use crate::record::{At, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
 use crate::store::control::{RecallPoint, SlotHead};
@@ -15,7 +16,7 @@ use crate::vector::{Codes, QueryCode, dot_i8_many, unit_scale};
 
 /// The number of slots in a chunk: those of one word of a bitmap. Blocks of the table cross the borders of
 /// chunks.
-const CHUNK_SLOTS: usize = u64::BITS as usize;
+pub(super) const CHUNK_SLOTS: usize = u64::BITS as usize;
 
 /// The instants that a slot must cover to be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,15 @@ impl Visible {
         match self {
             Visible::All => None,
             Visible::Some(words) => Some(words),
+        }
+    }
+
+    /// The bits of the first 64 of `len` slots.
+    pub(super) fn first_word(&self, len: usize) -> u64 {
+        match self {
+            Visible::All if len >= 64 => u64::MAX,
+            Visible::All => (1 << len) - 1,
+            Visible::Some(words) => words.first().copied().unwrap_or(0),
         }
     }
 
@@ -194,6 +204,17 @@ impl Chunk {
         )
     }
 
+    /// The slots that lie in a window, a bit for each.
+    pub(super) fn visible_bits(&self, window: Window) -> u64 {
+        self.visible(window).first_word(self.len())
+    }
+
+    /// The code of a slot and its scale; none for a slot without a code.
+    pub(super) fn code(&self, at: usize, dim: usize) -> Option<(&[i8], f32)> {
+        let scale = self.scales.get(at).copied().filter(|scale| *scale > 0.0)?;
+        Some((self.codes.get(at * dim..(at + 1) * dim)?, scale))
+    }
+
     /// A bit for each slot that holds a memory.
     fn occupied(&self) -> u64 {
         let bits = self.ids.iter().take(CHUNK_SLOTS).enumerate();
@@ -252,6 +273,8 @@ pub(crate) struct View {
     dim: usize,
     len: u32,
     chunks: Vec<Arc<Chunk>>,
+    /// The one-bit codes; none for a small index.
+    bits: Option<Bits>,
     /// The graph; none for a small index, and if the rows of the graph are damaged.
     linked: Option<Linked>,
     /// Why there is no graph although there are rows of one.
@@ -315,10 +338,12 @@ impl View {
             return Err(disagree(index, format!("{used} slots hold a memory, not as {head:?} says")));
         }
         chunks.iter_mut().for_each(Chunk::summarise);
+        let chunks: Vec<Arc<Chunk>> = chunks.into_iter().map(Arc::new).collect();
         let mut view = View {
             dim,
             len: head.len,
-            chunks: chunks.into_iter().map(Arc::new).collect(),
+            bits: Bits::new(&chunks, dim),
+            chunks,
             linked: None,
             fault: None,
             tail: Vec::new(),
@@ -347,12 +372,14 @@ impl View {
     /// The bytes of the view of an index of this many slots, with a graph. More than any budget if the address space
     /// is too small for them.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
-        slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Graph::SLOT_BYTES))
+        let codes = slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Graph::SLOT_BYTES));
+        codes.saturating_add(Bits::bytes_of(slots, dim))
     }
 
     fn weigh(&mut self) {
         self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
             + self.chunks.capacity() * size_of::<Arc<Chunk>>()
+            + self.bits.as_ref().map_or(0, |_| Bits::bytes_of(self.chunks.len() * CHUNK_SLOTS, self.dim))
             + self.tail.capacity() * size_of::<(u32, u64)>()
             + self.linked.as_ref().map_or(0, |linked| linked.bytes)
             + size_of::<View>();
@@ -368,7 +395,7 @@ impl View {
     ) -> View {
         let (dim, per) = (self.dim, slots_per_block(self.dim));
         let mut chunks = self.chunks.clone();
-        let mut touched = Vec::new();
+        let (mut touched, mut written) = (Vec::new(), Vec::new());
         for (number, block) in changed {
             for (at, slot) in (0..block.len()).zip(*number as usize * per..) {
                 let (Some(meta), Some(code)) = (block.meta(at), block.code(at)) else { continue };
@@ -380,6 +407,9 @@ impl View {
                     chunks.push(Arc::new(Chunk::with_room(CHUNK_SLOTS, dim)));
                 }
                 if let Some(place) = chunks.get_mut(chunk) {
+                    if place.code(at, dim) != Some((code, meta.scale)) {
+                        written.push((chunk, at));
+                    }
                     Arc::make_mut(place).set(at, meta, code, |value| value);
                     touched.push(chunk);
                 }
@@ -389,9 +419,14 @@ impl View {
         for chunk in &touched {
             chunks.get_mut(*chunk).map(Arc::make_mut).into_iter().for_each(Chunk::summarise);
         }
+        let bits = match &self.bits {
+            Some(bits) => bits.with(&chunks, dim, &written),
+            None => Bits::new(&chunks, dim),
+        };
         let mut view = View {
             dim,
             len,
+            bits,
             chunks,
             linked: linked.cloned().unwrap_or_else(|| self.linked.clone()),
             fault: self.fault.clone().filter(|_| linked.is_none()),
@@ -452,6 +487,11 @@ impl View {
     /// The number of dimensions.
     pub(crate) fn dim(&self) -> usize {
         self.dim
+    }
+
+    /// The one-bit codes; none for a small index.
+    pub(super) fn bits(&self) -> Option<&Bits> {
+        self.bits.as_ref()
     }
 
     /// The graph, if there is one that can be walked.

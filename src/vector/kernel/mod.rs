@@ -12,6 +12,7 @@
 
 use std::sync::OnceLock;
 
+use super::one_bit::{BIT_SLOTS, QUERY_BITS, SLOTS_SIDE_BY_SIDE};
 use crate::limits::DIM_MAX;
 
 #[cfg(target_arch = "x86_64")]
@@ -39,7 +40,14 @@ pub(super) struct Kernel {
     gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
     /// See `dot_i8`.
     dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
+    /// Writes for each slot of a block the sum of the query's values where the slot has a one: the population counts
+    /// of what a slot shares with each plane of the query, weighted by 1, 2, 4 and 8. Groups of eight slots none of
+    /// which is in `wanted` are left out. It is safe to call if `supported` returns true.
+    sign_sums: unsafe fn(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]),
 }
+
+/// The four bits of 64 values of a query.
+type Planes = [u64; QUERY_BITS];
 
 impl Kernel {
     pub(super) fn name(&self) -> &'static str {
@@ -65,6 +73,18 @@ impl Kernel {
         // SAFETY: `available` has asked the processor whether it has the instructions.
         unsafe { (self.dot_f32)(query, rows, out) }
     }
+
+    pub(super) fn sign_sums(
+        &self,
+        planes: &[Planes],
+        words: &[u64],
+        wanted: u64,
+        out: &mut [u32; BIT_SLOTS],
+    ) {
+        assert_eq!(words.len(), planes.len() * BIT_SLOTS, "a block has the words of its slots");
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.sign_sums)(planes, words, wanted, out) }
+    }
 }
 
 fn check_shape(dim: usize, row_values: usize, rows: usize) {
@@ -74,6 +94,8 @@ fn check_shape(dim: usize, row_values: usize, rows: usize) {
 
 /// Every kernel of this architecture, fastest first.
 static KERNELS: &[&Kernel] = &[
+    #[cfg(target_arch = "x86_64")]
+    &avx512::KERNEL_POPCNT,
     #[cfg(target_arch = "x86_64")]
     &avx512::KERNEL,
     #[cfg(target_arch = "x86_64")]
@@ -96,7 +118,7 @@ fn fastest() -> &'static Kernel {
     FASTEST.get_or_init(|| available().next().unwrap_or(&scalar::KERNEL))
 }
 
-/// Name of the instruction set in use: `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
+/// Name of the instruction set in use: `avx512-vpopcnt`, `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
 pub fn instruction_set() -> &'static str {
     fastest().name()
 }
@@ -130,6 +152,28 @@ pub fn prefetch<T>(list: &[T]) {
     avx512::prefetch(list);
     #[cfg(not(target_arch = "x86_64"))]
     let _ = list;
+}
+
+/// Writes for each slot of a block of one-bit codes the sum of the query's levels where the slot has a one. Slots
+/// that are not `wanted` may get 0.
+///
+/// # Panics
+///
+/// When the block does not have as many words for each slot as the query has.
+pub fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+    fastest().sign_sums(planes, words, wanted, out);
+}
+
+/// The groups of eight slots of a block of which one is wanted, with the places of their results.
+fn groups<'b>(
+    words: &'b [u64],
+    wanted: u64,
+    out: &'b mut [u32; BIT_SLOTS],
+) -> impl Iterator<Item = (&'b [[u64; SLOTS_SIDE_BY_SIDE]], &'b mut [u32; SLOTS_SIDE_BY_SIDE])> {
+    let (rows, _) = words.as_chunks::<SLOTS_SIDE_BY_SIDE>();
+    let (out, _) = out.as_chunks_mut::<SLOTS_SIDE_BY_SIDE>();
+    let groups = rows.chunks_exact((rows.len() / out.len()).max(1)).zip(out).enumerate();
+    groups.filter(move |(at, _)| wanted >> (at * SLOTS_SIDE_BY_SIDE) & 0xff != 0).map(|(_, group)| group)
 }
 
 /// The dot product of two vectors, with the same bits on every machine.
