@@ -35,6 +35,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use adjacency::Linked;
 pub(crate) use calibrate::found_by_themselves;
 pub(crate) use cosines::Cosines;
 pub(crate) use edit::{Edit, Written};
@@ -45,4 +46,3 @@ pub(crate) use published::{Changes, Current, Images, Published, ViewBudget};
 pub(crate) use rebuild::{rebuild, without_vector};
 pub(crate) use search::{Ask, Found, Stop, Target, nearest, rank_rows};
 pub(crate) use staged::Staged;
-pub(crate) use view::Linked;

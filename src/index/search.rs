@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, sound};
 use crate::hnsw::{Probe, Scratch, Verdict};
+use crate::index::adjacency::Linked;
 use crate::index::calibrate::ef_for;
 use crate::index::filter::Accept;
 use crate::index::published::Published;
 use crate::index::rank::Ranker;
-use crate::index::view::{Chunk, Linked, View, Window, read_block, worth_a_view};
+use crate::index::view::{Chunk, View, Window, read_block, worth_a_view};
 use crate::model::{Effort, MemoryId, Ranked, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;

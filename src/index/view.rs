@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result, sound};
 use crate::hnsw::{Graph, Points};
-use crate::index::adjacency::read_graph;
+use crate::index::adjacency::{Linked, read_graph};
 use crate::model::{MemoryId, Time};
 use crate::record::{At, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
-use crate::store::control::{RecallPoint, SlotHead};
+use crate::store::control::SlotHead;
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
 use crate::vector::{Codes, QueryCode, dot_i8_many, unit_scale};
 
@@ -226,26 +226,6 @@ pub(super) fn read_block(chunk: &mut Chunk, block: &SlotBlockRef<'_>, dim: usize
     }
 }
 
-/// The adjacency of an index at one commit, and its measured recall.
-#[derive(Clone, Debug)]
-pub(crate) struct Linked {
-    /// The links.
-    pub(crate) graph: Arc<Graph>,
-    /// The recall for each length of the list of a walk, ascending; empty before the first measurement.
-    pub(crate) recall: Arc<[RecallPoint]>,
-    /// The number of rows of the index at that measurement.
-    pub(crate) measured_on: u32,
-    bytes: usize,
-}
-
-impl Linked {
-    /// A graph with its measured recall.
-    pub(crate) fn new(graph: Arc<Graph>, recall: Arc<[RecallPoint]>, measured_on: u32) -> Self {
-        let bytes = graph.bytes();
-        Linked { graph, recall, measured_on, bytes }
-    }
-}
-
 /// The image of one index at one commit.
 #[derive(Debug)]
 pub(crate) struct View {
@@ -331,7 +311,7 @@ impl View {
             view.weigh();
             return Ok(view);
         }
-        match read_graph(snapshot, index, &view) {
+        match read_graph(snapshot, index, view.len) {
             Ok(linked) => view.linked = linked,
             Err(Error::Corrupted { why, .. }) => {
                 tracing::warn!(?index, %why, "the graph is damaged: the index is scanned until it is rebuilt");
@@ -354,7 +334,7 @@ impl View {
         self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
             + self.chunks.capacity() * size_of::<Arc<Chunk>>()
             + self.tail.capacity() * size_of::<(u32, u64)>()
-            + self.linked.as_ref().map_or(0, |linked| linked.bytes)
+            + self.linked.as_ref().map_or(0, Linked::bytes)
             + size_of::<View>();
     }
 
