@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Kernel, LANES, padded};
+use super::instruction_set::{Kernel, LANES, padded};
 
 pub(super) static KERNEL: Kernel =
     Kernel { name: "avx2", supported: || is_x86_feature_detected!("avx2"), dot_i8, gather_i8, dot_f32 };

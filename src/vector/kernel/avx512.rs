@@ -8,7 +8,7 @@
 use std::arch::x86_64::*;
 
 use super::avx2::sum_f32;
-use super::{Kernel, LANES, padded};
+use super::instruction_set::{Kernel, LANES, padded};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "avx512-vnni",

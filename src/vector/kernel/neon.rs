@@ -5,7 +5,7 @@
 use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
-use super::{Kernel, LANES, padded};
+use super::instruction_set::{Kernel, LANES, padded};
 
 pub(super) static KERNEL: Kernel =
     Kernel { name: "neon", supported: || is_aarch64_feature_detected!("neon"), dot_i8, gather_i8, dot_f32 };

@@ -1,0 +1,71 @@
+//! What an instruction set has to offer: the functions of a kernel, and what all kernels share.
+
+#![allow(
+    unsafe_code,
+    reason = "calls functions that are compiled for instructions which the processor may lack"
+)]
+
+use crate::limits::DIM_MAX;
+
+/// Lanes of a float sum.
+pub(super) const LANES: usize = 16;
+
+/// The sums of the widest integer kernel, which adds 128 to one side, stay within an i32.
+const _: () = assert!(DIM_MAX * 255 * 128 <= i32::MAX as usize);
+
+/// The functions of one instruction set. A kernel leaves this module through [`available`](super::available) only.
+pub(in crate::vector) struct Kernel {
+    pub(super) name: &'static str,
+    /// Whether this processor has the instructions.
+    pub(super) supported: fn() -> bool,
+    /// Writes the dot product of the query with each row. It is safe to call if `supported` returns true.
+    pub(super) dot_i8: unsafe fn(query: &[i8], rows: &[i8], out: &mut [i32]),
+    /// The same for rows that lie apart; see `dot_i8`.
+    pub(super) gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
+    /// See `dot_i8`.
+    pub(super) dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
+}
+
+impl Kernel {
+    pub(in crate::vector) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn is_supported(&self) -> bool {
+        (self.supported)()
+    }
+
+    pub(in crate::vector) fn dot_i8_many(&self, query: &[i8], rows: &[i8], out: &mut [i32]) {
+        check_shape(query.len(), rows.len(), out.len());
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.dot_i8)(query, rows, out) }
+    }
+
+    pub(in crate::vector) fn dot_i8_gather(&self, query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+        assert!((1..=DIM_MAX).contains(&query.len()), "a query has 1 to {DIM_MAX} dimensions");
+        assert_eq!(rows.len(), out.len(), "each row has a result");
+        assert!(rows.iter().all(|row| row.len() == query.len()), "rows have the dimensions of the query");
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.gather_i8)(query, rows, out) }
+    }
+
+    pub(in crate::vector) fn dot_f32_many(&self, query: &[f32], rows: &[f32], out: &mut [f32]) {
+        check_shape(query.len(), rows.len(), out.len());
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.dot_f32)(query, rows, out) }
+    }
+}
+
+fn check_shape(dim: usize, row_values: usize, rows: usize) {
+    assert!((1..=DIM_MAX).contains(&dim), "a query has 1 to {DIM_MAX} dimensions");
+    assert_eq!(row_values, dim * rows, "rows are contiguous, with as many dimensions as the query");
+}
+
+/// The end of a row, filled with zeros to a whole group.
+pub(super) fn padded<T: Copy + Default, const N: usize>(tail: &[T]) -> [T; N] {
+    let mut group = [T::default(); N];
+    for (value, &given) in group.iter_mut().zip(tail) {
+        *value = given;
+    }
+    group
+}
