@@ -22,7 +22,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, FILE_CUT, Result};
-use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
+use crate::hygiene::erased::ErasedProbe;
+use crate::hygiene::report::{CheckReport, Code, hex};
 use crate::ledger::derived::IndexRow;
 use crate::model::{MemoryId, Time, Vitals};
 use crate::store::control::{Clock, DROPPED, GraphHead, SlotHead, TOTAL};
@@ -33,6 +34,15 @@ use graph::Mesh;
 pub(crate) use place::locate;
 use slots::Tally;
 use texts::TextTally;
+
+/// How to check.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckOptions {
+    /// Compute fingerprints and codes again from texts and vectors, and follow the links of every graph.
+    pub deep: bool,
+    /// What must be left nowhere in the file.
+    pub erased: Vec<ErasedProbe>,
+}
 
 /// Checks every row that `snapshot` sees. Namespaces that are being dropped are left out.
 ///
