@@ -23,7 +23,8 @@ use redb::ReadableDatabase;
 
 use crate::error::{Error, Result};
 use crate::store::draft::{clear_claim, clear_drafts, draft_path, is_overtaken, publish};
-use crate::store::open::{Options, Store, closing, io, start};
+use crate::store::handle::{Options, closing, start};
+use crate::store::open::Store;
 use crate::store::rows::Rows;
 use crate::store::tables::Table;
 use crate::store::tx::{Snapshot, Walk, fenced};
@@ -69,13 +70,14 @@ impl Store {
         let bytes_before = self.file_bytes()?;
         let path = self.path().to_owned();
         let (draft, Copied { rows, damaged }) = self.whole_copy(&path, unique, true, mend)?;
-        let replaced = self.disk.open(&draft, true).map_err(|why| io("open", &draft, why)).and_then(|file| {
-            // The copy is opened, and so locked, before it takes the name: no other process can come between.
-            let database = start(file.backend, &self.options, &draft)?;
-            let nonce = Snapshot::new(fenced("file", &[], || database.begin_read())?, 0).clock()?.nonce;
-            self.disk.rename(&draft, &path).map_err(|why| io("replace", &path, why))?;
-            Ok((database, file.id, nonce))
-        });
+        let replaced =
+            self.disk.open(&draft, true).map_err(|why| Error::io("open", &draft, why)).and_then(|file| {
+                // The copy is opened, and so locked, before it takes the name: no other process can come between.
+                let database = start(file.backend, &self.options, &draft)?;
+                let nonce = Snapshot::new(fenced("file", &[], || database.begin_read())?, 0).clock()?.nonce;
+                self.disk.rename(&draft, &path).map_err(|why| Error::io("replace", &path, why))?;
+                Ok((database, file.id, nonce))
+            });
         let (database, id, nonce) = replaced.map_err(|why| self.clear_away(&draft, why))?;
         *self.last.lock() = nonce;
         // Until the folder is synced the power may bring the old file back, so no commit may count before.
@@ -104,8 +106,8 @@ impl Store {
         let (draft, Copied { rows, damaged }) =
             self.whole_copy(target, unique, false, mend).map_err(taken)?;
         publish(self.disk.as_ref(), &draft, target).map_err(|why| self.clear_away(&draft, taken(why)))?;
-        self.disk.sync_folder(target).map_err(|why| io("sync the folder of", target, why))?;
-        let bytes_after = self.disk.len(target).map_err(|why| io("measure", target, why))?;
+        self.disk.sync_folder(target).map_err(|why| Error::io("sync the folder of", target, why))?;
+        let bytes_after = self.disk.len(target).map_err(|why| Error::io("measure", target, why))?;
         Ok(CompactReport { bytes_before, bytes_after, rows, damaged })
     }
 
@@ -144,7 +146,7 @@ impl Store {
         }
         let again = self.open_draft(&rough, unique).and_then(|store| store.copy_to(&whole, in_place));
         let again = again.map_err(|why| self.clear_away(&rough, self.clear_away(&whole, why)))?;
-        self.disk.remove(&rough).map_err(|why| self.clear_away(&whole, io("remove", &rough, why)))?;
+        self.disk.remove(&rough).map_err(|why| self.clear_away(&whole, Error::io("remove", &rough, why)))?;
         Ok((whole, Copied { rows: again.rows, damaged: copied.damaged }))
     }
 
@@ -166,10 +168,12 @@ impl Store {
     /// one.
     fn copy_to(&self, draft: &Path, in_place: bool) -> Result<Copied> {
         let snapshot = self.snapshot()?;
-        let file = self.disk.create(draft).map_err(|why| io("create", draft, why))?;
+        let file = self.disk.create(draft).map_err(|why| Error::io("create", draft, why))?;
         if in_place {
             let path = self.path();
-            self.disk.keep_access(path, draft).map_err(|why| io("keep the permissions of", path, why))?;
+            self.disk
+                .keep_access(path, draft)
+                .map_err(|why| Error::io("keep the permissions of", path, why))?;
         }
         let options =
             Options { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options.clone() };

@@ -10,11 +10,11 @@ use crate::record::{At, DocBlock, DocMeta, decode_vitals, encode_vitals};
 use crate::store::compact::numbers::Numbers;
 use crate::store::control::SizeRow;
 use crate::store::keys;
-use crate::store::open::transact;
 use crate::store::part::{IndexId, NsId, PartId, SpaceId};
 use crate::store::rows::Rows;
 use crate::store::size::OWN_BYTES;
 use crate::store::tables::{SIZE, Table};
+use crate::store::transact::transact;
 use crate::store::tx::{Read, Snapshot, Walk, WriteTx, fenced};
 
 /// Rows that one transaction of the copy takes.
