@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::published::Published;
-use crate::index::search::{Ask, Search, Source, Stop, Target, check_dim};
+use crate::index::search::{Ask, Search, Target, check_dim};
+use crate::index::source::Source;
+use crate::index::stop::Stop;
 use crate::index::view::Window;
 use crate::model::{Effort, Ranked, Time};
 use crate::store::{IndexId, Rows};

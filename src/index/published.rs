@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::index::adjacency::Linked;
-use crate::index::search::Stop;
+use crate::index::stop::Stop;
 use crate::index::text::TextView;
 use crate::index::view::View;
 use crate::model::Time;
