@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::database::{Database, Inner};
-use crate::engine::maintain::{MaintainOptions, Sweep};
+use crate::engine::database::Database;
+use crate::engine::inner::Inner;
+use crate::engine::maintain::Sweep;
+use crate::engine::options::MaintainOptions;
 use crate::error::Result;
 use crate::hnsw::Crew;
 use crate::hygiene::{write, write_text};
