@@ -1,8 +1,7 @@
 //! Writes to a namespace: each is one unit, answered when its commit is published.
 
-use crate::engine::database::ONE;
 use crate::engine::namespace::Namespace;
-use crate::engine::queue::Weight;
+use crate::engine::queue::{ONE, Weight};
 use crate::error::{Error, Result};
 use crate::ingest::{Prepared, prepare};
 use crate::limits::BATCH_ROWS_MAX;

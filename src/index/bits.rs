@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::index::view::{CHUNK_SLOTS, Chunk};
+use crate::index::chunk::{CHUNK_SLOTS, Chunk};
 use crate::vector::{BIT_SLOTS, BitBlock, BitFrame, BitQuery};
 
 /// The number of slots from which on a view has one-bit codes. A scan of the codes of fewer slots is as fast, and

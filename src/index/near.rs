@@ -7,9 +7,11 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::index::chunk::Window;
 use crate::index::published::Published;
-use crate::index::search::{Ask, Scope, Search, Source, Stop, Target, check_dim};
-use crate::index::view::Window;
+use crate::index::search::{Ask, Scope, Search, Target, check_dim};
+use crate::index::source::Source;
+use crate::index::stop::Stop;
 use crate::model::{Effort, Ranked, Time};
 use crate::store::{IndexId, Rows};
 use crate::vector::{BitQuery, Candidates, UnitVector};

@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, sound};
 use crate::hnsw::{Probe, Scratch, Verdict};
+use crate::index::adjacency::Linked;
 use crate::index::calibrate::ef_for;
-use crate::index::filter::Accept;
+use crate::index::chunk::{Chunk, Visible, Window, read_block};
 use crate::index::published::Published;
-use crate::index::rank::Ranker;
-use crate::index::view::{Chunk, Linked, View, Visible, Window, read_block, worth_a_view};
+use crate::index::rank::{Accept, Ranker};
+use crate::index::source::Source;
+use crate::index::stop::Stop;
+use crate::index::view::{View, worth_a_view};
 use crate::model::{Effort, MemoryId, Ranked, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
@@ -30,12 +33,6 @@ const RARELY_SEEN: f64 = 0.25;
 const SCORED_PER_ENTRY: f64 = 16.0;
 /// The number of codes that a walk scores for each node that it passes through.
 const SCORED_PER_PASS: f64 = 8.0;
-/// The cost of a code in a scan, side by side with others, in codes of a walk.
-const SCANNED_CODE: f64 = 0.25;
-/// The cost of a one-bit code in a scan, with the codes that are read for its sake, in codes of a walk.
-const SCANNED_BITS: f64 = 0.02;
-/// The cost of finding that a slot is not visible, in codes of a walk.
-const LOOKED_AT_SLOT: f64 = 0.005;
 /// The number of nodes that a walk takes between two looks at the clock.
 const ASKED_AT_ONCE: u32 = 32;
 
@@ -84,27 +81,6 @@ pub(crate) struct Ask<'q> {
     pub(crate) stop: Stop<'q>,
 }
 
-/// Says whether the time of a search is over.
-#[derive(Clone, Copy)]
-pub(crate) struct Stop<'q>(pub(crate) &'q dyn Fn() -> bool);
-
-impl Stop<'_> {
-    /// Time without end.
-    pub(crate) const NEVER: Stop<'static> = Stop(&|| false);
-
-    /// Whether the time is over.
-    #[inline]
-    pub(crate) fn is_over(self) -> bool {
-        (self.0)()
-    }
-}
-
-impl std::fmt::Debug for Stop<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stop")
-    }
-}
-
 /// The answer, best first, and how it was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Found {
@@ -126,19 +102,6 @@ pub(crate) struct Found {
     pub(crate) regime: &'static str,
     /// How a filter was applied: `walk`, `rank` or `scan`; empty without a filter.
     pub(crate) filter: &'static str,
-}
-
-/// An index in a search. Its slots have the numbers from `base` on.
-#[derive(Debug)]
-pub(super) struct Source {
-    pub(super) base: u32,
-    pub(super) index: IndexId,
-    pub(super) used: u32,
-    pub(super) len: u32,
-    /// None if the blocks are read from the table.
-    pub(super) view: Option<Arc<View>>,
-    /// The share of slots that the search sees, by a sample; 1 if there is no graph to walk.
-    pub(super) seen: f64,
 }
 
 /// The `k` memories whose vectors are nearest to the query, among those that a live read sees. If every index is
@@ -310,9 +273,7 @@ impl<'p> Search<'p> {
 
     /// The cost of scanning the visible slots of a source, in codes that a walk scores.
     fn scan_cost(&self, source: &Source) -> f64 {
-        let code = if self.bits_of(source).is_some() { SCANNED_BITS } else { SCANNED_CODE };
-        let len = f64::from(source.len);
-        len * source.seen * code + len * LOOKED_AT_SLOT
+        source.scan_cost(self.bits_of(source).is_some())
     }
 
     /// The cost of a walk, in codes that it scores.
@@ -612,23 +573,4 @@ fn bits_from(words: &[u64], first: usize, count: usize) -> Vec<u64> {
         (0..64.min(count - start)).fold(0, |word, at| word | (u64::from(bit(first + start + at)) << at))
     };
     (0..count).step_by(64).map(word).collect()
-}
-
-impl Source {
-    /// The number of slots, vacant ones included.
-    pub(super) fn slots(&self) -> u32 {
-        self.len
-    }
-
-    /// Logs that an index has fewer blocks than its slots need.
-    fn ends_at(&self, blocks: u32, per: usize) {
-        if blocks != self.len.div_ceil(per as u32) {
-            self.misses(blocks);
-        }
-    }
-
-    /// Logs that a block is gone. Its memories are not found until the index is rebuilt.
-    fn misses(&self, block: u32) {
-        tracing::warn!(index = ?self.index, block, slots = self.len, "a block of codes is gone; `reindex` heals it");
-    }
 }

@@ -9,8 +9,10 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::index::bits::Bits;
-use crate::index::search::{Scope, Search, Source};
-use crate::index::view::{Chunk, View};
+use crate::index::chunk::Chunk;
+use crate::index::search::{Scope, Search};
+use crate::index::source::Source;
+use crate::index::view::View;
 use crate::model::Effort;
 use crate::vector::{BIT_SLOTS, Candidates};
 

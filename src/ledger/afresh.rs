@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, sound};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
-use crate::ledger::{Context, Ledger, truth};
+use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
 use crate::store::keys;
 use crate::store::{

@@ -4,18 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::error::{Result, sound};
 use crate::ledger::insert::unite;
-use crate::ledger::{Ledger, truth};
+use crate::ledger::writer::{Brought, Ledger, truth};
 use crate::model::{Holder, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
-
-/// How many holders of a row bring each of its junction rows. When many holders leave one after the other, this is
-/// counted once.
-#[derive(Debug)]
-pub(super) struct Brought {
-    /// The row, and the number of writes to holders after which the counts hold.
-    of: (NsId, MemoryId, u64),
-    counts: BTreeMap<JunctionRow, u32>,
-}
 
 impl Ledger<'_, '_> {
     /// Writes a holder and its junction rows. Junction rows of an earlier form of the holder stay.

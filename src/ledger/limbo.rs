@@ -8,11 +8,11 @@
 
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
-use crate::ledger::damage::Whole;
-use crate::ledger::erase::{Erased, Going};
+use crate::ledger::applied::{Applied, Erased, Restored};
+use crate::ledger::erase::Going;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
-use crate::ledger::{Applied, Context, Ledger, Restored, Why, truth};
+use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
     Content, Holder, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
 };

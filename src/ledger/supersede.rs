@@ -1,22 +1,14 @@
 //! Taking the place of another memory, and giving the place back.
 
 use crate::error::{Error, Result, sound};
-use crate::ledger::erase::Erased;
+use crate::ledger::applied::{Applied, Erased, Restored};
+use crate::ledger::change::Moves;
 use crate::ledger::insert::unite;
 use crate::ledger::leave::Departure;
 use crate::ledger::returns::SaidSince;
-use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone, truth};
+use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::model::{Actor, Holder, MemoryId, Op, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
-
-/// What else restoring a memory did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Restored {
-    /// Keys that another memory has taken since. They stay there.
-    pub(crate) keys_taken: Vec<String>,
-    /// The memory that has taken its place, because all its writers have said something else meanwhile.
-    pub(crate) superseded_by: Option<MemoryId>,
-}
 
 /// Which copies of holders go back from rows after the superseder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

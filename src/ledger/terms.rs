@@ -1,7 +1,7 @@
 //! Categories and entities: names with a number in their namespace. A name goes with the last memory that uses it.
 
 use crate::error::Result;
-use crate::ledger::{Ledger, truth};
+use crate::ledger::writer::{Ledger, truth};
 use crate::model::{Entity, Holder, Link, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
 

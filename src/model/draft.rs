@@ -1,13 +1,16 @@
 //! A memory as the caller gives it ([`Draft`]), and the proof that it is within every bound
 //! ([`CheckedDraft`]).
 
+use serde_json::Value;
+
 use crate::error::{Error, Result};
 use crate::limits::{CONTENT_BYTES_MAX, DIM_MAX, LINKS_MAX};
 use crate::model::field::{
-    Entity, Fields, Link, check_categories, check_entities, check_links, check_supersedes, check_tags,
+    Attachment, Embed, Entity, Field, Fields, Link, TimeRange, check_categories, check_entities, check_links,
+    check_supersedes, check_tags, memory_fields,
 };
 use crate::model::id::MemoryId;
-use crate::model::kind::SupersedeMode;
+use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
 use crate::model::name::{Partition, check_key};
 use crate::model::time::{Span, Time};
 
@@ -172,6 +175,64 @@ pub struct Patch {
     /// The links that the holder brings from now on.
     pub links: Option<Vec<Link>>,
 }
+
+/// The argument of a builder, and the value made from it.
+macro_rules! argument {
+    (name, $ty:ty) => { impl Into<String> };
+    ($bound:ident, $ty:ty) => { $ty };
+}
+
+macro_rules! argued {
+    (name, $value:ident) => {
+        $value.into()
+    };
+    ($bound:ident, $value:ident) => {
+        $value
+    };
+}
+
+macro_rules! wrapped {
+    (Option, $value:expr) => {
+        Some($value)
+    };
+    (Field, $value:expr) => {
+        Field::Value($value)
+    };
+}
+
+macro_rules! builders {
+    ($($part:ident { $(
+        $(#[$doc:meta])*
+        $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
+        $journal:ident, $merge:ident;
+    )+ })+) => {
+        /// A builder for each field of the table.
+        impl Draft {
+            $($(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(mut self, $name: argument!($bound, $ty)) -> Self {
+                    self.fields.$name = wrapped!($wrap, argued!($bound, $name));
+                    self
+                }
+            )+)+
+        }
+
+        /// A builder for each field of the table. A [`Field`] is cleared by setting it to [`Field::Null`].
+        impl Patch {
+            $($(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(mut self, $name: argument!($bound, $ty)) -> Self {
+                    self.fields.$name = wrapped!($wrap, argued!($bound, $name));
+                    self
+                }
+            )+)+
+        }
+    };
+}
+
+memory_fields!(builders);
 
 impl Patch {
     /// A patch that changes nothing.

@@ -17,14 +17,8 @@
 //! Hadamard, and mixes both halves. The flips come from a constant seed, so the codes of a vector are the same on every
 //! machine.
 
-use super::kernel::sign_sums;
+use super::kernel::{BIT_SLOTS, QUERY_BITS, SLOTS_SIDE_BY_SIDE, sign_sums};
 
-/// Slots of a block.
-pub const BIT_SLOTS: usize = 64;
-/// Slots whose words lie side by side.
-pub(super) const SLOTS_SIDE_BY_SIDE: usize = 8;
-/// Bits of a value of a query.
-pub(super) const QUERY_BITS: usize = 4;
 /// The largest value of a query.
 const LEVELS: f32 = ((1 << QUERY_BITS) - 1) as f32;
 /// Rounds of the rotation.

@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BIT_SLOTS, Kernel, LANES, Planes, SLOTS_SIDE_BY_SIDE, groups, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, SLOTS_SIDE_BY_SIDE, groups, padded};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "avx2",

@@ -7,8 +7,9 @@
 
 use std::arch::x86_64::*;
 
+use super::avx2;
 use super::avx2::sum_f32;
-use super::{BIT_SLOTS, Kernel, LANES, Planes, SLOTS_SIDE_BY_SIDE, avx2, groups, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, SLOTS_SIDE_BY_SIDE, groups, padded};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "avx512-vnni",

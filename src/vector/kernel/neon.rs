@@ -5,7 +5,7 @@
 use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
-use super::{BIT_SLOTS, Kernel, LANES, Planes, groups, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, groups, padded};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "neon",

@@ -2,7 +2,7 @@
 
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
-use super::{BIT_SLOTS, Kernel, LANES, Planes, groups, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, groups, padded};
 
 pub(super) static KERNEL: Kernel =
     Kernel { name: "scalar", supported: || true, dot_i8, gather_i8, dot_f32, sign_sums };
