@@ -30,11 +30,13 @@ mod vitals;
 
 #[cfg(any(test, feature = "faults"))]
 use crate::error::Result;
+#[cfg(any(test, feature = "faults"))]
+use frame::tag;
 
 pub(crate) use access::{decode_access, encode_access};
 pub(crate) use content::{decode_content, decode_text, encode_content};
 pub(crate) use doc_block::{DOCS_PER_BLOCK, DocBlock, DocMeta};
-pub(crate) use frame::{At, check_sum, tag};
+pub(crate) use frame::{At, check_sum};
 pub(crate) use graph_block::{GraphBlockRef, GraphNode, GraphNodeRef, NODES_PER_BLOCK, encode_graph_block};
 pub(crate) use holder::{decode_holder, encode_holder};
 pub(crate) use journal::{decode_journal, encode_journal};
