@@ -72,7 +72,7 @@ impl Default for Builder {
             paranoid: false,
             policy: None,
             instructions: None,
-            lease: Span::from_millis(60_000),
+            lease: Span::from_mins(1),
             embedder: None,
             suggest_shipped: false,
             actor: Actor::Caller,
@@ -276,8 +276,7 @@ impl Builder {
 /// Opens, and tries again while another process has the file, until the waiting time is over.
 fn open_waiting(disk: &Arc<dyn Disk>, options: &Options, wait: Option<Span>) -> Result<Store> {
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
-    let wait = wait.map_or(0, Span::as_millis);
-    let deadline = std::time::Instant::now() + std::time::Duration::from_millis(wait.unsigned_abs());
+    let deadline = std::time::Instant::now() + wait.unwrap_or_default().into();
     loop {
         match Store::open(Arc::clone(disk), options.clone()) {
             Err(Error::Locked { .. }) if std::time::Instant::now() < deadline => std::thread::sleep(PAUSE),

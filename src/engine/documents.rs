@@ -1,7 +1,6 @@
 //! Maintenance by the names that the documents behind the rules use.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
 
 use crate::engine::database::Database;
 use crate::engine::maintain::{MaintainOptions, MaintainReport};
@@ -9,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
 use crate::ingest::Threshold;
 use crate::limits::{CLUSTER_MAX, NEIGHBOURS_MAX};
-use crate::model::{NamespaceName, Pass, Tier};
+use crate::model::{NamespaceName, Pass, Span, Tier};
 use crate::policy::{Linkage, Metric, Policy};
 
 /// Options of [`collapse_operational_profile_snapshots`].
@@ -176,7 +175,7 @@ impl Database {
 #[derive(Clone, Debug)]
 pub struct DedupJob {
     /// Time between the end of one pass and the beginning of the next; zero ends the job before its first.
-    pub interval: Duration,
+    pub interval: Span,
     /// How each pass runs.
     pub options: DedupOptions,
 }
@@ -192,8 +191,11 @@ impl DedupJob {
         stop: &Receiver<()>,
         mut told: impl FnMut(DedupReport),
     ) -> Result<()> {
-        while !self.interval.is_zero() {
-            match stop.recv_timeout(self.interval) {
+        if self.interval == Span::ZERO {
+            return Ok(());
+        }
+        loop {
+            match stop.recv_timeout(self.interval.into()) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
@@ -205,6 +207,5 @@ impl DedupJob {
                 Err(why) => return Err(why),
             }
         }
-        Ok(())
     }
 }

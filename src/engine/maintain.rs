@@ -1,7 +1,6 @@
 //! Maintenance: how it is asked for, which passes a call runs, and what it tells.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -11,7 +10,7 @@ use crate::engine::pace::Pace;
 use crate::error::{Error, Result};
 use crate::hygiene::{DueInput, PassReport, Selection, implementation};
 use crate::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX};
-use crate::model::{NamespaceName, Pass, RunId};
+use crate::model::{NamespaceName, Pass, RunId, Span};
 use crate::policy::Policy;
 use crate::store::{NsId, Rows};
 
@@ -21,7 +20,7 @@ pub struct MaintainOptions {
     /// Only say what there is to do; the default.
     pub dry_run: bool,
     /// Stop after so much time; what is left the next call goes on with.
-    pub budget: Option<Duration>,
+    pub budget: Option<Span>,
     /// Stop after so many rows; what is left the next call goes on with.
     pub max_rows: Option<u64>,
     /// Threads that work on one slice of an index; as many as there are cores by default. The result is the same.

@@ -104,7 +104,7 @@ impl Namespace {
                     return Ok((Returned { finished: true, ..Returned::default() }, Vec::new()));
                 }
                 if row.state != RunState::Undoing
-                    && Time::from_millis(row.started_ms).plus(horizon.into()) <= desk.context.now
+                    && Time::from_millis(row.started_ms).plus(horizon) <= desk.context.now
                 {
                     return Err(Error::Conflict {
                         what: format!("undo {run}"),

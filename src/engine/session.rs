@@ -13,7 +13,7 @@ use crate::index::{Linked, Published};
 use crate::ingest::{Desk, Rulebook, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Actor, IdSource, NamespaceName, RunId};
+use crate::model::{Actor, IdSource, NamespaceName, RunId, Span};
 use crate::policy::Policy;
 use crate::store::control::dropped_name;
 use crate::store::{Durability, IndexId, NsId, Rows, Table, TextId};
@@ -124,7 +124,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             run,
             policy_number: self.in_force.number,
             policy_hash: self.in_force.hash,
-            keeps_limbo: self.in_force.policy.undo.horizon.as_ms() > 0,
+            keeps_limbo: self.in_force.policy.undo.horizon > Span::ZERO,
         }
     }
 }

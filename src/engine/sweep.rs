@@ -183,7 +183,7 @@ impl Database {
             policy: version,
             base: in_force.hash,
             created_at: now,
-            expires_at: now.plus(policy.gc.plan_ttl.into()),
+            expires_at: now.plus(policy.gc.plan_ttl),
             max_rows: policy.plan.max_rows as usize,
             notes_first_look: implementation(pass).notes_first_look(),
             latest_happened_at: policy.collapse.merge_latest_happened_at,

@@ -14,7 +14,7 @@ use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics}
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
     Access, AggregateId, AuthorKind, Decision, Draft, EventId, Evidence, Hint, Holder, Kind, Life, MemoryId,
-    Outcome, RuleId, Span, SupersedeMode, Time, Vitals,
+    Outcome, RuleId, SupersedeMode, Time, Vitals,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId};
 use crate::text::{
@@ -227,7 +227,7 @@ impl Desk<'_, '_, '_> {
     fn exact(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let tx = &*self.ledger.tx;
         let slice = self.slice_of(message.at);
-        let window = Span::from(self.policy.msg.exact_window);
+        let window = self.policy.msg.exact_window;
         let is_bot = message.author == AuthorKind::Bot;
         let range = if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
         let all = tx.families_of_key(self.ns(), part, &message.dup_key, range)?;
@@ -246,7 +246,7 @@ impl Desk<'_, '_, '_> {
     /// The slice whose first message is near enough: the nearest, and of several the oldest.
     fn near_family(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let Some(hash) = message.simhash else { return Ok(None) };
-        let window = Span::from(self.policy.sim.window);
+        let window = self.policy.sim.window;
         let (is_bot, slice) = (message.author == AuthorKind::Bot, self.slice_of(message.at));
         let mut from = message.at.minus(window);
         if is_bot {
@@ -300,7 +300,7 @@ impl Desk<'_, '_, '_> {
     /// The slice of time in which an instant lies, counted from midnight UTC.
     fn slice_of(&self, at: Time) -> Slice {
         const DAY: i64 = 86_400_000;
-        let length = Span::from(self.policy.agg.slice).as_millis().max(1);
+        let length = self.policy.agg.slice.as_millis().max(1);
         let whole_days = length % DAY == 0;
         let base = if length < DAY { at.as_millis().div_euclid(DAY) * DAY } else { 0 };
         let from = base + (at.as_millis() - base).div_euclid(length) * length;

@@ -111,8 +111,7 @@ impl Desk<'_, '_, '_> {
             Kept::Step(step) => [("at", Some(step.at)), ("", None), ("", None)],
             Kept::Aggregate(_) | Kept::Event(..) | Kept::Joint(_) => return Ok(()),
         };
-        let warn = i64::try_from(self.policy.stats.clock_warn.as_ms()).unwrap_or(i64::MAX);
-        let most = Time::from_millis(self.now().as_millis().saturating_add(warn));
+        let most = self.now().plus(self.policy.stats.clock_warn);
         for (field, at) in times {
             let Some(at) = at else { continue };
             if at > most {

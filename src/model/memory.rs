@@ -11,7 +11,8 @@ use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, Super
 use crate::model::name::{NamespaceName, Partition};
 use crate::model::order::Rank;
 use crate::model::parts::{Access, Parts};
-use crate::model::time::{Span, Time};
+use crate::model::span::Span;
+use crate::model::time::Time;
 use crate::model::visible::Times;
 
 /// The supersession of a memory: by which memory, when and how.

@@ -29,6 +29,7 @@ mod pass;
 mod period;
 mod query;
 mod series;
+mod span;
 mod thread;
 mod time;
 
@@ -57,6 +58,7 @@ pub(crate) use period::{Period, Periods};
 pub(crate) use query::Ranked;
 pub use query::{Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, SearchPlan, Signals};
 pub(crate) use series::{series_place, snapshot_time};
+pub use span::Span;
 pub(crate) use thread::thread_place;
-pub use time::{Span, Time};
+pub use time::Time;
 pub use visible::Times;

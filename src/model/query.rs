@@ -7,7 +7,7 @@ use crate::model::filter::Filter;
 use crate::model::id::MemoryId;
 use crate::model::kind::State;
 use crate::model::name::Scope;
-use crate::model::time::Span;
+use crate::model::span::Span;
 
 /// A search.
 ///

@@ -14,7 +14,6 @@ mod bounds;
 mod document;
 mod groups;
 mod rules;
-mod span;
 mod words;
 
 #[cfg(test)]
@@ -33,7 +32,6 @@ pub use rules::Action;
 pub use rules::Condition;
 pub use rules::Rule;
 pub use rules::RulePartition;
-pub use span::Span;
 
 pub use crate::model::Stage;
 
@@ -47,11 +45,11 @@ group! {
     /// A document names only what differs from the defaults, and may name nothing.
     ///
     /// ```
-    /// use oubliette::policy::{Policy, Span, Syntax};
+    /// use oubliette::policy::{Policy, Syntax};
     ///
     /// let policy = Policy::parse("ttl.working = \"12h\"\n[rules]\nstrict = true", Syntax::Toml)?;
-    /// assert_eq!(policy.ttl.working, "12h".parse().unwrap());
-    /// assert_eq!(policy.ttl.episodic, "30d".parse().unwrap());
+    /// assert_eq!(policy.ttl.working, "12h".parse()?);
+    /// assert_eq!(policy.ttl.episodic, "30d".parse()?);
     /// assert!(policy.rules.strict);
     ///
     /// let error = Policy::parse("ttl.working = 12", Syntax::Toml).unwrap_err();

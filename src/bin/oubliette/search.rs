@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::answers;
-use crate::arguments::{EffortOptions, Mode, SearchOptions};
+use crate::arguments::{EffortOptions, SearchOptions};
 use crate::evidence::EvidenceLine;
 use crate::fields;
 use crate::output::{Done, Failure, Output, short, unwritable};
@@ -32,7 +32,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     let query = Query {
         vector,
         text: options.text.clone(),
-        mode: options.mode.mode(),
+        mode: options.mode,
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
@@ -129,17 +129,6 @@ struct QueryLine {
     exact: Option<bool>,
 }
 
-impl Mode {
-    /// As the library names it.
-    pub(crate) fn mode(self) -> oubliette::Mode {
-        match self {
-            Mode::Hybrid => oubliette::Mode::Hybrid,
-            Mode::Vector => oubliette::Mode::Vector,
-            Mode::Text => oubliette::Mode::Text,
-        }
-    }
-}
-
 impl EffortOptions {
     /// What was typed; the parser lets only one of them through.
     pub(crate) fn effort(&self) -> Effort {
@@ -234,7 +223,7 @@ fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(Namespac
 /// Many queries: a line each, in order.
 fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     let defaults = Query {
-        mode: options.mode.mode(),
+        mode: options.mode,
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,

@@ -4,8 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use super::group;
-use crate::model::Stage;
-use crate::policy::Span;
+use crate::model::{Span, Stage};
 use crate::policy::bounds::COUNT_MAX;
 use crate::policy::bounds::any;
 use crate::policy::bounds::count;
@@ -21,9 +20,9 @@ group! {
     /// Time to live of the short-term tiers.
     Ttl {
         /// Lifetime of a memory of tier `working`.
-        working: Span = Span::hours(72), lasting;
+        working: Span = Span::from_hours(72), lasting;
         /// Lifetime of a memory of tier `episodic`.
-        episodic: Span = Span::days(30), lasting;
+        episodic: Span = Span::from_days(30), lasting;
     }
 }
 
@@ -31,7 +30,7 @@ group! {
     /// Taking back what maintenance removed.
     Undo {
         /// How long removed content stays in limbo; 0 erases it in the same transaction.
-        horizon: Span = Span::days(7), maybe_zero;
+        horizon: Span = Span::from_days(7), maybe_zero;
     }
 }
 
@@ -77,7 +76,7 @@ group! {
     /// Plans of maintenance.
     Gc {
         /// How long a plan may be carried out.
-        plan_ttl: Span = Span::hours(24), lasting;
+        plan_ttl: Span = Span::from_hours(24), lasting;
     }
 }
 
@@ -215,7 +214,7 @@ group! {
         /// Number of due instants that one call applies before it counts.
         max_due: u32 = 10_000, count(1, 10_000_000);
         /// How far the clock may be behind the last commit before a warning.
-        clock_warn: Span = Span::hours(24), lasting;
+        clock_warn: Span = Span::from_hours(24), lasting;
     }
 }
 
