@@ -17,8 +17,9 @@ use std::path::Path;
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("limits", &[]),
-    ("model", &[]),
-    ("policy", &["model"]),
+    ("json", &[]),
+    ("model", &["json"]),
+    ("policy", &["json", "model"]),
     ("text", &["model", "policy"]),
     ("vector", &[]),
     ("embedder", &["model", "text", "vector"]),
@@ -43,7 +44,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "ingest", "recall", "hygiene",
         ],
     ),
-    ("exchange", &["model", "engine"]),
+    ("exchange", &["json", "model", "engine"]),
 ];
 
 /// Rooms that every room above them may import.

@@ -1,16 +1,15 @@
 //! A memory as one JSON line: what a caller wants remembered, or what an export wrote.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::exchange::{restore, told};
-use crate::limits::{DIM_MAX, FIELD_JSON_BYTES_MAX, LINE_BYTES_MAX, LINE_FIELDS_MAX};
+use crate::json::{self, Members, Refusal, Strict, clean};
+use crate::limits::{DIM_MAX, FIELD_JSON_BYTES_MAX, LINE_BYTES_MAX};
 use crate::model::{
     Draft, Entity, Expiry, Kept, Memory, NamespaceName, Significance, Span, SupersedeMode, Tier,
 };
@@ -86,127 +85,25 @@ pub fn parse_line(text: &[u8], lenient: bool) -> Result<ParsedLine> {
     reader.finish()
 }
 
-/// The members of the object that a line is, in order, unread.
-pub(super) struct Members<'a>(pub(super) Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    if members.len() == LINE_FIELDS_MAX {
-                        return Err(A::Error::custom(format!("more than {LINE_FIELDS_MAX} members")));
-                    }
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
-}
-
-/// Any JSON value whose objects hold no name twice.
-struct Strict;
-
-impl<'de> DeserializeSeed<'de> for Strict {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> std::result::Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> std::result::Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> std::result::Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> std::result::Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> std::result::Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> std::result::Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> std::result::Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = list.next_element_seed(Strict)? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Value, A::Error> {
-        let mut members = Map::new();
-        while let Some(name) = map.next_key::<String>()? {
-            let item = map.next_value_seed(Strict)?;
-            if members.contains_key(&name) {
-                return Err(A::Error::custom(format!("the name {name:?} stands twice")));
-            }
-            members.insert(name, item);
-        }
-        Ok(Value::Object(members))
-    }
-}
-
 /// An error about the value of member `name`.
 pub(super) fn wrong(name: &str, why: impl Into<String>, raw: &str) -> Error {
     Error::invalid(name, why, raw.chars().take(100).collect::<String>())
 }
 
-fn typed_text<'a, T: Deserialize<'a>>(name: &str, text: &'a str) -> Result<T> {
-    serde_json::from_str(text).map_err(|why| mistyped(name, clean(&why), text))
-}
-
-/// An error about a value of another type. A type of ours has said a name and the value already.
-fn mistyped(name: &str, told: String, raw: &str) -> Error {
-    let own = told.split_once(": ").and_then(|(_, told)| told.strip_suffix(')')?.rsplit_once(" (got "));
+/// The error about a member that was refused. A type of ours has said a name and the value already.
+fn mistyped(name: &str, refusal: Refusal, raw: &str) -> Error {
+    let Refusal { place, why } = refusal;
+    let at = if place.is_empty() { place } else { format!(", at {name}.{place}") };
+    let own = why.split_once(": ").and_then(|(_, told)| told.strip_suffix(')')?.rsplit_once(" (got "));
     match own {
-        Some((bound, value)) => Error::invalid(name, bound, value),
-        None => wrong(name, told, raw),
+        Some((bound, value)) => Error::invalid(name, format!("{bound}{at}"), value),
+        None => wrong(name, format!("{why}{at}"), raw),
     }
-}
-
-/// The message of a JSON error without its place: within one member it would mislead.
-fn clean(why: &serde_json::Error) -> String {
-    why.to_string().split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 /// The value of member `name` as a type.
 pub(super) fn typed<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Result<T> {
-    typed_text(name, raw.get())
+    json::read(raw.get()).map_err(|refusal| mistyped(name, refusal, raw.get()))
 }
 
 /// The value of member `name`, its objects without a name twice.
@@ -216,8 +113,7 @@ pub(super) fn strict(name: &str, raw: &RawValue) -> Result<Value> {
         let why = format!("must be at most {FIELD_JSON_BYTES_MAX} bytes of JSON");
         return Err(Error::invalid(name, why, format!("{} bytes", text.len())));
     }
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    Strict.deserialize(&mut deserializer).map_err(|why| wrong(name, clean(&why), text))
+    json::read(text).map(|Strict(value)| value).map_err(|refusal| mistyped(name, refusal, text))
 }
 
 /// A text without NUL, none for null.
@@ -267,7 +163,7 @@ fn entities(name: &str, raw: &RawValue) -> Result<Option<Vec<Entity>>> {
         Value::Null => Ok(None),
         Value::Array(items) => {
             let list: std::result::Result<_, _> = items.into_iter().map(read).collect();
-            list.map(Some).map_err(|why| mistyped(name, clean(&why), raw.get()))
+            list.map(Some).map_err(|why| mistyped(name, Refusal::whole(clean(&why)), raw.get()))
         }
         _ => Err(wrong(name, "must be a list of entities", raw.get())),
     }
@@ -363,7 +259,7 @@ impl<'a> Reader<'a> {
         let value = strict(given, raw)?;
         let shown = raw.get();
         let set = self.line.draft.fields.set_json(name, value.clone()).map_err(|error| match error {
-            Error::Invalid { why, .. } => mistyped(given, why, shown),
+            Error::Invalid { why, .. } => mistyped(given, Refusal::whole(why), shown),
             error => error,
         })?;
         if set {

@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::exchange::line::{KeptLine, Members, text, typed, wrong};
+use crate::exchange::line::{KeptLine, text, typed, wrong};
 use crate::exchange::restore::{missing, tombstone, unhex};
 use crate::exchange::write::{Object, delta_json, hex};
+use crate::json::Members;
 use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{
     Actor, Aggregate, AggregateId, AggregateType, AuthorKind, Delta, Event, EventDecision, EventId, Evidence,
