@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::engine::builder::{BUDGET_BYTES, random};
 use crate::engine::database::{Database, Inner, Opening};
 use crate::engine::maintain::{MaintainOptions, Sweep};
@@ -20,7 +22,7 @@ use crate::store::{Damaged, Durability, NsId, Rows, Store};
 const ROWS_PER_SLICE: usize = 500;
 
 /// What compaction or a backup did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CompactReport {
     /// Length of the file before, in bytes.
     pub bytes_before: u64,

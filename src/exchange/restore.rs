@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 use crate::exchange::line::{DraftLine, strict, typed};
 use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, TAG_BYTES_MAX};
+use crate::model::hex::unhex;
 use crate::model::{
     CheckedDraft, Counted, Draft, Entity, Expiry, Fields, Holder, LedLink, Limbo, Link, Memory, MemoryId,
     PINNED_TAG, Partition, Parts, RunId, State, Supersession, Time, Times, Tombstone, TombstoneReason,
@@ -369,22 +370,4 @@ fn stone(json: TombstoneJson) -> Result<Tombstone> {
         rows: json.rows,
         erased_at: json.erased_at,
     })
-}
-
-pub(super) fn unhex(field: &str, text: &str) -> Result<[u8; 32]> {
-    let invalid = || Error::invalid(field, "must be 64 hexadecimal digits", text);
-    let digit = |byte: &u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != 32 || !rest.is_empty() {
-        return Err(invalid());
-    }
-    let mut bytes = [0; 32];
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = digit(high).zip(digit(low)).map(|(high, low)| high << 4 | low).ok_or_else(invalid)?;
-    }
-    Ok(bytes)
 }

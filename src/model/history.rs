@@ -1,5 +1,6 @@
 //! What is kept of the past: journal rows and tombstones.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::closed::closed_set;
@@ -121,7 +122,8 @@ pub struct Tombstone {
 }
 
 /// One changed field with the values before and after. The values of an erased subject are HMACs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Delta {
     /// The name of the field.
     pub field: String,

@@ -19,6 +19,7 @@ mod draft;
 mod event;
 pub(crate) mod field;
 mod filter;
+pub(crate) mod hex;
 mod history;
 mod id;
 mod kept;

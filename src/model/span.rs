@@ -74,27 +74,17 @@ impl Span {
         self.0 as f64 / DAY as f64
     }
 
-    /// The milliseconds that a text stands for, or why it stands for none.
-    fn parse(text: &str) -> Result<i64, String> {
+    /// A whole number and its unit, which only 0 may lack.
+    fn parse_short(text: &str) -> Option<i64> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, unit) = text.split_at_checked(digits).unwrap_or_default();
-        let millis = match UNITS.iter().find(|(name, _)| *name == unit) {
-            Some((_, scale)) => number.parse::<i64>().ok().and_then(|number| number.checked_mul(*scale)),
-            None if unit.is_empty() && !number.is_empty() => return bare(number),
-            None => parse_iso(text),
-        };
-        millis.ok_or_else(|| {
-            "must be a whole number with ms, s, m, h, d or w, or ISO 8601, not negative".to_owned()
-        })
+        let (number, unit) = text.split_at_checked(digits)?;
+        let number: i64 = number.parse().ok()?;
+        if number == 0 && unit.is_empty() {
+            return Some(0);
+        }
+        let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        number.checked_mul(*scale)
     }
-}
-
-/// A number without a unit, which only 0 may be.
-fn bare(number: &str) -> Result<i64, String> {
-    if number.bytes().all(|digit| digit == b'0') {
-        return Ok(0);
-    }
-    Err(format!("{number} has no unit; write \"{number}s\", \"{number}h\" or another of ms, s, m, h, d, w"))
 }
 
 fn parse_iso(text: &str) -> Option<i64> {
@@ -128,7 +118,11 @@ impl FromStr for Span {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        Span::parse(text).map(Span).map_err(|why| Error::invalid("duration", why, text))
+        let millis = Span::parse_short(text).or_else(|| parse_iso(text)).ok_or_else(|| {
+            let why = "must be a whole number with ms, s, m, h, d or w, or ISO 8601, not negative";
+            Error::invalid("duration", why, text)
+        })?;
+        Ok(Span(millis))
     }
 }
 
@@ -182,11 +176,15 @@ impl de::Visitor<'_> for SpanVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
-        Span::parse(text).map(Span).map_err(|why| E::custom(format!("{why} (got {text:?})")))
+        text.parse().map_err(E::custom)
     }
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<Span, E> {
-        bare(&number.to_string()).map(Span).map_err(E::custom)
+        if number == 0 {
+            return Ok(Span::ZERO);
+        }
+        let write = format!("write \"{number}s\", \"{number}h\" or another of ms, s, m, h, d, w");
+        Err(E::custom(format!("{number} has no unit; {write}")))
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<Span, E> {

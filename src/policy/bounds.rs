@@ -1,17 +1,12 @@
 //! What a value of the policy may be, beyond its type. A bound is a function that says in words what is broken.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use regex::RegexBuilder;
 
 use crate::error::Error;
-use crate::limits::KEY_BYTES_MAX;
-use crate::limits::NAME_BYTES_MAX;
-use crate::limits::POLICY_ITEMS_MAX;
-use crate::limits::REGEX_BYTES_MAX;
-use crate::limits::TAG_BYTES_MAX;
+use crate::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, POLICY_ITEMS_MAX, REGEX_BYTES_MAX, TAG_BYTES_MAX};
 use crate::model::{Kind, Span};
 
 /// The bound holds, or this is what is wrong.

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::groups::refused;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::json::Strict;
 use crate::limits::POLICY_BYTES_MAX;
 

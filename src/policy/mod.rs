@@ -22,22 +22,16 @@ mod tests;
 use std::fmt;
 
 use serde_json::Value;
-use sha2::Digest;
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
-pub use document::POLICY_FORMAT;
-pub use document::Syntax;
+pub use document::{POLICY_FORMAT, Syntax};
 pub use groups::*;
-pub use rules::Action;
-pub use rules::Condition;
-pub use rules::Rule;
-pub use rules::RulePartition;
+pub use rules::{Action, Condition, Rule, RulePartition};
 
 pub use crate::model::Stage;
 
 use crate::error::Result;
-use groups::group;
-use groups::refused;
+use groups::{group, refused};
 
 group! {
     /// All constants that decide what is stored, found and forgotten.

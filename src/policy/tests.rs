@@ -1,14 +1,11 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::error::Error;
-use crate::error::ErrorKind;
-use crate::limits::POLICY_BYTES_MAX;
-use crate::limits::POLICY_ITEMS_MAX;
+use crate::error::{Error, ErrorKind};
+use crate::limits::{POLICY_BYTES_MAX, POLICY_ITEMS_MAX};
 use crate::model::Span;
 
 // The table of MODEL-47 as it is printed, but for the lists that the rules of DEDUP and LIFE spell out.

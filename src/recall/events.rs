@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
+use crate::model::hex::hex;
 use crate::model::{
     Aggregate, AggregateId, AggregateType, AuthorKind, Event, EventDecision, EventId, EventQuery, EventsOf,
     FamilyFingerprint, MemoryId, Page, PageRequest, RunId, Time,
 };
 use crate::recall::Reader;
-use crate::recall::list::{hex, nothing, position};
+use crate::recall::list::{nothing, position};
 use crate::store::keys::{self, Key};
 use crate::store::{AggregateRow, EventRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk};
 

@@ -12,7 +12,6 @@ use oubliette::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::answers;
 use crate::arguments::{EffortOptions, SearchOptions};
 use crate::evidence::EvidenceLine;
 use crate::fields;
@@ -46,7 +45,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         let why = team.why(&query, name)?;
         return output.document(&json!({
             "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
-            "least": why.least, "signals": answers::signals(&why.signals),
+            "least": why.least, "signals": why.signals,
         }));
     }
     let begun = Instant::now();
@@ -60,12 +59,12 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         }
         hits.push(hit);
     }
-    let plan = answers::plan(&found.plan);
+    let plan = json!(found.plan);
     if output.json {
         let hit = |hit: &oubliette::Hit| {
             let mut document = json!({
                 "id": hit.id, "key": hit.key, "score": hit.score, "text": hit.text,
-                "signals": answers::signals(&hit.signals),
+                "signals": hit.signals,
             });
             if let (Some(steps), Value::Object(members)) = (options.around, &mut document) {
                 members.insert("around".to_owned(), around(&team, hit.id, steps)?);

@@ -2,30 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::group;
-use crate::limits::CLUSTER_MAX;
-use crate::limits::FIELD_BYTES_MAX;
-use crate::limits::LISTING_ROWS_MAX;
-use crate::limits::NEIGHBOURS_MAX;
-use crate::limits::SAMPLES_MAX;
+use crate::limits::{CLUSTER_MAX, FIELD_BYTES_MAX, LISTING_ROWS_MAX, NEIGHBOURS_MAX, SAMPLES_MAX};
 use crate::model::{AuthorKind, Span};
-use crate::policy::Rule;
-use crate::policy::bounds;
-use crate::policy::bounds::Checked;
-use crate::policy::bounds::any;
-use crate::policy::bounds::cosine;
-use crate::policy::bounds::count;
-use crate::policy::bounds::kind;
-use crate::policy::bounds::lasting;
-use crate::policy::bounds::pair;
-use crate::policy::bounds::set;
-use crate::policy::bounds::share;
-use crate::policy::bounds::word;
-use crate::policy::rules;
-use crate::policy::words;
+use crate::policy::bounds::{Checked, any, cosine, count, kind, lasting, pair, set, share, word};
+use crate::policy::{Rule, bounds, rules, words};
 
 group! {
     /// Collapse of operational snapshots.

@@ -1,15 +1,10 @@
 //! Retention, salience and confidence.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::group;
 use crate::model::Span;
-use crate::policy::bounds::any;
-use crate::policy::bounds::days;
-use crate::policy::bounds::lasting;
-use crate::policy::bounds::share;
-use crate::policy::bounds::within;
+use crate::policy::bounds::{any, days, lasting, share, within};
 
 group! {
     /// Recency in the RetentionScore.

@@ -1,20 +1,11 @@
 //! How long rows, tombstones, journal and events stay, and how much work a pass may do.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::group;
+use crate::model::closed::closed_set;
 use crate::model::{Span, Stage};
-use crate::policy::bounds::COUNT_MAX;
-use crate::policy::bounds::any;
-use crate::policy::bounds::count;
-use crate::policy::bounds::days;
-use crate::policy::bounds::lasting;
-use crate::policy::bounds::maybe_zero;
-use crate::policy::bounds::name;
-use crate::policy::bounds::set;
-use crate::policy::bounds::share;
-use crate::policy::bounds::weight;
+use crate::policy::bounds::{COUNT_MAX, any, count, days, lasting, maybe_zero, name, set, share, weight};
 
 group! {
     /// Time to live of the short-term tiers.
@@ -99,78 +90,53 @@ group! {
     Text {
         /// Language whose word endings are removed, or `none`. An index keeps the language that it was made with until
         /// `reindex`.
-        stemming: Stemming = Stemming::English, any;
+        stemming: Stemming = Stemming::default(), any;
     }
 }
 
-/// The language whose word endings are removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stemming {
-    /// No endings are removed: words are found in the form in which they stand.
-    None,
-    /// Arabic.
-    Arabic,
-    /// Danish.
-    Danish,
-    /// Dutch.
-    Dutch,
-    /// English.
-    English,
-    /// Finnish.
-    Finnish,
-    /// French.
-    French,
-    /// German.
-    German,
-    /// Greek.
-    Greek,
-    /// Hungarian.
-    Hungarian,
-    /// Italian.
-    Italian,
-    /// Norwegian.
-    Norwegian,
-    /// Portuguese.
-    Portuguese,
-    /// Romanian.
-    Romanian,
-    /// Russian.
-    Russian,
-    /// Spanish.
-    Spanish,
-    /// Swedish.
-    Swedish,
-    /// Tamil.
-    Tamil,
-    /// Turkish.
-    Turkish,
-}
-
-impl Stemming {
-    /// Its name in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Stemming::None => "none",
-            Stemming::Arabic => "arabic",
-            Stemming::Danish => "danish",
-            Stemming::Dutch => "dutch",
-            Stemming::English => "english",
-            Stemming::Finnish => "finnish",
-            Stemming::French => "french",
-            Stemming::German => "german",
-            Stemming::Greek => "greek",
-            Stemming::Hungarian => "hungarian",
-            Stemming::Italian => "italian",
-            Stemming::Norwegian => "norwegian",
-            Stemming::Portuguese => "portuguese",
-            Stemming::Romanian => "romanian",
-            Stemming::Russian => "russian",
-            Stemming::Spanish => "spanish",
-            Stemming::Swedish => "swedish",
-            Stemming::Tamil => "tamil",
-            Stemming::Turkish => "turkish",
-        }
+closed_set! {
+    /// The language whose word endings are removed.
+    #[derive(Default)]
+    pub Stemming "stemming" {
+        /// No endings are removed: words are found in the form in which they stand.
+        None = 0, "none";
+        /// Arabic.
+        Arabic = 1, "arabic";
+        /// Danish.
+        Danish = 2, "danish";
+        /// Dutch.
+        Dutch = 3, "dutch";
+        /// English.
+        #[default]
+        English = 4, "english";
+        /// Finnish.
+        Finnish = 5, "finnish";
+        /// French.
+        French = 6, "french";
+        /// German.
+        German = 7, "german";
+        /// Greek.
+        Greek = 8, "greek";
+        /// Hungarian.
+        Hungarian = 9, "hungarian";
+        /// Italian.
+        Italian = 10, "italian";
+        /// Norwegian.
+        Norwegian = 11, "norwegian";
+        /// Portuguese.
+        Portuguese = 12, "portuguese";
+        /// Romanian.
+        Romanian = 13, "romanian";
+        /// Russian.
+        Russian = 14, "russian";
+        /// Spanish.
+        Spanish = 15, "spanish";
+        /// Swedish.
+        Swedish = 16, "swedish";
+        /// Tamil.
+        Tamil = 17, "tamil";
+        /// Turkish.
+        Turkish = 18, "turkish";
     }
 }
 
