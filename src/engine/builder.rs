@@ -8,7 +8,7 @@ use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::database::{Database, Inner, Opening};
 use crate::engine::series::read_instructions;
 use crate::error::{Error, Result};
-use crate::limits::DIM_MAX;
+use crate::limits::{DIM_MAX, within};
 use crate::model::{Actor, IdSource, RandomIds, Span};
 use crate::policy::Policy;
 use crate::store::disk::{Disk, Folder};
@@ -254,9 +254,7 @@ impl Builder {
     }
 
     fn check(&self) -> Result<()> {
-        if let Some(dim) = self.dimensions.filter(|dim| !(1..=DIM_MAX).contains(dim)) {
-            return Err(Error::invalid("dimensions", format!("must be 1 to {DIM_MAX}"), dim));
-        }
+        self.dimensions.map_or(Ok(()), |dim| within("dimensions", dim, 1..=DIM_MAX))?;
         if self.cache_bytes < CACHE_BYTES_MIN {
             return Err(Error::invalid(
                 "cache_bytes",

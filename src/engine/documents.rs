@@ -7,7 +7,7 @@ use crate::engine::maintain::{MaintainOptions, MaintainReport};
 use crate::error::{Error, Result};
 use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
 use crate::ingest::Threshold;
-use crate::limits::{CLUSTER_MAX, NEIGHBOURS_MAX};
+use crate::limits::{CLUSTER_MAX, NEIGHBOURS_MAX, at_most};
 use crate::model::{NamespaceName, Pass, Span, Tier};
 use crate::policy::{Linkage, Metric, Policy};
 
@@ -114,12 +114,8 @@ impl Default for DedupOptions {
 
 impl DedupOptions {
     pub(super) fn check(&self) -> Result<()> {
-        let bounded = |field, value: u32, most: u32| match value > most {
-            true => Err(Error::invalid(field, format!("must be at most {most}"), value)),
-            false => Ok(()),
-        };
-        bounded("neighbours_per_anchor", self.neighbours_per_anchor, NEIGHBOURS_MAX)?;
-        bounded("min_cluster_size", self.min_cluster_size, CLUSTER_MAX)?;
+        at_most("neighbours_per_anchor", self.neighbours_per_anchor, NEIGHBOURS_MAX)?;
+        at_most("min_cluster_size", self.min_cluster_size, CLUSTER_MAX)?;
         Threshold::new(self.metric, self.similarity).map(|_| ())
     }
 

@@ -7,9 +7,9 @@ use serde::Serialize;
 use crate::engine::database::Database;
 use crate::engine::documents::DedupOptions;
 use crate::engine::pace::Pace;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hygiene::{DueInput, PassReport, Selection, implementation};
-use crate::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX};
+use crate::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX, at_most, within};
 use crate::model::{NamespaceName, Pass, RunId, Span};
 use crate::policy::Policy;
 use crate::store::{NsId, Rows};
@@ -67,15 +67,9 @@ impl MaintainOptions {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        if let Some(threads) = self.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
-            return Err(Error::invalid("threads", format!("must be 1 to {THREADS_MAX}"), threads));
-        }
-        if let Some(samples) = self.max_samples.filter(|samples| *samples > SAMPLES_MAX) {
-            return Err(Error::invalid("max_samples", format!("must be at most {SAMPLES_MAX}"), samples));
-        }
-        if let Some(rows) = self.batch_size.filter(|rows| !(1..=LISTING_ROWS_MAX).contains(rows)) {
-            return Err(Error::invalid("batch_size", format!("must be 1 to {LISTING_ROWS_MAX}"), rows));
-        }
+        self.threads.map_or(Ok(()), |threads| within("threads", threads, 1..=THREADS_MAX))?;
+        self.max_samples.map_or(Ok(()), |samples| at_most("max_samples", samples, SAMPLES_MAX))?;
+        self.batch_size.map_or(Ok(()), |rows| within("batch_size", rows, 1..=LISTING_ROWS_MAX))?;
         self.dedup.as_ref().map_or(Ok(()), DedupOptions::check)
     }
 
@@ -214,7 +208,7 @@ impl Database {
             for pass in passes {
                 let row = published.snapshot().pass(ns, pass.as_str())?;
                 if let Some(row) = row.filter(|row| row.open && row.policy_hash == hash) {
-                    return Ok(Some(RunId::from_bytes(row.run)));
+                    return Ok(Some(row.run));
                 }
             }
         }

@@ -117,7 +117,7 @@ impl Namespace {
                 desk.ledger.tx.put_run(ns, run, &RunRow { state, ..row })?;
                 for (pass, mut last) in desk.ledger.tx.passes(ns)? {
                     // What is taken back is not gone on with.
-                    if last.open && last.run == *run.as_bytes() {
+                    if last.open && last.run == run {
                         last.open = false;
                         desk.ledger.tx.put_pass(ns, &pass, &last)?;
                     }

@@ -176,7 +176,7 @@ impl Database {
         plan.cut(destroy);
         Ok(Some(Work::Plan(Box::new(MaintenancePlan {
             id: RunId::from_bytes(self.inner.ids.next(now)),
-            run: resumed.as_ref().map_or(sweep.run, |row| RunId::from_bytes(row.run)),
+            run: resumed.as_ref().map_or(sweep.run, |row| row.run),
             pass,
             namespace,
             ns,

@@ -7,7 +7,7 @@ use crate::engine::{Database, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exchange::adapters;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
-use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX};
+use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX, within};
 use crate::model::closed::closed_set;
 use crate::model::{CheckedDraft, Decision, Draft, Joint, Kept, MemoryId, NamespaceName, Outcome, RunId};
 
@@ -171,9 +171,7 @@ impl Import {
         vectors: Option<NpyReader<V>>,
         observer: &mut dyn Observer,
     ) -> Result<ImportReport> {
-        if !(1..=BATCH_ROWS_MAX).contains(&self.batch_rows) {
-            return Err(Error::invalid("batch", format!("must be 1 to {BATCH_ROWS_MAX}"), self.batch_rows));
-        }
+        within("batch", self.batch_rows, 1..=BATCH_ROWS_MAX)?;
         if self.format != Format::Oubliette && vectors.is_some() {
             let why = "must not stand beside the file of another tool";
             return Err(Error::invalid("vectors", why, self.format.as_str()));

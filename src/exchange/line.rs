@@ -106,6 +106,15 @@ pub(super) fn typed<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Re
     json::read(raw.get()).map_err(|refusal| mistyped(name, refusal, raw.get()))
 }
 
+/// As [`typed`] for what the engine keeps: the error names the value within the member, as `holders.fields`.
+pub(super) fn typed_within<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Result<T> {
+    json::read(raw.get()).map_err(|Refusal { place, why }| {
+        let names = place.split('.').filter(|step| !step.bytes().all(|digit| digit.is_ascii_digit()));
+        let field: Vec<&str> = std::iter::once(name).chain(names).collect();
+        mistyped(&field.join("."), Refusal::whole(why), raw.get())
+    })
+}
+
 /// The value of member `name`, its objects without a name twice.
 pub(super) fn strict(name: &str, raw: &RawValue) -> Result<Value> {
     let text = raw.get();

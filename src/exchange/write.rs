@@ -3,10 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::exchange::restore::field_name;
 use crate::model::hex::hex;
 use crate::model::{
-    ExpiresBy, Holder, JournalRow, Limbo, Memory, NamespaceName, Parts, Shown, Tombstone, TombstoneReason,
+    ExpiresBy, JournalRow, Limbo, Memory, NamespaceName, Parts, Shown, Tombstone, TombstoneReason,
     memory_fields,
 };
 
@@ -108,8 +107,7 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     object.list("source_memory_ids", &memory.sources);
     object.member("version", &memory.version);
     object.maybe("also", &memory.also);
-    object.name("holders");
-    write_holders(&memory.holders, object.out);
+    object.member("holders", &memory.holders);
     let last = memory.holders.last().map(|holder| holder.number.saturating_add(1));
     object.unless("next_holder", &memory.next_holder, &last.unwrap_or_default());
     if let Some(limbo) = &memory.limbo {
@@ -166,32 +164,6 @@ macro_rules! write_fields {
 }
 
 memory_fields!(write_fields);
-
-fn write_holders(holders: &[Holder], out: &mut Vec<u8>) {
-    out.push(b'[');
-    for (at, holder) in holders.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        let mut object = Object::begin(out);
-        object.member("number", &holder.number);
-        object.member("key", &holder.key);
-        object.member("count", &holder.count);
-        object.member("share", &holder.share);
-        object.list("tags", &holder.tags);
-        object.list("categories", &holder.categories);
-        object.list("entities", &holder.entities);
-        object.list("links", &holder.links);
-        let fields: Vec<String> = holder.fields.iter().map(|(code, _)| field_name(*code)).collect();
-        object.list("fields", &fields);
-        object.maybe("run", &holder.run);
-        object.maybe("text", &holder.text);
-        object.maybe("from", &holder.from);
-        object.maybe("follows", &holder.follows.then_some(true));
-        object.end();
-    }
-    out.push(b']');
-}
 
 /// Appends what is kept of a memory that is gone as one JSON line, with its line feed. For the reason
 /// `summarized` the memory in its place is called `replaced_by_summary_id`.

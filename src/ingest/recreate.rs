@@ -9,8 +9,8 @@ use crate::ingest::Desk;
 use crate::ingest::fields::given_by_code;
 use crate::ledger::Change;
 use crate::model::{
-    Aggregate, AggregateId, AggregateType, Decision, Event, EventDecision, EventId, Evidence, Family, Joint,
-    Kept, Memory, MemoryId, Outcome, RuleId, RunId, SupersedeMode, Time, Tombstone, check_content,
+    Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, Kept, Memory,
+    MemoryId, Outcome, RuleId, RunId, SupersedeMode, Time, Tombstone, check_content,
 };
 use crate::store::control::SpaceRow;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows};
@@ -389,11 +389,7 @@ impl Desk<'_, '_, '_> {
             aggregate: shown.aggregate_id.map(|id| *id.as_bytes()),
             memory: shown.memory_id.map(|id| *id.as_bytes()),
             run: shown.run.map(|run| *run.as_bytes()),
-            decision: match shown.decision {
-                EventDecision::Stored => EventRow::STORED,
-                EventDecision::Reinforced => EventRow::REINFORCED,
-                EventDecision::Aggregated => EventRow::AGGREGATED,
-            },
+            decision: shown.decision,
         };
         let family = family.map(|family| family_row(&row, family)).transpose()?;
         part.events.push((part.place, shown.id));

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::limits::PAGE_MAX;
+use crate::error::Result;
+use crate::limits::{PAGE_MAX, within};
 use crate::model::closed::closed_set;
 use crate::model::hex;
 use crate::model::id::{AggregateId, EventId, MemoryId, RunId};
@@ -14,9 +14,11 @@ use crate::model::time::Time;
 
 closed_set! {
     /// What was decided about a message.
+    #[derive(Default)]
     #[non_exhaustive]
     pub EventDecision "decision" {
         /// The message became a memory of its own.
+        #[default]
         Stored = 0, "stored";
         /// The message reinforced the memory that says the same.
         Reinforced = 1, "reinforced";
@@ -218,9 +220,6 @@ impl EventQuery {
     /// # Errors
     /// `Invalid` when the limit is out of bounds.
     pub(crate) fn check(&self) -> Result<()> {
-        if (1..=PAGE_MAX).contains(&self.limit) {
-            return Ok(());
-        }
-        Err(Error::invalid("limit", format!("must be 1 to {PAGE_MAX}"), self.limit))
+        within("limit", self.limit, 1..=PAGE_MAX)
     }
 }

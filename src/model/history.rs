@@ -65,8 +65,10 @@ closed_set! {
 
 closed_set! {
     /// Why a memory is gone.
+    #[derive(Default)]
     pub TombstoneReason "reason" {
         /// The memory was forgotten by id, key or filter.
+        #[default]
         Forget = 0, "forget";
         /// The memory was forgotten by tag.
         ForgetByTag = 1, "forget_by_tag";

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result, sound};
 use crate::model::hex::hex;
 use crate::model::{
-    Aggregate, AggregateId, AggregateType, AuthorKind, Event, EventDecision, EventId, EventQuery, EventsOf,
+    Aggregate, AggregateId, AggregateType, AuthorKind, Event, EventId, EventQuery, EventsOf,
     FamilyFingerprint, MemoryId, Page, PageRequest, RunId, Time,
 };
 use crate::recall::Reader;
@@ -95,12 +95,7 @@ impl Reader<'_> {
             aggregate_id: row.aggregate.map(AggregateId::from_bytes),
             memory_id: row.memory.map(MemoryId::from_bytes),
             run: row.run.map(RunId::from_bytes),
-            decision: match row.decision {
-                EventRow::STORED => EventDecision::Stored,
-                EventRow::REINFORCED => EventDecision::Reinforced,
-                EventRow::AGGREGATED => EventDecision::Aggregated,
-                _ => return Err(bad("no such decision")),
-            },
+            decision: row.decision,
         })
     }
 

@@ -204,7 +204,7 @@ pub struct LastRun {
 impl From<PassRow> for LastRun {
     fn from(row: PassRow) -> Self {
         LastRun {
-            run: RunId::from_bytes(row.run),
+            run: row.run,
             started_at: Time::from_millis(row.started_ms),
             ended_at: Time::from_millis(row.ended_ms),
             open: row.open,

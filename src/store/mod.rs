@@ -39,6 +39,7 @@ pub(crate) use open::{Options, Store, Written};
 pub(crate) use part::{Address, End, IndexId, Junction, NsId, PartId, SpaceId};
 pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number, meta_of};
 pub(crate) use size::OWN_BYTES;
+pub use size::TableStats;
 pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key};
 pub(crate) use text::{TextId, TextRows, bad_postings, doc_place, posting_key};
 pub(crate) use traces::Traces;
