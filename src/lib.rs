@@ -11,6 +11,7 @@ mod hnsw;
 mod hygiene;
 mod index;
 mod ingest;
+mod json;
 mod ledger;
 pub mod limits;
 mod model;

@@ -3,6 +3,31 @@
 //! Bounds that a user can meet are errors of kind [`Invalid`](crate::ErrorKind::Invalid) when they are
 //! broken; nothing is ever truncated. Units stand last in a name.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use crate::error::{Error, Result};
+
+/// Holds a number to its bounds, both included.
+pub(crate) fn within<T: PartialOrd + Display>(
+    field: &str,
+    value: T,
+    bounds: RangeInclusive<T>,
+) -> Result<()> {
+    if bounds.contains(&value) {
+        return Ok(());
+    }
+    Err(Error::invalid(field, format!("must be {} to {}", bounds.start(), bounds.end()), value))
+}
+
+/// Holds a number to the largest that is allowed.
+pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -> Result<()> {
+    if value <= most {
+        return Ok(());
+    }
+    Err(Error::invalid(field, format!("must be at most {most}"), value))
+}
+
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
 pub const FORMAT_VERSION: u32 = 6;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one.

@@ -19,8 +19,9 @@ use std::path::Path;
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("limits", &[]),
-    ("model", &[]),
-    ("policy", &["model"]),
+    ("json", &[]),
+    ("model", &["json"]),
+    ("policy", &["json", "model"]),
     ("text", &["model", "policy"]),
     ("vector", &[]),
     ("embedder", &["vector"]),
@@ -45,7 +46,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "recall", "hygiene",
         ],
     ),
-    ("exchange", &["model", "engine"]),
+    ("exchange", &["json", "model", "engine"]),
 ];
 
 /// Rooms that every room above them may import.

@@ -2,7 +2,7 @@
 
 use super::Embedder;
 use crate::error::{Error, Result};
-use crate::limits::DIM_MAX;
+use crate::limits::{DIM_MAX, within};
 
 /// Longest name of an embedding space, in bytes.
 const ID_BYTES_MAX: usize = 256;
@@ -38,16 +38,8 @@ where
     if !(1..=ID_BYTES_MAX).contains(&id.len()) {
         return Err(Error::invalid("embedder", format!("must have 1 to {ID_BYTES_MAX} bytes"), id));
     }
-    check_dimensions(dimensions)?;
+    within("dimensions", dimensions, 1..=DIM_MAX)?;
     Ok(FnEmbedder { id, dimensions, function })
-}
-
-/// Checks the bound on the dimensions of every vector.
-pub(super) fn check_dimensions(dimensions: usize) -> Result<()> {
-    if (1..=DIM_MAX).contains(&dimensions) {
-        return Ok(());
-    }
-    Err(Error::invalid("dimensions", format!("must be 1 to {DIM_MAX}"), dimensions))
 }
 
 impl<F> Embedder for FnEmbedder<F>

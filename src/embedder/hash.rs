@@ -1,8 +1,8 @@
 //! Hashed words: vectors without a model, for tests.
 
 use super::Embedder;
-use super::function::check_dimensions;
 use crate::error::Result;
+use crate::limits::{DIM_MAX, within};
 
 /// The shares of the whole text, of a word and of a run of characters in a vector. No sum of the last two is the
 /// negative of the first, so no vector is zero.
@@ -55,7 +55,7 @@ impl HashEmbedder {
     /// # Errors
     /// `Invalid` when `dimensions` is not 1 to 4,096.
     pub fn with_dimensions(dimensions: usize) -> Result<Self> {
-        check_dimensions(dimensions)?;
+        within("dimensions", dimensions, 1..=DIM_MAX)?;
         Ok(Self::of(dimensions))
     }
 

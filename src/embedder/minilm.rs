@@ -16,7 +16,7 @@ pub use precision::Precision;
 use super::Embedder;
 use super::wordpiece::WordPiece;
 use crate::error::{Error, Result};
-use crate::limits::THREADS_MAX;
+use crate::limits::{THREADS_MAX, within};
 use folder::Folder;
 use layers::Bert;
 use std::path::Path;
@@ -83,9 +83,7 @@ impl MiniLm {
     /// # Errors
     /// `Invalid` when the number is 0, or more than a database may use.
     pub fn with_threads(mut self, threads: usize) -> Result<Self> {
-        if !(1..=THREADS_MAX).contains(&threads) {
-            return Err(Error::invalid("threads", format!("must be 1 to {THREADS_MAX}"), threads));
-        }
+        within("threads", threads, 1..=THREADS_MAX)?;
         self.threads = threads;
         Ok(self)
     }

@@ -4,8 +4,8 @@
 mod tests;
 
 use super::Embedder;
-use super::function::check_dimensions;
 use crate::error::{Error, Result};
+use crate::limits::{DIM_MAX, within};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -71,17 +71,15 @@ impl OpenAiOptions {
         let bounded = |field: &str, holds: bool, why: String, value: &dyn fmt::Display| {
             if holds { Ok(()) } else { Err(Error::invalid(field, why, value)) }
         };
-        check_dimensions(self.dimensions)?;
+        within("dimensions", self.dimensions, 1..=DIM_MAX)?;
         let models = 1..=MODEL_BYTES_MAX;
         let why = format!("must have 1 to {MODEL_BYTES_MAX} bytes");
         bounded("model", models.contains(&self.model.len()), why, &self.model)?;
-        let batches = (1..=BATCH_MAX).contains(&self.batch_size);
-        bounded("batch_size", batches, format!("must be 1 to {BATCH_MAX}"), &self.batch_size)?;
+        within("batch_size", self.batch_size, 1..=BATCH_MAX)?;
         let timeouts = !self.timeout.is_zero() && self.timeout <= TIMEOUT_MAX;
         let why = format!("must be above 0 and at most {} s", TIMEOUT_MAX.as_secs());
         bounded("timeout", timeouts, why, &format!("{:?}", self.timeout))?;
-        let retries = self.retries <= RETRIES_MAX;
-        bounded("retries", retries, format!("must be 0 to {RETRIES_MAX}"), &self.retries)?;
+        within("retries", self.retries, 0..=RETRIES_MAX)?;
         let rest = ["http://", "https://"].iter().find_map(|scheme| self.base_url.strip_prefix(scheme));
         let plain = rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', '?', '#', ' ']));
         let why = "must begin with http:// or https://, without user, query and fragment".to_owned();

@@ -9,7 +9,7 @@ use crate::engine::database::Database;
 use crate::engine::inner::{Inner, Opening};
 use crate::engine::series::read_instructions;
 use crate::error::{Error, Result};
-use crate::limits::DIM_MAX;
+use crate::limits::{DIM_MAX, within};
 use crate::model::{Actor, IdSource, RandomIds, Span};
 use crate::policy::Policy;
 use crate::store::disk::{Disk, Folder};
@@ -73,7 +73,7 @@ impl Default for Builder {
             paranoid: false,
             policy: None,
             instructions: None,
-            lease: Span::from_millis(60_000),
+            lease: Span::from_mins(1),
             embedder: None,
             suggest_shipped: false,
             actor: Actor::Caller,
@@ -272,9 +272,7 @@ impl Builder {
     }
 
     fn check(&self) -> Result<()> {
-        if let Some(dim) = self.dimensions.filter(|dim| !(1..=DIM_MAX).contains(dim)) {
-            return Err(Error::invalid("dimensions", format!("must be 1 to {DIM_MAX}"), dim));
-        }
+        self.dimensions.map_or(Ok(()), |dim| within("dimensions", dim, 1..=DIM_MAX))?;
         if self.cache_bytes < CACHE_BYTES_MIN {
             return Err(Error::invalid(
                 "cache_bytes",
@@ -294,8 +292,7 @@ impl Builder {
 /// Opens, and tries again while another process has the file, until the waiting time is over.
 fn open_waiting(disk: &Arc<dyn Disk>, options: &Options, wait: Option<Span>) -> Result<Store> {
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
-    let wait = wait.map_or(0, Span::as_millis);
-    let deadline = std::time::Instant::now() + std::time::Duration::from_millis(wait.unsigned_abs());
+    let deadline = std::time::Instant::now() + wait.unwrap_or_default().into();
     loop {
         match Store::open(Arc::clone(disk), options.clone()) {
             Err(Error::Locked { .. }) if std::time::Instant::now() < deadline => std::thread::sleep(PAUSE),

@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::engine::builder::{BUDGET_BYTES, random};
 use crate::engine::database::Database;
 use crate::engine::inner::{Inner, Opening};
@@ -14,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, Finding, locate};
 use crate::ledger::{Change, Context, Entry, losses, seem_vacant};
 use crate::model::{
-    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, Time, TombstoneReason, Vitals,
+    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, Span, Time, TombstoneReason, Vitals,
 };
 use crate::store::{Damaged, Durability, NsId, Rows, Store};
 
@@ -22,7 +24,7 @@ use crate::store::{Damaged, Durability, NsId, Rows, Store};
 const ROWS_PER_SLICE: usize = 500;
 
 /// What compaction or a backup did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CompactReport {
     /// Length of the file before, in bytes.
     pub bytes_before: u64,
@@ -194,7 +196,7 @@ impl Database {
 
     /// Memories of a namespace that expired and are to be erased, behind `after` by id, at most `most`.
     fn expired_after(&self, ns: NsId, after: Option<MemoryId>, most: usize) -> Result<Vec<MemoryId>> {
-        let horizon = self.inner.in_force().policy.undo.horizon.as_ms();
+        let horizon = self.inner.in_force().policy.undo.horizon;
         let published = self.inner.state()?;
         let now = self.inner.instant(&published);
         let mut all = Vec::new();
@@ -219,18 +221,16 @@ fn past_damage(step: Result<()>) -> Result<()> {
     }
 }
 
-/// Whether a memory expired and nothing is to bring it back: of what a tier let expire `undo.horizon` milliseconds are left to
-/// ask for it.
-fn is_over(vitals: &Vitals, now: Time, horizon: u64) -> bool {
+/// Whether a memory expired and nothing is to bring it back: what a tier let expire can be asked for until
+/// `undo.horizon` is over.
+fn is_over(vitals: &Vitals, now: Time, horizon: Span) -> bool {
     let waits = match vitals.expires_by {
-        ExpiresBy::Caller => 0,
-        ExpiresBy::Tier => i64::try_from(horizon).unwrap_or(i64::MAX),
+        ExpiresBy::Caller => Span::ZERO,
+        ExpiresBy::Tier => horizon,
     };
-    let end = vitals.times.expires_at.map(|end| end.as_millis().saturating_add(waits));
+    let end = vitals.times.expires_at.map(|end| end.plus(waits));
     // What is in limbo waits for the horizon of its removal.
-    vitals.times.removed_at.is_none()
-        && !vitals.is_protected()
-        && end.is_some_and(|end| end <= now.as_millis())
+    vitals.times.removed_at.is_none() && !vitals.is_protected() && end.is_some_and(|end| end <= now)
 }
 
 /// Erases expired memories that still are, and raises the purge horizons: reads of a world time before the end
@@ -242,7 +242,7 @@ fn erase(
     expired: &[MemoryId],
 ) -> Result<u64> {
     let context = Context { actor: Actor::Sweeper, ..session.context(ns, Some(run)) };
-    let horizon = session.in_force.policy.undo.horizon.as_ms();
+    let horizon = session.in_force.policy.undo.horizon;
     // A namespace that was dropped meanwhile has no row to erase from.
     let Some(mut row) = session.ledger.tx.namespace(namespace.as_str())?.filter(|row| row.number == ns.0)
     else {

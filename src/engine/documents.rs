@@ -1,14 +1,13 @@
 //! Maintenance by the names that the documents behind the rules use.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
 
 use crate::engine::database::Database;
 use crate::engine::maintain::MaintainReport;
 use crate::engine::options::{DedupOptions, MaintainOptions};
 use crate::error::{Error, Result};
 use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
-use crate::model::{NamespaceName, Pass};
+use crate::model::{NamespaceName, Pass, Span};
 
 /// Options of [`collapse_operational_profile_snapshots`].
 #[derive(Clone, Debug)]
@@ -117,7 +116,7 @@ impl Database {
 #[derive(Clone, Debug)]
 pub struct DedupJob {
     /// Time between the end of one pass and the beginning of the next; zero ends the job before its first.
-    pub interval: Duration,
+    pub interval: Span,
     /// How each pass runs.
     pub options: DedupOptions,
 }
@@ -133,8 +132,11 @@ impl DedupJob {
         stop: &Receiver<()>,
         mut told: impl FnMut(DedupReport),
     ) -> Result<()> {
-        while !self.interval.is_zero() {
-            match stop.recv_timeout(self.interval) {
+        if self.interval == Span::ZERO {
+            return Ok(());
+        }
+        loop {
+            match stop.recv_timeout(self.interval.into()) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
@@ -146,6 +148,5 @@ impl DedupJob {
                 Err(why) => return Err(why),
             }
         }
-        Ok(())
     }
 }

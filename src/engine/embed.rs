@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::{self, StepInput};
 use crate::index::Published;
 use crate::ingest::{Embedded, Prepared, text_of_update};
-use crate::limits::{DIM_MAX, NAME_BYTES_MAX};
+use crate::limits::{DIM_MAX, NAME_BYTES_MAX, within};
 use crate::model::{MemoryId, Mode, NamespaceName, Pass, Patch, Query, RunId};
 use crate::store::control::SpaceRow;
 use crate::store::{NsId, Rows, SpaceId};
@@ -371,8 +371,5 @@ fn check(embedder: &dyn Embedder) -> Result<()> {
         let why = format!("must have 1 to {NAME_BYTES_MAX} bytes, no NUL, and not be `{}`", SpaceRow::CALLER);
         return Err(Error::invalid("embedder", why, id));
     }
-    if !(1..=DIM_MAX).contains(&dim) {
-        return Err(Error::invalid("dimensions", format!("must be 1 to {DIM_MAX}"), dim));
-    }
-    Ok(())
+    within("dimensions", dim, 1..=DIM_MAX)
 }

@@ -123,7 +123,7 @@ impl Database {
             for pass in passes {
                 let row = published.snapshot().pass(ns, pass.as_str())?;
                 if let Some(row) = row.filter(|row| row.open && row.policy_hash == hash) {
-                    return Ok(Some(RunId::from_bytes(row.run)));
+                    return Ok(Some(row.run));
                 }
             }
         }

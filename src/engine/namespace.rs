@@ -147,7 +147,7 @@ impl<Of> Namespace<Of> {
         let query = query.into();
         let weights = self.db.inner.in_force().policy.recall.clone();
         let begun = Instant::now();
-        let most = query.deadline.map(|most| Duration::from_millis(most.as_millis().unsigned_abs()));
+        let most = query.deadline.map(Duration::from);
         let over = || most.is_some_and(|most| begun.elapsed() >= most);
         self.read(|published, now| {
             let query = self.db.inner.with_vector(published, &query)?;

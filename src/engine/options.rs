@@ -1,12 +1,12 @@
 //! How maintenance is asked for.
 
-use std::time::Duration;
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hygiene::Selection;
 use crate::ingest::Threshold;
-use crate::limits::{CLUSTER_MAX, LISTING_ROWS_MAX, NEIGHBOURS_MAX, SAMPLES_MAX, THREADS_MAX};
-use crate::model::{NamespaceName, Tier};
+use crate::limits::{
+    CLUSTER_MAX, LISTING_ROWS_MAX, NEIGHBOURS_MAX, SAMPLES_MAX, THREADS_MAX, at_most, within,
+};
+use crate::model::{NamespaceName, Span, Tier};
 use crate::policy::{Linkage, Metric, Policy};
 
 /// How maintenance runs.
@@ -15,7 +15,7 @@ pub struct MaintainOptions {
     /// Only say what there is to do; the default.
     pub dry_run: bool,
     /// Stop after so much time; what is left the next call goes on with.
-    pub budget: Option<Duration>,
+    pub budget: Option<Span>,
     /// Stop after so many rows; what is left the next call goes on with.
     pub max_rows: Option<u64>,
     /// Threads that work on one slice of an index; as many as there are cores by default. The result is the same.
@@ -62,15 +62,9 @@ impl MaintainOptions {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        if let Some(threads) = self.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
-            return Err(Error::invalid("threads", format!("must be 1 to {THREADS_MAX}"), threads));
-        }
-        if let Some(samples) = self.max_samples.filter(|samples| *samples > SAMPLES_MAX) {
-            return Err(Error::invalid("max_samples", format!("must be at most {SAMPLES_MAX}"), samples));
-        }
-        if let Some(rows) = self.batch_size.filter(|rows| !(1..=LISTING_ROWS_MAX).contains(rows)) {
-            return Err(Error::invalid("batch_size", format!("must be 1 to {LISTING_ROWS_MAX}"), rows));
-        }
+        self.threads.map_or(Ok(()), |threads| within("threads", threads, 1..=THREADS_MAX))?;
+        self.max_samples.map_or(Ok(()), |samples| at_most("max_samples", samples, SAMPLES_MAX))?;
+        self.batch_size.map_or(Ok(()), |rows| within("batch_size", rows, 1..=LISTING_ROWS_MAX))?;
         self.dedup.as_ref().map_or(Ok(()), DedupOptions::check)
     }
 
@@ -136,12 +130,8 @@ impl Default for DedupOptions {
 
 impl DedupOptions {
     pub(super) fn check(&self) -> Result<()> {
-        let bounded = |field, value: u32, most: u32| match value > most {
-            true => Err(Error::invalid(field, format!("must be at most {most}"), value)),
-            false => Ok(()),
-        };
-        bounded("neighbours_per_anchor", self.neighbours_per_anchor, NEIGHBOURS_MAX)?;
-        bounded("min_cluster_size", self.min_cluster_size, CLUSTER_MAX)?;
+        at_most("neighbours_per_anchor", self.neighbours_per_anchor, NEIGHBOURS_MAX)?;
+        at_most("min_cluster_size", self.min_cluster_size, CLUSTER_MAX)?;
         Threshold::new(self.metric, self.similarity).map(|_| ())
     }
 

@@ -35,7 +35,7 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn of(options: &MaintainOptions) -> Self {
         Pace {
-            until: options.budget.and_then(|budget| Instant::now().checked_add(budget)),
+            until: options.budget.and_then(|budget| Instant::now().checked_add(budget.into())),
             rows_left: options.max_rows.unwrap_or(u64::MAX),
             slice: SLICE_ROWS,
             commit: 0,

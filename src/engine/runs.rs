@@ -105,7 +105,7 @@ impl Namespace {
                     return Ok((Returned { finished: true, ..Returned::default() }, Vec::new()));
                 }
                 if row.state != RunState::Undoing
-                    && Time::from_millis(row.started_ms).plus(horizon.into()) <= desk.context.now
+                    && Time::from_millis(row.started_ms).plus(horizon) <= desk.context.now
                 {
                     return Err(Error::Conflict {
                         what: format!("undo {run}"),
@@ -118,7 +118,7 @@ impl Namespace {
                 desk.ledger.tx.put_run(ns, run, &RunRow { state, ..row })?;
                 for (pass, mut last) in desk.ledger.tx.passes(ns)? {
                     // What is taken back is not gone on with.
-                    if last.open && last.run == *run.as_bytes() {
+                    if last.open && last.run == run {
                         last.open = false;
                         desk.ledger.tx.put_pass(ns, &pass, &last)?;
                     }

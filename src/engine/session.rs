@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::index::{Linked, Published};
 use crate::ingest::{Desk, open_namespace};
 use crate::ledger::{Context, Ledger};
-use crate::model::{Actor, IdSource, NamespaceName, RunId};
+use crate::model::{Actor, IdSource, NamespaceName, RunId, Span};
 use crate::store::control::dropped_name;
 use crate::store::{IndexId, NsId, Rows};
 
@@ -104,7 +104,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             run,
             policy_number: self.in_force.number,
             policy_hash: self.in_force.hash,
-            keeps_limbo: self.in_force.policy.undo.horizon.as_ms() > 0,
+            keeps_limbo: self.in_force.policy.undo.horizon > Span::ZERO,
         }
     }
 }

@@ -177,14 +177,14 @@ impl Database {
         plan.cut(destroy);
         Ok(Some(Work::Plan(Box::new(MaintenancePlan {
             id: RunId::from_bytes(self.inner.ids.next(now)),
-            run: resumed.as_ref().map_or(sweep.run, |row| RunId::from_bytes(row.run)),
+            run: resumed.as_ref().map_or(sweep.run, |row| row.run),
             pass,
             namespace,
             ns,
             policy: version,
             base: in_force.hash,
             created_at: now,
-            expires_at: now.plus(policy.gc.plan_ttl.into()),
+            expires_at: now.plus(policy.gc.plan_ttl),
             max_rows: policy.plan.max_rows as usize,
             notes_first_look: implementation(pass).notes_first_look(),
             latest_happened_at: policy.collapse.merge_latest_happened_at,

@@ -4,7 +4,7 @@ use crate::engine::namespace::Namespace;
 use crate::engine::queue::{ONE, Weight};
 use crate::error::{Error, Result};
 use crate::ingest::{Prepared, prepare};
-use crate::limits::BATCH_ROWS_MAX;
+use crate::limits::{BATCH_ROWS_MAX, at_most};
 use crate::model::{Draft, MemoryId, Name, Outcome, Patch, RunId, SupersedeMode, Time};
 
 /// How a batch of drafts is written.
@@ -60,9 +60,7 @@ impl Namespace {
     /// As [`Namespace::add`], and `Invalid` for more than 100,000 drafts. An error of a draft names its position,
     /// counted from 1, as a line.
     pub fn add_all(&self, drafts: Vec<Draft>, how: &WriteOptions) -> Result<Vec<Outcome>> {
-        if drafts.len() > BATCH_ROWS_MAX {
-            return Err(Error::invalid("drafts", format!("must be at most {BATCH_ROWS_MAX}"), drafts.len()));
-        }
+        at_most("drafts", drafts.len(), BATCH_ROWS_MAX)?;
         let many = drafts.len() > 1;
         let place = move |at: usize| move |why: Error| if many { why.at_line(at as u64 + 1) } else { why };
         let mut prepared: Vec<Prepared> = drafts

@@ -7,29 +7,21 @@ use crate::engine::{Database, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exchange::adapters;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
-use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX};
+use crate::limits::{BATCH_ROWS_MAX, DOCUMENT_BYTES_MAX, within};
+use crate::model::closed::closed_set;
 use crate::model::{CheckedDraft, Decision, Draft, Joint, Kept, MemoryId, NamespaceName, Outcome, RunId};
 
-/// How the file of an import is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// One memory a line, as [`parse_line`](crate::exchange::parse_line) reads it.
-    #[default]
-    Oubliette,
-    /// The file of the knowledge-graph server `server-memory`.
-    ServerMemory,
-    /// The answer of mem0's `get_all`, one document.
-    Mem0,
-}
-
-impl Format {
-    /// Its name on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Format::Oubliette => "oubliette",
-            Format::ServerMemory => "server-memory",
-            Format::Mem0 => "mem0",
-        }
+closed_set! {
+    /// How the file of an import is written.
+    #[derive(Default)]
+    pub Format "format" {
+        /// One memory a line, as [`parse_line`](crate::exchange::parse_line) reads it.
+        #[default]
+        Oubliette = 0, "oubliette";
+        /// The file of the knowledge-graph server `server-memory`.
+        ServerMemory = 1, "server-memory";
+        /// The answer of mem0's `get_all`, one document.
+        Mem0 = 2, "mem0";
     }
 }
 
@@ -179,9 +171,7 @@ impl Import {
         vectors: Option<NpyReader<V>>,
         observer: &mut dyn Observer,
     ) -> Result<ImportReport> {
-        if !(1..=BATCH_ROWS_MAX).contains(&self.batch_rows) {
-            return Err(Error::invalid("batch", format!("must be 1 to {BATCH_ROWS_MAX}"), self.batch_rows));
-        }
+        within("batch", self.batch_rows, 1..=BATCH_ROWS_MAX)?;
         if self.format != Format::Oubliette && vectors.is_some() {
             let why = "must not stand beside the file of another tool";
             return Err(Error::invalid("vectors", why, self.format.as_str()));

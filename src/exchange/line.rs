@@ -1,14 +1,12 @@
 //! What a line says, and how its members are read.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value};
 
 use crate::error::{Error, Result};
-use crate::limits::{FIELD_JSON_BYTES_MAX, LINE_FIELDS_MAX};
+use crate::json::{self, Refusal, Strict};
+use crate::limits::FIELD_JSON_BYTES_MAX;
 use crate::model::{Draft, Kept, Memory, NamespaceName};
 
 /// What one line of an import says.
@@ -42,127 +40,34 @@ pub struct KeptLine {
     pub row: Kept,
 }
 
-/// The members of the object that a line is, in order, unread.
-pub(super) struct Members<'a>(pub(super) Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    if members.len() == LINE_FIELDS_MAX {
-                        return Err(A::Error::custom(format!("more than {LINE_FIELDS_MAX} members")));
-                    }
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
-}
-
-/// Any JSON value whose objects hold no name twice.
-struct Strict;
-
-impl<'de> DeserializeSeed<'de> for Strict {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> std::result::Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> std::result::Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> std::result::Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> std::result::Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> std::result::Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> std::result::Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> std::result::Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = list.next_element_seed(Strict)? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Value, A::Error> {
-        let mut members = Map::new();
-        while let Some(name) = map.next_key::<String>()? {
-            let item = map.next_value_seed(Strict)?;
-            if members.contains_key(&name) {
-                return Err(A::Error::custom(format!("the name {name:?} stands twice")));
-            }
-            members.insert(name, item);
-        }
-        Ok(Value::Object(members))
-    }
-}
-
 /// An error about the value of member `name`.
 pub(super) fn wrong(name: &str, why: impl Into<String>, raw: &str) -> Error {
     Error::invalid(name, why, raw.chars().take(100).collect::<String>())
 }
 
-fn typed_text<'a, T: Deserialize<'a>>(name: &str, text: &'a str) -> Result<T> {
-    serde_json::from_str(text).map_err(|why| mistyped(name, clean(&why), text))
-}
-
-/// An error about a value of another type. A type of ours has said a name and the value already.
-pub(super) fn mistyped(name: &str, told: String, raw: &str) -> Error {
-    let own = told.split_once(": ").and_then(|(_, told)| told.strip_suffix(')')?.rsplit_once(" (got "));
+/// The error about a member that was refused. A type of ours has said a name and the value already.
+pub(super) fn mistyped(name: &str, refusal: Refusal, raw: &str) -> Error {
+    let Refusal { place, why } = refusal;
+    let at = if place.is_empty() { place } else { format!(", at {name}.{place}") };
+    let own = why.split_once(": ").and_then(|(_, told)| told.strip_suffix(')')?.rsplit_once(" (got "));
     match own {
-        Some((bound, value)) => Error::invalid(name, bound, value),
-        None => wrong(name, told, raw),
+        Some((bound, value)) => Error::invalid(name, format!("{bound}{at}"), value),
+        None => wrong(name, format!("{why}{at}"), raw),
     }
-}
-
-/// The message of a JSON error without its place: within one member it would mislead.
-pub(super) fn clean(why: &serde_json::Error) -> String {
-    why.to_string().split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 /// The value of member `name` as a type.
 pub(super) fn typed<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Result<T> {
-    typed_text(name, raw.get())
+    json::read(raw.get()).map_err(|refusal| mistyped(name, refusal, raw.get()))
+}
+
+/// As [`typed`] for what the engine keeps: the error names the value within the member, as `holders.fields`.
+pub(super) fn typed_within<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Result<T> {
+    json::read(raw.get()).map_err(|Refusal { place, why }| {
+        let names = place.split('.').filter(|step| !step.bytes().all(|digit| digit.is_ascii_digit()));
+        let field: Vec<&str> = std::iter::once(name).chain(names).collect();
+        mistyped(&field.join("."), Refusal::whole(why), raw.get())
+    })
 }
 
 /// The value of member `name`, its objects without a name twice.
@@ -172,8 +77,7 @@ pub(super) fn strict(name: &str, raw: &RawValue) -> Result<Value> {
         let why = format!("must be at most {FIELD_JSON_BYTES_MAX} bytes of JSON");
         return Err(Error::invalid(name, why, format!("{} bytes", text.len())));
     }
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    Strict.deserialize(&mut deserializer).map_err(|why| wrong(name, clean(&why), text))
+    json::read(text).map(|Strict(value)| value).map_err(|refusal| mistyped(name, refusal, text))
 }
 
 /// A text without NUL, none for null.

@@ -6,8 +6,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::exchange::line::{DraftLine, Members, ParsedLine, clean, mistyped, strict, text, typed, wrong};
+use crate::exchange::line::{DraftLine, ParsedLine, mistyped, strict, text, typed, wrong};
 use crate::exchange::{restore, told};
+use crate::json::{Members, Refusal, clean};
 use crate::limits::{DIM_MAX, LINE_BYTES_MAX};
 use crate::model::{Entity, Expiry, Significance, Span, SupersedeMode, Tier};
 
@@ -89,7 +90,7 @@ fn entities(name: &str, raw: &RawValue) -> Result<Option<Vec<Entity>>> {
         Value::Null => Ok(None),
         Value::Array(items) => {
             let list: std::result::Result<_, _> = items.into_iter().map(read).collect();
-            list.map(Some).map_err(|why| mistyped(name, clean(&why), raw.get()))
+            list.map(Some).map_err(|why| mistyped(name, Refusal::whole(clean(&why)), raw.get()))
         }
         _ => Err(wrong(name, "must be a list of entities", raw.get())),
     }
@@ -185,7 +186,7 @@ impl<'a> Reader<'a> {
         let value = strict(given, raw)?;
         let shown = raw.get();
         let set = self.line.draft.fields.set_json(name, value.clone()).map_err(|error| match error {
-            Error::Invalid { why, .. } => mistyped(given, why, shown),
+            Error::Invalid { why, .. } => mistyped(given, Refusal::whole(why), shown),
             error => error,
         })?;
         if set {

@@ -5,12 +5,13 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
-use crate::exchange::line::{DraftLine, strict, typed};
+use crate::exchange::line::{DraftLine, strict, typed, typed_within};
 use crate::limits::{CONTENT_BYTES_MAX, LINKS_MAX, TAG_BYTES_MAX};
+use crate::model::hex::unhex;
 use crate::model::{
-    CheckedDraft, Counted, Draft, Entity, Expiry, Fields, Holder, LedLink, Limbo, Link, Memory, MemoryId,
-    PINNED_TAG, Partition, Parts, RunId, State, Supersession, Time, Times, Tombstone, TombstoneReason,
-    check_categories, check_entities, check_key, check_links, check_tags, check_text,
+    CheckedDraft, Counted, Draft, Expiry, Fields, Holder, LedLink, Limbo, Memory, MemoryId, PINNED_TAG,
+    Partition, Parts, RunId, State, Supersession, Time, Times, Tombstone, TombstoneReason, check_categories,
+    check_entities, check_key, check_links, check_tags, check_text,
 };
 
 /// The members that the engine keeps, which only a line with `id` and `holders` may carry.
@@ -39,7 +40,7 @@ struct Kept<'a>(&'a [(&'static str, &'a RawValue)]);
 impl Kept<'_> {
     fn maybe<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         match self.0.iter().find(|(kept, _)| *kept == name) {
-            Some((_, raw)) => typed(name, raw),
+            Some((_, raw)) => typed_within(name, raw),
             None => Ok(None),
         }
     }
@@ -175,34 +176,9 @@ fn expires_at(expiry: Option<Expiry>) -> Result<Option<Time>> {
     }
 }
 
-/// A holder as a line tells of it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HolderLine {
-    number: u32,
-    key: Option<String>,
-    count: u32,
-    share: u32,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    categories: Vec<String>,
-    #[serde(default)]
-    entities: Vec<Entity>,
-    #[serde(default)]
-    links: Vec<Link>,
-    #[serde(default)]
-    fields: Vec<String>,
-    run: Option<RunId>,
-    text: Option<String>,
-    from: Option<MemoryId>,
-    #[serde(default)]
-    follows: bool,
-}
-
 fn holders(kept: &Kept<'_>) -> Result<Vec<Holder>> {
-    let lines: Vec<HolderLine> = kept.must("holders")?;
-    let holders: Vec<Holder> = lines.into_iter().map(holder).collect::<Result<_>>()?;
+    let holders: Vec<Holder> = kept.must("holders")?;
+    let holders: Vec<Holder> = holders.into_iter().map(checked).collect::<Result<_>>()?;
     let numbers = holders.iter().zip(holders.iter().skip(1));
     if let Some((_, after)) = numbers.into_iter().find(|(a, b)| a.number >= b.number) {
         return Err(Error::invalid("holders.number", "must ascend", after.number));
@@ -216,38 +192,24 @@ fn holders(kept: &Kept<'_>) -> Result<Vec<Holder>> {
     Ok(holders)
 }
 
-fn holder(line: HolderLine) -> Result<Holder> {
-    let mut fields = line
-        .fields
-        .iter()
-        .map(|name| field_number(name).map(|code| (code, [0; 8])))
-        .collect::<Result<Vec<_>>>()?;
-    fields.sort_unstable();
-    fields.dedup();
-    if let Some(text) = line.text.as_deref().filter(|text| !text.is_empty()) {
+/// A holder whose values are within their bounds.
+fn checked(holder: Holder) -> Result<Holder> {
+    if let Some(text) = holder.text.as_deref().filter(|text| !text.is_empty()) {
         check_text("holders.text", text, CONTENT_BYTES_MAX)?;
     }
-    line.key.as_deref().map_or(Ok(()), check_key)?;
+    holder.key.as_deref().map_or(Ok(()), check_key)?;
     // The bounds of what a holder brought are those of a draft, but for the tag that pins. Of equal writes without a key
     // the links are united, by whose number no draft was bound.
-    let (pins, tags): (Vec<_>, Vec<_>) = line.tags.into_iter().partition(|tag| tag == PINNED_TAG);
+    let (pins, tags): (Vec<_>, Vec<_>) = holder.tags.into_iter().partition(|tag| tag == PINNED_TAG);
     let mut tags = check_tags(&tags)?;
     tags.extend(pins);
-    let many = if line.count > 1 { usize::MAX } else { LINKS_MAX };
+    let many = if holder.count > 1 { usize::MAX } else { LINKS_MAX };
     Ok(Holder {
-        number: line.number,
-        key: line.key,
-        count: line.count,
-        share: line.share,
         tags: sorted(tags),
-        categories: each(line.categories, many, check_categories)?,
-        entities: each(line.entities, many, check_entities)?,
-        links: each(line.links, many, check_links)?,
-        fields,
-        run: line.run,
-        text: line.text,
-        from: line.from,
-        follows: line.follows,
+        categories: each(holder.categories, many, check_categories)?,
+        entities: each(holder.entities, many, check_entities)?,
+        links: each(holder.links, many, check_links)?,
+        ..holder
     })
 }
 
@@ -260,24 +222,6 @@ fn each<T: Ord + Clone>(set: Vec<T>, most: usize, check: fn(&[T]) -> Result<Vec<
     let mut set = sorted(set);
     set.dedup();
     Ok(set)
-}
-
-/// Name of the field with a number: that of [`Fields::NAMES`], or `#` and the number for one that stands outside
-/// that table.
-pub(super) fn field_name(number: u8) -> String {
-    let known = Fields::NAMES.iter().find(|(known, _)| *known == number);
-    known.map_or_else(|| format!("#{number}"), |(_, name)| (*name).to_owned())
-}
-
-fn field_number(name: &str) -> Result<u8> {
-    let named = Fields::NAMES.iter().find(|(_, known)| *known == name).map(|(number, _)| *number);
-    let numbered = || {
-        let number: u8 = name.strip_prefix('#')?.parse().ok()?;
-        (field_name(number) == name).then_some(number)
-    };
-    named
-        .or_else(numbered)
-        .ok_or_else(|| Error::invalid("holders.fields", "must name fields of a memory", name))
 }
 
 /// What is kept of a memory that is gone, as a line tells of it.
@@ -369,22 +313,4 @@ fn stone(json: TombstoneJson) -> Result<Tombstone> {
         rows: json.rows,
         erased_at: json.erased_at,
     })
-}
-
-pub(super) fn unhex(field: &str, text: &str) -> Result<[u8; 32]> {
-    let invalid = || Error::invalid(field, "must be 64 hexadecimal digits", text);
-    let digit = |byte: &u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != 32 || !rest.is_empty() {
-        return Err(invalid());
-    }
-    let mut bytes = [0; 32];
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = digit(high).zip(digit(low)).map(|(high, low)| high << 4 | low).ok_or_else(invalid)?;
-    }
-    Ok(bytes)
 }

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::exchange::restore::field_name;
+use crate::model::hex::hex;
 use crate::model::{
-    Delta, ExpiresBy, Holder, JournalRow, Limbo, Memory, NamespaceName, Parts, Shown, Tombstone,
-    TombstoneReason, memory_fields, widened,
+    ExpiresBy, JournalRow, Limbo, Memory, NamespaceName, Parts, Shown, Tombstone, TombstoneReason,
+    memory_fields,
 };
 
 /// Appends `value` as JSON.
@@ -69,6 +69,11 @@ impl<'a> Object<'a> {
     pub(super) fn end(self) {
         self.out.push(b'}');
     }
+
+    /// The end of an object that is a line.
+    pub(super) fn end_line(self) {
+        self.out.extend_from_slice(b"}\n");
+    }
 }
 
 /// Appends `memory` as one JSON line, with its line feed; the vector only where `vector` asks and it has one.
@@ -102,8 +107,7 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     object.list("source_memory_ids", &memory.sources);
     object.member("version", &memory.version);
     object.maybe("also", &memory.also);
-    object.name("holders");
-    write_holders(&memory.holders, object.out);
+    object.member("holders", &memory.holders);
     let last = memory.holders.last().map(|holder| holder.number.saturating_add(1));
     object.unless("next_holder", &memory.next_holder, &last.unwrap_or_default());
     if let Some(limbo) = &memory.limbo {
@@ -113,8 +117,7 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     if let Some(numbers) = memory.vector.as_ref().filter(|_| vector) {
         object.member("vector", numbers);
     }
-    object.end();
-    out.push(b'\n');
+    object.end_line();
 }
 
 /// What the engine keeps of its instants.
@@ -162,32 +165,6 @@ macro_rules! write_fields {
 
 memory_fields!(write_fields);
 
-fn write_holders(holders: &[Holder], out: &mut Vec<u8>) {
-    out.push(b'[');
-    for (at, holder) in holders.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        let mut object = Object::begin(out);
-        object.member("number", &holder.number);
-        object.member("key", &holder.key);
-        object.member("count", &holder.count);
-        object.member("share", &holder.share);
-        object.list("tags", &holder.tags);
-        object.list("categories", &holder.categories);
-        object.list("entities", &holder.entities);
-        object.list("links", &holder.links);
-        let fields: Vec<String> = holder.fields.iter().map(|(code, _)| field_name(*code)).collect();
-        object.list("fields", &fields);
-        object.maybe("run", &holder.run);
-        object.maybe("text", &holder.text);
-        object.maybe("from", &holder.from);
-        object.maybe("follows", &holder.follows.then_some(true));
-        object.end();
-    }
-    out.push(b']');
-}
-
 /// Appends what is kept of a memory that is gone as one JSON line, with its line feed. For the reason
 /// `summarized` the memory in its place is called `replaced_by_summary_id`.
 pub fn write_tombstone(namespace: &NamespaceName, tombstone: &Tombstone, out: &mut Vec<u8>) {
@@ -195,8 +172,7 @@ pub fn write_tombstone(namespace: &NamespaceName, tombstone: &Tombstone, out: &m
     line.member("namespace", namespace);
     line.name("tombstone");
     tombstone_members(tombstone, line.out);
-    line.end();
-    out.push(b'\n');
+    line.end_line();
 }
 
 /// How a memory in limbo was removed, and what will be left of it.
@@ -236,37 +212,19 @@ fn tombstone_members(tombstone: &Tombstone, out: &mut Vec<u8>) {
     object.end();
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 /// One line of the journal as `history` and `explain` show it.
 pub fn journal_json(row: &JournalRow) -> Value {
-    let evidence = &row.evidence;
     json!({
         "seq": row.seq,
         "at": row.at,
-        "actor": row.actor.as_str(),
+        "actor": row.actor,
         "run": row.run,
         "op": row.op,
-        "rule": row.rule.0,
+        "rule": row.rule,
         "subject": row.subject,
         "holder": row.holder,
-        "changes": row.deltas.iter().map(delta_json).collect::<Vec<_>>(),
-        "evidence": {
-            "score": evidence.score.map(widened),
-            "signature": evidence.signature,
-            "members": evidence.members,
-            "transferred": evidence.transferred,
-        },
+        "changes": row.deltas,
+        "evidence": row.evidence,
         "policy": { "number": row.policy_number, "hash": hex(&row.policy_hash) },
     })
-}
-
-pub(super) fn delta_json(delta: &Delta) -> Value {
-    json!({ "field": delta.field, "before": delta.before, "after": delta.after })
 }

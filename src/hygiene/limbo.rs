@@ -5,7 +5,7 @@ use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, Sl
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::PassReport;
 use crate::ledger::{Change, Context, Entry};
-use crate::model::{Actor, NamespaceName, Pass, RuleId, RunId, Time};
+use crate::model::{Actor, NamespaceName, Pass, RuleId, RunId, Span, Time};
 use crate::store::{NsId, Rows, Snapshot};
 
 /// The pass `limbo`.
@@ -13,10 +13,9 @@ pub(crate) struct Limbo;
 
 impl MaintenancePass for Limbo {
     fn plan(&self, input: PlanInput<'_>, _: Stop<'_>) -> Result<Option<Planned>> {
-        let horizon = i64::try_from(input.policy.undo.horizon.as_ms()).unwrap_or(i64::MAX);
         // An instant that lies exactly at the horizon is past it.
-        let until = input.field.now.as_millis().saturating_sub(horizon).saturating_add(1);
-        let (ns, until) = (input.field.ns, Time::from_millis(until));
+        let until = input.field.now.minus(input.policy.undo.horizon).plus(Span::from_millis(1));
+        let ns = input.field.ns;
         let due = input.published.snapshot().limbo_before(ns, until, usize::MAX)?.len() as u64;
         let namespace = input.namespace.clone();
         let job = Emptying { namespace, ns, until, due, erased: 0, is_over: due == 0, run: None };

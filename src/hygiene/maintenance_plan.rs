@@ -208,7 +208,7 @@ impl Progress {
             *count = kept(name).unwrap_or(0);
         }
         progress.before = progress.done;
-        progress.counted = row.cut.map(MemoryId::from_bytes);
+        progress.counted = row.cut;
         progress
     }
 
@@ -230,12 +230,12 @@ impl Progress {
         let found = details.numbers().into_iter().map(|(name, count)| (name, *count));
         let cut = self.cursor.cut(&plan.plan);
         PassRow {
-            run: *plan.run.as_bytes(),
+            run: plan.run,
             started_ms,
             ended_ms: now.as_millis(),
             policy_hash: plan.policy.hash.0,
             open: plan.goes_on && !self.cursor.is_done(&plan.plan),
-            cut: cut.map(|id| *id.as_bytes()),
+            cut,
             budget_left: plan.destroy.saturating_sub(self.destroyed()),
             report: found.chain(done).map(|(name, count)| (name.to_owned(), count)).collect(),
         }

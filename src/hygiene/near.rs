@@ -20,6 +20,7 @@ use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, Field, Groups, Member, Phase, Plan, Stop};
 use crate::hygiene::told::details;
 use crate::ingest::{Likeness, stands_apart};
+use crate::model::hex::hex;
 use crate::model::{Content, MemoryId, Tier, Vitals};
 use crate::policy::{NormalizedMatch, Policy};
 use crate::store::keys;
@@ -207,7 +208,7 @@ impl<'s, R: Rows> Search<'s, R> {
                 class.members.push(Member::of(*id, &vitals, self.field));
             }
         }
-        let signature: String = fingerprint.iter().map(|byte| format!("{byte:02x}")).collect();
+        let signature = hex(&fingerprint);
         let all = alike.into_values().flat_map(|classes| classes.all);
         for class in all.filter(|class| class.members.len() >= 2) {
             self.groups.add(Phase::Content, part, &signature, class.members.iter().collect());

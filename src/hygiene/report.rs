@@ -266,7 +266,7 @@ pub(super) const KEY_BYTES_MAX: usize = 96;
 
 /// A key in hexadecimal, its first 96 bytes.
 pub(super) fn hex(key: &[u8]) -> String {
-    key.iter().take(KEY_BYTES_MAX).map(|byte| format!("{byte:02x}")).collect()
+    crate::model::hex::hex(key.get(..KEY_BYTES_MAX).unwrap_or(key))
 }
 
 /// The bytes that [`hex`] shows.

@@ -104,7 +104,7 @@ pub(crate) fn plan<R: Rows>(
     policy: &Policy,
     stop: Stop<'_>,
 ) -> Result<Option<(Plan, PruneHistoryReport)>> {
-    let periods = Periods::new(&policy.snapshot.zone, policy.snapshot.period.as_ms())?;
+    let periods = Periods::new(&policy.snapshot.zone, policy.snapshot.period)?;
     let mut report = PruneHistoryReport { dry_run: true, ..PruneHistoryReport::default() };
     let mut all: BTreeMap<PartId, HashMap<String, Series>> = BTreeMap::new();
     let mut unread: BTreeSet<(PartId, String)> = BTreeSet::new();

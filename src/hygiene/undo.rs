@@ -89,7 +89,7 @@ fn bring_back(
         return Ok(());
     };
     match limbo {
-        Some(limbo) if limbo.run() == Some(run) => {
+        Some(limbo) if limbo.run == Some(run) => {
             let restored = ledger.apply(context, Entry::new(RuleId::UNDO, Change::Return { id }))?.restored;
             all.tell(id, restored.unwrap_or_default());
         }

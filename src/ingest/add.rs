@@ -298,7 +298,7 @@ impl Desk<'_, '_, '_> {
 
     /// The confidence after a use, which grows at most once in a while. None if it does not change.
     pub(super) fn grown(&self, vitals: &Vitals) -> Option<f32> {
-        let gap = i64::try_from(self.policy.confidence.growth_gap.as_ms()).unwrap_or(i64::MAX);
+        let gap = self.policy.confidence.growth_gap.as_millis();
         let rested =
             vitals.last_reinforced_at.is_none_or(|at| self.now().as_millis() - at.as_millis() >= gap);
         let growth = self.policy.confidence.growth as f32;

@@ -94,5 +94,5 @@ pub(super) fn tier_ttl(tier: crate::model::Tier, policy: &Policy) -> Option<crat
         crate::model::Tier::Episodic => policy.ttl.episodic,
         crate::model::Tier::Semantic | crate::model::Tier::Procedural => return None,
     };
-    Some(ttl.into())
+    Some(ttl)
 }

@@ -13,8 +13,8 @@ use crate::ingest::{Desk, Prepared};
 use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
-    Access, AggregateId, AuthorKind, Decision, Draft, EventId, Evidence, Hint, Holder, Kind, Life, MemoryId,
-    Outcome, RuleId, Span, SupersedeMode, Time, Vitals,
+    Access, AggregateId, AuthorKind, Decision, Draft, EventDecision, EventId, Evidence, Hint, Holder, Kind,
+    Life, MemoryId, Outcome, RuleId, SupersedeMode, Time, Vitals,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId};
 use crate::text::{
@@ -149,8 +149,8 @@ impl Desk<'_, '_, '_> {
     ) -> Result<()> {
         let decision = match outcome.decision {
             _ if outcome.event.is_some() => return Ok(()),
-            Decision::Stored | Decision::Revised { .. } => EventRow::STORED,
-            Decision::Reinforced => EventRow::REINFORCED,
+            Decision::Stored | Decision::Revised { .. } => EventDecision::Stored,
+            Decision::Reinforced => EventDecision::Reinforced,
             _ => return Ok(()),
         };
         let id = *self.next_id().as_bytes();
@@ -159,7 +159,8 @@ impl Desk<'_, '_, '_> {
             EventRow { memory: Some(*memory.as_bytes()), decision, ..self.event_of(prepared, part, message) };
         // A message with a key adds no member to an existing family. It may begin one (DEDUP-39).
         let may_be_there = self.no_dedup || prepared.checked.key().is_some();
-        let begins = decision == EventRow::STORED && !(may_be_there && self.has_family(message, part)?);
+        let begins =
+            decision == EventDecision::Stored && !(may_be_there && self.has_family(message, part)?);
         let family = if begins { Some((id, self.begin(message, part, memory)?)) } else { None };
         let recorded = Recorded { event: id, row, family, aggregate: None, life: None };
         self.apply(outcome.rule, Change::Record(Box::new(recorded)))?;
@@ -218,7 +219,7 @@ impl Desk<'_, '_, '_> {
             aggregate: None,
             memory: None,
             run: self.context.run.map(|run| *run.as_bytes()),
-            decision: EventRow::STORED,
+            decision: EventDecision::Stored,
         }
     }
 
@@ -227,7 +228,7 @@ impl Desk<'_, '_, '_> {
     fn exact(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let tx = &*self.ledger.tx;
         let slice = self.slice_of(message.at);
-        let window = Span::from(self.policy.msg.exact_window);
+        let window = self.policy.msg.exact_window;
         let is_bot = message.author == AuthorKind::Bot;
         let range = if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
         let all = tx.families_of_key(self.ns(), part, &message.dup_key, range)?;
@@ -246,7 +247,7 @@ impl Desk<'_, '_, '_> {
     /// The slice whose first message is near enough: the nearest, and of several the oldest.
     fn near_family(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
         let Some(hash) = message.simhash else { return Ok(None) };
-        let window = Span::from(self.policy.sim.window);
+        let window = self.policy.sim.window;
         let (is_bot, slice) = (message.author == AuthorKind::Bot, self.slice_of(message.at));
         let mut from = message.at.minus(window);
         if is_bot {
@@ -300,7 +301,7 @@ impl Desk<'_, '_, '_> {
     /// The slice of time in which an instant lies, counted from midnight UTC.
     fn slice_of(&self, at: Time) -> Slice {
         const DAY: i64 = 86_400_000;
-        let length = Span::from(self.policy.agg.slice).as_millis().max(1);
+        let length = self.policy.agg.slice.as_millis().max(1);
         let whole_days = length % DAY == 0;
         let base = if length < DAY { at.as_millis().div_euclid(DAY) * DAY } else { 0 };
         let from = base + (at.as_millis() - base).div_euclid(length) * length;
@@ -368,7 +369,7 @@ impl Desk<'_, '_, '_> {
         let id = *self.next_id().as_bytes();
         let event = EventRow {
             memory: Some(found.row.first_memory),
-            decision: EventRow::REINFORCED,
+            decision: EventDecision::Reinforced,
             ..self.event_of(prepared, part, message)
         };
         let (row, aggregate, family) = self.count(message, &found, (&id, event))?;
@@ -396,7 +397,8 @@ impl Desk<'_, '_, '_> {
     ) -> Result<Outcome> {
         let (rule, evidence, first) = (found.rule(), found.evidence(), found.first());
         let id = *self.next_id().as_bytes();
-        let event = EventRow { decision: EventRow::AGGREGATED, ..self.event_of(prepared, part, message) };
+        let event =
+            EventRow { decision: EventDecision::Aggregated, ..self.event_of(prepared, part, message) };
         let (row, (aggregate, mut numbers), family) = self.count(message, &found, (&id, event))?;
         let standing = numbers.memory.map_or(first, MemoryId::from_bytes);
         let (vitals, _) = self.ledger.load(self.ns(), standing)?;

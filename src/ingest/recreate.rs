@@ -9,8 +9,8 @@ use crate::ingest::Desk;
 use crate::ingest::fields::given_by_code;
 use crate::ledger::Change;
 use crate::model::{
-    Aggregate, AggregateId, AggregateType, Decision, Event, EventDecision, EventId, Evidence, Family, Joint,
-    Kept, Memory, MemoryId, Outcome, RuleId, RunId, SupersedeMode, Time, Tombstone, check_content,
+    Aggregate, AggregateId, AggregateType, Decision, Event, EventId, Evidence, Family, Joint, Kept, Memory,
+    MemoryId, Outcome, RuleId, RunId, SupersedeMode, Time, Tombstone, check_content,
 };
 use crate::store::control::SpaceRow;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, Rows};
@@ -111,8 +111,7 @@ impl Desk<'_, '_, '_> {
             Kept::Step(step) => [("at", Some(step.at)), ("", None), ("", None)],
             Kept::Aggregate(_) | Kept::Event(..) | Kept::Joint(_) => return Ok(()),
         };
-        let warn = i64::try_from(self.policy.stats.clock_warn.as_ms()).unwrap_or(i64::MAX);
-        let most = Time::from_millis(self.now().as_millis().saturating_add(warn));
+        let most = self.now().plus(self.policy.stats.clock_warn);
         for (field, at) in times {
             let Some(at) = at else { continue };
             if at > most {
@@ -390,11 +389,7 @@ impl Desk<'_, '_, '_> {
             aggregate: shown.aggregate_id.map(|id| *id.as_bytes()),
             memory: shown.memory_id.map(|id| *id.as_bytes()),
             run: shown.run.map(|run| *run.as_bytes()),
-            decision: match shown.decision {
-                EventDecision::Stored => EventRow::STORED,
-                EventDecision::Reinforced => EventRow::REINFORCED,
-                EventDecision::Aggregated => EventRow::AGGREGATED,
-            },
+            decision: shown.decision,
         };
         let family = family.map(|family| family_row(&row, family)).transpose()?;
         part.events.push((part.place, shown.id));

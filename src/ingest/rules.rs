@@ -77,7 +77,7 @@ impl Rulebook {
         let snapshots = Partition::agent(&policy.snapshot.agent)?;
         Ok(Rulebook {
             rules: active.map(|rule| Compiled::new(rule, &snapshots)).collect::<Result<_>>()?,
-            periods: Periods::new(&policy.snapshot.zone, policy.snapshot.period.as_ms())
+            periods: Periods::new(&policy.snapshot.zone, policy.snapshot.period)
                 .map_err(|why| why.to_string()),
             operational: Operational::new(&policy.collapse),
         })

@@ -12,7 +12,7 @@ use crate::model::{
 use crate::store::{PartId, Rows};
 
 /// How much longer than its length a period can be if clocks are set back, as they once were by a whole day.
-const SET_BACK_MAX: Span = Span::from_millis(26 * 3_600_000);
+const SET_BACK_MAX: Span = Span::from_hours(26);
 
 impl Desk<'_, '_, '_> {
     /// Adds a snapshot to its series. The latest snapshot of a period stays, by time and then by id. Steps 2 to 6 are
@@ -70,8 +70,7 @@ impl Desk<'_, '_, '_> {
     /// The current snapshots of a series in the period of an instant, by time and id.
     fn of_period(&self, part: PartId, series: &str, at: Time) -> Result<Vec<(Time, MemoryId)>> {
         let periods = self.rules.periods()?;
-        let length = i64::try_from(self.policy.snapshot.period.as_ms()).unwrap_or(i64::MAX);
-        let (length, tx) = (Span::from_millis(length), &*self.ledger.tx);
+        let (length, tx) = (self.policy.snapshot.period, &*self.ledger.tx);
         let from = at.minus(length).minus(SET_BACK_MAX).max(first_readable());
         let until = at.plus(length).plus(SET_BACK_MAX);
         let mut all = tx.series(self.ns(), part, series, (from, Some(until)))?;

@@ -5,7 +5,7 @@ use crate::index::slots;
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts, Run, RunSort};
-use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow, RunRow};
+use crate::store::control::{CounterSort as Sort, LimboRow, RunRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
 use crate::vector::UnitVector;
 
@@ -132,20 +132,14 @@ impl Ledger<'_, '_> {
 }
 
 fn limbo_row(limbo: &Limbo, vector: Option<&UnitVector>, sources: &[MemoryId]) -> LimboRow {
-    let links = limbo.links.iter().map(|link| LimboLink {
-        from: *link.from.as_bytes(),
-        number: link.number,
-        relation: link.relation.clone(),
-        led_on: link.led_on,
-    });
     LimboRow {
-        run: limbo.run.map(|run| *run.as_bytes()),
-        reason: limbo.reason.code(),
-        replaced_by: limbo.replaced_by.map(|by| *by.as_bytes()),
+        run: limbo.run,
+        reason: limbo.reason,
+        replaced_by: limbo.replaced_by,
         replaced: limbo.replaced,
         transferred: limbo.transferred,
         vector: vector.map(|vector| vector.as_slice().to_vec()).unwrap_or_default(),
-        sources: sources.iter().map(|source| *source.as_bytes()).collect(),
-        links: links.collect(),
+        sources: sources.to_vec(),
+        links: limbo.links.clone(),
     }
 }

@@ -14,9 +14,10 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
-    Content, Holder, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
+    Content, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason,
+    Vitals,
 };
-use crate::store::control::{CounterSort as Sort, LimboLink, LimboRow};
+use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
 
@@ -69,9 +70,9 @@ impl Ledger<'_, '_> {
         }
         let erased = self.kin(ns, id)?;
         let mut row = LimboRow {
-            run: context.run.map(|run| *run.as_bytes()),
-            reason: aside.reason.code(),
-            replaced_by: aside.replaced_by.map(|by| *by.as_bytes()),
+            run: context.run,
+            reason: aside.reason,
+            replaced_by: aside.replaced_by,
             replaced: aside.replaced_by.is_some() && before.times.superseded.is_none(),
             transferred: aside.transferred,
             ..LimboRow::default()
@@ -85,7 +86,7 @@ impl Ledger<'_, '_> {
         }
         for joined in self.tx.junctions(ns, id)? {
             if let (Junction::Source, Ok(source)) = (joined.sort, joined.target.as_slice().try_into()) {
-                row.sources.push(source);
+                row.sources.push(MemoryId::from_bytes(source));
             }
             self.unjoin(ns, id, &joined)?;
         }
@@ -111,7 +112,7 @@ impl Ledger<'_, '_> {
         ns: NsId,
         gone: MemoryId,
         on: Option<MemoryId>,
-    ) -> Result<Vec<LimboLink>> {
+    ) -> Result<Vec<LedLink>> {
         let mut all = Vec::new();
         for (from, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
             for mut holder in self.readable_holders(ns, from)? {
@@ -122,8 +123,8 @@ impl Ledger<'_, '_> {
                 holder.links.retain(|other| *other != link);
                 let next = on.filter(|on| *on != from).map(|to| Link { to, relation: relation.clone() });
                 let next = next.filter(|next| !holder.links.contains(next));
-                all.push(LimboLink {
-                    from: *from.as_bytes(),
+                all.push(LedLink {
+                    from,
                     number: holder.number,
                     relation: relation.clone(),
                     led_on: next.is_some(),
@@ -173,7 +174,7 @@ impl Ledger<'_, '_> {
             self.drop_dead_links(ns, &mut holder)?;
             self.put_holder(ns, id, &holder)?;
         }
-        for source in limbo.sources.iter().copied().map(MemoryId::from_bytes) {
+        for source in limbo.sources.iter().copied() {
             // Provenance never leads to nothing (MODEL-24), whatever a line of an export said.
             if self.tx.vitals(ns, source)?.is_some() || self.tx.tombstone(ns, source)?.is_some() {
                 self.join_sources(ns, id, &[source])?;
@@ -246,10 +247,10 @@ impl Ledger<'_, '_> {
         ns: NsId,
         id: MemoryId,
         meanwhile: Option<MemoryId>,
-        links: &[LimboLink],
+        links: &[LedLink],
     ) -> Result<()> {
-        for LimboLink { from, number, relation, led_on } in links {
-            let from = MemoryId::from_bytes(*from);
+        for LedLink { from, number, relation, led_on } in links {
+            let from = *from;
             let Some(mut holder) = sound(self.tx.holder(ns, from, *number))?.flatten() else { continue };
             if *led_on {
                 holder.links.retain(|link| Some(link.to) != meanwhile || link.relation != *relation);
@@ -293,7 +294,7 @@ impl Ledger<'_, '_> {
                 let stone = self.bury_in_limbo(context, id, &row)?;
                 (stone.reason, stone.replaced_by)
             }
-            _ => (row.reason(), row.replaced_by.map(MemoryId::from_bytes)),
+            _ => (row.reason, row.replaced_by),
         };
         self.remove(context, id, gone, why)
     }
@@ -308,8 +309,8 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (vitals, content) = self.load(ns, id)?;
         let holders = self.tx.holders(ns, id)?;
-        let gone = (row.reason(), row.replaced_by.map(MemoryId::from_bytes));
-        let then = Context { run: row.run(), ..context.clone() };
+        let gone = (row.reason, row.replaced_by);
+        let then = Context { run: row.run, ..context.clone() };
         let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, Some(&content), gone);
         let deleted_at = vitals.times.removed_at.unwrap_or(context.now);
         let tombstone = Tombstone { deleted_at, ..tombstone };

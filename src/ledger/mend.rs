@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use crate::error::{Result, sound};
 use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, Op, RunId, SupersedeMode, Tombstone, TombstoneReason};
-use crate::store::control::{LimboRow, RunRow, RunState};
+use crate::store::control::{RunRow, RunState};
 use crate::store::{AggregateRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id};
 
 impl Ledger<'_, '_> {
@@ -150,9 +150,9 @@ impl Ledger<'_, '_> {
         let tombstone = Tombstone {
             id,
             deleted_at: at.unwrap_or(self.now()),
-            reason: limbo.as_ref().map_or(TombstoneReason::Forget, LimboRow::reason),
+            reason: limbo.as_ref().map_or(TombstoneReason::Forget, |limbo| limbo.reason),
             run: removal.as_ref().and_then(|row| row.run),
-            replaced_by: limbo.and_then(|limbo| limbo.replaced_by).map(MemoryId::from_bytes),
+            replaced_by: limbo.and_then(|limbo| limbo.replaced_by),
             made_by: None,
             merged_from: Vec::new(),
             key_hashes: hashes,

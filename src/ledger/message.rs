@@ -10,7 +10,7 @@ use crate::ledger::applied::Applied;
 use crate::ledger::change::Recorded;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
-use crate::model::{AggregateId, Life, MemoryId, Op, Time, TombstoneReason};
+use crate::model::{AggregateId, EventDecision, Life, MemoryId, Op, Time, TombstoneReason};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{
     AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id,
@@ -167,13 +167,13 @@ impl Ledger<'_, '_> {
             if let Some(aggregate) = row.aggregate {
                 *touched.entry(aggregate).or_insert(0) += 1;
             }
-            if row.decision == EventRow::AGGREGATED
-                || (row.decision == EventRow::REINFORCED && row.aggregate.is_some())
+            if row.decision == EventDecision::Aggregated
+                || (row.decision == EventDecision::Reinforced && row.aggregate.is_some())
             {
                 applied.withdrawn += 1;
             }
             // A holder itself takes along what it brought. The repeat of a person brought no holder.
-            let repeat = row.decision == EventRow::REINFORCED && row.aggregate.is_some();
+            let repeat = row.decision == EventDecision::Reinforced && row.aggregate.is_some();
             if let Some(memory) = row.memory.map(MemoryId::from_bytes).filter(|_| repeat)
                 && self.is_whole(ns, memory)?
             {
@@ -234,7 +234,7 @@ impl Ledger<'_, '_> {
         members: &BTreeMap<Id, EventRow>,
     ) -> Result<Option<(Id, FamilyRow)>> {
         for (id, row) in members {
-            if row.decision == EventRow::STORED
+            if row.decision == EventDecision::Stored
                 && let Some(family) = self.tx.family(ns, id)?
             {
                 return Ok(Some((*id, family)));

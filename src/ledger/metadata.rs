@@ -7,7 +7,7 @@ use crate::error::{Error, Result, sound};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
 use crate::ledger::writer::{Context, Ledger};
 use crate::limits::INDEXES_MAX;
-use crate::model::{MemoryId, RuleId};
+use crate::model::RuleId;
 use crate::store::control::UnfinishedRow;
 use crate::store::{NsId, Rows};
 
@@ -89,14 +89,14 @@ impl Ledger<'_, '_> {
             self.tx.put_meta_key(ns, path, Some(&row))?;
             return Ok(ControlFlow::Continue(()));
         }
-        let rows = self.tx.vitals_page(ns, row.after.map(MemoryId::from_bytes), most)?;
+        let rows = self.tx.vitals_page(ns, row.after, most)?;
         let (mut left, mut is_whole, declared) = (most, rows.len() < most, [Arc::from(path)]);
         for (id, vitals) in rows {
             if left == 0 {
                 is_whole = false;
                 break;
             }
-            row.after = Some(*id.as_bytes());
+            row.after = Some(id);
             // Rows in limbo and unreadable rows are in no index.
             let content = match vitals.times.removed_at {
                 None => sound(self.content_of(ns, id))?,

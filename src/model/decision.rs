@@ -1,12 +1,15 @@
 //! What was decided about a write, and why.
 
+use serde::{Serialize, Serializer};
+
+use crate::model::field::widened;
 use crate::model::id::{AggregateId, EventId, MemoryId};
 use crate::model::name::Partition;
 use crate::model::pass::{Pass, passes};
 
 /// The rule that decided. The name of a rule stays the same from one release to the next. The comment of each constant
 /// says what its rule stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct RuleId(pub &'static str);
 
 macro_rules! rules {
@@ -111,9 +114,10 @@ macro_rules! with_passes {
 passes!(with_passes);
 
 /// The evidence behind a decision.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Evidence {
     /// The similarity, if one was measured.
+    #[serde(serialize_with = "widened_score")]
     pub score: Option<f32>,
     /// What was equal: `content`, `fingerprint`, `key` …
     pub signature: Option<String>,
@@ -121,6 +125,12 @@ pub struct Evidence {
     pub members: Vec<MemoryId>,
     /// The reinforcement that moved.
     pub transferred: Option<u32>,
+}
+
+/// A score with its own digits, which those of the nearest number of 64 bits are not.
+#[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
+fn widened_score<S: Serializer>(score: &Option<f32>, to: S) -> Result<S::Ok, S::Error> {
+    score.map(widened).serialize(to)
 }
 
 /// A near memory that did not decide.

@@ -12,7 +12,8 @@ use crate::model::field::{
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
 use crate::model::name::{Partition, check_key};
-use crate::model::time::{Span, Time};
+use crate::model::span::Span;
+use crate::model::time::Time;
 
 /// The tag that means the same as `pinned = true`.
 pub(crate) const PINNED_TAG: &str = "pinned";

@@ -1,10 +1,11 @@
 //! Messages as they came, and families of repeated messages in numbers.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::limits::PAGE_MAX;
+use crate::error::Result;
+use crate::limits::{PAGE_MAX, within};
 use crate::model::closed::closed_set;
+use crate::model::hex;
 use crate::model::id::{AggregateId, EventId, MemoryId, RunId};
 use crate::model::kind::AuthorKind;
 use crate::model::name::Partition;
@@ -13,9 +14,11 @@ use crate::model::time::Time;
 
 closed_set! {
     /// What was decided about a message.
+    #[derive(Default)]
     #[non_exhaustive]
     pub EventDecision "decision" {
         /// The message became a memory of its own.
+        #[default]
         Stored = 0, "stored";
         /// The message reinforced the memory that says the same.
         Reinforced = 1, "reinforced";
@@ -28,7 +31,8 @@ closed_set! {
 ///
 /// Forgetting a memory erases what its messages said: text, signatures, hashes, author and place become none. The
 /// instant, the links and the decision stay.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Event {
     /// The id.
     #[serde(rename = "event_id")]
@@ -36,7 +40,7 @@ pub struct Event {
     /// When the message was written: `created_at` of the write.
     pub ts: Time,
     /// The partition to which the message was written.
-    #[serde(serialize_with = "shown")]
+    #[serde(rename = "agent")]
     pub partition: Partition,
     /// Channel.
     pub channel: Option<String>,
@@ -59,16 +63,17 @@ pub struct Event {
     /// The signature of the embeds.
     pub embed_sig: Option<String>,
     /// The exact key; 64 hex digits in JSON.
-    #[serde(serialize_with = "hex_key")]
+    #[serde(with = "hex::maybe")]
     pub dup_key: Option<[u8; 32]>,
     /// The SimHash, none for a text without tokens; 16 hex digits in JSON.
-    #[serde(serialize_with = "hex_hash")]
+    #[serde(with = "hex::maybe_simhash")]
     pub simhash: Option<u64>,
     /// The aggregate that counts the message.
     pub aggregate_id: Option<AggregateId>,
     /// The memory that the message became or reinforced. If that memory is gone, a tombstone has this id.
     pub memory_id: Option<MemoryId>,
     /// The import that brought the message.
+    #[serde(rename = "run_id")]
     pub run: Option<RunId>,
     /// What was decided about the message.
     pub decision: EventDecision,
@@ -85,18 +90,20 @@ closed_set! {
 }
 
 /// The hashes of the first member of a family. None when that member was forgotten.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FamilyFingerprint {
     /// The exact key; 64 hex digits in JSON.
-    #[serde(serialize_with = "hex_key")]
+    #[serde(with = "hex::maybe")]
     pub exact_hash: Option<[u8; 32]>,
     /// The SimHash; 16 hex digits in JSON.
-    #[serde(serialize_with = "hex_hash")]
+    #[serde(with = "hex::maybe_simhash")]
     pub simhash: Option<u64>,
 }
 
 /// A family of repeated messages in one slice of time, in numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Aggregate {
     /// The id.
     #[serde(rename = "aggregate_id")]
@@ -105,7 +112,7 @@ pub struct Aggregate {
     #[serde(rename = "type")]
     pub aggregate_type: AggregateType,
     /// The partition to which the messages were written.
-    #[serde(serialize_with = "shown")]
+    #[serde(rename = "agent")]
     pub partition: Partition,
     /// The channel of the messages.
     pub scope: Option<String>,
@@ -213,29 +220,6 @@ impl EventQuery {
     /// # Errors
     /// `Invalid` when the limit is out of bounds.
     pub(crate) fn check(&self) -> Result<()> {
-        if (1..=PAGE_MAX).contains(&self.limit) {
-            return Ok(());
-        }
-        Err(Error::invalid("limit", format!("must be 1 to {PAGE_MAX}"), self.limit))
-    }
-}
-
-fn shown<S: Serializer>(partition: &Partition, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(partition)
-}
-
-#[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
-fn hex_key<S: Serializer>(key: &Option<[u8; 32]>, to: S) -> Result<S::Ok, S::Error> {
-    match key {
-        Some(key) => to.collect_str(&key.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
-        None => to.serialize_none(),
-    }
-}
-
-#[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
-fn hex_hash<S: Serializer>(hash: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-    match hash {
-        Some(hash) => to.collect_str(&format_args!("{hash:016x}")),
-        None => to.serialize_none(),
+        within("limit", self.limit, 1..=PAGE_MAX)
     }
 }

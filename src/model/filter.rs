@@ -31,10 +31,10 @@ use std::str::FromStr;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::json::{self, Refusal, Strict};
 use crate::limits::FILTER_BYTES_MAX;
 use crate::model::filter::column::{ID, KEYS, Named, TAGS};
 use crate::model::filter::datum::Operand;
-use crate::model::filter::json::Strict;
 use crate::model::filter::node::Node;
 use crate::model::id::MemoryId;
 
@@ -42,7 +42,6 @@ mod column;
 mod datum;
 mod eval;
 mod indexed;
-mod json;
 mod node;
 mod parse;
 mod row;
@@ -75,10 +74,12 @@ impl Filter {
     /// name twice in one object; when the filter is deeper than 16, or wider than 256 comparisons or than 10,000
     /// values of one `$in`; or when it names an unknown field, an unknown operator, or a value that is not of the
     /// field's type.
-    pub fn parse(json: &str) -> Result<Self> {
-        check_bytes(json.len())?;
-        let Strict(value) = serde_json::from_str(json)
-            .map_err(|why| Error::invalid("filter", format!("must be a JSON object: {why}"), json))?;
+    pub fn parse(text: &str) -> Result<Self> {
+        check_bytes(text.len())?;
+        let Strict(value) = json::read(text).map_err(|Refusal { place, why }| match place.is_empty() {
+            true => Error::invalid("filter", format!("must be a JSON object: {why}"), text),
+            false => Error::invalid(format!("filter.{place}"), why, text),
+        })?;
         Filter::from_json(&value)
     }
 

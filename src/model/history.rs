@@ -1,5 +1,6 @@
 //! What is kept of the past: journal rows and tombstones.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::closed::closed_set;
@@ -64,8 +65,10 @@ closed_set! {
 
 closed_set! {
     /// Why a memory is gone.
+    #[derive(Default)]
     pub TombstoneReason "reason" {
         /// The memory was forgotten by id, key or filter.
+        #[default]
         Forget = 0, "forget";
         /// The memory was forgotten by tag.
         ForgetByTag = 1, "forget_by_tag";
@@ -121,7 +124,8 @@ pub struct Tombstone {
 }
 
 /// One changed field with the values before and after. The values of an erased subject are HMACs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Delta {
     /// The name of the field.
     pub field: String,

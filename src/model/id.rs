@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::model::time::Time;
@@ -12,8 +13,7 @@ use crate::model::time::Time;
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name([u8; 16]);
 
         impl $name {
@@ -53,17 +53,22 @@ macro_rules! uuid_id {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = Error;
-
-            fn try_from(text: String) -> Result<Self> {
-                text.parse()
+        impl Serialize for $name {
+            /// The hyphenated form in text, the 16 bytes on disk.
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match serializer.is_human_readable() {
+                    true => serializer.collect_str(self),
+                    false => self.0.serialize(serializer),
+                }
             }
         }
 
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.to_string()
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match deserializer.is_human_readable() {
+                    true => String::deserialize(deserializer)?.parse().map_err(D::Error::custom),
+                    false => <[u8; 16]>::deserialize(deserializer).map(Self),
+                }
             }
         }
     };

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::limits::HOLDER_NUMBER_MAX;
+use crate::limits::{HOLDER_NUMBER_MAX, at_most, within};
 use crate::model::closed::closed_set;
 use crate::model::draft::PINNED_TAG;
 use crate::model::event::{Aggregate, Event};
@@ -137,9 +137,7 @@ impl Memory {
         self.check_holders()?;
         self.check_unions()?;
         for (field, count) in [("version", self.version), ("access_seq", self.access_seq)] {
-            if count > COUNT_MAX {
-                return Err(Error::invalid(field, format!("must be at most {COUNT_MAX}"), count));
-            }
+            at_most(field, count, COUNT_MAX)?;
         }
         if self.version == 0 {
             return Err(Error::invalid("version", "must be at least 1", 0));
@@ -230,15 +228,8 @@ impl Memory {
             }
         }
         let last = numbers.next_back().unwrap_or_default();
-        if last > HOLDER_NUMBER_MAX {
-            let why = format!("must be at most {HOLDER_NUMBER_MAX}");
-            return Err(Error::invalid("holders.number", why, last));
-        }
-        let next = self.next_holder;
-        if next <= last || next > HOLDER_NUMBER_MAX + 1 {
-            let why = format!("must be {} to {}", last + 1, HOLDER_NUMBER_MAX + 1);
-            return Err(Error::invalid("next_holder", why, next));
-        }
+        at_most("holders.number", last, HOLDER_NUMBER_MAX)?;
+        within("next_holder", self.next_holder, last + 1..=HOLDER_NUMBER_MAX + 1)?;
         for holder in &self.holders {
             if holder.count == 0 || (holder.count > 1 && holder.key.is_some()) {
                 let why = "must be 1, and more only without a key";

@@ -1,5 +1,6 @@
 //! A stored memory: its hot part, its cold part, its statistics and its holders.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::field::{Attachment, Embed, Entity, Link, TimeRange, memory_fields, stored};
@@ -12,7 +13,8 @@ use crate::model::time::Time;
 use crate::model::visible::{Supersession, Times};
 
 /// One write that a row stands for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Holder {
     /// The number in the row.
     pub number: u32,
@@ -23,27 +25,70 @@ pub struct Holder {
     /// The share of the row's reinforcement count.
     pub share: u32,
     /// The tags that the write brought, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The categories that the write brought, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// The entities that the write brought, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entities: Vec<Entity>,
     /// The links that the write brought, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
     /// The code of each other field that the write gave, with the first 8 bytes of the HMAC of its value, by
-    /// code.
+    /// code. In JSON the names of the fields: the HMACs depend on the database.
+    #[serde(default, with = "names_of_fields", skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(u8, [u8; 8])>,
     /// The import that brought the write.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// The holder's own text, where it differs from that of the row.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The row from which the holder came when that row was superseded or merged. A restore brings the holder
     /// back there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<MemoryId>,
     /// Whether the holder wrote a text other than the row's and keeps none of its own. Such a holder came with a
     /// supersession, as a way to the newest text, or was merged without a key. It does not keep the text of the row
     /// alive.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub follows: bool,
+}
+
+/// For `serde(with)`: the fields of a holder by their names, or `#` and the number for a field that stands outside the table.
+mod names_of_fields {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::error::{Error, Result};
+    use crate::model::field::Fields;
+
+    pub(super) fn serialize<S: Serializer>(fields: &[(u8, [u8; 8])], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(fields.iter().map(|(number, _)| name_of(*number)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u8, [u8; 8])>, D::Error> {
+        let names: Vec<String> = Deserialize::deserialize(from)?;
+        let fields = names.iter().map(|name| Ok((number_of(name)?, [0; 8])));
+        let mut fields = fields.collect::<Result<Vec<_>>>().map_err(D::Error::custom)?;
+        fields.sort_unstable();
+        fields.dedup();
+        Ok(fields)
+    }
+
+    fn name_of(number: u8) -> String {
+        let known = Fields::NAMES.iter().find(|(known, _)| *known == number);
+        known.map_or_else(|| format!("#{number}"), |(_, name)| (*name).to_owned())
+    }
+
+    fn number_of(name: &str) -> Result<u8> {
+        let named = Fields::NAMES.iter().find(|(_, known)| *known == name).map(|(number, _)| *number);
+        let numbered = || name.strip_prefix('#')?.parse().ok().filter(|number| name_of(*number) == name);
+        let number = named.or_else(numbered);
+        number.ok_or_else(|| Error::invalid("fields", "must name fields of a memory", name))
+    }
 }
 
 impl Holder {

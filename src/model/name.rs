@@ -153,8 +153,9 @@ impl fmt::Display for Name {
 }
 
 /// The place of a memory in a namespace: the shared part, or the part of one agent. Every memory is in
-/// exactly one partition.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// exactly one partition. In JSON it is the name of the agent, or null.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Option<String>", into = "Option<String>")]
 pub enum Partition {
     /// The shared part: memories that a user would search for later.
     #[default]
@@ -191,6 +192,20 @@ impl Partition {
             Partition::Shared => None,
             Partition::Agent(name) => Some(&name.0),
         }
+    }
+}
+
+impl TryFrom<Option<String>> for Partition {
+    type Error = Error;
+
+    fn try_from(agent: Option<String>) -> Result<Self> {
+        Partition::of(agent.as_deref())
+    }
+}
+
+impl From<Partition> for Option<String> {
+    fn from(partition: Partition) -> Self {
+        partition.agent_name().map(str::to_owned)
     }
 }
 

@@ -3,6 +3,7 @@
 use jiff::tz::{Offset, TimeZone};
 
 use crate::error::{Error, Result};
+use crate::model::span::Span;
 use crate::model::time::Time;
 
 /// Milliseconds of a day of civil time.
@@ -31,7 +32,7 @@ impl Periods {
     ///
     /// # Errors
     /// `Invalid` for a zone that this machine does not know and for a length below 1 ms.
-    pub(crate) fn new(zone: &str, length_ms: u64) -> Result<Self> {
+    pub(crate) fn new(zone: &str, length: Span) -> Result<Self> {
         let Some(known) = zone_of(zone) else {
             return Err(Error::invalid(
                 "zone",
@@ -39,10 +40,10 @@ impl Periods {
                 zone,
             ));
         };
-        let length_ms = i64::try_from(length_ms).ok().filter(|length| *length > 0).ok_or_else(|| {
-            Error::invalid("period", "must be at least 1 ms and at most 100 years", length_ms)
-        })?;
-        Ok(Periods { zone: known, length_ms })
+        if length == Span::ZERO || length > Span::MAX {
+            return Err(Error::invalid("period", "must be at least 1 ms and at most 100 years", length));
+        }
+        Ok(Periods { zone: known, length_ms: length.as_millis() })
     }
 
     /// The period in which an instant lies.

@@ -1,5 +1,7 @@
 //! Questions and their answers: query, hit, page, and the result of a forget.
 
+use serde::Serialize;
+
 use crate::error::{Error, Result};
 use crate::limits::{EF_MAX, K_MAX, PAGE_MAX, QUERY_BYTES_MAX, RECALL_TARGET};
 use crate::model::closed::closed_set;
@@ -7,7 +9,7 @@ use crate::model::filter::Filter;
 use crate::model::id::MemoryId;
 use crate::model::kind::State;
 use crate::model::name::Scope;
-use crate::model::time::Span;
+use crate::model::span::Span;
 
 /// A search.
 ///
@@ -226,20 +228,25 @@ pub(crate) struct Ranked {
 }
 
 /// What the score of a hit is made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Signals {
     /// The cosine similarity, -1 to 1; none if the query or the memory has no vector. In a search that also goes by
     /// words, the cosine of a hit outside the nearest `k` is that of the codes of the vectors, with an error below
     /// 0.01.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vector: Option<f32>,
     /// The share of the weight of the query's words that the memory holds by its own words, 0 to 2; none if the query
     /// has no words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<f32>,
     /// What the words of the neighbours in the thread add to that share.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<f32>,
     /// What the time of the memory adds, if the query names a month.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<f32>,
     /// What recency, trust and significance add, if the policy gives them a weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prior: Option<f32>,
 }
 
@@ -251,7 +258,7 @@ impl Ranked {
 }
 
 /// How a search was answered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SearchPlan {
     /// What the search ranked by: `hybrid`, `vector` or `text`. A `hybrid` search that had only one of the two says
     /// which.

@@ -1,4 +1,4 @@
-//! Instants and durations: UTC milliseconds, RFC 3339 outside.
+//! Instants: UTC milliseconds, RFC 3339 outside.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::limits::{SPAN_MS_MAX, TIME_MAX_MS, TIME_MIN_MS};
+use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
+use crate::model::span::Span;
 
 /// An instant: UTC milliseconds since 1970, from year 1 to year 9999, shown as RFC 3339.
 ///
@@ -163,137 +164,5 @@ impl TryFrom<String> for Time {
 impl From<Time> for String {
     fn from(time: Time) -> String {
         time.to_string()
-    }
-}
-
-/// A duration of whole milliseconds, never negative: `30d`, `12h`, `90s`, or ISO 8601 as `P30D`, `PT12H`.
-///
-/// ```
-/// use oubliette::Span;
-/// assert_eq!("30d".parse::<Span>()?.as_millis(), 30 * 86_400_000);
-/// assert_eq!("PT12H".parse::<Span>()?, "12h".parse::<Span>()?);
-/// assert!("-1d".parse::<Span>().is_err());
-/// # Ok::<(), oubliette::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Span(i64);
-
-/// Units of the short form, largest first, in milliseconds.
-const UNITS: [(&str, i64); 6] =
-    [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
-
-impl Span {
-    /// The span of these milliseconds. A negative number becomes 0.
-    pub const fn from_millis(millis: i64) -> Self {
-        Span(if millis < 0 { 0 } else { millis })
-    }
-
-    /// Checks the bounds of a span that somebody waits for.
-    pub(crate) fn check(self, field: &'static str) -> Result<()> {
-        if self.0 > SPAN_MS_MAX.cast_signed() {
-            return Err(Error::invalid(
-                field,
-                format!("must be at most {}d", SPAN_MS_MAX / 86_400_000),
-                self,
-            ));
-        }
-        Ok(())
-    }
-
-    /// Milliseconds, never negative.
-    pub const fn as_millis(self) -> i64 {
-        self.0
-    }
-
-    /// Days, with their fraction.
-    pub fn as_days(self) -> f64 {
-        self.0 as f64 / 86_400_000.0
-    }
-
-    fn parse_short(text: &str) -> Option<i64> {
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, unit) = text.split_at_checked(digits)?;
-        let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit)?;
-        number.parse::<i64>().ok()?.checked_mul(*scale)
-    }
-
-    fn parse_iso(text: &str) -> Option<i64> {
-        if !text.starts_with(['P', 'p']) {
-            return None;
-        }
-        let span: jiff::Span = text.parse().ok()?;
-        // A day is 24 hours here: UTC has no other.
-        let options = jiff::SpanRelativeTo::days_are_24_hours();
-        let millis = span.total((jiff::Unit::Millisecond, options)).ok()?;
-        (0.0..9e15).contains(&millis).then_some(millis as i64)
-    }
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = UNITS
-            .iter()
-            .filter(|(name, _)| *name != "w")
-            .find(|(_, scale)| self.0 % scale == 0 && self.0 != 0);
-        let (name, scale) = unit.unwrap_or(&("ms", 1));
-        write!(f, "{}{name}", self.0 / scale)
-    }
-}
-
-impl fmt::Debug for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for Span {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let millis = Span::parse_short(text).or_else(|| Span::parse_iso(text));
-        millis.map(Span).ok_or_else(|| {
-            Error::invalid(
-                "duration",
-                "must be a whole number with ms, s, m, h, d or w, or ISO 8601, not negative",
-                text,
-            )
-        })
-    }
-}
-
-impl TryFrom<&str> for Span {
-    type Error = Error;
-
-    fn try_from(text: &str) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<std::time::Duration> for Span {
-    /// Its whole milliseconds.
-    fn from(span: std::time::Duration) -> Self {
-        Span::from_millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
-    }
-}
-
-impl From<jiff::SignedDuration> for Span {
-    /// Its whole milliseconds; a negative one is held to 0.
-    fn from(span: jiff::SignedDuration) -> Self {
-        Span::from_millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
-    }
-}
-
-impl TryFrom<String> for Span {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Span> for String {
-    fn from(span: Span) -> String {
-        span.to_string()
     }
 }

@@ -5,7 +5,8 @@ use crate::model::closed::closed_set;
 use crate::model::id::MemoryId;
 use crate::model::kind::{ExpiresBy, Kind, Significance, Tier};
 use crate::model::order::Rank;
-use crate::model::time::{Span, Time};
+use crate::model::span::Span;
+use crate::model::time::Time;
 use crate::model::visible::Times;
 
 /// The hot part of a memory, which every filter and ranking reads. Its width is fixed.

@@ -1,20 +1,13 @@
 //! What a value of the policy may be, beyond its type. A bound is a function that says in words what is broken.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use regex::RegexBuilder;
 
-use super::Span;
 use crate::error::Error;
-use crate::limits::KEY_BYTES_MAX;
-use crate::limits::NAME_BYTES_MAX;
-use crate::limits::POLICY_ITEMS_MAX;
-use crate::limits::REGEX_BYTES_MAX;
-use crate::limits::SPAN_MS_MAX;
-use crate::limits::TAG_BYTES_MAX;
-use crate::model::Kind;
+use crate::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, POLICY_ITEMS_MAX, REGEX_BYTES_MAX, TAG_BYTES_MAX};
+use crate::model::{Kind, Span};
 
 /// The bound holds, or this is what is wrong.
 pub(super) type Checked = Result<(), String>;
@@ -68,7 +61,7 @@ pub(super) fn count<T: Copy + Into<u64>>(low: u64, high: u64) -> impl Fn(&T) -> 
 
 /// A span above 0.
 pub(super) fn lasting(span: &Span) -> Checked {
-    if span.is_zero() {
+    if *span == Span::ZERO {
         return Err("must be longer than 0".to_owned());
     }
     maybe_zero(span)
@@ -76,10 +69,10 @@ pub(super) fn lasting(span: &Span) -> Checked {
 
 /// A span that may be 0, with the meaning that the key gives to 0.
 pub(super) fn maybe_zero(span: &Span) -> Checked {
-    if span.as_ms() > SPAN_MS_MAX {
-        return Err(format!("must be at most {}d (got {span})", SPAN_MS_MAX / 86_400_000));
+    match *span <= Span::MAX {
+        true => Ok(()),
+        false => Err(format!("must be at most {} (got {span})", Span::MAX)),
     }
-    Ok(())
 }
 
 /// A list of at most [`POLICY_ITEMS_MAX`] items without repetition, of which each passes `item`.

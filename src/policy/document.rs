@@ -1,19 +1,11 @@
 //! The document as text: TOML or JSON in, TOML out.
 
-use std::fmt;
-
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de;
-use serde_json::Map;
-use serde_json::Number;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::groups::refused;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::json::Strict;
 use crate::limits::POLICY_BYTES_MAX;
-use crate::limits::POLICY_ITEMS_MAX;
 
 /// Version of the document that this build reads and writes, as its key `format`.
 pub const POLICY_FORMAT: u64 = 1;
@@ -36,10 +28,11 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> Result<Map<String, Value>> {
         let why = format!("must be at most {POLICY_BYTES_MAX} bytes (got {})", text.len());
         return Err(refused("document", why));
     }
-    let Strict(document) = match syntax {
+    let Strict(mut document) = match syntax {
         Syntax::Toml => toml::from_str(text).map_err(|error| toml_error(text, &error))?,
         Syntax::Json => serde_json::from_str(text).map_err(|error| json_error(&error))?,
     };
+    without_negative_zero(&mut document);
     let Value::Object(mut groups) = document else {
         return Err(refused("document", "must be an object of groups"));
     };
@@ -60,72 +53,13 @@ fn json_error(error: &serde_json::Error) -> Error {
     refused(format!("line {}", error.line()), error.to_string())
 }
 
-/// A value of which no table names a key twice, no list is too long and no number is infinite or NaN.
-struct Strict(Value);
-
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Strict)
-    }
-}
-
-struct StrictVisitor;
-
-impl<'de> de::Visitor<'de> for StrictVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of a policy document")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        // Adding 0.0 makes 0.0 of -0.0: equal documents are then written, and hashed, alike.
-        Number::from_f64(value + 0.0).map(Value::Number).ok_or_else(|| E::custom("a number must be finite"))
-    }
-
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(Strict(item)) = list.next_element()? {
-            if items.len() == POLICY_ITEMS_MAX {
-                return Err(de::Error::custom(format!("a list has more than {POLICY_ITEMS_MAX} items")));
-            }
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: de::MapAccess<'de>>(self, mut table: A) -> Result<Value, A::Error> {
-        let mut entries = Map::new();
-        while let Some((key, Strict(value))) = table.next_entry::<String, Strict>()? {
-            if entries.len() == POLICY_ITEMS_MAX {
-                return Err(de::Error::custom(format!("a table has more than {POLICY_ITEMS_MAX} keys")));
-            }
-            if entries.contains_key(&key) {
-                return Err(de::Error::custom(format!("the key {key:?} stands twice")));
-            }
-            entries.insert(key, value);
-        }
-        Ok(Value::Object(entries))
+/// Makes 0.0 of every -0.0: equal documents are then written, and hashed, alike.
+fn without_negative_zero(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() && number.as_f64() == Some(0.0) => *value = 0.0.into(),
+        Value::Array(items) => items.iter_mut().for_each(without_negative_zero),
+        Value::Object(table) => table.values_mut().for_each(without_negative_zero),
+        _ => {}
     }
 }
 

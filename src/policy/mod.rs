@@ -14,7 +14,6 @@ mod bounds;
 mod document;
 mod groups;
 mod rules;
-mod span;
 mod words;
 
 #[cfg(test)]
@@ -23,23 +22,16 @@ mod tests;
 use std::fmt;
 
 use serde_json::Value;
-use sha2::Digest;
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
-pub use document::POLICY_FORMAT;
-pub use document::Syntax;
+pub use document::{POLICY_FORMAT, Syntax};
 pub use groups::*;
-pub use rules::Action;
-pub use rules::Condition;
-pub use rules::Rule;
-pub use rules::RulePartition;
-pub use span::Span;
+pub use rules::{Action, Condition, Rule, RulePartition};
 
 pub use crate::model::Stage;
 
 use crate::error::Result;
-use groups::group;
-use groups::refused;
+use groups::{group, refused};
 
 group! {
     /// All constants that decide what is stored, found and forgotten.
@@ -47,11 +39,11 @@ group! {
     /// A document names only what differs from the defaults, and may name nothing.
     ///
     /// ```
-    /// use oubliette::policy::{Policy, Span, Syntax};
+    /// use oubliette::policy::{Policy, Syntax};
     ///
     /// let policy = Policy::parse("ttl.working = \"12h\"\n[rules]\nstrict = true", Syntax::Toml)?;
-    /// assert_eq!(policy.ttl.working, "12h".parse().unwrap());
-    /// assert_eq!(policy.ttl.episodic, "30d".parse().unwrap());
+    /// assert_eq!(policy.ttl.working, "12h".parse()?);
+    /// assert_eq!(policy.ttl.episodic, "30d".parse()?);
     /// assert!(policy.rules.strict);
     ///
     /// let error = Policy::parse("ttl.working = 12", Syntax::Toml).unwrap_err();

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::bounds;
 use super::bounds::Checked;
-use super::words;
+use super::{bounds, words};
 
 /// One typed rule. Rules are asked in order, and the first whose condition holds decides.
 ///

@@ -1,7 +1,7 @@
 //! The neighbours of a memory in its thread, and hits that differ from each other.
 
 use crate::error::{Result, sound};
-use crate::limits::AROUND_MAX;
+use crate::limits::{AROUND_MAX, at_most};
 use crate::model::{MemoryId, Ranked};
 use crate::recall::Reader;
 use crate::recall::assemble::index_of;
@@ -26,10 +26,7 @@ impl Reader<'_> {
     /// # Errors
     /// `Invalid` for more than 1,000 steps; `Corrupted`.
     pub(crate) fn around(&self, id: MemoryId, steps: usize) -> Result<Around> {
-        if steps > AROUND_MAX {
-            let why = format!("must be at most {AROUND_MAX}");
-            return Err(crate::error::Error::invalid("around", why, steps));
-        }
+        at_most("around", steps, AROUND_MAX)?;
         let Some(ns) = self.ns else { return Ok(Around::default()) };
         let Some(place) = self.rows().vitals(ns, id)?.map(|vitals| vitals.place) else {
             return Ok(Around::default());

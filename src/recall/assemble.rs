@@ -94,7 +94,7 @@ impl Reader<'_> {
         joined.links.sort_unstable();
         joined.links.dedup();
         let limbo = self.rows().limbo(ns, id)?.unwrap_or_default();
-        joined.sources = limbo.sources.into_iter().map(MemoryId::from_bytes).collect();
+        joined.sources = limbo.sources;
         Ok(joined)
     }
 

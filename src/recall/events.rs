@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
+use crate::model::hex::hex;
 use crate::model::{
-    Aggregate, AggregateId, AggregateType, AuthorKind, Event, EventDecision, EventId, EventQuery, EventsOf,
+    Aggregate, AggregateId, AggregateType, AuthorKind, Event, EventId, EventQuery, EventsOf,
     FamilyFingerprint, MemoryId, Page, PageRequest, RunId, Time,
 };
 use crate::recall::Reader;
-use crate::recall::list::{hex, nothing, position};
+use crate::recall::list::{nothing, position};
 use crate::store::keys::{self, Key};
 use crate::store::{AggregateRow, EventRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk};
 
@@ -94,12 +95,7 @@ impl Reader<'_> {
             aggregate_id: row.aggregate.map(AggregateId::from_bytes),
             memory_id: row.memory.map(MemoryId::from_bytes),
             run: row.run.map(RunId::from_bytes),
-            decision: match row.decision {
-                EventRow::STORED => EventDecision::Stored,
-                EventRow::REINFORCED => EventDecision::Reinforced,
-                EventRow::AGGREGATED => EventDecision::Aggregated,
-                _ => return Err(bad("no such decision")),
-            },
+            decision: row.decision,
         })
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use serde::Serialize;
+
 use crate::error::{Result, sound};
 use crate::model::{
     Actor, Aggregate, JournalRow, MemoryId, Op, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone,
@@ -14,7 +16,7 @@ use crate::store::{NsId, PartId, Rows};
 use crate::text::normal_form;
 
 /// One version of a record of the caller's world.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Version {
     /// The memory.
     pub id: MemoryId,
@@ -42,7 +44,7 @@ pub struct History {
 }
 
 /// How a memory was created.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Origin {
     /// The transaction time; none if the memory and its journal are gone.
     pub at: Option<Time>,
@@ -55,7 +57,7 @@ pub struct Origin {
 }
 
 /// How a memory was removed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Removal {
     /// The transaction time.
     pub at: Time,

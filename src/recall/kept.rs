@@ -7,8 +7,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result, sound};
 use crate::index::visible_holder_of_key;
 use crate::model::{
-    AggregateId, EventId, Family, JournalRow, LedLink, Limbo, MemoryId, Run, RunId, RunSort, State, Time,
-    Vitals,
+    AggregateId, EventId, Family, JournalRow, Limbo, MemoryId, Run, RunId, RunSort, State, Time, Vitals,
 };
 use crate::recall::Reader;
 use crate::store::control::{LimboRow, RunRow};
@@ -136,21 +135,14 @@ impl Reader<'_> {
             return Ok(None);
         }
         let row = self.rows().limbo(ns, id)?.unwrap_or_default();
-        let (reason, run) = (row.reason(), row.run());
-        let LimboRow { replaced_by, replaced, transferred, links, .. } = row;
-        let links = links.into_iter().map(|link| LedLink {
-            from: MemoryId::from_bytes(link.from),
-            number: link.number,
-            relation: link.relation,
-            led_on: link.led_on,
-        });
+        let LimboRow { reason, run, replaced_by, replaced, transferred, links, .. } = row;
         Ok(Some(Box::new(Limbo {
             reason,
             run,
-            replaced_by: replaced_by.map(MemoryId::from_bytes),
+            replaced_by,
             replaced,
             transferred,
-            links: links.collect(),
+            links,
             tombstone: self.rows().tombstone(ns, id)?,
         })))
     }

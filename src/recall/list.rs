@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
+use crate::model::hex::hex;
 use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Tombstone, Vitals};
 use crate::recall::matching::{Matcher, ShortList, Wanted};
 use crate::recall::{Part, Reader};
@@ -219,12 +220,7 @@ const PLACE_BYTES: usize = 4 + 4 + 8 + 16;
 /// Bytes of a key of `tombstone`: namespace, id.
 const TOMBSTONE_BYTES: usize = 4 + 16;
 
-/// A cursor is the key of the last row in hexadecimal.
-pub(super) fn hex(key: &[u8]) -> String {
-    key.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The key in a cursor.
+/// The key in a cursor, which is the key of the last row in hexadecimal.
 pub(super) fn position(cursor: &str, prefix: &[u8], bytes: usize) -> Result<Vec<u8>> {
     let bad = || Error::invalid("cursor", "must be the cursor of the page before", cursor);
     let digits = cursor.as_bytes();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+pub use crate::store::TableStats;
 use crate::store::{OWN_BYTES, Rows, Snapshot};
 
 /// The bytes of the file, whichever namespace the other numbers belong to: `live + overhead + free = file`.
@@ -47,17 +48,6 @@ pub struct FileStats {
     pub by_table: BTreeMap<&'static str, TableStats>,
 }
 
-/// The bytes of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct TableStats {
-    /// The number of rows.
-    pub rows: u64,
-    /// The bytes of their keys and values.
-    pub live: u64,
-    /// The bytes of their pages beyond that.
-    pub overhead: u64,
-}
-
 /// The bytes of a file by the sum that its commits keep, and a warning if the sum is unusable.
 pub(super) fn bytes(rows: &Snapshot, file: u64) -> Result<(BytesStats, Option<String>)> {
     let why = match rows.size() {
@@ -79,8 +69,7 @@ pub(crate) fn file_stats(rows: &Snapshot, file: u64) -> Result<FileStats> {
     for (table, size) in rows.sizes()? {
         live += size.live;
         overhead += size.overhead;
-        let stats = TableStats { rows: size.rows, live: size.live, overhead: size.overhead };
-        by_table.insert(table.name(), stats);
+        by_table.insert(table.name(), size);
     }
     Ok(FileStats { bytes: BytesStats::of(file, live, overhead), by_table })
 }

@@ -204,7 +204,7 @@ pub struct LastRun {
 impl From<PassRow> for LastRun {
     fn from(row: PassRow) -> Self {
         LastRun {
-            run: RunId::from_bytes(row.run),
+            run: row.run,
             started_at: Time::from_millis(row.started_ms),
             ended_at: Time::from_millis(row.ended_ms),
             open: row.open,
@@ -519,8 +519,8 @@ fn reached(millis: i64) -> Option<Time> {
 }
 
 fn clock_warning(committed: Time, context: StatsContext<'_>) -> Option<String> {
-    let behind = u64::try_from(committed.as_millis() - context.clock.as_millis()).unwrap_or(0);
-    (behind > context.policy.clock_warn.as_ms()).then(|| {
+    let behind = committed.as_millis() - context.clock.as_millis();
+    (behind > context.policy.clock_warn.as_millis()).then(|| {
         let StatsContext { clock, .. } = context;
         format!("the clock says {clock}, {} hours before the last commit at {committed}", behind / 3_600_000)
     })

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::model::RunState;
 use crate::model::closed::closed_set;
-use crate::model::{RunId, TombstoneReason};
+use crate::model::{EventDecision, LedLink, MemoryId, RunId, TombstoneReason};
 use crate::store::part::{NsId, PartId};
 
 /// What a file is: written once.
@@ -115,7 +115,7 @@ pub(crate) struct UnfinishedRow {
     /// Whether nothing is left of what stood in it.
     pub(crate) cleared: bool,
     /// The last memory whose rows are in it.
-    pub(crate) after: Option<[u8; 16]>,
+    pub(crate) after: Option<MemoryId>,
     /// Memories that stand in it, of those.
     pub(crate) filled: u64,
 }
@@ -136,11 +136,11 @@ pub(crate) struct RunRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LimboRow {
     /// The run that removed it.
-    pub(crate) run: Option<[u8; 16]>,
-    /// Code of the reason for the removal.
-    pub(crate) reason: u8,
+    pub(crate) run: Option<RunId>,
+    /// Why it was removed.
+    pub(crate) reason: TombstoneReason,
     /// What stands in its place.
-    pub(crate) replaced_by: Option<[u8; 16]>,
+    pub(crate) replaced_by: Option<MemoryId>,
     /// Whether what stands in its place superseded it by this removal.
     pub(crate) replaced: bool,
     /// Reinforcement that moved to what stands in its place.
@@ -148,41 +148,16 @@ pub(crate) struct LimboRow {
     /// Its unit vector; empty where it had none.
     pub(crate) vector: Vec<f32>,
     /// What it was made from.
-    pub(crate) sources: Vec<[u8; 16]>,
+    pub(crate) sources: Vec<MemoryId>,
     /// Links of others to it.
-    pub(crate) links: Vec<LimboLink>,
-}
-
-impl LimboRow {
-    /// Why the row was removed.
-    pub(crate) fn reason(&self) -> TombstoneReason {
-        TombstoneReason::from_code(self.reason).unwrap_or(TombstoneReason::Retention)
-    }
-
-    /// The run that removed the row.
-    pub(crate) fn run(&self) -> Option<RunId> {
-        self.run.map(RunId::from_bytes)
-    }
-}
-
-/// A link to a row in limbo: which holder of which memory brought it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LimboLink {
-    /// The memory.
-    pub(crate) from: [u8; 16],
-    /// Number of its holder.
-    pub(crate) number: u32,
-    /// The relation.
-    pub(crate) relation: String,
-    /// Whether the link leads to what stands in its place meanwhile.
-    pub(crate) led_on: bool,
+    pub(crate) links: Vec<LedLink>,
 }
 
 /// How far a pass over a namespace is, or how its last run ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PassRow {
     /// The run.
-    pub(crate) run: [u8; 16],
+    pub(crate) run: RunId,
     /// Transaction time of its first slice.
     pub(crate) started_ms: i64,
     /// Transaction time of its last slice.
@@ -192,7 +167,7 @@ pub(crate) struct PassRow {
     /// It was cut off: the next call goes on with it.
     pub(crate) open: bool,
     /// The canonical row of a group that a slice has cut.
-    pub(crate) cut: Option<[u8; 16]>,
+    pub(crate) cut: Option<MemoryId>,
     /// Rows that it may still remove.
     pub(crate) budget_left: u64,
     /// Its report so far, by name.
@@ -358,8 +333,8 @@ pub(crate) struct EventRow {
     pub(crate) memory: Option<Id>,
     /// The import that it came with.
     pub(crate) run: Option<Id>,
-    /// What became of it, by [`EventRow::STORED`] …
-    pub(crate) decision: u8,
+    /// What became of it.
+    pub(crate) decision: EventDecision,
 }
 
 /// A family of messages in one slice of time. Its id is that of its first event.

@@ -25,13 +25,6 @@ use crate::store::tx::{Read, Walk};
 type Places = BTreeSet<(Table, Key)>;
 
 impl EventRow {
-    /// It became a memory.
-    pub(crate) const STORED: u8 = 0;
-    /// It reinforced one.
-    pub(crate) const REINFORCED: u8 = 1;
-    /// It is an event only.
-    pub(crate) const AGGREGATED: u8 = 2;
-
     /// When it was written.
     pub(crate) fn at(&self) -> Time {
         Time::from_millis(self.ts)

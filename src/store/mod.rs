@@ -44,6 +44,7 @@ pub(crate) use open::Store;
 pub(crate) use part::{Address, End, IndexId, Junction, NsId, PartId, SpaceId, TextId};
 pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number};
 pub(crate) use size::OWN_BYTES;
+pub use size::TableStats;
 pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of};
 pub(crate) use text::{TextRows, bad_postings, doc_place, posting_key};
 pub(crate) use traces::Traces;
@@ -51,14 +52,18 @@ pub(crate) use transact::Written;
 pub(crate) use truth::{Keeper, Lock, Truth, holder_keys};
 pub(crate) use tx::{Read, Snapshot, Staged as StagedBlocks, Walk, WriteTx};
 
-/// When a commit counts as done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// Two syncs and a saved allocator: survives a crash, opens at once after one. About 1.0 ms a commit.
-    #[default]
-    Safe,
-    /// One sync: survives a crash; opening after one walks the file. About 0.6 ms a commit.
-    Fast,
-    /// No sync until `flush` or `close`: a crash may lose what came since, never half of a unit.
-    Batch,
+use crate::model::closed::closed_set;
+
+closed_set! {
+    /// When a commit counts as done.
+    #[derive(Default)]
+    pub Durability "durability" {
+        /// Two syncs and a saved allocator: survives a crash, opens at once after one. About 1.0 ms a commit.
+        #[default]
+        Safe = 0, "safe";
+        /// One sync: survives a crash; opening after one walks the file. About 0.6 ms a commit.
+        Fast = 1, "fast";
+        /// No sync until `flush` or `close`: a crash may lose what came since, never half of a unit.
+        Batch = 2, "batch";
+    }
 }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use redb::{ReadableTableMetadata, StorageError};
+use serde::Serialize;
 
 use crate::error::{Error, Result, sound};
 use crate::store::control::SizeRow;
@@ -41,15 +42,15 @@ impl SizeRow {
     }
 }
 
-/// What one table takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TableSize {
-    /// Rows.
-    pub(crate) rows: u64,
-    /// Bytes of their keys and values.
-    pub(crate) live: u64,
-    /// Bytes that its pages take beyond that.
-    pub(crate) overhead: u64,
+/// The bytes of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TableStats {
+    /// The number of rows.
+    pub rows: u64,
+    /// The bytes of their keys and values.
+    pub live: u64,
+    /// The bytes of their pages beyond that.
+    pub overhead: u64,
 }
 
 impl Snapshot {
@@ -57,13 +58,13 @@ impl Snapshot {
     ///
     /// # Errors
     /// `Corrupted` where a page is damaged.
-    pub(crate) fn sizes(&self) -> Result<Vec<(Table, TableSize)>> {
+    pub(crate) fn sizes(&self) -> Result<Vec<(Table, TableStats)>> {
         let of = |table: &Table| {
             let open = self.table(*table)?;
             let sized = || Ok::<_, StorageError>((open.len()?, open.stats()?));
             let (rows, pages) = fenced(table.name(), &[], sized)?;
             let overhead = pages.metadata_bytes() + pages.fragmented_bytes();
-            Ok((*table, TableSize { rows, live: pages.stored_bytes(), overhead }))
+            Ok((*table, TableStats { rows, live: pages.stored_bytes(), overhead }))
         };
         Table::ALL.iter().map(of).collect()
     }

@@ -18,7 +18,6 @@ mod tests;
 
 pub(crate) use query::Clause;
 pub(crate) use query::TextQuery;
-pub(crate) use stem::Stemming;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -35,6 +34,7 @@ use super::bigram::is_unspaced;
 use super::bigram::runs;
 use super::words::compatible;
 use super::words::is_word;
+use crate::policy::Stemming;
 
 /// The name of the rules in this file. Other rules get another name.
 const RULES: &str = "terms-1";
@@ -63,8 +63,8 @@ enum Role {
 
 impl Analyzer {
     /// An analyzer with this stemming.
-    pub(crate) fn new(stemming: impl Into<Stemming>) -> Self {
-        Analyzer { stemming: stemming.into() }
+    pub(crate) fn new(stemming: Stemming) -> Self {
+        Analyzer { stemming }
     }
 
     /// The id of the rules and the stemming: `terms-1/english`.
@@ -75,7 +75,7 @@ impl Analyzer {
     /// The analyzer with this id, if this version knows it.
     pub(crate) fn from_id(id: &str) -> Option<Self> {
         let (rules, stemming) = id.split_once('/')?;
-        (rules == RULES).then(|| Stemming::parse(stemming).map(Analyzer::new))?
+        (rules == RULES).then(|| stemming.parse().ok().map(Analyzer::new))?
     }
 
     /// Calls `take(term, position)` for each term of `text`.

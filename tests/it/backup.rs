@@ -497,7 +497,8 @@ fn messages_made_by_hand_are_refused() {
         }
     }
     for (from, to) in [
-        ("\"dup_count\":3,\"authors_seen\":[", "\"dup_count\":4,\"authors_seen\":["),
+        ("\"dup_count\":3,\"time_span\":0,", "\"dup_count\":4,\"time_span\":0,"),
+        ("\"dup_count\":3,\"time_span\":0,", "\"dup_count\":3,\"time_span\":1,"),
         ("\"count\":3", "\"count\":2"),
         ("\"steps\":1", "\"steps\":2"),
         ("\"op\":\"merge\"", "\"op\":\"insert\""),

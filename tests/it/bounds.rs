@@ -35,7 +35,7 @@ fn tried(default: &Value) -> Option<(Vec<Value>, Vec<Value>)> {
             let bad = vec![json!(f64::MAX), json!(f64::MIN), json!(1e9), json!(-2), json!("1")];
             Some((vec![json!(0), json!(-1), json!(f64::MIN_POSITIVE), json!(1)], bad))
         }
-        Value::String(text) if text.parse::<oubliette::policy::Span>().is_ok() => {
+        Value::String(text) if text.parse::<Span>().is_ok() => {
             let bad = vec![json!("36526d"), json!("-1s"), json!(format!("{}ms", u64::MAX)), json!(7)];
             Some((vec![json!(0), json!("1ms"), json!(LONGEST)], bad))
         }
@@ -184,8 +184,8 @@ fn numbers_of_maintenance_are_bounded() {
         assert_eq!(run(dedup(options)).unwrap_err().kind(), ErrorKind::Invalid, "{similarity}");
     }
     let extremes = [
-        MaintainOptions { budget: Some(Duration::ZERO), ..live() },
-        MaintainOptions { budget: Some(Duration::MAX), ..live() },
+        MaintainOptions { budget: Some(Span::ZERO), ..live() },
+        MaintainOptions { budget: Some(Duration::MAX.into()), ..live() },
         MaintainOptions { max_rows: Some(0), ..live() },
         MaintainOptions { max_rows: Some(1), ..live() },
         MaintainOptions { max_rows: Some(u64::MAX), ..live() },

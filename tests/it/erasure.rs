@@ -8,14 +8,14 @@
 //! `PROPTEST_CASES=2000 cargo test --test it erasure::` for longer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use crate::world::{World, text};
 use oubliette::maintain::{DedupOptions, MaintainOptions, Pass, RunId};
 use oubliette::memory::{AuthorKind, Entity, Got, SupersedeMode};
 use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{
-    Decision, Draft, ErrorKind, Forget, Kind, MemoryId, Outcome, Patch, Query, Scope, State, WriteOptions,
+    Decision, Draft, ErrorKind, Forget, Kind, MemoryId, Outcome, Patch, Query, Scope, Span, State,
+    WriteOptions,
 };
 use proptest::prelude::*;
 
@@ -340,7 +340,7 @@ impl Story {
             }
             Op::Declare => drop(self.world.ns.declare_index("fact").unwrap()),
             Op::Cut => {
-                let budget = Some(Duration::from_micros(1));
+                let budget = Some(Span::from_millis(1));
                 let options = MaintainOptions { budget, ..MaintainOptions::live() };
                 self.world.db.maintain(&[Pass::Index], &options).unwrap();
             }

@@ -3,8 +3,6 @@
 
 mod door;
 
-use std::time::Duration;
-
 use crate::world::{World, axis, holders, ms, span, text};
 use oubliette::clock::{Clock, ManualClock};
 use oubliette::maintain::{
@@ -15,7 +13,7 @@ use oubliette::memory::Expiry;
 use oubliette::memory::{Entity, Got, Link, Significance, Tier, TombstoneReason};
 use oubliette::policy::Syntax;
 use oubliette::report::RuleId;
-use oubliette::{Draft, ErrorKind, Forget, Kind, MemoryId, Patch, Scope, State, Time};
+use oubliette::{Draft, ErrorKind, Forget, Kind, MemoryId, Patch, Scope, Span, State, Time};
 
 fn profile(words: &str) -> Draft {
     let mut draft = text(words);
@@ -471,7 +469,7 @@ fn bad_options_are_refused() {
     assert_eq!(nowhere.unwrap_err().kind(), ErrorKind::NotFound);
     let unknown = world.ns.undo("0198c0de-0000-7000-8000-000000000001".parse().unwrap());
     assert!(matches!(unknown.unwrap_err().kind(), ErrorKind::NotFound));
-    let over = MaintainOptions { budget: Some(Duration::ZERO), ..MaintainOptions::live() };
+    let over = MaintainOptions { budget: Some(Span::ZERO), ..MaintainOptions::live() };
     assert_eq!(run(&world, Pass::Collapse, &over).tombstoned, 0);
 }
 
@@ -507,7 +505,7 @@ fn v102_the_vector_pass_is_off_below_zero_and_refuses_what_is_no_similarity() {
     let done = dedup(0.0).unwrap();
     assert_eq!((done.clusters_found, done.tombstoned, done.actions[0].size), (1, 1, 2));
     assert_eq!(world.live().len(), 1);
-    let job = DedupJob { interval: Duration::ZERO, options: DedupOptions::default() };
+    let job = DedupJob { interval: Span::ZERO, options: DedupOptions::default() };
     let (_stop, stopped) = std::sync::mpsc::channel();
     job.run(&world.db, &stopped, |_| panic!("DEDUP-48: an interval of nothing runs nothing")).unwrap();
 }

@@ -398,7 +398,7 @@ fn model36_policy() {
     world.reopen();
     assert_eq!(world.db.policy().1, stored);
     let mut own = Policy::default();
-    own.ttl.working = oubliette::policy::Span::ms(3_600_000);
+    own.ttl.working = oubliette::Span::from_hours(1);
     world.db.clone().close().unwrap();
     let handle: Database = world.builder().policy(own).open(world.path()).unwrap();
     let id = handle.namespace(world.ns.name()).unwrap().add(text("w").tier(Tier::Working)).unwrap().id;

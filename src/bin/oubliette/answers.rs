@@ -2,13 +2,12 @@
 
 use oubliette::exchange::{journal_json, write_memory, write_tombstone};
 use oubliette::memory::Got;
-use oubliette::report::{CompactReport, Explanation, ForgetPlan, Forgotten, SearchPlan, Signals, Version};
+use oubliette::report::{Explanation, ForgetPlan, Forgotten};
 use oubliette::{Decision, Effort, Memory, NamespaceName, Outcome};
 use serde_json::{Value, json};
 
 /// What became of a write.
 pub(crate) fn outcome(namespace: &NamespaceName, outcome: &Outcome) -> Value {
-    let evidence = &outcome.evidence;
     let mut document = json!({
         "id": outcome.id,
         "key": outcome.key,
@@ -16,12 +15,7 @@ pub(crate) fn outcome(namespace: &NamespaceName, outcome: &Outcome) -> Value {
         "into": into(outcome.decision.settled()).then_some(outcome.id),
         "rule": outcome.policy_rule.as_deref().unwrap_or(outcome.rule.0),
         "step": outcome.rule.0,
-        "evidence": {
-            "score": evidence.score,
-            "signature": evidence.signature,
-            "members": evidence.members,
-            "transferred": evidence.transferred,
-        },
+        "evidence": outcome.evidence,
         "hints": outcome.hints.iter().map(|hint| json!({ "id": hint.id, "why": hint.why })).collect::<Vec<_>>(),
         "namespace": namespace,
         "partition": outcome.partition.to_string(),
@@ -48,18 +42,6 @@ fn into(decision: &Decision) -> bool {
     matches!(decision, Decision::Reinforced | Decision::Consolidated | Decision::Aggregated { .. })
 }
 
-/// What brought a hit; what it has not is left out.
-pub(crate) fn signals(signals: &Signals) -> Value {
-    let named = [
-        ("vector", signals.vector),
-        ("text", signals.text),
-        ("context", signals.context),
-        ("time", signals.time),
-        ("prior", signals.prior),
-    ];
-    named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))).collect()
-}
-
 /// A memory as a line of an export, without its line feed.
 pub(crate) fn memory_text(memory: &Memory, vector: bool) -> String {
     let mut line = Vec::new();
@@ -79,28 +61,6 @@ pub(crate) fn got_text(namespace: &NamespaceName, got: &Got, vector: bool) -> St
     }
 }
 
-/// How a search was answered.
-pub(crate) fn plan(plan: &SearchPlan) -> Value {
-    json!({
-        "mode": plan.mode,
-        "texts": plan.texts,
-        "postings": plan.postings,
-        "candidates": plan.candidates,
-        "cut": plan.cut,
-        "partial": plan.partial,
-        "partitions": plan.partitions,
-        "regime": plan.regime,
-        "walked": plan.walked,
-        "ef": plan.ef,
-        "scanned": plan.scanned,
-        "ranked": plan.ranked,
-        "filter": plan.filter,
-        "tested": plan.tested,
-        "damaged": plan.damaged,
-        "pending": plan.pending,
-    })
-}
-
 /// How much of an index a search looks at, as query lines say it.
 pub(crate) fn effort(effort: Effort) -> Value {
     match effort {
@@ -111,40 +71,17 @@ pub(crate) fn effort(effort: Effort) -> Value {
     }
 }
 
-/// One version of a memory.
-pub(crate) fn version(version: &Version) -> Value {
-    json!({
-        "id": version.id,
-        "state": version.state,
-        "recorded_at": version.recorded_at,
-        "ended_at": version.ended_at,
-        "superseded_by": version.superseded_by,
-        "mode": version.mode,
-    })
-}
-
 /// What is known of a memory.
 pub(crate) fn explanation(story: &Explanation) -> Value {
-    let created = &story.created;
     json!({
         "id": story.id,
         "state": story.state,
-        "created": {
-            "at": created.at,
-            "run": created.run,
-            "rule": created.rule.map(|rule| rule.0),
-            "actor": created.actor.map(|actor| actor.as_str()),
-        },
+        "created": story.created,
         "merged_from": story.merged_from,
         "replaces": story.replaces,
         "replaced_by": story.replaced_by,
         "family": story.family,
-        "removed": story.removed.map(|removed| json!({
-            "at": removed.at,
-            "reason": removed.reason.as_str(),
-            "run": removed.run,
-            "rule": removed.rule.map(|rule| rule.0),
-        })),
+        "removed": story.removed,
         "events": story.events.iter().map(journal_json).collect::<Vec<_>>(),
     })
 }
@@ -179,18 +116,5 @@ pub(crate) fn forget_plan(plan: &ForgetPlan) -> Value {
         },
         "sample": sample.collect::<Vec<_>>(),
         "answer": forgotten(&plan.answer),
-    })
-}
-
-/// What a compaction or a backup did.
-pub(crate) fn compaction(report: &CompactReport) -> Value {
-    json!({
-        "bytes_before": report.bytes_before,
-        "bytes_after": report.bytes_after,
-        "rows": report.rows,
-        "expired": report.expired,
-        "limbo": report.limbo,
-        "damaged": report.damaged,
-        "whole": report.whole,
     })
 }

@@ -1,9 +1,13 @@
 //! The commands and options of the command line.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use oubliette::exchange::Format;
 use oubliette::maintain::Pass;
+use oubliette::{Durability, Error, Mode};
 
 /// An embedded memory database for AI agents that forgets on purpose.
 #[derive(Debug, Parser)]
@@ -45,9 +49,10 @@ pub(crate) struct Global {
     /// $OUBLIETTE_EMBEDDER, then the config file, then the embedder of the vectors in the file, then static-mini]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) embedder: Option<String>,
-    /// When a write counts as done [default: safe]
-    #[arg(long, global = true)]
-    pub(crate) durability: Option<DurabilityName>,
+    /// When a write counts as done: safe (synced, and safe against torn writes), fast (synced) or batch (synced once, at the
+    /// end of the call) [default: safe]
+    #[arg(long, global = true, value_parser = member(Durability::ALL, Durability::as_str))]
+    pub(crate) durability: Option<Durability>,
     /// Open the database for reading only
     #[arg(long, global = true)]
     pub(crate) read_only: bool,
@@ -57,17 +62,6 @@ pub(crate) struct Global {
     /// How long to wait for a database that another process has open, such as 5s
     #[arg(long, global = true, value_name = "DURATION")]
     pub(crate) wait: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DurabilityName {
-    /// Synced and safe against torn writes
-    Safe,
-    /// Synced
-    Fast,
-    /// Synced once, at the end of the call
-    Batch,
 }
 
 #[derive(Debug, Subcommand)]
@@ -270,17 +264,6 @@ pub(crate) struct AddOptions {
     pub(crate) skip_instructions: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum FormatName {
-    /// Memories as JSON lines
-    #[default]
-    Oubliette,
-    /// The file of the knowledge-graph server
-    ServerMemory,
-    /// The answer of get_all
-    Mem0,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ImportOptions {
     /// File of memories, or - for standard input
@@ -291,9 +274,10 @@ pub(crate) struct ImportOptions {
     /// Namespace of lines that name none; the same as --namespace
     #[arg(long, value_name = "NS", conflicts_with = "namespace")]
     pub(crate) into: Option<String>,
-    /// Which program wrote the file
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: FormatName,
+    /// What the file is: oubliette (memories as JSON lines), server-memory (the file of the knowledge-graph server) or mem0
+    /// (the answer of get_all)
+    #[arg(long, default_value_t, value_parser = member(Format::ALL, Format::as_str))]
+    pub(crate) format: Format,
     /// Store byte-equal content as memories of their own
     #[arg(long)]
     pub(crate) no_dedup: bool,
@@ -324,16 +308,6 @@ pub(crate) struct ScopeOptions {
     pub(crate) any_agent: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    /// By vector and words, as far as there are both
-    Hybrid,
-    /// By vector
-    Vector,
-    /// By words
-    Text,
-}
-
 /// How much of a large partition a search looks at.
 #[derive(Debug, Default, Args)]
 #[group(multiple = false)]
@@ -359,8 +333,8 @@ pub(crate) struct SearchOptions {
     /// How many hits, 1 to 1000
     #[arg(short, default_value_t = 10, allow_negative_numbers = true)]
     pub(crate) k: usize,
-    /// What the search ranks by
-    #[arg(long, value_enum, default_value = "hybrid")]
+    /// What the search ranks by: hybrid (vector and words, as far as there are both), vector or text (words)
+    #[arg(long, default_value_t, value_parser = member(Mode::ALL, Mode::as_str))]
     pub(crate) mode: Mode,
     #[command(flatten)]
     pub(crate) scope: ScopeOptions,
@@ -552,7 +526,7 @@ pub(crate) struct ForgetOptions {
 #[command(after_help = passes_help())]
 pub(crate) struct MaintainOptions {
     /// Passes, in the order in which they are to run [default: those that the policy enables, then index and repair]
-    #[arg(value_name = "PASS", value_parser = pass)]
+    #[arg(value_name = "PASS", value_parser = member(Pass::ALL, Pass::as_str))]
     pub(crate) passes: Vec<Pass>,
     /// Only say what the passes would do
     #[arg(long)]
@@ -592,10 +566,12 @@ fn passes_help() -> String {
     format!("Passes:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// A pass by its name.
-fn pass(name: &str) -> Result<Pass, String> {
-    let known = Pass::ALL.iter().map(|pass| pass.as_str()).collect::<Vec<_>>().join(", ");
-    name.parse().map_err(|_| format!("this version has no such pass, only {known}"))
+/// Reads a member of a closed set of the library by its name. Help and completions show the names.
+fn member<T>(all: &[T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = Error> + Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.iter().map(|one| name(*one))).try_map(|text| text.parse())
 }
 
 #[derive(Debug, Args)]

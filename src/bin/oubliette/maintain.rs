@@ -11,7 +11,6 @@ use oubliette::report::{CheckOptions, ErasedProbe};
 use oubliette::{Error, Result, Snapshot};
 use serde_json::{Value, json};
 
-use crate::answers;
 use crate::arguments::{self, Arguments, ExportOptions, InitOptions};
 use crate::embedder;
 use crate::output::{self, Done, Failure, Output};
@@ -168,7 +167,7 @@ fn export_to(
 
 /// `backup`.
 pub(crate) fn backup(file: &Path, place: &Place, output: Output) -> Done {
-    let report = answers::compaction(&place.open(Access::Read)?.backup(file)?);
+    let report = json!(place.open(Access::Read)?.backup(file)?);
     output.done(&report, |report| told::bytes(&format!("Copied to {}", file.display()), report))
 }
 
@@ -177,7 +176,7 @@ pub(crate) fn compact(place: &Place, output: Output) -> Done {
     let database = place.open(Access::Write)?;
     let report = database.compact()?;
     database.close()?;
-    output.done(&answers::compaction(&report), |report| told::bytes("Compacted", report))
+    output.done(&json!(report), |report| told::bytes("Compacted", report))
 }
 
 /// `policy show`.

@@ -7,7 +7,7 @@ use oubliette::policy::{Policy, Syntax};
 use oubliette::{Builder, Database, Durability, Error, ErrorKind, NamespaceName, Result, Scope, Span, Time};
 use serde::Deserialize;
 
-use crate::arguments::{DurabilityName, Global, ScopeOptions};
+use crate::arguments::{Global, ScopeOptions};
 use crate::embedder;
 use crate::output::Failure;
 
@@ -16,7 +16,7 @@ const CONFIG: &str = "oubliette.toml";
 /// Name of the database in the user's data folder.
 const FILE: &str = "memory.oub";
 /// A command may hold its snapshot as long as it runs.
-const LEASE: Span = Span::from_millis(30 * 86_400_000);
+const LEASE: Span = Span::from_days(30);
 /// Longest policy document or config file that is read.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
@@ -26,7 +26,7 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 struct Config {
     db: Option<PathBuf>,
     namespace: Option<String>,
-    durability: Option<DurabilityName>,
+    durability: Option<Durability>,
     shared: Option<bool>,
     wait: Option<String>,
     embedder: Option<String>,
@@ -68,11 +68,6 @@ impl Place {
         let from_config = || config.db.as_ref().map(|path| folder.join(path));
         let given = global.db.clone().or_else(from_env).or_else(from_config);
         let default_path = given.is_none();
-        let durability = match global.durability.or(config.durability) {
-            None | Some(DurabilityName::Safe) => Durability::Safe,
-            Some(DurabilityName::Fast) => Durability::Fast,
-            Some(DurabilityName::Batch) => Durability::Batch,
-        };
         let wait = global.wait.as_ref().or(config.wait.as_ref());
         Ok(Place {
             path: given.or_else(|| data_folder().map(|folder| folder.join("oubliette").join(FILE))),
@@ -81,7 +76,7 @@ impl Place {
             now: global.now.as_deref().map(|now| named("--now", now.parse())).transpose()?,
             policy: global.policy.as_deref().map(read_policy).transpose()?,
             instructions: global.instructions.clone(),
-            durability,
+            durability: global.durability.or(config.durability).unwrap_or_default(),
             read_only: global.read_only,
             shared: global.shared || config.shared.unwrap_or(false),
             wait: wait.map(|wait| named("--wait", wait.parse())).transpose()?,

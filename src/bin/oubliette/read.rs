@@ -183,7 +183,7 @@ fn tombstones(options: &ListOptions, place: &Place, output: Output) -> Done {
 /// `history`.
 pub(crate) fn history(name: &str, place: &Place, output: Output) -> Done {
     let history = place.open(Access::Read)?.namespace(place.namespace()?)?.history(name)?;
-    let versions: Vec<Value> = history.versions.iter().map(answers::version).collect();
+    let versions: Vec<Value> = history.versions.iter().map(|version| json!(version)).collect();
     let events: Vec<Value> = history.events.iter().map(journal_json).collect();
     if output.json {
         return output

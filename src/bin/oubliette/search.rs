@@ -12,8 +12,7 @@ use oubliette::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::answers;
-use crate::arguments::{EffortOptions, Mode, SearchOptions};
+use crate::arguments::{EffortOptions, SearchOptions};
 use crate::fields;
 use crate::latency::micros;
 use crate::output::{Done, Failure, Output, short, unwritable};
@@ -32,7 +31,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     let query = Query {
         vector,
         text: options.text.clone(),
-        mode: options.mode.mode(),
+        mode: options.mode,
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
@@ -46,7 +45,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         let why = team.why(&query, name)?;
         return output.document(&json!({
             "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
-            "least": why.least, "signals": answers::signals(&why.signals),
+            "least": why.least, "signals": why.signals,
         }));
     }
     let begun = Instant::now();
@@ -60,12 +59,12 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         }
         hits.push(hit);
     }
-    let plan = answers::plan(&found.plan);
+    let plan = json!(found.plan);
     if output.json {
         let hit = |hit: &oubliette::Hit| {
             let mut document = json!({
                 "id": hit.id, "key": hit.key, "score": hit.score, "text": hit.text,
-                "signals": answers::signals(&hit.signals),
+                "signals": hit.signals,
             });
             if let (Some(steps), Value::Object(members)) = (options.around, &mut document) {
                 members.insert("around".to_owned(), around(&team, hit.id, steps)?);
@@ -131,17 +130,6 @@ struct EvidenceLine {
     /// Keys or ids of the memories that answer it; a line without any counts for nothing.
     #[serde(default)]
     evidence: Vec<String>,
-}
-
-impl Mode {
-    /// As the library names it.
-    pub(crate) fn mode(self) -> oubliette::Mode {
-        match self {
-            Mode::Hybrid => oubliette::Mode::Hybrid,
-            Mode::Vector => oubliette::Mode::Vector,
-            Mode::Text => oubliette::Mode::Text,
-        }
-    }
 }
 
 impl EffortOptions {
@@ -238,7 +226,7 @@ fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(Namespac
 /// Many queries: a line each, in order.
 fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     let defaults = Query {
-        mode: options.mode.mode(),
+        mode: options.mode,
         k: options.k,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use oubliette::exchange::Target;
 use oubliette::maintain::{
@@ -79,10 +78,7 @@ fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette
     if let Some(threads) = options.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
         return Err(Error::invalid("--threads", format!("must be 1 to {THREADS_MAX}"), threads));
     }
-    let span = |text: &String| -> Result<Duration> {
-        let span: Span = named("--budget", text.parse())?;
-        Ok(Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or_default()))
-    };
+    let span = |text: &String| -> Result<Span> { named("--budget", text.parse()) };
     Ok(oubliette::maintain::MaintainOptions {
         dry_run: options.dry_run,
         budget: options.budget.as_ref().map(span).transpose()?,

@@ -14,7 +14,7 @@ use oubliette::{Database, Draft, Error, NamespaceName, Outcome, Result, Time, Wr
 use serde_json::{Map, Value, json};
 
 use crate::answers;
-use crate::arguments::{AddOptions, FormatName, ImportOptions, SupersedeOptions, UpdateOptions};
+use crate::arguments::{AddOptions, ImportOptions, SupersedeOptions, UpdateOptions};
 use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
@@ -137,13 +137,8 @@ impl Observer for Watch<'_> {
 
 /// `import`.
 pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> Done {
-    let format = match options.format {
-        FormatName::Oubliette => Format::Oubliette,
-        FormatName::ServerMemory => Format::ServerMemory,
-        FormatName::Mem0 => Format::Mem0,
-    };
-    let tag =
-        (format != Format::Oubliette).then(|| format!("import:{}:{}", format.as_str(), place.now().day()));
+    let format = options.format;
+    let tag = (format != Format::Oubliette).then(|| format!("import:{format}:{}", place.now().day()));
     let import = Import {
         namespace: options.into.as_deref().map_or_else(|| place.namespace(), str::parse)?,
         lenient: options.lenient,

@@ -16,9 +16,8 @@ impl Check<'_> {
         let row: EventRow = meta_of(Table::Event, key, value)?;
         let keys::Event { ns, id } = keys::Event::read(Table::Event, key)?;
         self.counted(ns, row.part, Sort::Events, Table::Event, key);
-        if AuthorKind::from_code(row.author).is_none() || row.decision > EventRow::AGGREGATED {
-            let what = format!("author kind {}, decision {}", row.author, row.decision);
-            self.find(Code::ValueShape, Table::Event, key, what);
+        if AuthorKind::from_code(row.author).is_none() {
+            self.find(Code::ValueShape, Table::Event, key, format!("author kind {}", row.author));
         }
         for (table, place) in row.keys(ns, id.as_bytes()) {
             if !self.has(table, &place)? {

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::index::text::upkeep::post;
 use crate::index::{Published, ViewBudget};
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise, Recorded};
+use crate::model::EventDecision;
 use crate::model::{
     Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, RuleId, RunId, Significance,
     SupersedeMode, Time, TombstoneReason, Vitals,
@@ -156,7 +157,7 @@ fn control_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     tx.put_meta_key(NS, ROOM, None)?;
     tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
     tx.put_policy(1, "")?;
-    tx.put_pass(NS, "snapshots", &PassRow { run: *RUN.as_bytes(), ..PassRow::default() })?;
+    tx.put_pass(NS, "snapshots", &PassRow { run: RUN, ..PassRow::default() })?;
     tx.put_run(NS, RUN, &RunRow { what: "import".to_owned(), started_ms: 0, state: RunState::Open })
 }
 
@@ -257,7 +258,7 @@ fn messages() -> Vec<(RuleId, Change)> {
         normalizer: "msg-1".to_owned(),
         memory: Some(*D.as_bytes()),
         run: Some(*RUN.as_bytes()),
-        aggregate: Some(AGGREGATE).filter(|_| decision == EventRow::REINFORCED),
+        aggregate: Some(AGGREGATE).filter(|_| decision == EventDecision::Reinforced),
         decision,
         ..EventRow::default()
     };
@@ -289,8 +290,8 @@ fn messages() -> Vec<(RuleId, Change)> {
         (RuleId::MESSAGE_EXACT, Change::Record(Box::new(recorded)))
     };
     vec![
-        record(FIRST, event(1_000, EventRow::STORED), family, None),
-        record(REPEAT, event(2_000, EventRow::REINFORCED), repeated, Some((AGGREGATE, numbers))),
+        record(FIRST, event(1_000, EventDecision::Stored), family, None),
+        record(REPEAT, event(2_000, EventDecision::Reinforced), repeated, Some((AGGREGATE, numbers))),
     ]
 }
 

@@ -4,10 +4,10 @@
 
 use super::*;
 
-const DAY: u64 = DAY_MS as u64;
+const DAY: i64 = DAY_MS;
 
-fn same(zone: &str, length_ms: u64, a: &str, b: &str) -> bool {
-    let periods = Periods::new(zone, length_ms).unwrap();
+fn same(zone: &str, length_ms: i64, a: &str, b: &str) -> bool {
+    let periods = Periods::new(zone, Span::from_millis(length_ms)).unwrap();
     let [a, b] = [a, b].map(|text| periods.of(text.parse().unwrap()));
     assert!(a <= b, "periods are in the order of time");
     a == b
@@ -48,9 +48,10 @@ fn an_hour_that_clocks_show_twice_is_two() {
 #[test]
 fn a_zone_that_is_none_is_refused() {
     for zone in ["", "Europe/Nowhere", "+2", "+02:60", "+0x:00", "+99:00", "+2:000", "++2:00", "+é0"] {
-        let why = Periods::new(zone, DAY).unwrap_err().to_string();
+        let why = Periods::new(zone, Span::from_days(1)).unwrap_err().to_string();
         assert!(why.contains("zone"), "{zone}: {why}");
     }
-    assert!(Periods::new("UTC", 0).is_err());
-    assert!(Periods::new("utc", 1).is_ok() && Periods::new("-12:00", 1).is_ok());
+    let shortest = Span::from_millis(1);
+    assert!(Periods::new("UTC", Span::ZERO).is_err());
+    assert!(Periods::new("utc", shortest).is_ok() && Periods::new("-12:00", shortest).is_ok());
 }

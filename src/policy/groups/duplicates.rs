@@ -2,31 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::group;
-use crate::limits::CLUSTER_MAX;
-use crate::limits::FIELD_BYTES_MAX;
-use crate::limits::LISTING_ROWS_MAX;
-use crate::limits::NEIGHBOURS_MAX;
-use crate::limits::SAMPLES_MAX;
-use crate::model::AuthorKind;
-use crate::policy::Rule;
-use crate::policy::Span;
-use crate::policy::bounds;
-use crate::policy::bounds::Checked;
-use crate::policy::bounds::any;
-use crate::policy::bounds::cosine;
-use crate::policy::bounds::count;
-use crate::policy::bounds::kind;
-use crate::policy::bounds::lasting;
-use crate::policy::bounds::pair;
-use crate::policy::bounds::set;
-use crate::policy::bounds::share;
-use crate::policy::bounds::word;
-use crate::policy::rules;
-use crate::policy::words;
+use crate::limits::{CLUSTER_MAX, FIELD_BYTES_MAX, LISTING_ROWS_MAX, NEIGHBOURS_MAX, SAMPLES_MAX};
+use crate::model::{AuthorKind, Span};
+use crate::policy::bounds::{Checked, any, cosine, count, kind, lasting, pair, set, share, word};
+use crate::policy::{Rule, bounds, rules, words};
 
 group! {
     /// Collapse of operational snapshots.
@@ -87,7 +69,7 @@ group! {
         /// Scope in which equal messages are matched: `channel` or `namespace`.
         key_scope: KeyScope = KeyScope::Channel, any;
         /// How long after the latest member a repeat by a human still counts as a repeat.
-        exact_window: Span = Span::seconds(3_600), lasting;
+        exact_window: Span = Span::from_hours(1), lasting;
     }
 }
 
@@ -144,7 +126,7 @@ group! {
     /// SimHash families of messages.
     Sim {
         /// Longest time since the latest member of the family.
-        window: Span = Span::seconds(600), lasting;
+        window: Span = Span::from_mins(10), lasting;
         /// Largest Hamming distance to the first member of the family, 0 to 7.
         max_hamming: u32 = 6, count(0, 7);
         /// Least Jaccard similarity of the token sets, 0 to 1.
@@ -158,7 +140,7 @@ group! {
     /// Aggregates of repeated messages.
     Agg {
         /// Length of one time slice, counted from midnight UTC.
-        slice: Span = Span::days(1), lasting;
+        slice: Span = Span::from_days(1), lasting;
         /// Number of example events that an aggregate keeps.
         max_examples: u32 = 10, count(0, 1_000);
         /// Number of authors that an aggregate keeps.
@@ -289,7 +271,7 @@ group! {
     /// Series of snapshots, at most one a period.
     Snapshot {
         /// Length of one period.
-        period: Span = Span::days(1), lasting;
+        period: Span = Span::from_days(1), lasting;
         /// Time zone in which periods begin, unless the series has its own.
         zone: String = "UTC".to_owned(), bounds::zone;
         /// Agent whose partition holds the snapshots.

@@ -11,12 +11,10 @@ pub use storage::*;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Map;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::bounds::Checked;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A table of the document.
 pub(super) trait Group {

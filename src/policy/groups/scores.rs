@@ -1,15 +1,10 @@
 //! Retention, salience and confidence.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::group;
-use crate::policy::Span;
-use crate::policy::bounds::any;
-use crate::policy::bounds::days;
-use crate::policy::bounds::lasting;
-use crate::policy::bounds::share;
-use crate::policy::bounds::within;
+use crate::model::Span;
+use crate::policy::bounds::{any, days, lasting, share, within};
 
 group! {
     /// Recency in the RetentionScore.
@@ -59,6 +54,6 @@ group! {
         /// Share of the distance to 1 that one use adds.
         growth: f64 = 0.1, share;
         /// Least time between two such additions to a memory.
-        growth_gap: Span = Span::hours(24), lasting;
+        growth_gap: Span = Span::from_hours(24), lasting;
     }
 }

@@ -1,29 +1,19 @@
 //! How long rows, tombstones, journal and events stay, and how much work a pass may do.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::group;
-use crate::model::Stage;
-use crate::policy::Span;
-use crate::policy::bounds::COUNT_MAX;
-use crate::policy::bounds::any;
-use crate::policy::bounds::count;
-use crate::policy::bounds::days;
-use crate::policy::bounds::lasting;
-use crate::policy::bounds::maybe_zero;
-use crate::policy::bounds::name;
-use crate::policy::bounds::set;
-use crate::policy::bounds::share;
-use crate::policy::bounds::weight;
+use crate::model::closed::closed_set;
+use crate::model::{Span, Stage};
+use crate::policy::bounds::{COUNT_MAX, any, count, days, lasting, maybe_zero, name, set, share, weight};
 
 group! {
     /// Time to live of the short-term tiers.
     Ttl {
         /// Lifetime of a memory of tier `working`.
-        working: Span = Span::hours(72), lasting;
+        working: Span = Span::from_hours(72), lasting;
         /// Lifetime of a memory of tier `episodic`.
-        episodic: Span = Span::days(30), lasting;
+        episodic: Span = Span::from_days(30), lasting;
     }
 }
 
@@ -31,7 +21,7 @@ group! {
     /// Taking back what maintenance removed.
     Undo {
         /// How long removed content stays in limbo; 0 erases it in the same transaction.
-        horizon: Span = Span::days(7), maybe_zero;
+        horizon: Span = Span::from_days(7), maybe_zero;
     }
 }
 
@@ -77,7 +67,7 @@ group! {
     /// Plans of maintenance.
     Gc {
         /// How long a plan may be carried out.
-        plan_ttl: Span = Span::hours(24), lasting;
+        plan_ttl: Span = Span::from_hours(24), lasting;
     }
 }
 
@@ -100,78 +90,53 @@ group! {
     Text {
         /// Language whose word endings are removed, or `none`. An index keeps the language that it was made with until
         /// `reindex`.
-        stemming: Stemming = Stemming::English, any;
+        stemming: Stemming = Stemming::default(), any;
     }
 }
 
-/// The language whose word endings are removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stemming {
-    /// No endings are removed: words are found in the form in which they stand.
-    None,
-    /// Arabic.
-    Arabic,
-    /// Danish.
-    Danish,
-    /// Dutch.
-    Dutch,
-    /// English.
-    English,
-    /// Finnish.
-    Finnish,
-    /// French.
-    French,
-    /// German.
-    German,
-    /// Greek.
-    Greek,
-    /// Hungarian.
-    Hungarian,
-    /// Italian.
-    Italian,
-    /// Norwegian.
-    Norwegian,
-    /// Portuguese.
-    Portuguese,
-    /// Romanian.
-    Romanian,
-    /// Russian.
-    Russian,
-    /// Spanish.
-    Spanish,
-    /// Swedish.
-    Swedish,
-    /// Tamil.
-    Tamil,
-    /// Turkish.
-    Turkish,
-}
-
-impl Stemming {
-    /// Its name in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Stemming::None => "none",
-            Stemming::Arabic => "arabic",
-            Stemming::Danish => "danish",
-            Stemming::Dutch => "dutch",
-            Stemming::English => "english",
-            Stemming::Finnish => "finnish",
-            Stemming::French => "french",
-            Stemming::German => "german",
-            Stemming::Greek => "greek",
-            Stemming::Hungarian => "hungarian",
-            Stemming::Italian => "italian",
-            Stemming::Norwegian => "norwegian",
-            Stemming::Portuguese => "portuguese",
-            Stemming::Romanian => "romanian",
-            Stemming::Russian => "russian",
-            Stemming::Spanish => "spanish",
-            Stemming::Swedish => "swedish",
-            Stemming::Tamil => "tamil",
-            Stemming::Turkish => "turkish",
-        }
+closed_set! {
+    /// The language whose word endings are removed.
+    #[derive(Default)]
+    pub Stemming "stemming" {
+        /// No endings are removed: words are found in the form in which they stand.
+        None = 0, "none";
+        /// Arabic.
+        Arabic = 1, "arabic";
+        /// Danish.
+        Danish = 2, "danish";
+        /// Dutch.
+        Dutch = 3, "dutch";
+        /// English.
+        #[default]
+        English = 4, "english";
+        /// Finnish.
+        Finnish = 5, "finnish";
+        /// French.
+        French = 6, "french";
+        /// German.
+        German = 7, "german";
+        /// Greek.
+        Greek = 8, "greek";
+        /// Hungarian.
+        Hungarian = 9, "hungarian";
+        /// Italian.
+        Italian = 10, "italian";
+        /// Norwegian.
+        Norwegian = 11, "norwegian";
+        /// Portuguese.
+        Portuguese = 12, "portuguese";
+        /// Romanian.
+        Romanian = 13, "romanian";
+        /// Russian.
+        Russian = 14, "russian";
+        /// Spanish.
+        Spanish = 15, "spanish";
+        /// Swedish.
+        Swedish = 16, "swedish";
+        /// Tamil.
+        Tamil = 17, "tamil";
+        /// Turkish.
+        Turkish = 18, "turkish";
     }
 }
 
@@ -215,7 +180,7 @@ group! {
         /// Number of due instants that one call applies before it counts.
         max_due: u32 = 10_000, count(1, 10_000_000);
         /// How far the clock may be behind the last commit before a warning.
-        clock_warn: Span = Span::hours(24), lasting;
+        clock_warn: Span = Span::from_hours(24), lasting;
     }
 }
 

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use super::Analyzer;
-use super::stem::Stemming;
-use rust_stemmers::Algorithm;
+use crate::policy::Stemming;
 
 /// The function words of English: articles, pronouns, prepositions, auxiliaries, question words.
 const ENGLISH: &str = "a about above after again against all am an and any are as at be because been before being below between \
@@ -20,7 +19,7 @@ impl Analyzer {
     /// Whether a term is a function word of its language. Only those of English are known.
     pub(crate) fn is_function_word(&self, term: &str) -> bool {
         static TERMS: OnceLock<HashSet<String>> = OnceLock::new();
-        if self.stemming != Stemming::Language(Algorithm::English) {
+        if self.stemming != Stemming::English {
             return false;
         }
         let terms = TERMS.get_or_init(|| {

@@ -11,74 +11,32 @@ use super::fold::fold;
 use super::fold::is_apostrophe;
 use super::fold::lower;
 use crate::limits::TERM_BYTES_MAX;
-use crate::policy;
+use crate::policy::Stemming;
 use crate::text::words::is_word;
 
-/// The languages whose word endings can be removed.
-const LANGUAGES: [(&str, Algorithm); 18] = [
-    ("arabic", Algorithm::Arabic),
-    ("danish", Algorithm::Danish),
-    ("dutch", Algorithm::Dutch),
-    ("english", Algorithm::English),
-    ("finnish", Algorithm::Finnish),
-    ("french", Algorithm::French),
-    ("german", Algorithm::German),
-    ("greek", Algorithm::Greek),
-    ("hungarian", Algorithm::Hungarian),
-    ("italian", Algorithm::Italian),
-    ("norwegian", Algorithm::Norwegian),
-    ("portuguese", Algorithm::Portuguese),
-    ("romanian", Algorithm::Romanian),
-    ("russian", Algorithm::Russian),
-    ("spanish", Algorithm::Spanish),
-    ("swedish", Algorithm::Swedish),
-    ("tamil", Algorithm::Tamil),
-    ("turkish", Algorithm::Turkish),
-];
-
-/// Which word endings are removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stemming {
-    /// None. Only other forms of the same letters are found.
-    None,
-    /// The endings of a language, by its Snowball algorithm.
-    Language(Algorithm),
-}
-
-impl Default for Stemming {
-    fn default() -> Self {
-        Stemming::Language(Algorithm::English)
-    }
-}
-
-impl From<policy::Stemming> for Stemming {
-    fn from(named: policy::Stemming) -> Self {
-        // A test goes through all of them.
-        Stemming::parse(named.as_str()).unwrap_or_default()
-    }
-}
-
-impl Stemming {
-    /// `none`, or the English name of a language in small letters.
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        if name == "none" {
-            return Some(Stemming::None);
-        }
-        let known = LANGUAGES.iter().find(|(known, _)| *known == name);
-        known.map(|(_, algorithm)| Stemming::Language(*algorithm))
-    }
-
-    /// The name that [`Stemming::parse`] reads.
-    pub(crate) fn as_str(self) -> &'static str {
-        let Stemming::Language(algorithm) = self else { return "none" };
-        LANGUAGES.iter().find(|(_, known)| *known == algorithm).map_or("none", |(name, _)| name)
-    }
-
-    #[cfg(test)]
-    /// Every name that [`Stemming::parse`] reads.
-    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        std::iter::once("none").chain(LANGUAGES.iter().map(|(name, _)| *name))
-    }
+/// The Snowball algorithm that removes the endings of a language.
+const fn algorithm(stemming: Stemming) -> Option<Algorithm> {
+    Some(match stemming {
+        Stemming::None => return None,
+        Stemming::Arabic => Algorithm::Arabic,
+        Stemming::Danish => Algorithm::Danish,
+        Stemming::Dutch => Algorithm::Dutch,
+        Stemming::English => Algorithm::English,
+        Stemming::Finnish => Algorithm::Finnish,
+        Stemming::French => Algorithm::French,
+        Stemming::German => Algorithm::German,
+        Stemming::Greek => Algorithm::Greek,
+        Stemming::Hungarian => Algorithm::Hungarian,
+        Stemming::Italian => Algorithm::Italian,
+        Stemming::Norwegian => Algorithm::Norwegian,
+        Stemming::Portuguese => Algorithm::Portuguese,
+        Stemming::Romanian => Algorithm::Romanian,
+        Stemming::Russian => Algorithm::Russian,
+        Stemming::Spanish => Algorithm::Spanish,
+        Stemming::Swedish => Algorithm::Swedish,
+        Stemming::Tamil => Algorithm::Tamil,
+        Stemming::Turkish => Algorithm::Turkish,
+    })
 }
 
 /// The largest number of bytes of a word, and of its stem, in the memory of stems.
@@ -120,16 +78,14 @@ pub(super) struct Stems {
 
 impl Stems {
     pub(super) fn new(stemming: Stemming) -> Self {
-        let (stemmer, memory) = match stemming {
-            Stemming::None => (None, None),
-            Stemming::Language(algorithm) => (Some(Stemmer::create(algorithm)), Some(Memory::new(algorithm))),
-        };
+        let algorithm = algorithm(stemming);
+        let (stemmer, memory) = (algorithm.map(Stemmer::create), algorithm.map(Memory::new));
         Stems { stemming, stemmer, memory, small: String::new(), term: String::new() }
     }
 
     /// Whether an apostrophe of the language ends a word: `l'homme`.
     pub(super) fn elides(&self) -> bool {
-        matches!(self.stemming, Stemming::Language(Algorithm::French | Algorithm::Italian))
+        matches!(self.stemming, Stemming::French | Stemming::Italian)
     }
 
     /// The term of a word of ASCII letters.
@@ -166,7 +122,7 @@ impl Stems {
         match self.stemmer.as_ref().filter(|_| ends) {
             None => fold(&self.small, TERM_BYTES_MAX, &mut self.term),
             // English writes accents at will, and its stemmer knows none.
-            Some(stemmer) if self.stemming == Stemming::Language(Algorithm::English) => {
+            Some(stemmer) if self.stemming == Stemming::English => {
                 fold(&self.small, TERM_BYTES_MAX, &mut self.term);
                 cut(&mut self.term, TERM_BYTES_MAX);
                 if self.term.is_ascii() {

@@ -6,16 +6,16 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::Analyzer;
 use super::Clause;
-use super::Stemming;
 use super::TextQuery;
 use super::Walk;
 use super::ascii_words;
 use super::words_of;
 use crate::limits::QUERY_CLAUSES_MAX;
 use crate::limits::TERM_BYTES_MAX;
+use crate::policy::Stemming;
 
 fn analyzer(stemming: &str) -> Analyzer {
-    Analyzer::new(Stemming::parse(stemming).unwrap())
+    Analyzer::new(stemming.parse().unwrap())
 }
 
 fn terms_of(stemming: &str, text: &str) -> Vec<(String, u32)> {
@@ -38,8 +38,8 @@ fn shown(stemming: &str, text: &str) -> String {
 fn ids_name_rules_and_stemming_and_are_read_back() {
     assert_eq!(analyzer("english").id(), "terms-1/english");
     assert_eq!(Analyzer::new(Stemming::default()), analyzer("english"));
-    assert_eq!(Stemming::names().count(), 19);
-    for name in Stemming::names() {
+    assert_eq!(Stemming::ALL.len(), 19);
+    for name in Stemming::ALL.iter().map(|language| language.as_str()) {
         let made = analyzer(name);
         assert_eq!(made.stemming.as_str(), name);
         assert_eq!(Analyzer::from_id(&made.id()), Some(made));
@@ -290,7 +290,7 @@ fn nasty_text() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_text_has_bounded_terms_at_positions_that_never_go_back(text in nasty_text(), other in any::<String>()) {
-        for name in Stemming::names() {
+        for name in Stemming::ALL.iter().map(|language| language.as_str()) {
             for text in [&text, &other] {
                 let mut last = 0;
                 for (term, position) in terms_of(name, text) {
@@ -307,7 +307,7 @@ proptest! {
     fn every_stemmer_takes_words_of_every_script(
         word in "[\\p{Arabic}]{1,12}|[\\p{Tamil}]{1,12}|[\\p{Greek}]{1,12}|[а-яё]{1,12}|[a-zçğıöşüâîû]{1,16}|[a-zäöåøæßéèêñõőű']{1,40}",
     ) {
-        for name in Stemming::names() {
+        for name in Stemming::ALL.iter().map(|language| language.as_str()) {
             terms_of(name, &word);
         }
     }
@@ -325,11 +325,11 @@ proptest! {
     #[test]
     fn the_short_way_of_plain_words_gives_what_the_long_way_gives(
         text in "([.,(\"'*-]{0,2}[a-eA-CsS']{1,18}[.,)\"'_0-]{0,2} ?){0,5}",
-        name in proptest::sample::select(Stemming::names().collect::<Vec<_>>()),
+        name in proptest::sample::select(Stemming::ALL.iter().map(|language| language.as_str()).collect::<Vec<_>>()),
     ) {
         let mut long = Vec::new();
         let mut take = |term: &str, position, _| long.push((term.to_owned(), position));
-        let mut walk = Walk::new(Stemming::parse(name).unwrap(), &mut take);
+        let mut walk = Walk::new(name.parse().unwrap(), &mut take);
         text.split_whitespace().for_each(|chunk| walk.chunk(chunk));
         walk.finish();
         drop(walk);

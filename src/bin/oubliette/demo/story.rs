@@ -187,7 +187,7 @@ impl Story {
     }
 
     fn compact(&self) -> Result<Value> {
-        let mut document = answers::compaction(&self.database.compact()?);
+        let mut document = json!(self.database.compact()?);
         add(&mut document, json!({ "step": "compact" }));
         Ok(document)
     }

@@ -1,0 +1,161 @@
+//! What does a JSON document say, if nothing of it may get lost?
+//!
+//! The usual reader keeps the last of two equal names. In a filter that would silently drop a condition, and forgetting by
+//! that filter would remove memories that the caller meant to keep. So a [`Strict`] value refuses a name that stands twice,
+//! and a refusal says where in the document it stands. Lines of an import, filters and policy documents are read here.
+//!
+//! The depth of a value is bounded by serde_json (128) and by toml. The caller bounds the bytes before it reads.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
+use serde_path_to_error::{Path, Segment};
+
+use crate::limits::LINE_FIELDS_MAX;
+
+/// Reads a value of a type, and nothing behind it.
+///
+/// # Errors
+/// In words: what is wrong and, for a value of another type or bound, where it stands, as `links.0.to`.
+pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Refusal> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let place = if error.inner().is_data() { place(error.path()) } else { String::new() };
+        Refusal { place, why: clean(error.inner()) }
+    })?;
+    deserializer.end().map_err(|error| Refusal::whole(clean(&error)))?;
+    Ok(value)
+}
+
+/// Why a document was refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// The value that is wrong, as names and positions between dots; empty for the document as a whole.
+    pub(crate) place: String,
+    /// What is wrong with the value.
+    pub(crate) why: String,
+}
+
+impl Refusal {
+    /// The refusal of the document as a whole.
+    pub(crate) fn whole(why: String) -> Self {
+        Refusal { place: String::new(), why }
+    }
+}
+
+fn place(path: &Path) -> String {
+    let steps = path.iter().map(|segment| match segment {
+        Segment::Seq { index } => index.to_string(),
+        Segment::Map { key } => key.chars().take(40).collect(),
+        Segment::Enum { variant } => variant.clone(),
+        Segment::Unknown => "?".to_owned(),
+    });
+    steps.collect::<Vec<_>>().join(".")
+}
+
+/// The message of an error without line and column: the document is often one value of a line.
+pub(crate) fn clean(why: &serde_json::Error) -> String {
+    why.to_string().split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// Any value whose objects hold no name twice, and whose numbers are finite.
+pub(crate) struct Strict(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StrictVisitor).map(Strict)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number must be finite"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Strict(item)) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some((name, Strict(value))) = map.next_entry::<String, Strict>()? {
+            if members.contains_key(&name) {
+                let name: String = name.chars().take(40).collect();
+                return Err(A::Error::custom(format!("the name {name:?} stands twice in one object")));
+            }
+            members.insert(name, value);
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+/// The members of an object, in order, unread: a reader of each may then take its digits as they are.
+pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            if members.len() == LINE_FIELDS_MAX {
+                return Err(A::Error::custom(format!("more than {LINE_FIELDS_MAX} members")));
+            }
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+}
+
+#[cfg(test)]
+mod tests;
