@@ -45,7 +45,7 @@ pub const ATTACHMENTS_MAX: usize = 64;
 
 /// Dimensions of an embedding.
 pub const DIM_MAX: usize = 4_096;
-/// Results of one query.
+/// Results of one query, with those that its offset skips.
 pub const K_MAX: usize = 1_000;
 /// Most neighbours that deduplication looks at for a row: a search for them finds the row itself as well.
 pub const NEIGHBOURS_MAX: u32 = K_MAX as u32 - 1;

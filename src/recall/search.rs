@@ -63,7 +63,8 @@ impl Reader<'_> {
         let part = self.part(ns, &query.scope)?;
         let Some(target) = self.target(ns, part, vector)? else { return Ok(SearchResult::default()) };
         let diverse = query.diversity > 0.0;
-        let k = if diverse { query.k.saturating_mul(POOL).min(K_MAX) } else { query.k };
+        let depth = query.depth();
+        let k = if diverse { depth.saturating_mul(POOL).min(K_MAX) } else { depth };
         let over = || self.is_over();
         let ask = Ask { query: vector, k, sure: k, now: self.now, effort: query.effort, stop: Stop(&over) };
         let list = self.listed(ns, query.filter.as_ref())?;
@@ -72,11 +73,19 @@ impl Reader<'_> {
         let partial = self.deadline.is_some_and(Deadline::was_met);
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
         let plan = SearchPlan { pending: self.pending(ns, part)?, partial, damaged, ..plan_of(&found) };
-        let ranked = match diverse {
-            true => self.diverse(ns, found.hits, query.k, query.diversity)?,
-            false => found.hits,
-        };
-        self.answer(ns, ranked, plan)
+        let hits = self.cut(ns, found.hits, query)?;
+        self.answer(ns, hits, plan)
+    }
+
+    /// What a query asks for of the ranked memories: good enough, different enough, behind its offset.
+    pub(super) fn cut(&self, ns: NsId, mut ranked: Vec<Ranked>, query: &Query) -> Result<Vec<Ranked>> {
+        ranked.retain(|hit| query.takes(hit.score));
+        if query.diversity > 0.0 {
+            ranked = self.diverse(ns, ranked, query.depth(), query.diversity)?;
+        }
+        ranked.truncate(query.depth());
+        ranked.drain(..query.offset.min(ranked.len()));
+        Ok(ranked)
     }
 
     /// The best memories with their keys and texts. One whose text is damaged is left out, and counted.

@@ -359,6 +359,12 @@ pub(crate) struct SearchOptions {
     /// How many hits, 1 to 1000
     #[arg(short, default_value_t = 10, allow_negative_numbers = true)]
     pub(crate) k: usize,
+    /// How many of the best hits to skip; with -k at most 1000
+    #[arg(long, default_value_t = 0, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) offset: usize,
+    /// Least score of a hit [default: any]
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
+    pub(crate) min_score: Option<f32>,
     /// What the search ranks by
     #[arg(long, value_enum, default_value = "hybrid")]
     pub(crate) mode: Mode,
@@ -387,7 +393,7 @@ pub(crate) struct SearchOptions {
     /// How much the hits should differ from each other, 0 to 1
     #[arg(long, default_value_t = 0.0, value_name = "SHARE")]
     pub(crate) diversity: f32,
-    /// Many queries, each as a line of JSON: {"query"?, "namespace"?, "filter"?, "agent"?, "mode"?, "k"?, "ef"?, "recall"?, "exact"?}
+    /// Many queries, each as a line of JSON: {"query"?, "namespace"?, "filter"?, "agent"?, "mode"?, "k"?, "offset"?, "min_score"?, "ef"?, "recall"?, "exact"?}
     #[arg(long, value_name = "Q.jsonl", conflicts_with = "text")]
     pub(crate) queries: Option<PathBuf>,
     /// Vectors of the queries, one row for each
@@ -429,6 +435,9 @@ pub(crate) struct ListOptions {
     /// Only memories that match
     #[arg(long, value_name = "JSON")]
     pub(crate) filter: Option<String>,
+    /// List the latest created memories first, those of all parts together
+    #[arg(long)]
+    pub(crate) newest: bool,
     /// Where the page before ended
     #[arg(long)]
     pub(crate) cursor: Option<String>,

@@ -46,6 +46,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         state: if any_state { State::Live } else { state(&options.state)? },
         any_state,
+        newest_first: options.newest,
         limit: options.limit,
         cursor: options.cursor.clone(),
     };

@@ -34,6 +34,8 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         text: options.text.clone(),
         mode: options.mode.mode(),
         k: options.k,
+        offset: options.offset,
+        min_score: options.min_score,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         effort: options.effort.effort(),
@@ -124,6 +126,8 @@ struct QueryLine {
     filter: Option<Value>,
     agent: Option<String>,
     k: Option<usize>,
+    offset: Option<usize>,
+    min_score: Option<f32>,
     ef: Option<usize>,
     recall: Option<f32>,
     exact: Option<bool>,
@@ -222,6 +226,8 @@ fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(Namespac
         query.mode = mode.parse()?;
     }
     query.k = line.k.unwrap_or(query.k);
+    query.offset = line.offset.unwrap_or(query.offset);
+    query.min_score = line.min_score.or(query.min_score);
     if let Some(filter) = &line.filter {
         query.filter = Some(Filter::from_json(filter)?);
     }
@@ -236,6 +242,8 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     let defaults = Query {
         mode: options.mode.mode(),
         k: options.k,
+        offset: options.offset,
+        min_score: options.min_score,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         effort: options.effort.effort(),

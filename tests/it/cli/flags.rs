@@ -154,3 +154,29 @@ fn remarks_promise_nothing_that_does_not_hold() {
     assert!(told(&["--namespace", "tyop", "export", "-"]).contains("there is no namespace tyop"));
     assert!(!told(&["--namespace", "default", "export", "-"]).contains("there is no namespace"));
 }
+
+#[test]
+fn pages_of_hits_and_the_newest_first() {
+    let sandbox = Sandbox::new();
+    for (at, text) in ["tea", "tea and milk", "tea and milk and sugar"].iter().enumerate() {
+        let at = format!("2026-01-0{}T00:00:00Z", at + 1);
+        sandbox.document(&["add", text, "--key", text, "--created-at", &at]);
+    }
+    let keys = |arguments: &[&str], list: &str| -> Vec<String> {
+        let document = sandbox.document(arguments);
+        let items = document[list].as_array().unwrap();
+        items.iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let search = ["search", "tea", "--mode", "text"];
+    let whole = keys(&search, "hits");
+    assert_eq!(whole.len(), 3);
+    assert_eq!(keys(&[&search[..], &["-k", "1", "--offset", "1"]].concat(), "hits"), whole[1..2]);
+    let least = sandbox.document(&search)["hits"][1]["score"].to_string();
+    assert_eq!(keys(&[&search[..], &["--min-score", &least]].concat(), "hits"), whole[..2]);
+    sandbox.write("q.jsonl", "{\"query\":\"tea\",\"mode\":\"text\",\"offset\":2}\n");
+    let line = sandbox.document(&["search", "--queries", "q.jsonl"]);
+    assert_eq!(line["keys"], json!([whole[2]]));
+    assert_eq!(keys(&["list", "--newest"], "items"), ["tea and milk and sugar", "tea and milk", "tea"]);
+    assert_eq!(sandbox.run(&[&search[..], &["--offset", "1000"]].concat()).error().0, "Invalid");
+    assert_eq!(sandbox.run(&[&search[..], &["--min-score", "NaN"]].concat()).error().0, "Invalid");
+}
