@@ -101,6 +101,7 @@ pub mod faults {
     /// Works out what a filter demands of rows, for its fuzz target.
     pub fn demands(filter: &crate::Filter) {
         let _ = (filter.needs(), filter.required_tag(), filter.required_ids(), filter.required_keys());
+        let _ = (filter.required_key_prefix(), filter.required_metadata());
     }
 
     /// The graph, for its bench.

@@ -4,9 +4,9 @@
 //! {"tags": "x", "importance": {"$gte": 0.5},
 //!  "$or": [{"kind": "event"}, {"metadata.session": {"$in": ["a", "b"]}}]}
 //! ```
-//! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not` on a field, and `$and $or $not` on filters. A field is
-//! the JSON name of any field of a memory, or `metadata.` with a path whose dots descend. Regular expressions are not
-//! supported.
+//! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $prefix $exists $not` on a field, and `$and $or $not` on filters. A
+//! field is the JSON name of any field of a memory, or `metadata.` with a path whose dots descend. Regular expressions
+//! are not supported.
 //!
 //! What a filter means:
 //! - Entries of one object must all hold. The filter `{}` matches everything. An empty object anywhere
@@ -16,6 +16,8 @@
 //!   a field counts as missing.
 //! - `null` equals a missing value and a null. `$ne`, `$nin` and `$not` negate `$eq`, `$in` and their
 //!   operand, so they match a missing value. `$gt`, `$gte`, `$lt` and `$lte` never match a missing value.
+//! - `$prefix` matches texts that begin with these bytes, in the same letters. It applies to fields that hold text, keys
+//!   among them, and to metadata. The empty prefix is refused: `$exists` says what it would.
 //! - Values of different types are never equal and have no order. Text is ordered by bytes, significance and
 //!   tier by rank, times as instants, and numbers by value whatever their notation. The bound of a comparison
 //!   with a field in single precision (importance, confidence) is first rounded to single precision.
@@ -48,7 +50,7 @@ mod indexed;
 mod json;
 mod parse;
 
-pub(crate) use indexed::{MetaValue, check_index_key};
+pub(crate) use indexed::{MetaTest, MetaValue, MetaWanted, check_index_key};
 
 /// A condition on a memory. It is typed, and within its bounds from the moment in which [`Filter::parse`] or
 /// [`Filter::from_json`] makes it.
@@ -58,6 +60,8 @@ pub(crate) use indexed::{MetaValue, check_index_key};
 /// let filter = Filter::parse(r#"{"tags": "tea", "created_at": {"$gte": "2026-01-01T00:00:00Z"}}"#)?;
 /// assert_eq!(Filter::parse(&filter.to_string())?, filter);
 /// assert!(Filter::parse(r#"{"tegs": "tea"}"#).is_err());
+/// let of_one_talk = Filter::parse(r#"{"keys": {"$prefix": "conv-1:"}}"#)?;
+/// assert!(Filter::parse(r#"{"importance": {"$prefix": "0."}}"#).is_err());
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +98,8 @@ enum Op {
     In(Set),
     /// Before or after a bound of the same type.
     Order(Relation, Operand),
+    /// A text that begins with these bytes.
+    Prefix(String),
     /// There is a value.
     Exists,
 }
@@ -234,6 +240,13 @@ impl Filter {
         Some(shortest.iter().filter_map(Operand::text).collect())
     }
 
+    /// What a key of every matching row begins with: the longest beginning that the filter demands.
+    pub(crate) fn required_key_prefix(&self) -> Option<&str> {
+        let mut longest = None;
+        self.root.add_key_prefix(&mut longest);
+        longest
+    }
+
     /// The sets that the whole filter demands of `column`, without the sets that contain null.
     fn demanded(&self, column: &Named) -> Vec<&[Operand]> {
         let mut sets = Vec::new();
@@ -273,6 +286,18 @@ impl Node {
             Node::And(parts) | Node::Or(parts) => parts.iter().for_each(|part| part.add_needs(needs)),
             Node::Not(part) => part.add_needs(needs),
             Node::Test(test) => test.column.add_needs(needs),
+        }
+    }
+
+    fn add_key_prefix<'a>(&'a self, longest: &mut Option<&'a str>) {
+        match self {
+            Node::And(parts) => parts.iter().for_each(|part| part.add_key_prefix(longest)),
+            Node::Test(Test { column: Column::Named(found), op: Op::Prefix(prefix), negated: false })
+                if **found == KEYS && longest.is_none_or(|longest| longest.len() < prefix.len()) =>
+            {
+                *longest = Some(prefix);
+            }
+            Node::Or(_) | Node::Not(_) | Node::Test(_) => {}
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) use field::{
     Shown, check_categories, check_entities, check_links, check_tags, memory_fields, widened,
 };
 pub use filter::{Filter, Needs, RowView, VitalsView};
-pub(crate) use filter::{MetaValue, check_index_key};
+pub(crate) use filter::{MetaTest, MetaValue, MetaWanted, check_index_key};
 pub use history::{Actor, Delta, JournalRow, Op, Tombstone, TombstoneReason};
 pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kept::{Family, Joint, Kept, LedLink, Limbo, Run, RunSort, RunState};
