@@ -130,6 +130,9 @@ pub const INDEX_TEXT_BYTES_MAX: usize = 256;
 /// Values of one memory that a declared index holds; a memory with more is looked at by every query of the index.
 pub const INDEX_VALUES_MAX: usize = 256;
 
+/// Values of one metadata key that are counted, and that one answer gives.
+pub const DISTINCT_VALUES_MAX: usize = 10_000;
+
 /// Text of one policy document.
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
 /// Items of one list or table of a policy document.

@@ -49,8 +49,10 @@ mod eval;
 mod indexed;
 mod json;
 mod parse;
+mod scalar;
 
 pub(crate) use indexed::{MetaTest, MetaValue, MetaWanted, check_index_key};
+pub(crate) use scalar::{Scalar, check_metadata_key};
 
 /// A condition on a memory. It is typed, and within its bounds from the moment in which [`Filter::parse`] or
 /// [`Filter::from_json`] makes it.

@@ -15,6 +15,7 @@ pub mod visible;
 
 pub(crate) mod closed;
 mod decision;
+mod distinct;
 mod draft;
 mod event;
 pub(crate) mod field;
@@ -33,6 +34,7 @@ mod thread;
 mod time;
 
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
+pub use distinct::{DistinctQuery, DistinctValue, DistinctValues};
 pub use draft::{CheckedDraft, Draft, Expiry, Patch};
 pub(crate) use draft::{PINNED_TAG, check_content, check_patch};
 pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, EventsOf, FamilyFingerprint};
@@ -41,7 +43,7 @@ pub(crate) use field::{
     Shown, check_categories, check_entities, check_links, check_tags, memory_fields, widened,
 };
 pub use filter::{Filter, Needs, RowView, VitalsView};
-pub(crate) use filter::{MetaTest, MetaValue, MetaWanted, check_index_key};
+pub(crate) use filter::{MetaTest, MetaValue, MetaWanted, Scalar, check_index_key};
 pub use history::{Actor, Delta, JournalRow, Op, Tombstone, TombstoneReason};
 pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kept::{Family, Joint, Kept, LedLink, Limbo, Run, RunSort, RunState};

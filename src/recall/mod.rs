@@ -13,6 +13,7 @@
 mod around;
 mod assemble;
 mod deadline;
+mod distinct;
 mod events;
 mod explain;
 mod hybrid;

@@ -201,16 +201,8 @@ impl Sieve for Rowwise<'_, '_> {
             }
             return Ok(());
         }
-        match self.part {
-            Part::One(part) if !reader.is_most_of(self.ns, part)? => {
-                let walk = Walk::prefix(&keys::ns_part(self.ns, part));
-                reader.rows().ids_by_time(&walk, &mut |id| {
-                    let vitals = sound(reader.vitals(self.ns, id))?;
-                    vitals.map_or(Ok(()), |vitals| self.offer(target, id, &vitals, visit))
-                })
-            }
-            _ => reader.rows().all_vitals(self.ns, &mut |id, vitals| self.offer(target, id, vitals, visit)),
-        }
+        let (ns, part) = (self.ns, self.part);
+        reader.each_of(ns, part, &mut |id, vitals| self.offer(target, id, vitals, visit))
     }
 }
 
@@ -240,6 +232,27 @@ impl Rowwise<'_, '_> {
 }
 
 impl Reader<'_> {
+    /// Calls `visit` with the rows of a partition, or of all partitions, that can be read. Rows of other partitions may
+    /// be among them.
+    pub(super) fn each_of(
+        &self,
+        ns: NsId,
+        part: Part,
+        visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<()>,
+    ) -> Result<()> {
+        match part {
+            Part::Nowhere => Ok(()),
+            Part::One(part) if !self.is_most_of(ns, part)? => {
+                let walk = Walk::prefix(&keys::ns_part(ns, part));
+                self.rows().ids_by_time(&walk, &mut |id| {
+                    let vitals = sound(self.vitals(ns, id))?;
+                    vitals.map_or(Ok(()), |vitals| visit(id, &vitals))
+                })
+            }
+            _ => self.rows().all_vitals(ns, visit),
+        }
+    }
+
     /// Whether a partition holds so many rows of its namespace that a walk over all rows is shorter than one look-up
     /// for each row of the partition.
     fn is_most_of(&self, ns: NsId, part: PartId) -> Result<bool> {

@@ -1,7 +1,9 @@
 //! What a host asks for beside adding, finding and forgetting: pages of hits, the newest first, the values of a key,
 //! another name, another end.
 
-use oubliette::{Draft, Error, Filter, MemoryId, Mode, PageRequest, Query, Scope};
+use oubliette::memory::DistinctQuery;
+use oubliette::{Draft, Error, Filter, MemoryId, Mode, PageRequest, Query, Scope, WriteOptions};
+use serde_json::{Value, json};
 
 use crate::world::{World, text};
 
@@ -145,4 +147,82 @@ fn a_cursor_belongs_to_its_direction() {
     refused(world.ns.list(&PageRequest { cursor: of_up, ..down.clone() }), "cursor");
     refused(world.ns.list(&PageRequest { cursor: of_down, ..up.clone() }), "cursor");
     refused(world.ns.list(&PageRequest { cursor: Some("newest-".to_owned()), ..down }), "cursor");
+}
+
+#[test]
+fn values_of_a_key_are_counted_by_memory() {
+    let world = World::new();
+    let metas = [
+        json!({"s": "a"}),
+        json!({"s": ["a", "b", "a", null]}),
+        json!({"s": 1}),
+        json!({"s": 1.0}),
+        json!({"s": u64::MAX}),
+        json!({"s": -0.5}),
+        json!({"s": true}),
+        json!({"s": {"t": "deep"}}),
+        json!({"s": null}),
+        json!({"other": "a"}),
+    ];
+    for (at, metadata) in metas.into_iter().enumerate() {
+        world.add(text(&format!("note {at}")).metadata(metadata).tag(if at < 2 { "early" } else { "late" }));
+    }
+    world.add(text("of an agent").metadata(json!({"s": "a"})).agent("b"));
+    let gone = world.add(text("gone").metadata(json!({"s": "gone"})).key("k"));
+    world.add(text("here").metadata(json!({"s": "b"})).key("k"));
+    assert!(world.ns.get(gone.id).unwrap().is_some(), "superseded");
+    let counted = |query: DistinctQuery| {
+        let found = world.ns.distinct(query).unwrap();
+        assert!(found.complete && found.damaged == 0);
+        let pairs: Vec<(Value, u64)> = found.values.into_iter().map(|one| (one.value, one.count)).collect();
+        (pairs, found.left_out, found.memories)
+    };
+    let whole = vec![
+        (json!(1), 2),
+        (json!("a"), 2),
+        (json!("b"), 2),
+        (json!(true), 1),
+        (json!(-0.5), 1),
+        (json!(u64::MAX), 1),
+    ];
+    assert_eq!(counted("s".into()), (whole.clone(), 0, 8));
+    assert_eq!(counted(DistinctQuery::from("s").limit(2)), (whole[..2].to_vec(), 4, 8));
+    assert_eq!(counted(DistinctQuery::from("s").scope(Scope::Any)).0[0], (json!("a"), 3));
+    assert_eq!(
+        counted(DistinctQuery::from("s").scope(Scope::agent("b").unwrap())),
+        (vec![(json!("a"), 1)], 0, 1)
+    );
+    assert_eq!(counted("s.t".into()), (vec![(json!("deep"), 1)], 0, 1));
+    assert_eq!(counted("nobody".into()), (vec![], 0, 0));
+    for filter in [r#"{"tags": "early"}"#, r#"{"text": {"$lt": "note 2"}, "keys": {"$exists": false}}"#] {
+        let query = DistinctQuery::from("s").filter(Filter::parse(filter).unwrap());
+        assert_eq!(counted(query), (vec![(json!("a"), 2), (json!("b"), 1)], 0, 2), "{filter}");
+    }
+}
+
+#[test]
+fn a_key_with_more_values_than_are_counted_says_so() {
+    let world = World::new();
+    let draft = |at: u32| {
+        let values: Vec<u32> = (at * 501..(at + 1) * 501).collect();
+        text(&format!("note {at}")).metadata(json!({"n": values, "m": at}))
+    };
+    world.ns.add_all((0..21).rev().map(draft).collect(), &WriteOptions::default()).unwrap();
+    let found = world.ns.distinct(DistinctQuery::from("n").limit(3)).unwrap();
+    let values: Vec<Value> = found.values.iter().map(|one| one.value.clone()).collect();
+    assert_eq!(values, [json!(0), json!(1), json!(2)]);
+    assert_eq!((found.left_out, found.complete, found.memories), (9_997, false, 21));
+    assert!(world.ns.distinct("m").unwrap().complete);
+}
+
+#[test]
+fn a_key_of_distinct_has_bounds() {
+    let world = World::new();
+    assert_eq!(world.ns.distinct("s").unwrap().values, [], "no namespace yet");
+    for bad in ["", ".", "a..b", &"x".repeat(1_025), &"a.".repeat(40)] {
+        refused(world.ns.distinct(bad), "key");
+    }
+    for bad in [0, 10_001, usize::MAX] {
+        refused(world.ns.distinct(DistinctQuery::from("s").limit(bad)), "limit");
+    }
 }

@@ -86,6 +86,8 @@ pub(crate) enum Command {
     Get(GetOptions),
     /// Page through memories
     List(ListOptions),
+    /// Count the values of a metadata key among the visible memories, the most frequent first
+    Distinct(DistinctOptions),
     /// Show the versions of a memory and what happened to them
     History(NameOptions),
     /// Page through messages in the order in which they came
@@ -442,6 +444,20 @@ pub(crate) struct ListOptions {
     #[arg(long)]
     pub(crate) cursor: Option<String>,
     /// Items of a page, 1 to 10000
+    #[arg(long, default_value_t = 100)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DistinctOptions {
+    /// The key as a filter names it after `metadata.`; dots descend into objects
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) scope: ScopeOptions,
+    /// Only memories that match
+    #[arg(long, value_name = "JSON")]
+    pub(crate) filter: Option<String>,
+    /// How many values, 1 to 10000
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: usize,
 }

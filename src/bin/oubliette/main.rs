@@ -86,6 +86,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Briefing(options) => read::briefing(&options, place, output),
         Command::Get(options) => read::get(&options, place, output),
         Command::List(options) => read::list(&options, place, output),
+        Command::Distinct(options) => read::distinct(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),
         Command::Events(options) => read::events(&options, place, output),
         Command::Aggregates(options) => read::aggregates(&options, place, output),

@@ -180,3 +180,19 @@ fn pages_of_hits_and_the_newest_first() {
     assert_eq!(sandbox.run(&[&search[..], &["--offset", "1000"]].concat()).error().0, "Invalid");
     assert_eq!(sandbox.run(&[&search[..], &["--min-score", "NaN"]].concat()).error().0, "Invalid");
 }
+
+#[test]
+fn distinct_counts_the_values_of_a_key() {
+    let sandbox = Sandbox::new();
+    for (text, session) in [("one", "a"), ("two", "b"), ("three", "b")] {
+        sandbox.document(&["add", text, "--metadata", &json!({ "session": session }).to_string()]);
+    }
+    let document = sandbox.document(&["distinct", "session", "--limit", "1"]);
+    assert_eq!(document["values"], json!([{ "value": "b", "count": 2 }]));
+    assert_eq!((&document["left_out"], &document["complete"]), (&json!(1), &json!(true)));
+    assert_eq!((&document["memories"], &document["damaged"]), (&json!(3), &json!(0)));
+    let none = sandbox.document(&["distinct", "gone", "--filter", "{\"kind\": \"event\"}"]);
+    assert_eq!(none["values"], json!([]));
+    assert_eq!(sandbox.run(&["distinct", ""]).error().0, "Invalid");
+    assert_eq!(sandbox.run(&["distinct", "s", "--limit", "0"]).error().0, "Invalid");
+}
