@@ -81,7 +81,8 @@ pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
     pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
     pub use crate::model::{
-        Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, RuleId, SearchPlan, Signals,
+        Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, RenameReport, RuleId,
+        SearchPlan, Signals,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, HealthStats, History, IndexStats,

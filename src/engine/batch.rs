@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::ingest::{Desk, ForgetNames, prepare};
 use crate::ledger::{Change, Entry, Restored};
 use crate::model::{
-    Draft, Forgotten, Name, NamespaceName, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
+    Draft, Expiry, Forgotten, Name, NamespaceName, Outcome, Partition, Patch, RenameReport, RuleId, Scope,
+    SupersedeMode, Time,
 };
 use crate::store::PartId;
 
@@ -72,6 +73,34 @@ impl Batch<'_, '_, '_, '_> {
     ) -> Result<Outcome> {
         self.rows += 1;
         self.session.known_desk(namespace)?.update(name.into().as_str(), patch, None)
+    }
+
+    /// As [`Namespace::rename_key`](crate::Namespace::rename_key).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn rename_key(
+        &mut self,
+        namespace: &NamespaceName,
+        old: impl Into<Name>,
+        new: impl Into<Name>,
+    ) -> Result<RenameReport> {
+        self.session.known_desk(namespace)?.rename_key(old.into().as_str(), new.into().as_str())
+    }
+
+    /// As [`Namespace::touch`](crate::Namespace::touch).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn touch(
+        &mut self,
+        namespace: &NamespaceName,
+        names: impl IntoIterator<Item = impl Into<Name>>,
+        expiry: impl Into<Expiry>,
+    ) -> Result<Vec<Result<Outcome>>> {
+        let names: Vec<Name> = names.into_iter().map(Into::into).collect();
+        self.rows += names.len();
+        self.session.known_desk(namespace)?.touch(&names, expiry.into())
     }
 
     /// As [`Namespace::supersede_all`](crate::Namespace::supersede_all).

@@ -28,6 +28,7 @@ mod message;
 mod metadata;
 mod partition;
 mod recount;
+mod rename;
 mod returns;
 mod settle;
 mod supersede;
@@ -232,6 +233,13 @@ pub(crate) enum Change {
         /// Their events.
         events: Vec<Id>,
     },
+    /// A record gets another key, in every row and tombstone that has the old one.
+    Rename {
+        /// The key.
+        old: String,
+        /// The new key, which no current row holds.
+        new: String,
+    },
     /// A memory proves useful.
     Reinforce {
         /// The memory.
@@ -323,6 +331,8 @@ pub(crate) struct Applied {
     pub(crate) withdrawn: u64,
     /// What merging did.
     pub(crate) merged: Option<Merged>,
+    /// The number of writes whose key was renamed.
+    pub(crate) renamed: u64,
 }
 
 /// The key to the writes of the truth: nobody but this room can make one.
@@ -428,6 +438,7 @@ impl<'a, 't> Ledger<'a, 't> {
             Change::Purge { id } => self.purge(context, id, why),
             Change::Record(recorded) => self.record(context, *recorded, why),
             Change::Withdraw { events } => self.withdraw(context, &events, why),
+            Change::Rename { old, new } => self.rename(context, &old, &new, &why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, (id, by), (expires_at, confidence), why)
             }

@@ -93,6 +93,8 @@ macro_rules! with_passes {
             SNAPSHOT = 28, "DEDUP-67";
             /// An expired memory was erased.
             EXPIRED = 36, "LIFE-3";
+            /// A caller gave a record another key.
+            RENAME = 37, "MODEL-64.rename";
             $(
                 #[doc = concat!("What the pass `", $text, "` did.")]
                 $rule = $code, $id;

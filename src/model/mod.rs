@@ -57,7 +57,7 @@ pub(crate) use pass::passes;
 pub use pass::{Pass, Stage};
 pub(crate) use period::{Period, Periods};
 pub(crate) use query::Ranked;
-pub use query::{Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, SearchPlan, Signals};
+pub use query::{Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, RenameReport, SearchPlan, Signals};
 pub(crate) use series::{series_place, snapshot_time};
 pub(crate) use thread::thread_place;
 pub use time::{Span, Time};

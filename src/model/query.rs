@@ -420,3 +420,13 @@ pub struct Forgotten {
     /// Summaries, aggregates and consolidated rows made from erased rows. They may still contain the fact.
     pub derived: Vec<MemoryId>,
 }
+
+/// What renaming a key did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameReport {
+    /// The memory to which the new key leads.
+    pub id: MemoryId,
+    /// The number of rows that got the key: the memory, its earlier versions and its rows in limbo; 0 where both keys
+    /// are the same.
+    pub rows: u64,
+}

@@ -1,8 +1,13 @@
 //! What a host asks for beside adding, finding and forgetting: pages of hits, the newest first, the values of a key,
 //! another name, another end.
 
-use oubliette::memory::DistinctQuery;
-use oubliette::{Draft, Error, Filter, MemoryId, Mode, PageRequest, Query, Scope, WriteOptions};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{DistinctQuery, Expiry, Got};
+use oubliette::report::{CheckOptions, ErasedProbe, Op, RuleId};
+use oubliette::{
+    Decision, Draft, Error, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Patch, Query, Scope, Time,
+    WriteOptions,
+};
 use serde_json::{Value, json};
 
 use crate::world::{World, text};
@@ -225,4 +230,167 @@ fn a_key_of_distinct_has_bounds() {
     for bad in [0, 10_001, usize::MAX] {
         refused(world.ns.distinct(DistinctQuery::from("s").limit(bad)), "limit");
     }
+}
+
+/// Everything that a key leads to: history, explanation, rows of an export.
+fn versions(world: &World, key: &str) -> usize {
+    world.ns.history(key).map_or(0, |history| history.versions.len())
+}
+
+#[test]
+fn a_renamed_record_keeps_its_history_and_leaves_the_old_key() {
+    let world = World::new();
+    for at in 0..3 {
+        world.add(text(&format!("Ann lives in town {at}")).key("ann").vector(near(at)));
+    }
+    let other = world.add(text("Ann lives in town 2").key("meeting").vector(near(2)));
+    assert_eq!(other.decision, Decision::Reinforced);
+    let now = world.ns.get("ann").unwrap().unwrap();
+    let report = world.ns.rename_key("ann", "ann:home").unwrap();
+    assert_eq!((report.id, report.rows), (now.id, 3));
+    world.check();
+    assert!(world.ns.get("ann").unwrap().is_none());
+    assert!(matches!(world.ns.look_up("ann", false), Err(Error::NotFound { .. })));
+    assert!(matches!(world.ns.history("ann"), Err(Error::NotFound { .. })));
+    assert_eq!(versions(&world, "ann:home"), 3);
+    assert_eq!(world.ns.keys_of(now.id).unwrap(), ["ann:home", "meeting"]);
+    let after = world.ns.get("ann:home").unwrap().unwrap();
+    assert_eq!((after.id, &after.text, after.version), (now.id, &now.text, now.version + 1));
+    let told = world.ns.history("ann:home").unwrap().events;
+    let told = told.iter().rfind(|row| row.op == Op::Rename).unwrap();
+    assert_eq!((told.rule, told.deltas[0].field.as_str()), (RuleId::RENAME, "key"));
+    assert_eq!((&told.deltas[0].before, &told.deltas[0].after), (&json!("ann"), &json!("ann:home")));
+
+    // The old key is free, the new one is the record's.
+    world.ns.forget("meeting").unwrap();
+    assert_eq!(world.add(text("someone else").key("ann")).decision, Decision::Stored);
+    assert_eq!(world.add(text("Ann lives in Bruges").key("ann:home")).decision.as_str(), "revised");
+    assert_eq!((versions(&world, "ann"), versions(&world, "ann:home")), (1, 4));
+    world.check();
+}
+
+#[test]
+fn a_key_that_is_held_is_not_given_again() {
+    let world = World::new();
+    world.add(text("one").key("a"));
+    world.add(text("two").key("b"));
+    world.add(text("two").key("c"));
+    for taken in ["b", "c"] {
+        let why = world.ns.rename_key("a", taken).unwrap_err();
+        assert!(matches!(why, Error::Conflict { .. }), "{why}");
+    }
+    assert!(matches!(world.ns.rename_key("nobody", "d"), Err(Error::NotFound { .. })));
+    assert!(matches!(world.ns.rename_key("", "d"), Err(Error::NotFound { .. })));
+    for bad in ["", "a\0b", &"k".repeat(513)] {
+        refused(world.ns.rename_key("a", bad), "key");
+    }
+    assert_eq!(world.ns.rename_key("a", "a").unwrap().rows, 0);
+    assert_eq!(world.ns.rename_key("a", "k".repeat(512)).unwrap().rows, 1);
+    // What held the key and is gone does not keep it.
+    world.ns.forget("b").unwrap();
+    assert_eq!(world.ns.rename_key("c", "b").unwrap().rows, 1);
+    assert_eq!(world.ns.get("b").unwrap().unwrap().text, "two");
+    world.check();
+}
+
+#[test]
+fn rows_in_limbo_and_tombstones_are_renamed_with_their_record() {
+    let world = World::new();
+    for apps in [4, 7] {
+        let draft = text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+        world.add(draft.key(format!("status:{apps}")));
+        world.advance("1h");
+    }
+    let run = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap();
+    let gone = world.ns.look_up("status:4", false).unwrap().into_memory().unwrap();
+    assert_eq!(world.ns.rename_key("status:4", "first").unwrap().id, gone.id);
+    assert!(matches!(world.ns.look_up("status:4", false), Err(Error::NotFound { .. })));
+    world.check();
+    world.ns.undo(run).unwrap();
+    assert_eq!(world.ns.get("first").unwrap().unwrap().text, "Gateway status: 4 apps pending");
+    world.check();
+
+    world.ns.forget("first").unwrap();
+    assert!(matches!(world.ns.look_up("first", false).unwrap(), Got::Tombstone(_)));
+    world.add(text("again").key("first"));
+    world.ns.rename_key("first", "second").unwrap();
+    assert!(matches!(world.ns.look_up("first", false), Err(Error::NotFound { .. })));
+    world.ns.forget("second").unwrap();
+    world.check();
+    let probe = ErasedProbe { keys: vec!["status:4".into(), "second".into()], ..ErasedProbe::default() };
+    world.db.compact().unwrap();
+    let report = world.db.check(&CheckOptions { erased: vec![probe], ..CheckOptions::default() }).unwrap();
+    assert!(report.ok, "{:?}", report.findings);
+}
+
+#[test]
+fn a_batch_renames_what_it_has_written() {
+    let world = World::new();
+    let name = world.ns.name().clone();
+    let failed: Result<(), Error> = world.db.batch(|batch| {
+        batch.add(&name, text("one").key("a"))?;
+        batch.rename_key(&name, "a", "b")?;
+        batch.rename_key(&name, "a", "c").map(drop)
+    });
+    assert!(matches!(failed, Err(Error::NotFound { .. })));
+    assert!(world.live().is_empty(), "a batch is given up as a whole");
+    world
+        .db
+        .batch(|batch| {
+            batch.add(&name, text("one").key("a"))?;
+            batch.rename_key(&name, "a", "b")
+        })
+        .unwrap();
+    assert_eq!(world.ns.get("b").unwrap().unwrap().text, "one");
+    world.check();
+}
+
+#[test]
+fn touching_gives_an_end_and_changes_nothing_else() {
+    let world = World::new();
+    let tea = text("Ann prefers tea").key("tea").tag("t").importance(0.7).vector(near(0));
+    world.add(tea.metadata(json!({"a": 1})));
+    world.add(text("Bob walks").key("bob"));
+    world.add(text("Bob runs").key("bob"));
+    let old = world.ns.history("bob").unwrap().versions[0].id;
+    let before = world.ns.get("tea").unwrap().unwrap();
+    let end: Time = "2027-01-01T00:00:00Z".parse().unwrap();
+    let answers = world.ns.touch(["tea", "nobody", "bob", &old.to_string()], end).unwrap();
+    assert!(matches!(answers[1], Err(Error::NotFound { .. })));
+    assert!(matches!(answers[3], Err(Error::Conflict { .. })));
+    let told = answers[0].as_ref().unwrap();
+    assert_eq!((told.decision.clone(), told.rule), (Decision::Updated, RuleId::UPDATE));
+    assert!(answers[2].is_ok());
+    let after = world.ns.get("tea").unwrap().unwrap();
+    assert_eq!((after.expires_at, after.version), (Some(end), before.version + 1));
+    let shown = |memory: &Memory| {
+        format!(
+            "{:?}",
+            (memory.id, &memory.text, &memory.tags, &memory.metadata, memory.importance, &memory.keys)
+        )
+    };
+    assert_eq!(shown(&after), shown(&before));
+    // As an update of the expiry alone.
+    let other = World::new();
+    other.add(text("Ann prefers tea").key("tea"));
+    other.add(text("Ann prefers tea").key("drink"));
+    other.ns.update("tea", Patch { expiry: Some(Expiry::At(end)), ..Patch::default() }).unwrap();
+    let world = World::new();
+    world.add(text("Ann prefers tea").key("tea"));
+    world.add(text("Ann prefers tea").key("drink"));
+    world.ns.touch(["tea"], end).unwrap();
+    let ends = |world: &World| ["tea", "drink"].map(|key| world.ns.get(key).unwrap().unwrap().expires_at);
+    assert_eq!(ends(&world), ends(&other));
+    world.ns.touch(["tea", "drink"], Expiry::Never).unwrap();
+    assert_eq!(ends(&world), [None, None]);
+    world.check();
+}
+
+#[test]
+fn touching_takes_as_many_names_as_a_batch_has_rows() {
+    let world = World::new();
+    world.add(text("one").key("a"));
+    let many = std::iter::repeat_n("a", 100_001);
+    refused(world.ns.touch(many, Expiry::Never), "names");
+    assert!(world.ns.touch([""; 0], Expiry::Never).unwrap().is_empty());
 }

@@ -98,6 +98,10 @@ pub(crate) enum Command {
     Explain(NameOptions),
     /// Change the fields or the text of a memory
     Update(Box<UpdateOptions>),
+    /// Give a record another key, with its history; nothing answers to the old key any more
+    Rename(RenameOptions),
+    /// Give memories another end, and change nothing else of them
+    Touch(TouchOptions),
     /// Let one memory take the place of others; it takes over their keys and tags if it has the same agent
     Supersede(Box<SupersedeOptions>),
     /// Make a superseded memory live again
@@ -505,6 +509,31 @@ pub(crate) struct UpdateOptions {
     pub(crate) clear: Vec<String>,
     #[command(flatten)]
     pub(crate) fields: FieldOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RenameOptions {
+    /// The key
+    pub(crate) old: String,
+    /// The new key
+    pub(crate) new: String,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("end").required(true).args(["ttl", "expires_at", "never"])))]
+pub(crate) struct TouchOptions {
+    /// Ids or keys
+    #[arg(required = true)]
+    pub(crate) names: Vec<String>,
+    /// After how long they end, counted from their creation or recording
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) ttl: Option<String>,
+    /// When they end
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires_at: Option<String>,
+    /// They never end
+    #[arg(long)]
+    pub(crate) never: bool,
 }
 
 #[derive(Debug, Args)]

@@ -92,6 +92,8 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Aggregates(options) => read::aggregates(&options, place, output),
         Command::Explain(options) => read::explain(&options.name, place, output),
         Command::Update(options) => write::update(&options, place, output),
+        Command::Rename(options) => write::rename(&options, place, output),
+        Command::Touch(options) => write::touch(&options, place, output),
         Command::Supersede(options) => write::supersede(&options, place, output),
         Command::Restore(options) => write::restore(&options.name, place, output),
         Command::Pin(options) => write::pin(&options.name, true, place, output),

@@ -196,3 +196,27 @@ fn distinct_counts_the_values_of_a_key() {
     assert_eq!(sandbox.run(&["distinct", ""]).error().0, "Invalid");
     assert_eq!(sandbox.run(&["distinct", "s", "--limit", "0"]).error().0, "Invalid");
 }
+
+#[test]
+fn rename_and_touch_say_what_they_did() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann lives in Ghent", "--key", "ann"]);
+    sandbox.document(&["add", "Ann lives in Bruges", "--key", "ann"]);
+    sandbox.document(&["add", "Bob walks", "--key", "bob"]);
+    let renamed = sandbox.document(&["rename", "ann", "ann:home"]);
+    assert_eq!((&renamed["rows"], &renamed["new"]), (&json!(2), &json!("ann:home")));
+    assert_eq!(sandbox.run(&["get", "ann"]).error().0, "NotFound");
+    assert_eq!(sandbox.run(&["rename", "bob", "ann:home"]).error().0, "Conflict");
+    assert_eq!(sandbox.run(&["rename", "nobody", "x"]).error().0, "NotFound");
+    let touched = sandbox.document(&["touch", "bob", "nobody", "--expires-at", "2026-04-01T00:00:00Z"]);
+    assert_eq!((&touched["touched"], &touched["missing"]), (&json!(1), &json!(1)));
+    assert_eq!(touched["answers"][0]["expires_at"], "2026-04-01T00:00:00Z");
+    assert_eq!(touched["answers"][1]["error"]["kind"], "NotFound");
+    assert_eq!(sandbox.document(&["touch", "bob", "--ttl", "30d"])["touched"], 1);
+    assert_eq!(sandbox.document(&["get", "bob"])["expires_at"], "2026-03-31T00:00:00Z");
+    sandbox.document(&["touch", "bob", "--never"]);
+    assert_eq!(sandbox.document(&["get", "bob"])["expires_at"], Value::Null);
+    assert_eq!(sandbox.run(&["touch", "bob"]).code, 2);
+    assert_eq!(sandbox.run(&["touch", "bob", "--never", "--ttl", "1d"]).code, 2);
+    assert_eq!(sandbox.run(&["touch", "bob", "--ttl", "soon"]).error().0, "Invalid");
+}
