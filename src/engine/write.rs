@@ -74,14 +74,32 @@ impl Namespace {
         let works = self.db.inner.embed_drafts(&self.name, &mut prepared, how.no_dedup)?;
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
         let (name, how) = (self.name.clone(), *how);
-        self.db.submit_embedded(weight, works, move |session| {
+        let mut outcomes: Vec<Outcome> = self.db.submit_embedded(weight, works, move |session| {
             let mut desk = session.desk(&name, how.run, how.no_dedup)?;
             desk.skip_instructions = how.skip_instructions;
             desk.leave_out_strangers(&mut prepared)?;
             let mut near = desk.neighbours(&prepared)?.into_iter();
             let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
-            prepared.iter().enumerate().map(|(at, draft)| one(draft).map_err(place(at))).collect()
-        })
+            prepared
+                .iter()
+                .enumerate()
+                .map(|(at, draft)| one(draft).map_err(place(at)))
+                .collect::<Result<_>>()
+        })?;
+        self.tell_pending(&mut outcomes);
+        Ok(outcomes)
+    }
+
+    /// Looks again at writes whose text waited for a vector when they were committed: the embedder of the handle has had
+    /// its turn since.
+    pub(super) fn tell_pending(&self, outcomes: &mut [Outcome]) {
+        if self.db.inner.embedder.read().is_none() {
+            return;
+        }
+        for outcome in outcomes.iter_mut().filter(|outcome| outcome.pending) {
+            // The write is done, whatever becomes of this read.
+            outcome.pending = self.ask(|reader| reader.waits_for_vector(outcome.id)).unwrap_or(true);
+        }
     }
 
     /// Changes a memory by id or key. New text revises it: a new row supersedes the old one.
@@ -92,9 +110,11 @@ impl Namespace {
         let name = name.into();
         let (embedded, works) = self.db.inner.embed_update(&self.name, name.as_str(), &patch)?;
         let namespace = self.name.clone();
-        self.db.submit_embedded(ONE, works, move |session| {
+        let mut outcome = self.db.submit_embedded(ONE, works, move |session| {
             session.known_desk(&namespace)?.update(name.as_str(), patch.clone(), embedded.clone())
-        })
+        })?;
+        self.tell_pending(std::slice::from_mut(&mut outcome));
+        Ok(outcome)
     }
 
     /// Gives a record another key: the memory, its earlier versions, its rows in limbo, and what the tombstones tell of the

@@ -223,6 +223,10 @@ pub struct Outcome {
     pub evidence: Evidence,
     /// Near memories that did not decide.
     pub hints: Vec<Hint>,
+    /// Whether the text waits for a vector, because the handle has no embedder of the database, or the embedder failed.
+    /// Until the memory has a vector it is found by its words alone. Within a batch, whether the text waits at that moment:
+    /// an embedder of the handle gives the vector after the commit.
+    pub pending: bool,
     /// The number of the policy that was in force.
     pub policy_number: u64,
 }

@@ -57,6 +57,15 @@ impl Reader<'_> {
         Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
     }
 
+    /// Whether a memory waits for a vector.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn waits_for_vector(&self, id: MemoryId) -> Result<bool> {
+        let Some(ns) = self.ns else { return Ok(false) };
+        Ok(self.rows().vitals(ns, id)?.is_some_and(|row| row.waits_for_vector()))
+    }
+
     /// The memory that answers to a key, among those that a live read sees; none if the rows that hold the key are
     /// damaged.
     ///

@@ -1,6 +1,7 @@
 //! What a host asks for beside adding, finding and forgetting: pages of hits, the newest first, the values of a key,
 //! another name, another end.
 
+use oubliette::embed::{Embedder, embedder_fn};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{DistinctQuery, Expiry, Got};
 use oubliette::report::{CheckOptions, ErasedProbe, Op, RuleId};
@@ -10,7 +11,7 @@ use oubliette::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, text};
+use crate::world::{START, World, text};
 
 /// A vector that is nearer to the first axis the smaller `at` is.
 fn near(at: usize) -> [f32; 4] {
@@ -393,4 +394,35 @@ fn touching_takes_as_many_names_as_a_batch_has_rows() {
     let many = std::iter::repeat_n("a", 100_001);
     refused(world.ns.touch(many, Expiry::Never), "names");
     assert!(world.ns.touch([""; 0], Expiry::Never).unwrap().is_empty());
+}
+
+/// An embedder that fails as long as its text says so.
+fn fickle() -> impl Embedder {
+    embedder_fn("fickle", 4, |texts| match texts.iter().any(|text| text.contains("no vector")) {
+        true => Err(Error::Embedding { embedder: "fickle".into(), why: "it does not want to".into() }),
+        false => Ok(texts.iter().map(|_| vec![1.0, 0.0, 0.0, 0.0]).collect()),
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_write_says_whether_its_text_waits_for_a_vector() {
+    let world = World::new();
+    assert!(world.add(text("by words").key("w")).pending, "no embedder");
+    assert!(world.add(text("by words").key("w")).pending, "unchanged, and waiting still");
+    assert!(!world.add(text("near").key("v").vector(near(0))).pending);
+    assert!(!world.ns.pin("v", true).unwrap().pending);
+    assert!(world.ns.update("v", Patch { text: Some("other".into()), ..Patch::default() }).unwrap().pending);
+    let given = Patch { vector: Some(near(1).to_vec()), ..Patch::default() };
+    assert!(!world.ns.update("w", given).unwrap().pending);
+
+    let world = World::with(|builder| builder.embedder(fickle()));
+    assert!(!world.add(text("with a vector")).pending);
+    assert!(world.add(text("with no vector")).pending, "the embedder failed");
+    let name = world.ns.name().clone();
+    let within = world.db.batch(|batch| batch.add(&name, text("of a batch").key("b"))).unwrap();
+    assert!(within.pending, "the embedder comes after the commit");
+    assert!(!world.add(text("of a batch").key("b")).pending, "and has come");
+    let snapshot = world.ns.push_snapshot("12 facts", START.parse().unwrap()).unwrap();
+    assert!(!snapshot.pending);
 }
