@@ -159,7 +159,8 @@ impl Query {
         self
     }
 
-    /// Without hits whose [score](Hit::score) is lower. The scores of two modes, or of two embedders, do not compare.
+    /// Without hits whose [score](Hit::score) is lower. The scores of two modes, or of two embedders, do not compare;
+    /// [`Hit::relevance`] does for modes.
     ///
     /// ```
     /// use oubliette::Query;
@@ -255,6 +256,11 @@ pub struct Hit {
     /// The score; higher is better. In a search by vector alone it is the cosine similarity, -1 to 1.
     /// Otherwise it is the sum of the [`Signals`].
     pub score: f32,
+    /// How likely the memory answers the query, 0 to 1: 1 / (1 + exp(-(a · score + b))), with an `a` and a `b` for
+    /// each mode ([`SearchPlan::mode`]) that were fitted to judged questions (`docs/recall.md`). It never falls within an
+    /// answer where the score rises. It suits the default weights of the policy, and vectors like those of the shipped
+    /// embedder.
+    pub relevance: f32,
     /// A key that it answers to: of several the one that was written first.
     pub key: Option<String>,
     /// Its text.

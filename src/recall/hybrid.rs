@@ -11,7 +11,7 @@ use crate::error::{Result, sound};
 use crate::index::text::{DocRef, Lexical, TextAsk, Window, lexical};
 use crate::index::{Ask, Cosines, Found, Stop, Target};
 use crate::limits::K_MAX;
-use crate::model::{Effort, MemoryId, Query, Ranked, SearchPlan, Signals};
+use crate::model::{Effort, MemoryId, Mode, Query, Ranked, SearchPlan, Signals};
 use crate::policy;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList};
@@ -107,7 +107,7 @@ impl Reader<'_> {
         };
         let hits = self.cut(ns, rank(&lexical, &candidates, &spoken, margin, weights), query)?;
         let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found));
-        plan.mode = if vector.is_some() && plan.partitions > 0 { "hybrid" } else { "text" };
+        let mode = if vector.is_some() && plan.partitions > 0 { Mode::Hybrid } else { Mode::Text };
         plan.texts = lexical.docs;
         plan.postings = lexical.postings;
         plan.candidates = candidates.len() as u64;
@@ -119,7 +119,7 @@ impl Reader<'_> {
         if query.filter.is_some() && plan.filter.is_empty() {
             plan.filter = "rank";
         }
-        self.answer(ns, hits, plan)
+        self.answer(ns, hits, mode, plan)
     }
 
     /// The nearest memories, and where they were searched; none in a store without vectors.

@@ -22,6 +22,7 @@ mod list;
 mod matching;
 mod prior;
 mod read;
+mod relevance;
 mod search;
 mod series;
 mod size;

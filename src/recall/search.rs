@@ -9,6 +9,7 @@ use crate::recall::around::POOL;
 use crate::recall::assemble::index_of;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList, Wanted};
+use crate::recall::relevance::relevance;
 use crate::recall::{Part, Reader};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId, Walk, keys};
@@ -26,7 +27,6 @@ pub struct SearchResult {
 /// How a search by vector was answered.
 pub(super) fn plan_of(found: &Found) -> SearchPlan {
     SearchPlan {
-        mode: Mode::Vector.as_str(),
         partitions: found.partitions,
         scanned: found.scanned,
         walked: found.walked,
@@ -74,7 +74,7 @@ impl Reader<'_> {
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
         let plan = SearchPlan { pending: self.pending(ns, part)?, partial, damaged, ..plan_of(&found) };
         let hits = self.cut(ns, found.hits, query)?;
-        self.answer(ns, hits, plan)
+        self.answer(ns, hits, Mode::Vector, plan)
     }
 
     /// What a query asks for of the ranked memories: good enough, different enough, behind its offset.
@@ -88,8 +88,16 @@ impl Reader<'_> {
         Ok(ranked)
     }
 
-    /// The best memories with their keys and texts. One whose text is damaged is left out, and counted.
-    pub(super) fn answer(&self, ns: NsId, best: Vec<Ranked>, mut plan: SearchPlan) -> Result<SearchResult> {
+    /// The best memories with their keys and texts. One whose text is damaged is left out, and counted. `mode` says what
+    /// their scores are made of.
+    pub(super) fn answer(
+        &self,
+        ns: NsId,
+        best: Vec<Ranked>,
+        mode: Mode,
+        mut plan: SearchPlan,
+    ) -> Result<SearchResult> {
+        plan.mode = mode.as_str();
         let mut hits = Vec::with_capacity(best.len());
         for Ranked { id, score, signals } in best {
             let Some(text) = sound(self.rows().text(ns, id))?.flatten() else {
@@ -102,7 +110,7 @@ impl Reader<'_> {
                 key.is_some()
             });
             sound(seen)?;
-            hits.push(Hit { id, score, key, text, signals });
+            hits.push(Hit { id, score, relevance: relevance(mode, score), key, text, signals });
         }
         Ok(SearchResult { hits, plan })
     }

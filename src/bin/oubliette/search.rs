@@ -66,7 +66,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     if output.json {
         let hit = |hit: &oubliette::Hit| {
             let mut document = json!({
-                "id": hit.id, "key": hit.key, "score": hit.score, "text": hit.text,
+                "id": hit.id, "key": hit.key, "score": hit.score, "relevance": hit.relevance, "text": hit.text,
                 "signals": answers::signals(&hit.signals),
             });
             if let (Some(steps), Value::Object(members)) = (options.around, &mut document) {
@@ -77,11 +77,12 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         let hits = hits.iter().map(hit).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
-    let rows = hits
-        .iter()
-        .map(|hit| vec![format!("{:.4}", hit.score), name(hit.key.clone(), hit.id), short(&hit.text, 70)]);
+    let row = |hit: &oubliette::Hit| {
+        let numbers = [format!("{:.4}", hit.score), format!("{:.2}", hit.relevance)];
+        numbers.into_iter().chain([name(hit.key.clone(), hit.id), short(&hit.text, 60)]).collect()
+    };
     let none = "Nothing was found; try other words, --any-agent or another --namespace";
-    output.list(&["score", "memory", "text"], rows.collect(), none)?;
+    output.list(&["score", "relevance", "memory", "text"], hits.iter().map(row).collect(), none)?;
     if options.explain {
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;
     }
@@ -269,13 +270,15 @@ fn answer(team: &Namespace<Snapshot>, query: &Query) -> Result<Value> {
     let begun = Instant::now();
     let found = team.search(query)?;
     let took_us = micros(begun);
-    let (mut keys, mut ids, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut keys, mut ids, mut scores, mut relevances) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for hit in found.hits {
         keys.push(hit.key);
         ids.push(hit.id);
         scores.push(hit.score);
+        relevances.push(hit.relevance);
     }
-    Ok(
-        json!({ "keys": keys, "ids": ids, "scores": scores, "took_us": took_us, "partial": found.plan.partial }),
-    )
+    Ok(json!({
+        "keys": keys, "ids": ids, "scores": scores, "relevances": relevances, "took_us": took_us,
+        "partial": found.plan.partial,
+    }))
 }
