@@ -75,7 +75,7 @@ impl Reader<'_> {
         let function_words = weights.function_words as f32;
         let over = || self.is_over();
         let ask = TextAsk { ns, text, words, now: self.now, function_words, stop: Stop(&over) };
-        let lexical = lexical(self.published, ask)?;
+        let lexical = lexical(self.source, ask)?;
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let mut candidates = self.by_text(ns, &lexical, query, &mut matcher)?;
@@ -288,7 +288,7 @@ impl Reader<'_> {
         vector: &UnitVector,
         candidates: &mut [Candidate],
     ) -> Result<()> {
-        let mut codes = Cosines::of(self.published, target.space(), vector);
+        let mut codes = Cosines::of(self.source, target.space(), vector);
         for candidate in candidates.iter_mut().filter(|candidate| candidate.cosine.is_none()) {
             let Some((part, slot)) = candidate.doc.and_then(|doc| lexical.slot(doc)) else { continue };
             candidate.cosine = codes.cosine(target.ns(), part, slot, candidate.id)?;

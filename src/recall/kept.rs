@@ -10,11 +10,11 @@ use crate::model::{
     AggregateId, EventId, Family, JournalRow, LedLink, Limbo, MemoryId, Run, RunId, RunSort, State, Time,
     Vitals,
 };
-use crate::recall::Reader;
+use crate::recall::{Reader, Source};
 use crate::store::control::{LimboRow, RunRow};
 use crate::store::{MessageRows, NsId, Read, Rows, Table, Walk, keys};
 
-impl Reader<'_> {
+impl<S: Source> Reader<'_, S> {
     /// The names of the agents whose partitions the namespace has, sorted.
     ///
     /// # Errors

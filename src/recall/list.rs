@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result, sound};
 use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Tombstone, Vitals};
 use crate::recall::matching::{Matcher, ShortList, Wanted};
-use crate::recall::{Part, Reader, SHARED};
+use crate::recall::{Part, Reader, SHARED, Source};
 use crate::store::keys::{self, Key};
 use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id};
 
@@ -16,7 +16,7 @@ pub(super) fn nothing<T>() -> Page<T> {
     Page { items: Vec::new(), next: None, damaged: Vec::new() }
 }
 
-impl Reader<'_> {
+impl<S: Source> Reader<'_, S> {
     /// The memories of a scope in one state, in the order of creation, those of equal instants by id. With
     /// [`Scope::Any`] the partitions follow each other in the order of their first write. With the newest first this
     /// order is turned around, and the partitions are merged into one order. `live` lists the memories that a live
@@ -123,7 +123,7 @@ impl Reader<'_> {
         ns: NsId,
         part: Part,
         after: Option<&[u8]>,
-        listing: &mut Listing<'_>,
+        listing: &mut Listing<'_, S>,
     ) -> Result<()> {
         let parts = match part {
             Part::Nowhere => Vec::new(),
@@ -219,16 +219,16 @@ struct Listed {
 }
 
 /// A page under construction. It reads one row more than requested, which tells whether there is a next page.
-struct Listing<'r> {
-    reader: &'r Reader<'r>,
+struct Listing<'r, S> {
+    reader: &'r Reader<'r, S>,
     ns: NsId,
     request: &'r PageRequest,
-    matcher: Option<Matcher<'r>>,
+    matcher: Option<Matcher<'r, S>>,
     rows: Vec<(Vec<u8>, MemoryId, Vitals)>,
     damaged: Vec<(Vec<u8>, MemoryId)>,
 }
 
-impl Listing<'_> {
+impl<S: Source> Listing<'_, S> {
     /// Takes a row if it is wanted. A row that can't be read is noted.
     fn offer(&mut self, place: &[u8], id: MemoryId) -> Result<ControlFlow<()>> {
         if self.matcher.as_ref().is_some_and(|matcher| !matcher.may_match(id)) {

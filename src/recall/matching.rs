@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
+use crate::index::Published;
 use crate::model::{
     Access, Content, Filter, MemoryId, MetaTest, MetaValue, MetaWanted, Needs, Partition, RowView, Time,
     Vitals, VitalsView,
 };
-use crate::recall::Reader;
 use crate::recall::assemble::{Joined, keys_of};
+use crate::recall::{Reader, Source};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{NsId, PartId, Rows, Table, Walk, keys, last_id_and_number};
 
@@ -41,8 +42,8 @@ pub(super) enum Wanted {
 }
 
 /// Evaluates one filter on many rows.
-pub(super) struct Matcher<'r> {
-    reader: &'r Reader<'r>,
+pub(super) struct Matcher<'r, S = Published> {
+    reader: &'r Reader<'r, S>,
     ns: NsId,
     /// The rows to be tried; none means any row.
     list: Option<&'r ShortList<'r>>,
@@ -54,14 +55,14 @@ pub(super) struct Matcher<'r> {
     damaged: BTreeSet<MemoryId>,
 }
 
-impl<'r> Matcher<'r> {
-    pub(super) fn new(reader: &'r Reader<'r>, ns: NsId, filter: &'r Filter) -> Self {
+impl<'r, S: Source> Matcher<'r, S> {
+    pub(super) fn new(reader: &'r Reader<'r, S>, ns: NsId, filter: &'r Filter) -> Self {
         Matcher::with(reader, ns, filter, None)
     }
 
     /// A matcher that knows which rows alone can match, if something names them.
     pub(super) fn with(
-        reader: &'r Reader<'r>,
+        reader: &'r Reader<'r, S>,
         ns: NsId,
         filter: &'r Filter,
         list: Option<&'r ShortList<'r>>,
@@ -75,7 +76,7 @@ impl<'r> Matcher<'r> {
     }
 
     /// The reader that reads the rows.
-    pub(super) fn reader(&self) -> &'r Reader<'r> {
+    pub(super) fn reader(&self) -> &'r Reader<'r, S> {
         self.reader
     }
 
@@ -158,7 +159,7 @@ impl<'r> Matcher<'r> {
     }
 }
 
-impl Reader<'_> {
+impl<S: Source> Reader<'_, S> {
     /// The only rows that can match a filter, if the filter names ids, keys or how they begin, a rare tag, or values of
     /// metadata with an index. None if the filter must be tried on all rows.
     pub(super) fn short_list<'f>(

@@ -121,7 +121,7 @@ impl Reader<'_> {
         if space.0 == 0 {
             return Ok(None);
         }
-        let dim = self.published.dim(space)?;
+        let dim = self.source.dim(space)?;
         if vector.dim() != dim {
             return Err(Error::invalid("vector", format!("must have {dim} dimensions"), vector.dim()));
         }
@@ -159,12 +159,12 @@ impl Reader<'_> {
         matcher: Option<&mut Matcher<'_>>,
         ask: Ask<'_>,
     ) -> Result<Found> {
-        let Some(matcher) = matcher else { return nearest(self.published, target, ask) };
+        let Some(matcher) = matcher else { return nearest(self.source, target, ask) };
         match matcher.list() {
-            None => nearest_matching(self.published, target, ask, &mut Rowwise { ns, part, matcher }),
+            None => nearest_matching(self.source, target, ask, &mut Rowwise { ns, part, matcher }),
             Some(list) if list.by_index && list.ids.len() > RANKED_ROWS_MAX => {
                 let rows = list.ids.len() as u64;
-                nearest_listed(self.published, target, ask, &mut Rowwise { ns, part, matcher }, rows)
+                nearest_listed(self.source, target, ask, &mut Rowwise { ns, part, matcher }, rows)
             }
             Some(list) => {
                 let mut rows = Vec::new();
@@ -173,7 +173,7 @@ impl Reader<'_> {
                     let Some(vitals) = sound(self.rows().vitals(ns, *id))?.flatten() else { continue };
                     sieve.offer(target, *id, &vitals, &mut |index, slot| rows.push((index, slot, *id)))?;
                 }
-                rank_rows(self.published, target, &mut rows, ask.query, ask.k)
+                rank_rows(self.source, target, &mut rows, ask.query, ask.k)
             }
         }
     }

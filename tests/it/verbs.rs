@@ -6,8 +6,8 @@ use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{DistinctQuery, Expiry, Got};
 use oubliette::report::{CheckOptions, ErasedProbe, Op, RuleId};
 use oubliette::{
-    Decision, Draft, Error, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Patch, Query, Scope, Time,
-    WriteOptions,
+    Decision, Draft, Error, Filter, Kind, Memory, MemoryId, Mode, NamespaceName, Page, PageRequest, Patch,
+    Query, Scope, State, Time, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -425,4 +425,84 @@ fn a_write_says_whether_its_text_waits_for_a_vector() {
     assert!(!world.add(text("of a batch").key("b")).pending, "and has come");
     let snapshot = world.ns.push_snapshot("12 facts", START.parse().unwrap()).unwrap();
     assert!(!snapshot.pending);
+}
+
+#[test]
+fn a_batch_reads_what_it_has_written() {
+    let world = World::new();
+    world.ns.declare_index("room").unwrap();
+    let old = world.add(text("before").key("a").metadata(json!({"room": "hall"})).vector(near(3)));
+    let name = world.ns.name().clone();
+    let empty: NamespaceName = "new".parse().unwrap();
+    let texts = |page: Page<Memory>| page.items.into_iter().map(|memory| memory.text).collect::<Vec<_>>();
+    let filtered = |filter: &str| PageRequest {
+        filter: Some(Filter::parse(filter).unwrap()),
+        scope: Scope::Any,
+        ..PageRequest::default()
+    };
+    world
+        .db
+        .batch(|batch| {
+            assert!(matches!(batch.look_up(&empty, "a", false), Err(Error::NotFound { .. })));
+            assert!(batch.list(&empty, &PageRequest::default())?.items.is_empty());
+            let new = batch.add(
+                &name,
+                text("after").key("a").tag("t").metadata(json!({"room": "hall"})).vector(near(0)),
+            )?;
+            let other =
+                batch.add(&name, text("of an agent").agent("b").metadata(json!({"room": "attic"})))?;
+            let got = batch.get(&name, "a")?.unwrap();
+            assert_eq!((got.id, got.text.as_str(), &got.tags), (new.id, "after", &vec!["t".to_owned()]));
+            assert_eq!(batch.get(&name, old.id)?.unwrap().state, State::Superseded);
+            assert!(batch.get(&name, "nobody")?.is_none());
+            let Got::Memory(with) = batch.look_up(&name, new.id, true)? else { panic!("a memory") };
+            let vector = with.vector.unwrap();
+            assert!((vector[0] - 1.0).abs() < 1e-6, "{vector:?}");
+            assert_eq!(texts(batch.list(&name, &PageRequest::default())?), ["after"]);
+            assert_eq!(texts(batch.list(&name, &filtered(r#"{"metadata.room": "hall"}"#))?), ["after"]);
+            assert_eq!(
+                texts(batch.list(&name, &filtered(r#"{"metadata.room": {"$prefix": "at"}}"#))?),
+                ["of an agent"]
+            );
+            assert_eq!(texts(batch.list(&name, &filtered(r#"{"tags": "t"}"#))?), ["after"]);
+            assert_eq!(texts(batch.list(&name, &filtered(r#"{"keys": {"$prefix": "a"}}"#))?), ["after"]);
+            let newest =
+                PageRequest { newest_first: true, limit: 1, scope: Scope::Any, ..PageRequest::default() };
+            let page = batch.list(&name, &newest)?;
+            assert_eq!(page.items[0].id, other.id);
+            assert_eq!(texts(batch.list(&name, &PageRequest { cursor: page.next, ..newest })?), ["after"]);
+            batch.forget(&name, ["a"])?;
+            assert!(batch.get(&name, "a")?.is_none());
+            assert!(matches!(batch.look_up(&name, "a", false)?, Got::Tombstone(_)));
+            // Others see nothing of it yet.
+            assert_eq!(world.ns.get("a").unwrap().unwrap().text, "before");
+            Ok(())
+        })
+        .unwrap();
+    assert!(world.ns.get("a").unwrap().is_none());
+    world.check();
+}
+
+#[test]
+fn a_batch_searches_until_it_writes() {
+    let world = World::new();
+    let tea = world.add(text("Ann prefers tea").vector(near(0)));
+    let name = world.ns.name().clone();
+    let other: NamespaceName = "other".parse().unwrap();
+    world
+        .db
+        .batch(|batch| {
+            let found = batch.search(&name, Query::vector(near(0)))?;
+            assert_eq!(found, world.ns.search(Query::vector(near(0))).unwrap());
+            assert_eq!(batch.search(&name, "tea")?.hits[0].id, tea.id);
+            assert!(batch.search(&other, "tea")?.hits.is_empty());
+            batch.add(&other, "tea elsewhere")?;
+            assert_eq!(batch.search(&name, "tea")?.hits.len(), 1, "another namespace");
+            assert!(matches!(batch.search(&other, "tea"), Err(Error::Conflict { .. })));
+            refused(batch.search(&name, Query::text("tea").k(0)), "k");
+            batch.reinforce(&name, tea.id, 1)?;
+            assert!(matches!(batch.search(&name, "tea"), Err(Error::Conflict { .. })));
+            Ok(())
+        })
+        .unwrap();
 }
