@@ -69,10 +69,10 @@ pub mod maintain {
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.
 pub mod memory {
     pub use crate::model::{
-        Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Entity, Event,
-        EventDecision, EventId, EventQuery, EventsOf, ExpiresBy, Expiry, Family, FamilyFingerprint, Field,
-        Fields, Holder, Limbo, Link, Partition, Significance, SupersedeMode, Supersession, Tier, TimeRange,
-        Tombstone, TombstoneReason,
+        Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, DistinctQuery,
+        Entity, Event, EventDecision, EventId, EventQuery, EventsOf, ExpiresBy, Expiry, Family,
+        FamilyFingerprint, Field, Fields, Holder, Limbo, Link, Partition, Significance, SupersedeMode,
+        Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
     };
     pub use crate::recall::Got;
 }
@@ -81,7 +81,10 @@ pub mod memory {
 pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
     pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
-    pub use crate::model::{Delta, Evidence, Forgotten, Hint, Op, RuleId, SearchPlan, Signals};
+    pub use crate::model::{
+        Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, RenameReport, RuleId,
+        SearchPlan, Signals,
+    };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, HealthStats, History, IndexStats,
         LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal,
@@ -102,6 +105,7 @@ pub mod faults {
     /// Works out what a filter demands of rows, for its fuzz target.
     pub fn demands(filter: &crate::Filter) {
         let _ = (filter.needs(), filter.required_tag(), filter.required_ids(), filter.required_keys());
+        let _ = (filter.required_key_prefix(), filter.required_metadata());
     }
 
     /// The graph, for its bench.

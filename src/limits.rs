@@ -70,7 +70,7 @@ pub const ATTACHMENTS_MAX: usize = 64;
 
 /// Dimensions of an embedding.
 pub const DIM_MAX: usize = 4_096;
-/// Results of one query.
+/// Results of one query, with those that its offset skips.
 pub const K_MAX: usize = 1_000;
 /// Most neighbours that deduplication looks at for a row: a search for them finds the row itself as well.
 pub const NEIGHBOURS_MAX: u32 = K_MAX as u32 - 1;
@@ -154,6 +154,9 @@ pub const INDEXES_MAX: usize = 16;
 pub const INDEX_TEXT_BYTES_MAX: usize = 256;
 /// Values of one memory that a declared index holds; a memory with more is looked at by every query of the index.
 pub const INDEX_VALUES_MAX: usize = 256;
+
+/// Values of one metadata key that are counted, and that one answer gives.
+pub const DISTINCT_VALUES_MAX: usize = 10_000;
 
 /// Text of one policy document.
 pub const POLICY_BYTES_MAX: usize = 1 << 20;

@@ -5,12 +5,15 @@ use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
 use crate::engine::write::{RestoreReport, WriteOptions};
 use crate::error::{Error, Result};
+use crate::index::slots;
 use crate::ingest::{Desk, ForgetNames, prepare};
 use crate::ledger::{Change, Entry, Restored};
 use crate::model::{
-    Draft, Forgotten, Name, NamespaceName, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
+    Draft, Expiry, Forgotten, Memory, Name, NamespaceName, Outcome, Page, PageRequest, Partition, Patch,
+    Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
 };
-use crate::store::PartId;
+use crate::recall::{Got, SearchResult, Source};
+use crate::store::{IndexId, PartId, Rows, WriteTx};
 
 /// A transaction under way: what it does is visible to itself at once, to others when it commits.
 pub struct Batch<'b, 's, 'a, 't> {
@@ -78,6 +81,80 @@ impl Batch<'_, '_, '_, '_> {
         desk.add(&prepared)
     }
 
+    /// As [`Namespace::get`](crate::Namespace::get), with what the batch has written.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// db.batch(|b| {
+    ///     b.add(team.name(), Draft::new("Ann lives in Ghent").key("ann:home"))?;
+    ///     assert!(b.get(team.name(), "ann:home")?.is_some());
+    ///     assert!(team.get("ann:home")?.is_none()); // Others see it when it is committed.
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As there.
+    pub fn get(&self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<Option<Memory>> {
+        match self.look_up(namespace, name, false) {
+            Ok(got) => Ok(got.into_memory()),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// As [`Namespace::look_up`](crate::Namespace::look_up), with what the batch has written.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn look_up(
+        &self,
+        namespace: &NamespaceName,
+        name: impl Into<Name>,
+        with_vector: bool,
+    ) -> Result<Got> {
+        self.session.reader(namespace)?.get(name.into().as_str(), with_vector)
+    }
+
+    /// As [`Namespace::list`](crate::Namespace::list), with what the batch has written.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn list(&self, namespace: &NamespaceName, request: &PageRequest) -> Result<Page<Memory>> {
+        self.session.reader(namespace)?.list(request)
+    }
+
+    /// As [`Namespace::search`](crate::Namespace::search), as long as the batch has written nothing to the namespace. The
+    /// images that a search ranks by are those of the last commit, so afterwards a search would miss what the batch has
+    /// written, and find what it has forgotten. The text of a query is not embedded here, so that no model works while
+    /// others wait to write: a query brings its vector, or goes by its words.
+    ///
+    /// ```
+    /// use oubliette::{Database, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// db.batch(|b| {
+    ///     if b.search(team.name(), "coffee")?.hits.is_empty() {
+    ///         b.add(team.name(), "Ann prefers coffee")?;
+    ///     }
+    ///     assert!(b.search(team.name(), "coffee").is_err());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Conflict` where the batch has written to the namespace, and as there.
+    pub fn search(&self, namespace: &NamespaceName, query: impl Into<Query>) -> Result<SearchResult> {
+        self.session.search(namespace, &query.into())
+    }
+
     /// As [`Namespace::push_snapshot`](crate::Namespace::push_snapshot).
     ///
     /// # Errors
@@ -106,6 +183,34 @@ impl Batch<'_, '_, '_, '_> {
     ) -> Result<Outcome> {
         self.rows += 1;
         self.session.known_desk(namespace)?.update(name.into().as_str(), patch, None)
+    }
+
+    /// As [`Namespace::rename_key`](crate::Namespace::rename_key).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn rename_key(
+        &mut self,
+        namespace: &NamespaceName,
+        old: impl Into<Name>,
+        new: impl Into<Name>,
+    ) -> Result<RenameReport> {
+        self.session.known_desk(namespace)?.rename_key(old.into().as_str(), new.into().as_str())
+    }
+
+    /// As [`Namespace::touch`](crate::Namespace::touch).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn touch(
+        &mut self,
+        namespace: &NamespaceName,
+        names: impl IntoIterator<Item = impl Into<Name>>,
+        expiry: impl Into<Expiry>,
+    ) -> Result<Vec<Result<Outcome>>> {
+        let names: Vec<Name> = names.into_iter().map(Into::into).collect();
+        self.rows += names.len();
+        self.session.known_desk(namespace)?.touch(&names, expiry.into())
     }
 
     /// As [`Namespace::supersede_all`](crate::Namespace::supersede_all).
@@ -152,6 +257,21 @@ impl Batch<'_, '_, '_, '_> {
     /// `NotFound`.
     pub fn reinforce(&mut self, namespace: &NamespaceName, name: impl Into<Name>, by: u32) -> Result<()> {
         self.session.known_desk(namespace)?.reinforce(name.into().as_str(), by)
+    }
+}
+
+/// What a transaction has written so far. It keeps blocks of vectors that it has changed until its end.
+impl Source for WriteTx<'_> {
+    type Rows = Self;
+
+    fn rows(&self) -> &Self {
+        self
+    }
+
+    fn vector(&self, index: IndexId, slot: u32) -> Result<Option<Vec<f32>>> {
+        let Some(space) = self.space(index.space)? else { return Ok(None) };
+        let vector = slots::vector_at(self, index, space.dim as usize, slot)?;
+        Ok(vector.map(|vector| vector.as_slice().to_vec()))
     }
 }
 

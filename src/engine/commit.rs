@@ -37,6 +37,7 @@ impl Inner {
                 embeds: self.embedder.read().as_ref().map(Given::space),
                 actor: self.actor,
                 published: &published,
+                opened: BTreeSet::new(),
                 dropped: Vec::new(),
                 linked: BTreeMap::new(),
                 reset: BTreeSet::new(),

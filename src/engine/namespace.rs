@@ -10,8 +10,9 @@ use crate::error::{Error, Result};
 use crate::hygiene::{Briefed, briefing};
 use crate::index::Published;
 use crate::model::{
-    Aggregate, AggregateId, Event, EventId, EventQuery, Family, JournalRow, Memory, MemoryId, Name,
-    NamespaceName, Page, PageRequest, Query, Run, RunId, Scope, State, Time, Tombstone,
+    Aggregate, AggregateId, DistinctQuery, DistinctValues, Event, EventId, EventQuery, Family, JournalRow,
+    Memory, MemoryId, Name, NamespaceName, Page, PageRequest, Query, Run, RunId, Scope, State, Time,
+    Tombstone,
 };
 use crate::recall::{
     Around, Deadline, Explanation, Got, History, MemoryStats, Reader, SearchResult, StatsContext, Why,
@@ -248,6 +249,35 @@ impl<Of> Namespace<Of> {
     /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing.
     pub fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
         self.ask(|reader| reader.list(request))
+    }
+
+    /// The values of a metadata key, each with the number of visible memories that have it, the most frequent first. It
+    /// reads every memory of the scope that the filter does not rule out by an index.
+    ///
+    /// ```
+    /// use oubliette::memory::DistinctQuery;
+    /// use oubliette::{Database, Draft};
+    /// use serde_json::json;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for (text, session) in [("Ann prefers tea", "s1"), ("Bob walks", "s1"), ("It rains", "s2")] {
+    ///     team.add(Draft::new(text).metadata(json!({"session": session})))?;
+    /// }
+    /// let sessions = team.distinct("session")?;
+    /// assert_eq!((sessions.values[0].value.clone(), sessions.values[0].count), (json!("s1"), 2));
+    /// assert_eq!((sessions.values.len(), sessions.left_out), (2, 0));
+    ///
+    /// let one = team.distinct(DistinctQuery::from("session").limit(1))?;
+    /// assert_eq!((one.values.len(), one.left_out), (1, 1));
+    /// assert!(team.distinct("").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for a key that is no path below `metadata`, and for a limit outside 1 to 10,000.
+    pub fn distinct(&self, query: impl Into<DistinctQuery>) -> Result<DistinctValues> {
+        let query = query.into();
+        self.ask(|reader| reader.distinct(&query))
     }
 
     /// The visible snapshots of a series that were taken from one instant on and before another, by their time;

@@ -43,11 +43,13 @@ impl Namespace {
         let works = self.db.inner.embed_drafts(&self.name, std::slice::from_mut(&mut prepared), true)?;
         let weight = Weight { rows: 1, bytes: prepared.weight() };
         let namespace = self.name.clone();
-        self.db.submit_embedded(weight, works, move |session| {
+        let mut outcome = self.db.submit_embedded(weight, works, move |session| {
             let mut desk = session.desk(&namespace, None, false)?;
             desk.leave_out_strangers(std::slice::from_mut(&mut prepared))?;
             desk.push_snapshot(&prepared)
-        })
+        })?;
+        self.tell_pending(std::slice::from_mut(&mut outcome));
+        Ok(outcome)
     }
 }
 

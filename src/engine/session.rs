@@ -9,9 +9,10 @@ use crate::error::{Error, Result};
 use crate::index::{Linked, Published};
 use crate::ingest::{Desk, open_namespace};
 use crate::ledger::{Context, Ledger};
-use crate::model::{Actor, IdSource, NamespaceName, RunId, Span};
+use crate::model::{Actor, IdSource, NamespaceName, Query, RunId, Span};
+use crate::recall::{Reader, SearchResult};
 use crate::store::control::dropped_name;
-use crate::store::{IndexId, NsId, Rows};
+use crate::store::{IndexId, NsId, Rows, WriteTx};
 
 /// Instants that came without a write, applied at the head of each unit: bounds what a unit pays for others.
 const SETTLE_PER_UNIT: usize = 64;
@@ -29,6 +30,8 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) actor: Actor,
     /// The state that the transaction began with.
     pub(super) published: &'s Published,
+    /// Namespaces to which it may have written.
+    pub(super) opened: BTreeSet<NamespaceName>,
     /// Namespaces whose rows are gone with this commit.
     pub(super) dropped: Vec<NsId>,
     /// Graphs that this commit replaces; none where it drops one.
@@ -54,6 +57,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
         no_dedup: bool,
     ) -> Result<Desk<'d, 'a, 't>> {
         let ns = open_namespace(self.ledger, namespace)?;
+        self.opened.insert(namespace.clone());
         let context = self.context(ns, run);
         self.ledger.settle(&context, SETTLE_PER_UNIT)?;
         Ok(Desk {
@@ -82,6 +86,26 @@ impl<'a, 't> Session<'_, 'a, 't> {
             return Err(Error::NotFound { what: "namespace", name: namespace.to_string() });
         }
         self.desk(namespace, None, false)
+    }
+
+    /// Reads a namespace with what the transaction has written so far.
+    pub(super) fn reader<'d>(&'d self, namespace: &'d NamespaceName) -> Result<Reader<'d, WriteTx<'t>>> {
+        Reader::open(&*self.ledger.tx, namespace, self.ledger.secret, self.ledger.now())
+    }
+
+    /// Searches a namespace in the state that the transaction began with.
+    ///
+    /// # Errors
+    /// `Conflict` if the transaction has written to the namespace.
+    pub(super) fn search(&self, namespace: &NamespaceName, query: &Query) -> Result<SearchResult> {
+        if self.opened.contains(namespace) {
+            return Err(Error::Conflict {
+                what: "search within a batch".to_owned(),
+                why: format!("the batch has written to {namespace}: search before, or after the batch"),
+            });
+        }
+        let reader = Reader::open(self.published, namespace, self.ledger.secret, self.ledger.now())?;
+        reader.search(query, &self.in_force.policy.recall)
     }
 
     /// Whether a namespace is still there with the number that was read before the transaction began: what upkeep writes to

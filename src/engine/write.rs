@@ -1,11 +1,11 @@
 //! Writes to a namespace: each is one unit, answered when its commit is published.
 
 use crate::engine::namespace::Namespace;
-use crate::engine::queue::{ONE, Weight};
+use crate::engine::queue::{ONE, Weight, weight_of};
 use crate::error::{Error, Result};
 use crate::ingest::{Prepared, prepare};
 use crate::limits::{BATCH_ROWS_MAX, at_most};
-use crate::model::{Draft, MemoryId, Name, Outcome, Patch, RunId, SupersedeMode, Time};
+use crate::model::{Draft, Expiry, MemoryId, Name, Outcome, Patch, RenameReport, RunId, SupersedeMode, Time};
 
 /// How a batch of drafts is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,14 +71,32 @@ impl Namespace {
         let works = self.db.inner.embed_drafts(&self.name, &mut prepared, how.no_dedup)?;
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
         let (name, how) = (self.name.clone(), *how);
-        self.db.submit_embedded(weight, works, move |session| {
+        let mut outcomes: Vec<Outcome> = self.db.submit_embedded(weight, works, move |session| {
             let mut desk = session.desk(&name, how.run, how.no_dedup)?;
             desk.skip_instructions = how.skip_instructions;
             desk.leave_out_strangers(&mut prepared)?;
             let mut near = desk.neighbours(&prepared)?.into_iter();
             let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
-            prepared.iter().enumerate().map(|(at, draft)| one(draft).map_err(place(at))).collect()
-        })
+            prepared
+                .iter()
+                .enumerate()
+                .map(|(at, draft)| one(draft).map_err(place(at)))
+                .collect::<Result<_>>()
+        })?;
+        self.tell_pending(&mut outcomes);
+        Ok(outcomes)
+    }
+
+    /// Looks again at writes whose text waited for a vector when they were committed: the embedder of the handle has had
+    /// its turn since.
+    pub(super) fn tell_pending(&self, outcomes: &mut [Outcome]) {
+        if self.db.inner.embedder.read().is_none() {
+            return;
+        }
+        for outcome in outcomes.iter_mut().filter(|outcome| outcome.pending) {
+            // The write is done, whatever becomes of this read.
+            outcome.pending = self.ask(|reader| reader.waits_for_vector(outcome.id)).unwrap_or(true);
+        }
     }
 
     /// Changes a memory by id or key. New text revises it: a new row supersedes the old one.
@@ -90,8 +108,76 @@ impl Namespace {
         let name = name.into();
         let (embedded, works) = self.db.inner.embed_update(&self.name, name.as_str(), &patch)?;
         let namespace = self.name.clone();
-        self.db.submit_embedded(ONE, works, move |session| {
+        let mut outcome = self.db.submit_embedded(ONE, works, move |session| {
             session.known_desk(&namespace)?.update(name.as_str(), patch.clone(), embedded.clone())
+        })?;
+        self.tell_pending(std::slice::from_mut(&mut outcome));
+        Ok(outcome)
+    }
+
+    /// Gives a record another key: the memory, its earlier versions, its rows in limbo, and what the tombstones tell of the
+    /// key. Nothing answers to the old key any more. No run can take it back; renaming back does.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("ann"))?;
+    /// team.add(Draft::new("Ann lives in Bruges").key("ann"))?;
+    /// assert_eq!(team.rename_key("ann", "ann:home")?.rows, 2);
+    /// assert!(team.get("ann")?.is_none());
+    /// assert_eq!(team.history("ann:home")?.versions.len(), 2);
+    ///
+    /// team.add(Draft::new("Bob lives in Bonn").key("bob"))?;
+    /// assert!(team.rename_key("bob", "ann:home").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - `NotFound` where no memory has the old key in any state;
+    /// - `Conflict` where a current memory has the new key;
+    /// - `Invalid` for a new key that is not 1 to 512 bytes or has a NUL.
+    pub fn rename_key(&self, old: impl Into<Name>, new: impl Into<Name>) -> Result<RenameReport> {
+        let (namespace, old, new) = (self.name.clone(), old.into(), new.into());
+        self.db.submit(ONE, move |session| {
+            session.known_desk(&namespace)?.rename_key(old.as_str(), new.as_str())
+        })
+    }
+
+    /// Gives memories another end and changes nothing else of them, in one transaction. It is an update of the expiry
+    /// alone: [`Expiry::After`] counts from the creation or the recording, so a time from now is given as an instant.
+    /// There is an answer for each name, in order. A name that names nothing (`NotFound`), or a superseded memory
+    /// (`Conflict`), does not keep the others from their new end.
+    ///
+    /// ```
+    /// use oubliette::memory::Expiry;
+    /// use oubliette::{Database, Draft, Time};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("The build is red").key("build"))?;
+    /// let end: Time = "2099-01-01T00:00:00Z".parse()?;
+    /// let answers = team.touch(["build", "gone"], end)?;
+    /// assert!(answers[0].is_ok() && answers[1].is_err());
+    /// assert_eq!(team.get("build")?.unwrap().expires_at, Some(end));
+    /// team.touch(["build"], Expiry::Never)?;
+    /// assert_eq!(team.get("build")?.unwrap().expires_at, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for more than 100,000 names.
+    pub fn touch(
+        &self,
+        names: impl IntoIterator<Item = impl Into<Name>>,
+        expiry: impl Into<Expiry>,
+    ) -> Result<Vec<Result<Outcome>>> {
+        let names: Vec<Name> = names.into_iter().map(Into::into).collect();
+        if names.len() > BATCH_ROWS_MAX {
+            return Err(Error::invalid("names", format!("must be at most {BATCH_ROWS_MAX}"), names.len()));
+        }
+        let (namespace, expiry) = (self.name.clone(), expiry.into());
+        self.db.submit(weight_of(names.len()), move |session| {
+            session.known_desk(&namespace)?.touch(&names, expiry)
         })
     }
 

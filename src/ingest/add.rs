@@ -53,10 +53,11 @@ impl Desk<'_, '_, '_> {
     /// that does not exist; `Conflict` when `write.on_key = error`.
     pub(crate) fn add(&mut self, prepared: &Prepared) -> Result<Outcome> {
         self.check_draft(prepared)?;
-        match self.rule_step(prepared)? {
-            Ruled::Ladder => self.ladder(prepared),
-            ruled => self.add_ruled(prepared, ruled),
-        }
+        let outcome = match self.rule_step(prepared)? {
+            Ruled::Ladder => self.ladder(prepared)?,
+            ruled => self.add_ruled(prepared, ruled)?,
+        };
+        self.settled(outcome)
     }
 
     /// Steps 1 to 7, in the partition of the draft.
@@ -383,8 +384,19 @@ impl Desk<'_, '_, '_> {
             event: None,
             evidence,
             hints,
+            pending: false,
             policy_number: self.context.policy_number,
         }
+    }
+
+    /// The outcome of a whole write: it says whether the text waits for a vector.
+    pub(super) fn settled(&self, outcome: Outcome) -> Result<Outcome> {
+        let pending = match outcome.decision.settled() {
+            // There is no text of its own.
+            Decision::Aggregated { .. } | Decision::Ignored => false,
+            _ => self.ledger.tx.vitals(self.ns(), outcome.id)?.is_some_and(|row| row.waits_for_vector()),
+        };
+        Ok(Outcome { pending, ..outcome })
     }
 
     /// Checks that the other ends of all links exist.

@@ -190,7 +190,7 @@ impl Desk<'_, '_, '_> {
         let key = held.and_then(|holder| holder.key);
         let edit = Edit { patch, vector, embedder, given, says_text };
         let (id, decision, rule) = self.change(id, through, edit, SupersedeMode::Correction)?;
-        Ok(Outcome {
+        let outcome = Outcome {
             id,
             key,
             partition: self.partition_of(PartId(vitals.place.partition))?,
@@ -200,8 +200,10 @@ impl Desk<'_, '_, '_> {
             event: None,
             evidence: Evidence::default(),
             hints: Vec::new(),
+            pending: false,
             policy_number: self.context.policy_number,
-        })
+        };
+        self.settled(outcome)
     }
 
     /// Pins or unpins: the flag and the tag together.

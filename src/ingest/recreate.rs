@@ -165,7 +165,7 @@ impl Desk<'_, '_, '_> {
             Some(_) => {}
             None => self.write_memory(part, memory.clone())?,
         }
-        Ok(Outcome {
+        self.settled(Outcome {
             id,
             key,
             partition: memory.partition.clone(),
@@ -175,6 +175,7 @@ impl Desk<'_, '_, '_> {
             event: None,
             evidence: Evidence::default(),
             hints: Vec::new(),
+            pending: false,
             policy_number: self.context.policy_number,
         })
     }

@@ -263,10 +263,11 @@ impl<'d> Desk<'d, '_, '_> {
     /// Writes a snapshot by its own method. Of the rules only those that ignore are asked.
     pub(crate) fn push_snapshot(&mut self, prepared: &Prepared) -> Result<Outcome> {
         self.check_draft(prepared)?;
-        match self.rule_step(prepared)? {
-            ruled @ Ruled::Ignore(_) => self.add_ruled(prepared, ruled),
-            _ => self.snapshot_step(prepared),
-        }
+        let outcome = match self.rule_step(prepared)? {
+            ruled @ Ruled::Ignore(_) => self.add_ruled(prepared, ruled)?,
+            _ => self.snapshot_step(prepared)?,
+        };
+        self.settled(outcome)
     }
 
     /// Merges a draft with the memory of a rule's key. The more specific text wins over the more general one.

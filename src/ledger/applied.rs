@@ -17,6 +17,8 @@ pub(crate) struct Applied {
     pub(crate) withdrawn: u64,
     /// What merging did.
     pub(crate) merged: Option<Merged>,
+    /// The number of writes whose key was renamed.
+    pub(crate) renamed: u64,
 }
 
 /// A row that was erased.

@@ -192,6 +192,13 @@ pub(crate) enum Change {
         /// Their events.
         events: Vec<Id>,
     },
+    /// A record gets another key, in every row and tombstone that has the old one.
+    Rename {
+        /// The key.
+        old: String,
+        /// The new key, which no current row holds.
+        new: String,
+    },
     /// A memory proves useful.
     Reinforce {
         /// The memory.

@@ -13,6 +13,7 @@ use crate::model::{MemoryId, Op};
 /// | supersede | restore, with the exact earlier end of world time |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
+/// | rename | another rename, which a caller makes |
 /// | return, restore, remove, detach, part, drop, derive, ignore | none |
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
@@ -34,6 +35,7 @@ pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
         | Op::Ignore
         | Op::Event
         | Op::Withdraw
-        | Op::Retell => None,
+        | Op::Retell
+        | Op::Rename => None,
     }
 }

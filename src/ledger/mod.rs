@@ -31,6 +31,7 @@ mod metadata;
 mod partition;
 mod recount;
 mod rederive;
+mod rename;
 mod returns;
 mod settle;
 mod supersede;
@@ -90,6 +91,7 @@ impl Ledger<'_, '_> {
             Change::Purge { id } => self.purge(context, id, why),
             Change::Record(recorded) => self.record(context, *recorded, why),
             Change::Withdraw { events } => self.withdraw(context, &events, why),
+            Change::Rename { old, new } => self.rename(context, &old, &new, &why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, (id, by), (expires_at, confidence), why)
             }

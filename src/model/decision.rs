@@ -96,6 +96,8 @@ macro_rules! with_passes {
             SNAPSHOT = 28, "DEDUP-67";
             /// An expired memory was erased.
             EXPIRED = 36, "LIFE-3";
+            /// A caller gave a record another key.
+            RENAME = 37, "MODEL-64.rename";
             $(
                 #[doc = concat!("What the pass `", $text, "` did.")]
                 $rule = $code, $id;
@@ -238,6 +240,10 @@ pub struct Outcome {
     pub evidence: Evidence,
     /// Near memories that did not decide.
     pub hints: Vec<Hint>,
+    /// Whether the text waits for a vector, because the handle has no embedder of the database, or the embedder failed.
+    /// Until the memory has a vector it is found by its words alone. Within a batch, whether the text waits at that moment:
+    /// an embedder of the handle gives the vector after the commit.
+    pub pending: bool,
     /// The number of the policy that was in force.
     pub policy_number: u64,
 }

@@ -4,9 +4,9 @@
 //! {"tags": "x", "importance": {"$gte": 0.5},
 //!  "$or": [{"kind": "event"}, {"metadata.session": {"$in": ["a", "b"]}}]}
 //! ```
-//! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not` on a field, and `$and $or $not` on filters. A field is
-//! the JSON name of any field of a memory, or `metadata.` with a path whose dots descend. Regular expressions are not
-//! supported.
+//! Operators: `$eq $ne $gt $gte $lt $lte $in $nin $prefix $exists $not` on a field, and `$and $or $not` on filters. A
+//! field is the JSON name of any field of a memory, or `metadata.` with a path whose dots descend. Regular expressions
+//! are not supported.
 //!
 //! What a filter means:
 //! - Entries of one object must all hold. The filter `{}` matches everything. An empty object anywhere
@@ -16,6 +16,8 @@
 //!   a field counts as missing.
 //! - `null` equals a missing value and a null. `$ne`, `$nin` and `$not` negate `$eq`, `$in` and their
 //!   operand, so they match a missing value. `$gt`, `$gte`, `$lt` and `$lte` never match a missing value.
+//! - `$prefix` matches texts that begin with these bytes, in the same letters. It applies to fields that hold text, keys
+//!   among them, and to metadata. The empty prefix is refused: `$exists` says what it would.
 //! - Values of different types are never equal and have no order. Text is ordered by bytes, significance and
 //!   tier by rank, times as instants, and numbers by value whatever their notation. The bound of a comparison
 //!   with a field in single precision (importance, confidence) is first rounded to single precision.
@@ -45,9 +47,11 @@ mod indexed;
 mod node;
 mod parse;
 mod row;
+mod scalar;
 
-pub(crate) use indexed::{MetaValue, check_index_key};
+pub(crate) use indexed::{MetaTest, MetaValue, MetaWanted, check_index_key};
 pub use row::{Needs, RowView, VitalsView};
+pub(crate) use scalar::{Scalar, check_metadata_key};
 
 /// A condition on a memory. It is typed, and within its bounds from the moment in which [`Filter::parse`] or
 /// [`Filter::from_json`] makes it.
@@ -57,6 +61,8 @@ pub use row::{Needs, RowView, VitalsView};
 /// let filter = Filter::parse(r#"{"tags": "tea", "created_at": {"$gte": "2026-01-01T00:00:00Z"}}"#)?;
 /// assert_eq!(Filter::parse(&filter.to_string())?, filter);
 /// assert!(Filter::parse(r#"{"tegs": "tea"}"#).is_err());
+/// let of_one_talk = Filter::parse(r#"{"keys": {"$prefix": "conv-1:"}}"#)?;
+/// assert!(Filter::parse(r#"{"importance": {"$prefix": "0."}}"#).is_err());
 /// # Ok::<(), oubliette::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +138,13 @@ impl Filter {
     pub(crate) fn required_keys(&self) -> Option<Vec<&str>> {
         let shortest = self.demanded(&KEYS).into_iter().min_by_key(|set| set.len())?;
         Some(shortest.iter().filter_map(Operand::text).collect())
+    }
+
+    /// What a key of every matching row begins with: the longest beginning that the filter demands.
+    pub(crate) fn required_key_prefix(&self) -> Option<&str> {
+        let mut longest = None;
+        self.root.add_key_prefix(&mut longest);
+        longest
     }
 
     /// The sets that the whole filter demands of `column`, without the sets that contain null.

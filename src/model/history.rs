@@ -60,6 +60,8 @@ closed_set! {
         Withdraw = 19, "withdraw";
         /// The text of one of its holders replaced the text of the row.
         Retell = 20, "retold";
+        /// A record got another key.
+        Rename = 21, "rename";
     }
 }
 

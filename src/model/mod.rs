@@ -15,6 +15,7 @@ pub mod visible;
 
 pub(crate) mod closed;
 mod decision;
+mod distinct;
 mod draft;
 mod event;
 pub(crate) mod field;
@@ -37,6 +38,7 @@ mod time;
 mod vitals;
 
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
+pub use distinct::{DistinctQuery, DistinctValue, DistinctValues};
 pub use draft::{CheckedDraft, Draft, Expiry, Patch};
 pub(crate) use draft::{PINNED_TAG, check_content, check_patch};
 pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, EventsOf, FamilyFingerprint};
@@ -45,7 +47,7 @@ pub(crate) use field::{
     Shown, check_categories, check_entities, check_links, check_tags, memory_fields, widened,
 };
 pub use filter::{Filter, Needs, RowView, VitalsView};
-pub(crate) use filter::{MetaValue, check_index_key};
+pub(crate) use filter::{MetaTest, MetaValue, MetaWanted, Scalar, check_index_key};
 pub use history::{Actor, Delta, JournalRow, Op, Tombstone, TombstoneReason};
 pub use id::{AggregateId, EventId, IdSource, MemoryId, RandomIds, RunId};
 pub use kept::{Family, Joint, Kept, Run, RunSort, RunState};
@@ -59,7 +61,7 @@ pub(crate) use pass::passes;
 pub use pass::{Pass, Stage};
 pub(crate) use period::{Period, Periods};
 pub(crate) use query::Ranked;
-pub use query::{Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, SearchPlan, Signals};
+pub use query::{Effort, Forgotten, Hit, Mode, Page, PageRequest, Query, RenameReport, SearchPlan, Signals};
 pub(crate) use series::{series_place, snapshot_time};
 pub use span::Span;
 pub(crate) use thread::thread_place;

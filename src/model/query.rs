@@ -29,6 +29,10 @@ pub struct Query {
     pub mode: Mode,
     /// The largest number of hits: 1 to 1,000.
     pub k: usize,
+    /// How many of the best hits to skip: 0 by default; with `k` at most 1,000.
+    pub offset: usize,
+    /// The least score of a hit; any score by default.
+    pub min_score: Option<f32>,
     /// The partitions to search.
     pub scope: Scope,
     /// Only memories that match this filter.
@@ -141,6 +145,47 @@ impl Query {
         self
     }
 
+    /// Without the best `offset` hits: the page behind them. Every page is cut from one ranking of `offset` + `k` hits, so
+    /// pages of one [`Snapshot`](crate::Snapshot) follow each other. A hybrid search for more than 50 hits, and a
+    /// diverse one, look at more candidates for a later page, which can move a hit from one page to another.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// let query = Query::text("where does Ann live").k(10).offset(10);
+    /// assert!(query.check().is_ok());
+    /// assert!(query.offset(991).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn offset(mut self, offset: usize) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// Without hits whose [score](Hit::score) is lower. The scores of two modes, or of two embedders, do not compare;
+    /// [`Hit::relevance`] does for modes.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// let query = Query::vector(vec![0.6, 0.8]).min_score(0.7);
+    /// assert!(query.check().is_ok());
+    /// assert!(query.min_score(f32::NAN).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn min_score(mut self, min_score: f32) -> Self {
+        self.min_score = Some(min_score);
+        self
+    }
+
+    /// How many hits are ranked: those that are skipped as well.
+    pub(crate) fn depth(&self) -> usize {
+        self.offset.saturating_add(self.k)
+    }
+
+    /// Whether a score is high enough for a hit.
+    pub(crate) fn takes(&self, score: f32) -> bool {
+        self.min_score.is_none_or(|least| score >= least)
+    }
+
     /// In other partitions.
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
@@ -172,10 +217,20 @@ impl Query {
     /// Checks the bounds of the query.
     ///
     /// # Errors
-    /// `Invalid` when `k` is not 1 to 1,000, `ef` not 1 to 4,096, the recall not above 0 and below 1, the diversity
-    /// not 0 to 1, the deadline not 0 to 36,525 days, or the text longer than 64 KiB.
+    /// `Invalid` when `k` is not 1 to 1,000, the offset with `k` more than 1,000, the least score not finite, `ef` not
+    /// 1 to 4,096, the recall not above 0 and below 1, the diversity not 0 to 1, the deadline not 0 to 36,525 days, or
+    /// the text longer than 64 KiB.
     pub fn check(&self) -> Result<()> {
-        check_k(self.k)?;
+        if self.k == 0 || self.k > K_MAX {
+            return Err(Error::invalid("k", format!("must be 1 to {K_MAX}"), self.k));
+        }
+        if self.depth() > K_MAX {
+            let why = format!("must be at most {} with this k: both together {K_MAX}", K_MAX - self.k);
+            return Err(Error::invalid("offset", why, self.offset));
+        }
+        if let Some(least) = self.min_score.filter(|least| !least.is_finite()) {
+            return Err(Error::invalid("min_score", "must be a finite number", least));
+        }
         if !(0.0..=1.0).contains(&self.diversity) {
             return Err(Error::invalid("diversity", "must be 0 to 1", self.diversity));
         }
@@ -195,14 +250,6 @@ impl Query {
     }
 }
 
-/// Checks the bounds of a number of hits.
-pub(crate) fn check_k(k: usize) -> Result<()> {
-    if k == 0 || k > K_MAX {
-        return Err(Error::invalid("k", format!("must be 1 to {K_MAX}"), k));
-    }
-    Ok(())
-}
-
 /// One result of a search. Its text is read when it is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
@@ -211,6 +258,11 @@ pub struct Hit {
     /// The score; higher is better. In a search by vector alone it is the cosine similarity, -1 to 1.
     /// Otherwise it is the sum of the [`Signals`].
     pub score: f32,
+    /// How likely the memory answers the query, 0 to 1: 1 / (1 + exp(-(a · score + b))), with an `a` and a `b` for
+    /// each mode ([`SearchPlan::mode`]) that were fitted to judged questions (`docs/recall.md`). It never falls within an
+    /// answer where the score rises. It suits the default weights of the policy, and vectors like those of the shipped
+    /// embedder.
+    pub relevance: f32,
     /// A key that it answers to: of several the one that was written first.
     pub key: Option<String>,
     /// Its text.
@@ -308,6 +360,9 @@ pub struct PageRequest {
     pub state: State,
     /// Whether to list every row in any state. `state` then decides nothing.
     pub any_state: bool,
+    /// Whether the latest created memories come first, those of all partitions together. By default the earliest do,
+    /// partition by partition.
+    pub newest_first: bool,
     /// The largest number of items: 1 to 10,000.
     pub limit: usize,
     /// The cursor of the page before.
@@ -321,6 +376,7 @@ impl Default for PageRequest {
             filter: None,
             state: State::Live,
             any_state: false,
+            newest_first: false,
             limit: 100,
             cursor: None,
         }
@@ -376,4 +432,14 @@ pub struct Forgotten {
     pub tombstones: Vec<MemoryId>,
     /// Summaries, aggregates and consolidated rows made from erased rows. They may still contain the fact.
     pub derived: Vec<MemoryId>,
+}
+
+/// What renaming a key did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameReport {
+    /// The memory to which the new key leads.
+    pub id: MemoryId,
+    /// The number of rows that got the key: the memory, its earlier versions and its rows in limbo; 0 where both keys
+    /// are the same.
+    pub rows: u64,
 }

@@ -175,6 +175,11 @@ impl Life {
 }
 
 impl Vitals {
+    /// Whether the text is to have a vector, and has none.
+    pub(crate) fn waits_for_vector(&self) -> bool {
+        self.place.slot.is_none() && self.times.removed_at.is_none()
+    }
+
     /// The vitals of a memory with this text, written at `now`, of which nothing else is known.
     pub(crate) fn new(text: &str, now: Time) -> Self {
         Vitals {

@@ -32,7 +32,7 @@ impl Reader<'_> {
             return Ok(Around::default());
         };
         let text = TextId { ns, part: PartId(place.partition) };
-        let (Some(doc), Some(view)) = (place.doc, self.published.text_view(text)?) else {
+        let (Some(doc), Some(view)) = (place.doc, self.source.text_view(text)?) else {
             return Ok(Around::default());
         };
         let [mut before, after] = view.beside(doc, steps, self.now);
@@ -83,7 +83,7 @@ impl Reader<'_> {
         let mut vector = Vec::new();
         if let Some(slot) = vitals.place.slot {
             let index = index_of(ns, &vitals);
-            let dim = self.published.dim(index.space)?;
+            let dim = self.source.dim(index.space)?;
             if sound(self.rows().vector(index, dim, slot, &mut vector))?.is_none() {
                 vector.clear();
             }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, sound};
 use crate::model::{Content, Entity, Holder, Link, Memory, MemoryId, Parts, Vitals};
-use crate::recall::Reader;
+use crate::recall::{Reader, Source};
 use crate::store::{IndexId, Junction, JunctionRow, NsId, PartId, Rows, SpaceId, keys};
 
 /// The names that the junction rows of a memory stand for.
@@ -27,7 +27,7 @@ pub(super) fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
     IndexId { ns, part: PartId(vitals.place.partition), space: SpaceId(vitals.place.space) }
 }
 
-impl Reader<'_> {
+impl<S: Source> Reader<'_, S> {
     /// Whether a live read sees a row.
     pub(super) fn sees(&self, vitals: &Vitals) -> bool {
         vitals.times.visible_live(self.now)
@@ -147,16 +147,10 @@ impl Reader<'_> {
             return Ok(Some(limbo.vector).filter(|vector| !vector.is_empty()));
         }
         let Some(slot) = vitals.place.slot else { return Ok(None) };
-        let mut values = Vec::new();
-        let dim = self.published.dim(SpaceId(vitals.place.space))?;
-        if !self.rows().vector(index_of(ns, vitals), dim, slot, &mut values)? {
-            return Err(Error::corrupted(
-                "vector",
-                &keys::memory(ns, id),
-                format!("slot {slot} has no vector"),
-            ));
-        }
-        Ok(Some(values))
+        let vector = self.source.vector(index_of(ns, vitals), slot)?;
+        let missing =
+            || Error::corrupted("vector", &keys::memory(ns, id), format!("slot {slot} has no vector"));
+        vector.map(Some).ok_or_else(missing)
     }
 
     /// The other memory of a supersession that lies ahead: the successor of a memory that is still visible,

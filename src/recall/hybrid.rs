@@ -11,7 +11,7 @@ use crate::error::{Result, sound};
 use crate::index::text::{DocRef, Lexical, TextAsk, Window, lexical};
 use crate::index::{Ask, Cosines, Found, Stop, Target};
 use crate::limits::K_MAX;
-use crate::model::{Effort, MemoryId, Query, Ranked, SearchPlan, Signals};
+use crate::model::{Effort, MemoryId, Mode, Query, Ranked, SearchPlan, Signals};
 use crate::policy;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList};
@@ -75,7 +75,7 @@ impl Reader<'_> {
         let function_words = weights.function_words as f32;
         let over = || self.is_over();
         let ask = TextAsk { ns, text, words, now: self.now, function_words, stop: Stop(&over) };
-        let lexical = lexical(self.published, ask)?;
+        let lexical = lexical(self.source, ask)?;
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let mut candidates = self.by_text(ns, &lexical, query, &mut matcher)?;
@@ -105,13 +105,9 @@ impl Reader<'_> {
                 each.collect::<Result<Vec<_>>>()?
             }
         };
-        let mut hits = rank(&lexical, &candidates, &spoken, margin, weights);
-        if query.diversity > 0.0 {
-            hits = self.diverse(ns, hits, query.k, query.diversity)?;
-        }
-        hits.truncate(query.k);
+        let hits = self.cut(ns, rank(&lexical, &candidates, &spoken, margin, weights), query)?;
         let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found));
-        plan.mode = if vector.is_some() && plan.partitions > 0 { "hybrid" } else { "text" };
+        let mode = if vector.is_some() && plan.partitions > 0 { Mode::Hybrid } else { Mode::Text };
         plan.texts = lexical.docs;
         plan.postings = lexical.postings;
         plan.candidates = candidates.len() as u64;
@@ -123,7 +119,7 @@ impl Reader<'_> {
         if query.filter.is_some() && plan.filter.is_empty() {
             plan.filter = "rank";
         }
-        self.answer(ns, hits, plan)
+        self.answer(ns, hits, mode, plan)
     }
 
     /// The nearest memories, and where they were searched; none in a store without vectors.
@@ -137,8 +133,8 @@ impl Reader<'_> {
         let Some(target) = self.target(ns, part, vector)? else { return Ok(None) };
         let is_short = |list: &ShortList<'_>| list.ids.len() <= NAMED_ROWS_MAX;
         let named = matcher.as_ref().and_then(Matcher::list).is_some_and(is_short);
-        let k = query.k.clamp(if named { BY_VECTOR_OF_FEW } else { BY_VECTOR }, K_MAX);
-        let sure = query.k.max(MARGIN_AT);
+        let k = query.depth().clamp(if named { BY_VECTOR_OF_FEW } else { BY_VECTOR }, K_MAX);
+        let sure = query.depth().max(MARGIN_AT);
         let over = || self.is_over();
         let ask = Ask { query: vector, k, sure, now: self.now, effort, stop: Stop(&over) };
         Ok(Some((self.nearest(ns, (part, target), matcher.as_mut(), ask)?, target)))
@@ -152,7 +148,7 @@ impl Reader<'_> {
         query: &Query,
         matcher: &mut Option<Matcher<'_>>,
     ) -> Result<Vec<Candidate>> {
-        let most = query.k.max(BY_TEXT);
+        let most = query.depth().max(BY_TEXT);
         let candidate = |at: DocRef| Some(Candidate { id: lexical.id(at)?, doc: Some(at), cosine: None });
         if matcher.is_none() {
             return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
@@ -292,7 +288,7 @@ impl Reader<'_> {
         vector: &UnitVector,
         candidates: &mut [Candidate],
     ) -> Result<()> {
-        let mut codes = Cosines::of(self.published, target.space(), vector);
+        let mut codes = Cosines::of(self.source, target.space(), vector);
         for candidate in candidates.iter_mut().filter(|candidate| candidate.cosine.is_none()) {
             let Some((part, slot)) = candidate.doc.and_then(|doc| lexical.slot(doc)) else { continue };
             candidate.cosine = codes.cosine(target.ns(), part, slot, candidate.id)?;
@@ -305,7 +301,7 @@ impl Reader<'_> {
 /// brought.
 fn effort_of(query: &Query, by_text: usize) -> Effort {
     match query.effort {
-        Effort::Recall(recall) if by_text >= query.k.max(MARGIN_AT) => {
+        Effort::Recall(recall) if by_text >= query.depth().max(MARGIN_AT) => {
             Effort::Recall((1.0 - (1.0 - recall) * MISSES).max(recall.min(WALK_RECALL_MIN)))
         }
         effort => effort,

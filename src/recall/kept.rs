@@ -9,11 +9,11 @@ use crate::index::visible_holder_of_key;
 use crate::model::{
     AggregateId, EventId, Family, JournalRow, Limbo, MemoryId, Run, RunId, RunSort, State, Time, Vitals,
 };
-use crate::recall::Reader;
+use crate::recall::{Reader, Source};
 use crate::store::control::{LimboRow, RunRow};
 use crate::store::{MessageRows, NsId, Read, Rows, Table, Walk, keys};
 
-impl Reader<'_> {
+impl<S: Source> Reader<'_, S> {
     /// The names of the agents whose partitions the namespace has, sorted.
     ///
     /// # Errors
@@ -54,6 +54,15 @@ impl Reader<'_> {
         let Some(ns) = self.ns else { return Ok(false) };
         let vitals = sound(self.rows().vitals(ns, id))?.flatten();
         Ok(vitals.is_some_and(|vitals| self.sees(&vitals)))
+    }
+
+    /// Whether a memory waits for a vector.
+    ///
+    /// # Errors
+    /// `Corrupted`.
+    pub(crate) fn waits_for_vector(&self, id: MemoryId) -> Result<bool> {
+        let Some(ns) = self.ns else { return Ok(false) };
+        Ok(self.rows().vitals(ns, id)?.is_some_and(|row| row.waits_for_vector()))
     }
 
     /// The memory that answers to a key, among those that a live read sees; none if the rows that hold the key are

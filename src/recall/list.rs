@@ -1,12 +1,14 @@
 //! Listings: pages of memories by creation, pages of tombstones by id.
 
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
 use crate::model::hex::hex;
 use crate::model::{Filter, Memory, MemoryId, Page, PageRequest, Scope, State, Tombstone, Vitals};
 use crate::recall::matching::{Matcher, ShortList, Wanted};
-use crate::recall::{Part, Reader};
+use crate::recall::{Part, Reader, SHARED, Source};
 use crate::store::keys::{self, Key};
 use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id};
 
@@ -15,10 +17,11 @@ pub(super) fn nothing<T>() -> Page<T> {
     Page { items: Vec::new(), next: None, damaged: Vec::new() }
 }
 
-impl Reader<'_> {
+impl<S: Source> Reader<'_, S> {
     /// The memories of a scope in one state, in the order of creation, those of equal instants by id. With
-    /// [`Scope::Any`] the partitions follow each other in the order of their first write. `live` lists the
-    /// memories that a live read sees. Damaged rows are named beside the others.
+    /// [`Scope::Any`] the partitions follow each other in the order of their first write. With the newest first this
+    /// order is turned around, and the partitions are merged into one order. `live` lists the memories that a live
+    /// read sees. Damaged rows are named beside the others.
     ///
     /// # Errors
     /// `Invalid` for a request out of bounds, for a cursor of another listing, and for the state `tombstoned`, whose
@@ -35,7 +38,7 @@ impl Reader<'_> {
                 None => damaged.push((place, id)),
             }
         }
-        damaged.sort_unstable();
+        damaged.sort_unstable_by(|(a, _), (b, _)| order(request, a, b));
         Ok(Page { items, next, damaged: damaged.into_iter().map(|(_, id)| id).collect() })
     }
 
@@ -67,13 +70,13 @@ impl Reader<'_> {
             return Err(Error::invalid("state", why, request.state.as_str()));
         }
         let Some(ns) = self.ns else { return Ok(None) };
-        let prefix = match self.part(ns, &request.scope)? {
+        let part = self.part(ns, &request.scope)?;
+        let prefix = match part {
             Part::Nowhere => return Ok(None),
             Part::One(part) => keys::ns_part(ns, part),
             Part::Every => keys::ns(ns),
         };
-        let after =
-            request.cursor.as_deref().map(|cursor| position(cursor, &prefix, PLACE_BYTES)).transpose()?;
+        let after = request.cursor.as_deref().map(|cursor| after(cursor, request, &prefix)).transpose()?;
         let wanted = match request.state {
             State::Limbo => Wanted::All,
             _ if request.any_state => Wanted::All,
@@ -84,15 +87,17 @@ impl Reader<'_> {
         let matcher = filter.map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
         let mut listing =
             Listing { reader: self, ns, request, matcher, rows: Vec::new(), damaged: Vec::new() };
-        match list.as_ref().map(|list| self.places(ns, list, request.limit, &prefix)).transpose()?.flatten() {
+        match list.as_ref().map(|list| self.places(ns, list, request, &prefix)).transpose()?.flatten() {
             Some(places) => {
-                let after = after.as_deref().unwrap_or_default();
-                for (place, id) in places.iter().filter(|(place, _)| **place > *after) {
+                let is_behind =
+                    |place: &[u8]| after.as_ref().is_none_or(|at| order(request, place, at).is_gt());
+                for (place, id) in places.iter().filter(|(place, _)| is_behind(place)) {
                     if listing.offer(place, *id)?.is_break() {
                         break;
                     }
                 }
             }
+            None if request.newest_first => self.walk_newest(ns, part, after.as_deref(), &mut listing)?,
             None => {
                 let walk = Walk::prefix(&prefix);
                 let walk = after.iter().fold(walk, |walk, after| walk.after(after));
@@ -106,9 +111,49 @@ impl Reader<'_> {
         rows.truncate(request.limit);
         let last = rows.last().filter(|_| more).map(|(place, ..)| place);
         // The next page names what is damaged behind this page.
-        damaged.retain(|(place, _)| last.is_none_or(|last| place <= last));
-        let next = last.map(|place| hex(place));
+        damaged.retain(|(place, _)| last.is_none_or(|last| order(request, place, last).is_le()));
+        let mark = if request.newest_first { NEWEST } else { "" };
+        let next = last.map(|place| format!("{mark}{}", hex(place)));
         Ok(Some((ns, Listed { rows, damaged, next })))
+    }
+
+    /// Offers the rows of a scope, the latest created first, until the page is full. Partitions are merged: of each the
+    /// latest row that is left is known, and the latest of these comes next.
+    fn walk_newest(
+        &self,
+        ns: NsId,
+        part: Part,
+        after: Option<&[u8]>,
+        listing: &mut Listing<'_, S>,
+    ) -> Result<()> {
+        let parts = match part {
+            Part::Nowhere => Vec::new(),
+            Part::One(part) => vec![part],
+            Part::Every => {
+                let agents = self.rows().partitions(ns)?.into_iter().map(|(_, part)| part);
+                agents.chain([SHARED]).collect()
+            }
+        };
+        let latest = |part: PartId, before: Option<&[u8]>| -> Result<Option<(Vec<u8>, PartId)>> {
+            let prefix = keys::ns_part(ns, part);
+            let walk = Walk::prefix(&prefix).reversed();
+            let walk = before.into_iter().fold(walk, |walk, at| walk.before(&[&*prefix, at].concat()));
+            let key = self.rows().each_key(Table::ByTime, &walk, 1, |key| Ok(moment(key).to_vec()))?;
+            Ok(key.into_iter().next().map(|moment| (moment, part)))
+        };
+        let after = after.map(moment);
+        let mut heads = BinaryHeap::new();
+        for part in parts {
+            heads.extend(latest(part, after)?);
+        }
+        while let Some((at, part)) = heads.pop() {
+            let place = [&*keys::ns_part(ns, part), &at].concat();
+            if listing.offer(&place, last_id(Table::ByTime, &place)?)?.is_break() {
+                break;
+            }
+            heads.extend(latest(part, Some(&at))?);
+        }
+        Ok(())
     }
 
     /// The places in the listing of the rows of a list, in order. None if a page is full before as many rows of the
@@ -117,11 +162,11 @@ impl Reader<'_> {
         &self,
         ns: NsId,
         list: &ShortList<'_>,
-        limit: usize,
+        request: &PageRequest,
         prefix: &[u8],
     ) -> Result<Option<Vec<(Key, MemoryId)>>> {
         let rows = list.ids.len();
-        if list.by_index && rows.saturating_mul(rows) > limit.saturating_mul(self.standing(ns)?) {
+        if list.by_index && rows.saturating_mul(rows) > request.limit.saturating_mul(self.standing(ns)?) {
             return Ok(None);
         }
         let mut places = Vec::new();
@@ -132,7 +177,7 @@ impl Reader<'_> {
                 places.push((place, id));
             }
         }
-        places.sort_unstable();
+        places.sort_unstable_by(|(a, _), (b, _)| order(request, a, b));
         Ok(Some(places))
     }
 
@@ -175,16 +220,16 @@ struct Listed {
 }
 
 /// A page under construction. It reads one row more than requested, which tells whether there is a next page.
-struct Listing<'r> {
-    reader: &'r Reader<'r>,
+struct Listing<'r, S> {
+    reader: &'r Reader<'r, S>,
     ns: NsId,
     request: &'r PageRequest,
-    matcher: Option<Matcher<'r>>,
+    matcher: Option<Matcher<'r, S>>,
     rows: Vec<(Vec<u8>, MemoryId, Vitals)>,
     damaged: Vec<(Vec<u8>, MemoryId)>,
 }
 
-impl Listing<'_> {
+impl<S: Source> Listing<'_, S> {
     /// Takes a row if it is wanted. A row that can't be read is noted.
     fn offer(&mut self, place: &[u8], id: MemoryId) -> Result<ControlFlow<()>> {
         if self.matcher.as_ref().is_some_and(|matcher| !matcher.may_match(id)) {
@@ -217,12 +262,39 @@ impl Listing<'_> {
 
 /// Bytes of a key of `by_time`: namespace, partition, instant, id.
 const PLACE_BYTES: usize = 4 + 4 + 8 + 16;
+/// Where the instant and the id stand in such a key.
+const MOMENT_AT: usize = 4 + 4;
+/// What a cursor of a listing with the newest first begins with.
+const NEWEST: &str = "newest-";
 /// Bytes of a key of `tombstone`: namespace, id.
 const TOMBSTONE_BYTES: usize = 4 + 16;
 
+/// The instant and the id in a place of a listing.
+fn moment(place: &[u8]) -> &[u8] {
+    place.get(MOMENT_AT..).unwrap_or_default()
+}
+
+/// The order of two places in a listing.
+fn order(request: &PageRequest, a: &[u8], b: &[u8]) -> Ordering {
+    if request.newest_first { moment(b).cmp(moment(a)) } else { a.cmp(b) }
+}
+
+/// The place in a cursor of a listing.
+fn after(cursor: &str, request: &PageRequest, prefix: &[u8]) -> Result<Vec<u8>> {
+    let digits = match request.newest_first {
+        true => cursor.strip_prefix(NEWEST).unwrap_or_default(),
+        false => cursor,
+    };
+    position(digits, prefix, PLACE_BYTES).map_err(|_| no_cursor(cursor))
+}
+
+fn no_cursor(cursor: &str) -> Error {
+    Error::invalid("cursor", "must be the cursor of the page before", cursor)
+}
+
 /// The key in a cursor, which is the key of the last row in hexadecimal.
 pub(super) fn position(cursor: &str, prefix: &[u8], bytes: usize) -> Result<Vec<u8>> {
-    let bad = || Error::invalid("cursor", "must be the cursor of the page before", cursor);
+    let bad = || no_cursor(cursor);
     let digits = cursor.as_bytes();
     if digits.len() != 2 * bytes {
         return Err(bad());

@@ -4,17 +4,21 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
+use crate::index::Published;
 use crate::model::{
-    Access, Content, Filter, MemoryId, MetaValue, Needs, Partition, RowView, Time, Vitals, VitalsView,
+    Access, Content, Filter, MemoryId, MetaTest, MetaValue, MetaWanted, Needs, Partition, RowView, Time,
+    Vitals, VitalsView,
 };
-use crate::recall::Reader;
 use crate::recall::assemble::{Joined, keys_of};
+use crate::recall::{Reader, Source};
 use crate::store::control::{CounterSort, TOTAL};
-use crate::store::{NsId, PartId, Rows};
+use crate::store::{NsId, PartId, Rows, Table, Walk, keys, last_id_and_number};
 
 /// The largest number of rows with a tag for which a direct look-up is used. A more common tag is no short
 /// cut.
 const TAGGED_ROWS_MAX: i64 = 4_096;
+/// The largest number of rows with a beginning of a key for which the same is done.
+const KEYED_ROWS_MAX: usize = 4_096;
 /// The largest number of rows that are read from a declared index, or half of all rows if that is more.
 const INDEXED_ROWS_MAX: usize = 4_096;
 
@@ -38,8 +42,8 @@ pub(super) enum Wanted {
 }
 
 /// Evaluates one filter on many rows.
-pub(super) struct Matcher<'r> {
-    reader: &'r Reader<'r>,
+pub(super) struct Matcher<'r, S = Published> {
+    reader: &'r Reader<'r, S>,
     ns: NsId,
     /// The rows to be tried; none means any row.
     list: Option<&'r ShortList<'r>>,
@@ -51,14 +55,14 @@ pub(super) struct Matcher<'r> {
     damaged: BTreeSet<MemoryId>,
 }
 
-impl<'r> Matcher<'r> {
-    pub(super) fn new(reader: &'r Reader<'r>, ns: NsId, filter: &'r Filter) -> Self {
+impl<'r, S: Source> Matcher<'r, S> {
+    pub(super) fn new(reader: &'r Reader<'r, S>, ns: NsId, filter: &'r Filter) -> Self {
         Matcher::with(reader, ns, filter, None)
     }
 
     /// A matcher that knows which rows alone can match, if something names them.
     pub(super) fn with(
-        reader: &'r Reader<'r>,
+        reader: &'r Reader<'r, S>,
         ns: NsId,
         filter: &'r Filter,
         list: Option<&'r ShortList<'r>>,
@@ -72,7 +76,7 @@ impl<'r> Matcher<'r> {
     }
 
     /// The reader that reads the rows.
-    pub(super) fn reader(&self) -> &'r Reader<'r> {
+    pub(super) fn reader(&self) -> &'r Reader<'r, S> {
         self.reader
     }
 
@@ -155,9 +159,9 @@ impl<'r> Matcher<'r> {
     }
 }
 
-impl Reader<'_> {
-    /// The only rows that can match a filter, if the filter names ids, keys, a rare tag, or values of metadata with an
-    /// index. None if the filter must be tried on all rows.
+impl<S: Source> Reader<'_, S> {
+    /// The only rows that can match a filter, if the filter names ids, keys or how they begin, a rare tag, or values of
+    /// metadata with an index. None if the filter must be tried on all rows.
     pub(super) fn short_list<'f>(
         &self,
         ns: NsId,
@@ -171,6 +175,10 @@ impl Reader<'_> {
             for key in keys {
                 rows.extend(self.rows().holders_of_key(ns, key)?.into_iter().map(|(id, _)| id));
             }
+            rows
+        } else if let Some(begins) = filter.required_key_prefix()
+            && let Some(rows) = self.ids_of_keys(ns, begins)?
+        {
             rows
         } else if let Some(tag) = filter.required_tag()
             && self.rows().counter(ns, TOTAL, CounterSort::Tag as u8, tag)?.rows <= TAGGED_ROWS_MAX
@@ -229,7 +237,7 @@ impl Reader<'_> {
         let mut most = INDEXED_ROWS_MAX.max(self.standing(ns)? / 2);
         let mut best = None;
         for test in tests {
-            let Some((ids, many)) = self.ids_of(ns, &test.path, &test.values, most)? else { continue };
+            let Some((ids, many)) = self.ids_of(ns, &test, most)? else { continue };
             most = ids.len();
             best = Some((ids, test, many));
         }
@@ -242,24 +250,24 @@ impl Reader<'_> {
         }))
     }
 
-    /// The rows under one of `values` in an index, ascending, and whether rows with too many values to tell are among
-    /// them. None if there are more than `most`.
-    fn ids_of(
-        &self,
-        ns: NsId,
-        path: &str,
-        values: &BTreeSet<MetaValue>,
-        most: usize,
-    ) -> Result<Option<(Vec<MemoryId>, bool)>> {
+    /// The rows that an index names for a comparison, ascending, and whether rows with too many values to tell are
+    /// among them. None if there are more than `most`.
+    fn ids_of(&self, ns: NsId, test: &MetaTest<'_>, most: usize) -> Result<Option<(Vec<MemoryId>, bool)>> {
         let mut ids = Vec::new();
-        self.rows().ids_by_meta(ns, path, &MetaValue::Many, most + 1, &mut ids)?;
+        self.rows().ids_by_meta(&keys::meta_value(ns, &test.path, &MetaValue::Many), most + 1, &mut ids)?;
         let many = !ids.is_empty();
-        for value in values {
+        let begins = match &test.wanted {
+            MetaWanted::OneOf(values) => {
+                values.iter().map(|value| keys::meta_value(ns, &test.path, value)).collect()
+            }
+            MetaWanted::Prefix(bytes) => vec![keys::meta_text(ns, &test.path, bytes)],
+        };
+        for begins in begins {
             if ids.len() > most {
                 return Ok(None);
             }
             let left = most + 1 - ids.len();
-            self.rows().ids_by_meta(ns, path, value, left, &mut ids)?;
+            self.rows().ids_by_meta(&begins, left, &mut ids)?;
         }
         if ids.len() > most {
             return Ok(None);
@@ -267,5 +275,13 @@ impl Reader<'_> {
         ids.sort_unstable();
         ids.dedup();
         Ok(Some((ids, many)))
+    }
+
+    /// The rows with a key that begins so, in every state. None if there are too many for a short cut.
+    fn ids_of_keys(&self, ns: NsId, begins: &str) -> Result<Option<Vec<MemoryId>>> {
+        let walk = Walk::prefix(&keys::holder_keys_of(ns, begins));
+        let id = |key: &[u8]| Ok(last_id_and_number(Table::HolderKey, key)?.0);
+        let ids = self.rows().each_key(Table::HolderKey, &walk, KEYED_ROWS_MAX + 1, id)?;
+        Ok(Some(ids).filter(|ids| ids.len() <= KEYED_ROWS_MAX))
     }
 }

@@ -13,6 +13,7 @@
 mod around;
 mod assemble;
 mod deadline;
+mod distinct;
 mod events;
 mod explain;
 mod hybrid;
@@ -21,9 +22,11 @@ mod list;
 mod matching;
 mod prior;
 mod read;
+mod relevance;
 mod search;
 mod series;
 mod size;
+mod source;
 mod stats;
 mod why;
 
@@ -34,7 +37,7 @@ use crate::error::Result;
 use crate::index::Published;
 use crate::model::{NamespaceName, Partition, Scope, Time};
 use crate::store::control::DROPPED;
-use crate::store::{NsId, PartId, Rows, Snapshot};
+use crate::store::{NsId, PartId, Rows};
 use crate::text::Secret;
 
 pub use around::Around;
@@ -44,6 +47,7 @@ pub use read::Got;
 pub use search::SearchResult;
 pub(crate) use size::file_stats;
 pub use size::{BytesStats, FileStats, TableStats};
+pub(crate) use source::Source;
 pub use stats::{AgentStats, PurgeHorizon, Stats, VectorStats};
 pub use stats::{
     DateRange, HealthStats, IndexStats, LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats,
@@ -53,8 +57,8 @@ pub use why::Why;
 
 /// One namespace at one commit and one instant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'p> {
-    published: &'p Published,
+pub(crate) struct Reader<'p, S = Published> {
+    source: &'p S,
     namespace: &'p NamespaceName,
     secret: &'p Secret,
     now: Time,
@@ -65,27 +69,27 @@ pub(crate) struct Reader<'p> {
     deadline: Option<&'p Deadline<'p>>,
 }
 
-impl<'p> Reader<'p> {
-    /// Reads `namespace` in the state `published`, as a live read at clock `now` does.
+impl<'p, S: Source> Reader<'p, S> {
+    /// Reads `namespace` in a state, as a live read at clock `now` does.
     ///
     /// # Errors
     /// `Corrupted`.
     pub(crate) fn open(
-        published: &'p Published,
+        source: &'p S,
         namespace: &'p NamespaceName,
         secret: &'p Secret,
         now: Time,
     ) -> Result<Self> {
-        let row = published.snapshot().namespace(namespace.as_str())?;
+        let row = source.rows().namespace(namespace.as_str())?;
         let ns = row.as_ref().filter(|row| !row.dropping).map(|row| NsId(row.number));
         let dropped = match &row {
             Some(row) => row.dropping,
             None => {
                 let hash = secret.of_namespace(namespace.as_str());
-                !published.snapshot().tombstones_of_hash(DROPPED, &hash)?.is_empty()
+                !source.rows().tombstones_of_hash(DROPPED, &hash)?.is_empty()
             }
         };
-        Ok(Reader { published, namespace, secret, now, ns, dropped, deadline: None })
+        Ok(Reader { source, namespace, secret, now, ns, dropped, deadline: None })
     }
 
     /// The same reader with a deadline.
@@ -98,8 +102,8 @@ impl<'p> Reader<'p> {
         self.deadline.is_some_and(Deadline::is_over)
     }
 
-    fn rows(&self) -> &'p Snapshot {
-        self.published.snapshot()
+    fn rows(&self) -> &'p S::Rows {
+        self.source.rows()
     }
 
     /// The partition of a scope; none if no memory was ever stored in it.

@@ -3,8 +3,8 @@
 use crate::error::{Error, Result, sound};
 use crate::index::{Answering, holder_of_key};
 use crate::model::{Holder, Memory, MemoryId, SupersedeMode, Tombstone, TombstoneReason, Vitals};
-use crate::recall::Reader;
 use crate::recall::assemble::keys_of;
+use crate::recall::{Reader, Source};
 use crate::store::{NsId, Rows};
 
 /// The memory or the tombstone under a name.
@@ -32,7 +32,7 @@ pub(super) enum Named {
     Gone(Tombstone),
 }
 
-impl Reader<'_> {
+impl<S: Source> Reader<'_, S> {
     /// The memory or tombstone with an id or a key. Of several rows with a key, the current row is preferred, then the
     /// row that held the key last. Of several tombstones, the latest.
     ///

@@ -9,6 +9,7 @@ use crate::recall::around::POOL;
 use crate::recall::assemble::index_of;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList, Wanted};
+use crate::recall::relevance::relevance;
 use crate::recall::{Part, Reader};
 use crate::store::control::{CounterSort, TOTAL};
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId, Walk, keys};
@@ -26,7 +27,6 @@ pub struct SearchResult {
 /// How a search by vector was answered.
 pub(super) fn plan_of(found: &Found) -> SearchPlan {
     SearchPlan {
-        mode: Mode::Vector.as_str(),
         partitions: found.partitions,
         scanned: found.scanned,
         walked: found.walked,
@@ -63,7 +63,8 @@ impl Reader<'_> {
         let part = self.part(ns, &query.scope)?;
         let Some(target) = self.target(ns, part, vector)? else { return Ok(SearchResult::default()) };
         let diverse = query.diversity > 0.0;
-        let k = if diverse { query.k.saturating_mul(POOL).min(K_MAX) } else { query.k };
+        let depth = query.depth();
+        let k = if diverse { depth.saturating_mul(POOL).min(K_MAX) } else { depth };
         let over = || self.is_over();
         let ask = Ask { query: vector, k, sure: k, now: self.now, effort: query.effort, stop: Stop(&over) };
         let list = self.listed(ns, query.filter.as_ref())?;
@@ -72,15 +73,31 @@ impl Reader<'_> {
         let partial = self.deadline.is_some_and(Deadline::was_met);
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
         let plan = SearchPlan { pending: self.pending(ns, part)?, partial, damaged, ..plan_of(&found) };
-        let ranked = match diverse {
-            true => self.diverse(ns, found.hits, query.k, query.diversity)?,
-            false => found.hits,
-        };
-        self.answer(ns, ranked, plan)
+        let hits = self.cut(ns, found.hits, query)?;
+        self.answer(ns, hits, Mode::Vector, plan)
     }
 
-    /// The best memories with their keys and texts. One whose text is damaged is left out, and counted.
-    pub(super) fn answer(&self, ns: NsId, best: Vec<Ranked>, mut plan: SearchPlan) -> Result<SearchResult> {
+    /// What a query asks for of the ranked memories: good enough, different enough, behind its offset.
+    pub(super) fn cut(&self, ns: NsId, mut ranked: Vec<Ranked>, query: &Query) -> Result<Vec<Ranked>> {
+        ranked.retain(|hit| query.takes(hit.score));
+        if query.diversity > 0.0 {
+            ranked = self.diverse(ns, ranked, query.depth(), query.diversity)?;
+        }
+        ranked.truncate(query.depth());
+        ranked.drain(..query.offset.min(ranked.len()));
+        Ok(ranked)
+    }
+
+    /// The best memories with their keys and texts. One whose text is damaged is left out, and counted. `mode` says what
+    /// their scores are made of.
+    pub(super) fn answer(
+        &self,
+        ns: NsId,
+        best: Vec<Ranked>,
+        mode: Mode,
+        mut plan: SearchPlan,
+    ) -> Result<SearchResult> {
+        plan.mode = mode.as_str();
         let mut hits = Vec::with_capacity(best.len());
         for Ranked { id, score, signals } in best {
             let Some(text) = sound(self.rows().text(ns, id))?.flatten() else {
@@ -93,7 +110,7 @@ impl Reader<'_> {
                 key.is_some()
             });
             sound(seen)?;
-            hits.push(Hit { id, score, key, text, signals });
+            hits.push(Hit { id, score, relevance: relevance(mode, score), key, text, signals });
         }
         Ok(SearchResult { hits, plan })
     }
@@ -104,7 +121,7 @@ impl Reader<'_> {
         if space.0 == 0 {
             return Ok(None);
         }
-        let dim = self.published.dim(space)?;
+        let dim = self.source.dim(space)?;
         if vector.dim() != dim {
             return Err(Error::invalid("vector", format!("must have {dim} dimensions"), vector.dim()));
         }
@@ -142,12 +159,12 @@ impl Reader<'_> {
         matcher: Option<&mut Matcher<'_>>,
         ask: Ask<'_>,
     ) -> Result<Found> {
-        let Some(matcher) = matcher else { return nearest(self.published, target, ask) };
+        let Some(matcher) = matcher else { return nearest(self.source, target, ask) };
         match matcher.list() {
-            None => nearest_matching(self.published, target, ask, &mut Rowwise { ns, part, matcher }),
+            None => nearest_matching(self.source, target, ask, &mut Rowwise { ns, part, matcher }),
             Some(list) if list.by_index && list.ids.len() > RANKED_ROWS_MAX => {
                 let rows = list.ids.len() as u64;
-                nearest_listed(self.published, target, ask, &mut Rowwise { ns, part, matcher }, rows)
+                nearest_listed(self.source, target, ask, &mut Rowwise { ns, part, matcher }, rows)
             }
             Some(list) => {
                 let mut rows = Vec::new();
@@ -156,7 +173,7 @@ impl Reader<'_> {
                     let Some(vitals) = sound(self.rows().vitals(ns, *id))?.flatten() else { continue };
                     sieve.offer(target, *id, &vitals, &mut |index, slot| rows.push((index, slot, *id)))?;
                 }
-                rank_rows(self.published, target, &mut rows, ask.query, ask.k)
+                rank_rows(self.source, target, &mut rows, ask.query, ask.k)
             }
         }
     }
@@ -192,16 +209,8 @@ impl Sieve for Rowwise<'_, '_> {
             }
             return Ok(());
         }
-        match self.part {
-            Part::One(part) if !reader.is_most_of(self.ns, part)? => {
-                let walk = Walk::prefix(&keys::ns_part(self.ns, part));
-                reader.rows().ids_by_time(&walk, &mut |id| {
-                    let vitals = sound(reader.vitals(self.ns, id))?;
-                    vitals.map_or(Ok(()), |vitals| self.offer(target, id, &vitals, visit))
-                })
-            }
-            _ => reader.rows().all_vitals(self.ns, &mut |id, vitals| self.offer(target, id, vitals, visit)),
-        }
+        let (ns, part) = (self.ns, self.part);
+        reader.each_of(ns, part, &mut |id, vitals| self.offer(target, id, vitals, visit))
     }
 }
 
@@ -231,6 +240,27 @@ impl Rowwise<'_, '_> {
 }
 
 impl Reader<'_> {
+    /// Calls `visit` with the rows of a partition, or of all partitions, that can be read. Rows of other partitions may
+    /// be among them.
+    pub(super) fn each_of(
+        &self,
+        ns: NsId,
+        part: Part,
+        visit: &mut dyn FnMut(MemoryId, &Vitals) -> Result<()>,
+    ) -> Result<()> {
+        match part {
+            Part::Nowhere => Ok(()),
+            Part::One(part) if !self.is_most_of(ns, part)? => {
+                let walk = Walk::prefix(&keys::ns_part(ns, part));
+                self.rows().ids_by_time(&walk, &mut |id| {
+                    let vitals = sound(self.vitals(ns, id))?;
+                    vitals.map_or(Ok(()), |vitals| visit(id, &vitals))
+                })
+            }
+            _ => self.rows().all_vitals(ns, visit),
+        }
+    }
+
     /// Whether a partition holds so many rows of its namespace that a walk over all rows is shorter than one look-up
     /// for each row of the partition.
     fn is_most_of(&self, ns: NsId, part: PartId) -> Result<bool> {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::error::Result;
-use crate::model::{Filter, MemoryId, Query, Signals, State};
+use crate::model::{Filter, Hit, MemoryId, Query, Signals, State};
 use crate::policy;
 use crate::recall::Reader;
 use crate::recall::matching::Matcher;
@@ -16,7 +16,7 @@ pub struct Why {
     pub id: MemoryId,
     /// The state at the instant of the search.
     pub state: State,
-    /// The place among the hits, from 1; none if the memory is no hit.
+    /// The place among the hits and those that are skipped, from 1; none if the memory is no hit.
     pub rank: Option<usize>,
     /// The score; none if no query could find the memory: it is not visible, lies elsewhere, or is left out
     /// by the filter.
@@ -26,7 +26,8 @@ pub struct Why {
     /// The score of the last hit; none if there are fewer hits than requested.
     pub least: Option<f32>,
     /// The reason in a word: `hit`, `not_visible`, `other_partition`, `filter`, `nothing_in_common` (neither the
-    /// memory nor its neighbours have a word of the query, and there is no vector), or `others_are_better`.
+    /// memory nor its neighbours have a word of the query, and there is no vector), `below_min_score`, `skipped` (the
+    /// offset of the query skips it), or `others_are_better`.
     pub reason: &'static str,
 }
 
@@ -36,11 +37,12 @@ impl Reader<'_> {
     /// # Errors
     /// `NotFound`, and those of [`Reader::search`].
     pub(crate) fn why(&self, query: &Query, name: &str, weights: &policy::Recall) -> Result<Why> {
-        let found = self.search(query, weights)?.hits;
+        let whole = Query { offset: 0, k: query.depth(), ..query.clone() };
+        let found = self.search(&whole, weights)?.hits;
         let (Some(ns), Some(named)) = (self.ns, self.resolve(name)?) else {
             return Err(self.not_found(name));
         };
-        let least = found.get(query.k - 1).map(|hit| hit.score);
+        let least = found.get(whole.k - 1).map(|hit| hit.score);
         let (id, vitals) = match named {
             Named::Row(id, vitals, _) => (id, vitals),
             Named::Gone(tombstone) => {
@@ -59,6 +61,9 @@ impl Reader<'_> {
         };
         if let Some(hit) = why.rank.and_then(|rank| found.get(rank - 1)) {
             (why.score, why.signals) = (Some(hit.score), hit.signals);
+            if why.rank <= Some(query.offset) {
+                (why.rank, why.reason) = (None, "skipped");
+            }
             return Ok(why);
         }
         let here = self.part(ns, &query.scope)?.holds(vitals.place.partition);
@@ -74,11 +79,20 @@ impl Reader<'_> {
         };
         if why.reason == "nothing_in_common" {
             let alone = Filter::from_json(&json!({ "id": id.to_string() }))?;
-            let alone = Query { filter: Some(alone), k: 1, diversity: 0.0, ..query.clone() };
-            if let Some(hit) = self.search(&alone, weights)?.hits.first() {
-                (why.score, why.signals, why.reason) = (Some(hit.score), hit.signals, "others_are_better");
+            let whole = Query { min_score: None, ..whole };
+            // Alone a memory can have another score: how far its cosine stands out depends on the others.
+            let low = self.search(&whole, weights)?.hits.into_iter().find(|hit| hit.id == id);
+            let alone = Query { filter: Some(alone), k: 1, diversity: 0.0, ..whole };
+            let hit = low.map_or_else(|| self.first_of(&alone, weights), |low| Ok(Some(low)))?;
+            if let Some(hit) = hit {
+                let reason = if query.takes(hit.score) { "others_are_better" } else { "below_min_score" };
+                (why.score, why.signals, why.reason) = (Some(hit.score), hit.signals, reason);
             }
         }
         Ok(why)
+    }
+
+    fn first_of(&self, query: &Query, weights: &policy::Recall) -> Result<Option<Hit>> {
+        Ok(self.search(query, weights)?.hits.into_iter().next())
     }
 }

@@ -5,7 +5,7 @@
 //! one: dropping a namespace is a range delete, and no range can cross from one tenant to another by mistake.
 
 use crate::model::{self, MemoryId, Tier, Time};
-use crate::store::part::{End, NsId, PartId, Rest, Text};
+use crate::store::part::{End, NsId, PartId, Rest, TEXT, Text};
 
 pub(crate) use crate::store::part::Key;
 pub(crate) use crate::store::tables::keys::*;
@@ -109,6 +109,16 @@ pub(crate) fn series_prefix(ns: NsId, part: PartId, series: &str) -> Key {
 /// Every row of the index of a path.
 pub(crate) fn meta_values(ns: NsId, path: &str) -> Key {
     self::ns(ns).and(&Text(path))
+}
+
+/// The memories with a text that begins with some bytes, by text.
+pub(crate) fn meta_text(ns: NsId, path: &str, begins: &[u8]) -> Key {
+    meta_values(ns, path).bytes(&[TEXT]).bytes(begins)
+}
+
+/// The holders of every key that begins so.
+pub(crate) fn holder_keys_of(ns: NsId, begins: &str) -> Key {
+    self::ns(ns).and(&Rest(begins))
 }
 
 /// The memories with a value, by id.

@@ -418,7 +418,7 @@ texts!(Text, Rest);
 const BOOL: u8 = b'b';
 const MANY: u8 = b'm';
 const NUMBER: u8 = b'n';
-const TEXT: u8 = b't';
+pub(super) const TEXT: u8 = b't';
 
 /// A value ends by itself, so that none is a prefix of another: of numbers, truth values and `many` the first byte says
 /// how long they are, and a NUL, which no metadata holds, ends a text.

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result, sound};
-use crate::model::{
-    Access, Content, Holder, JournalRow, MemoryId, MetaValue, RunId, Tier, Time, Tombstone, Vitals,
-};
+use crate::model::{Access, Content, Holder, JournalRow, MemoryId, RunId, Tier, Time, Tombstone, Vitals};
 use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
 use crate::store::control::{
     Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
@@ -583,17 +581,10 @@ pub(crate) trait Rows: Read {
         Ok(row)
     }
 
-    /// Adds the memories with a value in the index of a path to `all`, ascending; at most `most`.
-    fn ids_by_meta(
-        &self,
-        ns: NsId,
-        path: &str,
-        value: &MetaValue,
-        most: usize,
-        all: &mut Vec<MemoryId>,
-    ) -> Result<()> {
+    /// Adds the memories under the keys of indexes that begin so to `all`; at most `most`.
+    fn ids_by_meta(&self, begins: &keys::Key, most: usize, all: &mut Vec<MemoryId>) -> Result<()> {
         let until = all.len().saturating_add(most);
-        self.walk(Table::MetaValue, &Walk::prefix(&keys::meta_value(ns, path, value)), &mut |key, _| {
+        self.walk(Table::MetaValue, &Walk::prefix(begins), &mut |key, _| {
             if all.len() >= until {
                 return Ok(ControlFlow::Break(()));
             }

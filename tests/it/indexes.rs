@@ -68,7 +68,11 @@ fn test() -> impl Strategy<Value = Value> {
     let among = (0..PATHS.len(), prop::collection::vec(scalar(), 0..5))
         .prop_map(|(path, values)| json!({ PATHS[path]: { "$in": values } }));
     let whole = (0..300_u32).prop_map(|value| json!({ "a": value }));
-    prop_oneof![4 => equal, 4 => among, 1 => whole].prop_map(|test| {
+    let prefixes = vec!["x", "xy", "1", "é", "\u{0}"].into_iter().map(str::to_owned);
+    let prefixes = prefixes.chain(["", "y"].map(|tail| format!("{}{tail}", "x".repeat(256))));
+    let begins = (0..PATHS.len(), select(prefixes.collect::<Vec<_>>()))
+        .prop_map(|(path, prefix)| json!({ PATHS[path]: { "$prefix": prefix } }));
+    prop_oneof![4 => equal, 4 => among, 2 => begins, 1 => whole].prop_map(|test| {
         let test = test.as_object().unwrap().iter();
         test.map(|(path, value)| (format!("metadata.{path}"), value.clone())).collect()
     })
@@ -288,6 +292,7 @@ fn long_lists_answer_as_no_index_does() {
     let mut drafts = Vec::new();
     for at in 0..4_200_usize {
         let metadata = json!({
+            "name": format!("n{}-{}", at % 10, at % 100),
             "hundredth": at % 100, "tenth": at % 10, "third": at % 3, "most": at > 9, "tags": ["x", at % 7],
         });
         let words = format!("{} {} {} row {at}", WORDS[at % 6], WORDS[at / 5 % 6], WORDS[at / 11 % 6]);
@@ -296,7 +301,7 @@ fn long_lists_answer_as_no_index_does() {
         drafts.push(text(&words).metadata(metadata).vector(vector));
     }
     world.ns.add_all(drafts, &WriteOptions::default()).unwrap();
-    for key in ["tenth", "third", "most", "tags"] {
+    for key in ["tenth", "third", "most", "tags", "name"] {
         assert_eq!(world.ns.declare_index(key).unwrap(), 4_200);
     }
     for filter in [
@@ -311,6 +316,10 @@ fn long_lists_answer_as_no_index_does() {
         json!({ "metadata.third": 1, "text": { "$gt": "r" } }),
         json!({ "metadata.tenth": 3, "metadata.tenth_of": { "$exists": false } }),
         json!({ "metadata.tenth": "3" }),
+        json!({ "metadata.name": { "$prefix": "n7-17" } }),
+        json!({ "metadata.name": { "$prefix": "n3" } }),
+        json!({ "metadata.name": { "$prefix": "n" }, "metadata.third": 1 }),
+        json!({ "metadata.name": { "$prefix": "n1\u{0}" } }),
         json!({ "metadata.tenth": { "$in": [] } }),
         json!({ "metadata.tenth": { "$in": ["x\u{0}", 3] } }),
     ] {

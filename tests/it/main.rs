@@ -61,6 +61,7 @@ mod spec_vector_dedup;
 mod text;
 mod travel;
 mod undo_random;
+mod verbs;
 mod visible;
 #[cfg_attr(
     not(all(unix, feature = "faults")),

@@ -4,6 +4,8 @@
 
 mod churn;
 mod collapse;
+#[cfg(feature = "static-mini")]
+mod relevance;
 mod repeats;
 mod replaced;
 

@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Get(GetOptions),
     /// Page through memories
     List(ListOptions),
+    /// Count the values of a metadata key among the visible memories, the most frequent first
+    Distinct(DistinctOptions),
     /// Show the versions of a memory and what happened to them
     History(NameOptions),
     /// Page through messages in the order in which they came
@@ -90,6 +92,10 @@ pub(crate) enum Command {
     Explain(NameOptions),
     /// Change the fields or the text of a memory
     Update(Box<UpdateOptions>),
+    /// Give a record another key, with its history; nothing answers to the old key any more
+    Rename(RenameOptions),
+    /// Give memories another end, and change nothing else of them
+    Touch(TouchOptions),
     /// Let one memory take the place of others; it takes over their keys and tags if it has the same agent
     Supersede(Box<SupersedeOptions>),
     /// Make a superseded memory live again
@@ -333,6 +339,12 @@ pub(crate) struct SearchOptions {
     /// How many hits, 1 to 1000
     #[arg(short, default_value_t = 10, allow_negative_numbers = true)]
     pub(crate) k: usize,
+    /// How many of the best hits to skip; with -k at most 1000
+    #[arg(long, default_value_t = 0, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) offset: usize,
+    /// Least score of a hit [default: any]
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
+    pub(crate) min_score: Option<f32>,
     /// What the search ranks by: hybrid (vector and words, as far as there are both), vector or text (words)
     #[arg(long, default_value_t, value_parser = member(Mode::ALL, Mode::as_str))]
     pub(crate) mode: Mode,
@@ -361,7 +373,7 @@ pub(crate) struct SearchOptions {
     /// How much the hits should differ from each other, 0 to 1
     #[arg(long, default_value_t = 0.0, value_name = "SHARE")]
     pub(crate) diversity: f32,
-    /// Many queries, each as a line of JSON: {"query"?, "namespace"?, "filter"?, "agent"?, "mode"?, "k"?, "ef"?, "recall"?, "exact"?}
+    /// Many queries, each as a line of JSON: {"query"?, "namespace"?, "filter"?, "agent"?, "mode"?, "k"?, "offset"?, "min_score"?, "ef"?, "recall"?, "exact"?}
     #[arg(long, value_name = "Q.jsonl", conflicts_with = "text")]
     pub(crate) queries: Option<PathBuf>,
     /// Vectors of the queries, one row for each
@@ -403,10 +415,27 @@ pub(crate) struct ListOptions {
     /// Only memories that match
     #[arg(long, value_name = "JSON")]
     pub(crate) filter: Option<String>,
+    /// List the latest created memories first, those of all parts together
+    #[arg(long)]
+    pub(crate) newest: bool,
     /// Where the page before ended
     #[arg(long)]
     pub(crate) cursor: Option<String>,
     /// Items of a page, 1 to 10000
+    #[arg(long, default_value_t = 100)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DistinctOptions {
+    /// The key as a filter names it after `metadata.`; dots descend into objects
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) scope: ScopeOptions,
+    /// Only memories that match
+    #[arg(long, value_name = "JSON")]
+    pub(crate) filter: Option<String>,
+    /// How many values, 1 to 10000
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: usize,
 }
@@ -454,6 +483,31 @@ pub(crate) struct UpdateOptions {
     pub(crate) clear: Vec<String>,
     #[command(flatten)]
     pub(crate) fields: FieldOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RenameOptions {
+    /// The key
+    pub(crate) old: String,
+    /// The new key
+    pub(crate) new: String,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("end").required(true).args(["ttl", "expires_at", "never"])))]
+pub(crate) struct TouchOptions {
+    /// Ids or keys
+    #[arg(required = true)]
+    pub(crate) names: Vec<String>,
+    /// After how long they end, counted from their creation or recording
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) ttl: Option<String>,
+    /// When they end
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires_at: Option<String>,
+    /// They never end
+    #[arg(long)]
+    pub(crate) never: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,15 +1,18 @@
 //! Commands that read memories and what is told of them.
 
 use oubliette::exchange::{journal_json, write_tombstone};
-use oubliette::memory::{Aggregate, Event, EventQuery, EventsOf, Got};
+use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
 use oubliette::report::{Briefed, CheckOptions};
 use oubliette::{Error, Filter, Memory, PageRequest, Result, State};
 use serde_json::{Value, json};
 
 use crate::answers;
-use crate::arguments::{BriefingOptions, EventsOptions, GetOptions, ListOptions, PageOptions};
+use crate::arguments::{
+    BriefingOptions, DistinctOptions, EventsOptions, GetOptions, ListOptions, PageOptions,
+};
 use crate::output::{self, Done, Output, plain, short};
 use crate::place::{Access, Place};
+use crate::told;
 
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
@@ -46,6 +49,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         state: if any_state { State::Live } else { state(&options.state)? },
         any_state,
+        newest_first: options.newest,
         limit: options.limit,
         cursor: options.cursor.clone(),
     };
@@ -77,6 +81,33 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         none,
     )?;
     page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+}
+
+/// `distinct`.
+pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output) -> Done {
+    let query = DistinctQuery {
+        key: options.key.clone(),
+        scope: options.scope.scope()?,
+        filter: options.filter.as_deref().map(Filter::parse).transpose()?,
+        limit: options.limit,
+    };
+    let found = place.open(Access::Read)?.namespace(place.namespace()?)?.distinct(query)?;
+    if output.json {
+        return output.document(&serde_json::to_value(&found).unwrap_or_default());
+    }
+    let rows = found.values.iter().map(|one| vec![short(&plain(&one.value), 80), one.count.to_string()]);
+    let none = "No memory has this key in its metadata; try --any-agent or another --namespace";
+    output.list(&["value", "memories"], rows.collect(), none)?;
+    if found.left_out > 0 {
+        output::line(&format!(
+            "{} left out; --limit gives more",
+            told::of(found.left_out, "value is", "values are")
+        ))?;
+    }
+    if !found.complete {
+        output.remark("The key has more values than are counted: only the first 10000 in order are");
+    }
+    Ok(())
 }
 
 /// A state that a list may ask for; `any` is none of a memory's own.

@@ -33,6 +33,8 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         text: options.text.clone(),
         mode: options.mode,
         k: options.k,
+        offset: options.offset,
+        min_score: options.min_score,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         effort: options.effort.effort(),
@@ -63,7 +65,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     if output.json {
         let hit = |hit: &oubliette::Hit| {
             let mut document = json!({
-                "id": hit.id, "key": hit.key, "score": hit.score, "text": hit.text,
+                "id": hit.id, "key": hit.key, "score": hit.score, "relevance": hit.relevance, "text": hit.text,
                 "signals": hit.signals,
             });
             if let (Some(steps), Value::Object(members)) = (options.around, &mut document) {
@@ -74,11 +76,12 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         let hits = hits.iter().map(hit).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
-    let rows = hits
-        .iter()
-        .map(|hit| vec![format!("{:.4}", hit.score), name(hit.key.clone(), hit.id), short(&hit.text, 70)]);
+    let row = |hit: &oubliette::Hit| {
+        let numbers = [format!("{:.4}", hit.score), format!("{:.2}", hit.relevance)];
+        numbers.into_iter().chain([name(hit.key.clone(), hit.id), short(&hit.text, 60)]).collect()
+    };
     let none = "Nothing was found; try other words, --any-agent or another --namespace";
-    output.list(&["score", "memory", "text"], rows.collect(), none)?;
+    output.list(&["score", "relevance", "memory", "text"], hits.iter().map(row).collect(), none)?;
     if options.explain {
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;
     }
@@ -119,6 +122,8 @@ struct QueryLine {
     filter: Option<Value>,
     agent: Option<String>,
     k: Option<usize>,
+    offset: Option<usize>,
+    min_score: Option<f32>,
     ef: Option<usize>,
     recall: Option<f32>,
     exact: Option<bool>,
@@ -214,6 +219,8 @@ fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(Namespac
         query.mode = mode.parse()?;
     }
     query.k = line.k.unwrap_or(query.k);
+    query.offset = line.offset.unwrap_or(query.offset);
+    query.min_score = line.min_score.or(query.min_score);
     if let Some(filter) = &line.filter {
         query.filter = Some(Filter::from_json(filter)?);
     }
@@ -228,6 +235,8 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
     let defaults = Query {
         mode: options.mode,
         k: options.k,
+        offset: options.offset,
+        min_score: options.min_score,
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         effort: options.effort.effort(),
@@ -253,13 +262,15 @@ fn answer(team: &Namespace<Snapshot>, query: &Query) -> Result<Value> {
     let begun = Instant::now();
     let found = team.search(query)?;
     let took_us = micros(begun);
-    let (mut keys, mut ids, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut keys, mut ids, mut scores, mut relevances) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for hit in found.hits {
         keys.push(hit.key);
         ids.push(hit.id);
         scores.push(hit.score);
+        relevances.push(hit.relevance);
     }
-    Ok(
-        json!({ "keys": keys, "ids": ids, "scores": scores, "took_us": took_us, "partial": found.plan.partial }),
-    )
+    Ok(json!({
+        "keys": keys, "ids": ids, "scores": scores, "relevances": relevances, "took_us": took_us,
+        "partial": found.plan.partial,
+    }))
 }

@@ -9,12 +9,14 @@ use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::maintain::RunId;
-use oubliette::memory::{Got, SupersedeMode};
-use oubliette::{Database, Draft, Error, NamespaceName, Outcome, Result, Time, WriteOptions};
+use oubliette::memory::{Expiry, Got, SupersedeMode};
+use oubliette::{Database, Draft, Error, ErrorKind, NamespaceName, Outcome, Result, Time, WriteOptions};
 use serde_json::{Map, Value, json};
 
 use crate::answers;
-use crate::arguments::{AddOptions, ImportOptions, SupersedeOptions, UpdateOptions};
+use crate::arguments::{
+    AddOptions, ImportOptions, RenameOptions, SupersedeOptions, TouchOptions, UpdateOptions,
+};
 use crate::fields;
 use crate::output::{self, Done, Failure, Output};
 use crate::place::{Access, Place, named};
@@ -251,6 +253,48 @@ pub(crate) fn pin(name: &str, pinned: bool, place: &Place, output: Output) -> Do
     let outcome = database.namespace(&namespace)?.pin(name, pinned)?;
     database.close()?;
     output.done(&answers::outcome(&namespace, &outcome), told::write)
+}
+
+/// `rename`.
+pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output) -> Done {
+    let RenameOptions { old, new } = options;
+    let namespace = place.namespace()?;
+    let database = place.open(Access::Write)?;
+    let report = database.namespace(&namespace)?.rename_key(old, new)?;
+    database.close()?;
+    let document = json!({ "id": report.id, "old": old, "new": new, "rows": report.rows });
+    let rows = told::of(report.rows, "row", "rows");
+    output.done(&document, |_| format!("Renamed {old} to {new} in {namespace}: {rows}"))
+}
+
+/// `touch`.
+pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output) -> Done {
+    let expiry = match (&options.ttl, &options.expires_at) {
+        (Some(ttl), _) => Expiry::After(named("--ttl", ttl.parse())?),
+        (_, Some(at)) => Expiry::At(named("--expires-at", at.parse())?),
+        _ => Expiry::Never,
+    };
+    let namespace = place.namespace()?;
+    let database = place.open(Access::Write)?;
+    let team = database.namespace(&namespace)?;
+    let (mut answers, mut touched, mut missing) = (Vec::new(), 0, 0);
+    for (name, answer) in options.names.iter().zip(team.touch(&options.names, expiry)?) {
+        answers.push(match answer {
+            Ok(outcome) => {
+                touched += 1;
+                let end = team.get(outcome.id)?.and_then(|memory| memory.expires_at);
+                json!({ "name": name, "id": outcome.id, "expires_at": end })
+            }
+            Err(why) => {
+                missing += u64::from(why.kind() == ErrorKind::NotFound);
+                output.remark(&format!("{name}: {why}"));
+                json!({ "name": name, "error": { "kind": why.kind().to_string(), "message": why.to_string() } })
+            }
+        });
+    }
+    database.close()?;
+    let document = json!({ "touched": touched, "missing": missing, "answers": answers });
+    output.done(&document, |_| format!("Touched {} in {namespace}", told::of(touched, "memory", "memories")))
 }
 
 /// `supersede`.

@@ -80,6 +80,9 @@ impl Test {
                 let bound = bound.datum();
                 any(&mut |datum| datum.order(bound).is_some_and(|order| relation.admits(order)))
             }
+            Op::Prefix(prefix) => {
+                any(&mut |datum| matches!(datum, Datum::Text(text) if text.starts_with(prefix.as_str())))
+            }
             Op::Exists => any(&mut |_| true),
         };
         holds != self.negated

@@ -1,6 +1,6 @@
 //! What a declared index of metadata holds of a memory, and what a filter asks of it.
 //!
-//! The values are those that `$eq` and `$in` compare with, collected by the same walk. So an index can't lose a row
+//! The values are those that `$eq`, `$in` and `$prefix` compare with, collected by the same walk. So an index can't lose a row
 //! that the filter would accept. The index may return too many rows where a text was cut or a number was rounded. The
 //! filter is then tried on the row, as it is without an index.
 
@@ -81,13 +81,22 @@ fn is_exact(operand: &Operand) -> bool {
     }
 }
 
+/// What a comparison asks of the values of a row.
+#[derive(Clone, Debug)]
+pub(crate) enum MetaWanted {
+    /// One of these values. Without any value no row matches.
+    OneOf(BTreeSet<MetaValue>),
+    /// A text that begins with these bytes.
+    Prefix(Vec<u8>),
+}
+
 /// A comparison that every matching row meets, in a form that an index can answer.
 #[derive(Clone, Debug)]
 pub(crate) struct MetaTest<'f> {
     /// The path below `metadata`.
     pub(crate) path: String,
-    /// The values, one of which a matching row has. Without any value no row matches.
-    pub(crate) values: BTreeSet<MetaValue>,
+    /// What a matching row has.
+    pub(crate) wanted: MetaWanted,
     /// Whether each row under these values meets the comparison.
     pub(crate) exact: bool,
     test: &'f Test,
@@ -136,16 +145,23 @@ impl Node {
 
 impl Test {
     fn by_metadata(&self) -> Option<MetaTest<'_>> {
-        let Test { column: Column::Metadata(names), op: Op::In(set), negated: false } = self else {
-            return None;
+        let Test { column: Column::Metadata(names), op, negated: false } = self else { return None };
+        let (wanted, exact) = match op {
+            // A row without the value meets a comparison with null, but no index holds the row.
+            Op::In(set) if !set.null => {
+                let values = set.values.iter().filter_map(|value| MetaValue::of(value.datum()));
+                (MetaWanted::OneOf(values.collect()), set.values.iter().all(is_exact))
+            }
+            // No metadata holds a NUL.
+            Op::Prefix(prefix) if prefix.contains('\0') => (MetaWanted::OneOf(BTreeSet::new()), true),
+            Op::Prefix(prefix) => {
+                let bytes = prefix.as_bytes();
+                let held = bytes.get(..INDEX_TEXT_BYTES_MAX).unwrap_or(bytes).to_vec();
+                (MetaWanted::Prefix(held), bytes.len() <= INDEX_TEXT_BYTES_MAX)
+            }
+            Op::In(_) | Op::Order(..) | Op::Exists => return None,
         };
-        // A row without the value meets a comparison with null, but no index holds the row.
-        (!set.null).then(|| MetaTest {
-            path: names.join("."),
-            values: set.values.iter().filter_map(|value| MetaValue::of(value.datum())).collect(),
-            exact: set.values.iter().all(is_exact),
-            test: self,
-        })
+        Some(MetaTest { path: names.join("."), wanted, exact, test: self })
     }
 }
 

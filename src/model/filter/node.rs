@@ -1,6 +1,6 @@
 //! The typed form of a filter: a tree of comparisons.
 
-use crate::model::filter::column::{Column, Named};
+use crate::model::filter::column::{Column, KEYS, Named};
 use crate::model::filter::datum::Operand;
 use crate::model::filter::row::Needs;
 
@@ -33,6 +33,8 @@ pub(super) enum Op {
     In(Set),
     /// Before or after a bound of the same type.
     Order(Relation, Operand),
+    /// A text that begins with these bytes.
+    Prefix(String),
     /// There is a value.
     Exists,
 }
@@ -60,6 +62,18 @@ impl Node {
             Node::And(parts) | Node::Or(parts) => parts.iter().for_each(|part| part.add_needs(needs)),
             Node::Not(part) => part.add_needs(needs),
             Node::Test(test) => test.column.add_needs(needs),
+        }
+    }
+
+    pub(super) fn add_key_prefix<'a>(&'a self, longest: &mut Option<&'a str>) {
+        match self {
+            Node::And(parts) => parts.iter().for_each(|part| part.add_key_prefix(longest)),
+            Node::Test(Test { column: Column::Named(found), op: Op::Prefix(prefix), negated: false })
+                if **found == KEYS && longest.is_none_or(|longest| longest.len() < prefix.len()) =>
+            {
+                *longest = Some(prefix);
+            }
+            Node::Or(_) | Node::Not(_) | Node::Test(_) => {}
         }
     }
 

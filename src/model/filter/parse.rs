@@ -13,7 +13,7 @@ use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
 use crate::model::time::Time;
 
-const OPERATORS: &str = "must be one of $eq $ne $gt $gte $lt $lte $in $nin $exists $not";
+const OPERATORS: &str = "must be one of $eq $ne $gt $gte $lt $lte $in $nin $prefix $exists $not";
 
 /// The whole filter.
 pub(super) fn root(value: &Value) -> Result<Node> {
@@ -95,7 +95,7 @@ impl Parser {
                     let path = format!("{path}.$not");
                     Node::Not(Box::new(self.operators(subject, &path, value, depth + 1)?))
                 }
-                "$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte" | "$in" | "$nin" | "$exists" => {
+                "$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte" | "$in" | "$nin" | "$prefix" | "$exists" => {
                     self.test(subject, &format!("{path}.{operator}"), operator, value)?
                 }
                 _ => return Err(Error::invalid(path, OPERATORS, operator)),
@@ -118,6 +118,7 @@ impl Parser {
             "$gte" => (subject.order(path, Relation::GreaterOrEqual, value)?, false),
             "$lt" => (subject.order(path, Relation::Less, value)?, false),
             "$lte" => (subject.order(path, Relation::LessOrEqual, value)?, false),
+            "$prefix" => (subject.prefix(path, value)?, false),
             _ => match value {
                 Value::Bool(exists) => (Op::Exists, !exists),
                 _ => return Err(Error::invalid(path, "must be true or false", shown(value))),
@@ -141,7 +142,7 @@ impl Subject {
         let custom = |value: &Operand| matches!(value, Operand::Kind(Kind::CUSTOM_CODE, _));
         match op {
             Op::In(set) if set.values.iter().any(custom) => Column::Named(&CUSTOM_KIND),
-            Op::In(_) | Op::Order(..) | Op::Exists => self.column.clone(),
+            Op::In(_) | Op::Order(..) | Op::Prefix(_) | Op::Exists => self.column.clone(),
         }
     }
 
@@ -167,6 +168,17 @@ impl Subject {
         set.values.sort_unstable_by(|a, b| a.datum().cmp(&b.datum()));
         set.values.dedup();
         Ok(set)
+    }
+
+    fn prefix(&self, path: &str, value: &Value) -> Result<Op> {
+        if !matches!(self.kind, Type::Text | Type::Any) {
+            let why = "applies to keys, metadata and other fields that hold text";
+            return Err(Error::invalid(path, why, shown(value)));
+        }
+        match value {
+            Value::String(prefix) if !prefix.is_empty() => Ok(Op::Prefix(prefix.clone())),
+            _ => Err(Error::invalid(path, "must be a text of at least one character", shown(value))),
+        }
     }
 
     fn order(&self, path: &str, relation: Relation, value: &Value) -> Result<Op> {

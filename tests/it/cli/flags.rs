@@ -154,3 +154,69 @@ fn remarks_promise_nothing_that_does_not_hold() {
     assert!(told(&["--namespace", "tyop", "export", "-"]).contains("there is no namespace tyop"));
     assert!(!told(&["--namespace", "default", "export", "-"]).contains("there is no namespace"));
 }
+
+#[test]
+fn pages_of_hits_and_the_newest_first() {
+    let sandbox = Sandbox::new();
+    for (at, text) in ["tea", "tea and milk", "tea and milk and sugar"].iter().enumerate() {
+        let at = format!("2026-01-0{}T00:00:00Z", at + 1);
+        sandbox.document(&["add", text, "--key", text, "--created-at", &at]);
+    }
+    let keys = |arguments: &[&str], list: &str| -> Vec<String> {
+        let document = sandbox.document(arguments);
+        let items = document[list].as_array().unwrap();
+        items.iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let search = ["search", "tea", "--mode", "text"];
+    let whole = keys(&search, "hits");
+    assert_eq!(whole.len(), 3);
+    assert_eq!(keys(&[&search[..], &["-k", "1", "--offset", "1"]].concat(), "hits"), whole[1..2]);
+    let least = sandbox.document(&search)["hits"][1]["score"].to_string();
+    assert_eq!(keys(&[&search[..], &["--min-score", &least]].concat(), "hits"), whole[..2]);
+    sandbox.write("q.jsonl", "{\"query\":\"tea\",\"mode\":\"text\",\"offset\":2}\n");
+    let line = sandbox.document(&["search", "--queries", "q.jsonl"]);
+    assert_eq!(line["keys"], json!([whole[2]]));
+    assert_eq!(keys(&["list", "--newest"], "items"), ["tea and milk and sugar", "tea and milk", "tea"]);
+    assert_eq!(sandbox.run(&[&search[..], &["--offset", "1000"]].concat()).error().0, "Invalid");
+    assert_eq!(sandbox.run(&[&search[..], &["--min-score", "NaN"]].concat()).error().0, "Invalid");
+}
+
+#[test]
+fn distinct_counts_the_values_of_a_key() {
+    let sandbox = Sandbox::new();
+    for (text, session) in [("one", "a"), ("two", "b"), ("three", "b")] {
+        sandbox.document(&["add", text, "--metadata", &json!({ "session": session }).to_string()]);
+    }
+    let document = sandbox.document(&["distinct", "session", "--limit", "1"]);
+    assert_eq!(document["values"], json!([{ "value": "b", "count": 2 }]));
+    assert_eq!((&document["left_out"], &document["complete"]), (&json!(1), &json!(true)));
+    assert_eq!((&document["memories"], &document["damaged"]), (&json!(3), &json!(0)));
+    let none = sandbox.document(&["distinct", "gone", "--filter", "{\"kind\": \"event\"}"]);
+    assert_eq!(none["values"], json!([]));
+    assert_eq!(sandbox.run(&["distinct", ""]).error().0, "Invalid");
+    assert_eq!(sandbox.run(&["distinct", "s", "--limit", "0"]).error().0, "Invalid");
+}
+
+#[test]
+fn rename_and_touch_say_what_they_did() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann lives in Ghent", "--key", "ann"]);
+    sandbox.document(&["add", "Ann lives in Bruges", "--key", "ann"]);
+    sandbox.document(&["add", "Bob walks", "--key", "bob"]);
+    let renamed = sandbox.document(&["rename", "ann", "ann:home"]);
+    assert_eq!((&renamed["rows"], &renamed["new"]), (&json!(2), &json!("ann:home")));
+    assert_eq!(sandbox.run(&["get", "ann"]).error().0, "NotFound");
+    assert_eq!(sandbox.run(&["rename", "bob", "ann:home"]).error().0, "Conflict");
+    assert_eq!(sandbox.run(&["rename", "nobody", "x"]).error().0, "NotFound");
+    let touched = sandbox.document(&["touch", "bob", "nobody", "--expires-at", "2026-04-01T00:00:00Z"]);
+    assert_eq!((&touched["touched"], &touched["missing"]), (&json!(1), &json!(1)));
+    assert_eq!(touched["answers"][0]["expires_at"], "2026-04-01T00:00:00Z");
+    assert_eq!(touched["answers"][1]["error"]["kind"], "NotFound");
+    assert_eq!(sandbox.document(&["touch", "bob", "--ttl", "30d"])["touched"], 1);
+    assert_eq!(sandbox.document(&["get", "bob"])["expires_at"], "2026-03-31T00:00:00Z");
+    sandbox.document(&["touch", "bob", "--never"]);
+    assert_eq!(sandbox.document(&["get", "bob"])["expires_at"], Value::Null);
+    assert_eq!(sandbox.run(&["touch", "bob"]).code, 2);
+    assert_eq!(sandbox.run(&["touch", "bob", "--never", "--ttl", "1d"]).code, 2);
+    assert_eq!(sandbox.run(&["touch", "bob", "--ttl", "soon"]).error().0, "Invalid");
+}

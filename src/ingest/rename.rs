@@ -1,0 +1,55 @@
+//! Another key for a record, and another end for memories.
+
+use crate::error::{Error, Result};
+use crate::ingest::Desk;
+use crate::ledger::Change;
+use crate::model::{Expiry, Name, Outcome, Patch, RenameReport, RuleId, check_key};
+use crate::store::Rows;
+
+impl Desk<'_, '_, '_> {
+    /// Gives every row that holds the key `old` the key `new`.
+    ///
+    /// # Errors
+    /// `Invalid` for a new key out of bounds, `NotFound` if no row holds the old key, `Conflict` if a current row holds
+    /// the new one.
+    pub(crate) fn rename_key(&mut self, old: &str, new: &str) -> Result<RenameReport> {
+        check_key(new)?;
+        let unknown = || Error::NotFound { what: "key", name: old.to_owned() };
+        if check_key(old).is_err() || self.ledger.tx.holders_of_key(self.ns(), old)?.is_empty() {
+            return Err(unknown());
+        }
+        let mut rows = 0;
+        if old != new {
+            if let Some((id, _)) = self.current_holder(new)? {
+                let what = format!("rename {old}");
+                return Err(Error::Conflict { what, why: format!("memory {id} holds the key {new}") });
+            }
+            let change = Change::Rename { old: old.to_owned(), new: new.to_owned() };
+            rows = self.apply(RuleId::RENAME, change)?.renamed;
+        }
+        let (id, _) = self.find(new)?;
+        Ok(RenameReport { id, rows })
+    }
+
+    /// Gives memories another end, one after the other. A name that names nothing, or nothing that can be changed, does
+    /// not keep the others from theirs: nothing was written for it.
+    ///
+    /// # Errors
+    /// `Corrupted`, and whatever else makes an update fail once it has begun.
+    pub(crate) fn touch(&mut self, names: &[Name], expiry: Expiry) -> Result<Vec<Result<Outcome>>> {
+        let one = |name: &Name| {
+            let patch = Patch { expiry: Some(expiry), ..Patch::default() };
+            // Every change takes a number of the journal.
+            let untouched = self.ledger.clock.next_seq;
+            match self.update(name.as_str(), patch, None) {
+                Err(why @ (Error::NotFound { .. } | Error::Conflict { .. }))
+                    if self.ledger.clock.next_seq == untouched =>
+                {
+                    Ok(Err(why))
+                }
+                other => other.map(Ok),
+            }
+        };
+        names.iter().map(one).collect()
+    }
+}
