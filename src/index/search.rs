@@ -98,14 +98,14 @@ pub(crate) struct Found {
     pub(crate) ranked: u64,
     /// The number of rows on which a filter was tried.
     pub(crate) tested: u64,
-    /// `graph` if a graph was walked, otherwise `codes` or `blocks`; `rows` for named rows.
+    /// `graph` if a graph was walked, otherwise `bits`, `codes` or `blocks`; `rows` for named rows.
     pub(crate) regime: &'static str,
     /// How a filter was applied: `walk`, `rank` or `scan`; empty without a filter.
     pub(crate) filter: &'static str,
 }
 
-/// The `k` memories whose vectors are nearest to the query, among those that a live read sees. If every index is
-/// scanned, the answer is that of a full scan of the f32 vectors.
+/// The `k` memories whose vectors are nearest to the query, among those that a live read sees. If all codes are scanned,
+/// the answer is that of a full scan of the f32 vectors.
 ///
 /// # Errors
 /// `Invalid` for a query of another dimension than the space has; `Corrupted`.
