@@ -16,7 +16,9 @@
 //! The room never knows what a memory says, which rule wrote it, or what time it is. Instants come with the question.
 
 mod adjacency;
+mod bits;
 mod calibrate;
+mod chunk;
 mod cosines;
 mod edit;
 mod filter;
@@ -26,6 +28,7 @@ mod published;
 mod rank;
 mod rebuild;
 mod search;
+mod sift;
 pub(crate) mod slots;
 mod source;
 mod staged;

@@ -5,11 +5,6 @@ use std::sync::Arc;
 use crate::index::view::View;
 use crate::store::IndexId;
 
-/// The cost of a code in a scan, side by side with others, in codes of a walk.
-const SCANNED_CODE: f64 = 0.25;
-/// The cost of finding that a slot is not visible, in codes of a walk.
-const LOOKED_AT_SLOT: f64 = 0.01;
-
 /// An index in a search. Its slots have the numbers from `base` on.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -24,12 +19,6 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The cost of scanning the visible slots, in codes that a walk scores.
-    pub(super) fn scan_cost(&self) -> f64 {
-        let len = f64::from(self.len);
-        len * self.seen * SCANNED_CODE + len * LOOKED_AT_SLOT
-    }
-
     /// The number of slots, vacant ones included.
     pub(super) fn slots(&self) -> u32 {
         self.len

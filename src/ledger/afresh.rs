@@ -245,7 +245,7 @@ impl Ledger<'_, '_> {
             if put > 0 {
                 truth(self.tx).put_holder(ns, id, &holder)?;
             }
-            for row in self.junctions_of(ns, &holder)? {
+            for row in self.junctions_for(ns, &holder)? {
                 put += self.ensure(Table::Junction, &keys::junction(ns, id, row.end(), &row.role))?;
             }
         }

@@ -11,7 +11,7 @@ use crate::store::{Junction, JunctionRow, NsId, Rows};
 impl Ledger<'_, '_> {
     /// Writes a holder and its junction rows. Junction rows of an earlier form of the holder stay.
     pub(super) fn put_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
-        for row in self.junctions_of(ns, holder)? {
+        for row in self.junctions_for(ns, holder)? {
             truth(self.tx).put_junction(ns, id, &row)?;
         }
         truth(self.tx).put_holder(ns, id, holder)
@@ -55,7 +55,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    fn count_brought(&mut self, ns: NsId, holders: &[Holder]) -> Result<BTreeMap<JunctionRow, u32>> {
+    fn count_brought(&self, ns: NsId, holders: &[Holder]) -> Result<BTreeMap<JunctionRow, u32>> {
         let mut counts = BTreeMap::new();
         for holder in holders {
             for row in self.junctions_of(ns, holder)? {

@@ -11,6 +11,7 @@ use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::erase::Going;
 use crate::ledger::returns::SaidSince;
+use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
     Content, Holder, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason, Vitals,
@@ -151,7 +152,7 @@ impl Ledger<'_, '_> {
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
         if let Some(superseded) = before.times.superseded.filter(|_| limbo.replaced) {
             self.take_transfer(context, id, superseded.by, limbo.transferred)?;
-            applied.erased = self.give_back(context, superseded.by, id, &why)?;
+            applied.erased = self.give_back(context, superseded.by, id, Beyond::All, &why)?;
             said = self.said_since(context, id)?;
             keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
             vitals.times.superseded = None;

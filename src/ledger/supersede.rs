@@ -10,6 +10,15 @@ use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
 use crate::model::{Actor, Holder, MemoryId, Op, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
 use crate::store::{NsId, Rows};
 
+/// Which copies of holders go back from rows after the superseder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// All: the merge that moved them is taken back.
+    All,
+    /// Those that a merge has handed on, and those without a key. A key that a caller has led on stays where it leads.
+    Merges,
+}
+
 impl Ledger<'_, '_> {
     pub(super) fn supersede(
         &mut self,
@@ -181,7 +190,7 @@ impl Ledger<'_, '_> {
         if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
             return Err(refuse("what took its place was forgotten"));
         }
-        let erased = self.give_back(context, superseded.by, id, &why)?;
+        let erased = self.give_back(context, superseded.by, id, Beyond::Merges, &why)?;
         let said = match asked {
             true => SaidSince::default(),
             false => self.said_since(context, id)?,
@@ -201,57 +210,33 @@ impl Ledger<'_, '_> {
         Ok(Applied { restored: Some(Restored { keys_taken, superseded_by }), erased, ..Applied::default() })
     }
 
-    /// Takes the holders that came from `old` off the row that superseded it, if that row still exists. If they were
-    /// its last holders, no write stands behind the row any more, and it goes.
+    /// Takes the holders that came from `old` off the row that superseded it, if that row still exists, and off the rows
+    /// to which they went on from there. A row goes if they were its last holders, because no write stands behind it
+    /// any more.
     pub(super) fn give_back(
         &mut self,
         context: &Context,
         new: MemoryId,
         old: MemoryId,
+        beyond: Beyond,
         why: &Why,
     ) -> Result<Vec<Erased>> {
         let ns = context.ns;
-        let Some(vitals) = self.tx.vitals(ns, new)? else { return Ok(Vec::new()) };
-        let mut moved = self.tx.holders(ns, new)?;
-        moved.retain(|holder| holder.from == Some(old));
-        if moved.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut erased = self.leave(context, new, &moved, Departure::Back(old), why)?.erased;
-        // A row that was merged again has handed its holders on.
-        if let Some(next) = vitals.times.merged_into() {
-            erased.append(&mut self.take_copies(context, next, new, moved, why)?);
-        }
-        Ok(erased)
-    }
-
-    /// Takes holders that went on from `from`, as `moved`, off the row to which they went, and off the rows after it.
-    fn take_copies(
-        &mut self,
-        context: &Context,
-        mut at: MemoryId,
-        mut from: MemoryId,
-        mut moved: Vec<Holder>,
-        why: &Why,
-    ) -> Result<Vec<Erased>> {
-        let ns = context.ns;
+        let (mut from, mut at, mut left) = (old, new, None::<Vec<Holder>>);
         let mut erased = Vec::new();
         while let Some(vitals) = self.tx.vitals(ns, at)? {
-            let mut all = self.tx.holders(ns, at)?;
-            let mut copies = Vec::new();
-            for holder in &moved {
-                let same = |other: &Holder| other.from == Some(from) && other.is_copy_of(holder);
-                if let Some(found) = all.iter().position(same) {
-                    copies.push(all.swap_remove(found));
-                }
-            }
+            let mut copies = self.tx.holders(ns, at)?;
+            copies
+                .retain(|copy| copy.from == Some(from) && left.as_mut().is_none_or(|left| took(left, copy)));
             if copies.is_empty() {
                 break;
             }
             erased.append(&mut self.leave(context, at, &copies, Departure::Back(from), why)?.erased);
-            let next = vitals.times.merged_into();
-            let Some(next) = next else { break };
-            (from, at, moved) = (at, next, copies);
+            if beyond == Beyond::Merges && vitals.times.merged_into().is_none() {
+                copies.retain(|copy| copy.key.is_none());
+            }
+            let Some(next) = vitals.times.superseded_by() else { break };
+            (from, at, left) = (at, next, Some(copies));
         }
         Ok(erased)
     }
@@ -305,4 +290,10 @@ impl Ledger<'_, '_> {
 fn led_on(holder: Holder, old: &str, new: &str) -> Holder {
     let same = holder.text.as_deref().unwrap_or(old) == new;
     Holder { text: None, follows: holder.follows || !same, ..holder }
+}
+
+/// Whether `copy` is the copy of one of these holders. That holder is then removed from the list.
+fn took(holders: &mut Vec<Holder>, copy: &Holder) -> bool {
+    let found = holders.iter().position(|holder| copy.is_copy_of(holder));
+    found.map(|found| holders.swap_remove(found)).is_some()
 }

@@ -7,6 +7,13 @@
 
 use crate::limits::DIM_MAX;
 
+/// Slots of a block of one-bit codes.
+pub const BIT_SLOTS: usize = 64;
+/// Slots whose words lie side by side.
+pub(in crate::vector) const SLOTS_SIDE_BY_SIDE: usize = 8;
+/// Bits of a value of a query.
+pub(in crate::vector) const QUERY_BITS: usize = 4;
+
 /// Lanes of a float sum.
 pub(super) const LANES: usize = 16;
 
@@ -24,7 +31,15 @@ pub(in crate::vector) struct Kernel {
     pub(super) gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
     /// See `dot_i8`.
     pub(super) dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
+    /// Writes for each slot of a block the sum of the query's values where the slot has a one: the population counts
+    /// of what a slot shares with each plane of the query, weighted by 1, 2, 4 and 8. Groups of eight slots none of
+    /// which is in `wanted` are left out. It is safe to call if `supported` returns true.
+    pub(super) sign_sums:
+        unsafe fn(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]),
 }
+
+/// The four bits of 64 values of a query.
+pub(in crate::vector) type Planes = [u64; QUERY_BITS];
 
 impl Kernel {
     pub(in crate::vector) fn name(&self) -> &'static str {
@@ -54,6 +69,18 @@ impl Kernel {
         // SAFETY: `available` has asked the processor whether it has the instructions.
         unsafe { (self.dot_f32)(query, rows, out) }
     }
+
+    pub(in crate::vector) fn sign_sums(
+        &self,
+        planes: &[Planes],
+        words: &[u64],
+        wanted: u64,
+        out: &mut [u32; BIT_SLOTS],
+    ) {
+        assert_eq!(words.len(), planes.len() * BIT_SLOTS, "a block has the words of its slots");
+        // SAFETY: `available` has asked the processor whether it has the instructions.
+        unsafe { (self.sign_sums)(planes, words, wanted, out) }
+    }
 }
 
 fn check_shape(dim: usize, row_values: usize, rows: usize) {
@@ -68,4 +95,16 @@ pub(super) fn padded<T: Copy + Default, const N: usize>(tail: &[T]) -> [T; N] {
         *value = given;
     }
     group
+}
+
+/// The groups of eight slots of a block of which one is wanted, with the places of their results.
+pub(super) fn groups<'b>(
+    words: &'b [u64],
+    wanted: u64,
+    out: &'b mut [u32; BIT_SLOTS],
+) -> impl Iterator<Item = (&'b [[u64; SLOTS_SIDE_BY_SIDE]], &'b mut [u32; SLOTS_SIDE_BY_SIDE])> {
+    let (rows, _) = words.as_chunks::<SLOTS_SIDE_BY_SIDE>();
+    let (out, _) = out.as_chunks_mut::<SLOTS_SIDE_BY_SIDE>();
+    let groups = rows.chunks_exact((rows.len() / out.len()).max(1)).zip(out).enumerate();
+    groups.filter(move |(at, _)| wanted >> (at * SLOTS_SIDE_BY_SIDE) & 0xff != 0).map(|(_, group)| group)
 }

@@ -16,10 +16,14 @@ mod instruction_set;
 mod neon;
 mod scalar;
 
-use instruction_set::Kernel;
+pub use instruction_set::BIT_SLOTS;
+use instruction_set::{Kernel, Planes};
+pub(super) use instruction_set::{QUERY_BITS, SLOTS_SIDE_BY_SIDE};
 
 /// Every kernel of this architecture, fastest first.
 static KERNELS: &[&Kernel] = &[
+    #[cfg(target_arch = "x86_64")]
+    &avx512::KERNEL_POPCNT,
     #[cfg(target_arch = "x86_64")]
     &avx512::KERNEL,
     #[cfg(target_arch = "x86_64")]
@@ -42,7 +46,7 @@ fn fastest() -> &'static Kernel {
     FASTEST.get_or_init(|| available().next().unwrap_or(&scalar::KERNEL))
 }
 
-/// Name of the instruction set in use: `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
+/// Name of the instruction set in use: `avx512-vpopcnt`, `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
 pub fn instruction_set() -> &'static str {
     fastest().name()
 }
@@ -76,6 +80,16 @@ pub fn prefetch<T>(list: &[T]) {
     avx512::prefetch(list);
     #[cfg(not(target_arch = "x86_64"))]
     let _ = list;
+}
+
+/// Writes for each slot of a block of one-bit codes the sum of the query's levels where the slot has a one. Slots
+/// that are not `wanted` may get 0.
+///
+/// # Panics
+///
+/// When the block does not have as many words for each slot as the query has.
+pub fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+    fastest().sign_sums(planes, words, wanted, out);
 }
 
 /// The dot product of two vectors, with the same bits on every machine.
