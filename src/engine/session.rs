@@ -39,7 +39,7 @@ pub(super) struct Session<'s, 'a, 't> {
 
 /// What a commit means to the images of indexes, beside the blocks of codes that it wrote.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct CommitEffects {
     pub(super) dropped: Vec<NsId>,
     pub(super) linked: BTreeMap<IndexId, Option<Linked>>,
     pub(super) reset: BTreeSet<IndexId>,
