@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::engine::attached::Given;
+use crate::engine::attached::AttachedEmbedder;
 use crate::engine::inner::Inner;
 use crate::engine::queue::{Committer, failed_together};
 use crate::engine::session::{CommitEffects, Session, Work};
@@ -34,7 +34,7 @@ impl Inner {
                 ledger: &mut ledger,
                 in_force: &in_force,
                 ids: self.ids.as_ref(),
-                embeds: self.embedder.read().as_ref().map(Given::space),
+                embeds: self.embedder.read().as_ref().map(AttachedEmbedder::space),
                 actor: self.actor,
                 published: &published,
                 dropped: Vec::new(),
