@@ -8,7 +8,7 @@ use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
@@ -45,7 +45,7 @@ pub(super) struct Equals {
     full: bool,
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// Decides about a draft, and carries the decision out.
     ///
     /// # Errors
