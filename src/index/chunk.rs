@@ -1,4 +1,4 @@
-//! A run of slots side by side in the image of an index, and which of them an instant sees.
+//! A chunk: a run of slots side by side in memory, and which of them a search sees.
 
 use crate::model::{MemoryId, Time};
 use crate::record::{SlotBlockRef, SlotMeta};

@@ -33,12 +33,6 @@ const RARELY_SEEN: f64 = 0.25;
 const SCORED_PER_ENTRY: f64 = 16.0;
 /// The number of codes that a walk scores for each node that it passes through.
 const SCORED_PER_PASS: f64 = 8.0;
-/// The cost of a code in a scan, side by side with others, in codes of a walk.
-const SCANNED_CODE: f64 = 0.25;
-/// The cost of a one-bit code in a scan, with the codes that are read for its sake, in codes of a walk.
-const SCANNED_BITS: f64 = 0.02;
-/// The cost of finding that a slot is not visible, in codes of a walk.
-const LOOKED_AT_SLOT: f64 = 0.005;
 /// The number of nodes that a walk takes between two looks at the clock.
 const ASKED_AT_ONCE: u32 = 32;
 
@@ -279,9 +273,7 @@ impl<'p> Search<'p> {
 
     /// The cost of scanning the visible slots of a source, in codes that a walk scores.
     fn scan_cost(&self, source: &Source) -> f64 {
-        let code = if self.bits_of(source).is_some() { SCANNED_BITS } else { SCANNED_CODE };
-        let len = f64::from(source.len);
-        len * source.seen * code + len * LOOKED_AT_SLOT
+        source.scan_cost(self.bits_of(source).is_some())
     }
 
     /// The cost of a walk, in codes that it scores.

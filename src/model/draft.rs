@@ -176,49 +176,6 @@ pub struct Patch {
     pub links: Option<Vec<Link>>,
 }
 
-impl Patch {
-    /// A patch that changes nothing.
-    ///
-    /// ```
-    /// use oubliette::Patch;
-    ///
-    /// let patch = Patch::new().text("Ann lives in Bruges").importance(0.8).tags(["people"]);
-    /// assert_eq!(patch.text.as_deref(), Some("Ann lives in Bruges"));
-    /// assert_eq!(Patch::new(), Patch::default());
-    /// ```
-    pub fn new() -> Self {
-        Patch::default()
-    }
-
-    /// Sets the new content.
-    #[must_use]
-    pub fn text(mut self, text: impl Into<String>) -> Self {
-        self.text = Some(text.into());
-        self
-    }
-
-    /// Sets the new vector, of any positive length in space.
-    #[must_use]
-    pub fn vector(mut self, vector: impl Into<Vec<f32>>) -> Self {
-        self.vector = Some(vector.into());
-        self
-    }
-
-    /// Sets the end of life: an instant, a duration from now, or never.
-    #[must_use]
-    pub fn expiry(mut self, expiry: impl Into<Expiry>) -> Self {
-        self.expiry = Some(expiry.into());
-        self
-    }
-
-    /// Sets the tags that the holder brings from now on. No tag of before stays.
-    #[must_use]
-    pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.tags = Some(tags.into_iter().map(Into::into).collect());
-        self
-    }
-}
-
 /// The argument of a builder, and the value made from it.
 macro_rules! argument {
     (name, $ty:ty) => { impl Into<String> };
@@ -276,6 +233,49 @@ macro_rules! builders {
 }
 
 memory_fields!(builders);
+
+impl Patch {
+    /// A patch that changes nothing.
+    ///
+    /// ```
+    /// use oubliette::Patch;
+    ///
+    /// let patch = Patch::new().text("Ann lives in Bruges").importance(0.8).tags(["people"]);
+    /// assert_eq!(patch.text.as_deref(), Some("Ann lives in Bruges"));
+    /// assert_eq!(Patch::new(), Patch::default());
+    /// ```
+    pub fn new() -> Self {
+        Patch::default()
+    }
+
+    /// Sets the new content.
+    #[must_use]
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    /// Sets the new vector, of any positive length in space.
+    #[must_use]
+    pub fn vector(mut self, vector: impl Into<Vec<f32>>) -> Self {
+        self.vector = Some(vector.into());
+        self
+    }
+
+    /// Sets the end of life: an instant, a duration from now, or never.
+    #[must_use]
+    pub fn expiry(mut self, expiry: impl Into<Expiry>) -> Self {
+        self.expiry = Some(expiry.into());
+        self
+    }
+
+    /// Sets the tags that the holder brings from now on. No tag of before stays.
+    #[must_use]
+    pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tags = Some(tags.into_iter().map(Into::into).collect());
+        self
+    }
+}
 
 /// A draft within every bound, with its sets sorted. Only [`CheckedDraft::new`] makes one.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,8 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::{self, sum_f32};
+use super::avx2;
+use super::avx2::sum_f32;
 use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, SLOTS_SIDE_BY_SIDE, groups, padded};
 
 pub(super) static KERNEL: Kernel = Kernel {

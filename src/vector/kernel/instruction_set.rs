@@ -7,15 +7,18 @@
 
 use crate::limits::DIM_MAX;
 
+/// Lanes of a float sum.
+pub(super) const LANES: usize = 16;
+
 /// Slots of a block of one-bit codes.
 pub const BIT_SLOTS: usize = 64;
-/// Slots whose words lie side by side.
+/// Slots whose words of signs lie side by side.
 pub(in crate::vector) const SLOTS_SIDE_BY_SIDE: usize = 8;
 /// Bits of a value of a query.
 pub(in crate::vector) const QUERY_BITS: usize = 4;
 
-/// Lanes of a float sum.
-pub(super) const LANES: usize = 16;
+/// The four bits of 64 values of a query.
+pub(in crate::vector) type Planes = [u64; QUERY_BITS];
 
 /// The sums of the widest integer kernel, which adds 128 to one side, stay within an i32.
 const _: () = assert!(DIM_MAX * 255 * 128 <= i32::MAX as usize);
@@ -37,9 +40,6 @@ pub(in crate::vector) struct Kernel {
     pub(super) sign_sums:
         unsafe fn(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]),
 }
-
-/// The four bits of 64 values of a query.
-pub(in crate::vector) type Planes = [u64; QUERY_BITS];
 
 impl Kernel {
     pub(in crate::vector) fn name(&self) -> &'static str {
