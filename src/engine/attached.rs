@@ -88,6 +88,7 @@ impl AttachedEmbedder {
             }
             known.insert(*name, remembered.flatten());
         }
+        // No lock is held while the model works, which may take seconds. Two threads may embed the same text.
         for batch in asked.chunks(BATCH) {
             let given: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
             for ((name, _), vector) in batch.iter().zip(vectors(&*self.embedder, &given)?) {
