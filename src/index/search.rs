@@ -126,9 +126,9 @@ pub(crate) fn rank_rows(
     query: &UnitVector,
     k: usize,
 ) -> Result<Found> {
-    let dim = check_dim(published, target, query)?;
+    check_dim(published, target, query)?;
     rows.sort_unstable();
-    let mut ranker = Ranker::new(published.snapshot(), &[], (dim, query), (k, k));
+    let mut ranker = Ranker::new(published.snapshot(), &[], query, k, k);
     for (index, slot, id) in rows.iter() {
         ranker.score_at(*index, *slot, *id)?;
     }
@@ -449,7 +449,7 @@ impl<'p> Search<'p> {
 
     fn ranker(&self) -> Ranker<'_> {
         let Ask { query, k, sure, .. } = self.ask;
-        Ranker::new(self.published.snapshot(), &self.sources, (self.dim, query), (k, sure))
+        Ranker::new(self.published.snapshot(), &self.sources, query, k, sure)
     }
 
     fn found(&self, ranker: Ranker<'_>, scanned: u64, regime: &'static str) -> Found {
