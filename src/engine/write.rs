@@ -72,11 +72,11 @@ impl Namespace {
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
         let (name, how) = (self.name.clone(), *how);
         let mut outcomes: Vec<Outcome> = self.db.submit_embedded(weight, works, move |session| {
-            let mut desk = session.desk(&name, how.run, how.no_dedup)?;
-            desk.skip_instructions = how.skip_instructions;
-            desk.leave_out_strangers(&mut prepared)?;
-            let mut near = desk.neighbours(&prepared)?.into_iter();
-            let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
+            let mut writer = session.writer(&name, how.run, how.no_dedup)?;
+            writer.skip_instructions = how.skip_instructions;
+            writer.leave_out_strangers(&mut prepared)?;
+            let mut near = writer.neighbours(&prepared)?.into_iter();
+            let mut one = |draft: &Prepared| writer.add_beside(draft, near.next().flatten());
             prepared
                 .iter()
                 .enumerate()
@@ -109,7 +109,7 @@ impl Namespace {
         let (embedded, works) = self.db.inner.embed_update(&self.name, name.as_str(), &patch)?;
         let namespace = self.name.clone();
         let mut outcome = self.db.submit_embedded(ONE, works, move |session| {
-            session.known_desk(&namespace)?.update(name.as_str(), patch.clone(), embedded.clone())
+            session.known_writer(&namespace)?.update(name.as_str(), patch.clone(), embedded.clone())
         })?;
         self.tell_pending(std::slice::from_mut(&mut outcome));
         Ok(outcome)
@@ -140,7 +140,7 @@ impl Namespace {
     pub fn rename_key(&self, old: impl Into<Name>, new: impl Into<Name>) -> Result<RenameReport> {
         let (namespace, old, new) = (self.name.clone(), old.into(), new.into());
         self.db.submit(ONE, move |session| {
-            session.known_desk(&namespace)?.rename_key(old.as_str(), new.as_str())
+            session.known_writer(&namespace)?.rename_key(old.as_str(), new.as_str())
         })
     }
 
@@ -177,7 +177,7 @@ impl Namespace {
         }
         let (namespace, expiry) = (self.name.clone(), expiry.into());
         self.db.submit(weight_of(names.len()), move |session| {
-            session.known_desk(&namespace)?.touch(&names, expiry)
+            session.known_writer(&namespace)?.touch(&names, expiry)
         })
     }
 
@@ -187,7 +187,7 @@ impl Namespace {
     /// `NotFound`, `Conflict` for a superseded memory.
     pub fn pin(&self, name: impl Into<Name>, pinned: bool) -> Result<Outcome> {
         let (namespace, name) = (self.name.clone(), name.into());
-        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.pin(name.as_str(), pinned))
+        self.db.submit(ONE, move |session| session.known_writer(&namespace)?.pin(name.as_str(), pinned))
     }
 
     /// Adds a memory that takes the place of another, from now on. Where the draft has the key of the old memory, the write
@@ -228,7 +228,7 @@ impl Namespace {
         let (namespace, new) = (self.name.clone(), new.into());
         let old: Vec<Name> = old.into_iter().map(Into::into).collect();
         self.db.submit(ONE, move |session| {
-            session.known_desk(&namespace)?.supersede_names(&old, new.as_str(), mode, at)
+            session.known_writer(&namespace)?.supersede_names(&old, new.as_str(), mode, at)
         })
     }
 
@@ -238,7 +238,7 @@ impl Namespace {
     /// `NotFound`, and `Conflict` for one that is not superseded.
     pub fn restore(&self, name: impl Into<Name>) -> Result<RestoreReport> {
         let (namespace, name) = (self.name.clone(), name.into());
-        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.restore(name.as_str()))
+        self.db.submit(ONE, move |session| session.known_writer(&namespace)?.restore(name.as_str()))
     }
 
     /// Counts uses of a memory.
@@ -247,6 +247,6 @@ impl Namespace {
     /// `NotFound`.
     pub fn reinforce(&self, name: impl Into<Name>, by: u32) -> Result<()> {
         let (namespace, name) = (self.name.clone(), name.into());
-        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.reinforce(name.as_str(), by))
+        self.db.submit(ONE, move |session| session.known_writer(&namespace)?.reinforce(name.as_str(), by))
     }
 }

@@ -1,12 +1,12 @@
 //! Another key for a record, and another end for memories.
 
 use crate::error::{Error, Result};
-use crate::ingest::Desk;
+use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
 use crate::model::{Expiry, Name, Outcome, Patch, RenameReport, RuleId, check_key};
 use crate::store::Rows;
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// Gives every row that holds the key `old` the key `new`.
     ///
     /// # Errors

@@ -141,7 +141,7 @@ impl Ledger<'_, '_> {
 
     pub(super) fn return_from_limbo(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
         let ns = context.ns;
-        let (before, content) = self.load(ns, id)?;
+        let (before, mut content) = self.load(ns, id)?;
         let (Some(removed_at), Some(limbo)) = (before.times.removed_at, self.tx.limbo(ns, id)?) else {
             return Err(Error::Conflict {
                 what: format!("return {id}"),
@@ -187,7 +187,9 @@ impl Ledger<'_, '_> {
             self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", -1, 0);
         }
         truth(self.tx).delete_limbo(ns, id, removed_at)?;
-        self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
+        let old = content.clone();
+        self.retag(ns, id, &mut vitals, &mut content)?;
+        self.store_row(context, id, Some((&before, &old)), vitals, &content)?;
         let mut told = why.clone();
         told.evidence.members.extend(superseder);
         self.journal(context, Op::Return, Some((id, None)), Vec::new(), told)?;

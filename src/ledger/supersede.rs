@@ -3,11 +3,14 @@
 use crate::error::{Error, Result, sound};
 use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::change::Moves;
-use crate::ledger::insert::unite;
+use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
-use crate::model::{Actor, Holder, MemoryId, Op, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
+use crate::model::{
+    Actor, Content, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, TombstoneReason,
+    Vitals,
+};
 use crate::store::{NsId, Rows};
 
 /// Which copies of holders go back from rows after the superseder.
@@ -177,7 +180,7 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let (before, content) = self.load(ns, id)?;
+        let (before, mut content) = self.load(ns, id)?;
         if before.times.removed_at.is_some() {
             return self.return_from_limbo(context, id, why);
         }
@@ -202,7 +205,9 @@ impl Ledger<'_, '_> {
             vitals.times.valid_to = vitals.times.valid_to_before.take();
         }
         vitals.version += 1;
-        self.place_row(context, id, (&before, &content), vitals, &content)?;
+        let old = content.clone();
+        self.retag(ns, id, &mut vitals, &mut content)?;
+        self.place_row(context, id, (&before, &old), vitals, &content)?;
         let mut told = why.clone();
         told.evidence.members.push(superseded.by);
         self.journal(context, Op::Restore, Some((id, None)), Vec::new(), told)?;
@@ -213,6 +218,9 @@ impl Ledger<'_, '_> {
     /// Takes the holders that came from `old` off the row that superseded it, if that row still exists, and off the rows
     /// to which they went on from there. A row goes if they were its last holders, because no write stands behind it
     /// any more.
+    ///
+    /// What a key has brought since comes back with it: tags, categories and entities. The journal of the rows
+    /// that it leaves tells of it no more, because a later deletion of the key would not look there.
     pub(super) fn give_back(
         &mut self,
         context: &Context,
@@ -231,7 +239,14 @@ impl Ledger<'_, '_> {
             if copies.is_empty() {
                 break;
             }
-            erased.append(&mut self.leave(context, at, &copies, Departure::Back(from), why)?.erased);
+            let mut applied = self.leave(context, at, &copies, Departure::Back(from), why)?;
+            erased.append(&mut applied.erased);
+            if let Some(left) = applied.left {
+                self.redact_holders(ns, at, &copies, left.retold)?;
+            }
+            if from == old {
+                self.bring_back(ns, old, &copies)?;
+            }
             if beyond == Beyond::Merges && vitals.times.merged_into().is_none() {
                 copies.retain(|copy| copy.key.is_none());
             }
@@ -239,6 +254,36 @@ impl Ledger<'_, '_> {
             (from, at, left) = (at, next, Some(copies));
         }
         Ok(erased)
+    }
+
+    /// Lets the keys of a row that returns bring what their copies bring now. Links are not among it: a copy has lost those
+    /// to the row on which it was.
+    fn bring_back(&mut self, ns: NsId, id: MemoryId, copies: &[Holder]) -> Result<()> {
+        for holder in self.tx.holders(ns, id)? {
+            let copy = copies.iter().find(|copy| holder.key.is_some() && copy.key == holder.key);
+            let Some(copy) = copy.filter(|copy| !brings_the_same(copy, &holder)) else { continue };
+            let mut others = Vec::new();
+            let beside = self.tx.holders(ns, id)?.into_iter().filter(|other| other.number != holder.number);
+            beside.for_each(|other| unite(&mut others, &other.tags));
+            if tags_fit(&others, &copy.tags) {
+                let Holder { tags, categories, entities, .. } = copy.clone();
+                self.replace_holder(ns, id, &Holder { tags, categories, entities, ..holder })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The tags of a row that returns, and whether it is pinned: as its holders say.
+    pub(super) fn retag(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        vitals: &mut Vitals,
+        content: &mut Content,
+    ) -> Result<()> {
+        content.tags = self.tags_of(ns, id)?;
+        vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
+        Ok(())
     }
 
     /// Gives a restored row its keys again, except for keys that a current row other than `superseder` holds. The
@@ -296,4 +341,8 @@ fn led_on(holder: Holder, old: &str, new: &str) -> Holder {
 fn took(holders: &mut Vec<Holder>, copy: &Holder) -> bool {
     let found = holders.iter().position(|holder| copy.is_copy_of(holder));
     found.map(|found| holders.swap_remove(found)).is_some()
+}
+
+fn brings_the_same(a: &Holder, b: &Holder) -> bool {
+    (&a.tags, &a.categories, &a.entities) == (&b.tags, &b.categories, &b.entities)
 }

@@ -603,3 +603,25 @@ fn an_undone_merge_gives_back_what_a_revision_took_along() {
     story.world.db.compact().unwrap();
     story.assert_erased();
 }
+
+/// What a key brought through a merged memory is its own after the merge is undone, and goes with it.
+#[test]
+fn what_a_merged_key_brought_comes_back_with_it() {
+    let mut story = Story::new();
+    let say = |key, words| Say { key, words, no_dedup: true };
+    story.step(&Op::Write(say(None, Words::Shared(1))));
+    story.step(&Op::Write(say(Some(2), Words::Shared(1))));
+    let own = story.wrote[1].row.unwrap();
+    story.step(&Op::Pass(1));
+    story.step(&Op::Write(Say { no_dedup: false, ..say(Some(2), Words::Shared(1)) }));
+    let tags =
+        story.world.row(key_of(2)).holders.into_iter().find(|holder| holder.key.is_some()).unwrap().tags;
+    story.step(&Op::Back);
+    story.world.check();
+    assert_eq!(story.world.row(own).holders[0].tags, tags);
+    assert_eq!(story.world.row(own).tags, tags);
+    story.forget(&Gone::Key(2));
+    story.world.check();
+    story.world.db.compact().unwrap();
+    story.assert_erased();
+}

@@ -437,6 +437,15 @@ impl Model {
                     })
             });
             let mut copies: Vec<Hold> = copies.collect();
+            if from == id {
+                // What a key has brought since comes back with it.
+                let back = &mut self.rows.get_mut(&id).unwrap().holders;
+                for hold in back.iter_mut().filter(|hold| hold.key.is_some()) {
+                    let copy = copies.iter().find(|copy| copy.key == hold.key);
+                    copy.into_iter().for_each(|copy| hold.tags.clone_from(&copy.tags));
+                }
+            }
+            let row = self.rows.get_mut(&at).unwrap();
             let superseded = row.superseded;
             next = superseded.map(|(by, _)| by);
             if !copies.is_empty() && row.holders.iter().all(|hold| hold.follows) {
