@@ -43,7 +43,7 @@ use crate::index::Staged;
 use crate::ledger::holders::Brought;
 use crate::ledger::leave::Departure;
 use crate::model::{
-    Access, Actor, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, RuleId, RunId,
+    Access, Actor, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, Payload, RuleId, RunId,
     SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
 use crate::policy::TombstoneHash;
@@ -80,6 +80,8 @@ pub(crate) struct NewRow {
     pub(crate) vector: Option<UnitVector>,
     /// The provenance.
     pub(crate) sources: Vec<MemoryId>,
+    /// What it carries beside its text.
+    pub(crate) payload: Option<Payload>,
 }
 
 /// What absorbing a write raises on the absorbing row. It stays raised.
@@ -144,6 +146,8 @@ pub(crate) enum Change {
         holders: Vec<Holder>,
         /// A vector that replaces the present one.
         vector: Option<UnitVector>,
+        /// A payload that replaces the present one, or none from now on.
+        payload: Option<Option<Payload>>,
         /// The changed fields, for the journal.
         deltas: Vec<Delta>,
     },
@@ -414,8 +418,9 @@ impl<'a, 't> Ledger<'a, 't> {
             Change::Insert(row) => self.insert(context, *row, why),
             Change::Recreate(row) => self.recreate(context, row.0, row.1, why),
             Change::Hold { id, holder, raise } => self.hold(context, id, *holder, raise, why),
-            Change::Update { id, version, vitals, content, access, holders, vector, deltas } => {
-                let next = Next { vitals: *vitals, content: *content, access: *access, holders, vector };
+            Change::Update { id, version, vitals, content, access, holders, vector, payload, deltas } => {
+                let next =
+                    Next { vitals: *vitals, content: *content, access: *access, holders, vector, payload };
                 self.update(context, (id, version), next, deltas, why)
             }
             Change::Supersede { old, new, mode, at, moves } => {
@@ -490,6 +495,7 @@ pub(crate) struct Next {
     pub(crate) access: Access,
     pub(crate) holders: Vec<Holder>,
     pub(crate) vector: Option<UnitVector>,
+    pub(crate) payload: Option<Option<Payload>>,
 }
 
 /// The error if the row on which a change was decided no longer exists.

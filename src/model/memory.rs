@@ -11,6 +11,7 @@ use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, Super
 use crate::model::name::{NamespaceName, Partition};
 use crate::model::order::Rank;
 use crate::model::parts::{Access, Parts};
+use crate::model::payload::Payload;
 use crate::model::time::{Span, Time};
 use crate::model::visible::Times;
 
@@ -84,6 +85,8 @@ pub struct Place {
     /// The key of everything else that must be equal before a write is absorbed: kind, world time, metadata, and the
     /// bytes of the text.
     pub likeness: [u8; 12],
+    /// Whether the row has a payload, which lies in a table of its own.
+    pub payload: bool,
     /// How the counters count the row now.
     pub counted: Counted,
     /// The number for the next holder.
@@ -224,6 +227,7 @@ impl Vitals {
                 doc: None,
                 fingerprint: None,
                 likeness: [0; 12],
+                payload: false,
                 counted: Counted::Live,
                 next_holder: 0,
                 holders: 0,
@@ -406,6 +410,11 @@ macro_rules! memory {
             pub next_holder: u32,
             /// The unit vector, if the caller asked for it.
             pub vector: Option<Vec<f32>>,
+            /// Whether the memory carries a payload.
+            pub has_payload: bool,
+            /// The payload. Only an export reads it with the memory; others ask
+            /// [`Namespace::payload`](crate::Namespace::payload).
+            pub payload: Option<Payload>,
             $($($(#[$doc])* pub $name: stored!($wrap, $ty),)+)+
         }
 
@@ -445,6 +454,8 @@ macro_rules! memory {
                     holders: Vec::new(),
                     next_holder: parts.vitals.place.next_holder,
                     vector: None,
+                    has_payload: parts.vitals.place.payload,
+                    payload: None,
                     $($($name: parts.$part.$($place).+,)+)+
                 }
             }
