@@ -71,8 +71,8 @@ pub mod memory {
     pub use crate::model::{
         Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, DistinctQuery,
         Entity, Event, EventDecision, EventId, EventQuery, EventsOf, ExpiresBy, Expiry, Family,
-        FamilyFingerprint, Field, Fields, Holder, Limbo, Link, Partition, Significance, SupersedeMode,
-        Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
+        FamilyFingerprint, Field, Fields, Holder, Limbo, Link, Partition, Payload, Significance,
+        SupersedeMode, Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
     };
     pub use crate::recall::Got;
 }

@@ -29,7 +29,7 @@ pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -
 }
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one.
 pub const SIMHASH_BANDS: usize = 8;
 /// Texts that an aggregate shows of its members.
@@ -49,9 +49,11 @@ pub const NAME_BYTES_MAX: usize = 256;
 pub const KEY_BYTES_MAX: usize = 512;
 /// Text of one memory.
 pub const CONTENT_BYTES_MAX: usize = 1 << 20;
+/// Payload of one memory: its bytes, or its JSON text.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// Metadata of one memory, as JSON text.
 pub const METADATA_BYTES_MAX: usize = 64 << 10;
-/// Nesting of a metadata value; deeper JSON is refused before it is walked.
+/// Nesting of a metadata value or a payload; deeper JSON is refused before it is walked.
 pub const METADATA_DEPTH_MAX: usize = 32;
 /// Tags of one memory.
 pub const TAGS_MAX: usize = 64;
@@ -173,7 +175,11 @@ pub const TIME_MIN_MS: i64 = -62_135_596_800_000;
 /// See [`TIME_MIN_MS`].
 pub const TIME_MAX_MS: i64 = 253_402_207_200_000;
 
-const _: () = assert!(CONTENT_BYTES_MAX * 6 + METADATA_BYTES_MAX * 6 + DIM_MAX * 32 < LINE_BYTES_MAX);
+const _: () = assert!(
+    CONTENT_BYTES_MAX * 6 + METADATA_BYTES_MAX * 6 + PAYLOAD_BYTES_MAX * 4 / 3 + DIM_MAX * 32
+        < LINE_BYTES_MAX
+);
+const _: () = assert!(PAYLOAD_BYTES_MAX * 4 / 3 + 16 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(METADATA_BYTES_MAX * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(LINKS_MAX * TAG_BYTES_MAX * 2 * 6 < FIELD_JSON_BYTES_MAX);
 const _: () = assert!(FILTER_IDS_MAX * 36 < FILTER_BYTES_MAX);

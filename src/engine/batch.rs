@@ -10,7 +10,7 @@ use crate::ingest::{ForgetNames, NamespaceWriter, prepare};
 use crate::ledger::{Change, Entry, Restored};
 use crate::model::{
     Draft, Expiry, Forgotten, Memory, Name, NamespaceName, Outcome, Page, PageRequest, Partition, Patch,
-    Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
+    Payload, Query, RenameReport, RuleId, Scope, SupersedeMode, Time,
 };
 use crate::recall::{Got, SearchResult, Source};
 use crate::store::{IndexId, PartId, Rows, WriteTx};
@@ -118,6 +118,14 @@ impl Batch<'_, '_, '_, '_> {
         with_vector: bool,
     ) -> Result<Got> {
         self.session.reader(namespace)?.get(name.into().as_str(), with_vector)
+    }
+
+    /// As [`Namespace::payload`](crate::Namespace::payload), with what the batch has written.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn payload(&self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<Option<Payload>> {
+        self.session.reader(namespace)?.payload(name.into().as_str())
     }
 
     /// As [`Namespace::list`](crate::Namespace::list), with what the batch has written.

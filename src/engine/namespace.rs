@@ -11,7 +11,7 @@ use crate::hygiene::{Briefed, briefing};
 use crate::index::Published;
 use crate::model::{
     Aggregate, AggregateId, DistinctQuery, DistinctValues, Event, EventId, EventQuery, Family, JournalRow,
-    Memory, MemoryId, Name, NamespaceName, Page, PageRequest, Query, Run, RunId, Scope, State, Time,
+    Memory, MemoryId, Name, NamespaceName, Page, PageRequest, Payload, Query, Run, RunId, Scope, State, Time,
     Tombstone,
 };
 use crate::recall::{
@@ -225,6 +225,29 @@ impl<Of> Namespace<Of> {
     /// `Corrupted`, `Closed`.
     pub fn text(&self, id: MemoryId) -> Result<Option<String>> {
         self.ask(|reader| reader.text(id))
+    }
+
+    /// What a memory by id or key carries beside its text, in any state; none for a memory without a payload, or one that
+    /// is gone.
+    ///
+    /// ```
+    /// use oubliette::memory::Payload;
+    /// use oubliette::{Database, Draft};
+    /// use serde_json::json;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("The gateway answered").key("call:7").payload(json!({"status": 200})))?;
+    /// assert_eq!(team.payload("call:7")?, Some(Payload::Json(json!({"status": 200}))));
+    /// assert!(team.payload("call:8").is_err());
+    /// assert!(team.add(Draft::new("too long").payload(vec![0; (1 << 20) + 1])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupted`, `Closed`.
+    pub fn payload(&self, name: impl Into<Name>) -> Result<Option<Payload>> {
+        let name = name.into();
+        self.ask(|reader| reader.payload(name.as_str()))
     }
 
     /// The keys of a memory, sorted.

@@ -145,8 +145,7 @@ impl Namespace {
     }
 
     /// Gives memories another end and changes nothing else of them, in one transaction. It is an update of the expiry
-    /// alone: [`Expiry::After`] counts from the creation or the recording, so a time from now is given as an instant.
-    /// There is an answer for each name, in order. A name that names nothing (`NotFound`), or a superseded memory
+    /// alone, so [`Expiry::After`] counts from now. There is an answer for each name, in order. A name that names nothing (`NotFound`), or a superseded memory
     /// (`Conflict`), does not keep the others from their new end.
     ///
     /// ```

@@ -245,6 +245,12 @@ impl<W: Write + Seek> Lines<'_, W> {
                 None => self.note_damaged(namespace, vec![memory.id]),
             }
         }
+        if memory.has_payload {
+            match sound(namespace.payload(memory.id))? {
+                Some(found) => memory.payload = found,
+                None => self.note_damaged(namespace, vec![memory.id]),
+            }
+        }
         if !self.all_states {
             self.leave_out(namespace, &mut memory)?;
             self.leave_keys_out(namespace, &mut memory)?;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -10,7 +12,7 @@ use crate::exchange::line::{DraftLine, ParsedLine, mistyped, strict, text, typed
 use crate::exchange::{restore, told};
 use crate::json::{Members, Refusal, clean};
 use crate::limits::{DIM_MAX, LINE_BYTES_MAX};
-use crate::model::{Entity, Expiry, Significance, Span, SupersedeMode, Tier};
+use crate::model::{Entity, Expiry, Payload, Significance, Span, SupersedeMode, Tier};
 
 /// Reads one line: a JSON object in UTF-8 whose members are the fields of a memory by their names.
 ///
@@ -96,6 +98,20 @@ fn entities(name: &str, raw: &RawValue) -> Result<Option<Vec<Entity>>> {
     }
 }
 
+/// A payload of a memory: a JSON value, or bytes in Base64; a null is none.
+fn payload(given: &str, name: &str, raw: &RawValue) -> Result<Option<Payload>> {
+    if name == "payload" {
+        let value = strict(given, raw)?;
+        return Ok(Some(value).filter(|value| !value.is_null()).map(Payload::Json));
+    }
+    let Some(text) = text(given, raw)? else { return Ok(None) };
+    let bytes = STANDARD.decode(text.as_bytes()).map_err(|why| {
+        let shown = format!("{} characters", text.len());
+        Error::invalid(given, format!("must be Base64 with padding: {why}"), shown)
+    })?;
+    Ok(Some(Payload::Bytes(bytes)))
+}
+
 /// The spelling of ours for the name of a member.
 fn canonical(name: &str) -> &str {
     match name {
@@ -168,6 +184,13 @@ impl<'a> Reader<'a> {
                 };
             }
             "supersede_mode" => draft.supersede_mode = typed::<Option<SupersedeMode>>(given, raw)?,
+            "payload" | "payload_base64" => {
+                let other = if name == "payload" { "payload_base64" } else { "payload" };
+                if self.seen.contains(other) {
+                    return Err(wrong(given, format!("must not stand beside {other}"), raw.get()));
+                }
+                draft.payload = payload(given, name, raw)?;
+            }
             "author" => self.author(raw)?,
             "relevance_scores" => self.relevance_scores(raw)?,
             "tier" | "significance" => self.level(given, name, raw)?,

@@ -113,6 +113,8 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
         sources: unions.sources.take().unwrap_or_default(),
         holders,
         vector: draft.vector,
+        has_payload: draft.payload.is_some(),
+        payload: draft.payload,
         limbo: kept.maybe::<LimboJson>("limbo")?.map(limbo).transpose()?.map(Box::new),
         also: kept.maybe("also")?,
         ..Memory::of(kept.must("id")?, parts)

@@ -1,11 +1,13 @@
 //! What an export writes: one JSON object a line, its members always in the same order.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::hex::hex;
 use crate::model::{
-    ExpiresBy, JournalRow, Limbo, Memory, NamespaceName, Parts, Shown, Tombstone, TombstoneReason,
+    ExpiresBy, JournalRow, Limbo, Memory, NamespaceName, Parts, Payload, Shown, Tombstone, TombstoneReason,
     memory_fields,
 };
 
@@ -113,6 +115,11 @@ pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     if let Some(limbo) = &memory.limbo {
         object.name("limbo");
         write_limbo(limbo, object.out);
+    }
+    match &memory.payload {
+        Some(Payload::Json(value)) => object.member("payload", value),
+        Some(Payload::Bytes(bytes)) => object.member("payload_base64", &STANDARD.encode(bytes)),
+        None => {}
     }
     if let Some(numbers) = memory.vector.as_ref().filter(|_| vector) {
         object.member("vector", numbers);

@@ -127,6 +127,10 @@ impl Check<'_> {
                 table.read_value(key, value)?;
                 self.belongs(table, key)
             }
+            Table::Payload => {
+                table.read_value(key, value)?;
+                self.payload(key)
+            }
             Table::Holder => self.holder(key, value),
             Table::HolderKey => self.holder_key(key),
             Table::HolderTag => self.holder_tag(key),

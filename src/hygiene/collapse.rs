@@ -157,7 +157,8 @@ impl<'p> Scan<'p> {
             return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
         };
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
-        if let Seen::Operational { signature, negations } = seen {
+        // What carries a payload is a record of its own.
+        if let (Seen::Operational { signature, negations }, false) = (seen, vitals.place.payload) {
             let shelf = self.shelves.entry(PartId(vitals.place.partition)).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);

@@ -223,6 +223,6 @@ impl<'s, R: Rows> Search<'s, R> {
         if kind.is_message() {
             has_key = self.rows.holders(self.field.ns, id)?.iter().any(|holder| holder.key.is_some());
         }
-        Ok(stands_apart(&kind, content.author_kind.is_some(), has_key))
+        Ok(vitals.place.payload || stands_apart(&kind, content.author_kind.is_some(), has_key))
     }
 }

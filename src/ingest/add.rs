@@ -330,6 +330,7 @@ impl NamespaceWriter<'_, '_, '_> {
             access: parts.access,
             vector: prepared.vector.clone(),
             sources: draft.sources.clone().unwrap_or_default(),
+            payload: draft.payload.clone(),
         };
         self.check_sources(&row.sources)?;
         let evidence = kept_apart(&hints);

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ingest::fields::{carries_expiry, expire, given, keep_own, tier_ttl};
@@ -10,7 +12,7 @@ use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit};
 use crate::model::{
     Access, Decision, Delta, Draft, Evidence, Holder, Life, MemoryId, Outcome, PINNED_TAG, Parts, Patch,
-    RuleId, SupersedeMode, Vitals, check_patch,
+    Payload, RuleId, SupersedeMode, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::{PartId, Rows, SpaceId};
@@ -41,7 +43,7 @@ struct Edit {
 impl Edit {
     /// Whether the change touches only what a single holder carries: tags and links.
     fn is_of_holder(&self) -> bool {
-        self.given.is_empty() && self.vector.is_none()
+        self.given.is_empty() && self.vector.is_none() && self.patch.payload.is_none()
     }
 }
 
@@ -79,6 +81,8 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut edit = self.edit_of(prepared, &holder);
         if same_text {
             edit.vector = edit.vector.take_if(|vector| !self.has_vector(id, &vitals, vector));
+            let has = self.ledger.tx.payload(ns, id)?;
+            edit.patch.payload = edit.patch.payload.take_if(|payload| *payload != has);
             edit.says_text = true;
             if edit.is_of_holder() && !changes_links(&edit.patch, &holder) && !holder.follows {
                 let decided = (Decision::Unchanged, RuleId::KEY);
@@ -113,6 +117,7 @@ impl NamespaceWriter<'_, '_, '_> {
             categories: draft.categories.clone(),
             entities: draft.entities.clone(),
             links: draft.links.clone(),
+            payload: draft.payload.clone().map(Some),
         };
         let given = if changed.is_empty() && !cleared { Vec::new() } else { all };
         let (vector, embedder) = (prepared.vector.clone(), prepared.embedder.clone());
@@ -296,6 +301,7 @@ impl NamespaceWriter<'_, '_, '_> {
             access: Box::new(parts.access),
             holders,
             vector: edit.vector,
+            payload: edit.patch.payload,
             deltas,
         };
         self.apply(RuleId::UPDATE, change)?;
@@ -431,6 +437,7 @@ impl NamespaceWriter<'_, '_, '_> {
             holder,
             vector: edit.vector,
             sources: Vec::new(),
+            payload: edit.patch.payload.flatten(),
         })
     }
 
@@ -502,6 +509,13 @@ fn deltas(before: &Parts, after: &Parts, edit: &Edit, had: Vec<String>) -> Vec<D
         if was != *after {
             all.push(Delta { field: (*name).to_owned(), before: was, after: after.clone() });
         }
+    }
+    if let Some(payload) = &edit.patch.payload {
+        // The journal tells of content in numbers alone.
+        let size = |payload: &Payload| Value::from(payload.size());
+        let before = Value::from(before.vitals.place.payload);
+        let after = payload.as_ref().map(size).unwrap_or_default();
+        all.push(Delta { field: "payload".to_owned(), before, after });
     }
     if let Some(tags) = &edit.patch.tags {
         let (before, after) = (had.into(), tags.clone().into());

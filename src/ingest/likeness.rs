@@ -19,6 +19,8 @@ pub(crate) struct Likeness<'a> {
     valid_from: Option<Time>,
     valid_to: Option<Time>,
     metadata: Cow<'a, Value>,
+    /// What carries a payload stands for itself alone.
+    payload: bool,
 }
 
 impl<'a> Likeness<'a> {
@@ -30,6 +32,7 @@ impl<'a> Likeness<'a> {
             valid_from: fields.valid_from.value().copied(),
             valid_to: fields.valid_to.value().copied(),
             metadata: fields.metadata.as_ref().map_or_else(none, Cow::Borrowed),
+            payload: draft.payload.is_some(),
         }
     }
 
@@ -39,6 +42,7 @@ impl<'a> Likeness<'a> {
             valid_from: vitals.times.valid_from,
             valid_to: vitals.times.valid_to,
             metadata: Cow::Borrowed(&content.metadata),
+            payload: vitals.place.payload,
         }
     }
 
@@ -48,13 +52,14 @@ impl<'a> Likeness<'a> {
     }
 
     pub(crate) fn into_owned(self) -> Likeness<'static> {
-        let Likeness { kind, valid_from, valid_to, metadata } = self;
-        Likeness { kind, valid_from, valid_to, metadata: Cow::Owned(metadata.into_owned()) }
+        let Likeness { metadata, .. } = self;
+        Likeness { metadata: Cow::Owned(metadata.into_owned()), ..self }
     }
 
     /// Whether kind, validity and owner are equal, as steps 3, 4 and 6 require.
     pub(super) fn is_near(&self, other: &Likeness<'_>) -> bool {
         self.kind == other.kind
+            && self.payload == other.payload
             && self.valid_from == other.valid_from
             && self.valid_to == other.valid_to
             && IDENTITY_KEYS.iter().all(|key| self.metadata.get(key) == other.metadata.get(key))
@@ -70,5 +75,6 @@ pub(crate) fn stands_apart(kind: &Kind, has_author: bool, has_key: bool) -> bool
 /// The same of a draft.
 pub(super) fn skips_content(draft: &Draft) -> bool {
     let kind = draft.fields.kind.clone().unwrap_or_default();
-    stands_apart(&kind, draft.fields.author_kind.value().is_some(), draft.key.is_some())
+    draft.payload.is_some()
+        || stands_apart(&kind, draft.fields.author_kind.value().is_some(), draft.key.is_some())
 }

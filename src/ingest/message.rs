@@ -74,6 +74,9 @@ pub(super) enum FamilyStep {
 impl NamespaceWriter<'_, '_, '_> {
     /// What families need to know of a message; none for a write that is not a message of an author.
     pub(super) fn message_of(&self, draft: &Draft) -> Option<Message> {
+        if draft.payload.is_some() {
+            return None;
+        }
         let author = draft.fields.author_kind.value().copied()?;
         if !draft.fields.kind.clone().unwrap_or_default().is_message() {
             return None;
@@ -481,6 +484,7 @@ impl NamespaceWriter<'_, '_, '_> {
             holder: Holder { key: Some(key), count: 1, share: 1, ..Holder::default() },
             vector,
             sources: Vec::new(),
+            payload: None,
         };
         // The memory belongs to its members, not to the import of one member. Undoing that import removes its
         // member only.

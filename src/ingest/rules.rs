@@ -286,7 +286,7 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
         let (before, after) = (word_set(&old), word_set(&draft.text));
         let (wider, narrower) = (before.is_subset(&after), after.is_subset(&before));
         let (now, signature) = match (wider, narrower) {
-            (false, true) => {
+            (false, true) if draft.payload.is_none() => {
                 let change = self.use_of(id, 1)?;
                 self.apply(RuleId::CONSOLIDATE, change)?;
                 (id, "fewer words")

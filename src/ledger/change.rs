@@ -2,8 +2,8 @@
 
 use crate::ledger::applied::Onward;
 use crate::model::{
-    Access, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, RuleId, SupersedeMode, Tier,
-    Time, TombstoneReason, Vitals,
+    Access, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, Payload, RuleId, SupersedeMode,
+    Tier, Time, TombstoneReason, Vitals,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
 use crate::vector::UnitVector;
@@ -25,6 +25,8 @@ pub(crate) struct NewRow {
     pub(crate) vector: Option<UnitVector>,
     /// The provenance.
     pub(crate) sources: Vec<MemoryId>,
+    /// What it carries beside its text.
+    pub(crate) payload: Option<Payload>,
 }
 
 /// What absorbing a write raises on the absorbing row. It stays raised.
@@ -103,6 +105,8 @@ pub(crate) enum Change {
         holders: Vec<Holder>,
         /// A vector that replaces the present one.
         vector: Option<UnitVector>,
+        /// A payload that replaces the present one, or none from now on.
+        payload: Option<Option<Payload>>,
         /// The changed fields, for the journal.
         deltas: Vec<Delta>,
     },

@@ -6,7 +6,7 @@ use crate::ledger::applied::Applied;
 use crate::ledger::change::{NewRow, Raise};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::TAGS_MAX;
-use crate::model::{Access, Content, Delta, Evidence, Holder, MemoryId, Op, RuleId, Time, Vitals};
+use crate::model::{Access, Content, Delta, Evidence, Holder, MemoryId, Op, Payload, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
@@ -18,6 +18,7 @@ pub(crate) struct Next {
     pub(crate) access: Access,
     pub(crate) holders: Vec<Holder>,
     pub(crate) vector: Option<UnitVector>,
+    pub(crate) payload: Option<Option<Payload>>,
 }
 
 impl Ledger<'_, '_> {
@@ -36,7 +37,7 @@ impl Ledger<'_, '_> {
     }
 
     pub(super) fn insert(&mut self, context: &Context, row: NewRow, why: Why) -> Result<Applied> {
-        let NewRow { id, mut vitals, mut content, access, mut holder, vector, sources } = row;
+        let NewRow { id, mut vitals, mut content, access, mut holder, vector, sources, payload } = row;
         let ns = context.ns;
         if self.tx.vitals(ns, id)?.is_some() || self.tx.tombstone(ns, id)?.is_some() {
             return Err(Error::Conflict {
@@ -49,6 +50,7 @@ impl Ledger<'_, '_> {
         vitals.place.next_holder = 1;
         vitals.place.holders = 1;
         vitals.place.doc = None;
+        vitals.place.payload = payload.is_some();
         vitals.place.slot = match &vector {
             Some(vector) => {
                 let index = Self::index_of(ns, &vitals);
@@ -62,6 +64,7 @@ impl Ledger<'_, '_> {
         self.join_sources(ns, id, &sources)?;
         self.store_row(context, id, None, vitals, &content)?;
         truth(self.tx).put_access(ns, id, &access)?;
+        truth(self.tx).put_payload(ns, id, payload.as_ref())?;
         self.journal(context, Op::Insert, Some((id, Some(0))), Vec::new(), why)?;
         Ok(Applied::default())
     }
@@ -141,7 +144,7 @@ impl Ledger<'_, '_> {
                 why: "it has changed meanwhile".to_owned(),
             });
         }
-        let Next { mut vitals, mut content, access, holders, vector } = next;
+        let Next { mut vitals, mut content, access, holders, vector, payload } = next;
         let space = vitals.place.space;
         vitals.place = before.place.clone();
         vitals.version = version + 1;
@@ -151,6 +154,10 @@ impl Ledger<'_, '_> {
                 vitals.place.space = space;
             }
             self.set_vector(ns, id, &mut vitals, &vector)?;
+        }
+        if let Some(payload) = payload {
+            vitals.place.payload = payload.is_some();
+            truth(self.tx).put_payload(ns, id, payload.as_ref())?;
         }
         let numbers: Vec<u32> = holders.iter().map(|holder| holder.number).collect();
         for holder in holders {

@@ -25,8 +25,10 @@ impl Ledger<'_, '_> {
                 why: "ids are never used again".to_owned(),
             });
         }
-        let Memory { holders, vector, sources, limbo, .. } = memory;
+        let Memory { holders, vector, sources, limbo, payload, .. } = memory;
         let Parts { mut vitals, content, access } = parts;
+        vitals.place.payload = payload.is_some();
+        truth(self.tx).put_payload(ns, id, payload.as_ref())?;
         let vector = vector.map(|values| UnitVector::new("vector", &values)).transpose()?;
         let Some((at, limbo)) = vitals.times.removed_at.zip(limbo) else {
             if let Some(vector) = &vector {

@@ -124,6 +124,9 @@ impl Ledger<'_, '_> {
         let text_held = !retold && leaving.iter().any(Holder::wrote_row_text);
         if let Fate::Retold(teller) = fate {
             let from = teller.from;
+            // It came with the text that goes.
+            vitals.place.payload = false;
+            truth(self.tx).put_payload(ns, id, None)?;
             (vitals, content) = self.retell(ns, id, (&before, &old), (vitals, content), *teller)?;
             self.place_row(context, id, (&before, &old), vitals, &content)?;
             let mut why = why.clone();

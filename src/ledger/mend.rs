@@ -47,6 +47,15 @@ impl Ledger<'_, '_> {
                 self.drop_journal_row(ns, seq)?;
             }
         }
+        for key in self.tx.lost(Table::Payload, ns)? {
+            truth(self.tx).delete(Table::Payload, &key)?;
+            let id = last_id(Table::Payload, &key)?;
+            if let Some(mut vitals) = sound(self.tx.vitals(ns, id))?.flatten() {
+                vitals.place.payload = false;
+                vitals.version += 1;
+                truth(self.tx).put_vitals(ns, id, &vitals)?;
+            }
+        }
         // Access statistics are not a part of what a memory says.
         for table in [Table::Pass, Table::Access] {
             for key in self.tx.lost(table, ns)? {

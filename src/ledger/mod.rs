@@ -67,8 +67,9 @@ impl Ledger<'_, '_> {
             Change::Insert(row) => self.insert(context, *row, why),
             Change::Recreate(row) => self.recreate(context, row.0, row.1, why),
             Change::Hold { id, holder, raise } => self.hold(context, id, *holder, raise, why),
-            Change::Update { id, version, vitals, content, access, holders, vector, deltas } => {
-                let next = Next { vitals: *vitals, content: *content, access: *access, holders, vector };
+            Change::Update { id, version, vitals, content, access, holders, vector, payload, deltas } => {
+                let next =
+                    Next { vitals: *vitals, content: *content, access: *access, holders, vector, payload };
                 self.update(context, id, version, next, deltas, why)
             }
             Change::Supersede { old, new, mode, at, moves } => {

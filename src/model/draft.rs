@@ -12,6 +12,7 @@ use crate::model::field::{
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
 use crate::model::name::{Partition, check_key};
+use crate::model::payload::Payload;
 use crate::model::span::Span;
 use crate::model::time::Time;
 
@@ -82,6 +83,8 @@ pub struct Draft {
     pub links: Option<Vec<Link>>,
     /// The provenance: the memories from which this memory was made.
     pub sources: Option<Vec<MemoryId>>,
+    /// What the memory carries beside its text: at most 1 MiB.
+    pub payload: Option<Payload>,
     /// The keys or ids of the memories that this memory supersedes.
     pub supersedes: Vec<String>,
     /// How this memory supersedes them; `replaced` by default.
@@ -143,6 +146,13 @@ impl Draft {
         self
     }
 
+    /// With a payload beside the text.
+    #[must_use]
+    pub fn payload(mut self, payload: impl Into<Payload>) -> Self {
+        self.payload = Some(payload.into());
+        self
+    }
+
     /// Superseding the memory with this key or id.
     #[must_use]
     pub fn supersedes(mut self, name: impl Into<String>) -> Self {
@@ -152,7 +162,8 @@ impl Draft {
 
     /// The bytes that the draft weighs in a group commit.
     pub(crate) fn weight(&self) -> usize {
-        self.text.len() + self.vector.as_ref().map_or(0, |v| v.len() * 4) + 256
+        let payload = self.payload.as_ref().map_or(0, Payload::size);
+        self.text.len() + payload + self.vector.as_ref().map_or(0, |v| v.len() * 4) + 256
     }
 }
 
@@ -175,6 +186,8 @@ pub struct Patch {
     pub entities: Option<Vec<Entity>>,
     /// The links that the holder brings from now on.
     pub links: Option<Vec<Link>>,
+    /// A new payload, or none from now on. With new text the payload is dropped unless the patch gives one.
+    pub payload: Option<Option<Payload>>,
 }
 
 /// The argument of a builder, and the value made from it.
@@ -297,6 +310,7 @@ impl CheckedDraft {
         check_content(&draft.text, draft.vector.is_some())?;
         draft.vector.as_deref().map_or(Ok(()), check_vector_length)?;
         draft.fields.check()?;
+        draft.payload.as_ref().map_or(Ok(()), Payload::check)?;
         draft.tags = draft.tags.map(|tags| check_tags(&tags)).transpose()?;
         draft.categories = draft.categories.map(|names| check_categories(&names)).transpose()?;
         draft.entities = draft.entities.map(|entities| check_entities(&entities)).transpose()?;
@@ -355,6 +369,7 @@ pub(crate) fn check_patch(mut patch: Patch) -> Result<Patch> {
     patch.text.as_deref().map_or(Ok(()), |text| check_content(text, patch.vector.is_some()))?;
     patch.vector.as_deref().map_or(Ok(()), check_vector_length)?;
     patch.fields.check()?;
+    patch.payload.iter().flatten().try_for_each(Payload::check)?;
     patch.tags = patch.tags.map(|tags| check_tags(&tags)).transpose()?;
     patch.categories = patch.categories.map(|names| check_categories(&names)).transpose()?;
     patch.entities = patch.entities.map(|entities| check_entities(&entities)).transpose()?;

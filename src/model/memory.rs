@@ -9,6 +9,7 @@ use crate::model::kind::{AuthorKind, ExpiresBy, Kind, Significance, State, Tier}
 use crate::model::limbo::Limbo;
 use crate::model::name::{NamespaceName, Partition};
 use crate::model::parts::Parts;
+use crate::model::payload::Payload;
 use crate::model::time::Time;
 use crate::model::visible::{Supersession, Times};
 
@@ -197,6 +198,11 @@ macro_rules! memory {
             pub next_holder: u32,
             /// The unit vector, if the caller asked for it.
             pub vector: Option<Vec<f32>>,
+            /// Whether the memory carries a payload.
+            pub has_payload: bool,
+            /// The payload. Only an export reads it with the memory; others ask
+            /// [`Namespace::payload`](crate::Namespace::payload).
+            pub payload: Option<Payload>,
             $($($(#[$doc])* pub $name: stored!($wrap, $ty),)+)+
         }
 
@@ -236,6 +242,8 @@ macro_rules! memory {
                     holders: Vec::new(),
                     next_holder: parts.vitals.place.next_holder,
                     vector: None,
+                    has_payload: parts.vitals.place.payload,
+                    payload: None,
                     $($($name: parts.$part.$($place).+,)+)+
                 }
             }

@@ -68,6 +68,8 @@ pub struct Place {
     /// The key of everything else that must be equal before a write is absorbed: kind, world time, metadata, and the
     /// bytes of the text.
     pub likeness: [u8; 12],
+    /// Whether the row has a payload, which lies in a table of its own.
+    pub payload: bool,
     /// How the counters count the row now.
     pub counted: Counted,
     /// The number for the next holder.
@@ -208,6 +210,7 @@ impl Vitals {
                 doc: None,
                 fingerprint: None,
                 likeness: [0; 12],
+                payload: false,
                 counted: Counted::Live,
                 next_holder: 0,
                 holders: 0,

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, sound};
 use crate::index::{Answering, holder_of_key};
-use crate::model::{Holder, Memory, MemoryId, SupersedeMode, Tombstone, TombstoneReason, Vitals};
+use crate::model::{Holder, Memory, MemoryId, Payload, SupersedeMode, Tombstone, TombstoneReason, Vitals};
 use crate::recall::assemble::keys_of;
 use crate::recall::{Reader, Source};
 use crate::store::{NsId, Rows};
@@ -48,6 +48,20 @@ impl<S: Source> Reader<'_, S> {
             }
             (_, Some(Named::Gone(tombstone))) => Ok(Got::Tombstone(tombstone)),
             _ => Err(self.not_found(name)),
+        }
+    }
+
+    /// What a memory by id or key carries beside its text, in any state.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupted`.
+    pub(crate) fn payload(&self, name: &str) -> Result<Option<Payload>> {
+        match (self.ns, self.resolve(name)?) {
+            (Some(ns), Some(Named::Row(id, vitals, _))) if vitals.place.payload => {
+                self.rows().payload(ns, id)
+            }
+            (_, Some(_)) => Ok(None),
+            (_, None) => Err(self.not_found(name)),
         }
     }
 

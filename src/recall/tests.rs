@@ -46,6 +46,7 @@ fn row(number: u32, text: &str) -> NewRow {
         holder: Holder { count: 1, share: 1, ..Holder::default() },
         vector: Some(UnitVector::new("vector", &[1.0, number as f32 / 100.0]).unwrap()),
         sources: Vec::new(),
+        payload: None,
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) mod tag {
     pub(crate) const DOC_BLOCK: u8 = 10;
     /// [`Postings`](crate::record::Postings).
     pub(crate) const POSTING_BLOCK: u8 = 11;
+    /// [`Payload`](crate::model::Payload).
+    pub(crate) const PAYLOAD: u8 = 12;
 
     /// First tag of the small metadata rows ([`encode_meta`](crate::record::encode_meta)), which the table list of `store`
     /// gives out; below lie the records.

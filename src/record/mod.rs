@@ -21,6 +21,7 @@ mod holder;
 mod journal;
 mod meta;
 mod parts;
+mod payload;
 mod posting_block;
 mod slot_block;
 mod tombstone;
@@ -41,6 +42,7 @@ pub(crate) use graph_block::{GraphBlockRef, GraphNode, GraphNodeRef, NODES_PER_B
 pub(crate) use holder::{decode_holder, encode_holder};
 pub(crate) use journal::{decode_journal, encode_journal};
 pub(crate) use meta::{decode_meta, encode_meta};
+pub(crate) use payload::{decode_payload, encode_payload};
 pub(crate) use posting_block::{DOC_MAX, POSTINGS_PER_BLOCK, Postings, PostingsRef};
 pub(crate) use slot_block::{ALIVE, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
 pub(crate) use tombstone::{decode_tombstone, encode_tombstone};
@@ -86,6 +88,7 @@ fn decode_tagged(table_tag: u8, at: At<'_>, bytes: &[u8]) -> Result<()> {
             let block = PostingsRef::open(at, 0, bytes)?;
             block.to_owned(|_| true).map(drop).ok_or_else(|| at.corrupted("a posting makes no sense"))
         }
+        tag::PAYLOAD => decode_payload(at, bytes).map(drop),
         tag::META_FIRST.. => decode_meta::<(u64, String, Vec<u32>)>(table_tag, at, bytes).map(drop),
         _ => Err(at.corrupted(format!("no record has tag {table_tag}"))),
     }

@@ -11,12 +11,12 @@ use serde_json::json;
 use super::frame::{CRC_BYTES, HEADER_BYTES, begin, seal};
 use super::*;
 use crate::error::ErrorKind;
-use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, TIME_MAX_MS};
+use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, PAYLOAD_BYTES_MAX, TIME_MAX_MS};
 use crate::model::field::tests::sample;
 use crate::model::{
     Access, Actor, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Fields, Holder, JournalRow, Kind,
-    MemoryId, Parts, Place, RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Time, Times,
-    Tombstone, TombstoneReason, Vitals,
+    MemoryId, Parts, Payload, Place, RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Time,
+    Times, Tombstone, TombstoneReason, Vitals,
 };
 
 const KEY: &[u8] = b"\x00\x00\x00\x01key";
@@ -73,6 +73,7 @@ fn vitals() -> Vitals {
             doc: None,
             fingerprint: Some([0xAB; 16]),
             likeness: [0xCD; 12],
+            payload: false,
             counted: Counted::Superseded,
             next_holder: 8,
             holders: 2,
@@ -223,6 +224,7 @@ fn samples() -> Vec<(u8, Vec<u8>)> {
         (tag::GRAPH_BLOCK, encoded(graph, &())),
         (tag::DOC_BLOCK, encoded(DocBlock::encode, &texts::docs())),
         (tag::POSTING_BLOCK, encoded(Postings::encode, &texts::postings())),
+        (tag::PAYLOAD, encoded(encode_payload, &Payload::Json(json!({ "n": 7 })))),
         (19, encoded(meta, &(300, "name".to_owned(), vec![1, 2]))),
     ]
 }
@@ -613,4 +615,49 @@ fn every_field_of_the_table_is_stored() {
     seal(0, at().key, &mut bytes);
     let access = decode_access(at(), &bytes).unwrap();
     assert_eq!(access, Access { retrieval_count: 7, ..Access::default() });
+}
+
+#[test]
+fn a_payload_is_read_as_it_was_written() {
+    let payloads = [
+        Payload::Bytes(Vec::new()),
+        Payload::Bytes((0..=255).collect()),
+        Payload::Bytes(vec![7; PAYLOAD_BYTES_MAX]),
+        Payload::Json(json!({ "a": [1, 2.5, "é", null], "b": { "c": true } })),
+        Payload::Json(json!("x".repeat(PAYLOAD_BYTES_MAX - 2))),
+    ];
+    for payload in payloads {
+        let bytes = encoded(encode_payload, &payload);
+        assert_eq!(decode_payload(at(), &bytes).unwrap(), payload);
+        if payload.size() > 1_000 {
+            assert!(bytes.len() < payload.size() / 100, "compressed");
+        }
+    }
+}
+
+#[test]
+fn a_payload_that_nobody_wrote_is_refused() {
+    let written = |flags: u16, length: u32, data: &[u8]| {
+        let mut bytes = Vec::new();
+        begin(tag::PAYLOAD, &mut bytes);
+        varint::put_varint(&mut bytes, length);
+        bytes.extend_from_slice(data);
+        seal(flags, KEY, &mut bytes);
+        bytes
+    };
+    assert_eq!(decode_payload(at(), &written(0, 2, b"ab")).unwrap(), Payload::Bytes(b"ab".to_vec()));
+    let huge = u32::try_from(PAYLOAD_BYTES_MAX + 1).unwrap();
+    for (flags, length, data) in [
+        (0, 3, b"ab".as_slice()),
+        (0, 1, b"ab"),
+        (4, 2, b"ab"),
+        (1, 2, b"ab"),
+        (1, 0, b""),
+        (2, 2, b"ab"),
+        (2, 1_000, b"\xff\xff\xff\xff"),
+        (0, huge, b""),
+        (2, u32::MAX, b""),
+    ] {
+        assert_corrupted(tag::PAYLOAD, at(), &written(flags, length, data), "a payload");
+    }
 }

@@ -39,7 +39,7 @@
 //! | 184 | 4 | CRC |
 //!
 //! With the flag `HAS_DOC` the number of a document stands between likeness and CRC. The flag `CALLERS_END` says that
-//! a caller set `EXPIRES_AT`.
+//! a caller set `EXPIRES_AT`, and `HAS_PAYLOAD` that the memory has a row in `payload`.
 
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
@@ -55,6 +55,8 @@ pub(super) const VITALS_BYTES: usize = 188;
 const HAS_DOC: u16 = 1;
 /// Flag of the header: a caller set the end of the memory's life.
 const CALLERS_END: u16 = 2;
+/// Flag of the header: the memory has a payload.
+const HAS_PAYLOAD: u16 = 4;
 
 /// A field at a fixed place of the value.
 #[derive(Clone, Copy)]
@@ -166,7 +168,8 @@ pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
     out.extend(vitals.place.doc.into_iter().flat_map(u32::to_le_bytes));
     let doc = vitals.place.doc.map_or(0, |_| HAS_DOC);
     let end = u16::from(vitals.expires_by == ExpiresBy::Caller) * CALLERS_END;
-    seal(doc | end, key, out);
+    let payload = u16::from(vitals.place.payload) * HAS_PAYLOAD;
+    seal(doc | end | payload, key, out);
 }
 
 fn status_of(vitals: &Vitals) -> u8 {
@@ -224,7 +227,8 @@ fn put_place(place: &Place, out: &mut [u8]) {
 /// `Corrupted` for other bytes, an unknown code, a float outside 0 to 1, an instant outside the years 1 to 9999.
 pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let (flags, _) = open(tag::VITALS, at, bytes)?;
-    let (fixed, doc) = match (flags & !CALLERS_END, bytes.split_first_chunk::<VITALS_BYTES>()) {
+    let (fixed, doc) = match (flags & !(CALLERS_END | HAS_PAYLOAD), bytes.split_first_chunk::<VITALS_BYTES>())
+    {
         (0, Some((fixed, []))) => (fixed, None),
         // The number stands where the checksum does otherwise.
         (HAS_DOC, Some((fixed, [_, _, _, _]))) => {
@@ -235,6 +239,7 @@ pub(crate) fn decode_vitals(at: At<'_>, bytes: &[u8]) -> Result<Vitals> {
     let mut vitals =
         read_vitals(fixed).map_err(|field| at.corrupted(format!("{field} is out of its bounds")))?;
     vitals.place.doc = doc;
+    vitals.place.payload = flags & HAS_PAYLOAD != 0;
     if flags & CALLERS_END != 0 {
         vitals.expires_by = ExpiresBy::Caller;
     }
@@ -308,6 +313,7 @@ fn read_place(bytes: &[u8; VITALS_BYTES], status: u8) -> Read<Place> {
         slot: (status & status::HAS_SLOT != 0).then(|| u32::from_le_bytes(SLOT.get(bytes))),
         fingerprint: (status & status::HAS_FINGERPRINT != 0).then(|| FINGERPRINT.get(bytes)),
         likeness: LIKENESS.get(bytes),
+        payload: false,
         counted: Counted::from_code(counted).ok_or("counted")?,
         doc: None,
         next_holder: u32::from_le_bytes(NEXT_HOLDER.get(bytes)),

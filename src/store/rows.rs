@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result, sound};
-use crate::model::{Access, Content, Holder, JournalRow, MemoryId, RunId, Tier, Time, Tombstone, Vitals};
+use crate::model::{
+    Access, Content, Holder, JournalRow, MemoryId, Payload, RunId, Tier, Time, Tombstone, Vitals,
+};
 use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
 use crate::store::control::{
     Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
@@ -340,6 +342,10 @@ pub(crate) trait Rows: Read {
         self.row(Table::Memory, &keys::memory(ns, id), |at, bytes| {
             Ok(record::decode_text(at, bytes)?.to_owned())
         })
+    }
+
+    fn payload(&self, ns: NsId, id: MemoryId) -> Result<Option<Payload>> {
+        self.row(Table::Payload, &keys::memory(ns, id), record::decode_payload)
     }
 
     fn access(&self, ns: NsId, id: MemoryId) -> Result<Access> {

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, SIMHASH_BANDS};
 use crate::model::{self, AuthorKind, MemoryId, NamespaceName, RunId, Tier, Time, check_index_key};
 use crate::record::{
-    self, At, decode_access, decode_content, decode_holder, decode_journal, decode_meta, decode_tombstone,
-    decode_vitals,
+    self, At, decode_access, decode_content, decode_holder, decode_journal, decode_meta, decode_payload,
+    decode_tombstone, decode_vitals,
 };
 use crate::store::control::{
     AggregateRow, Clock, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead, Identity, LimboRow,
@@ -333,6 +333,10 @@ tables! {
         MetaValue = "meta_value", Derived, Codec::Empty,
             fn meta_row<'k>(ns: NsId, path: Text<'k>, value: model::MetaValue, id: MemoryId)
             if check_index_key(path.0).is_ok();
+    }
+    format 7 {
+        /// What memories carry beside their texts.
+        Payload = "payload", Truth, record!(decode_payload), like Memory;
     }
 }
 

@@ -9,7 +9,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::error::Result;
-use crate::model::{Access, Content, Holder, JournalRow, MemoryId, Time, Tombstone, Vitals};
+use crate::model::{Access, Content, Holder, JournalRow, MemoryId, Payload, Time, Tombstone, Vitals};
 use crate::record;
 use crate::store::control::LimboRow;
 use crate::store::keys;
@@ -98,10 +98,18 @@ impl Truth<'_, '_> {
         self.put_row(Table::Access, &keys::memory(ns, id), access, record::encode_access)
     }
 
-    /// Takes vitals, content and statistics of a memory away.
+    pub(crate) fn put_payload(&mut self, ns: NsId, id: MemoryId, payload: Option<&Payload>) -> Result<()> {
+        let key = keys::memory(ns, id);
+        match payload {
+            Some(payload) => self.put_row(Table::Payload, &key, payload, record::encode_payload),
+            None => self.delete(Table::Payload, &key).map(|_| ()),
+        }
+    }
+
+    /// Takes vitals, content, statistics and payload of a memory away.
     pub(crate) fn delete_memory(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
         let key = keys::memory(ns, id);
-        for table in [Table::Vitals, Table::Memory, Table::Access] {
+        for table in [Table::Vitals, Table::Memory, Table::Access, Table::Payload] {
             self.delete(table, &key)?;
         }
         Ok(())

@@ -44,6 +44,7 @@ mod model;
 #[cfg(all(feature = "faults", unix))]
 mod openers;
 mod orphans;
+mod payload;
 mod quality;
 mod ranking;
 mod recall;

@@ -236,6 +236,9 @@ pub(crate) struct FieldOptions {
     /// Any other field by its name in JSON; can be given several times
     #[arg(long = "field", value_name = "NAME=JSON")]
     pub(crate) others: Vec<String>,
+    /// A file that the memory carries beside its text, at most 1 MiB: JSON if its name ends in .json, bytes otherwise
+    #[arg(long, value_name = "FILE")]
+    pub(crate) payload: Option<PathBuf>,
     /// The vector, as a JSON list of numbers
     #[arg(long, value_name = "JSON", conflicts_with = "vector_file")]
     pub(crate) vector: Option<String>,
@@ -403,6 +406,9 @@ pub(crate) struct GetOptions {
     /// Also show the vector
     #[arg(long)]
     pub(crate) vector: bool,
+    /// Also show what the memory carries beside its text; bytes in Base64
+    #[arg(long)]
+    pub(crate) payload: bool,
 }
 
 #[derive(Debug, Args)]
@@ -499,7 +505,7 @@ pub(crate) struct TouchOptions {
     /// Ids or keys
     #[arg(required = true)]
     pub(crate) names: Vec<String>,
-    /// After how long they end, counted from their creation or recording
+    /// After how long they end, counted from now
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) ttl: Option<String>,
     /// When they end

@@ -1,6 +1,11 @@
 //! Fields as flags: they become a JSON line, so that names, types and errors are those of an import.
 
+use std::fs::File;
+use std::io::Read;
+
 use oubliette::exchange::{DraftLine, NpyReader, ParsedLine, parse_line};
+use oubliette::limits::{LINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use oubliette::memory::Payload;
 use oubliette::{Error, Patch, Result};
 use serde_json::{Map, Value, json};
 
@@ -93,6 +98,29 @@ impl FieldOptions {
         Ok(())
     }
 
+    /// The payload of a file, if one was named.
+    fn payload_of_file(&self) -> Result<Option<Payload>> {
+        let Some(path) = &self.payload else { return Ok(None) };
+        let io = |source| Error::Io { action: "read", path: path.clone(), source };
+        let mut bytes = Vec::new();
+        // White space between the parts of a JSON text does not count.
+        let most = LINE_BYTES_MAX as u64;
+        File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(io)?;
+        if bytes.len() as u64 > most {
+            return Err(Error::invalid(
+                "payload",
+                format!("must be at most {PAYLOAD_BYTES_MAX} bytes"),
+                "a longer file",
+            ));
+        }
+        if path.extension().is_none_or(|extension| extension != "json") {
+            return Ok(Some(Payload::Bytes(bytes)));
+        }
+        let value: Value = serde_json::from_slice(&bytes)
+            .map_err(|why| Error::invalid("payload", format!("must be JSON: {why}"), path.display()))?;
+        Ok(Some(Payload::Json(value)))
+    }
+
     /// The vector of a file, if one was named.
     fn vector_of_file(&self) -> Result<Option<Vec<f32>>> {
         self.vector_file.as_deref().map(first_row).transpose()
@@ -127,7 +155,7 @@ fn line(members: Map<String, Value>) -> Result<DraftLine> {
 pub(crate) fn check_none(options: &AddOptions) -> Result<(), Failure> {
     let AddOptions { key, agent, supersedes, supersede_mode, fields, .. } = options;
     let own = key.is_some() || agent.is_some() || supersede_mode.is_some() || !supersedes.is_empty();
-    if own || fields.vector_file.is_some() || !fields.members()?.is_empty() {
+    if own || fields.vector_file.is_some() || fields.payload.is_some() || !fields.members()?.is_empty() {
         return Err(Failure::Usage("with - the fields of a memory stand in the lines".to_owned()));
     }
     Ok(())
@@ -151,6 +179,7 @@ pub(crate) fn draft(options: &AddOptions) -> Result<DraftLine> {
     if let Some(vector) = options.fields.vector_of_file()? {
         line.draft.vector = Some(vector);
     }
+    line.draft.payload = options.fields.payload_of_file()?.or(line.draft.payload);
     Ok(line)
 }
 
@@ -173,7 +202,10 @@ pub(crate) fn patch(options: &UpdateOptions) -> Result<Patch> {
     // A line must have a text; a patch need not.
     members.insert("text".to_owned(), json!(options.text.as_deref().unwrap_or("-")));
     let draft = line(members)?.draft;
+    let given = options.fields.payload_of_file()?.or(draft.payload);
+    let cleared = options.clear.iter().any(|name| name == "payload");
     Ok(Patch {
+        payload: if cleared { Some(None) } else { given.map(Some) },
         text: options.text.clone(),
         vector: options.fields.vector_of_file()?.or(draft.vector),
         fields: draft.fields,

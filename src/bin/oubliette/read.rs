@@ -17,7 +17,11 @@ use crate::told;
 /// `get`.
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
-    let got = place.open(Access::Read)?.namespace(&namespace)?.look_up(&options.name, options.vector)?;
+    let team = place.open(Access::Read)?.namespace(&namespace)?;
+    let mut got = team.look_up(&options.name, options.vector)?;
+    if let (Got::Memory(memory), true) = (&mut got, options.payload) {
+        memory.payload = team.payload(memory.id)?;
+    }
     raw(output, &answers::got_text(&namespace, &got, options.vector))
 }
 

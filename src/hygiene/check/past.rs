@@ -105,7 +105,8 @@ impl Check<'_> {
         }
         // What waits in limbo has its tombstone already, and no junctions.
         let waits = self.has(Table::Limbo, key)?;
-        for table in [Table::Junction, Table::Vitals, Table::Memory, Table::Access, Table::Holder] {
+        let rows = [Table::Vitals, Table::Memory, Table::Access, Table::Holder, Table::Payload];
+        for table in [Table::Junction].into_iter().chain(rows) {
             if waits && table != Table::Junction {
                 continue;
             }

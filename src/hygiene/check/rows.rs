@@ -33,6 +33,9 @@ impl Check<'_> {
         if vitals.times.removed_at.is_some() != self.has(Table::Limbo, &keys::memory(ns, id))? {
             self.find(Code::Limbo, Table::Vitals, key, format!("removed at {:?}", vitals.times.removed_at));
         }
+        if vitals.place.payload && !self.has(Table::Payload, key)? {
+            self.find(Code::RowMissing, Table::Vitals, key, "a payload that is not there");
+        }
         self.superseder_of(ns, id, key, &vitals)?;
         self.slot_of(ns, id, key, &vitals)?;
         match content {
@@ -135,6 +138,18 @@ impl Check<'_> {
             && !self.has_row(ns, id)?
         {
             self.find(Code::RowMissing, table, key, format!("no memory {id}"));
+        }
+        Ok(())
+    }
+
+    /// A payload is that of a memory which knows of it.
+    pub(super) fn payload(&mut self, key: &[u8]) -> Result<()> {
+        self.belongs(Table::Payload, key)?;
+        if let Some((ns, id)) = memory_of(Table::Payload, key)
+            && let Some(Some(vitals)) = self.vitals_of(ns, id)?
+            && !vitals.place.payload
+        {
+            self.find(Code::RowMissing, Table::Payload, key, format!("memory {id} knows of no payload"));
         }
         Ok(())
     }

@@ -136,5 +136,14 @@ pub(super) fn row(id: MemoryId, text: &str) -> NewRow {
     vitals.place.fingerprint = normal_form(text).prefix();
     let content = Content::new(text);
     let holder = Holder { count: 1, share: 1, ..Holder::default() };
-    NewRow { id, vitals, content, access: Access::default(), holder, vector: None, sources: Vec::new() }
+    NewRow {
+        id,
+        vitals,
+        content,
+        access: Access::default(),
+        holder,
+        vector: None,
+        sources: Vec::new(),
+        payload: None,
+    }
 }

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::hygiene::report::Code;
 use crate::ledger::derived::IndexRow;
 use crate::model::{
-    Access, Content, Counted, Delta, Holder, MemoryId, MetaValue, SupersedeMode, Supersession, Time, Vitals,
+    Access, Content, Counted, Delta, Holder, MemoryId, MetaValue, Payload, SupersedeMode, Supersession, Time,
+    Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
@@ -135,6 +136,10 @@ fn rows() -> Vec<(Code, Fault)> {
             tx.put_access(NS, NOBODY, &Access { retrieval_count: 1, ..Access::default() })
         }),
         case(Code::RowMissing, |tx| take(tx, Table::Vitals, &keys::memory(NS, A))),
+        case(Code::RowMissing, |tx| take(tx, Table::Payload, &keys::memory(NS, A))),
+        case(Code::RowMissing, |tx| tx.put_payload(NS, NOBODY, Some(&Payload::Bytes(vec![7])))),
+        case(Code::RowMissing, |tx| tx.put_payload(NS, D, Some(&Payload::Bytes(vec![7])))),
+        case(Code::Corrupted, |tx| tx.put(Table::Payload, &keys::memory(NS, A), b"rubbish")),
         case(Code::RowMissing, |tx| tx.put_content(NS, NOBODY, &Content::default())),
         vitals(Code::ContentBytes, |vitals| vitals.content_bytes += 1),
         vitals(Code::Kind, |vitals| vitals.kind_code = 255),

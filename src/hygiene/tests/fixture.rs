@@ -8,8 +8,8 @@ use crate::index::{Published, ViewBudget};
 use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise, Recorded};
 use crate::model::EventDecision;
 use crate::model::{
-    Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, RuleId, RunId, Significance,
-    SupersedeMode, Time, TombstoneReason, Vitals,
+    Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, Payload, RuleId, RunId,
+    Significance, SupersedeMode, Time, TombstoneReason, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{
@@ -301,7 +301,16 @@ fn row(id: MemoryId, text: &str, holder: Holder, seed: Option<u32>) -> NewRow {
     vitals.place.fingerprint = normal_form(text).prefix();
     let content = Content::new(text);
     let vector = seed.map(|seed| UnitVector::new("vector", &values(seed)).unwrap());
-    NewRow { id, vitals, content, access: Access::default(), holder, vector, sources: Vec::new() }
+    NewRow {
+        id,
+        vitals,
+        content,
+        access: Access::default(),
+        holder,
+        vector,
+        sources: Vec::new(),
+        payload: (id == A).then(|| Payload::Bytes(vec![7])),
+    }
 }
 
 /// A vector before it is brought to length 1.

@@ -90,16 +90,23 @@ fn place() -> impl Strategy<Value = Place> {
         option::of(any::<u32>()),
         option::of(any::<u32>()),
         (option::of(any::<[u8; 16]>()), any::<[u8; 12]>()),
-        prop::sample::select(Counted::ALL),
+        (prop::sample::select(Counted::ALL), any::<bool>()),
     )
         .prop_map(
-            |((partition, space, next_holder, holders), slot, doc, (fingerprint, likeness), counted)| Place {
+            |(
+                (partition, space, next_holder, holders),
+                slot,
+                doc,
+                (fingerprint, likeness),
+                (counted, payload),
+            )| Place {
                 partition,
                 space,
                 slot,
                 doc,
                 fingerprint,
                 likeness,
+                payload,
                 counted,
                 next_holder,
                 holders,

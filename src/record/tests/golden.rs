@@ -3,7 +3,7 @@
 
 use crate::record::tag;
 
-pub(super) const GOLDEN: [(u8, &str); 12] = [
+pub(super) const GOLDEN: [(u8, &str); 13] = [
     (
         tag::VITALS,
         "01010000
@@ -88,6 +88,12 @@ pub(super) const GOLDEN: [(u8, &str); 12] = [
         "010b0000
          0306010203d60402070001c7010504
          64e297d4",
+    ),
+    (
+        tag::PAYLOAD,
+        "010c0100
+         077b226e223a377d
+         0725ebab",
     ),
     (
         19,

@@ -220,3 +220,39 @@ fn rename_and_touch_say_what_they_did() {
     assert_eq!(sandbox.run(&["touch", "bob", "--never", "--ttl", "1d"]).code, 2);
     assert_eq!(sandbox.run(&["touch", "bob", "--ttl", "soon"]).error().0, "Invalid");
 }
+
+#[test]
+fn a_payload_comes_from_a_file_and_is_shown_on_request() {
+    let sandbox = Sandbox::new();
+    sandbox.write("answer.json", "{ \"status\" : 200 }");
+    sandbox.write("image.png", [0, 159, 146, 150]);
+    sandbox.write("broken.json", "{");
+    sandbox.write("long.bin", vec![0; (1 << 20) + 1]);
+    sandbox.document(&["add", "the gateway answered", "--key", "call", "--payload", "answer.json"]);
+    assert_eq!(sandbox.document(&["get", "call", "--payload"])["payload"], json!({ "status": 200 }));
+    assert_eq!(sandbox.document(&["get", "call"])["payload"], Value::Null);
+    assert_eq!(sandbox.document(&["update", "call", "--payload", "image.png"])["decision"], "updated");
+    assert_eq!(sandbox.document(&["get", "call", "--payload"])["payload_base64"], "AJ+Slg==");
+    sandbox.document(&["export", "all.jsonl"]);
+    assert_eq!(sandbox.document(&["update", "call", "--clear", "payload"])["decision"], "updated");
+    assert_eq!(sandbox.document(&["get", "call", "--payload"])["payload_base64"], Value::Null);
+    sandbox.document(&["import", "all.jsonl", "--into", "copy"]);
+    for file in ["broken.json", "long.bin"] {
+        let (kind, message) = sandbox.run(&["add", "x", "--payload", file]).error();
+        assert_eq!(kind, "Invalid");
+        assert!(message.starts_with("payload: "), "{message}");
+    }
+    assert_eq!(sandbox.run(&["add", "x", "--payload", "nowhere"]).error().0, "Io");
+    assert_eq!(sandbox.run_with(&["add", "-", "--payload", "answer.json"], b"{\"text\":\"x\"}\n").code, 2);
+    sandbox.write("lines.jsonl", "{\"text\":\"one\",\"key\":\"one\",\"payload\":[1]}\n{\"text\":\"two\",\"payload_base64\":\"AA==\"}\n");
+    assert_eq!(sandbox.document(&["import", "lines.jsonl"])["stored"], 2);
+    assert_eq!(sandbox.document(&["get", "one", "--payload"])["payload"], json!([1]));
+    for bad in
+        ["\"payload_base64\":\"A\"", "\"payload\":1,\"payload_base64\":\"AA==\"", "\"payload_base64\":7"]
+    {
+        sandbox.write("bad.jsonl", format!("{{\"text\":\"x\",{bad}}}\n"));
+        let (kind, message) = sandbox.run(&["import", "bad.jsonl"]).error();
+        assert_eq!(kind, "Invalid", "{message}");
+        assert!(message.contains("payload"), "{message}");
+    }
+}
