@@ -230,6 +230,11 @@ impl Error {
         Error::Invalid { field: field.into(), why: why.into(), value: shorten(&value.to_string()) }
     }
 
+    /// What the file system answered to an action on a file.
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Error::Io { action, path: path.into(), source }
+    }
+
     /// Damaged bytes under `key` of `table`.
     pub fn corrupted(table: &'static str, key: &[u8], why: impl Into<String>) -> Self {
         let mut hex = String::with_capacity(key.len() * 2);

@@ -1,6 +1,6 @@
 //! The figures of the vector index in `docs/benchmarks.md`: what forgetting costs, and what it leaves.
 //!
-//! `cargo bench --bench index` takes all of them; names as arguments take some: `churn repeats unseen filters
+//! `cargo bench --bench index` takes all of them; names as arguments take some: `scan churn repeats unseen filters
 //! upkeep delete repair import memory reopen growth`. `growth` takes minutes; a number behind it is the largest size. Vectors are real
 //! (`../shared/data`, or the folder in `OUBLIETTE_DATA`) where there are enough, and synthetic otherwise.
 
@@ -17,6 +17,7 @@ mod memory;
 #[path = "../figures/sample.rs"]
 #[allow(dead_code, reason = "the other bench uses the rest")]
 mod sample;
+mod scan;
 mod vectors;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +51,8 @@ fn main() {
     {
         return resident(path);
     }
-    let all: [(&str, fn()); 11] = [
+    let all: [(&str, fn()); 12] = [
+        ("scan", scan::scan),
         ("churn", churn),
         ("repeats", repeats),
         ("unseen", unseen),

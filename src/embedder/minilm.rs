@@ -6,9 +6,12 @@
 
 mod folder;
 mod layers;
+mod precision;
 #[cfg(test)]
 mod tests;
 mod weights;
+
+pub use precision::Precision;
 
 use super::Embedder;
 use super::wordpiece::WordPiece;
@@ -25,17 +28,6 @@ const TOKENS_MAX: usize = 256;
 
 /// With fewer texts than this for each thread, a thread is not worth starting.
 const TEXTS_A_THREAD: usize = 2;
-
-/// How weights are stored and products are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Precision {
-    /// As in the file: 90 MB.
-    #[default]
-    F32,
-    /// One signed byte for each weight and a scale for each row, 23 MB. Activations are rounded in the same way, token
-    /// by token. This is faster and a little inexact, and counts as another embedding space.
-    Int8,
-}
 
 /// The embedder all-MiniLM-L6-v2: 384 dimensions, English, texts of up to 254 word pieces.
 ///

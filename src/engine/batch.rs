@@ -1,5 +1,6 @@
 //! Several operations in one transaction.
 
+use crate::engine::database::Database;
 use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
 use crate::engine::write::{RestoreReport, WriteOptions};
@@ -16,6 +17,39 @@ pub struct Batch<'b, 's, 'a, 't> {
     pub(super) session: &'b mut Session<'s, 'a, 't>,
     /// Rows that it may have given a vector.
     pub(super) rows: usize,
+}
+
+impl Database {
+    /// Several operations in one transaction. `unit` may run more than once, if the storage fails.
+    ///
+    /// An embedder of the handle gives the texts that come without a vector theirs right after the commit, so that no model
+    /// works while others wait to write. Until then they are found by their words.
+    ///
+    /// ```
+    /// # use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// db.batch(|b| {
+    ///     b.add(team.name(), Draft::new("the build is green").key("build"))?;
+    ///     b.add(team.name(), Draft::new("the build is red").key("build"))
+    /// })?;
+    /// assert_eq!(team.history("build")?.versions.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `unit`; nothing of it is written then.
+    pub fn batch<R>(&self, mut unit: impl FnMut(&mut Batch<'_, '_, '_, '_>) -> Result<R>) -> Result<R> {
+        let (value, rows, waiting) = self.inner.run_alone(|session| {
+            let mut batch = Batch { session, rows: 0 };
+            let value = unit(&mut batch)?;
+            Ok((value, batch.rows, std::mem::take(&mut batch.session.ledger.waiting)))
+        })?;
+        self.relieve(rows);
+        self.embed_waiting(waiting);
+        Ok(value)
+    }
 }
 
 impl Batch<'_, '_, '_, '_> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::embedder::Embedder;
 use crate::engine::clock::{Clock, SystemClock};
-use crate::engine::database::{Database, Inner, Opening};
+use crate::engine::database::Database;
+use crate::engine::inner::{Inner, Opening};
 use crate::engine::series::read_instructions;
 use crate::error::{Error, Result};
 use crate::limits::{DIM_MAX, within};
@@ -84,6 +85,23 @@ impl Default for Builder {
 impl std::fmt::Debug for Builder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder").field("durability", &self.durability).finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// Opens the database at `path` with the options that [`Builder`] begins with, and makes it when there is none. With the
+    /// feature `static-mini` texts are given vectors by the embedder that ships with the crate, unless a caller brings
+    /// vectors of its own; without an embedder texts are found by their words.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Builder::default().suggest_shipped().open(path)
+    }
+
+    /// Options to choose before opening.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 }
 

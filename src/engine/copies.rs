@@ -7,8 +7,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::engine::builder::{BUDGET_BYTES, random};
-use crate::engine::database::{Database, Inner, Opening};
-use crate::engine::maintain::{MaintainOptions, Sweep};
+use crate::engine::database::Database;
+use crate::engine::inner::{Inner, Opening};
+use crate::engine::maintain::Sweep;
+use crate::engine::options::MaintainOptions;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, Finding, locate};

@@ -3,13 +3,11 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use crate::engine::database::Database;
-use crate::engine::maintain::{MaintainOptions, MaintainReport};
+use crate::engine::maintain::MaintainReport;
+use crate::engine::options::{DedupOptions, MaintainOptions};
 use crate::error::{Error, Result};
 use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
-use crate::ingest::Threshold;
-use crate::limits::{CLUSTER_MAX, NEIGHBOURS_MAX, at_most};
-use crate::model::{NamespaceName, Pass, Span, Tier};
-use crate::policy::{Linkage, Metric, Policy};
+use crate::model::{NamespaceName, Pass, Span};
 
 /// Options of [`collapse_operational_profile_snapshots`].
 #[derive(Clone, Debug)]
@@ -74,59 +72,6 @@ pub fn collapse_operational_profile_snapshots(
 /// The report of the first pass as its own type; where there was no namespace to look at, the default one.
 fn report_of<T: Clone + Default + 'static>(done: &MaintainReport) -> T {
     done.passes.first().and_then(|pass| pass.report.get()).cloned().unwrap_or_default()
-}
-
-/// Options of [`Database::dedup`].
-#[derive(Clone, Debug)]
-pub struct DedupOptions {
-    /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one turns the pass off.
-    pub similarity: f64,
-    /// Least members of a cluster, at most 1,000,000; 0 and 1 count as 2.
-    pub min_cluster_size: u32,
-    /// Only rows of these tiers; empty: all.
-    pub tiers: Vec<Tier>,
-    /// Only this namespace; all by default, one by one.
-    pub namespace: Option<NamespaceName>,
-    /// Neighbours that are searched for each row, at most 999; 0 counts as 20.
-    pub neighbours_per_anchor: u32,
-    /// How a pair is scored.
-    pub metric: Metric,
-    /// How a cluster holds together.
-    pub linkage: Linkage,
-    /// Only say what would be done.
-    pub dry_run: bool,
-}
-
-impl Default for DedupOptions {
-    fn default() -> Self {
-        DedupOptions {
-            similarity: 0.0,
-            min_cluster_size: 0,
-            tiers: Vec::new(),
-            namespace: None,
-            neighbours_per_anchor: 0,
-            metric: Metric::Cosine,
-            linkage: Linkage::Representative,
-            dry_run: false,
-        }
-    }
-}
-
-impl DedupOptions {
-    pub(super) fn check(&self) -> Result<()> {
-        at_most("neighbours_per_anchor", self.neighbours_per_anchor, NEIGHBOURS_MAX)?;
-        at_most("min_cluster_size", self.min_cluster_size, CLUSTER_MAX)?;
-        Threshold::new(self.metric, self.similarity).map(|_| ())
-    }
-
-    /// Lays the options over a policy.
-    pub(super) fn over(&self, policy: &mut Policy) {
-        policy.dedup.similarity = self.similarity;
-        policy.dedup.min_cluster_size = self.min_cluster_size;
-        policy.dedup.neighbours = self.neighbours_per_anchor;
-        policy.dedup.metric = self.metric;
-        policy.dedup.linkage = self.linkage;
-    }
 }
 
 impl Database {

@@ -1,18 +1,18 @@
 //! Vectors of texts: of drafts before they are queued, of queries, of rows that wait, and of all rows in another model.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
-
 use crate::embedder::Embedder;
-use crate::engine::database::{Database, Inner};
-use crate::engine::maintain::{MaintainOptions, Sweep};
+use crate::engine::attached::{BATCH, Given};
+use crate::engine::database::Database;
+use crate::engine::inner::Inner;
+use crate::engine::maintain::Sweep;
+use crate::engine::options::MaintainOptions;
 use crate::error::{Error, Result};
-use crate::hygiene::{self, StepInput, Vectorizer};
+use crate::hygiene::{self, StepInput};
 use crate::index::Published;
 use crate::ingest::{Embedded, Prepared, text_of_update};
 use crate::limits::{DIM_MAX, NAME_BYTES_MAX, within};
@@ -21,12 +21,8 @@ use crate::store::control::SpaceRow;
 use crate::store::{NsId, Rows, SpaceId};
 use crate::vector::UnitVector;
 
-/// Texts that are given to the embedder at once.
-const BATCH: usize = 64;
 /// Memories that get their vectors in one transaction.
 const FILL_ROWS: usize = 512;
-/// What a handle keeps of the vectors that it was given last, in bytes: texts come again, in other rows and by other ways.
-const MEMO_BYTES: usize = 8 << 20;
 
 /// The embedding space of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,100 +42,6 @@ pub struct Reembedded {
     pub filled: u64,
     /// Memories that could not be embedded: without text, or refused by the embedder.
     pub skipped: u64,
-}
-
-/// The embedder's answer for a batch, each checked; an answer of another shape is its failure.
-fn vectors(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
-    let failed = |why: String| Error::Embedding { embedder: embedder.id().to_owned(), why };
-    let vectors = embedder.embed(texts)?;
-    if vectors.len() != texts.len() {
-        return Err(failed(format!("{} vectors for {} texts", vectors.len(), texts.len())));
-    }
-    let dim = embedder.dimensions();
-    if let Some(other) = vectors.iter().find(|vector| vector.len() != dim) {
-        return Err(failed(format!("a vector of {} dimensions, not {dim}", other.len())));
-    }
-    Ok(vectors.iter().map(|vector| UnitVector::new("vector", vector).ok()).collect())
-}
-
-/// The vectors of the texts that were embedded last, by the SHA-256 of the text; none for a text that has no vector.
-#[derive(Default)]
-struct Memo {
-    /// What came since `old` was set aside. Full, it takes the place of `old`.
-    new: HashMap<[u8; 32], Option<UnitVector>>,
-    old: HashMap<[u8; 32], Option<UnitVector>>,
-}
-
-impl Memo {
-    fn get(&self, text: &[u8; 32]) -> Option<Option<UnitVector>> {
-        self.new.get(text).or_else(|| self.old.get(text)).cloned()
-    }
-
-    fn put(&mut self, text: [u8; 32], vector: Option<UnitVector>, dim: usize) {
-        if self.new.len() * (dim * 4 + 64) >= MEMO_BYTES / 2 {
-            self.old = std::mem::take(&mut self.new);
-        }
-        self.new.insert(text, vector);
-    }
-}
-
-/// An embedder as a handle has it.
-#[derive(Clone)]
-pub(super) struct Given {
-    embedder: Arc<dyn Embedder>,
-    /// Name of the space that its vectors open.
-    name: Arc<str>,
-    memo: Arc<Mutex<Memo>>,
-}
-
-impl Given {
-    fn new(embedder: Arc<dyn Embedder>, suggested: bool) -> Self {
-        let mark = if suggested { SpaceRow::SUGGESTED } else { "" };
-        let name = format!("{mark}{}", embedder.id()).into();
-        Given { embedder, name, memo: Arc::default() }
-    }
-
-    /// The vector of each text, none for a text that has none. A text that stands among them twice, or was embedded a short
-    /// while ago, is not given to the embedder again.
-    fn vectors<'t>(&self, texts: impl Iterator<Item = &'t str>) -> Result<Vec<Option<UnitVector>>> {
-        let texts: Vec<([u8; 32], &str)> =
-            texts.map(|text| (Sha256::digest(text.as_bytes()).into(), text)).collect();
-        let mut known: HashMap<[u8; 32], Option<UnitVector>> = HashMap::new();
-        let mut asked = Vec::new();
-        for (name, text) in &texts {
-            if known.contains_key(name) {
-                continue;
-            }
-            let remembered = self.memo.lock().get(name);
-            if remembered.is_none() {
-                asked.push((*name, *text));
-            }
-            known.insert(*name, remembered.flatten());
-        }
-        for batch in asked.chunks(BATCH) {
-            let given: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
-            for ((name, _), vector) in batch.iter().zip(vectors(&*self.embedder, &given)?) {
-                self.memo.lock().put(*name, vector.clone(), self.embedder.dimensions());
-                known.insert(*name, vector);
-            }
-        }
-        Ok(texts.iter().map(|(name, _)| known.get(name).cloned().flatten()).collect())
-    }
-
-    /// Name of the space that its vectors open, and their dimensions.
-    pub(super) fn space(&self) -> (Arc<str>, usize) {
-        (Arc::clone(&self.name), self.embedder.dimensions())
-    }
-}
-
-impl Vectorizer for Given {
-    fn space(&self) -> &str {
-        &self.name
-    }
-
-    fn vectors_of(&self, texts: &[&str]) -> Result<Vec<Option<UnitVector>>> {
-        self.vectors(texts.iter().copied())
-    }
 }
 
 impl Inner {

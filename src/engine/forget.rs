@@ -1,8 +1,7 @@
 //! Forgetting on request: at once, or as a plan that says what would go.
 
-use crate::engine::database::{ONE, weight_of};
 use crate::engine::namespace::Namespace;
-use crate::engine::queue::Weight;
+use crate::engine::queue::{ONE, Weight, weight_of};
 use crate::engine::session::Session;
 use crate::error::{Error, Result, sound};
 use crate::ingest::ForgetNames;

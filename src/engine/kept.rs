@@ -1,7 +1,7 @@
 //! Rows of an export, put back.
 
-use crate::engine::database::weight_of;
 use crate::engine::namespace::Namespace;
+use crate::engine::queue::weight_of;
 use crate::error::{Error, Result};
 use crate::model::{Joint, Kept, Outcome};
 

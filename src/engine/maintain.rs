@@ -1,101 +1,16 @@
-//! Maintenance: how it is asked for, which passes a call runs, and what it tells.
+//! Maintenance: which passes a call runs, and what it tells.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::engine::database::Database;
-use crate::engine::documents::DedupOptions;
+use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::error::Result;
-use crate::hygiene::{DueInput, PassReport, Selection, implementation};
-use crate::limits::{LISTING_ROWS_MAX, SAMPLES_MAX, THREADS_MAX, at_most, within};
-use crate::model::{NamespaceName, Pass, RunId, Span};
-use crate::policy::Policy;
+use crate::hygiene::{DueInput, PassReport, implementation};
+use crate::model::{NamespaceName, Pass, RunId};
 use crate::store::{NsId, Rows};
-
-/// How maintenance runs.
-#[derive(Clone, Debug)]
-pub struct MaintainOptions {
-    /// Only say what there is to do; the default.
-    pub dry_run: bool,
-    /// Stop after so much time; what is left the next call goes on with.
-    pub budget: Option<Span>,
-    /// Stop after so many rows; what is left the next call goes on with.
-    pub max_rows: Option<u64>,
-    /// Threads that work on one slice of an index; as many as there are cores by default. The result is the same.
-    pub threads: Option<usize>,
-    /// Only this namespace.
-    pub namespace: Option<NamespaceName>,
-    /// Visible rows of a namespace that this call may remove or supersede, in place of what `budget.share` and
-    /// `budget.floor` allow.
-    pub destroy_max: Option<u64>,
-    /// Whether `collapse` has its fuzzy phase, in place of `collapse.fuzzy`.
-    pub fuzzy: Option<bool>,
-    /// Sample groups in a report, 0 to 10,000, in place of `collapse.max_samples`.
-    pub max_samples: Option<u32>,
-    /// Rows of a page of the listing of `collapse`, 1 to 1,000,000, in place of `collapse.batch`.
-    pub batch_size: Option<u32>,
-    /// Only this series, in `snapshots`.
-    pub series: Option<String>,
-    /// How `vector-duplicates` runs, in place of the policy's `dedup.*`; of its other fields only the tiers count here.
-    pub dedup: Option<DedupOptions>,
-}
-
-impl Default for MaintainOptions {
-    fn default() -> Self {
-        MaintainOptions {
-            dry_run: true,
-            budget: None,
-            max_rows: None,
-            threads: None,
-            namespace: None,
-            destroy_max: None,
-            fuzzy: None,
-            max_samples: None,
-            batch_size: None,
-            series: None,
-            dedup: None,
-        }
-    }
-}
-
-impl MaintainOptions {
-    /// A run that does the work.
-    pub fn live() -> Self {
-        MaintainOptions { dry_run: false, ..MaintainOptions::default() }
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        self.threads.map_or(Ok(()), |threads| within("threads", threads, 1..=THREADS_MAX))?;
-        self.max_samples.map_or(Ok(()), |samples| at_most("max_samples", samples, SAMPLES_MAX))?;
-        self.batch_size.map_or(Ok(()), |rows| within("batch_size", rows, 1..=LISTING_ROWS_MAX))?;
-        self.dedup.as_ref().map_or(Ok(()), DedupOptions::check)
-    }
-
-    /// Threads that may work on one slice.
-    pub(super) fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-    }
-
-    /// The rows to which the call confines a pass.
-    pub(super) fn selection(&self) -> Selection {
-        let tiers = self.dedup.iter().flat_map(|dedup| dedup.tiers.iter().copied()).collect();
-        Selection { series: self.series.clone(), tiers }
-    }
-
-    /// The policy with the overrides of the call.
-    pub(super) fn effective(&self, policy: &Policy) -> Policy {
-        let mut policy = policy.clone();
-        policy.collapse.fuzzy = self.fuzzy.unwrap_or(policy.collapse.fuzzy);
-        policy.collapse.max_samples = self.max_samples.unwrap_or(policy.collapse.max_samples);
-        policy.collapse.batch = self.batch_size.unwrap_or(policy.collapse.batch);
-        if let Some(dedup) = &self.dedup {
-            dedup.over(&mut policy);
-        }
-        policy
-    }
-}
 
 /// What a maintenance run came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]

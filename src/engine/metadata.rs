@@ -1,8 +1,8 @@
 //! Indexes of metadata: declared by namespace and path, kept by every write, used by every filter.
 
 use crate::engine::database::Database;
-use crate::engine::maintain::MaintainOptions;
 use crate::engine::namespace::Namespace;
+use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::engine::sweep::Site;
 use crate::error::Result;

@@ -10,18 +10,24 @@
 //!
 //! It alone reads a clock. It decides nothing about memories: `ingest` does, and `ledger` writes.
 
+mod attached;
 mod batch;
 mod builder;
 mod clock;
+mod commit;
 mod copies;
 mod database;
 mod documents;
 mod embed;
 mod forget;
+mod in_force;
+mod inner;
 mod kept;
+mod lease;
 mod maintain;
 mod metadata;
 mod namespace;
+mod options;
 mod pace;
 mod queue;
 mod reads;
@@ -39,12 +45,13 @@ pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use copies::CompactReport;
 pub use database::Database;
-pub use documents::{DedupJob, DedupOptions, ProfileCollapseOptions, collapse_operational_profile_snapshots};
+pub use documents::{DedupJob, ProfileCollapseOptions, collapse_operational_profile_snapshots};
 pub use embed::{EmbeddingSpace, Reembedded};
 pub use forget::{Doomed, Forget, ForgetPlan};
 pub use kept::PutBack;
-pub use maintain::{MaintainOptions, MaintainReport};
+pub use maintain::MaintainReport;
 pub use namespace::Namespace;
+pub use options::{DedupOptions, MaintainOptions};
 pub use reads::Snapshot;
 pub use runs::Undone;
 pub use write::{RestoreReport, WriteOptions};

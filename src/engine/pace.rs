@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::engine::maintain::MaintainOptions;
+use crate::engine::options::MaintainOptions;
 use crate::error::Error;
 use crate::limits::SLICE_ROWS_MAX;
 

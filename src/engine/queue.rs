@@ -34,6 +34,14 @@ pub(super) struct Weight {
     pub(super) bytes: usize,
 }
 
+/// The weight of a unit that changes a row or two.
+pub(super) const ONE: Weight = Weight { rows: 1, bytes: 1_024 };
+
+/// The weight of a unit that changes so many rows.
+pub(super) fn weight_of(rows: usize) -> Weight {
+    Weight { rows, bytes: rows * 1_024 }
+}
+
 /// Who waits, and who leads.
 struct State<U> {
     /// Number of the next unit.

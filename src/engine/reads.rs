@@ -1,11 +1,13 @@
 //! Reads: each on one published state, with the instant of the call.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::engine::database::{Database, Inner};
+use crate::engine::database::Database;
+use crate::engine::inner::Inner;
+use crate::engine::lease::{Held, Keeper, Lease};
 use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, CheckReport, check, check_erased};
 use crate::index::Published;
@@ -15,44 +17,6 @@ use crate::store::{NsId, Rows};
 
 /// Rows that `stats` settles before it answers, one slice at a time.
 const SETTLE_SLICE: usize = 1_000;
-
-/// A snapshot that is pinned, as the engine sees it.
-pub(super) struct Lease(Weak<Held>);
-
-/// What a snapshot holds until its time is over.
-struct Held {
-    published: Mutex<Option<Arc<Published>>>,
-    until: Time,
-    /// Whether a call is under way that may last longer than the lease.
-    kept: AtomicUsize,
-}
-
-impl Held {
-    fn is_over(&self, now: Time) -> bool {
-        now >= self.until && self.kept.load(Ordering::SeqCst) == 0
-    }
-}
-
-/// As long as it lives the lease of its snapshot does not end.
-pub(crate) struct Keeper<'s>(&'s Held);
-
-impl Drop for Keeper<'_> {
-    fn drop(&mut self) {
-        self.0.kept.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Lease {
-    /// Whether the snapshot is still held; one past its time loses its state.
-    pub(super) fn holds(&self, now: Time) -> bool {
-        let Some(held) = self.0.upgrade() else { return false };
-        let mut published = held.published.lock();
-        if held.is_over(now) {
-            published.take();
-        }
-        published.is_some()
-    }
-}
 
 /// The database at one instant: every read of a snapshot sees the same commit and the same clock.
 ///
@@ -84,19 +48,6 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn take(database: &Database) -> Result<Self> {
-        let inner = Arc::clone(&database.inner);
-        if inner.is_closed() {
-            return Err(Error::Closed);
-        }
-        let published = inner.state()?;
-        let (now, until) = (inner.instant(&published), inner.clock.now().plus(inner.lease));
-        let published = Mutex::new(Some(published));
-        let held = Arc::new(Held { published, until, kept: AtomicUsize::new(0) });
-        inner.leases.lock().push(Lease(Arc::downgrade(&held)));
-        Ok(Snapshot { inner, held, now })
-    }
-
     /// Keeps the lease from ending while one call works through the snapshot.
     ///
     /// # Errors
@@ -129,6 +80,23 @@ impl Snapshot {
 }
 
 impl Database {
+    /// A view of the database at this instant, for reads that must fit together.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let inner = Arc::clone(&self.inner);
+        if inner.is_closed() {
+            return Err(Error::Closed);
+        }
+        let published = inner.state()?;
+        let (now, until) = (inner.instant(&published), inner.clock.now().plus(inner.lease));
+        let published = Mutex::new(Some(published));
+        let held = Arc::new(Held { published, until, kept: AtomicUsize::new(0) });
+        inner.leases.lock().push(Lease(Arc::downgrade(&held)));
+        Ok(Snapshot { inner, held, now })
+    }
+
     /// Reads from what is published now. A state whose file was replaced under it is read again, once.
     pub(super) fn read<R>(&self, read: impl Fn(&Published, Time) -> Result<R>) -> Result<R> {
         if self.inner.is_closed() {

@@ -1,7 +1,8 @@
 //! Imports as runs that can be taken back, and the dropping of whole namespaces.
 
-use crate::engine::database::{Database, ONE};
+use crate::engine::database::Database;
 use crate::engine::namespace::Namespace;
+use crate::engine::queue::ONE;
 use crate::error::{Error, Result};
 use crate::hygiene::{Returned, undo_slice};
 use crate::ledger::Context;

@@ -2,21 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::engine::database::{Inner, in_force};
+use crate::engine::in_force::in_force;
+use crate::engine::inner::{Inner, Watched};
 use crate::engine::session::Turn;
 use crate::error::Result;
-use crate::index::{Changes, Current, Images, Published};
+use crate::index::{Changes, Current, Published};
 use crate::model::Time;
 use crate::store::control::Clock as ClockRow;
 use crate::store::{Rows, StagedBlocks, Written};
-
-/// The images that a handle has which only reads, and the commit that they are of. They pin no page of the file, as a
-/// published state does.
-pub(super) struct Watched {
-    pub(super) epoch: u64,
-    pub(super) row: ClockRow,
-    pub(super) images: Arc<Images>,
-}
 
 impl Inner {
     /// The state that reads and units begin with: what was published last or, where the file was opened again or replaced

@@ -4,9 +4,10 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use crate::engine::attached::Given;
 use crate::engine::database::Database;
-use crate::engine::embed::Given;
-use crate::engine::maintain::{MaintainOptions, Sweep};
+use crate::engine::maintain::Sweep;
+use crate::engine::options::MaintainOptions;
 use crate::engine::pace::{Pace, STALE_MAX, outpaced};
 use crate::engine::session::Session;
 use crate::error::{Error, Result};

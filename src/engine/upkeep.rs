@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::database::{Database, Inner};
-use crate::engine::maintain::{MaintainOptions, Sweep};
+use crate::engine::database::Database;
+use crate::engine::inner::Inner;
+use crate::engine::maintain::Sweep;
+use crate::engine::options::MaintainOptions;
 use crate::error::Result;
 use crate::hnsw::Crew;
 use crate::hygiene::{write, write_text};
@@ -11,7 +13,7 @@ use crate::index::text::upkeep as text_upkeep;
 use crate::index::upkeep::{self, Counts, Need, Regimes};
 use crate::ledger::Afresh;
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{NamespaceName, Pass, RunId};
+use crate::model::{NamespaceName, Pass, RuleId, RunId};
 use crate::store::{IndexId, NsId, Read, Rows, TextId};
 
 /// Rows that a writer links at least when it helps: so it is one write in so many that waits.
@@ -132,7 +134,7 @@ impl Database {
             }
         };
         if let Some(edit) = edit {
-            self.apply(index.ns, Some(run), write(edit, Pass::Index.rule()))?;
+            self.apply(index.ns, Some(run), write(edit, RuleId::of_pass(Pass::Index)))?;
         }
         Ok(())
     }

@@ -1,8 +1,7 @@
 //! Writes to a namespace: each is one unit, answered when its commit is published.
 
-use crate::engine::database::ONE;
 use crate::engine::namespace::Namespace;
-use crate::engine::queue::Weight;
+use crate::engine::queue::{ONE, Weight};
 use crate::error::{Error, Result};
 use crate::ingest::{Prepared, prepare};
 use crate::limits::{BATCH_ROWS_MAX, at_most};
@@ -85,7 +84,8 @@ impl Namespace {
     /// Changes a memory by id or key. New text revises it: a new row supersedes the old one.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid`, `Conflict` for a superseded memory.
+    /// `NotFound`, `Invalid`, `Conflict` for a superseded memory. Also `Conflict` if a supersession led the key to the
+    /// text of another write, and the patch names fields and no text: such a change would copy that text.
     pub fn update(&self, name: impl Into<Name>, patch: Patch) -> Result<Outcome> {
         let name = name.into();
         let (embedded, works) = self.db.inner.embed_update(&self.name, name.as_str(), &patch)?;

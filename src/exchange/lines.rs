@@ -4,8 +4,9 @@ use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::exchange::line::{ParsedLine, parse_line};
+use crate::exchange::line::ParsedLine;
 use crate::exchange::npy::NpyReader;
+use crate::exchange::parse::parse_line;
 use crate::limits::LINE_BYTES_MAX;
 
 /// Reads lines that end in LF or CR LF, the last one with or without; skips blank ones and a byte order mark

@@ -15,31 +15,42 @@ mod past;
 mod place;
 mod rows;
 mod slots;
+mod state;
+mod tallies;
 mod texts;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use crate::error::{Error, FILE_CUT, Result};
-use crate::hygiene::report::{CheckOptions, CheckReport, Code, hex};
+use crate::error::{Error, Result};
+use crate::hygiene::erased::ErasedProbe;
+use crate::hygiene::report::{CheckReport, Code};
 use crate::ledger::derived::IndexRow;
-use crate::model::{MemoryId, Time, Vitals};
-use crate::store::control::{Clock, DROPPED, GraphHead, SlotHead, TOTAL};
-use crate::store::{Address, IndexId, NsId, PartId, Read, Rows, Snapshot, SpaceId, Table, TextId, Walk};
+use crate::store::control::{DROPPED, TOTAL};
+use crate::store::{Address, IndexId, NsId, Read, Snapshot, Table, Walk};
 
-use counts::Counts;
-use graph::Mesh;
 pub(crate) use place::locate;
-use slots::Tally;
-use texts::TextTally;
+use state::Check;
+
+/// How to check.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckOptions {
+    /// Compute fingerprints and codes again from texts and vectors, and follow the links of every graph.
+    pub deep: bool,
+    /// What must be left nowhere in the file.
+    pub erased: Vec<ErasedProbe>,
+}
 
 /// Checks every row that `snapshot` sees. Namespaces that are being dropped are left out.
 ///
 /// # Errors
 /// What is no damage but keeps it from reading on: `Retry`, `Closed`.
 pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<CheckReport> {
-    let mut check = Check::open(snapshot, options.deep)?;
+    let mut check = Check::new(snapshot, options.deep)?;
+    // What every key is compared with. Damage is left to the walk.
+    check.learn_names()?;
+    check.learn_heads()?;
+    check.learn_graphs()?;
+    check.learn_texts()?;
     // Counters come last: what they must say is counted meanwhile.
     let counted = Table::ALL.iter().filter(|table| **table != Table::Counter);
     for table in counted.chain([&Table::Counter]) {
@@ -60,98 +71,7 @@ pub(crate) fn check(snapshot: &Snapshot, options: &CheckOptions) -> Result<Check
     Ok(check.report)
 }
 
-/// A namespace as the keys name it.
-struct Tenant {
-    next_part: u32,
-    dropping: bool,
-}
-
-/// A check under way.
-struct Check<'s> {
-    snapshot: &'s Snapshot,
-    deep: bool,
-    report: CheckReport,
-    /// The clock; one that allows everything where it is damaged.
-    clock: Clock,
-    /// Time of the last commit, where it is known.
-    now: Option<Time>,
-    tenants: BTreeMap<NsId, Tenant>,
-    /// Numbers of the namespaces that the walk has met.
-    numbers: BTreeSet<u32>,
-    parts: BTreeSet<(NsId, PartId)>,
-    /// The paths of metadata with an index.
-    declared: BTreeMap<NsId, Vec<Arc<str>>>,
-    /// Declared indexes that are not whole: what stands in them, or does not, is no finding.
-    unfinished: BTreeMap<NsId, Vec<Arc<str>>>,
-    /// Dimensions of the spaces.
-    spaces: BTreeMap<SpaceId, usize>,
-    heads: BTreeMap<IndexId, SlotHead>,
-    slots: BTreeMap<IndexId, Tally>,
-    /// The indexes with a graph; its head is none where it is damaged.
-    graphs: BTreeMap<IndexId, Option<GraphHead>>,
-    meshes: BTreeMap<IndexId, Mesh>,
-    texts: BTreeMap<TextId, TextTally>,
-    /// The thread that is being walked, its last document and what that says of the next.
-    thread_at: Option<texts::LastInThread>,
-    counts: Counts,
-    /// Bytes of the keys and values of every row.
-    bytes: u64,
-    /// Whether every row was met.
-    walked: bool,
-    /// Superseded rows of `settled_ns` whose chain is known to end.
-    settled: BTreeSet<MemoryId>,
-    settled_ns: Option<NsId>,
-    /// The key that is being walked, and the current row that holds it.
-    key_at: Option<(NsId, String, Option<MemoryId>)>,
-}
-
-impl<'s> Check<'s> {
-    /// Reads what every key is compared with. Damage is left to the walk.
-    fn open(snapshot: &'s Snapshot, deep: bool) -> Result<Self> {
-        let clock = seen(snapshot.clock())?;
-        let lenient = Clock {
-            commit: u64::MAX,
-            at_ms: i64::MAX,
-            next_seq: u64::MAX,
-            next_ns: u32::MAX,
-            next_term: u32::MAX,
-            next_space: u16::MAX,
-            policy: 0,
-            space: 0,
-            nonce: [0; 16],
-        };
-        let mut check = Check {
-            snapshot,
-            deep,
-            report: CheckReport::default(),
-            now: clock.map(|clock| Time::from_millis(clock.at_ms)),
-            clock: clock.unwrap_or(lenient),
-            tenants: BTreeMap::new(),
-            numbers: BTreeSet::new(),
-            parts: BTreeSet::new(),
-            declared: BTreeMap::new(),
-            unfinished: BTreeMap::new(),
-            spaces: BTreeMap::new(),
-            heads: BTreeMap::new(),
-            slots: BTreeMap::new(),
-            graphs: BTreeMap::new(),
-            meshes: BTreeMap::new(),
-            texts: BTreeMap::new(),
-            thread_at: None,
-            counts: Counts::default(),
-            bytes: 0,
-            walked: true,
-            settled: BTreeSet::new(),
-            settled_ns: None,
-            key_at: None,
-        };
-        check.learn_names()?;
-        check.learn_heads()?;
-        check.learn_graphs()?;
-        check.learn_texts()?;
-        Ok(check)
-    }
-
+impl Check<'_> {
     /// One row of any table.
     fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         let (address, built) = table.address(key);
@@ -238,21 +158,6 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// Turns damage into a finding; what else went wrong ends the check.
-    fn note(&mut self, outcome: Result<()>) -> Result<()> {
-        match outcome {
-            Err(Error::Corrupted { table, key, why }) if why != FILE_CUT => {
-                self.report.add(Code::Corrupted, table, key, why);
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
-    fn find(&mut self, code: Code, table: Table, key: &[u8], what: impl Into<String>) {
-        self.report.add(code, table.name(), hex(key), what);
-    }
-
     /// Counts of rows that could not be read say nothing: their comparison would only repeat the damage.
     fn turn_blind(&mut self, table: Table, address: &Address<'_>) {
         let index = address.ns.zip(address.part).zip(address.space);
@@ -266,47 +171,6 @@ impl<'s> Check<'s> {
             }
             _ => {}
         }
-    }
-
-    fn knows_part(&self, ns: NsId, part: PartId) -> bool {
-        part == PartId(0) || self.parts.contains(&(ns, part))
-    }
-
-    fn has(&self, table: Table, key: &[u8]) -> Result<bool> {
-        Ok(seen(self.snapshot.look(table, key, &mut |_| Ok(())))?.unwrap_or(true))
-    }
-
-    /// Whether any key of a table begins with `prefix`.
-    fn has_any(&self, table: Table, prefix: &[u8]) -> Result<bool> {
-        let mut any = false;
-        let walked = self.snapshot.walk(table, &Walk::prefix(prefix), &mut |_, _| {
-            any = true;
-            Ok(ControlFlow::Break(()))
-        });
-        Ok(seen(walked)?.is_none() || any)
-    }
-
-    /// Vitals of a memory: none when they are damaged, some(none) when there are none.
-    fn vitals_of(&self, ns: NsId, id: MemoryId) -> Result<Option<Option<Vitals>>> {
-        seen(self.snapshot.vitals(ns, id))
-    }
-
-    fn has_row(&self, ns: NsId, id: MemoryId) -> Result<bool> {
-        self.has(Table::Vitals, &crate::store::keys::memory(ns, id))
-    }
-
-    fn has_tombstone(&self, ns: NsId, id: MemoryId) -> Result<bool> {
-        self.has(Table::Tombstone, &crate::store::keys::memory(ns, id))
-    }
-}
-
-/// A look-up, none where it met damage: that is reported by the walk of its own table.
-fn seen<T>(found: Result<T>) -> Result<Option<T>> {
-    match found {
-        Ok(value) => Ok(Some(value)),
-        // Of a file that was cut nothing more can be read, so the check ends there.
-        Err(Error::Corrupted { why, .. }) if why != FILE_CUT => Ok(None),
-        Err(other) => Err(other),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, Sl
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::PassReport;
 use crate::ledger::{Change, Context, Entry};
-use crate::model::{Actor, NamespaceName, Pass, RunId, Span, Time};
+use crate::model::{Actor, NamespaceName, Pass, RuleId, RunId, Span, Time};
 use crate::store::{NsId, Rows, Snapshot};
 
 /// The pass `limbo`.
@@ -63,7 +63,7 @@ impl Emptying {
         let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
         let due = slice.ledger.tx.limbo_before(self.ns, self.until, most)?;
         for (_, id) in &due {
-            let entry = Entry::new(Pass::Limbo.rule(), Change::Purge { id: *id });
+            let entry = Entry::new(RuleId::of_pass(Pass::Limbo), Change::Purge { id: *id });
             slice.ledger.apply(&context, entry)?;
         }
         let row = slice.ledger.tx.namespace(self.namespace.as_str())?;

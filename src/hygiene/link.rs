@@ -197,7 +197,7 @@ impl Linking {
 
 impl Job for Linking {
     fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
-        let (index, rule) = (self.partition.index, Pass::Index.rule());
+        let (index, rule) = (self.partition.index, RuleId::of_pass(Pass::Index));
         let Some(counts) = self.partition.counts else { return Ok(None) };
         if self.dropped || !self.partition.is_workable(Linking::work(self.need, counts)) {
             return Ok(None);

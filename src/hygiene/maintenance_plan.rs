@@ -6,7 +6,7 @@ use crate::hygiene::pass::{Applied, Job, Slice, Step, StepInput};
 use crate::hygiene::plan::Plan;
 use crate::hygiene::told::{Outcome, PassDetails, PassReport};
 use crate::ledger::Context;
-use crate::model::{Actor, MemoryId, NamespaceName, Pass, RunId, Time};
+use crate::model::{Actor, MemoryId, NamespaceName, Pass, RuleId, RunId, Time};
 use crate::policy::PolicyVersion;
 use crate::store::control::{PassRow, RunRow, RunState};
 use crate::store::{NsId, Rows, Snapshot};
@@ -284,7 +284,7 @@ impl Job for CarryingOut<'_> {
             }
             let carried = Carried {
                 plan: &plan.plan,
-                rule: plan.pass.rule(),
+                rule: RuleId::of_pass(plan.pass),
                 latest_happened_at: plan.latest_happened_at,
                 counted: progress.counted,
             };

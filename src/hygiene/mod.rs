@@ -42,6 +42,7 @@ mod undo;
 pub use briefing::Briefed;
 pub(crate) use briefing::briefing;
 pub use chains::RepairSupersessionReport;
+pub use check::CheckOptions;
 pub(crate) use check::{check, locate};
 pub use cluster::{DedupAction, DedupReport};
 pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseReport};
@@ -60,7 +61,7 @@ pub(crate) use pass::{
 pub(crate) use plan::Field;
 pub use plan::KeptApart;
 pub use repair::RepairReport;
-pub use report::{CheckOptions, CheckReport, Finding};
+pub use report::{CheckReport, Finding};
 pub use snapshots::PruneHistoryReport;
 pub use told::{PassDetails, PassReport};
 pub(crate) use undo::{Returned, undo_slice};

@@ -8,7 +8,7 @@ use crate::hygiene::pass::{Applied, DueInput, Job, MaintenancePass, PlanInput, P
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::{PassReport, details, is_zero};
 use crate::index::upkeep::{self, Counts, Work};
-use crate::model::Pass;
+use crate::model::{Pass, RuleId};
 use crate::store::{Rows, Snapshot};
 
 /// Steps that the repair of one index takes, about.
@@ -56,7 +56,7 @@ fn dead(counts: Counts) -> u64 {
 
 impl Job for Repairing {
     fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
-        let (index, rule) = (self.partition.index, Pass::Repair.rule());
+        let (index, rule) = (self.partition.index, RuleId::of_pass(Pass::Repair));
         let most = self.partition.counts.map_or(0, dead);
         if !self.partition.is_workable(most) {
             return Ok(None);

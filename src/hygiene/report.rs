@@ -2,20 +2,10 @@
 
 use serde::Serialize;
 
-use crate::hygiene::erased::ErasedProbe;
 use crate::model::MemoryId;
 
 /// Findings that a report shows; the rest is counted.
 const FINDINGS_MAX: usize = 1_000;
-
-/// How to check.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CheckOptions {
-    /// Compute fingerprints and codes again from texts and vectors, and follow the links of every graph.
-    pub deep: bool,
-    /// What must be left nowhere in the file.
-    pub erased: Vec<ErasedProbe>,
-}
 
 /// One thing that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -28,7 +28,7 @@ pub(crate) struct Worth {
 impl Worth {
     /// Of a row with these statistics, at an instant.
     pub(crate) fn of(vitals: &Vitals, access: &Access, now: Time) -> Self {
-        let used = vitals.last_accessed(access);
+        let used = access.last_accessed(vitals);
         Worth {
             tier: vitals.tier,
             importance: f64::from(vitals.importance),

@@ -16,8 +16,8 @@ mod texts;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use super::check::check;
-use super::report::{CheckOptions, CheckReport, Code};
+use super::check::{CheckOptions, check};
+use super::report::{CheckReport, Code};
 use crate::ledger::Change;
 use crate::model::{Actor, RuleId};
 use crate::store::control::{CounterRow, CounterSort, TOTAL};

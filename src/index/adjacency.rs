@@ -6,17 +6,41 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::hnsw::Graph;
-use crate::index::view::{Linked, View};
 use crate::record::{GraphBlockRef, GraphNode, NODES_PER_BLOCK};
-use crate::store::control::GraphHead;
+use crate::store::control::{GraphHead, RecallPoint};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, WriteTx, keys};
 
-/// Reads the graph of an index whose codes are in `view`; none if the index has no graph.
+/// The adjacency of an index at one commit, and its measured recall.
+#[derive(Clone, Debug)]
+pub(crate) struct Linked {
+    /// The links.
+    pub(crate) graph: Arc<Graph>,
+    /// The recall for each length of the list of a walk, ascending; empty before the first measurement.
+    pub(crate) recall: Arc<[RecallPoint]>,
+    /// The number of rows of the index at that measurement.
+    pub(crate) measured_on: u32,
+    bytes: usize,
+}
+
+impl Linked {
+    /// A graph with its measured recall.
+    pub(crate) fn new(graph: Arc<Graph>, recall: Arc<[RecallPoint]>, measured_on: u32) -> Self {
+        let bytes = graph.bytes();
+        Linked { graph, recall, measured_on, bytes }
+    }
+
+    /// The bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Reads the graph of an index with this many slots; none if the index has no graph.
 ///
 /// # Errors
 /// `Corrupted` for a damaged row, for rows that do not fit the head or each other, and for links to a slot that no
 /// walk can pass through.
-pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, view: &View) -> Result<Option<Linked>> {
+pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, slots: u32) -> Result<Option<Linked>> {
     let Some(head) = snapshot.graph_head(index)? else { return Ok(None) };
     let mut graph = Graph::new();
     let mut bottom = Vec::new();
@@ -24,11 +48,11 @@ pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, view: &View) -> Re
         let first = u64::from(block) * NODES_PER_BLOCK as u64;
         for (slot, node) in (first..).zip(GraphBlockRef::open(at, bytes)?.nodes()) {
             let Some(node) = node else { continue };
-            let Some(slot) = u32::try_from(slot).ok().filter(|slot| *slot < view.len()) else {
+            let Some(slot) = u32::try_from(slot).ok().filter(|slot| *slot < slots) else {
                 return Err(disagree(index, format!("slot {slot} is a node and was never given out")));
             };
             if let Some(host) = node.host() {
-                if host >= view.len() {
+                if host >= slots {
                     return Err(disagree(
                         index,
                         format!("slot {slot} hangs on {host}, which was never given out"),

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::hnsw::{Near, Points, Probe, Scratch, Verdict};
-use crate::index::view::{Linked, View};
+use crate::index::adjacency::Linked;
+use crate::index::view::View;
 use crate::limits::EF_MAX;
 use crate::model::Effort;
 use crate::store::control::RecallPoint;

@@ -16,9 +16,6 @@ use crate::index::search::{Ask, Found, Search, Target, Walked};
 use crate::model::MemoryId;
 use crate::store::IndexId;
 
-/// Says whether a memory passes.
-pub(crate) type Accept<'f> = &'f mut dyn FnMut(MemoryId) -> Result<bool>;
-
 /// A filter on memories, as a search uses it.
 pub(crate) trait Sieve {
     /// Whether one memory matches.

@@ -16,7 +16,9 @@
 //! The room never knows what a memory says, which rule wrote it, or what time it is. Instants come with the question.
 
 mod adjacency;
+mod bits;
 mod calibrate;
+mod chunk;
 mod cosines;
 mod edit;
 mod filter;
@@ -26,8 +28,11 @@ mod published;
 mod rank;
 mod rebuild;
 mod search;
+mod sift;
 pub(crate) mod slots;
+mod source;
 mod staged;
+mod stop;
 pub(crate) mod text;
 pub(crate) mod upkeep;
 mod view;
@@ -35,6 +40,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use adjacency::Linked;
 pub(crate) use calibrate::found_by_themselves;
 pub(crate) use cosines::Cosines;
 pub(crate) use edit::{Edit, Written};
@@ -43,6 +49,6 @@ pub(crate) use names::{Answering, holder_of_key, visible_holder_of_key};
 pub(crate) use near::near_many;
 pub(crate) use published::{Changes, Current, Images, Published, ViewBudget};
 pub(crate) use rebuild::{rebuild, without_vector};
-pub(crate) use search::{Ask, Found, Stop, Target, nearest, rank_rows};
+pub(crate) use search::{Ask, Found, Target, nearest, rank_rows};
 pub(crate) use staged::Staged;
-pub(crate) use view::Linked;
+pub(crate) use stop::Stop;

@@ -7,15 +7,21 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::index::chunk::Window;
 use crate::index::published::Published;
-use crate::index::search::{Ask, Search, Source, Stop, Target, check_dim};
-use crate::index::view::Window;
+use crate::index::search::{Ask, Scope, Search, Target, check_dim};
+use crate::index::source::Source;
+use crate::index::stop::Stop;
 use crate::model::{Effort, Ranked, Time};
 use crate::store::{IndexId, Rows};
-use crate::vector::{Candidates, UnitVector};
+use crate::vector::{BitQuery, Candidates, UnitVector};
 
 /// The number of vectors whose candidates are collected together. Their codes stay in the second cache.
 const QUERIES_PER_BLOCK: usize = 1_024;
+
+/// The share of the slots above the least score that one-bit codes may not miss: what an f32 can say below 1. A neighbour
+/// is then missed with a chance of one in ten million.
+const SURE: f32 = 1.0 - f32::EPSILON;
 
 /// The number of slots from which on an index gets a view. The blocks of a smaller index are read about as
 /// fast.
@@ -25,7 +31,8 @@ const VIEW_SLOTS_MIN: u32 = 128;
 /// `least`; best first, equal scores by id. Only rows that are current at `now` count: a live read sees them, or they
 /// are not valid yet.
 ///
-/// No row of an index without a graph is missed. A graph is walked for each vector, unless a scan costs less.
+/// No row of an index without a graph is missed, but for the chance that its one-bit code hides one. A graph is walked
+/// for each vector, unless a scan costs less.
 ///
 /// # Errors
 /// `Invalid` for a query of another dimension than the space has; `Corrupted`.
@@ -59,8 +66,20 @@ pub(crate) fn near_many(
         let mut candidates: Vec<_> =
             searches.iter().map(|search| Candidates::at_least(&search.code, most, least)).collect();
         let Some(scan) = searches.first() else { continue };
-        let scanned = scan.scan((None, &[]), &mut |first, codes, visible| {
-            candidates.iter_mut().for_each(|of_one| of_one.push_chunk(first, codes, visible));
+        let bits = sources.first().and_then(|source| source.view.as_ref()?.bits());
+        let of_bits = |query: &&UnitVector| bits.map(|bits| bits.query(query.as_slice(), SURE));
+        let of_bits: Vec<Option<BitQuery>> = block.iter().map(of_bits).collect();
+        let scanned = scan.scan(Scope::default(), &|_| true, &mut |seen| {
+            for (of_one, query) in candidates.iter_mut().zip(&of_bits) {
+                match (query, seen.bits) {
+                    (Some(query), Some(block)) => {
+                        let visible = seen.visible.first_word(seen.codes.len());
+                        let likely = query.likely_above(block, visible, of_one.floor());
+                        of_one.push_slots(seen.first, seen.codes, likely);
+                    }
+                    _ => of_one.push_chunk(seen.first, seen.codes, seen.visible.words()),
+                }
+            }
         })?;
         let candidates: Vec<_> = candidates.into_iter().map(Candidates::finish).collect();
         for (search, candidates) in searches.iter().zip(candidates) {

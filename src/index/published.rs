@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
-use crate::index::search::Stop;
+use crate::index::adjacency::Linked;
+use crate::index::stop::Stop;
 use crate::index::text::TextView;
-use crate::index::view::{Linked, View};
+use crate::index::view::View;
 use crate::model::Time;
 use crate::record::{DocBlock, SlotBlock};
 use crate::store::control::{Clock, SlotHead};

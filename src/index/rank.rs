@@ -3,12 +3,14 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::index::filter::Accept;
-use crate::index::search::Source;
+use crate::index::source::Source;
 use crate::model::{MemoryId, Ranked};
 use crate::record::{At, SlotBlockRef, read_vector, slots_per_block, vectors_per_block};
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
 use crate::vector::{Candidate, QueryCode, TopK, UnitVector, dot_f32};
+
+/// Says whether a memory passes.
+pub(crate) type Accept<'f> = &'f mut dyn FnMut(MemoryId) -> Result<bool>;
 
 /// Scores slots exactly and keeps the best.
 pub(super) struct Ranker<'s> {

@@ -7,16 +7,19 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, sound};
 use crate::hnsw::{Probe, Scratch, Verdict};
+use crate::index::adjacency::Linked;
 use crate::index::calibrate::ef_for;
-use crate::index::filter::Accept;
+use crate::index::chunk::{Chunk, Visible, Window, read_block};
 use crate::index::published::Published;
-use crate::index::rank::Ranker;
-use crate::index::view::{Chunk, Linked, View, Window, read_block, worth_a_view};
+use crate::index::rank::{Accept, Ranker};
+use crate::index::source::Source;
+use crate::index::stop::Stop;
+use crate::index::view::{View, worth_a_view};
 use crate::model::{Effort, MemoryId, Ranked, Time};
 use crate::record::{At, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
 use crate::store::{IndexId, NsId, Rows, SpaceId, Table, Walk, keys};
-use crate::vector::{Candidate, Candidates, Codes, Promises, QueryCode, Ranking, UnitVector};
+use crate::vector::{BitBlock, Candidate, Candidates, Codes, Promises, QueryCode, Ranking, UnitVector};
 
 /// More candidates than this many times k are ranked block by block.
 const CANDIDATES_PER_HIT_MAX: usize = 64;
@@ -30,10 +33,6 @@ const RARELY_SEEN: f64 = 0.25;
 const SCORED_PER_ENTRY: f64 = 16.0;
 /// The number of codes that a walk scores for each node that it passes through.
 const SCORED_PER_PASS: f64 = 8.0;
-/// The cost of a code in a scan, side by side with others, in codes of a walk.
-const SCANNED_CODE: f64 = 0.25;
-/// The cost of finding that a slot is not visible, in codes of a walk.
-const LOOKED_AT_SLOT: f64 = 0.01;
 /// The number of nodes that a walk takes between two looks at the clock.
 const ASKED_AT_ONCE: u32 = 32;
 
@@ -82,27 +81,6 @@ pub(crate) struct Ask<'q> {
     pub(crate) stop: Stop<'q>,
 }
 
-/// Says whether the time of a search is over.
-#[derive(Clone, Copy)]
-pub(crate) struct Stop<'q>(pub(crate) &'q dyn Fn() -> bool);
-
-impl Stop<'_> {
-    /// Time without end.
-    pub(crate) const NEVER: Stop<'static> = Stop(&|| false);
-
-    /// Whether the time is over.
-    #[inline]
-    pub(crate) fn is_over(self) -> bool {
-        (self.0)()
-    }
-}
-
-impl std::fmt::Debug for Stop<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stop")
-    }
-}
-
 /// The answer, best first, and how it was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Found {
@@ -124,19 +102,6 @@ pub(crate) struct Found {
     pub(crate) regime: &'static str,
     /// How a filter was applied: `walk`, `rank` or `scan`; empty without a filter.
     pub(crate) filter: &'static str,
-}
-
-/// An index in a search. Its slots have the numbers from `base` on.
-#[derive(Debug)]
-pub(super) struct Source {
-    pub(super) base: u32,
-    pub(super) index: IndexId,
-    pub(super) used: u32,
-    pub(super) len: u32,
-    /// None if the blocks are read from the table.
-    pub(super) view: Option<Arc<View>>,
-    /// The share of slots that the search sees, by a sample; 1 if there is no graph to walk.
-    pub(super) seen: f64,
 }
 
 /// The `k` memories whose vectors are nearest to the query, among those that a live read sees. If every index is
@@ -225,8 +190,27 @@ fn sources(published: &Published, target: Target, dim: usize, window: Window) ->
     Ok(all)
 }
 
-/// Takes a chunk: the number of its first slot, its codes, its visible slots.
-type VisitChunk<'v> = &'v mut dyn FnMut(u32, Codes<'_>, Option<&[u64]>);
+/// A chunk with a visible slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'v> {
+    /// The number of its first slot in the search.
+    pub(super) first: u32,
+    pub(super) codes: Codes<'v>,
+    pub(super) visible: &'v Visible,
+    /// Its one-bit codes, if its view has some.
+    pub(super) bits: Option<&'v BitBlock>,
+}
+
+type VisitChunk<'v> = &'v mut dyn FnMut(Seen<'_>);
+
+/// What a scan reads besides what no walk finds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scope<'s> {
+    /// If given, only these slots count, by source, and no graph is walked.
+    pub(super) among: Option<&'s [Vec<u64>]>,
+    /// The numbers of the first slots of indexes whose walk was given up.
+    pub(super) given_up: &'s [u32],
+}
 
 /// Decides about a slot that a walk has reached.
 pub(super) type Judge<'j> = &'j mut dyn FnMut(&Source, u32) -> Result<Verdict>;
@@ -251,7 +235,7 @@ pub(super) struct Walked {
 
 pub(super) struct Search<'p> {
     published: &'p Published,
-    dim: usize,
+    pub(super) dim: usize,
     /// Shared by searches for other vectors in the same place.
     pub(super) sources: Arc<[Source]>,
     pub(super) ask: Ask<'p>,
@@ -283,7 +267,13 @@ impl<'p> Search<'p> {
         let view = source.view.as_deref().filter(|_| self.ask.effort != Effort::Exact)?;
         let linked = view.linked()?;
         let walk = self.walk_cost(source, linked);
-        (source.seen > RARELY_SEEN || walk < source.scan_cost()).then_some((view, linked))
+        let by_bits = self.bits_of(source).is_some();
+        ((source.seen > RARELY_SEEN && !by_bits) || walk < self.scan_cost(source)).then_some((view, linked))
+    }
+
+    /// The cost of scanning the visible slots of a source, in codes that a walk scores.
+    fn scan_cost(&self, source: &Source) -> f64 {
+        source.scan_cost(self.bits_of(source).is_some())
     }
 
     /// The cost of a walk, in codes that it scores.
@@ -296,7 +286,7 @@ impl<'p> Search<'p> {
     /// find less.
     pub(super) fn scans_as_cheaply(&self) -> bool {
         let walk = |source: &Source| self.graph_of(source).map(|(_, linked)| self.walk_cost(source, linked));
-        self.sources.iter().all(|source| walk(source).is_none_or(|walk| source.scan_cost() <= walk))
+        self.sources.iter().all(|source| walk(source).is_none_or(|walk| self.scan_cost(source) <= walk))
     }
 
     /// Whether any source is walked.
@@ -322,7 +312,7 @@ impl<'p> Search<'p> {
     /// Walks every graph. `judge` decides about slots that a live read sees. A walk that meets too many other slots is
     /// given up.
     pub(super) fn walk_all(&self, judge: Judge<'_>) -> Result<Walked> {
-        self.walk_each(judge, |source, ef| (4 * ef).max((source.scan_cost() / SCORED_PER_PASS) as usize))
+        self.walk_each(judge, |source, ef| (4 * ef).max((self.scan_cost(source) / SCORED_PER_PASS) as usize))
     }
 
     /// The same, but no walk is given up.
@@ -390,10 +380,15 @@ impl<'p> Search<'p> {
     /// count, by source.
     pub(super) fn by_candidates(&self, walked: Walked, among: Option<&[Vec<u64>]>) -> Result<Found> {
         let mut candidates = Candidates::new(&self.code, self.ask.k);
-        let scanned = self.scan((among, &walked.given_up), &mut |first, codes, visible| {
-            candidates.push_chunk(first, codes, visible);
+        let scope = Scope { among, given_up: &walked.given_up };
+        // What the one-bit codes find lets the scan of other codes drop more.
+        let sifted = self.sift(scope, &mut candidates);
+        let scanned = self.scan(scope, &|source| self.bits_of(source).is_none(), &mut |seen| {
+            candidates.push_chunk(seen.first, seen.codes, seen.visible.words());
         })?;
-        self.rank(candidates.finish(), scanned, walked, f32::NEG_INFINITY)
+        let found = self.rank(candidates.finish(), sifted + scanned, walked, f32::NEG_INFINITY)?;
+        let regime = if sifted > 0 && found.regime == "codes" { "bits" } else { found.regime };
+        Ok(Found { regime, ..found })
     }
 
     /// Ranks candidates from a scan of so many slots and from walks, until no other slot can be among the best or
@@ -434,8 +429,9 @@ impl<'p> Search<'p> {
     pub(super) fn by_ranking(&self, walked: Walked, tries: u64, accept: Accept<'_>) -> Result<Option<Found>> {
         let mut promises = Promises::new(&self.code);
         promises.extend(&walked.candidates);
-        let scanned = self.scan((None, &walked.given_up), &mut |first, codes, visible| {
-            promises.push_chunk(first, codes, visible);
+        let scope = Scope { among: None, given_up: &walked.given_up };
+        let scanned = self.scan(scope, &|_| true, &mut |seen| {
+            promises.push_chunk(seen.first, seen.codes, seen.visible.words());
         })?;
         let mut ranker = self.ranker();
         for (tested, candidate) in (0..).zip(promises.finish()) {
@@ -461,33 +457,40 @@ impl<'p> Search<'p> {
         Found { hits: ranker.into_hits(), partitions, scanned, ranked, regime, ..Found::default() }
     }
 
+    /// Whether a walk has found what it can of a source, so that only the tail is left.
+    pub(super) fn is_walked(&self, source: &Source, scope: Scope<'_>) -> bool {
+        scope.among.is_none() && !scope.given_up.contains(&source.base) && self.graph_of(source).is_some()
+    }
+
     /// Calls `visit` with every chunk that has a visible slot which no walk finds: there is no walk, or it was given
-    /// up. With `among`, only those slots count. Returns the number of such slots.
+    /// up. Of the indexes that are scanned as a whole, only those that are `wanted` count. Returns the number of such
+    /// slots.
     pub(super) fn scan(
         &self,
-        (among, given_up): (Option<&[Vec<u64>]>, &[u32]),
+        scope: Scope<'_>,
+        wanted: &dyn Fn(&Source) -> bool,
         visit: VisitChunk<'_>,
     ) -> Result<u64> {
         let mut scanned = 0;
         let mut at = 0;
         for run in self.sources.chunk_by(|a, b| a.view.is_none() && b.view.is_none()) {
-            let among = among.and_then(|among| among.get(at..at + run.len()));
+            let among = scope.among.and_then(|among| among.get(at..at + run.len()));
             at += run.len();
             match run {
-                [source @ Source { base, view: Some(view), .. }] => match (among, self.graph_of(source)) {
-                    (None, Some(_)) if !given_up.contains(base) => {
+                [source @ Source { base, view: Some(view), .. }] => {
+                    if self.is_walked(source, scope) {
                         for (first, chunk, mask) in view.tail() {
-                            scanned += self.scan_chunk(base + first, chunk, Some(&[mask]), visit);
+                            scanned += self.scan_chunk(base + first, (chunk, None), Some(&[mask]), visit);
                         }
-                    }
-                    (among, _) => {
+                    } else if wanted(source) {
                         let mut words = among.and_then(|among| among.first()).map(|words| words.chunks(1));
-                        for (first, chunk) in view.chunks() {
+                        for (number, (first, chunk)) in view.chunks().enumerate() {
                             let mask = words.as_mut().map(|words| words.next().unwrap_or_default());
-                            scanned += self.scan_chunk(base + first, chunk, mask, visit);
+                            let bits = view.bits().and_then(|bits| bits.block(number));
+                            scanned += self.scan_chunk(base + first, (chunk, bits), mask, visit);
                         }
                     }
-                },
+                }
                 streamed => scanned += self.stream(streamed, among, visit)?,
             }
         }
@@ -495,7 +498,13 @@ impl<'p> Search<'p> {
     }
 
     /// Calls `visit` with a chunk and its slots that are visible and in `mask`, if there are any.
-    fn scan_chunk(&self, first: u32, chunk: &Chunk, mask: Option<&[u64]>, visit: VisitChunk<'_>) -> u64 {
+    fn scan_chunk(
+        &self,
+        first: u32,
+        (chunk, bits): (&Chunk, Option<&BitBlock>),
+        mask: Option<&[u64]>,
+        visit: VisitChunk<'_>,
+    ) -> u64 {
         if self.ask.stop.is_over() {
             return 0;
         }
@@ -506,7 +515,7 @@ impl<'p> Search<'p> {
         };
         let count = visible.count(chunk.len());
         if count > 0 {
-            visit(first, chunk.codes(self.dim), visible.words());
+            visit(Seen { first, codes: chunk.codes(self.dim), visible: &visible, bits });
         }
         count
     }
@@ -547,7 +556,7 @@ impl<'p> Search<'p> {
             let first = block * per as u32;
             let words = among.and_then(|among| among.get(run.len() - rest.len()));
             let mask = words.map(|words| bits_from(words, first as usize, per));
-            scanned += self.scan_chunk(source.base + first, &scratch, mask.as_deref(), visit);
+            scanned += self.scan_chunk(source.base + first, (&scratch, None), mask.as_deref(), visit);
             Ok(ControlFlow::Continue(()))
         })?;
         for source in rest.iter().filter(|_| !stopped) {
@@ -564,29 +573,4 @@ fn bits_from(words: &[u64], first: usize, count: usize) -> Vec<u64> {
         (0..64.min(count - start)).fold(0, |word, at| word | (u64::from(bit(first + start + at)) << at))
     };
     (0..count).step_by(64).map(word).collect()
-}
-
-impl Source {
-    /// The cost of scanning the visible slots, in codes that a walk scores.
-    fn scan_cost(&self) -> f64 {
-        let len = f64::from(self.len);
-        len * self.seen * SCANNED_CODE + len * LOOKED_AT_SLOT
-    }
-
-    /// The number of slots, vacant ones included.
-    pub(super) fn slots(&self) -> u32 {
-        self.len
-    }
-
-    /// Logs that an index has fewer blocks than its slots need.
-    fn ends_at(&self, blocks: u32, per: usize) {
-        if blocks != self.len.div_ceil(per as u32) {
-            self.misses(blocks);
-        }
-    }
-
-    /// Logs that a block is gone. Its memories are not found until the index is rebuilt.
-    fn misses(&self, block: u32) {
-        tracing::warn!(index = ?self.index, block, slots = self.len, "a block of codes is gone; `reindex` heals it");
-    }
 }

@@ -6,245 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result, sound};
 use crate::hnsw::{Graph, Points};
-use crate::index::adjacency::read_graph;
-use crate::model::{MemoryId, Time};
-use crate::record::{At, SlotBlock, SlotBlockRef, SlotMeta, slots_per_block};
-use crate::store::control::{RecallPoint, SlotHead};
+use crate::index::adjacency::{Linked, read_graph};
+use crate::index::bits::Bits;
+use crate::index::chunk::{CHUNK_SLOTS, Chunk, Window};
+use crate::model::MemoryId;
+use crate::record::{At, SlotBlock, SlotBlockRef, slots_per_block};
+use crate::store::control::SlotHead;
 use crate::store::{IndexId, Rows, Snapshot, Table, Walk, keys};
-use crate::vector::{Codes, QueryCode, dot_i8_many, unit_scale};
-
-/// The number of slots in a chunk: those of one word of a bitmap. Blocks of the table cross the borders of
-/// chunks.
-const CHUNK_SLOTS: usize = u64::BITS as usize;
-
-/// The instants that a slot must cover to be searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
-    /// The slot begins no later than this.
-    latest: i64,
-    /// The slot ends after this.
-    now: i64,
-}
-
-impl Window {
-    /// The window of a live read at `now`.
-    pub(super) fn live(now: Time) -> Self {
-        Window { latest: now.as_millis(), now: now.as_millis() }
-    }
-
-    /// The window of rows that are current at `now`: visible now, or not valid yet.
-    pub(super) fn current(now: Time) -> Self {
-        Window { latest: i64::MAX, now: now.as_millis() }
-    }
-
-    /// Whether the window includes a slot that is visible from `from` to `until`. A vacant slot is never
-    /// visible.
-    #[inline]
-    fn holds(self, from: i64, until: i64) -> bool {
-        from <= self.latest && self.now < until && from < until
-    }
-}
-
-/// Which slots of a chunk are visible at an instant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Visible {
-    /// Every slot.
-    All,
-    /// The slots whose bit is set: bit *i* mod 64 of word *i*/64 for the *i*-th slot.
-    Some(Vec<u64>),
-}
-
-impl Visible {
-    /// The words of bits, as the scan of codes takes them.
-    pub(super) fn words(&self) -> Option<&[u64]> {
-        match self {
-            Visible::All => None,
-            Visible::Some(words) => Some(words),
-        }
-    }
-
-    /// The visible slots whose bit is also set in `mask`.
-    pub(super) fn within(self, mask: &[u64]) -> Self {
-        match self {
-            Visible::All => Visible::Some(mask.to_vec()),
-            Visible::Some(words) => Visible::Some(words.iter().zip(mask).map(|(a, b)| a & b).collect()),
-        }
-    }
-
-    /// The number of visible slots among `len`.
-    pub(super) fn count(&self, len: usize) -> u64 {
-        match self {
-            Visible::All => len as u64,
-            Visible::Some(words) => words.iter().map(|word| u64::from(word.count_ones())).sum(),
-        }
-    }
-}
-
-/// A run of slots side by side. It is replaced as a whole when one of them changes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Chunk {
-    ids: Vec<MemoryId>,
-    from: Vec<i64>,
-    until: Vec<i64>,
-    scales: Vec<f32>,
-    residuals: Vec<f32>,
-    /// The reciprocals of the lengths of the codes.
-    units: Vec<f32>,
-    codes: Vec<i8>,
-    /// All slots are visible while `all_from <= now < all_until`.
-    all_from: i64,
-    all_until: i64,
-}
-
-impl Chunk {
-    /// The bytes of one slot besides its code.
-    const META_BYTES: usize = size_of::<MemoryId>() + 2 * size_of::<i64>() + 3 * size_of::<f32>();
-
-    /// An empty chunk with room for `slots` slots.
-    pub(super) fn with_room(slots: usize, dim: usize) -> Self {
-        Chunk {
-            ids: Vec::with_capacity(slots),
-            from: Vec::with_capacity(slots),
-            until: Vec::with_capacity(slots),
-            scales: Vec::with_capacity(slots),
-            residuals: Vec::with_capacity(slots),
-            units: Vec::with_capacity(slots),
-            codes: Vec::with_capacity(slots * dim),
-            ..Chunk::default()
-        }
-    }
-
-    /// Drops all slots and keeps the memory.
-    pub(super) fn clear(&mut self) {
-        self.ids.clear();
-        self.from.clear();
-        self.until.clear();
-        self.scales.clear();
-        self.residuals.clear();
-        self.units.clear();
-        self.codes.clear();
-    }
-
-    /// Fills the chunk with vacant slots, which no instant sees.
-    pub(super) fn pad(&mut self, slots: usize, dim: usize) {
-        if self.ids.len() < slots {
-            self.ids.resize(slots, SlotMeta::VACANT.id);
-            self.from.resize(slots, i64::MAX);
-            self.until.resize(slots, i64::MIN);
-            self.scales.resize(slots, 0.0);
-            self.residuals.resize(slots, 0.0);
-            self.units.resize(slots, 0.0);
-            self.codes.resize(slots * dim, 0);
-        }
-    }
-
-    /// Writes one slot. Slots between the last one and this one become vacant.
-    pub(super) fn set<C: Copy>(&mut self, at: usize, meta: &SlotMeta, code: &[C], signed: impl Fn(C) -> i8) {
-        let dim = code.len();
-        self.pad(at + 1, dim);
-        let vacant = meta.is_vacant();
-        let (from, until) = if vacant { (i64::MAX, i64::MIN) } else { (meta.from, meta.until) };
-        put(&mut self.ids, at, meta.id);
-        put(&mut self.from, at, from);
-        put(&mut self.until, at, until);
-        put(&mut self.scales, at, meta.scale);
-        put(&mut self.residuals, at, meta.residual);
-        if let Some(place) = self.codes.get_mut(at * dim..(at + 1) * dim) {
-            place.iter_mut().zip(code).for_each(|(to, from)| *to = signed(*from));
-            put(&mut self.units, at, unit_scale(place));
-        }
-    }
-
-    /// Works out when all slots are visible. It must be called after the last [`Chunk::set`].
-    pub(super) fn summarise(&mut self) {
-        self.all_from = self.from.iter().copied().max().unwrap_or(i64::MAX);
-        self.all_until = self.until.iter().copied().min().unwrap_or(i64::MIN);
-    }
-
-    /// The number of slots, vacant ones included.
-    pub(super) fn len(&self) -> usize {
-        self.ids.len()
-    }
-
-    /// The memory of a slot; none for a vacant slot.
-    pub(super) fn id(&self, at: usize) -> Option<MemoryId> {
-        self.ids.get(at).copied().filter(|id| *id != SlotMeta::VACANT.id)
-    }
-
-    /// The codes, as the scan takes them.
-    pub(super) fn codes(&self, dim: usize) -> Codes<'_> {
-        Codes::new(dim, &self.codes, &self.scales, &self.residuals)
-    }
-
-    /// The slots that lie in a window.
-    pub(super) fn visible(&self, window: Window) -> Visible {
-        if window.holds(self.all_from, self.all_until) {
-            return Visible::All;
-        }
-        let pairs = self.from.chunks(64).zip(self.until.chunks(64));
-        Visible::Some(
-            pairs
-                .map(|(from, until)| {
-                    let bits = from.iter().zip(until).enumerate();
-                    bits.fold(0_u64, |word, (bit, (from, until))| {
-                        word | (u64::from(window.holds(*from, *until)) << bit)
-                    })
-                })
-                .collect(),
-        )
-    }
-
-    /// A bit for each slot that holds a memory.
-    fn occupied(&self) -> u64 {
-        let bits = self.ids.iter().take(CHUNK_SLOTS).enumerate();
-        bits.fold(0, |word, (bit, id)| word | (u64::from(*id != SlotMeta::VACANT.id) << bit))
-    }
-
-    /// Whether a slot lies in a window.
-    #[inline]
-    fn sees(&self, at: usize, window: Window) -> bool {
-        window.holds(self.all_from, self.all_until)
-            || matches!((self.from.get(at), self.until.get(at)), (Some(from), Some(until)) if window.holds(*from, *until))
-    }
-
-    fn bytes(&self) -> usize {
-        size_of::<Chunk>() + self.ids.capacity() * Chunk::META_BYTES + self.codes.capacity()
-    }
-}
-
-fn put<T>(list: &mut [T], at: usize, value: T) {
-    if let Some(place) = list.get_mut(at) {
-        *place = value;
-    }
-}
-
-/// Reads the slots of a block into `chunk`, one after the other.
-pub(super) fn read_block(chunk: &mut Chunk, block: &SlotBlockRef<'_>, dim: usize) {
-    let codes = block.codes().chunks_exact(dim);
-    for (at, (meta, code)) in block.metas().zip(codes).enumerate() {
-        chunk.set(at, &meta, code, u8::cast_signed);
-    }
-}
-
-/// The adjacency of an index at one commit, and its measured recall.
-#[derive(Clone, Debug)]
-pub(crate) struct Linked {
-    /// The links.
-    pub(crate) graph: Arc<Graph>,
-    /// The recall for each length of the list of a walk, ascending; empty before the first measurement.
-    pub(crate) recall: Arc<[RecallPoint]>,
-    /// The number of rows of the index at that measurement.
-    pub(crate) measured_on: u32,
-    bytes: usize,
-}
-
-impl Linked {
-    /// A graph with its measured recall.
-    pub(crate) fn new(graph: Arc<Graph>, recall: Arc<[RecallPoint]>, measured_on: u32) -> Self {
-        let bytes = graph.bytes();
-        Linked { graph, recall, measured_on, bytes }
-    }
-}
+use crate::vector::{QueryCode, dot_i8_many};
 
 /// The image of one index at one commit.
 #[derive(Debug)]
@@ -252,6 +21,8 @@ pub(crate) struct View {
     dim: usize,
     len: u32,
     chunks: Vec<Arc<Chunk>>,
+    /// The one-bit codes; none for a small index.
+    bits: Option<Bits>,
     /// The graph; none for a small index, and if the rows of the graph are damaged.
     linked: Option<Linked>,
     /// Why there is no graph although there are rows of one.
@@ -315,10 +86,12 @@ impl View {
             return Err(disagree(index, format!("{used} slots hold a memory, not as {head:?} says")));
         }
         chunks.iter_mut().for_each(Chunk::summarise);
+        let chunks: Vec<Arc<Chunk>> = chunks.into_iter().map(Arc::new).collect();
         let mut view = View {
             dim,
             len: head.len,
-            chunks: chunks.into_iter().map(Arc::new).collect(),
+            bits: Bits::new(&chunks, dim),
+            chunks,
             linked: None,
             fault: None,
             tail: Vec::new(),
@@ -331,7 +104,7 @@ impl View {
             view.weigh();
             return Ok(view);
         }
-        match read_graph(snapshot, index, &view) {
+        match read_graph(snapshot, index, view.len) {
             Ok(linked) => view.linked = linked,
             Err(Error::Corrupted { why, .. }) => {
                 tracing::warn!(?index, %why, "the graph is damaged: the index is scanned until it is rebuilt");
@@ -347,14 +120,16 @@ impl View {
     /// The bytes of the view of an index of this many slots, with a graph. More than any budget if the address space
     /// is too small for them.
     pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
-        slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Graph::SLOT_BYTES))
+        let codes = slots.saturating_mul(dim.saturating_add(Chunk::META_BYTES + Graph::SLOT_BYTES));
+        codes.saturating_add(Bits::bytes_of(slots, dim))
     }
 
     fn weigh(&mut self) {
         self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
             + self.chunks.capacity() * size_of::<Arc<Chunk>>()
+            + self.bits.as_ref().map_or(0, |_| Bits::bytes_of(self.chunks.len() * CHUNK_SLOTS, self.dim))
             + self.tail.capacity() * size_of::<(u32, u64)>()
-            + self.linked.as_ref().map_or(0, |linked| linked.bytes)
+            + self.linked.as_ref().map_or(0, Linked::bytes)
             + size_of::<View>();
     }
 
@@ -368,7 +143,7 @@ impl View {
     ) -> View {
         let (dim, per) = (self.dim, slots_per_block(self.dim));
         let mut chunks = self.chunks.clone();
-        let mut touched = Vec::new();
+        let (mut touched, mut written) = (Vec::new(), Vec::new());
         for (number, block) in changed {
             for (at, slot) in (0..block.len()).zip(*number as usize * per..) {
                 let (Some(meta), Some(code)) = (block.meta(at), block.code(at)) else { continue };
@@ -380,6 +155,9 @@ impl View {
                     chunks.push(Arc::new(Chunk::with_room(CHUNK_SLOTS, dim)));
                 }
                 if let Some(place) = chunks.get_mut(chunk) {
+                    if place.code(at, dim) != Some((code, meta.scale)) {
+                        written.push((chunk, at));
+                    }
                     Arc::make_mut(place).set(at, meta, code, |value| value);
                     touched.push(chunk);
                 }
@@ -389,9 +167,14 @@ impl View {
         for chunk in &touched {
             chunks.get_mut(*chunk).map(Arc::make_mut).into_iter().for_each(Chunk::summarise);
         }
+        let bits = match &self.bits {
+            Some(bits) => bits.with(&chunks, dim, &written),
+            None => Bits::new(&chunks, dim),
+        };
         let mut view = View {
             dim,
             len,
+            bits,
             chunks,
             linked: linked.cloned().unwrap_or_else(|| self.linked.clone()),
             fault: self.fault.clone().filter(|_| linked.is_none()),
@@ -452,6 +235,11 @@ impl View {
     /// The number of dimensions.
     pub(crate) fn dim(&self) -> usize {
         self.dim
+    }
+
+    /// The one-bit codes; none for a small index.
+    pub(super) fn bits(&self) -> Option<&Bits> {
+        self.bits.as_ref()
     }
 
     /// The graph, if there is one that can be walked.

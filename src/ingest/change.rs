@@ -153,7 +153,8 @@ impl Desk<'_, '_, '_> {
     /// Changes a memory by id or key. `embedded` is the vector of the new text, if an embedder made one.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid`, and `Conflict` for a memory that is superseded.
+    /// `NotFound`, `Invalid`, and `Conflict` for a memory that is superseded, or for a key that follows the text of
+    /// another write and would need a row of its own.
     pub(crate) fn update(&mut self, name: &str, patch: Patch, embedded: Option<Embedded>) -> Result<Outcome> {
         let mut patch = check_patch(patch)?;
         self.check_link_targets(patch.links.as_deref().unwrap_or_default())?;
@@ -353,6 +354,16 @@ impl Desk<'_, '_, '_> {
         mut edit: Edit,
     ) -> Result<(MemoryId, Decision, RuleId)> {
         let holder = self.holder(old, number)?;
+        if edit.patch.text.is_none() && holder.follows && !edit.says_text {
+            // The text of the row is that of another write, and goes with that write. A row for this holder would keep it.
+            return Err(Error::Conflict {
+                what: format!("update {}", holder.key.as_deref().unwrap_or_default()),
+                why: format!(
+                    "the key follows memory {old}, whose text another write said; update that memory by its id or \
+                     by a key of its own, or give a text as well"
+                ),
+            });
+        }
         if edit.patch.text.is_none() && edit.vector.is_none() {
             edit.vector = self.vector_of(old, &parts.vitals)?;
         }

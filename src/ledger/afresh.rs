@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, sound};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
-use crate::ledger::{Context, Ledger, truth};
+use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
 use crate::store::keys;
 use crate::store::{
@@ -245,7 +245,7 @@ impl Ledger<'_, '_> {
             if put > 0 {
                 truth(self.tx).put_holder(ns, id, &holder)?;
             }
-            for row in self.junctions_of(ns, &holder)? {
+            for row in self.junctions_for(ns, &holder)? {
                 put += self.ensure(Table::Junction, &keys::junction(ns, id, row.end(), &row.role))?;
             }
         }

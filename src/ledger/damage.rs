@@ -13,22 +13,17 @@ use serde_json::Value;
 
 use crate::error::{Result, sound};
 use crate::index::slots;
+use crate::ledger::applied::{Applied, Left, Onward};
+use crate::ledger::change::Change;
 use crate::ledger::derived::{IndexRow, index_rows};
-use crate::ledger::erase::{Going, Onward};
-use crate::ledger::leave::{Departure, Left};
-use crate::ledger::{Applied, Change, Context, Ledger, Why, truth};
+use crate::ledger::erase::Going;
+use crate::ledger::leave::Departure;
+use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{
-    Content, Counted, Delta, Evidence, Holder, Kind, MemoryId, Op, RuleId, Tombstone, TombstoneReason, Vitals,
+    Counted, Delta, Evidence, Holder, Kind, MemoryId, Op, RuleId, Tombstone, TombstoneReason, Vitals,
 };
 use crate::store::control::CounterSort as Sort;
 use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Walk, keys};
-
-/// A row whose parts can all be read.
-pub(crate) struct Whole {
-    pub(crate) vitals: Vitals,
-    pub(crate) content: Content,
-    pub(crate) holders: Vec<Holder>,
-}
 
 /// The changes after which a namespace has only memories that can be read as a whole. If only holders of a memory are
 /// damaged, these holders are removed. Otherwise the memory is removed.
@@ -69,32 +64,12 @@ fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Change>> {
 }
 
 impl Ledger<'_, '_> {
-    /// A row of which vitals, content and holders can be read; none if there is no row.
-    ///
-    /// # Errors
-    /// `Corrupted` if one of these parts is damaged.
-    pub(crate) fn whole(&self, ns: NsId, id: MemoryId) -> Result<Option<Whole>> {
-        let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
-        let (content, holders) = (self.content_of(ns, id)?, self.tx.holders(ns, id)?);
-        Ok(Some(Whole { vitals, content, holders }))
-    }
-
     /// Whether parts of a row exist whose hot part is lost.
     pub(super) fn has_rest(&self, ns: NsId, id: MemoryId) -> Result<bool> {
         let has_content = self.tx.look(Table::Memory, &keys::memory(ns, id), &mut |_| Ok(()))?;
         Ok(has_content
             || !self.tx.holder_numbers(ns, id)?.is_empty()
             || sound(self.tx.limbo(ns, id))? != Some(None))
-    }
-
-    /// Whether a row exists and can be read. Work on many rows leaves unreadable rows alone.
-    pub(crate) fn is_whole(&self, ns: NsId, id: MemoryId) -> Result<bool> {
-        Ok(sound(self.whole(ns, id))?.flatten().is_some())
-    }
-
-    /// The hot part of a row that can be read as a whole.
-    pub(crate) fn whole_vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
-        Ok(sound(self.whole(ns, id))?.flatten().map(|whole| whole.vitals))
     }
 
     /// Brings a row with damaged content to its state at an instant that has come. For a row without vitals the

@@ -4,57 +4,15 @@ use std::collections::BTreeSet;
 
 use crate::error::{Result, sound};
 use crate::index::slots;
-use crate::ledger::damage::Whole;
-use crate::ledger::{Applied, Context, Ledger, Why, truth};
+use crate::ledger::applied::{Applied, Erased, Onward};
+use crate::ledger::writer::{Context, Ledger, Whole, Why, gone, truth};
 use crate::model::{
-    Content, Evidence, Holder, MemoryId, Op, RuleId, SupersedeMode, Supersession, Time, Tombstone,
-    TombstoneReason, Vitals,
+    Content, Evidence, Holder, MemoryId, Op, RuleId, SupersedeMode, Supersession, Tombstone, TombstoneReason,
 };
 use crate::policy::TombstoneHash;
 use crate::store::control::CounterSort as Sort;
 use crate::store::{Junction, NsId, PartId, Rows};
 use crate::text::plain;
-
-/// A row that was erased.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Erased {
-    /// The memory.
-    pub(crate) id: MemoryId,
-    /// The rows that it had superseded, and how.
-    pub(crate) predecessors: Vec<(MemoryId, SupersedeMode)>,
-    /// The row that had superseded it.
-    pub(crate) onward: Option<Onward>,
-    /// The summaries and consolidated rows that were made from it.
-    pub(crate) derived: Vec<MemoryId>,
-}
-
-/// The supersession of an erased row, and what the row had taken along.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Onward {
-    /// The erased row.
-    pub(super) gone: MemoryId,
-    /// How the row was superseded.
-    pub(super) superseded: Supersession,
-    /// The end of the row in world time.
-    pub(super) valid_to: Option<Time>,
-    /// Whether the row was merged, so that its reinforcement went along.
-    pub(super) merged: bool,
-    /// The holders that had come to the row from others.
-    pub(super) holders: Vec<Holder>,
-}
-
-impl Onward {
-    /// What an erased row leads on to.
-    pub(super) fn of(gone: MemoryId, vitals: &Vitals, holders: &[Holder]) -> Option<Self> {
-        vitals.times.superseded.map(|superseded| Onward {
-            gone,
-            superseded,
-            valid_to: vitals.times.valid_to,
-            merged: vitals.times.removed_at.is_some(),
-            holders: holders.iter().filter(|holder| holder.from.is_some()).cloned().collect(),
-        })
-    }
-}
 
 /// Why a row is erased, and which row takes its place.
 pub(super) type Going = (TombstoneReason, Option<MemoryId>);
@@ -89,17 +47,17 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        gone: Going,
+        going: Going,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
         let Some(Whole { vitals, content, holders }) = sound(self.whole(ns, id))?.flatten() else {
             if !self.tx.has_row(ns, id)? && !self.has_rest(ns, id)? {
-                return Err(super::gone(id));
+                return Err(gone(id));
             }
-            return self.remove_damaged(context, id, gone, why);
+            return self.remove_damaged(context, id, going, why);
         };
-        let mut erased = self.part_with(context, id, gone)?;
+        let mut erased = self.part_with(context, id, going)?;
         erased.onward = Onward::of(id, &vitals, &holders);
         if let Some(slot) = vitals.place.slot {
             let dim = self.dim_of(&vitals)?;
@@ -116,7 +74,7 @@ impl Ledger<'_, '_> {
         self.unjoin_all(ns, id)?;
         self.rederive(ns, id, Some((&vitals, &content)), None)?;
         truth(self.tx).delete_memory(ns, id)?;
-        let fresh = self.tombstone_of(context, &erased, &holders, Some(&content), gone);
+        let fresh = self.tombstone_of(context, &erased, &holders, Some(&content), going);
         let tombstone = match vitals.times.removed_at {
             // The tombstone was fixed when the row was removed (MODEL-49).
             Some(removed_at) => {

@@ -4,23 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::error::{Result, sound};
 use crate::ledger::insert::unite;
-use crate::ledger::{Ledger, truth};
+use crate::ledger::writer::{Brought, Ledger, truth};
 use crate::model::{Holder, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
-
-/// How many holders of a row bring each of its junction rows. When many holders leave one after the other, this is
-/// counted once.
-#[derive(Debug)]
-pub(super) struct Brought {
-    /// The row, and the number of writes to holders after which the counts hold.
-    of: (NsId, MemoryId, u64),
-    counts: BTreeMap<JunctionRow, u32>,
-}
 
 impl Ledger<'_, '_> {
     /// Writes a holder and its junction rows. Junction rows of an earlier form of the holder stay.
     pub(super) fn put_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
-        for row in self.junctions_of(ns, holder)? {
+        for row in self.junctions_for(ns, holder)? {
             truth(self.tx).put_junction(ns, id, &row)?;
         }
         truth(self.tx).put_holder(ns, id, holder)
@@ -64,7 +55,7 @@ impl Ledger<'_, '_> {
         Ok(())
     }
 
-    fn count_brought(&mut self, ns: NsId, holders: &[Holder]) -> Result<BTreeMap<JunctionRow, u32>> {
+    fn count_brought(&self, ns: NsId, holders: &[Holder]) -> Result<BTreeMap<JunctionRow, u32>> {
         let mut counts = BTreeMap::new();
         for holder in holders {
             for row in self.junctions_of(ns, holder)? {

@@ -2,12 +2,23 @@
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ledger::{Applied, Context, Ledger, NewRow, Next, Raise, Why, truth};
+use crate::ledger::applied::Applied;
+use crate::ledger::change::{NewRow, Raise};
+use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::TAGS_MAX;
-use crate::model::{Content, Delta, Evidence, Holder, MemoryId, Op, RuleId, Time, Vitals};
+use crate::model::{Access, Content, Delta, Evidence, Holder, MemoryId, Op, RuleId, Time, Vitals};
 use crate::store::control::SpaceRow;
 use crate::store::{IndexId, NsId, PartId, Rows, SpaceId};
 use crate::vector::UnitVector;
+
+/// A row after an update.
+pub(crate) struct Next {
+    pub(crate) vitals: Vitals,
+    pub(crate) content: Content,
+    pub(crate) access: Access,
+    pub(crate) holders: Vec<Holder>,
+    pub(crate) vector: Option<UnitVector>,
+}
 
 impl Ledger<'_, '_> {
     /// The index in which a row has its slot.

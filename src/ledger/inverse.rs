@@ -1,6 +1,6 @@
 //! The inverse of each change, if it has one.
 
-use crate::ledger::Change;
+use crate::ledger::change::Change;
 use crate::model::{MemoryId, Op};
 
 /// The change that undoes a change of the journal; none if nothing can. An erased row has left nothing to put back,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Result, sound};
-use crate::ledger::{Context, Ledger, Why, truth};
+use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Delta, Holder, JournalRow, MemoryId, Op};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, Rows, keys};

@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ledger::{Applied, Context, Ledger, Why, truth};
+use crate::ledger::applied::Applied;
+use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts, Run, RunSort};
 use crate::store::control::{CounterSort as Sort, LimboRow, RunRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};

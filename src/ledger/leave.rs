@@ -7,23 +7,15 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
-use crate::ledger::erase::{Erased, is_asked_for};
-use crate::ledger::{Applied, Context, Ledger, Why, truth};
+use crate::ledger::applied::{Applied, Erased, Left};
+use crate::ledger::erase::is_asked_for;
+use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::order::{Rank, canonical};
 use crate::model::{Content, Holder, MemoryId, Op, Significance, SupersedeMode, TombstoneReason, Vitals};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{NsId, PartId, Rows, SpaceId};
 use crate::text::normal_form;
 use crate::vector::UnitVector;
-
-/// What is left of a row after holders have left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
-    /// Whether the holders wrote the text of the row, and other holders of the row wrote it too.
-    pub(crate) text_held: bool,
-    /// Whether another text has taken the place of the text.
-    pub(crate) retold: bool,
-}
 
 /// Why holders leave.
 #[derive(Clone, Copy)]

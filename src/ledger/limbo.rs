@@ -8,10 +8,11 @@
 
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
-use crate::ledger::damage::Whole;
-use crate::ledger::erase::{Erased, Going};
+use crate::ledger::applied::{Applied, Erased, Restored};
+use crate::ledger::erase::Going;
 use crate::ledger::returns::SaidSince;
-use crate::ledger::{Applied, Context, Ledger, Restored, Why, truth};
+use crate::ledger::supersede::Beyond;
+use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
     Content, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason,
     Vitals,
@@ -140,7 +141,7 @@ impl Ledger<'_, '_> {
 
     pub(super) fn return_from_limbo(&mut self, context: &Context, id: MemoryId, why: Why) -> Result<Applied> {
         let ns = context.ns;
-        let (before, content) = self.load(ns, id)?;
+        let (before, mut content) = self.load(ns, id)?;
         let (Some(removed_at), Some(limbo)) = (before.times.removed_at, self.tx.limbo(ns, id)?) else {
             return Err(Error::Conflict {
                 what: format!("return {id}"),
@@ -152,7 +153,7 @@ impl Ledger<'_, '_> {
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
         if let Some(superseded) = before.times.superseded.filter(|_| limbo.replaced) {
             self.take_transfer(context, id, superseded.by, limbo.transferred)?;
-            applied.erased = self.give_back(context, superseded.by, id, &why)?;
+            applied.erased = self.give_back(context, superseded.by, id, Beyond::All, &why)?;
             said = self.said_since(context, id)?;
             keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
             vitals.times.superseded = None;
@@ -186,7 +187,9 @@ impl Ledger<'_, '_> {
             self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", -1, 0);
         }
         truth(self.tx).delete_limbo(ns, id, removed_at)?;
-        self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
+        let old = content.clone();
+        self.retag(ns, id, &mut vitals, &mut content)?;
+        self.store_row(context, id, Some((&before, &old)), vitals, &content)?;
         let mut told = why.clone();
         told.evidence.members.extend(superseder);
         self.journal(context, Op::Return, Some((id, None)), Vec::new(), told)?;

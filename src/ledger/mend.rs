@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
-use crate::ledger::{Context, Ledger, truth};
+use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, Op, RunId, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::control::{RunRow, RunState};
 use crate::store::{AggregateRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id};

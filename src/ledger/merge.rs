@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::error::{Result, sound};
-use crate::ledger::damage::Whole;
+use crate::ledger::applied::{Applied, Merged};
+use crate::ledger::change::Merge;
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::limbo::Aside;
-use crate::ledger::{Applied, Context, Ledger, Merge, Merged, Why};
+use crate::ledger::writer::{Context, Ledger, Whole, Why};
 use crate::model::{Access, Delta, Holder, MemoryId, Op, Parts, TombstoneReason, Vitals};
 
 /// The row that stays, while it changes.

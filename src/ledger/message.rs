@@ -6,27 +6,15 @@ use std::ops::ControlFlow;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, sound};
-use crate::ledger::{Applied, Context, Ledger, Why, truth};
+use crate::ledger::applied::Applied;
+use crate::ledger::change::Recorded;
+use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{AggregateId, EventDecision, Life, MemoryId, Op, Time, TombstoneReason};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{
     AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id,
 };
-
-/// A message, and the new state of its family.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Recorded {
-    /// The id of its event, never used before.
-    pub(crate) event: Id,
-    pub(crate) row: EventRow,
-    /// The slice of the family, with its id, which is that of its first event.
-    pub(crate) family: Option<(Id, FamilyRow)>,
-    /// The aggregate of the slice. If it is new, the first event of the slice joins it.
-    pub(crate) aggregate: Option<(Id, AggregateRow)>,
-    /// The new end of life of the aggregate's memory; none if it does not change.
-    pub(crate) life: Option<Life>,
-}
 
 /// An aggregate as its memory shows it: the metadata of a memory of the kind `aggregate`.
 pub(crate) fn statistics(id: &Id, row: &AggregateRow) -> Map<String, Value> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, sound};
 use crate::ledger::derived::{Declared, IndexRow, index_rows};
-use crate::ledger::{Context, Ledger};
+use crate::ledger::writer::{Context, Ledger};
 use crate::limits::INDEXES_MAX;
 use crate::model::RuleId;
 use crate::store::control::UnfinishedRow;

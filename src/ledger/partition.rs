@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::ledger::{Ledger, truth};
+use crate::ledger::writer::{Ledger, truth};
 use crate::store::control::CounterSort as Sort;
 use crate::store::{IndexId, MessageRows, NsId, PartId, Rows, TextId};
 

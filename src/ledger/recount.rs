@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
+use crate::ledger::counters::Counters;
 use crate::ledger::derived::counted_in;
-use crate::ledger::{Counters, Ledger};
+use crate::ledger::writer::Ledger;
 use crate::store::control::{CounterRow, CounterSort as Sort, TOTAL};
 use crate::store::{MessageRows, NsId, PartId, Read, Rows, Table, Walk, keys, last_id};
 

@@ -3,9 +3,10 @@
 
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
-use crate::ledger::erase::Onward;
+use crate::ledger::applied::{Applied, Onward};
+use crate::ledger::change::Moves;
 use crate::ledger::leave::Departure;
-use crate::ledger::{Applied, Context, Ledger, Moves, Why, truth};
+use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession};
 use crate::store::{NsId, Rows};
 

@@ -1,7 +1,7 @@
 //! Instants that come without a write: counters and indexes catch up.
 
 use crate::error::{Result, sound};
-use crate::ledger::{Context, Ledger};
+use crate::ledger::writer::{Context, Ledger};
 use crate::store::Rows;
 
 impl Ledger<'_, '_> {

@@ -1,21 +1,25 @@
 //! Taking the place of another memory, and giving the place back.
 
 use crate::error::{Error, Result, sound};
-use crate::ledger::erase::Erased;
-use crate::ledger::insert::unite;
+use crate::ledger::applied::{Applied, Erased, Restored};
+use crate::ledger::change::Moves;
+use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::returns::SaidSince;
-use crate::ledger::{Applied, Context, Ledger, Moves, Why, gone, truth};
-use crate::model::{Actor, Holder, MemoryId, Op, SupersedeMode, Supersession, Time, TombstoneReason, Vitals};
+use crate::ledger::writer::{Context, Ledger, Why, gone, truth};
+use crate::model::{
+    Actor, Content, Holder, MemoryId, Op, PINNED_TAG, SupersedeMode, Supersession, Time, TombstoneReason,
+    Vitals,
+};
 use crate::store::{NsId, Rows};
 
-/// What else restoring a memory did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Restored {
-    /// Keys that another memory has taken since. They stay there.
-    pub(crate) keys_taken: Vec<String>,
-    /// The memory that has taken its place, because all its writers have said something else meanwhile.
-    pub(crate) superseded_by: Option<MemoryId>,
+/// Which copies of holders go back from rows after the superseder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// All: the merge that moved them is taken back.
+    All,
+    /// Those that a merge has handed on, and those without a key. A key that a caller has led on stays where it leads.
+    Merges,
 }
 
 impl Ledger<'_, '_> {
@@ -176,7 +180,7 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
-        let (before, content) = self.load(ns, id)?;
+        let (before, mut content) = self.load(ns, id)?;
         if before.times.removed_at.is_some() {
             return self.return_from_limbo(context, id, why);
         }
@@ -189,7 +193,7 @@ impl Ledger<'_, '_> {
         if stone.is_some_and(|stone| stone.reason == TombstoneReason::Forget && stone.replaced_by.is_none()) {
             return Err(refuse("what took its place was forgotten"));
         }
-        let erased = self.give_back(context, superseded.by, id, &why)?;
+        let erased = self.give_back(context, superseded.by, id, Beyond::Merges, &why)?;
         let said = match asked {
             true => SaidSince::default(),
             false => self.said_since(context, id)?,
@@ -201,7 +205,9 @@ impl Ledger<'_, '_> {
             vitals.times.valid_to = vitals.times.valid_to_before.take();
         }
         vitals.version += 1;
-        self.place_row(context, id, (&before, &content), vitals, &content)?;
+        let old = content.clone();
+        self.retag(ns, id, &mut vitals, &mut content)?;
+        self.place_row(context, id, (&before, &old), vitals, &content)?;
         let mut told = why.clone();
         told.evidence.members.push(superseded.by);
         self.journal(context, Op::Restore, Some((id, None)), Vec::new(), told)?;
@@ -209,59 +215,75 @@ impl Ledger<'_, '_> {
         Ok(Applied { restored: Some(Restored { keys_taken, superseded_by }), erased, ..Applied::default() })
     }
 
-    /// Takes the holders that came from `old` off the row that superseded it, if that row still exists. If they were
-    /// its last holders, no write stands behind the row any more, and it goes.
+    /// Takes the holders that came from `old` off the row that superseded it, if that row still exists, and off the rows
+    /// to which they went on from there. A row goes if they were its last holders, because no write stands behind it
+    /// any more.
+    ///
+    /// What a key has brought since comes back with it: tags, categories and entities. The journal of the rows
+    /// that it leaves tells of it no more, because a later deletion of the key would not look there.
     pub(super) fn give_back(
         &mut self,
         context: &Context,
         new: MemoryId,
         old: MemoryId,
+        beyond: Beyond,
         why: &Why,
     ) -> Result<Vec<Erased>> {
         let ns = context.ns;
-        let Some(vitals) = self.tx.vitals(ns, new)? else { return Ok(Vec::new()) };
-        let mut moved = self.tx.holders(ns, new)?;
-        moved.retain(|holder| holder.from == Some(old));
-        if moved.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut erased = self.leave(context, new, &moved, Departure::Back(old), why)?.erased;
-        // A row that was merged again has handed its holders on.
-        if let Some(next) = vitals.times.merged_into() {
-            erased.append(&mut self.take_copies(context, next, new, moved, why)?);
+        let (mut from, mut at, mut left) = (old, new, None::<Vec<Holder>>);
+        let mut erased = Vec::new();
+        while let Some(vitals) = self.tx.vitals(ns, at)? {
+            let mut copies = self.tx.holders(ns, at)?;
+            copies
+                .retain(|copy| copy.from == Some(from) && left.as_mut().is_none_or(|left| took(left, copy)));
+            if copies.is_empty() {
+                break;
+            }
+            let mut applied = self.leave(context, at, &copies, Departure::Back(from), why)?;
+            erased.append(&mut applied.erased);
+            if let Some(left) = applied.left {
+                self.redact_holders(ns, at, &copies, left.retold)?;
+            }
+            if from == old {
+                self.bring_back(ns, old, &copies)?;
+            }
+            if beyond == Beyond::Merges && vitals.times.merged_into().is_none() {
+                copies.retain(|copy| copy.key.is_none());
+            }
+            let Some(next) = vitals.times.superseded_by() else { break };
+            (from, at, left) = (at, next, Some(copies));
         }
         Ok(erased)
     }
 
-    /// Takes holders that went on from `from`, as `moved`, off the row to which they went, and off the rows after it.
-    fn take_copies(
-        &mut self,
-        context: &Context,
-        mut at: MemoryId,
-        mut from: MemoryId,
-        mut moved: Vec<Holder>,
-        why: &Why,
-    ) -> Result<Vec<Erased>> {
-        let ns = context.ns;
-        let mut erased = Vec::new();
-        while let Some(vitals) = self.tx.vitals(ns, at)? {
-            let mut all = self.tx.holders(ns, at)?;
-            let mut copies = Vec::new();
-            for holder in &moved {
-                let same = |other: &Holder| other.from == Some(from) && other.is_copy_of(holder);
-                if let Some(found) = all.iter().position(same) {
-                    copies.push(all.swap_remove(found));
-                }
+    /// Lets the keys of a row that returns bring what their copies bring now. Links are not among it: a copy has lost those
+    /// to the row on which it was.
+    fn bring_back(&mut self, ns: NsId, id: MemoryId, copies: &[Holder]) -> Result<()> {
+        for holder in self.tx.holders(ns, id)? {
+            let copy = copies.iter().find(|copy| holder.key.is_some() && copy.key == holder.key);
+            let Some(copy) = copy.filter(|copy| !brings_the_same(copy, &holder)) else { continue };
+            let mut others = Vec::new();
+            let beside = self.tx.holders(ns, id)?.into_iter().filter(|other| other.number != holder.number);
+            beside.for_each(|other| unite(&mut others, &other.tags));
+            if tags_fit(&others, &copy.tags) {
+                let Holder { tags, categories, entities, .. } = copy.clone();
+                self.replace_holder(ns, id, &Holder { tags, categories, entities, ..holder })?;
             }
-            if copies.is_empty() {
-                break;
-            }
-            erased.append(&mut self.leave(context, at, &copies, Departure::Back(from), why)?.erased);
-            let next = vitals.times.merged_into();
-            let Some(next) = next else { break };
-            (from, at, moved) = (at, next, copies);
         }
-        Ok(erased)
+        Ok(())
+    }
+
+    /// The tags of a row that returns, and whether it is pinned: as its holders say.
+    pub(super) fn retag(
+        &self,
+        ns: NsId,
+        id: MemoryId,
+        vitals: &mut Vitals,
+        content: &mut Content,
+    ) -> Result<()> {
+        content.tags = self.tags_of(ns, id)?;
+        vitals.pinned = content.tags.iter().any(|tag| tag == PINNED_TAG);
+        Ok(())
     }
 
     /// Gives a restored row its keys again, except for keys that a current row other than `superseder` holds. The
@@ -313,4 +335,14 @@ impl Ledger<'_, '_> {
 fn led_on(holder: Holder, old: &str, new: &str) -> Holder {
     let same = holder.text.as_deref().unwrap_or(old) == new;
     Holder { text: None, follows: holder.follows || !same, ..holder }
+}
+
+/// Whether `copy` is the copy of one of these holders. That holder is then removed from the list.
+fn took(holders: &mut Vec<Holder>, copy: &Holder) -> bool {
+    let found = holders.iter().position(|holder| copy.is_copy_of(holder));
+    found.map(|found| holders.swap_remove(found)).is_some()
+}
+
+fn brings_the_same(a: &Holder, b: &Holder) -> bool {
+    (&a.tags, &a.categories, &a.entities) == (&b.tags, &b.categories, &b.entities)
 }

@@ -1,25 +1,19 @@
 //! Categories and entities: names with a number in their namespace. A name goes with the last memory that uses it.
 
 use crate::error::Result;
-use crate::ledger::{Ledger, truth};
+use crate::ledger::writer::{Ledger, truth};
 use crate::model::{Entity, Holder, Link, MemoryId};
 use crate::store::{Junction, JunctionRow, NsId, Rows};
 
 impl Ledger<'_, '_> {
-    /// The junction rows that a holder brings.
-    pub(super) fn junctions_of(&mut self, ns: NsId, holder: &Holder) -> Result<Vec<JunctionRow>> {
-        let mut rows = Vec::new();
-        for name in &holder.categories {
-            rows.push(joined(Junction::Category, self.intern(ns, Junction::Category, name)?, ""));
-        }
-        for Entity { name, role } in &holder.entities {
-            rows.push(joined(Junction::Entity, self.intern(ns, Junction::Entity, name)?, role));
-        }
-        for Link { to, relation } in &holder.links {
-            let target = to.as_bytes().to_vec();
-            rows.push(JunctionRow { sort: Junction::Link, target, role: relation.clone() });
-        }
-        Ok(rows)
+    /// The junction rows that a holder brings. Names without a number get one.
+    pub(super) fn junctions_for(&mut self, ns: NsId, holder: &Holder) -> Result<Vec<JunctionRow>> {
+        junctions(holder, |sort, name| self.intern(ns, sort, name).map(Some))
+    }
+
+    /// The junction rows that a holder has brought. Nothing is joined to a name without a number.
+    pub(super) fn junctions_of(&self, ns: NsId, holder: &Holder) -> Result<Vec<JunctionRow>> {
+        junctions(holder, |sort, name| self.tx.term(ns, sort, name))
     }
 
     /// The number of a name; a new number for a new name.
@@ -62,6 +56,24 @@ impl Ledger<'_, '_> {
         }
         Ok(())
     }
+}
+
+fn junctions(
+    holder: &Holder,
+    mut number: impl FnMut(Junction, &str) -> Result<Option<u32>>,
+) -> Result<Vec<JunctionRow>> {
+    let mut rows = Vec::new();
+    for name in &holder.categories {
+        rows.extend(number(Junction::Category, name)?.map(|term| joined(Junction::Category, term, "")));
+    }
+    for Entity { name, role } in &holder.entities {
+        rows.extend(number(Junction::Entity, name)?.map(|term| joined(Junction::Entity, term, role)));
+    }
+    for Link { to, relation } in &holder.links {
+        let target = to.as_bytes().to_vec();
+        rows.push(JunctionRow { sort: Junction::Link, target, role: relation.clone() });
+    }
+    Ok(rows)
 }
 
 fn joined(sort: Junction, term: u32, role: &str) -> JunctionRow {

@@ -3,8 +3,8 @@
 use crate::error::{Result, sound};
 use crate::index::text::erase_postings;
 use crate::index::text::upkeep::{TextEdit, join};
-use crate::ledger::derived::Seen;
-use crate::ledger::{Context, Ledger, truth};
+use crate::ledger::rederive::Seen;
+use crate::ledger::writer::{Context, Ledger, truth};
 use crate::limits::SLICE_ROWS_MAX;
 use crate::model::{Content, MemoryId, RuleId, Vitals, thread_place};
 use crate::store::{NsId, PartId, Read, Rows, TextId, TextRows};

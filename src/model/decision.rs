@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::model::field::widened;
 use crate::model::id::{AggregateId, EventId, MemoryId};
 use crate::model::name::Partition;
-use crate::model::pass::passes;
+use crate::model::pass::{Pass, passes};
 
 /// The rule that decided. The name of a rule stays the same from one release to the next. The comment of each constant
 /// says what its rule stands for.
@@ -100,6 +100,13 @@ macro_rules! with_passes {
                 #[doc = concat!("What the pass `", $text, "` did.")]
                 $rule = $code, $id;
             )+
+        }
+
+        impl RuleId {
+            /// The rule that the journal rows of a pass name.
+            pub(crate) const fn of_pass(pass: Pass) -> RuleId {
+                match pass { $(Pass::$pass => RuleId::$rule,)+ }
+            }
         }
     };
 }

@@ -1,13 +1,16 @@
 //! A memory as the caller gives it ([`Draft`]), and the proof that it is within every bound
 //! ([`CheckedDraft`]).
 
+use serde_json::Value;
+
 use crate::error::{Error, Result};
 use crate::limits::{CONTENT_BYTES_MAX, DIM_MAX, LINKS_MAX};
 use crate::model::field::{
-    Entity, Fields, Link, check_categories, check_entities, check_links, check_supersedes, check_tags,
+    Attachment, Embed, Entity, Field, Fields, Link, TimeRange, check_categories, check_entities, check_links,
+    check_supersedes, check_tags, memory_fields,
 };
 use crate::model::id::MemoryId;
-use crate::model::kind::SupersedeMode;
+use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
 use crate::model::name::{Partition, check_key};
 use crate::model::span::Span;
 use crate::model::time::Time;
@@ -172,6 +175,107 @@ pub struct Patch {
     pub entities: Option<Vec<Entity>>,
     /// The links that the holder brings from now on.
     pub links: Option<Vec<Link>>,
+}
+
+/// The argument of a builder, and the value made from it.
+macro_rules! argument {
+    (name, $ty:ty) => { impl Into<String> };
+    ($bound:ident, $ty:ty) => { $ty };
+}
+
+macro_rules! argued {
+    (name, $value:ident) => {
+        $value.into()
+    };
+    ($bound:ident, $value:ident) => {
+        $value
+    };
+}
+
+macro_rules! wrapped {
+    (Option, $value:expr) => {
+        Some($value)
+    };
+    (Field, $value:expr) => {
+        Field::Value($value)
+    };
+}
+
+macro_rules! builders {
+    ($($part:ident { $(
+        $(#[$doc:meta])*
+        $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
+        $journal:ident, $merge:ident;
+    )+ })+) => {
+        /// A builder for each field of the table.
+        impl Draft {
+            $($(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(mut self, $name: argument!($bound, $ty)) -> Self {
+                    self.fields.$name = wrapped!($wrap, argued!($bound, $name));
+                    self
+                }
+            )+)+
+        }
+
+        /// A builder for each field of the table. A [`Field`] is cleared by setting it to [`Field::Null`].
+        impl Patch {
+            $($(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(mut self, $name: argument!($bound, $ty)) -> Self {
+                    self.fields.$name = wrapped!($wrap, argued!($bound, $name));
+                    self
+                }
+            )+)+
+        }
+    };
+}
+
+memory_fields!(builders);
+
+impl Patch {
+    /// A patch that changes nothing.
+    ///
+    /// ```
+    /// use oubliette::Patch;
+    ///
+    /// let patch = Patch::new().text("Ann lives in Bruges").importance(0.8).tags(["people"]);
+    /// assert_eq!(patch.text.as_deref(), Some("Ann lives in Bruges"));
+    /// assert_eq!(Patch::new(), Patch::default());
+    /// ```
+    pub fn new() -> Self {
+        Patch::default()
+    }
+
+    /// Sets the new content.
+    #[must_use]
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    /// Sets the new vector, of any positive length in space.
+    #[must_use]
+    pub fn vector(mut self, vector: impl Into<Vec<f32>>) -> Self {
+        self.vector = Some(vector.into());
+        self
+    }
+
+    /// Sets the end of life: an instant, a duration from now, or never.
+    #[must_use]
+    pub fn expiry(mut self, expiry: impl Into<Expiry>) -> Self {
+        self.expiry = Some(expiry.into());
+        self
+    }
+
+    /// Sets the tags that the holder brings from now on. No tag of before stays.
+    #[must_use]
+    pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tags = Some(tags.into_iter().map(Into::into).collect());
+        self
+    }
 }
 
 /// A draft within every bound, with its sets sorted. Only [`CheckedDraft::new`] makes one.

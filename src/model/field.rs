@@ -11,106 +11,11 @@ use crate::model::time::Time;
 
 mod bound;
 mod table;
+mod value;
 
 pub(crate) use bound::{check_categories, check_entities, check_links, check_supersedes, check_tags};
 pub(crate) use table::{memory_fields, stored};
-
-/// A nullable field of a draft: absent, cleared, or set.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Field<T> {
-    /// Absent: the default on a new memory, no change on an existing memory.
-    #[default]
-    Absent,
-    /// Cleared.
-    Null,
-    /// Set.
-    Value(T),
-}
-
-impl<T> Field<T> {
-    /// The value, if one is set.
-    pub fn value(&self) -> Option<&T> {
-        match self {
-            Field::Value(value) => Some(value),
-            Field::Absent | Field::Null => None,
-        }
-    }
-
-    /// Whether the caller gave the field, as a value or as null.
-    pub fn is_given(&self) -> bool {
-        !matches!(self, Field::Absent)
-    }
-}
-
-impl<T> From<Option<T>> for Field<T> {
-    /// A present value is set. An absent value is not given.
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Field::Absent, Field::Value)
-    }
-}
-
-/// An attachment of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Attachment {
-    /// Media type, such as `image/png`.
-    #[serde(rename = "type")]
-    pub media_type: String,
-    /// Size in bytes.
-    #[serde(default)]
-    pub size: u64,
-    /// Where the bytes are kept in the caller's world.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blob_id: Option<String>,
-}
-
-/// A link preview of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Embed {
-    /// Address.
-    pub url: String,
-    /// Title, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-}
-
-/// An entity that a memory is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Entity {
-    /// Name, 1 to 128 bytes.
-    pub name: String,
-    /// The role in the memory; `mentioned` by default.
-    #[serde(default = "Entity::default_role")]
-    pub role: String,
-}
-
-impl Entity {
-    fn default_role() -> String {
-        "mentioned".to_owned()
-    }
-}
-
-/// A typed link to another memory.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Link {
-    /// Id of the other memory.
-    pub to: MemoryId,
-    /// What the link means, 1 to 128 bytes.
-    pub relation: String,
-}
-
-/// The span of world time that a summary covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TimeRange {
-    /// First instant.
-    pub start: Time,
-    /// Last instant, not before `start`.
-    pub end: Time,
-}
+pub use value::{Attachment, Embed, Entity, Field, Link, TimeRange};
 
 /// How a field of a draft is read, shown, and put into a row.
 pub(crate) trait Given: Sized {
@@ -231,30 +136,6 @@ pub(crate) fn widened(value: f32) -> f64 {
     }
 }
 
-/// The argument of a builder, and the value made from it.
-macro_rules! argument {
-    (name, $ty:ty) => { impl Into<String> };
-    ($bound:ident, $ty:ty) => { $ty };
-}
-
-macro_rules! argued {
-    (name, $value:ident) => {
-        $value.into()
-    };
-    ($bound:ident, $value:ident) => {
-        $value
-    };
-}
-
-macro_rules! wrapped {
-    (Option, $value:expr) => {
-        Some($value)
-    };
-    (Field, $value:expr) => {
-        Field::Value($value)
-    };
-}
-
 macro_rules! fields {
     ($($part:ident { $(
         $(#[doc = $doc:literal])*
@@ -306,30 +187,6 @@ macro_rules! fields {
                 )+)+
                 self.check_period()
             }
-        }
-
-        /// A builder for each field of the table.
-        impl crate::model::Draft {
-            $($(
-                $(#[doc = $doc])*
-                #[must_use]
-                pub fn $name(mut self, $name: argument!($bound, $ty)) -> Self {
-                    self.fields.$name = wrapped!($wrap, argued!($bound, $name));
-                    self
-                }
-            )+)+
-        }
-
-        /// A builder for each field of the table. A [`Field`] is cleared by setting it to [`Field::Null`].
-        impl crate::model::Patch {
-            $($(
-                $(#[doc = $doc])*
-                #[must_use]
-                pub fn $name(mut self, $name: argument!($bound, $ty)) -> Self {
-                    self.fields.$name = wrapped!($wrap, argued!($bound, $name));
-                    self
-                }
-            )+)+
         }
 
         /// Every default, in the form in which a caller would give it.

@@ -33,21 +33,21 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::json::{self, Refusal, Strict};
 use crate::limits::FILTER_BYTES_MAX;
-use crate::model::field::Entity;
-use crate::model::filter::column::{Column, ID, KEYS, Named, TAGS};
+use crate::model::filter::column::{ID, KEYS, Named, TAGS};
 use crate::model::filter::datum::Operand;
+use crate::model::filter::node::Node;
 use crate::model::id::MemoryId;
-use crate::model::memory::Vitals;
-use crate::model::name::Partition;
-use crate::model::parts::{Access, Content};
 
 mod column;
 mod datum;
 mod eval;
 mod indexed;
+mod node;
 mod parse;
+mod row;
 
 pub(crate) use indexed::{MetaValue, check_index_key};
+pub use row::{Needs, RowView, VitalsView};
 
 /// A condition on a memory. It is typed, and within its bounds from the moment in which [`Filter::parse`] or
 /// [`Filter::from_json`] makes it.
@@ -64,107 +64,6 @@ pub struct Filter {
     root: Node,
     /// The JSON from which the filter was made, for display.
     json: String,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Node {
-    /// Every part holds. Without any part the condition always holds.
-    And(Vec<Node>),
-    /// At least one part holds.
-    Or(Vec<Node>),
-    /// The part does not hold.
-    Not(Box<Node>),
-    /// A comparison of one field.
-    Test(Test),
-}
-
-/// One comparison.
-#[derive(Clone, Debug, PartialEq)]
-struct Test {
-    column: Column,
-    op: Op,
-    /// Whether the result is negated: `$ne`, `$nin`, `$exists: false`.
-    negated: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Op {
-    /// Equal to a member: `$eq` and `$in`.
-    In(Set),
-    /// Before or after a bound of the same type.
-    Order(Relation, Operand),
-    /// There is a value.
-    Exists,
-}
-
-/// Members of `$in`: values in ascending order, each once.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Set {
-    values: Vec<Operand>,
-    /// Whether null, which also stands for a missing value, is a member.
-    null: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
-}
-
-/// The part of a row that is always at hand.
-#[derive(Clone, Copy, Debug)]
-pub struct VitalsView<'a> {
-    /// The id.
-    pub id: MemoryId,
-    /// The partition.
-    pub partition: &'a Partition,
-    /// The hot part.
-    pub vitals: &'a Vitals,
-}
-
-/// A whole row. Parts that [`Filter::needs`] does not name may be empty.
-#[derive(Clone, Copy, Debug)]
-pub struct RowView<'a> {
-    /// The id.
-    pub id: MemoryId,
-    /// The partition.
-    pub partition: &'a Partition,
-    /// The hot part.
-    pub vitals: &'a Vitals,
-    /// The cold part.
-    pub content: &'a Content,
-    /// The statistics.
-    pub access: &'a Access,
-    /// All keys that the memory answers to.
-    pub keys: &'a [String],
-    /// The union of the categories of all holders.
-    pub categories: &'a [String],
-    /// The union of the entities of all holders.
-    pub entities: &'a [Entity],
-    /// The provenance.
-    pub sources: &'a [MemoryId],
-}
-
-impl<'a> RowView<'a> {
-    /// The part of the row that is always at hand.
-    pub fn hot(&self) -> VitalsView<'a> {
-        VitalsView { id: self.id, partition: self.partition, vitals: self.vitals }
-    }
-}
-
-/// Which parts of a row a filter reads, besides the hot part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// [`Content`].
-    pub content: bool,
-    /// [`Access`].
-    pub access: bool,
-    /// Keys.
-    pub keys: bool,
-    /// Categories, entities and sources.
-    pub links: bool,
 }
 
 impl Filter {
@@ -265,28 +164,6 @@ impl fmt::Display for Filter {
     /// The JSON from which the filter was made, without blanks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.json)
-    }
-}
-
-impl Node {
-    fn add_needs(&self, needs: &mut Needs) {
-        match self {
-            Node::And(parts) | Node::Or(parts) => parts.iter().for_each(|part| part.add_needs(needs)),
-            Node::Not(part) => part.add_needs(needs),
-            Node::Test(test) => test.column.add_needs(needs),
-        }
-    }
-
-    fn add_demanded<'a>(&'a self, column: &Named, sets: &mut Vec<&'a [Operand]>) {
-        match self {
-            Node::And(parts) => parts.iter().for_each(|part| part.add_demanded(column, sets)),
-            Node::Test(Test { column: Column::Named(found), op: Op::In(set), negated: false })
-                if *found == column && !set.null =>
-            {
-                sets.push(&set.values);
-            }
-            Node::Or(_) | Node::Not(_) | Node::Test(_) => {}
-        }
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::model::field::{Attachment, Embed, Field, Fields, Given, Shown, TimeRange, memory_fields, stored};
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, Tier};
-use crate::model::memory::Vitals;
 use crate::model::time::Time;
+use crate::model::vitals::Vitals;
 
 /// The parts of a row that fields decide.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,6 +156,14 @@ impl Access {
     /// How often the row was used.
     pub fn count(&self) -> u64 {
         self.retrieval_count.max(self.included_count_total)
+    }
+
+    /// When the row with these vitals was last touched.
+    pub fn last_accessed(&self, vitals: &Vitals) -> Time {
+        [self.last_retrieved, self.last_included_at, vitals.last_reinforced_at]
+            .into_iter()
+            .flatten()
+            .fold(vitals.created_at, Time::max)
     }
 }
 

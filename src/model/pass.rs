@@ -1,14 +1,13 @@
 //! The list of maintenance passes: one row a pass, and all that names passes is made from the rows.
 
 use crate::model::closed::closed_set;
-use crate::model::decision::RuleId;
 
 /// Hands the rows to the macro `$with`, which lives where a list of passes is needed.
 ///
 /// A row reads `Name = code, "name", rule RULE "rule", stage Stage, in file;`, below the sentence that documents
 /// the pass and stands in the help of the command line. The order of the rows is the order in which passes run.
 ///
-/// - `code` and `rule` are those of the [`RuleId`] that its journal rows name: the code stands on disk, and no other rule
+/// - `code` and `rule` are those of the [`RuleId`](crate::model::RuleId) that its journal rows name: the code stands on disk, and no other rule
 ///   may have it.
 /// - `stage` names it in `sweeper.stages` of the policy; a pass without it is none that a policy can ask for.
 /// - `file` is the module of `hygiene` that implements it, for a type with the name of the pass.
@@ -55,11 +54,6 @@ macro_rules! enumerated {
             /// What it does, in a sentence.
             pub fn help(self) -> &'static str {
                 match self { $(Pass::$name => $help.trim_ascii(),)+ }
-            }
-
-            /// The rule that its journal rows name.
-            pub(crate) const fn rule(self) -> RuleId {
-                match self { $(Pass::$name => RuleId::$rule,)+ }
             }
         }
 

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::model::kind::Kind;
-use crate::model::memory::{Counted, Memory, Vitals};
+use crate::model::memory::Memory;
 use crate::model::parts::Content;
 use crate::model::time::Time;
+use crate::model::vitals::{Counted, Vitals};
 
 /// The metadata key in which a snapshot says when it was taken.
 const TIMESTAMP: &str = "timestamp";

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::limits::FIELD_BYTES_MAX;
-use crate::model::memory::Vitals;
 use crate::model::parts::Content;
 use crate::model::time::Time;
+use crate::model::vitals::Vitals;
 
 /// The place of a memory in the order of its thread: the thread and the time. Memories of one time follow each other
 /// in the order in which they were stored.

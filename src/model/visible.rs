@@ -11,8 +11,18 @@
 
 use crate::model::id::MemoryId;
 use crate::model::kind::{State, SupersedeMode};
-use crate::model::memory::Supersession;
 use crate::model::time::Time;
+
+/// The supersession of a memory: by which memory, when and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Supersession {
+    /// The transaction time.
+    pub at: Time,
+    /// The memory that took its place.
+    pub by: MemoryId,
+    /// The mode.
+    pub mode: SupersedeMode,
+}
 
 /// The instants that decide visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

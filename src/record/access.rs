@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::model::Access;
 use crate::record::fields::{put_access, take_access};
-use crate::record::{At, begin, no_flags, open, seal, tag};
+use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 
 /// Writes `access` into `out`, replacing what is there.
 pub(crate) fn encode_access(access: &Access, key: &[u8], out: &mut Vec<u8>) {

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::model::Content;
 use crate::record::fields::{put_content, take_content};
+use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 use crate::record::varint::{put_varint, take_varint};
-use crate::record::{At, begin, no_flags, open, seal, tag};
 
 /// Writes `content` into `out`, replacing what is there.
 pub(crate) fn encode_content(content: &Content, key: &[u8], out: &mut Vec<u8>) {

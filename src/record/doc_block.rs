@@ -12,8 +12,8 @@
 use crate::error::Result;
 use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::MemoryId;
+use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 use crate::record::varint::{put_varint, take_varint};
-use crate::record::{At, begin, no_flags, open, seal, tag};
 
 /// Documents of one block.
 pub(crate) const DOCS_PER_BLOCK: usize = 128;

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::model::{
     Access, Attachment, AuthorKind, Content, Embed, MemoryId, Parts, Time, TimeRange, memory_fields,
 };
-use crate::record::At;
+use crate::record::frame::At;
 use crate::record::varint::{put_varint, take_varint};
 
 /// The value of a field, as bytes.

@@ -12,7 +12,7 @@
 
 use crate::error::Result;
 use crate::limits::{GRAPH_LEVEL_MAX, GRAPH_M, GRAPH_M0};
-use crate::record::{At, begin, no_flags, open, seal, tag};
+use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 
 /// Slots whose links lie in one block.
 pub(crate) const NODES_PER_BLOCK: usize = 16;

@@ -4,8 +4,8 @@
 
 use crate::error::Result;
 use crate::model::{Entity, Holder, Link, MemoryId, RunId};
+use crate::record::frame::{At, tag};
 use crate::record::parts::{PartReader, PartWriter};
-use crate::record::{At, tag};
 
 /// Writes `holder` into `out`, replacing what is there.
 pub(crate) fn encode_holder(holder: &Holder, key: &[u8], out: &mut Vec<u8>) {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::model::{Actor, Delta, Evidence, JournalRow, MemoryId, Op, RuleId, RunId};
+use crate::record::frame::{At, tag};
 use crate::record::parts::{PartReader, PartWriter};
-use crate::record::{At, tag};
 
 /// Writes `row` into `out`, replacing what is there.
 ///

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Result;
+use crate::record::frame::{At, tag};
 use crate::record::parts::{PartReader, PartWriter};
-use crate::record::{At, tag};
 
 /// Writes `value` under one of the metadata tags into `out`, replacing what is there.
 pub(crate) fn encode_meta<T: Serialize>(table_tag: u8, key: &[u8], value: &T, out: &mut Vec<u8>) {

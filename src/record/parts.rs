@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Result;
-use crate::record::{At, begin, open, seal};
+use crate::record::frame::{At, begin, open, seal};
 
 /// Writes parts into a value.
 pub(super) struct PartWriter<'o> {

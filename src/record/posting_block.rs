@@ -8,8 +8,8 @@
 //! The first number stands in the key, and as a difference of 0. Numbers ascend, positions of a document as well.
 
 use crate::error::Result;
+use crate::record::frame::{At, begin, no_flags, open, seal, tag};
 use crate::record::varint::{put_varint, take_varint};
-use crate::record::{At, begin, no_flags, open, seal, tag};
 
 /// Documents of a block once blocks are merged.
 pub(crate) const POSTINGS_PER_BLOCK: u32 = 512;

@@ -11,7 +11,9 @@
 use crate::error::Result;
 use crate::limits::{DIM_MAX, TIME_MAX_MS, TIME_MIN_MS};
 use crate::model::MemoryId;
-use crate::record::{At, CRC_BYTES, HEADER_BYTES, begin, entries_per_block, no_flags, open, seal, tag};
+use crate::record::frame::{
+    At, CRC_BYTES, HEADER_BYTES, begin, entries_per_block, no_flags, open, seal, tag,
+};
 
 /// Header, count, dim and crc.
 const OVERHEAD: usize = HEADER_BYTES + 4 + CRC_BYTES;

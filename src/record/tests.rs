@@ -8,13 +8,15 @@ mod texts;
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::frame::{CRC_BYTES, HEADER_BYTES, begin, seal};
 use super::*;
 use crate::error::ErrorKind;
+use crate::limits::{BLOCK_PAGE_BYTES, BLOCK_PAGE_OVERHEAD, TIME_MAX_MS};
 use crate::model::field::tests::sample;
 use crate::model::{
     Access, Actor, Content, Counted, Delta, Entity, Evidence, ExpiresBy, Fields, Holder, JournalRow, Kind,
-    MemoryId, Parts, Place, RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Times, Tombstone,
-    TombstoneReason, Vitals,
+    MemoryId, Parts, Place, RuleId, RunId, Significance, SupersedeMode, Supersession, Tier, Time, Times,
+    Tombstone, TombstoneReason, Vitals,
 };
 
 const KEY: &[u8] = b"\x00\x00\x00\x01key";

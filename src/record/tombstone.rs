@@ -5,8 +5,8 @@
 
 use crate::error::Result;
 use crate::model::{MemoryId, RunId, Time, Tombstone, TombstoneReason};
+use crate::record::frame::{At, tag};
 use crate::record::parts::{PartReader, PartWriter};
-use crate::record::{At, tag};
 
 /// Writes `tombstone` into `out`, replacing what is there.
 pub(crate) fn encode_tombstone(tombstone: &Tombstone, key: &[u8], out: &mut Vec<u8>) {

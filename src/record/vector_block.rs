@@ -8,7 +8,7 @@
 
 use crate::error::Result;
 use crate::limits::DIM_MAX;
-use crate::record::{
+use crate::record::frame::{
     At, CRC_BYTES, HEADER_BYTES, begin, checksum, entries_per_block, no_flags, open_header, tag,
 };
 

@@ -47,7 +47,7 @@ use crate::model::{
     Counted, ExpiresBy, Kind, MemoryId, Place, Significance, SupersedeMode, Supersession, Tier, Time, Times,
     Vitals,
 };
-use crate::record::{At, begin, open, seal, tag};
+use crate::record::frame::{At, CRC_BYTES, HEADER_BYTES, begin, open, seal, tag};
 
 /// Width of the whole value.
 pub(super) const VITALS_BYTES: usize = 188;
@@ -81,9 +81,9 @@ macro_rules! layout {
         $(const $name: Spot<$width> = Spot($offset);)+
         /// Offset, width and name of every field, in order.
         pub(super) const LAYOUT: &[(usize, usize, &str)] = &[
-            (0, super::HEADER_BYTES, "HEADER"),
+            (0, HEADER_BYTES, "HEADER"),
             $(($offset, $width, stringify!($name)),)+
-            (VITALS_BYTES - super::CRC_BYTES, super::CRC_BYTES, "CRC"),
+            (VITALS_BYTES - CRC_BYTES, CRC_BYTES, "CRC"),
         ];
     };
 }
@@ -151,7 +151,7 @@ const NO_TIME: i64 = i64::MIN;
 /// Writes `vitals` into `out`, replacing what is there.
 pub(crate) fn encode_vitals(vitals: &Vitals, key: &[u8], out: &mut Vec<u8>) {
     begin(tag::VITALS, out);
-    out.resize(VITALS_BYTES - super::CRC_BYTES, 0);
+    out.resize(VITALS_BYTES - CRC_BYTES, 0);
     KIND.put(out, [vitals.kind_code]);
     TIER.put(out, [vitals.tier.code()]);
     SIGNIFICANCE.put(out, [vitals.significance.code()]);

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::store::disk::{BackendError, Disk, OpenFile};
-use crate::store::open::io;
 
 /// How the name of a draft ends, behind its tag.
 const ENDING: &str = ".new";
@@ -47,7 +46,7 @@ fn is_draft_for(path: &Path, file: &Path) -> bool {
 
 /// The drafts for a file, whole or not.
 pub(super) fn drafts_for(disk: &dyn Disk, path: &Path) -> Result<Vec<PathBuf>> {
-    let mut all = disk.beside(path).map_err(|why| io("list the folder of", path, why))?;
+    let mut all = disk.beside(path).map_err(|why| Error::io("list the folder of", path, why))?;
     all.retain(|file| is_draft_for(path, file));
     all.sort_unstable();
     Ok(all)
@@ -62,18 +61,18 @@ pub(super) fn clear_drafts(disk: &dyn Disk, path: &Path) -> Result<()> {
     for draft in drafts_for(disk, path)? {
         let backend = match disk.open(&draft, true) {
             Err(why) if gone(&why) => continue,
-            opened => opened.map_err(|why| io("open", &draft, why))?.backend,
+            opened => opened.map_err(|why| Error::io("open", &draft, why))?.backend,
         };
         match backend.try_lock_range(Bound::Unbounded, Bound::Unbounded) {
             Ok(true) => match disk.remove(&draft) {
-                Err(why) if !gone(&why) => return Err(io("remove", &draft, why)),
+                Err(why) if !gone(&why) => return Err(Error::io("remove", &draft, why)),
                 _ => tracing::info!(draft = %draft.display(), "what a killed process left was removed"),
             },
-            Err(BackendError::Io(why)) => return Err(io("lock", &draft, why)),
+            Err(BackendError::Io(why)) => return Err(Error::io("lock", &draft, why)),
             // Somebody is at work on it, or there is no way to tell.
             Ok(false) | Err(_) => {}
         }
-        backend.close().map_err(|why| io("close", &draft, why))?;
+        backend.close().map_err(|why| Error::io("close", &draft, why))?;
     }
     Ok(())
 }
@@ -87,23 +86,23 @@ const CLAIMS_MAX: usize = 16;
 /// `Io` with the kind `AlreadyExists` for a name that is given, `Locked` where another process is about to give it; `Io`.
 pub(super) fn publish(disk: &dyn Disk, draft: &Path, path: &Path) -> Result<()> {
     // No claim outlives its draft when the power fails: it would be an empty file of which nobody knows.
-    disk.sync_folder(path).map_err(|why| io("sync the folder of", path, why))?;
+    disk.sync_folder(path).map_err(|why| Error::io("sync the folder of", path, why))?;
     for _ in 0..CLAIMS_MAX {
-        let claim = disk.create(path).map_err(|why| io("create", path, why))?;
+        let claim = disk.create(path).map_err(|why| Error::io("create", path, why))?;
         let held = match holds_claim(disk, path, &claim) {
             Ok(false) => continue,
             // Whoever has locked it takes it away.
             Err(why @ Error::Locked { .. }) => return Err(why),
             held => held,
         };
-        let rename = || disk.rename(draft, path).map_err(|why| io("create", path, why));
+        let rename = || disk.rename(draft, path).map_err(|why| Error::io("create", path, why));
         let named = held.and_then(|_| rename());
         if named.is_err()
             && let Err(why) = disk.remove(path)
         {
             tracing::warn!(file = %path.display(), %why, "an empty file could not be removed");
         }
-        claim.backend.close().map_err(|why| io("close", path, why))?;
+        claim.backend.close().map_err(|why| Error::io("close", path, why))?;
         return named;
     }
     Err(Error::Locked { path: path.to_owned() })
@@ -127,14 +126,14 @@ pub(super) fn clear_claim(disk: &dyn Disk, path: &Path) -> Result<()> {
     }
     let claim = match disk.open(path, true) {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        opened => opened.map_err(|why| io("open", path, why))?,
+        opened => opened.map_err(|why| Error::io("open", path, why))?,
     };
     let cleared = match holds_claim(disk, path, &claim) {
-        Ok(true) => disk.remove(path).map_err(|why| io("remove", path, why)),
+        Ok(true) => disk.remove(path).map_err(|why| Error::io("remove", path, why)),
         Ok(false) => Ok(()),
         Err(why) => Err(why),
     };
-    claim.backend.close().map_err(|why| io("close", path, why))?;
+    claim.backend.close().map_err(|why| Error::io("close", path, why))?;
     cleared
 }
 
@@ -143,13 +142,13 @@ fn holds_claim(disk: &dyn Disk, path: &Path, claim: &OpenFile) -> Result<bool> {
     match claim.backend.try_lock_range(Bound::Unbounded, Bound::Unbounded) {
         Ok(true) | Err(BackendError::Unsupported) => {}
         Ok(false) => return Err(Error::Locked { path: path.to_owned() }),
-        Err(BackendError::Io(why)) => return Err(io("lock", path, why)),
-        Err(why) => return Err(io("lock", path, std::io::Error::other(why.to_string()))),
+        Err(BackendError::Io(why)) => return Err(Error::io("lock", path, why)),
+        Err(why) => return Err(Error::io("lock", path, std::io::Error::other(why.to_string()))),
     }
     match disk.id(path) {
         Ok(named) => Ok(named == claim.id && disk.len(path).is_ok_and(|len| len == 0)),
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(why) => Err(io("look at", path, why)),
+        Err(why) => Err(Error::io("look at", path, why)),
     }
 }
 

@@ -16,8 +16,8 @@ use crate::record;
 use crate::store::control::{AggregateRow, EventRow, FamilyRow, Id};
 use crate::store::keys::{self, Key};
 use crate::store::part::{NsId, PartId};
-use crate::store::rows::{Rows, last_id, meta_of};
-use crate::store::tables::Table;
+use crate::store::rows::{Rows, last_id};
+use crate::store::tables::{Table, meta_of};
 use crate::store::truth::Truth;
 use crate::store::tx::{Read, Walk};
 

@@ -8,10 +8,13 @@
 //!
 //! This room alone names redb. It knows nothing of memories beyond their rows: no rule, no clock, no index.
 
+mod commit;
 mod compact;
 pub(crate) mod control;
+mod counterparts;
 pub(crate) mod disk;
 mod draft;
+mod handle;
 pub(crate) mod keys;
 mod messages;
 mod open;
@@ -28,21 +31,24 @@ mod tally;
 mod tests;
 mod text;
 mod traces;
+mod transact;
 mod truth;
 mod tx;
 mod write;
 
 pub(crate) use compact::{CompactReport, Damaged};
 pub(crate) use control::{AggregateRow, EventRow, FamilyRow, Id};
+pub(crate) use handle::Options;
 pub(crate) use messages::MessageRows;
-pub(crate) use open::{Options, Store, Written};
-pub(crate) use part::{Address, End, IndexId, Junction, NsId, PartId, SpaceId};
-pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number, meta_of};
+pub(crate) use open::Store;
+pub(crate) use part::{Address, End, IndexId, Junction, NsId, PartId, SpaceId, TextId};
+pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number};
 pub(crate) use size::OWN_BYTES;
 pub use size::TableStats;
-pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key};
-pub(crate) use text::{TextId, TextRows, bad_postings, doc_place, posting_key};
+pub(crate) use tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of};
+pub(crate) use text::{TextRows, bad_postings, doc_place, posting_key};
 pub(crate) use traces::Traces;
+pub(crate) use transact::Written;
 pub(crate) use truth::{Keeper, Lock, Truth, holder_keys};
 pub(crate) use tx::{Read, Snapshot, Staged as StagedBlocks, Walk, WriteTx};
 

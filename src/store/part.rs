@@ -32,6 +32,25 @@ pub(crate) struct IndexId {
     pub(crate) space: SpaceId,
 }
 
+/// The full-text index of one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TextId {
+    pub(crate) ns: NsId,
+    pub(crate) part: PartId,
+}
+
+impl TextId {
+    /// Its place among the images of indexes.
+    pub(crate) fn index(self) -> IndexId {
+        IndexId { ns: self.ns, part: self.part, space: SpaceId::TEXT }
+    }
+
+    /// The full-text index in such a place; none in that of an index of vectors.
+    pub(crate) fn at(index: IndexId) -> Option<Self> {
+        (index.space == SpaceId::TEXT).then_some(TextId { ns: index.ns, part: index.part })
+    }
+}
+
 /// What a junction row joins a memory to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]

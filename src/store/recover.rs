@@ -8,23 +8,13 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::store::Durability;
 use crate::store::control::{Clock, Nonce};
-use crate::store::open::{Handle, Store, Written, io, let_go, open_handle, transact};
+use crate::store::handle::{Handle, let_go, open_handle};
+use crate::store::open::Store;
 use crate::store::rows::Rows;
+use crate::store::transact::{Unsure, Written, transact};
 use crate::store::tx::Snapshot;
 
-/// A commit that failed: the file may hold it.
-pub(super) struct Unsure<R> {
-    pub(super) written: Written<R>,
-    /// Its clock row, by which it is known.
-    pub(super) clock: Clock,
-}
-
 impl Store {
-    /// How often the file was opened again or replaced: what was read at another epoch counts no more.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::SeqCst)
-    }
-
     /// Begins another epoch although the file stays open: what was read of it is not to be gone on with.
     pub(crate) fn outdate(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
@@ -72,7 +62,7 @@ impl Store {
 
     fn is_in_place(&self) -> Result<bool> {
         let path = self.path();
-        let named = self.disk.id(path).map_err(|why| io("look at", path, why))?;
+        let named = self.disk.id(path).map_err(|why| Error::io("look at", path, why))?;
         Ok(named == *self.id.lock())
     }
 

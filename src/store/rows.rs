@@ -15,10 +15,10 @@ use crate::store::control::{
     Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
     SpaceRow, UnfinishedRow,
 };
+use crate::store::counterparts;
 use crate::store::keys;
 use crate::store::part::{End, IndexId, Junction, NsId, PartId, SpaceId};
-use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, bad_key};
-use crate::store::traces;
+use crate::store::tables::{CLOCK, IDENTITY, SIZE, Table, bad_key, meta_of};
 use crate::store::tx::{Read, Walk};
 
 /// One junction row: what the memory is joined to, and in which role.
@@ -125,7 +125,9 @@ pub(crate) trait Rows: Read {
     fn partition(&self, ns: NsId, name: &str) -> Result<Option<PartId>> {
         match sound(self.meta::<u32>(Table::Partition, &keys::partition(ns, name)))? {
             Some(found) => Ok(found.map(PartId)),
-            None => Ok(traces::number_named(self, Table::PartitionName, &keys::ns(ns), name)?.map(PartId)),
+            None => {
+                Ok(counterparts::number_named(self, Table::PartitionName, &keys::ns(ns), name)?.map(PartId))
+            }
         }
     }
 
@@ -133,7 +135,7 @@ pub(crate) trait Rows: Read {
     fn partition_name(&self, ns: NsId, part: PartId) -> Result<Option<String>> {
         match sound(self.meta(Table::PartitionName, &keys::ns_part(ns, part)))? {
             Some(found) => Ok(found),
-            None => traces::name_numbered(self, Table::Partition, &keys::ns(ns), part.0),
+            None => counterparts::name_numbered(self, Table::Partition, &keys::ns(ns), part.0),
         }
     }
 
@@ -175,7 +177,7 @@ pub(crate) trait Rows: Read {
         self.walk(Table::SlotHead, &walk, &mut |key, bytes| {
             let keys::SlotHead { index } = keys::SlotHead::read(Table::SlotHead, key)?;
             let head = sound(meta_of(Table::SlotHead, key, bytes))?;
-            all.push((index, head.map_or_else(|| traces::counted_slots(self, index), Ok)?));
+            all.push((index, head.map_or_else(|| self.counted_slots(index), Ok)?));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
@@ -183,7 +185,13 @@ pub(crate) trait Rows: Read {
 
     /// The head of the slots of an index for readers: one that is damaged is made up from the blocks.
     fn readable_slot_head(&self, index: IndexId) -> Result<SlotHead> {
-        sound(self.slot_head(index))?.map_or_else(|| traces::counted_slots(self, index), Ok)
+        sound(self.slot_head(index))?.map_or_else(|| self.counted_slots(index), Ok)
+    }
+
+    /// The head of an index that its blocks give, as far as they can be read.
+    fn counted_slots(&self, index: IndexId) -> Result<SlotHead> {
+        let space = sound(self.space(index.space))?.flatten();
+        counterparts::counted_slots(self, index, space.map_or(0, |space| space.dim as usize))
     }
 
     /// The graph of an index as a whole; none where it has none.
@@ -418,7 +426,7 @@ pub(crate) trait Rows: Read {
     fn term(&self, ns: NsId, sort: Junction, name: &str) -> Result<Option<u32>> {
         match sound(self.meta(Table::Term, &keys::term(ns, sort, name)))? {
             Some(found) => Ok(found),
-            None => traces::number_named(self, Table::TermName, &keys::terms(ns, sort), name),
+            None => counterparts::number_named(self, Table::TermName, &keys::terms(ns, sort), name),
         }
     }
 
@@ -426,7 +434,7 @@ pub(crate) trait Rows: Read {
     fn term_name(&self, ns: NsId, sort: Junction, term: u32) -> Result<Option<String>> {
         match sound(self.meta(Table::TermName, &keys::term_name(ns, sort, term)))? {
             Some(found) => Ok(found),
-            None => traces::name_numbered(self, Table::Term, &keys::terms(ns, sort), term),
+            None => counterparts::name_numbered(self, Table::Term, &keys::terms(ns, sort), term),
         }
     }
 
@@ -681,11 +689,6 @@ pub(crate) trait Rows: Read {
 }
 
 impl<T: Read + ?Sized> Rows for T {}
-
-/// A small metadata row.
-pub(crate) fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8]) -> Result<T> {
-    record::decode_meta(table.tag(), At::new(table.name(), key), bytes)
-}
 
 /// Id and number at the end of a key.
 pub(crate) fn last_id_and_number(table: Table, key: &[u8]) -> Result<(MemoryId, u32)> {

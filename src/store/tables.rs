@@ -4,6 +4,8 @@
 //! From the row come the key builder, the reader of keys from disk, the address of a row and what `check` can say of a
 //! row without knowing its meaning. The bytes are written down in `docs/format.md`.
 
+use serde::de::DeserializeOwned;
+
 use crate::error::{Error, Result};
 use crate::limits::{FORMAT_VERSION, SIMHASH_BANDS};
 use crate::model::{self, AuthorKind, MemoryId, NamespaceName, RunId, Tier, Time, check_index_key};
@@ -44,6 +46,11 @@ pub(crate) enum Codec {
     Block,
     /// Small metadata rows with a tag in their header, or records, which have tag 0 here.
     Value { tag: u8, read: fn(At<'_>, &[u8]) -> Result<()> },
+}
+
+/// A small metadata row.
+pub(crate) fn meta_of<T: DeserializeOwned>(table: Table, key: &[u8], bytes: &[u8]) -> Result<T> {
+    record::decode_meta(table.tag(), At::new(table.name(), key), bytes)
 }
 
 /// Small metadata rows with a tag.

@@ -12,29 +12,10 @@ use crate::model::{MemoryId, Time, Times, Vitals};
 use crate::record::{self, At, DOC_MAX, DOCS_PER_BLOCK, DocBlock, DocMeta, Postings, PostingsRef};
 use crate::store::control::TextHead;
 use crate::store::keys;
-use crate::store::part::{IndexId, NsId, PartId, SpaceId};
-use crate::store::rows::{Rows, meta_of};
-use crate::store::tables::{Table, bad_key};
+use crate::store::part::{NsId, TextId};
+use crate::store::rows::Rows;
+use crate::store::tables::{Table, bad_key, meta_of};
 use crate::store::tx::{Read, Walk, WriteTx};
-
-/// The full-text index of one partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TextId {
-    pub(crate) ns: NsId,
-    pub(crate) part: PartId,
-}
-
-impl TextId {
-    /// Its place among the images of indexes.
-    pub(crate) fn index(self) -> IndexId {
-        IndexId { ns: self.ns, part: self.part, space: SpaceId::TEXT }
-    }
-
-    /// The full-text index in such a place; none in that of an index of vectors.
-    pub(crate) fn at(index: IndexId) -> Option<Self> {
-        (index.space == SpaceId::TEXT).then_some(TextId { ns: index.ns, part: index.part })
-    }
-}
 
 /// Block and position of a document.
 pub(crate) fn doc_place(doc: u32) -> (u32, usize) {

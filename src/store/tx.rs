@@ -18,10 +18,9 @@ use crate::record::{
 };
 use crate::store::control::{Nonce, TextHead};
 use crate::store::keys;
-use crate::store::part::{IndexId, NsId, PartId};
+use crate::store::part::{IndexId, NsId, PartId, TextId};
 use crate::store::tables::Table;
 use crate::store::tally;
-use crate::store::text::TextId;
 
 type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;

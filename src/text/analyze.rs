@@ -25,6 +25,7 @@ use std::ops::Range;
 use fold::is_apostrophe;
 use fold::is_ignored;
 use stem::Stems;
+use stem::without_possessive;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -33,7 +34,6 @@ use super::bigram::is_unspaced;
 use super::bigram::runs;
 use super::words::compatible;
 use super::words::is_word;
-use crate::limits::TERM_BYTES_MAX;
 use crate::policy::Stemming;
 
 /// The name of the rules in this file. Other rules get another name.
@@ -80,7 +80,7 @@ impl Analyzer {
 
     /// Calls `take(term, position)` for each term of `text`.
     ///
-    /// A term has 1 to [`TERM_BYTES_MAX`] bytes. Positions begin at 0 and never go back. Words have consecutive
+    /// A term has 1 to [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX) bytes. Positions begin at 0 and never go back. Words have consecutive
     /// positions, other terms share them, and one term can come twice at one position. The cost is linear in the text.
     pub(crate) fn analyze(&self, text: &str, take: &mut dyn FnMut(&str, u32)) {
         self.walk(text, &mut |term, position, _| take(term, position));
@@ -189,13 +189,13 @@ impl<'a> Walk<'a> {
             let grouped = run.get(first.end..).is_some_and(|rest| rest.starts_with(','));
             let compound = run.get(first.start..last.end).unwrap_or_default();
             self.catch_up();
-            let term = self.stems.compound(owned(compound), grouped);
+            let term = self.stems.compound(without_possessive(compound), grouped);
             if !term.is_empty() {
                 (self.take)(term, self.position, Role::Compound);
             }
         }
         for word in open.drain(..) {
-            self.word(owned(run.get(word).unwrap_or_default()));
+            self.word(without_possessive(run.get(word).unwrap_or_default()));
         }
         self.open = open;
     }
@@ -243,12 +243,6 @@ impl<'a> Walk<'a> {
             (self.take)(&part, position, Role::Part);
         }
     }
-}
-
-/// A word without the `'s` of a possessive at its end.
-fn owned(word: &str) -> &str {
-    let stem = word.strip_suffix(['s', 'S']).and_then(|rest| rest.strip_suffix(is_apostrophe));
-    stem.filter(|stem| stem.ends_with(is_word)).unwrap_or(word)
 }
 
 /// The words of a piece that Unicode does not divide: runs of letters, digits and marks. An apostrophe between letters

@@ -93,21 +93,44 @@ impl<'q> Candidates<'q> {
         });
     }
 
-    fn push_block(&mut self, first_slot: u32, block: &Block<'_>) {
-        for (row, bound) in block.visible_rows() {
+    /// Reads the codes of single slots among the first 64 of a chunk: those whose bit is set in `wanted`.
+    ///
+    /// # Panics
+    ///
+    /// When a bit stands for a slot that the chunk does not have.
+    pub fn push_slots(&mut self, first_slot: u32, codes: Codes<'_>, wanted: u64) {
+        let query = self.query;
+        query.read(codes, wanted, |row, bound| {
             if bound.upper() >= self.floor() {
-                self.lowers.push(bound.lower(), ());
-                self.kept.push(Candidate::new(first_slot + row, bound));
+                self.push(first_slot + row, bound);
             }
-        }
+        });
+        self.prune_if_long();
+    }
+
+    fn push(&mut self, slot: u32, bound: Bound) {
+        self.lowers.push(bound.lower(), ());
+        self.kept.push(Candidate::new(slot, bound));
+    }
+
+    fn prune_if_long(&mut self) {
         if self.kept.len() >= self.prune_len {
             self.prune();
             self.prune_len = PRUNE_LEN_MIN.max(2 * self.kept.len());
         }
     }
 
-    /// The k-th highest lower bound so far, and at least the least score.
-    fn floor(&self) -> f32 {
+    fn push_block(&mut self, first_slot: u32, block: &Block<'_>) {
+        for (row, bound) in block.visible_rows() {
+            if bound.upper() >= self.floor() {
+                self.push(first_slot + row, bound);
+            }
+        }
+        self.prune_if_long();
+    }
+
+    /// The k-th highest lower bound so far, and at least the least score. A slot whose score is below is out.
+    pub fn floor(&self) -> f32 {
         self.lowers.threshold().map_or(self.least, |lower| lower.max(self.least))
     }
 

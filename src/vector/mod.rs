@@ -20,6 +20,7 @@
 mod candidates;
 mod code;
 mod kernel;
+mod one_bit;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,8 @@ pub use code::{CodeParams, encode, unit_scale};
 pub use kernel::dot_f32_many;
 #[cfg(feature = "faults")]
 pub use kernel::dot_i8;
-pub use kernel::{dot_f32, dot_i8_gather, dot_i8_many, instruction_set, prefetch};
+pub use kernel::{BIT_SLOTS, dot_f32, dot_i8_gather, dot_i8_many, instruction_set, prefetch};
+pub use one_bit::{BitBlock, BitFrame, BitQuery};
 pub use scan::{Codes, QueryCode};
 pub use top::TopK;
 pub use unit::UnitVector;

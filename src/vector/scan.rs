@@ -23,7 +23,7 @@
 //! whose upper bound is below it is in no top k, not even as a tie.
 
 use super::code::{CodeParams, encode, round_up, unit_scale};
-use super::kernel::{dot_i8, dot_i8_many};
+use super::kernel::{dot_i8, dot_i8_gather, dot_i8_many};
 use super::unit::{LENGTH_MAX, UnitVector};
 use crate::limits::DIM_MAX;
 
@@ -85,6 +85,34 @@ impl QueryCode {
         score + certain * part.min(1.0)
     }
 
+    /// Calls `visit` with each row of `codes` whose bit is set in `wanted`, and with the interval of its score.
+    pub(super) fn read(&self, codes: Codes<'_>, wanted: u64, mut visit: impl FnMut(u32, Bound)) {
+        assert_eq!(codes.dim, self.dim(), "query and codes are of one embedding space");
+        let (mut rows, mut numbers, mut dots) = ([&[][..]; BLOCK], [0_u32; BLOCK], [0; BLOCK]);
+        let (mut count, mut left) = (0, wanted);
+        for (row, number) in rows.iter_mut().zip(&mut numbers) {
+            if left == 0 {
+                break;
+            }
+            *number = left.trailing_zeros();
+            *row = codes.code(*number as usize);
+            left &= left - 1;
+            count += 1;
+        }
+        let ((rows, _), (dots, _)) = (rows.split_at(count), dots.split_at_mut(count));
+        dot_i8_gather(&self.code, rows, dots);
+        for (number, dot) in numbers.into_iter().zip(dots) {
+            let (scale, residual) = codes.params(number as usize);
+            visit(number, self.bound(*dot, scale, residual));
+        }
+    }
+
+    #[inline]
+    fn bound(&self, dot: i32, scale: f32, residual: f32) -> Bound {
+        let &QueryCode { scale: query_scale, reach, slack, .. } = self;
+        Bound { estimate: dot as f32 * (query_scale * scale), half_width: reach * residual + slack }
+    }
+
     /// Calls `visit` with every block of `codes` that has a visible slot.
     pub(super) fn scan(&self, codes: Codes<'_>, visible: Option<&[u64]>, mut visit: impl FnMut(Block<'_>)) {
         assert_eq!(codes.dim, self.dim(), "query and codes are of one embedding space");
@@ -117,11 +145,8 @@ impl Block<'_> {
     /// The intervals of the scores of all rows.
     #[inline]
     fn bounds(&self) -> impl Iterator<Item = Bound> {
-        let &QueryCode { scale: query_scale, reach, slack, .. } = self.query;
-        self.dots.iter().zip(self.scales).zip(self.residuals).map(move |((&dot, &scale), &residual)| Bound {
-            estimate: dot as f32 * (query_scale * scale),
-            half_width: reach * residual + slack,
-        })
+        let rows = self.dots.iter().zip(self.scales).zip(self.residuals);
+        rows.map(|((dot, scale), residual)| self.query.bound(*dot, *scale, *residual))
     }
 
     /// Whether the score of any row, visible or not, may be as high as `floor`. The code has no branch, because this
@@ -158,6 +183,22 @@ impl<'a> Codes<'a> {
         assert_eq!(codes.len(), dim * scales.len(), "each slot has a code of its dimensions");
         assert_eq!(residuals.len(), scales.len(), "each slot has a residual");
         Codes { dim, codes, scales, residuals }
+    }
+
+    /// The number of slots.
+    pub fn len(self) -> usize {
+        self.scales.len()
+    }
+
+    #[expect(clippy::expect_used, reason = "documented at the callers: a wanted slot is one of the chunk")]
+    fn code(self, row: usize) -> &'a [i8] {
+        self.codes.get(row * self.dim..(row + 1) * self.dim).expect("a wanted slot is one of the chunk")
+    }
+
+    /// The scale and the residual of a slot.
+    fn params(self, row: usize) -> (f32, f32) {
+        let at = |list: &[f32]| list.get(row).copied().unwrap_or_default();
+        (at(self.scales), at(self.residuals))
     }
 }
 

@@ -59,6 +59,34 @@ fn v309_a_key_that_was_led_on_keeps_no_text_alive() {
     assert_eq!(world.tombstone("pb").id, b);
 }
 
+/// MODEL-59: a change through a key that was led on would need a row with the text of another write, which would outlive
+/// that write. Tags and links are of the key alone.
+#[test]
+fn a_key_that_was_led_on_makes_no_copy_of_the_text() {
+    let world = World::at(10);
+    let a = world.add(text("ash in the grate").key("pa").vector(axis(0))).id;
+    let b = world.add(text("birch by the door").key("pb").vector(axis(1))).id;
+    world.supersede(a, b, SupersedeMode::Replaced, None).unwrap();
+    let patches = [
+        Patch::new().importance(0.9),
+        Patch::new().metadata(serde_json::json!({ "x": 1 })),
+        Patch::new().vector(axis(2)),
+    ];
+    for patch in patches {
+        let why = world.ns.update("pa", patch).unwrap_err();
+        assert_eq!(why.kind(), ErrorKind::Conflict, "{why}");
+    }
+    assert_eq!(world.live(), [b]);
+    let tagged = world.ns.update("pa", Patch::new().tags(["t"])).unwrap();
+    assert_eq!((tagged.id, tagged.decision), (b, Decision::Updated));
+    // The key says the text itself, and may have a row of its own.
+    let said = world.ns.update("pa", Patch::new().text("birch by the door").importance(0.9)).unwrap();
+    assert_eq!(said.decision, Decision::Stored);
+    assert_eq!(counts(&world.forget(&["pb"])), (1, 0, 0));
+    assert_eq!(world.row("pa").text, "birch by the door");
+    world.check();
+}
+
 /// A key that was led on and then wrote the newest text itself does hold it.
 #[test]
 fn a_key_that_was_led_on_holds_what_it_writes_itself() {

@@ -46,7 +46,7 @@ fn names_are_ids_or_keys_of_any_sort_of_text() -> Result<()> {
     }
     team.pin(id, true)?;
     team.reinforce("drink", 2)?;
-    team.update("drink", Patch { text: Some("Ann prefers coffee".into()), ..Patch::default() })?;
+    team.update("drink", Patch::new().text("Ann prefers coffee"))?;
     assert_eq!(team.history(key)?.versions.len(), 2);
     assert_eq!(team.explain(id)?.id, id);
     assert_eq!(db.namespace(tenant)?.name(), team.name());
@@ -144,7 +144,7 @@ fn an_embedder_in_an_arc() -> Result<()> {
 #[test]
 fn errors_are_matched_by_kind() {
     fn work(team: &Namespace) -> std::result::Result<(), Box<dyn std::error::Error>> {
-        team.update("nobody", Patch::default())?;
+        team.update("nobody", Patch::new())?;
         Ok(())
     }
     let folder = tempfile::tempdir().unwrap();

@@ -74,6 +74,61 @@ fn a_room_outside_the_table_is_found() {
 }
 
 #[test]
+fn an_allowance_that_nothing_uses_is_found() {
+    let (store, index) = (
+        Source::new("src/store.rs", "use redb::Database;"),
+        Source::new("src/index/mod.rs", "use crate::store::keys;"),
+    );
+    let files = [&store, &index];
+    let rooms: &[(&str, &[&str])] = &[("model", &[]), ("store", &["model"]), ("index", &["model", "store"])];
+    assert_eq!(
+        unused_imports(&files, rooms),
+        ["`store` does not import `model`", "`index` does not import `model`"]
+    );
+    let only_in: &[(&str, &[&str], &str)] = &[("redb", &["src/store", "src/index"], "why")];
+    assert_eq!(unused_places(&files, only_in), ["`redb` does not stand in src/index"]);
+}
+
+#[test]
+fn a_circle_of_files_is_found() {
+    let found = |files: &[(&str, &str)]| {
+        let mut all = vec![
+            Source::new("src/lib.rs", "mod a;"),
+            Source::new(
+                "src/a/mod.rs",
+                "mod b;\nmod c;\npub use b::B;\npub(crate) use self::{c::*, b::{C as D}};",
+            ),
+        ];
+        all.extend(files.iter().map(|(path, text)| Source::new(path, text)));
+        said(&circles::circles(&all, &circles::imports(&all)))
+    };
+    let circle = |one: &str, other: &str| {
+        let b = format!("pub struct B;\npub struct C;\n{one}");
+        let c = format!("pub fn c() {{}}\nstruct Z<T>(T);\n{other}");
+        found(&[("src/a/b.rs", &b), ("src/a/c.rs", &c)])
+    };
+    let both = [
+        "src/a/b.rs:3: imports `src/a/c.rs`, which imports this file, itself or through others",
+        "src/a/c.rs:3: imports `src/a/b.rs`, which imports this file, itself or through others",
+    ];
+    assert_eq!(circle("use super::c::c;", "use crate::a::b::B;"), both);
+    // Through the re-exports of the parent, in an expression, and by a glob.
+    assert_eq!(circle("use crate::a::c;", "fn d() { super::B; }"), both);
+    assert_eq!(circle("fn x() { super::c() }", "fn d(b: crate::a::D) {}"), both);
+    // One way alone, in a test, in a comment, and a method are no circle.
+    assert!(circle("use super::c::c;", "").is_empty());
+    assert!(circle("use super::c::c;", "#[cfg(test)]\nmod tests { use super::super::B; }").is_empty());
+    assert!(circle("use super::c::c;", "// super::B\nfn d() { x.super::B }").is_empty());
+    // A parent that uses what its child defines, and the other way round, through a third file.
+    let through = found(&[
+        ("src/a/b.rs", "use super::c::c;\npub struct B; pub struct C;"),
+        ("src/a/c.rs", "mod d;\npub fn c() { d::d() }"),
+        ("src/a/c/d.rs", "use super::super::{B};\npub fn d() {}"),
+    ]);
+    assert_eq!(through.len(), 3, "{through:?}");
+}
+
+#[test]
 fn the_number_of_a_rule_is_found() {
     let lines = |path: &str, text: &str| said(&rule_numbers(&Source::new(path, text))).len();
     assert_eq!(lines("src/a.rs", "/// Kept (MODEL-9).\nfn f() {} // LIFE-2"), 1);

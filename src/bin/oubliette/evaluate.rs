@@ -9,10 +9,11 @@ use serde_json::json;
 use crate::answers;
 use crate::arguments::EvalOptions;
 use crate::evidence;
+use crate::latency::{micros, percentile};
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::progress::Progress;
-use crate::search::{Queries, micros};
+use crate::search::Queries;
 
 /// Rows that are read at a time.
 const PAGE_ROWS: usize = 1_000;
@@ -105,12 +106,6 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 fn unit(vector: &[f32]) -> Vec<f32> {
     let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
     vector.iter().map(|number| (f64::from(*number) / length) as f32).collect()
-}
-
-/// The value below which `percent` of the sorted values lie, by the nearest rank.
-pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied().unwrap_or_default()
 }
 
 /// `eval`.

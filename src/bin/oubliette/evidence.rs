@@ -3,26 +3,17 @@
 use std::collections::BTreeSet;
 
 use oubliette::{Mode, Query, Result, Snapshot};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::EvalOptions;
-use crate::evaluate::percentile;
+use crate::latency::{micros, percentile};
 use crate::output::{Done, Failure, Output};
 use crate::place::{Access, Place};
 use crate::progress::Progress;
-use crate::search::{Queries, micros};
+use crate::search::Queries;
 
 /// Hits among which evidence is looked for.
 const DEPTHS: [usize; 5] = [1, 5, 10, 20, 50];
-
-/// What a line says beside the query.
-#[derive(Debug, Deserialize)]
-pub(crate) struct EvidenceLine {
-    /// Keys or ids of the memories that answer it; a line without any counts for nothing.
-    #[serde(default)]
-    pub(crate) evidence: Vec<String>,
-}
 
 /// Sums over the questions of one mode.
 #[derive(Default)]

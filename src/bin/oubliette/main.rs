@@ -11,6 +11,7 @@ mod evaluate;
 mod evidence;
 mod fields;
 mod forget;
+mod latency;
 mod maintain;
 mod output;
 mod place;

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arguments::{EffortOptions, SearchOptions};
-use crate::evidence::EvidenceLine;
 use crate::fields;
+use crate::latency::micros;
 use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
 use crate::write;
@@ -109,10 +109,6 @@ fn name(key: Option<String>, id: MemoryId) -> String {
     key.unwrap_or_else(|| id.to_string())
 }
 
-pub(crate) fn micros(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
-}
-
 /// A line of a file of queries; members that mean nothing to a search are the caller's own.
 #[derive(Debug, Deserialize)]
 struct QueryLine {
@@ -126,6 +122,14 @@ struct QueryLine {
     ef: Option<usize>,
     recall: Option<f32>,
     exact: Option<bool>,
+}
+
+/// What a line says beside the query.
+#[derive(Debug, Deserialize)]
+struct EvidenceLine {
+    /// Keys or ids of the memories that answer it; a line without any counts for nothing.
+    #[serde(default)]
+    evidence: Vec<String>,
 }
 
 impl EffortOptions {

@@ -1,6 +1,6 @@
 //! The folder of a model: its files, their largest sizes, and what they say besides the weights.
 
-use super::Precision;
+use super::precision::Precision;
 use crate::embedder::wordpiece::WordPiece;
 use crate::error::{Error, Result};
 use serde::Deserialize;

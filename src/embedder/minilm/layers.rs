@@ -1,7 +1,7 @@
 //! The forward pass of BERT (Devlin et al., 2018) for one text, and the step that makes one vector from it.
 
-use super::Precision;
 use super::folder::{CONFIG, Config};
+use super::precision::Precision;
 use super::weights::{Dense, Matrix, Weights};
 use crate::error::{Error, Result};
 use crate::limits::DIM_MAX;

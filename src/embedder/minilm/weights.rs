@@ -1,7 +1,7 @@
 //! The tensors of a safetensors file, and the matrices made from them.
 
-use super::Precision;
 use super::folder::WEIGHTS;
+use super::precision::Precision;
 use crate::error::{Error, Result};
 use crate::vector::{dot_f32_many, dot_i8_many};
 use safetensors::{Dtype, SafeTensors};

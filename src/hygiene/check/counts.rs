@@ -1,70 +1,13 @@
 //! Counters, counted again from the rows.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::error::Result;
-use crate::hygiene::check::Check;
+use crate::hygiene::check::state::Check;
 use crate::hygiene::report::Code;
-use crate::ledger::derived::counted_in;
-use crate::model::{Content, Tier, Vitals};
 use crate::store::control::CounterRow;
 use crate::store::control::CounterSort;
 use crate::store::control::TOTAL;
 use crate::store::keys;
-use crate::store::{NsId, PartId, Table, meta_of};
-
-/// Rows with an equal fingerprint stand under this.
-type Equal = (NsId, PartId, Tier, [u8; 16]);
-
-/// What the rows count up to.
-#[derive(Default)]
-pub(super) struct Counts {
-    rows: BTreeMap<(NsId, PartId, u8, String), CounterRow>,
-    /// The fingerprint that was met last.
-    last: Option<Equal>,
-    /// Tombstones by the counters of the partitions; a tombstone itself does not say where its row was.
-    tombstones: BTreeMap<NsId, i64>,
-    /// Namespaces of which a row could not be read.
-    pub(super) blind: BTreeSet<NsId>,
-}
-
-impl Counts {
-    pub(super) fn add(
-        &mut self,
-        ns: NsId,
-        part: PartId,
-        sort: CounterSort,
-        name: &str,
-        rows: i64,
-        bytes: i64,
-    ) {
-        let count = self.rows.entry((ns, part, sort as u8, name.to_owned())).or_default();
-        count.rows = count.rows.saturating_add(rows);
-        count.bytes = count.bytes.saturating_add(bytes);
-    }
-
-    pub(super) fn add_row(&mut self, ns: NsId, vitals: &Vitals, content: &Content) {
-        for (sort, name, bytes) in counted_in(vitals, Some(content)) {
-            let rows = if sort == CounterSort::Holders { i64::from(vitals.place.holders) } else { 1 };
-            for part in [PartId(vitals.place.partition), TOTAL] {
-                self.add(ns, part, sort, &name, rows, bytes);
-            }
-        }
-    }
-
-    /// Rows beyond the first with an equal fingerprint are duplicates; the index has them side by side.
-    pub(super) fn add_fingerprint(&mut self, ns: NsId, part: PartId, tier: Tier, fingerprint: [u8; 16]) {
-        let equal = (ns, part, tier, fingerprint);
-        if self.last.replace(equal) == Some(equal) {
-            self.add(ns, part, CounterSort::Duplicates, "", 1, 0);
-            self.add(ns, TOTAL, CounterSort::Duplicates, "", 1, 0);
-        }
-    }
-
-    pub(super) fn add_tombstone(&mut self, ns: NsId) {
-        self.add(ns, TOTAL, CounterSort::Tombstones, "", 1, 0);
-    }
-}
+use crate::store::{NsId, Table, meta_of};
 
 impl Check<'_> {
     /// Every other table has been walked before this one.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::hygiene::check::rows::memory_of;
-use crate::hygiene::check::{Check, seen};
+use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::{AuthorKind, MemoryId};
 use crate::store::control::{CounterSort as Sort, TOTAL};

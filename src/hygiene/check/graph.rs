@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::hnsw::level_of;
-use crate::hygiene::check::{Check, seen};
+use crate::hygiene::check::state::{Check, seen};
+use crate::hygiene::check::tallies::{ABSENT, Mesh, PER, TWIN, Tally};
 use crate::hygiene::report::Code;
 use crate::index::found_by_themselves;
 use crate::model::MemoryId;
@@ -14,51 +15,8 @@ use crate::store::control::GraphHead;
 use crate::store::keys;
 use crate::store::{IndexId, Read, Rows, Table, Walk, meta_of};
 
-/// Level in [`Mesh`] of a slot that is no node.
-const ABSENT: u8 = u8::MAX;
-/// Level in [`Mesh`] of a twin.
-const TWIN: u8 = u8::MAX - 1;
 /// Share of a sample that a search has to find: what the default effort promises, with room for chance.
 const FOUND_MIN: f64 = 0.98;
-/// Slots of one block, as slots are numbered.
-const PER: u32 = NODES_PER_BLOCK as u32;
-
-/// The nodes of the graph of one index: a byte for each slot of a block that has a row.
-#[derive(Default)]
-pub(super) struct Mesh {
-    levels: BTreeMap<u32, [u8; NODES_PER_BLOCK]>,
-    /// A row of the graph could not be read, so that nothing can be said of what is missing.
-    blind: bool,
-}
-
-impl Mesh {
-    /// Level of a node, 0 for a twin; none for a slot that is no node.
-    fn level(&self, slot: u32) -> Option<usize> {
-        self.byte(slot).filter(|level| *level != ABSENT).map(level_of_byte)
-    }
-
-    /// Whether a slot is a twin.
-    fn is_twin(&self, slot: u32) -> bool {
-        self.byte(slot) == Some(TWIN)
-    }
-
-    fn byte(&self, slot: u32) -> Option<u8> {
-        self.levels.get(&(slot / PER))?.get((slot % PER) as usize).copied()
-    }
-
-    /// Every node with its level.
-    fn nodes(&self) -> impl Iterator<Item = (u32, usize)> + '_ {
-        self.levels.iter().flat_map(|(block, levels)| {
-            let slots = (0..PER).map(|at| block.saturating_mul(PER).saturating_add(at));
-            let nodes = slots.zip(levels).filter(|(_, level)| **level != ABSENT);
-            nodes.map(|(slot, level)| (slot, level_of_byte(*level)))
-        })
-    }
-}
-
-fn level_of_byte(byte: u8) -> usize {
-    if byte == TWIN { 0 } else { usize::from(byte) }
-}
 
 impl Check<'_> {
     /// Reads which slots are nodes, as far as that can be read: links are compared with it.
@@ -323,6 +281,6 @@ impl Check<'_> {
 }
 
 /// Whether a slot holds a memory or is dead, as far as the walk of the slots could tell.
-fn slot_holds(tally: &super::slots::Tally, slot: u32, len: u64) -> bool {
+fn slot_holds(tally: &Tally, slot: u32, len: u64) -> bool {
     tally.blind || (u64::from(slot) < len && !tally.vacant.contains(&slot))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::hygiene::check::{Check, seen};
+use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::{Content, Holder, MemoryId, Vitals};
 use crate::record::{At, decode_holder};

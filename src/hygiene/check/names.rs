@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::hygiene::check::{Check, Tenant, seen};
+use crate::hygiene::check::state::{Check, Tenant, seen};
 use crate::hygiene::report::Code;
 use crate::limits::{DIM_MAX, FORMAT_VERSION};
 use crate::store::control::{Identity, NamespaceRow, SpaceRow, dropped_name};

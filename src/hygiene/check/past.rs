@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::hygiene::check::{Check, seen};
+use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::JournalRow;
 use crate::record::{At, decode_journal, decode_tombstone};

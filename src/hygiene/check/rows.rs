@@ -1,7 +1,7 @@
 //! Memories: vitals, content, statistics, and the rows that follow from them.
 
 use crate::error::Result;
-use crate::hygiene::check::{Check, seen};
+use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::ledger::derived::{Declared, IndexRow, index_rows, likeness_of, next_due};
 use crate::model::{Content, Counted, Kind, MemoryId, SupersedeMode, Vitals};

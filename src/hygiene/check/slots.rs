@@ -1,33 +1,15 @@
 //! Slots: codes, vectors, free lists and the memories that they belong to.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::hygiene::check::{Check, seen};
+use crate::hygiene::check::state::{Check, seen};
 use crate::hygiene::report::Code;
 use crate::model::{MemoryId, Vitals};
 use crate::record::{ALIVE, At, SlotBlockRef, SlotMeta, VectorBlock, slots_per_block, vectors_per_block};
 use crate::store::keys;
 use crate::store::{IndexId, NsId, PartId, Read, Rows, SpaceId, Table, Walk, meta_of};
 use crate::vector::{CodeParams, UnitVector, encode};
-
-/// What the walk has met of one index.
-#[derive(Default)]
-pub(super) struct Tally {
-    /// Slots that hold a memory.
-    used: u64,
-    /// Slots of the blocks that hold nothing.
-    pub(super) vacant: BTreeSet<u32>,
-    /// Dead slots of the blocks with the commits that ended them.
-    pub(super) dead: BTreeMap<u32, u64>,
-    /// Slots of the list of dead ones.
-    pub(super) listed: BTreeSet<u32>,
-    /// Slots of the free list.
-    free: BTreeSet<u32>,
-    /// A block could not be read.
-    pub(super) blind: bool,
-}
 
 impl Check<'_> {
     /// Reads how many slots each index has, as far as that can be read.

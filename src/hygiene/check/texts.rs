@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::hygiene::check::{Check, seen};
+use crate::hygiene::check::state::{Check, seen};
+use crate::hygiene::check::tallies::{LastInThread, TextTally};
 use crate::hygiene::report::Code;
 use crate::index::text::analyzer_of;
 use crate::model::{Content, MemoryId, Vitals, thread_place};
@@ -15,26 +16,6 @@ use crate::store::keys;
 use crate::store::{
     NsId, PartId, Read, Snapshot, Table, TextId, Walk, bad_postings, doc_place, meta_of, posting_key,
 };
-
-/// The last row of threads that the walk has met: its thread, its document, and the one that follows as that says; none
-/// where the document cannot be read.
-pub(super) type LastInThread = (Vec<u8>, u32, Option<Option<u32>>);
-
-/// What the walk has met of one full-text index.
-#[derive(Default)]
-pub(super) struct TextTally {
-    head: TextHead,
-    used: u32,
-    /// By block, a bit for each document that stands for a memory.
-    present: BTreeMap<u32, u128>,
-    /// Sum over all postings of what a posting says: of those in the file, and of those that the texts give.
-    found: u64,
-    expected: u64,
-    /// Rows of threads that no memory has asked for yet; each that one has is taken off.
-    threads: i64,
-    /// Something could not be read.
-    blind: bool,
-}
 
 impl Check<'_> {
     /// Reads the heads, as far as they can be read.

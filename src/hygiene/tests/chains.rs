@@ -5,9 +5,8 @@
 use super::bed::{Bed, NOW, NS, field, go, id, row};
 use crate::hygiene::carry::{Carried, Cursor, carry_out};
 use crate::hygiene::chains::{RepairSupersessionReport, plan};
-use crate::hygiene::check::check;
+use crate::hygiene::check::{CheckOptions, check};
 use crate::hygiene::plan::Action;
-use crate::hygiene::report::CheckOptions;
 use crate::ledger::{Change, Moves};
 use crate::model::{
     MemoryId, RuleId, Significance, SupersedeMode, Supersession, Time, TombstoneReason, Vitals,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result, sound};
-use crate::index::search::Stop;
+use crate::index::stop::Stop;
 use crate::index::text::analyzer_of;
 use crate::index::text::run::{RunBuilder, Tail};
 use crate::model::{MemoryId, Time};

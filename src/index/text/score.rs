@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::published::Published;
-use crate::index::search::Stop;
+use crate::index::stop::Stop;
 use crate::index::text::held::Held;
 use crate::index::text::image::{Lengths, Seen, TextView};
 use crate::index::text::run::Tail;

@@ -7,7 +7,7 @@ use crate::limits::{
     ATTACHMENTS_MAX, FIELD_BYTES_MAX, LINKS_MAX, METADATA_BYTES_MAX, METADATA_DEPTH_MAX, SUMMARY_ITEMS_MAX,
     TAG_BYTES_MAX, TAGS_MAX,
 };
-use crate::model::field::{Attachment, Embed, Entity, Link, TimeRange};
+use crate::model::field::value::{Attachment, Embed, Entity, Link, TimeRange};
 use crate::model::id::MemoryId;
 use crate::model::name::{check_key, check_text};
 

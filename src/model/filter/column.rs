@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::model::field::{Attachment, Embed, Entity, TimeRange, memory_fields, stored};
 use crate::model::filter::datum::{Datum, Number};
-use crate::model::filter::{Needs, RowView, VitalsView};
+use crate::model::filter::row::{Needs, RowView, VitalsView};
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
 use crate::model::time::Time;

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::model::filter::column::{Column, Seen, Values};
 use crate::model::filter::datum::Datum;
-use crate::model::filter::{Node, Op, Relation, RowView, Set, Test, VitalsView};
+use crate::model::filter::node::{Node, Op, Relation, Set, Test};
+use crate::model::filter::row::{RowView, VitalsView};
 
 impl Node {
     /// Uses Kleene's logic: an unknown part decides nothing, but another part still may.

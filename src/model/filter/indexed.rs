@@ -13,7 +13,8 @@ use crate::limits::{INDEX_KEY_BYTES_MAX, INDEX_TEXT_BYTES_MAX, INDEX_VALUES_MAX}
 use crate::model::filter::column::Column;
 use crate::model::filter::datum::{Datum, Number, Operand};
 use crate::model::filter::eval::any_at;
-use crate::model::filter::{Filter, Node, Op, Test, parse};
+use crate::model::filter::node::{Node, Op, Test};
+use crate::model::filter::{Filter, parse};
 
 /// A value of the metadata as an index holds it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

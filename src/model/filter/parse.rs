@@ -8,7 +8,7 @@ use crate::limits::{
 };
 use crate::model::filter::column::{CUSTOM_KIND, Column, Type, find};
 use crate::model::filter::datum::{Number, Operand};
-use crate::model::filter::{Node, Op, Relation, Set, Test};
+use crate::model::filter::node::{Node, Op, Relation, Set, Test};
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
 use crate::model::time::Time;

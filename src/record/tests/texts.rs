@@ -7,7 +7,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::*;
-use crate::limits::TIME_MIN_MS;
+use crate::limits::{TIME_MAX_MS, TIME_MIN_MS};
+use crate::record::frame::HEADER_BYTES;
 use crate::record::varint::{put_varint, take_varint};
 
 /// Documents with every part and with none, and a number that stands for nothing.

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::record::{At, GraphBlockRef, GraphNode, NODES_PER_BLOCK};
+use crate::store::compact::copy::{Copy, SLICE_BYTES};
 use crate::store::compact::numbers::Numbers;
-use crate::store::compact::{Copy, SLICE_BYTES};
 use crate::store::control::GraphHead;
 use crate::store::keys;
 use crate::store::part::IndexId;

@@ -1,7 +1,7 @@
 //! Slices of a copy are bounded by bytes, and numbers are given without holes.
 
+use super::copy::{SLICE_BYTES, SLICE_ROWS, Slice};
 use super::numbers::Numbers;
-use super::{SLICE_BYTES, SLICE_ROWS, Slice};
 
 /// What one transaction of a copy holds: rows and bytes. Measured as it was: 50,000 rows of any size, 429 MiB of a file of 501.
 #[test]

@@ -5,7 +5,6 @@ use std::collections::hash_map::Entry;
 
 use super::Analyzer;
 use super::Role;
-use super::TERM_BYTES_MAX;
 use super::fold::cut;
 use super::fold::fold;
 use super::fold::is_apostrophe;
@@ -13,6 +12,7 @@ use super::fold::lower;
 use super::is_unspaced;
 use super::is_word;
 use crate::limits::QUERY_CLAUSES_MAX;
+use crate::limits::TERM_BYTES_MAX;
 use crate::text::words::compatible;
 
 /// The least number of characters before the `*` of a prefix.

@@ -6,12 +6,13 @@ use std::cell::Cell;
 use rust_stemmers::Algorithm;
 use rust_stemmers::Stemmer;
 
-use super::TERM_BYTES_MAX;
 use super::fold::cut;
 use super::fold::fold;
+use super::fold::is_apostrophe;
 use super::fold::lower;
-use super::owned;
+use crate::limits::TERM_BYTES_MAX;
 use crate::policy::Stemming;
+use crate::text::words::is_word;
 
 /// The Snowball algorithm that removes the endings of a language.
 const fn algorithm(stemming: Stemming) -> Option<Algorithm> {
@@ -109,7 +110,7 @@ impl Stems {
 
     /// The term of a word; empty if no character of it is visible.
     pub(super) fn term(&mut self, word: &str) -> &str {
-        let word = owned(word);
+        let word = without_possessive(word);
         if word.bytes().all(|byte| byte.is_ascii_alphabetic()) { self.plain(word) } else { self.make(word) }
     }
 
@@ -190,6 +191,12 @@ fn short(word: &str) -> Option<[u8; SHORT_BYTES]> {
         .copy_from_slice(word.as_bytes());
     let case = CASE >> (8 * (SHORT_BYTES - word.len()));
     Some((u128::from_le_bytes(key) | case).to_le_bytes())
+}
+
+/// A word without the `'s` of a possessive at its end.
+pub(super) fn without_possessive(word: &str) -> &str {
+    let stem = word.strip_suffix(['s', 'S']).and_then(|rest| rest.strip_suffix(is_apostrophe));
+    stem.filter(|stem| stem.ends_with(is_word)).unwrap_or(word)
 }
 
 /// Removes the ending of a word, unless nothing would be left.

@@ -7,8 +7,9 @@
 
 use std::arch::x86_64::*;
 
+use super::avx2;
 use super::avx2::sum_f32;
-use super::{Kernel, LANES, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, SLOTS_SIDE_BY_SIDE, groups, padded};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "avx512-vnni",
@@ -16,10 +17,19 @@ pub(super) static KERNEL: Kernel = Kernel {
         is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vnni")
+            && is_x86_feature_detected!("avx2")
     },
     dot_i8,
     gather_i8,
     dot_f32,
+    sign_sums: avx2::sign_sums,
+};
+
+pub(super) static KERNEL_POPCNT: Kernel = Kernel {
+    name: "avx512-vpopcnt",
+    supported: || (KERNEL.supported)() && is_x86_feature_detected!("avx512vpopcntdq"),
+    sign_sums,
+    ..KERNEL
 };
 
 /// Bytes of a step.
@@ -163,4 +173,34 @@ fn bytes(group: &[i8; BYTES]) -> __m512i {
 fn floats(group: &[f32; LANES]) -> __m512 {
     // SAFETY: the array is the sixteen floats that are read; the load needs no alignment.
     unsafe { _mm512_loadu_ps(group.as_ptr()) }
+}
+
+/// Eight slots side by side fill a register, so a count needs no step across lanes.
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+    for (rows, out) in groups(words, wanted, out) {
+        let [mut ones, mut twos, mut fours, mut eights] = [_mm512_setzero_si512(); 4];
+        for (row, [a, b, c, d]) in rows.iter().zip(planes) {
+            let row = slots(row);
+            let add = |sum, plane: &u64| {
+                _mm512_add_epi64(
+                    sum,
+                    _mm512_popcnt_epi64(_mm512_and_si512(row, _mm512_set1_epi64(plane.cast_signed()))),
+                )
+            };
+            (ones, twos, fours, eights) = (add(ones, a), add(twos, b), add(fours, c), add(eights, d));
+        }
+        let low = _mm512_add_epi64(ones, _mm512_slli_epi64::<1>(twos));
+        let high = _mm512_add_epi64(_mm512_slli_epi64::<2>(fours), _mm512_slli_epi64::<3>(eights));
+        let sums = _mm512_cvtepi64_epi32(_mm512_add_epi64(low, high));
+        // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sums) };
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn slots(row: &[u64; SLOTS_SIDE_BY_SIDE]) -> __m512i {
+    // SAFETY: the array is the sixty-four bytes that are read; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }
 }

@@ -5,75 +5,25 @@
 //! (never fused). If a row ends inside a group of sixteen, zeros fill the group. Then lane *i* adds lane *i* + 8, *i*
 //! + 4, *i* + 2 and *i* + 1 in turn. Lane 0 is the result.
 
-#![allow(
-    unsafe_code,
-    reason = "calls functions that are compiled for instructions which the processor may lack"
-)]
-
 use std::sync::OnceLock;
-
-use crate::limits::DIM_MAX;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod instruction_set;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
 
-/// Lanes of a float sum.
-const LANES: usize = 16;
-
-/// The sums of the widest integer kernel, which adds 128 to one side, stay within an i32.
-const _: () = assert!(DIM_MAX * 255 * 128 <= i32::MAX as usize);
-
-/// The functions of one instruction set. A kernel leaves this module through [`available`] only.
-pub(super) struct Kernel {
-    name: &'static str,
-    /// Whether this processor has the instructions.
-    supported: fn() -> bool,
-    /// Writes the dot product of the query with each row. It is safe to call if `supported` returns true.
-    dot_i8: unsafe fn(query: &[i8], rows: &[i8], out: &mut [i32]),
-    /// The same for rows that lie apart; see `dot_i8`.
-    gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
-    /// See `dot_i8`.
-    dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
-}
-
-impl Kernel {
-    pub(super) fn name(&self) -> &'static str {
-        self.name
-    }
-
-    pub(super) fn dot_i8_many(&self, query: &[i8], rows: &[i8], out: &mut [i32]) {
-        check_shape(query.len(), rows.len(), out.len());
-        // SAFETY: `available` has asked the processor whether it has the instructions.
-        unsafe { (self.dot_i8)(query, rows, out) }
-    }
-
-    pub(super) fn dot_i8_gather(&self, query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
-        assert!((1..=DIM_MAX).contains(&query.len()), "a query has 1 to {DIM_MAX} dimensions");
-        assert_eq!(rows.len(), out.len(), "each row has a result");
-        assert!(rows.iter().all(|row| row.len() == query.len()), "rows have the dimensions of the query");
-        // SAFETY: `available` has asked the processor whether it has the instructions.
-        unsafe { (self.gather_i8)(query, rows, out) }
-    }
-
-    pub(super) fn dot_f32_many(&self, query: &[f32], rows: &[f32], out: &mut [f32]) {
-        check_shape(query.len(), rows.len(), out.len());
-        // SAFETY: `available` has asked the processor whether it has the instructions.
-        unsafe { (self.dot_f32)(query, rows, out) }
-    }
-}
-
-fn check_shape(dim: usize, row_values: usize, rows: usize) {
-    assert!((1..=DIM_MAX).contains(&dim), "a query has 1 to {DIM_MAX} dimensions");
-    assert_eq!(row_values, dim * rows, "rows are contiguous, with as many dimensions as the query");
-}
+pub use instruction_set::BIT_SLOTS;
+use instruction_set::{Kernel, Planes};
+pub(super) use instruction_set::{QUERY_BITS, SLOTS_SIDE_BY_SIDE};
 
 /// Every kernel of this architecture, fastest first.
 static KERNELS: &[&Kernel] = &[
+    #[cfg(target_arch = "x86_64")]
+    &avx512::KERNEL_POPCNT,
     #[cfg(target_arch = "x86_64")]
     &avx512::KERNEL,
     #[cfg(target_arch = "x86_64")]
@@ -87,7 +37,7 @@ static KERNELS: &[&Kernel] = &[
 
 /// The kernels that this processor can run, fastest first. The scalar kernel is always the last.
 pub(super) fn available() -> impl Iterator<Item = &'static Kernel> {
-    KERNELS.iter().copied().filter(|kernel| (kernel.supported)())
+    KERNELS.iter().copied().filter(|kernel| kernel.is_supported())
 }
 
 /// The fastest kernel, looked up once.
@@ -96,7 +46,7 @@ fn fastest() -> &'static Kernel {
     FASTEST.get_or_init(|| available().next().unwrap_or(&scalar::KERNEL))
 }
 
-/// Name of the instruction set in use: `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
+/// Name of the instruction set in use: `avx512-vpopcnt`, `avx512-vnni`, `avx2`, `neon-dotprod`, `neon` or `scalar`.
 pub fn instruction_set() -> &'static str {
     fastest().name()
 }
@@ -105,7 +55,7 @@ pub fn instruction_set() -> &'static str {
 ///
 /// # Panics
 ///
-/// When the lengths differ or are not in 1 to [`DIM_MAX`]; so for all four functions.
+/// When the lengths differ or are not in 1 to [`DIM_MAX`](crate::limits::DIM_MAX); so for all four functions.
 pub fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
     let mut out = [0];
     dot_i8_many(a, b, &mut out);
@@ -132,6 +82,16 @@ pub fn prefetch<T>(list: &[T]) {
     let _ = list;
 }
 
+/// Writes for each slot of a block of one-bit codes the sum of the query's levels where the slot has a one. Slots
+/// that are not `wanted` may get 0.
+///
+/// # Panics
+///
+/// When the block does not have as many words for each slot as the query has.
+pub fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+    fastest().sign_sums(planes, words, wanted, out);
+}
+
 /// The dot product of two vectors, with the same bits on every machine.
 pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
     let mut out = [0.0];
@@ -144,13 +104,4 @@ pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
 /// [`dot_f32`].
 pub fn dot_f32_many(query: &[f32], rows: &[f32], out: &mut [f32]) {
     fastest().dot_f32_many(query, rows, out);
-}
-
-/// The end of a row, filled with zeros to a whole group.
-fn padded<T: Copy + Default, const N: usize>(tail: &[T]) -> [T; N] {
-    let mut group = [T::default(); N];
-    for (value, &given) in group.iter_mut().zip(tail) {
-        *value = given;
-    }
-    group
 }

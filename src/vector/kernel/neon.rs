@@ -5,10 +5,16 @@
 use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
-use super::{Kernel, LANES, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, groups, padded};
 
-pub(super) static KERNEL: Kernel =
-    Kernel { name: "neon", supported: || is_aarch64_feature_detected!("neon"), dot_i8, gather_i8, dot_f32 };
+pub(super) static KERNEL: Kernel = Kernel {
+    name: "neon",
+    supported: || is_aarch64_feature_detected!("neon"),
+    dot_i8,
+    gather_i8,
+    dot_f32,
+    sign_sums,
+};
 
 pub(super) static KERNEL_DOTPROD: Kernel = Kernel {
     name: "neon-dotprod",
@@ -16,6 +22,7 @@ pub(super) static KERNEL_DOTPROD: Kernel = Kernel {
     dot_i8: dot_i8_dotprod,
     gather_i8: gather_i8_dotprod,
     dot_f32,
+    sign_sums,
 };
 
 /// Bytes of a step.
@@ -140,4 +147,26 @@ fn quarters(values: &[f32; LANES]) -> [float32x4_t; 4] {
     let start = values.as_ptr();
     // SAFETY: the array is the four times four floats that are read.
     unsafe { [vld1q_f32(start), vld1q_f32(start.add(4)), vld1q_f32(start.add(8)), vld1q_f32(start.add(12))] }
+}
+
+/// Two slots at a step: `cnt` counts the ones of each byte.
+#[target_feature(enable = "neon")]
+fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+    for (rows, out) in groups(words, wanted, out) {
+        for (pair, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            let mut sums = vdupq_n_u64(0);
+            for (row, planes) in rows.iter().zip(planes) {
+                let &[low, high] = row.as_chunks::<2>().0.get(pair).unwrap_or(&[0; 2]);
+                let slots = vcombine_u64(vcreate_u64(low), vcreate_u64(high));
+                // A byte has at most 8 ones in each plane: 8 · (1 + 2 + 4 + 8) fits in a byte.
+                let mut counts = vdupq_n_u8(0);
+                for plane in planes.iter().rev() {
+                    let shared = vandq_u64(slots, vdupq_n_u64(*plane));
+                    counts = vaddq_u8(vaddq_u8(counts, counts), vcntq_u8(vreinterpretq_u8_u64(shared)));
+                }
+                sums = vaddq_u64(sums, vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(counts))));
+            }
+            *out = [vgetq_lane_u64::<0>(sums) as u32, vgetq_lane_u64::<1>(sums) as u32];
+        }
+    }
 }

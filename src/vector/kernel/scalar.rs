@@ -2,9 +2,10 @@
 
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
-use super::{Kernel, LANES, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, groups, padded};
 
-pub(super) static KERNEL: Kernel = Kernel { name: "scalar", supported: || true, dot_i8, gather_i8, dot_f32 };
+pub(super) static KERNEL: Kernel =
+    Kernel { name: "scalar", supported: || true, dot_i8, gather_i8, dot_f32, sign_sums };
 
 fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
     for (row, out) in rows.chunks_exact(query.len()).zip(out) {
@@ -39,5 +40,20 @@ fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
 fn add_products(lanes: &mut [f32; LANES], query: &[f32; LANES], row: &[f32; LANES]) {
     for ((lane, q), r) in lanes.iter_mut().zip(query).zip(row) {
         *lane += q * r;
+    }
+}
+
+fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+    for (rows, out) in groups(words, wanted, out) {
+        *out = [0; _];
+        for (row, planes) in rows.iter().zip(planes) {
+            for (sum, word) in out.iter_mut().zip(row) {
+                *sum += planes
+                    .iter()
+                    .enumerate()
+                    .map(|(bit, plane)| (word & plane).count_ones() << bit)
+                    .sum::<u32>();
+            }
+        }
     }
 }

@@ -245,6 +245,9 @@ impl Model {
             others.into_iter().any(|(_, hold)| !hold.follows)
         };
         if let Some(at) = through.filter(|at| speak(*at) && !of_holder) {
+            if self.rows[&id].holders[at].follows && edit.text.is_none() && !edit.says {
+                return Told::Conflict;
+            }
             let mut copy = self.rows[&id].clone();
             let vector = edit.vector.or(copy.vector.filter(|_| edit.text.is_none()));
             let row = self.rows.get_mut(&id).unwrap();
@@ -415,7 +418,8 @@ impl Model {
         Ok(lost)
     }
 
-    /// What came from a row goes back, and its copies off the rows into which that one was merged as a duplicate.
+    /// What came from a row goes back, and its copies off the rows to which they went on: those that a merge has handed
+    /// on, and those without a key.
     fn give_back(&mut self, id: MemoryId, by: MemoryId) {
         let (mut from, mut next, mut moved) = (id, Some(by), None::<Vec<Hold>>);
         while let Some(at) = next.filter(|at| self.rows.contains_key(at)) {
@@ -432,10 +436,23 @@ impl Model {
                         found.map(|found| left.remove(found)).is_some()
                     })
             });
-            let copies: Vec<Hold> = copies.collect();
-            next = row.superseded.filter(|(_, mode)| *mode == SupersedeMode::Duplicate).map(|(by, _)| by);
+            let mut copies: Vec<Hold> = copies.collect();
+            if from == id {
+                // What a key has brought since comes back with it.
+                let back = &mut self.rows.get_mut(&id).unwrap().holders;
+                for hold in back.iter_mut().filter(|hold| hold.key.is_some()) {
+                    let copy = copies.iter().find(|copy| copy.key == hold.key);
+                    copy.into_iter().for_each(|copy| hold.tags.clone_from(&copy.tags));
+                }
+            }
+            let row = self.rows.get_mut(&at).unwrap();
+            let superseded = row.superseded;
+            next = superseded.map(|(by, _)| by);
             if !copies.is_empty() && row.holders.iter().all(|hold| hold.follows) {
                 self.erase(at);
+            }
+            if superseded.is_some_and(|(_, mode)| mode != SupersedeMode::Duplicate) {
+                copies.retain(|hold| hold.key.is_none());
             }
             if copies.is_empty() {
                 break;

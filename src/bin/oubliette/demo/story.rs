@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use crate::answers;
 use crate::demo::data::{self, Question};
 use crate::demo::reports;
-use crate::evaluate::{Exact, percentile};
+use crate::evaluate::Exact;
+use crate::latency::{micros, percentile};
 
 /// 2026-04-01T00:00:00Z: after all that is told.
 const NOW: Time = Time::from_millis(1_775_001_600_000);
@@ -120,7 +121,7 @@ impl Story {
             let query = Query::text(question.query.as_str()).k(K);
             let begun = Instant::now();
             let hits = snapshot.search(&query)?.hits;
-            took.push(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX));
+            took.push(micros(begun));
             let mut keys = BTreeSet::new();
             for hit in &hits {
                 keys.extend(snapshot.keys_of(hit.id)?);

@@ -1,0 +1,222 @@
+//! How units become commits: one transaction for a group, once more without a unit that fails, and once more where damage
+//! was mended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::engine::attached::Given;
+use crate::engine::inner::Inner;
+use crate::engine::queue::{Committer, failed_together};
+use crate::engine::session::{Session, Turn, Work};
+use crate::error::{Error, Result};
+use crate::ledger::{Context, Ledger};
+use crate::limits::SLICE_ROWS_MAX;
+use crate::store::{Durability, NsId, Rows, Table, TextId};
+
+impl Inner {
+    /// Runs `units` in one transaction and publishes it. The first unit that fails ends the attempt; its place and
+    /// error come back.
+    fn attempt(
+        &self,
+        durability: Durability,
+        mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
+    ) -> Result<(), (Option<usize>, Error)> {
+        let mut culprit = None;
+        let mut turn = Turn::default();
+        let written = self.store.write(durability, |tx| {
+            // Only the leader commits and publishes: nothing lies between this state and the transaction.
+            let published = self.state()?;
+            let in_force = self.in_force();
+            let mut ledger = Ledger::open(tx, &self.secret, in_force.analyzer.clone(), self.clock.now())?;
+            ledger.tombstone_hash = in_force.policy.tombstone.hash;
+            let mut session = Session {
+                ledger: &mut ledger,
+                in_force: &in_force,
+                ids: self.ids.as_ref(),
+                embeds: self.embedder.read().as_ref().map(Given::space),
+                actor: self.actor,
+                published: &published,
+                dropped: Vec::new(),
+                linked: BTreeMap::new(),
+                reset: BTreeSet::new(),
+            };
+            let done = units(&mut session).map_err(|(at, why)| {
+                culprit = Some(at);
+                why
+            });
+            let Session { dropped, linked, reset, .. } = session;
+            turn = Turn { dropped, linked, reset };
+            done?;
+            ledger.finish()
+        });
+        match written {
+            Ok(written) => {
+                self.publish(&written, &turn);
+                Ok(())
+            }
+            // A storage that fails is nobody's fault, whoever was at work.
+            Err(why @ (Error::Retry { .. } | Error::Unavailable { .. } | Error::Locked { .. })) => {
+                self.catch_up();
+                Err((None, why))
+            }
+            Err(why) => Err((culprit, why)),
+        }
+    }
+
+    /// As [`Inner::attempt`]. A unit that meets damage to rows that follow from others has these written anew, and runs again.
+    fn attempt_mended(
+        &self,
+        durability: Durability,
+        mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
+    ) -> Result<(), (Option<usize>, Error)> {
+        let mut mended = BTreeSet::new();
+        loop {
+            let done = self.attempt(durability, &mut units);
+            let Err((at, why)) = done else { return Ok(()) };
+            let Some(ns) = rebuilt_of(&why).filter(|ns| mended.insert(*ns)) else { return Err((at, why)) };
+            tracing::warn!(%why, "a write has met damaged rows of an index: those of its namespace are written anew");
+            self.rebuild(durability, ns)?;
+        }
+    }
+
+    /// Writes everything of a namespace anew that follows from other rows, and mends what can be mended: an index in each
+    /// transaction. What is not done when it is cut off is met again.
+    fn rebuild(&self, durability: Durability, ns: NsId) -> Result<(), (Option<usize>, Error)> {
+        let step = |work: &mut dyn FnMut(&mut Session<'_, '_, '_>, &Context) -> Result<()>| {
+            self.attempt(durability, |session| {
+                let context = session.context(ns, None);
+                work(session, &context).map_err(|why| (0, why))
+            })
+        };
+        let (mut indexes, mut declared) = (BTreeSet::new(), Vec::new());
+        step(&mut |session, context| {
+            session.ledger.mend(context)?;
+            session.ledger.void_declared(context)?;
+            (indexes, declared) = (session.ledger.tx.indexes_of(ns)?, session.ledger.tx.meta_keys(ns)?);
+            Ok(())
+        })?;
+        for index in indexes {
+            step(&mut |session, context| {
+                session.reset.insert(index);
+                session.ledger.rebuild_index(context, index).map(drop)
+            })?;
+        }
+        step(&mut |session, context| {
+            let (texts, _) = session.ledger.rebuild_texts(context)?;
+            session.reset.extend(texts.into_iter().map(TextId::index));
+            Ok(())
+        })?;
+        for (path, _) in declared {
+            let mut at = ControlFlow::Continue(());
+            while at.is_continue() {
+                step(&mut |session, context| {
+                    at = session.ledger.go_on_declared(context, &path, SLICE_ROWS_MAX)?;
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one unit that borrows from its caller, alone in a transaction.
+    pub(super) fn run_alone<R>(&self, unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>) -> Result<R> {
+        self.run_alone_as(self.durability, unit)
+    }
+
+    /// Makes every commit so far durable.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.queue.alone(|| {
+            let flushed = self.store.flush();
+            self.catch_up();
+            flushed
+        })
+    }
+
+    /// As [`Inner::run_alone`], with another durability than that of the handle.
+    pub(super) fn run_alone_as<R>(
+        &self,
+        durability: Durability,
+        mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>,
+    ) -> Result<R> {
+        self.check_open()?;
+        self.queue.alone(|| {
+            let mut value = None;
+            let done = self.attempt_mended(durability, |session| {
+                value = Some(unit(session).map_err(|why| (0, why))?);
+                Ok(())
+            });
+            match (done, value) {
+                (Ok(()), Some(value)) => Ok(value),
+                (Err((_, why)), _) => Err(why),
+                (Ok(()), None) => unreachable!("a unit that succeeded has a value"),
+            }
+        })
+    }
+}
+
+/// The namespace of damaged rows that are written anew from others.
+fn rebuilt_of(why: &Error) -> Option<NsId> {
+    let Error::Corrupted { table, key, .. } = why else { return None };
+    Table::named(table).filter(|table| table.is_rebuilt() && why.is_damage())?;
+    key.get(..8).and_then(|ns| u32::from_str_radix(ns, 16).ok()).map(NsId)
+}
+
+impl Inner {
+    /// Runs one unit alone in a transaction and gives the transaction up: what the unit answers is all that is left.
+    pub(super) fn rehearse<R>(
+        &self,
+        mut unit: impl FnMut(&mut Session<'_, '_, '_>) -> Result<R>,
+    ) -> Result<R> {
+        self.check_open()?;
+        self.queue.alone(|| {
+            let mut value = None;
+            let done = self.attempt(self.durability, |session| {
+                value = Some(unit(session).map_err(|why| (0, why))?);
+                // Nobody sees this: an error is what gives a transaction up.
+                let why = "a rehearsal is not committed".to_owned();
+                Err((0, Error::Conflict { what: "rehearsal".to_owned(), why }))
+            });
+            match (value, done) {
+                (Some(value), _) => Ok(value),
+                (None, Err((_, why))) => Err(why),
+                (None, Ok(())) => unreachable!("a rehearsal is never committed"),
+            }
+        })
+    }
+}
+
+impl Committer for Arc<Inner> {
+    type Unit = Work;
+
+    fn commit(&self, units: &mut [Work]) -> Vec<Result<()>> {
+        let mut answers: Vec<Option<Result<()>>> = units.iter().map(|_| None).collect();
+        loop {
+            let done = self.attempt_mended(self.durability, |session| {
+                for (at, unit) in units.iter_mut().enumerate() {
+                    if matches!(answers.get(at), Some(None)) {
+                        unit(session).map_err(|why| (at, why))?;
+                    }
+                }
+                Ok(())
+            });
+            match done {
+                Ok(()) => return answers.into_iter().map(|answer| answer.unwrap_or(Ok(()))).collect(),
+                Err((Some(at), why)) => {
+                    // It alone gets the error; the others run again without it.
+                    if let Some(answer) = answers.get_mut(at) {
+                        *answer = Some(Err(why));
+                    }
+                    if answers.iter().all(Option::is_some) {
+                        return answers.into_iter().flatten().collect();
+                    }
+                }
+                Err((None, why)) => {
+                    let fail =
+                        |answer: Option<Result<()>>| answer.unwrap_or_else(|| Err(failed_together(&why)));
+                    return answers.into_iter().map(fail).collect();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What all clones of a handle share.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::engine::attached::Given;
+use crate::engine::clock::Clock;
+use crate::engine::in_force::{InForce, in_force};
+use crate::engine::lease::Lease;
+use crate::engine::queue::Queue;
+use crate::engine::session::Work;
+use crate::error::{Error, Result};
+use crate::index::{Current, Images, Published, ViewBudget};
+use crate::model::{Actor, IdSource, Span};
+use crate::policy::Policy;
+use crate::store::control::Clock as ClockRow;
+use crate::store::{Durability, IndexId, Rows, Store};
+use crate::text::Secret;
+
+/// The file, what was read of it, and who works on it.
+pub(super) struct Inner {
+    pub(super) store: Store,
+    /// What was published last; none in a handle that only reads, which looks at the file before each call.
+    pub(super) current: Option<Current>,
+    /// What a handle that only reads has in memory.
+    pub(super) watched: Mutex<Watched>,
+    pub(super) queue: Queue<Work>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn IdSource>,
+    pub(super) secret: Secret,
+    pub(super) durability: Durability,
+    pub(super) actor: Actor,
+    pub(super) lease: Span,
+    /// Gives texts their vectors.
+    pub(super) embedder: RwLock<Option<Given>>,
+    pub(super) in_force: RwLock<Arc<InForce>>,
+    /// A policy of this handle's own, which hides the stored one.
+    pub(super) own_policy: Option<Policy>,
+    /// The instructions in place of the policy's.
+    pub(super) own_instructions: Option<String>,
+    pub(super) read_only: bool,
+    pub(super) closed: AtomicBool,
+    pub(super) leases: Mutex<Vec<Lease>>,
+    /// Whoever holds it is the one who publishes.
+    pub(super) publishing: Mutex<()>,
+    /// Whoever holds it is the one who changes graphs.
+    pub(super) upkeep: Mutex<()>,
+    /// Indexes past their bounds.
+    pub(super) pressed: Mutex<BTreeSet<IndexId>>,
+}
+
+/// The images that a handle has which only reads, and the commit that they are of. They pin no page of the file, as a
+/// published state does.
+pub(super) struct Watched {
+    pub(super) epoch: u64,
+    pub(super) row: ClockRow,
+    pub(super) images: Arc<Images>,
+}
+
+/// What a [`Builder`](crate::Builder) has gathered.
+pub(super) struct Opening {
+    pub(super) store: Store,
+    pub(super) durability: Durability,
+    pub(super) budget_bytes: usize,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn IdSource>,
+    pub(super) policy: Option<Policy>,
+    pub(super) instructions: Option<String>,
+    pub(super) lease: Span,
+    pub(super) actor: Actor,
+    pub(super) read_only: bool,
+}
+
+impl Inner {
+    pub(super) fn open(opening: Opening) -> Result<Arc<Self>> {
+        let Opening {
+            store,
+            durability,
+            budget_bytes,
+            clock,
+            ids,
+            policy,
+            instructions,
+            lease,
+            actor,
+            read_only,
+        } = opening;
+        let snapshot = store.snapshot()?;
+        let identity =
+            snapshot.identity()?.ok_or_else(|| Error::corrupted("meta", b"identity", "no identity row"))?;
+        let row = snapshot.clock()?;
+        let in_force = in_force(&snapshot, &row, policy.as_ref())?;
+        let budget = ViewBudget::new(budget_bytes);
+        let images = Arc::new(Images::none(budget));
+        let watched = Watched { epoch: snapshot.epoch(), row, images: Arc::clone(&images) };
+        let current = (!read_only).then(|| Current::new(Published::with(Arc::new(snapshot), &row, images)));
+        Ok(Arc::new(Inner {
+            store,
+            current,
+            watched: Mutex::new(watched),
+            queue: Queue::new(),
+            clock,
+            ids,
+            secret: Secret::from_bytes(identity.secret),
+            durability,
+            actor,
+            lease,
+            embedder: RwLock::new(None),
+            in_force: RwLock::new(Arc::new(in_force)),
+            own_policy: policy,
+            own_instructions: instructions,
+            read_only,
+            closed: AtomicBool::new(false),
+            leases: Mutex::new(Vec::new()),
+            publishing: Mutex::new(()),
+            upkeep: Mutex::new(()),
+            pressed: Mutex::new(BTreeSet::new()),
+        }))
+    }
+
+    pub(super) fn in_force(&self) -> Arc<InForce> {
+        Arc::clone(&self.in_force.read())
+    }
+
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Error::Closed);
+        }
+        self.check_outside()?;
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        Ok(())
+    }
+
+    /// Refuses what would wait for the very thread that calls: it is in the midst of a batch of this handle.
+    pub(super) fn check_outside(&self) -> Result<()> {
+        if self.queue.is_led_here() {
+            return Err(Error::Conflict {
+                what: "a call of the handle within its batch".to_owned(),
+                why: "the batch has the lead until its closure is done: use what the closure is given"
+                    .to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.durability == Durability::Batch
+            && !self.is_closed()
+            && !self.read_only
+            && let Err(why) = self.store.flush()
+        {
+            tracing::error!(%why, "what was written since the last flush may be lost");
+        }
+    }
+}

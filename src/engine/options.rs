@@ -1,0 +1,146 @@
+//! How maintenance is asked for.
+
+use crate::error::Result;
+use crate::hygiene::Selection;
+use crate::ingest::Threshold;
+use crate::limits::{
+    CLUSTER_MAX, LISTING_ROWS_MAX, NEIGHBOURS_MAX, SAMPLES_MAX, THREADS_MAX, at_most, within,
+};
+use crate::model::{NamespaceName, Span, Tier};
+use crate::policy::{Linkage, Metric, Policy};
+
+/// How maintenance runs.
+#[derive(Clone, Debug)]
+pub struct MaintainOptions {
+    /// Only say what there is to do; the default.
+    pub dry_run: bool,
+    /// Stop after so much time; what is left the next call goes on with.
+    pub budget: Option<Span>,
+    /// Stop after so many rows; what is left the next call goes on with.
+    pub max_rows: Option<u64>,
+    /// Threads that work on one slice of an index; as many as there are cores by default. The result is the same.
+    pub threads: Option<usize>,
+    /// Only this namespace.
+    pub namespace: Option<NamespaceName>,
+    /// Visible rows of a namespace that this call may remove or supersede, in place of what `budget.share` and
+    /// `budget.floor` allow.
+    pub destroy_max: Option<u64>,
+    /// Whether `collapse` has its fuzzy phase, in place of `collapse.fuzzy`.
+    pub fuzzy: Option<bool>,
+    /// Sample groups in a report, 0 to 10,000, in place of `collapse.max_samples`.
+    pub max_samples: Option<u32>,
+    /// Rows of a page of the listing of `collapse`, 1 to 1,000,000, in place of `collapse.batch`.
+    pub batch_size: Option<u32>,
+    /// Only this series, in `snapshots`.
+    pub series: Option<String>,
+    /// How `vector-duplicates` runs, in place of the policy's `dedup.*`; of its other fields only the tiers count here.
+    pub dedup: Option<DedupOptions>,
+}
+
+impl Default for MaintainOptions {
+    fn default() -> Self {
+        MaintainOptions {
+            dry_run: true,
+            budget: None,
+            max_rows: None,
+            threads: None,
+            namespace: None,
+            destroy_max: None,
+            fuzzy: None,
+            max_samples: None,
+            batch_size: None,
+            series: None,
+            dedup: None,
+        }
+    }
+}
+
+impl MaintainOptions {
+    /// A run that does the work.
+    pub fn live() -> Self {
+        MaintainOptions { dry_run: false, ..MaintainOptions::default() }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        self.threads.map_or(Ok(()), |threads| within("threads", threads, 1..=THREADS_MAX))?;
+        self.max_samples.map_or(Ok(()), |samples| at_most("max_samples", samples, SAMPLES_MAX))?;
+        self.batch_size.map_or(Ok(()), |rows| within("batch_size", rows, 1..=LISTING_ROWS_MAX))?;
+        self.dedup.as_ref().map_or(Ok(()), DedupOptions::check)
+    }
+
+    /// Threads that may work on one slice.
+    pub(super) fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// The rows to which the call confines a pass.
+    pub(super) fn selection(&self) -> Selection {
+        let tiers = self.dedup.iter().flat_map(|dedup| dedup.tiers.iter().copied()).collect();
+        Selection { series: self.series.clone(), tiers }
+    }
+
+    /// The policy with the overrides of the call.
+    pub(super) fn effective(&self, policy: &Policy) -> Policy {
+        let mut policy = policy.clone();
+        policy.collapse.fuzzy = self.fuzzy.unwrap_or(policy.collapse.fuzzy);
+        policy.collapse.max_samples = self.max_samples.unwrap_or(policy.collapse.max_samples);
+        policy.collapse.batch = self.batch_size.unwrap_or(policy.collapse.batch);
+        if let Some(dedup) = &self.dedup {
+            dedup.over(&mut policy);
+        }
+        policy
+    }
+}
+
+/// Options of [`Database::dedup`](crate::Database::dedup).
+#[derive(Clone, Debug)]
+pub struct DedupOptions {
+    /// Least score of a pair, up to 1; 0 is the default of the metric, a negative one turns the pass off.
+    pub similarity: f64,
+    /// Least members of a cluster, at most 1,000,000; 0 and 1 count as 2.
+    pub min_cluster_size: u32,
+    /// Only rows of these tiers; empty: all.
+    pub tiers: Vec<Tier>,
+    /// Only this namespace; all by default, one by one.
+    pub namespace: Option<NamespaceName>,
+    /// Neighbours that are searched for each row, at most 999; 0 counts as 20.
+    pub neighbours_per_anchor: u32,
+    /// How a pair is scored.
+    pub metric: Metric,
+    /// How a cluster holds together.
+    pub linkage: Linkage,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+impl Default for DedupOptions {
+    fn default() -> Self {
+        DedupOptions {
+            similarity: 0.0,
+            min_cluster_size: 0,
+            tiers: Vec::new(),
+            namespace: None,
+            neighbours_per_anchor: 0,
+            metric: Metric::Cosine,
+            linkage: Linkage::Representative,
+            dry_run: false,
+        }
+    }
+}
+
+impl DedupOptions {
+    pub(super) fn check(&self) -> Result<()> {
+        at_most("neighbours_per_anchor", self.neighbours_per_anchor, NEIGHBOURS_MAX)?;
+        at_most("min_cluster_size", self.min_cluster_size, CLUSTER_MAX)?;
+        Threshold::new(self.metric, self.similarity).map(|_| ())
+    }
+
+    /// Lays the options over a policy.
+    pub(super) fn over(&self, policy: &mut Policy) {
+        policy.dedup.similarity = self.similarity;
+        policy.dedup.min_cluster_size = self.min_cluster_size;
+        policy.dedup.neighbours = self.neighbours_per_anchor;
+        policy.dedup.metric = self.metric;
+        policy.dedup.linkage = self.linkage;
+    }
+}

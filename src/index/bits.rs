@@ -1,0 +1,103 @@
+//! The one-bit codes of a view, made from its codes.
+
+use std::sync::Arc;
+
+use crate::index::chunk::{CHUNK_SLOTS, Chunk};
+use crate::vector::{BIT_SLOTS, BitBlock, BitFrame, BitQuery};
+
+/// The number of slots from which on a view has one-bit codes. A scan of the codes of fewer slots is as fast, and
+/// certain.
+pub(super) const BITS_SLOTS_MIN: usize = 4_096;
+/// The number of slots whose mean is the center.
+const SAMPLE: usize = 4_096;
+/// When a view has grown by this factor, its codes get a new center. So the work for a slot is constant.
+const GROWTH: usize = 4;
+
+const _: () = assert!(BIT_SLOTS == CHUNK_SLOTS, "a block of one-bit codes is that of a chunk");
+
+/// The one-bit codes of all slots, chunk by chunk.
+#[derive(Clone, Debug)]
+pub(super) struct Bits {
+    frame: Arc<BitFrame>,
+    blocks: Vec<Arc<BitBlock>>,
+    /// The number of chunks when the center was chosen.
+    centered_on: usize,
+}
+
+impl Bits {
+    /// Bytes in memory for this many slots.
+    pub(super) fn bytes_of(slots: usize, dim: usize) -> usize {
+        match slots < BITS_SLOTS_MIN {
+            true => 0,
+            false => {
+                slots.div_ceil(BIT_SLOTS).saturating_mul(BitBlock::bytes(dim) + size_of::<Arc<BitBlock>>())
+            }
+        }
+    }
+
+    /// The codes of all slots; none for a small view.
+    pub(super) fn new(chunks: &[Arc<Chunk>], dim: usize) -> Option<Self> {
+        if chunks.len() * CHUNK_SLOTS < BITS_SLOTS_MIN {
+            return None;
+        }
+        let frame = Arc::new(BitFrame::around(center(chunks, dim)));
+        let mut room = Vec::new();
+        let blocks = chunks.iter().map(|chunk| {
+            let mut block = BitBlock::vacant(&frame);
+            (0..chunk.len()).for_each(|at| write(&mut block, &frame, chunk, at, &mut room));
+            Arc::new(block)
+        });
+        let blocks = blocks.collect();
+        Some(Bits { frame, blocks, centered_on: chunks.len() })
+    }
+
+    /// The codes after these slots, each by its chunk and its place there, were written.
+    pub(super) fn with(&self, chunks: &[Arc<Chunk>], dim: usize, written: &[(usize, usize)]) -> Option<Self> {
+        if chunks.len() >= GROWTH * self.centered_on {
+            return Bits::new(chunks, dim);
+        }
+        let mut next = self.clone();
+        next.blocks.resize_with(chunks.len(), || Arc::new(BitBlock::vacant(&self.frame)));
+        let mut room = Vec::new();
+        for (number, at) in written {
+            if let (Some(block), Some(chunk)) = (next.blocks.get_mut(*number), chunks.get(*number)) {
+                write(Arc::make_mut(block), &next.frame, chunk, *at, &mut room);
+            }
+        }
+        Some(next)
+    }
+
+    /// A query in the frame of these codes.
+    pub(super) fn query(&self, query: &[f32], recall: f32) -> BitQuery {
+        BitQuery::new(&self.frame, query, recall)
+    }
+
+    /// The codes of a chunk.
+    pub(super) fn block(&self, chunk: usize) -> Option<&BitBlock> {
+        self.blocks.get(chunk).map(Arc::as_ref)
+    }
+}
+
+fn write(block: &mut BitBlock, frame: &BitFrame, chunk: &Chunk, at: usize, room: &mut Vec<f32>) {
+    if let Some((code, scale)) = chunk.code(at, frame.dim()) {
+        block.set(at, frame, code, scale, room);
+    }
+}
+
+/// The mean of a sample that is spread over all slots.
+fn center(chunks: &[Arc<Chunk>], dim: usize) -> Box<[f32]> {
+    let step = (chunks.len() * CHUNK_SLOTS).div_ceil(SAMPLE);
+    let mut sums = vec![0.0_f64; dim];
+    let mut count = 0_u32;
+    for slot in (0..chunks.len() * CHUNK_SLOTS).step_by(step) {
+        let chunk = chunks.get(slot / CHUNK_SLOTS);
+        let Some((code, scale)) = chunk.and_then(|chunk| chunk.code(slot % CHUNK_SLOTS, dim)) else {
+            continue;
+        };
+        count += 1;
+        for (sum, value) in sums.iter_mut().zip(code) {
+            *sum += f64::from(scale * f32::from(*value));
+        }
+    }
+    sums.into_iter().map(|sum| (sum / f64::from(count.max(1))) as f32).collect()
+}

@@ -1,0 +1,112 @@
+//! A scan by one bit a dimension: only slots that are likely among the best have their codes read.
+//!
+//! The first pass reads one-bit codes and writes down for each slot a score that it exceeds only by chance. The second
+//! pass reads the codes of slots, those of the most promising chunk first, until the best k of the codes are above
+//! everything that the other slots promise.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::index::bits::Bits;
+use crate::index::chunk::Chunk;
+use crate::index::search::{Scope, Search};
+use crate::index::source::Source;
+use crate::index::view::View;
+use crate::model::Effort;
+use crate::vector::{BIT_SLOTS, Candidates};
+
+thread_local! {
+    /// What the slots of a search promise, in the order in which the first pass comes to them. The memory is used
+    /// again.
+    static PROMISES: RefCell<Vec<[f32; BIT_SLOTS]>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A chunk, ordered by the best that one of its slots promises.
+struct Promising<'v> {
+    best: f32,
+    /// Where the promises of its slots stand.
+    at: usize,
+    /// The number of its first slot in the search.
+    first: u32,
+    visible: u64,
+    chunk: &'v Chunk,
+}
+
+impl Search<'_> {
+    /// The one-bit codes by which a source is scanned. A search that must be certain reads all codes, and so does one
+    /// with a list of a given length, which has no recall to keep.
+    pub(super) fn bits_of<'s>(&self, source: &'s Source) -> Option<(&'s View, &'s Bits, f32)> {
+        let Effort::Recall(recall) = self.ask.effort else { return None };
+        let view = source.view.as_deref()?;
+        Some((view, view.bits()?, recall))
+    }
+
+    /// Offers `candidates` the slots that are likely among the best, from every source in `scope` that is scanned and
+    /// has one-bit codes. Returns the number of slots whose one-bit codes were read.
+    pub(super) fn sift(&self, scope: Scope<'_>, candidates: &mut Candidates<'_>) -> u64 {
+        PROMISES.with_borrow_mut(|promises| {
+            promises.clear();
+            let (mut all, mut scanned) = (Vec::new(), 0);
+            for (number, source) in self.sources.iter().enumerate() {
+                let Some((view, bits, recall)) =
+                    self.bits_of(source).filter(|_| !self.is_walked(source, scope))
+                else {
+                    continue;
+                };
+                let query = bits.query(self.ask.query.as_slice(), recall);
+                let among = scope.among.and_then(|among| among.get(number));
+                for (chunk_number, (first, chunk)) in view.chunks().enumerate() {
+                    let among = among.map_or(u64::MAX, |words| words.get(chunk_number).copied().unwrap_or(0));
+                    let visible = chunk.visible_bits(self.window) & among;
+                    let Some(block) = bits.block(chunk_number).filter(|_| visible != 0) else { continue };
+                    if self.ask.stop.is_over() {
+                        break;
+                    }
+                    scanned += u64::from(visible.count_ones());
+                    let mut uppers = [0.0; BIT_SLOTS];
+                    let best = query.likely_uppers(block, visible, &mut uppers);
+                    all.push(Promising {
+                        best,
+                        at: promises.len(),
+                        first: source.base + first,
+                        visible,
+                        chunk,
+                    });
+                    promises.push(uppers);
+                }
+            }
+            let mut all = BinaryHeap::from(all);
+            while let Some(Promising { at, first, visible, chunk, .. }) =
+                all.pop().filter(|next| next.best >= candidates.floor())
+            {
+                let floor = candidates.floor();
+                let uppers = promises.get(at).into_iter().flatten().enumerate();
+                let likely =
+                    uppers.fold(0_u64, |bits, (bit, upper)| bits | (u64::from(*upper >= floor) << bit));
+                candidates.push_slots(first, chunk.codes(self.dim), likely & visible);
+            }
+            scanned
+        })
+    }
+}
+
+impl Ord for Promising<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.best.total_cmp(&other.best).then_with(|| other.first.cmp(&self.first))
+    }
+}
+
+impl PartialOrd for Promising<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Promising<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Promising<'_> {}

@@ -1,0 +1,92 @@
+//! What a change did, for the answer to the caller and for the changes that follow from it.
+
+use crate::model::{Holder, MemoryId, SupersedeMode, Supersession, Time, Vitals};
+
+/// What applying a change did, for the answer to the caller.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Applied {
+    /// The rows that were erased.
+    pub(crate) erased: Vec<Erased>,
+    /// What is left of the row from which holders were detached; none if the row is gone.
+    pub(crate) left: Option<Left>,
+    /// The number of keyless writes that were merged into a row and went with it.
+    pub(crate) went_with: u64,
+    /// What restoring, or returning from limbo, did.
+    pub(crate) restored: Option<Restored>,
+    /// The number of messages without a memory of their own that were taken back.
+    pub(crate) withdrawn: u64,
+    /// What merging did.
+    pub(crate) merged: Option<Merged>,
+}
+
+/// A row that was erased.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Erased {
+    /// The memory.
+    pub(crate) id: MemoryId,
+    /// The rows that it had superseded, and how.
+    pub(crate) predecessors: Vec<(MemoryId, SupersedeMode)>,
+    /// The row that had superseded it.
+    pub(crate) onward: Option<Onward>,
+    /// The summaries and consolidated rows that were made from it.
+    pub(crate) derived: Vec<MemoryId>,
+}
+
+/// The supersession of an erased row, and what the row had taken along.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Onward {
+    /// The erased row.
+    pub(super) gone: MemoryId,
+    /// How the row was superseded.
+    pub(super) superseded: Supersession,
+    /// The end of the row in world time.
+    pub(super) valid_to: Option<Time>,
+    /// Whether the row was merged, so that its reinforcement went along.
+    pub(super) merged: bool,
+    /// The holders that had come to the row from others.
+    pub(super) holders: Vec<Holder>,
+}
+
+impl Onward {
+    /// What an erased row leads on to.
+    pub(super) fn of(gone: MemoryId, vitals: &Vitals, holders: &[Holder]) -> Option<Self> {
+        vitals.times.superseded.map(|superseded| Onward {
+            gone,
+            superseded,
+            valid_to: vitals.times.valid_to,
+            merged: vitals.times.removed_at.is_some(),
+            holders: holders.iter().filter(|holder| holder.from.is_some()).cloned().collect(),
+        })
+    }
+}
+
+/// What is left of a row after holders have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// Whether the holders wrote the text of the row, and other holders of the row wrote it too.
+    pub(crate) text_held: bool,
+    /// Whether another text has taken the place of the text.
+    pub(crate) retold: bool,
+}
+
+/// What else restoring a memory did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Restored {
+    /// Keys that another memory has taken since. They stay there.
+    pub(crate) keys_taken: Vec<String>,
+    /// The memory that has taken its place, because all its writers have said something else meanwhile.
+    pub(crate) superseded_by: Option<MemoryId>,
+}
+
+/// What a [`Merge`](crate::ledger::Merge) did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Merged {
+    /// The rows that were removed.
+    pub(crate) removed: Vec<MemoryId>,
+    /// The reinforcement that they brought, counted by the rule: at least 1 for each.
+    pub(crate) transferred: u64,
+    /// The number of rows that were left out.
+    pub(crate) skipped: u64,
+    /// The version of the row that stays, for the next slice of the same group; 0 if nothing was merged.
+    pub(crate) version: u64,
+}

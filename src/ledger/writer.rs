@@ -1,0 +1,167 @@
+//! The one writer of truth within a transaction, and how it reads the rows that it changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::error::{Error, Result, sound};
+use crate::index::Staged;
+use crate::ledger::counters::Counters;
+use crate::ledger::derived::Declared;
+use crate::model::{Actor, Content, Evidence, Holder, MemoryId, RuleId, RunId, Time, Vitals};
+use crate::policy::TombstoneHash;
+use crate::store::control::Clock;
+use crate::store::{JunctionRow, Keeper, Lock, NsId, Rows, Truth, WriteTx};
+use crate::text::Secret;
+
+/// Who makes a change, when and under which policy. It is the same for all changes of a unit.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    /// The namespace of the unit.
+    pub(crate) ns: NsId,
+    /// The transaction time.
+    pub(crate) now: Time,
+    /// Who makes the change.
+    pub(crate) actor: Actor,
+    /// The run, if there is one.
+    pub(crate) run: Option<RunId>,
+    /// The number of the policy in force.
+    pub(crate) policy_number: u64,
+    /// The hash of the policy in force.
+    pub(crate) policy_hash: [u8; 8],
+    /// Whether memories that maintenance removes wait in limbo. Otherwise they are erased at once.
+    pub(crate) keeps_limbo: bool,
+}
+
+/// The rule and the evidence of the present change.
+#[derive(Clone, Debug)]
+pub(crate) struct Why {
+    pub(crate) rule: RuleId,
+    pub(crate) evidence: Evidence,
+}
+
+/// The key to the writes of the truth: nobody but this room can make one.
+pub(crate) struct TruthKey(());
+
+impl Keeper for Lock {
+    type Key = TruthKey;
+}
+
+/// The writes of the truth in a transaction.
+pub(super) fn truth<'a, 't>(tx: &'a mut WriteTx<'t>) -> Truth<'a, 't> {
+    tx.truth(TruthKey(()))
+}
+
+/// The one writer of truth within a transaction.
+pub(crate) struct Ledger<'a, 't> {
+    pub(crate) tx: &'a mut WriteTx<'t>,
+    pub(crate) clock: Clock,
+    pub(crate) counters: Counters,
+    pub(crate) secret: &'a Secret,
+    /// How a tombstone names erased content.
+    pub(crate) tombstone_hash: TombstoneHash,
+    /// The id of the analyzer for new full-text indexes.
+    pub(crate) analyzer: String,
+    /// The vectors that the transaction has written so far.
+    pub(crate) staged: Staged,
+    /// The memories that wait for a vector since this transaction.
+    pub(crate) waiting: Vec<(NsId, MemoryId)>,
+    /// The paths of metadata with an index, for the namespaces to which the transaction has written.
+    pub(super) declared: BTreeMap<NsId, Arc<Declared>>,
+    /// What the holders of one row bring: the row that a holder left last.
+    pub(super) brought: Option<Brought>,
+    /// Namespaces whose counters are counted again at the end, because it is unknown how a damaged row was counted.
+    pub(super) recount: BTreeSet<NsId>,
+}
+
+/// How many holders of a row bring each of its junction rows. When many holders leave one after the other, this is
+/// counted once.
+#[derive(Debug)]
+pub(super) struct Brought {
+    /// The row, and the number of writes to holders after which the counts hold.
+    pub(super) of: (NsId, MemoryId, u64),
+    pub(super) counts: BTreeMap<JunctionRow, u32>,
+}
+
+/// A row whose parts can all be read.
+pub(crate) struct Whole {
+    pub(crate) vitals: Vitals,
+    pub(crate) content: Content,
+    pub(crate) holders: Vec<Holder>,
+}
+
+impl<'a, 't> Ledger<'a, 't> {
+    /// Opens the ledger of a transaction at clock `now`. The commit gets the next number, and a time that does not run
+    /// backwards.
+    pub(crate) fn open(
+        tx: &'a mut WriteTx<'t>,
+        secret: &'a Secret,
+        analyzer: String,
+        now: Time,
+    ) -> Result<Self> {
+        let mut clock = tx.clock()?;
+        clock.commit += 1;
+        // A clock that was set back must not give a later commit an earlier time: reads by transaction time rely on it.
+        clock.at_ms = clock.at_ms.max(now.as_millis());
+        Ok(Ledger {
+            tx,
+            clock,
+            counters: Counters::default(),
+            secret,
+            tombstone_hash: TombstoneHash::Hmac,
+            analyzer,
+            staged: Staged::default(),
+            waiting: Vec::new(),
+            declared: BTreeMap::new(),
+            brought: None,
+            recount: BTreeSet::new(),
+        })
+    }
+
+    /// The transaction time.
+    pub(crate) fn now(&self) -> Time {
+        Time::from_millis(self.clock.at_ms)
+    }
+
+    /// The vitals and the content of a row that must exist.
+    pub(crate) fn load(&self, ns: NsId, id: MemoryId) -> Result<(Vitals, Content)> {
+        let vitals = self.tx.vitals(ns, id)?.ok_or_else(|| gone(id))?;
+        Ok((vitals, self.content_of(ns, id)?))
+    }
+
+    /// The vitals and the content of a row; none if there is no row.
+    pub(crate) fn load_there(&self, ns: NsId, id: MemoryId) -> Result<Option<(Vitals, Content)>> {
+        let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
+        Ok(Some((vitals, self.content_of(ns, id)?)))
+    }
+
+    /// The content of a row that has vitals.
+    pub(super) fn content_of(&self, ns: NsId, id: MemoryId) -> Result<Content> {
+        let content = self.tx.content(ns, id)?;
+        content.ok_or_else(|| Error::corrupted("memory", id.as_bytes(), "vitals without content"))
+    }
+
+    /// A row of which vitals, content and holders can be read; none if there is no row.
+    ///
+    /// # Errors
+    /// `Corrupted` if one of these parts is damaged.
+    pub(crate) fn whole(&self, ns: NsId, id: MemoryId) -> Result<Option<Whole>> {
+        let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
+        let (content, holders) = (self.content_of(ns, id)?, self.tx.holders(ns, id)?);
+        Ok(Some(Whole { vitals, content, holders }))
+    }
+
+    /// Whether a row exists and can be read. Work on many rows leaves unreadable rows alone.
+    pub(crate) fn is_whole(&self, ns: NsId, id: MemoryId) -> Result<bool> {
+        Ok(sound(self.whole(ns, id))?.flatten().is_some())
+    }
+
+    /// The hot part of a row that can be read as a whole.
+    pub(crate) fn whole_vitals(&self, ns: NsId, id: MemoryId) -> Result<Option<Vitals>> {
+        Ok(sound(self.whole(ns, id))?.flatten().map(|whole| whole.vitals))
+    }
+}
+
+/// The error if the row on which a change was decided no longer exists.
+pub(super) fn gone(id: MemoryId) -> Error {
+    Error::NotFound { what: "memory", name: id.to_string() }
+}

@@ -1,0 +1,65 @@
+//! Writing: one unit of work after the other, each committed or without a trace.
+
+use crate::error::{Error, Result};
+use crate::store::Durability;
+use crate::store::handle::{Handle, lost};
+use crate::store::open::Store;
+use crate::store::transact::{Failed, Written, attempt};
+use crate::store::tx::WriteTx;
+
+impl Store {
+    /// Runs `unit` in a write transaction and commits it, or leaves no trace.
+    ///
+    /// # Errors
+    /// Those of `unit`; `Retry` when the storage failed and the handle has recovered; `Unavailable` when it could
+    /// not; `ReadOnly`, `Closed`.
+    pub(crate) fn write<R>(
+        &self,
+        durability: Durability,
+        unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
+    ) -> Result<Written<R>> {
+        let _one = self.writer.lock();
+        self.write_locked(durability, unit)
+    }
+
+    /// [`Store::write`] for whoever holds the writer's lock.
+    pub(super) fn write_locked<R>(
+        &self,
+        durability: Durability,
+        unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
+    ) -> Result<Written<R>> {
+        self.recover_locked()?;
+        self.sync_name()?;
+        let nonce = self.next_nonce();
+        // A commit without a sync is no commit for the processes that read beside this one.
+        let durability = match durability {
+            Durability::Batch if self.options.shared => Durability::Fast,
+            other => other,
+        };
+        let result = {
+            let guard = self.handle.read();
+            match guard.as_ref() {
+                Some(Handle::Write(db)) => attempt(db, durability, (nonce, self.epoch()), unit),
+                Some(Handle::Read(_)) => return Err(Error::ReadOnly),
+                Some(Handle::Lost) => return Err(lost()),
+                None => return Err(Error::Closed),
+            }
+        };
+        match result {
+            Ok((written, clock)) => {
+                *self.last.lock() = clock.nonce;
+                Ok(written)
+            }
+            // However a commit has ended, by a panic too: the file says whether it counts.
+            Err(Failed { why, unsure }) if unsure.is_some() || matches!(why, Error::Retry { .. }) => {
+                self.settle(why, unsure.map(|unsure| *unsure))
+            }
+            Err(Failed { why, .. }) => Err(why),
+        }
+    }
+
+    /// Makes every commit so far durable.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.write(Durability::Safe, |_| Ok(())).map(|_| ())
+    }
+}

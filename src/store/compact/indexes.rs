@@ -1,0 +1,152 @@
+//! The indexes of vectors in a copy: codes, vectors and graphs, without holes.
+
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+use crate::record::{SlotMeta, slots_per_block, vectors_per_block};
+use crate::store::compact::copy::{Copy, SLICE_BYTES, torn};
+use crate::store::compact::graph::Graph;
+use crate::store::compact::numbers::Numbers;
+use crate::store::control::SlotHead;
+use crate::store::keys;
+use crate::store::part::IndexId;
+use crate::store::rows::Rows;
+use crate::store::tables::Table;
+use crate::store::tx::{Read, Snapshot, Walk, WriteTx};
+
+/// The tables of an index of vectors.
+const OF_INDEXES: [Table; 7] = [
+    Table::Slot,
+    Table::SlotHead,
+    Table::SlotFree,
+    Table::SlotDead,
+    Table::Vector,
+    Table::Graph,
+    Table::GraphHead,
+];
+/// Bytes of a slot that is being copied, beside its code and its vector, which lie in memory twice.
+const SLOT_BYTES: usize = 256;
+
+/// A slot that a copy keeps.
+struct Kept {
+    old: u32,
+    new: u32,
+    meta: SlotMeta,
+    code: Vec<i8>,
+}
+
+impl Copy<'_> {
+    /// Copies codes, vectors and graphs, index by index, without the holes.
+    pub(super) fn indexes(&mut self) -> Result<()> {
+        self.commit(|tx| OF_INDEXES.into_iter().try_for_each(|table| tx.touch(table)))?;
+        let mut indexes = Vec::new();
+        let walked = self.from.walk(Table::SlotHead, &Walk::all(), &mut |key, _| {
+            indexes.push(keys::SlotHead::read(Table::SlotHead, key)?.index);
+            Ok(ControlFlow::Continue(()))
+        });
+        if let Err(why) = torn(walked)? {
+            self.note(Table::SlotHead, &[], why);
+        }
+        for index in indexes {
+            if let Err(why) = torn(self.index(index))? {
+                // Codes can be made again from the vectors, so these keep their places. A graph is left out.
+                self.note(Table::Slot, &keys::index(index), why);
+                let rows = Walk::prefix(&keys::index(index));
+                for table in OF_INDEXES {
+                    self.commit(|tx| tx.delete_walk(table, &rows, usize::MAX).map(drop))?;
+                }
+                for table in [Table::Slot, Table::SlotHead, Table::SlotFree, Table::Vector] {
+                    self.plain(table, &rows)?;
+                }
+                self.slots.insert(index, Numbers::Same);
+            }
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, index: IndexId) -> Result<()> {
+        let head = self.from.slot_head(index)?;
+        let space = self.from.space(index.space)?;
+        let dim = space.map(|space| space.dim as usize).ok_or_else(|| {
+            Error::corrupted(Table::Space.name(), &keys::space(index.space), "an index lies in no space")
+        })?;
+        let linked = self.from.look(Table::GraphHead, &keys::index(index), &mut |_| Ok(()))?;
+        let mut numbers = Numbers::without_holes(self.from, index, head.len, dim, linked)?;
+        let graph = Graph::of(self.from, index, &numbers)?;
+        if linked && graph.is_none() {
+            self.note(Table::Graph, &keys::index(index), "the graph can't be read");
+            numbers = Numbers::without_holes(self.from, index, head.len, dim, false)?;
+        }
+        self.codes(index, head, dim, &numbers)?;
+        if let Some(graph) = graph {
+            self.graph(index, &graph, &numbers)?;
+        }
+        self.slots.insert(index, numbers);
+        Ok(())
+    }
+
+    /// Copies the codes and vectors of an index; the dead slots only where the copy has the graph that needs them.
+    fn codes(&mut self, index: IndexId, head: SlotHead, dim: usize, numbers: &Numbers) -> Result<()> {
+        let per = slots_per_block(dim) as u32;
+        let (mut copied, mut kept) = (SlotHead::default(), Vec::new());
+        let most = SLICE_BYTES / (SLOT_BYTES + 2 * 5 * dim);
+        for block in 0..head.len.div_ceil(per) {
+            let codes = self.from.slot_block(index, block, dim)?;
+            for (at, slot) in (0..per as usize).zip(block * per..) {
+                let (Some(codes), Some(new)) = (&codes, numbers.of(slot)) else { continue };
+                let (Some(meta), Some(code)) = (codes.meta(at), codes.code(at)) else { continue };
+                copied.len = new + 1;
+                copied.used += u32::from(!meta.is_vacant());
+                kept.push(Kept { old: slot, new, meta: *meta, code: code.to_vec() });
+            }
+            if kept.len() >= most || block + 1 == head.len.div_ceil(per) {
+                self.put_slots(index, dim, &kept, &copied)?;
+                kept.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn put_slots(&mut self, index: IndexId, dim: usize, kept: &[Kept], head: &SlotHead) -> Result<()> {
+        let mut lost = Vec::new();
+        let from = self.from;
+        self.commit(|tx| {
+            let mut vector = Vec::with_capacity(dim);
+            for slot in kept {
+                if let Err(why) = put_slot(tx, from, index, slot, &mut vector, dim)? {
+                    lost.push((keys::memory(index.ns, slot.meta.id), why));
+                }
+            }
+            tx.put_slot_head(index, head)
+        })?;
+        self.rows += kept.len() as u64;
+        lost.into_iter().for_each(|(key, why)| self.note(Table::Vector, &key, why));
+        Ok(())
+    }
+}
+
+/// Puts a slot under its new number, with its vector or its row among the dead. A vector that can't be read leaves its
+/// place vacant.
+fn put_slot(
+    tx: &mut WriteTx<'_>,
+    from: &Snapshot,
+    index: IndexId,
+    slot: &Kept,
+    vector: &mut Vec<f32>,
+    dim: usize,
+) -> Result<Result<(), String>> {
+    let per = slots_per_block(dim) as u32;
+    let codes = tx.slot_block_mut(index, slot.new / per, dim)?;
+    codes.put((slot.new % per) as usize, slot.meta, &slot.code);
+    if slot.meta.is_vacant() {
+        return tx.put_dead_slot(index, slot.meta.died, slot.new).map(Ok);
+    }
+    match torn(from.vector(index, dim, slot.old, vector))? {
+        Ok(true) => {}
+        Ok(false) => return Ok(Err("a code without its vector".to_owned())),
+        Err(why) => return Ok(Err(why)),
+    }
+    let per = vectors_per_block(dim) as u32;
+    tx.vector_block_mut(index, slot.new / per, dim)?.put((slot.new % per) as usize, vector);
+    Ok(Ok(()))
+}

@@ -1,0 +1,90 @@
+//! One write transaction: a unit of work, and its commit.
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+use crate::store::Durability;
+use crate::store::control::{Clock, Nonce};
+use crate::store::handle::FILE;
+use crate::store::rows::Rows;
+use crate::store::tx::{Staged, WriteTx, fenced};
+
+/// What a write transaction gave back.
+pub(crate) struct Written<R> {
+    /// What the closure returned.
+    pub(crate) value: R,
+    /// The blocks that changed of what readers keep images of.
+    pub(crate) staged: Staged,
+    /// Bytes of keys and values that came, less those that went.
+    pub(super) grown: i64,
+}
+
+/// A commit that failed: the file may hold it.
+pub(super) struct Unsure<R> {
+    pub(super) written: Written<R>,
+    /// Its clock row, by which it is known.
+    pub(super) clock: Clock,
+}
+
+/// A write transaction that did not end well.
+pub(super) struct Failed<R> {
+    pub(super) why: Error,
+    /// What it wrote, when only the commit itself failed: the file may hold it.
+    pub(super) unsure: Option<Box<Unsure<R>>>,
+}
+
+impl<R> From<Error> for Failed<R> {
+    fn from(why: Error) -> Self {
+        Failed { why, unsure: None }
+    }
+}
+
+/// Runs `unit` in a transaction of a file that is no store yet.
+pub(super) fn transact<R>(
+    db: &Database,
+    durability: Durability,
+    unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
+) -> Result<Written<R>> {
+    let done = attempt(db, durability, (Nonce::default(), 0), unit);
+    done.map(|(written, _)| written).map_err(|failed| failed.why)
+}
+
+/// Runs `unit` in a transaction and commits it with a mark, at an epoch of the store. Gives the clock row of the commit too.
+pub(super) fn attempt<R>(
+    db: &Database,
+    durability: Durability,
+    mark: (Nonce, u64),
+    unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
+) -> Result<(Written<R>, Clock), Failed<R>> {
+    let mut txn = fenced(FILE, &[], || db.begin_write())?;
+    let level = match durability {
+        Durability::Safe | Durability::Fast => redb::Durability::Immediate,
+        Durability::Batch => redb::Durability::None,
+    };
+    fenced(FILE, &[], || txn.set_durability(level))?;
+    txn.set_two_phase_commit(durability == Durability::Safe);
+    txn.set_quick_repair(durability == Durability::Safe);
+    let result = {
+        let mut tx = WriteTx::new(&txn, mark);
+        unit(&mut tx).and_then(|value| {
+            let staged = tx.flush()?;
+            let grown = tx.keep_size()?;
+            Ok((Written { value, staged, grown }, tx.clock()?))
+        })
+    };
+    match result {
+        Ok((written, clock)) => match fenced(FILE, &[], || txn.commit()) {
+            Ok(()) => Ok((written, clock)),
+            Err(why) => Err(Failed { why, unsure: Some(Box::new(Unsure { written, clock })) }),
+        },
+        Err(why) => {
+            // A failing disk can fail the abort as well; the transaction is gone either way, and the handle is
+            // opened again where the storage was to blame.
+            let aborted = fenced(FILE, &[], || txn.abort());
+            Err(match aborted {
+                Ok(()) => why.into(),
+                Err(fault) => fault.into(),
+            })
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! One bit a dimension: which slots deserve a look at their codes?
+//!
+//! The method is RaBitQ (Gao and Long, SIGMOD 2024). A vector x is taken relative to a center c, rotated by R, and only
+//! the signs s of the rotated values are kept. For a query q with v = R(q − c),
+//!
+//! ```text
+//! ⟨q, x⟩ = ⟨q − c, x − c⟩ + ⟨c, x⟩ + ⟨q, c⟩ − |c|²
+//! ⟨q − c, x − c⟩ ≈ factor · ⟨s, v⟩,   factor = |x − c| / ⟨s, y⟩,   y = R(x − c) / |x − c|
+//! ```
+//!
+//! Over the choice of the rotation the estimate has no bias. With D rotated dimensions and a = ⟨s, y⟩ / √D, its standard
+//! deviation is |q − c| · |x − c| · √((1 − a²) / a²) / √(D − 1). The query is rounded to four bits a dimension, so that
+//! ⟨s, v⟩ is a sum of four population counts. The rounding error d of the query adds a deviation of factor · |d|,
+//! because the signs do not depend on it.
+//!
+//! The rotation is the product of four rounds. A round flips signs, transforms a part of the values by Walsh and
+//! Hadamard, and mixes both halves. The flips come from a constant seed, so the codes of a vector are the same on every
+//! machine.
+
+use super::kernel::{BIT_SLOTS, QUERY_BITS, SLOTS_SIDE_BY_SIDE, sign_sums};
+
+/// The largest value of a query.
+const LEVELS: f32 = ((1 << QUERY_BITS) - 1) as f32;
+/// Rounds of the rotation.
+const ROUNDS: usize = 4;
+/// The seed of the flips: the digits of π after the point, in hexadecimal.
+const SEED: u64 = 0x243f_6a88_85a3_08d3;
+/// The relative error of the f32 sums in a code and in an estimate, generously.
+const SUMS_ERROR: f32 = 1e-5;
+
+/// The center and the rotation that codes were made with. A query is compared only with codes of its own frame.
+#[derive(Debug)]
+pub struct BitFrame {
+    dim: usize,
+    center: Box<[f32]>,
+    /// The square of the length of the center.
+    square: f32,
+    /// For each round and dimension, the sign bit to flip.
+    flips: [Box<[u32]>; ROUNDS],
+}
+
+impl BitFrame {
+    /// A frame around a point, which has a value for each dimension. The nearer the vectors are to the center, the
+    /// smaller are the errors.
+    pub fn around(center: Box<[f32]>) -> Self {
+        let dim = center.len();
+        let mut state = SEED;
+        let flips = [(); ROUNDS].map(|()| (0..padded(dim)).map(|_| next_flip(&mut state)).collect());
+        let square = center.iter().map(|value| value * value).sum();
+        BitFrame { dim, center, square, flips }
+    }
+
+    /// Dimensions of the vectors.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Words of the signs of a slot.
+    pub fn words(&self) -> usize {
+        padded(self.dim) / 64
+    }
+
+    /// Subtracts the center and rotates. The result has a multiple of 64 values and the length of the difference.
+    fn place(&self, values: impl Iterator<Item = f32>, out: &mut Vec<f32>) {
+        out.clear();
+        out.extend(values.zip(&self.center).map(|(value, center)| value - center));
+        out.resize(padded(self.dim), 0.0);
+        self.rotate(out);
+    }
+
+    fn rotate(&self, values: &mut [f32]) {
+        let len = values.len();
+        let part = 1_usize << len.ilog2();
+        let scale = 1.0 / (part as f32).sqrt();
+        for (round, flips) in self.flips.iter().enumerate() {
+            for (value, flip) in values.iter_mut().zip(flips) {
+                *value = f32::from_bits(value.to_bits() ^ flip);
+            }
+            let first = if round % 2 == 0 { 0 } else { len - part };
+            let (_, from_first) = values.split_at_mut(first);
+            let (transformed, _) = from_first.split_at_mut(part);
+            transform(transformed);
+            transformed.iter_mut().for_each(|value| *value *= scale);
+            if part < len {
+                let (low, high) = values.split_at_mut(len / 2);
+                butterflies(low, high, std::f32::consts::FRAC_1_SQRT_2);
+            }
+        }
+    }
+}
+
+/// Dimensions after the rotation.
+fn padded(dim: usize) -> usize {
+    dim.next_multiple_of(64)
+}
+
+/// The next of a series of random sign bits: SplitMix64 (Steele, Lea, Flood 2014).
+fn next_flip(state: &mut u64) -> u32 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((mixed >> 63) as u32) << 31
+}
+
+/// The Walsh–Hadamard transform without its scale, of a power of two of values.
+fn transform(values: &mut [f32]) {
+    let mut half = 1;
+    while half < values.len() {
+        for pair in values.chunks_exact_mut(2 * half) {
+            let (low, high) = pair.split_at_mut(half);
+            butterflies(low, high, 1.0);
+        }
+        half *= 2;
+    }
+}
+
+fn butterflies(low: &mut [f32], high: &mut [f32], scale: f32) {
+    for (low, high) in low.iter_mut().zip(high) {
+        (*low, *high) = ((*low + *high) * scale, (*low - *high) * scale);
+    }
+}
+
+/// The one-bit codes of up to 64 slots.
+#[derive(Clone, Debug)]
+pub struct BitBlock {
+    /// For each eight slots, and each word of their signs, the words of the eight slots.
+    words: Box<[u64]>,
+    /// The number of positive signs.
+    ones: [f32; BIT_SLOTS],
+    factors: [f32; BIT_SLOTS],
+    /// The standard deviation of the estimate for a query at distance 1 from the center.
+    errors: [f32; BIT_SLOTS],
+    /// The inner products with the center.
+    offsets: [f32; BIT_SLOTS],
+}
+
+impl BitBlock {
+    /// A block of vacant slots.
+    pub fn vacant(frame: &BitFrame) -> Self {
+        let zeros = [0.0; BIT_SLOTS];
+        let words = vec![0; frame.words() * BIT_SLOTS].into();
+        BitBlock { words, ones: zeros, factors: zeros, errors: zeros, offsets: zeros }
+    }
+
+    /// Bytes in memory of a block of slots with this many dimensions.
+    pub const fn bytes(dim: usize) -> usize {
+        size_of::<BitBlock>() + dim.div_ceil(64) * BIT_SLOTS * size_of::<u64>()
+    }
+
+    /// Writes the code of a vector, whose values are `scale · code`. `room` is memory to use again.
+    ///
+    /// # Panics
+    ///
+    /// When `at` is not below [`BIT_SLOTS`], or the code does not have the dimensions of the frame.
+    pub fn set(&mut self, at: usize, frame: &BitFrame, code: &[i8], scale: f32, room: &mut Vec<f32>) {
+        assert!(at < BIT_SLOTS && code.len() == frame.dim, "a slot of the block, a code of the frame");
+        let values = code.iter().map(|&value| scale * f32::from(value));
+        let offset: f32 = values.clone().zip(&frame.center).map(|(value, center)| value * center).sum();
+        frame.place(values, room);
+        let (length, sum) =
+            room.iter().fold((0.0, 0.0), |(length, sum), value| (length + value * value, sum + value.abs()));
+        let length = f32::sqrt(length);
+        let dims = room.len() as f32;
+        // A vector in the center has an inner product of 0 with every query, whatever its signs.
+        let (factor, error) = if sum > 0.0 {
+            let alignment = (sum / length / dims.sqrt()).min(1.0);
+            let spread = ((1.0 - alignment * alignment).max(0.0) / (dims - 1.0)).sqrt() / alignment;
+            (length * length / sum, length * spread)
+        } else {
+            (0.0, 0.0)
+        };
+        let mut ones = 0;
+        for (word, values) in room.chunks_exact(64).enumerate() {
+            let bits = values.iter().enumerate();
+            let bits = bits.fold(0_u64, |bits, (bit, value)| bits | (u64::from(*value >= 0.0) << bit));
+            ones += bits.count_ones();
+            let place = (at / SLOTS_SIDE_BY_SIDE * frame.words() + word) * SLOTS_SIDE_BY_SIDE
+                + at % SLOTS_SIDE_BY_SIDE;
+            put(&mut self.words, place, bits);
+        }
+        put(&mut self.ones, at, ones as f32);
+        put(&mut self.factors, at, factor);
+        put(&mut self.errors, at, error);
+        put(&mut self.offsets, at, offset);
+    }
+}
+
+fn put<T>(list: &mut [T], at: usize, value: T) {
+    if let Some(place) = list.get_mut(at) {
+        *place = value;
+    }
+}
+
+/// A query as the scan of one bit reads it.
+#[derive(Clone, Debug)]
+pub struct BitQuery {
+    /// For each word of the signs, the four bits of the values, one plane after the other.
+    planes: Box<[[u64; QUERY_BITS]]>,
+    /// The value of level 0, twice.
+    twice_low: f32,
+    /// The difference between two levels, twice.
+    twice_step: f32,
+    /// The sum of the rounded values.
+    total: f32,
+    /// What every estimate has in common.
+    base: f32,
+    /// The squares of the distance to the center and of the rounding error, times the square of the deviations.
+    reach: f32,
+    lost: f32,
+}
+
+impl BitQuery {
+    /// A query that misses each of the nearest slots with a chance of at most 1 − `recall`, 0 to below 1.
+    ///
+    /// An error is a sum of many small ones, so its distribution is taken as normal. A normal value exceeds t
+    /// deviations with a chance of at most exp(−t²/2) / 2 (Chernoff).
+    ///
+    /// # Panics
+    ///
+    /// When the query does not have the dimensions of the frame.
+    pub fn new(frame: &BitFrame, query: &[f32], recall: f32) -> Self {
+        assert_eq!(query.len(), frame.dim, "query and codes are of one embedding space");
+        let mut values = Vec::new();
+        frame.place(query.iter().copied(), &mut values);
+        let low = values.iter().copied().fold(f32::INFINITY, f32::min);
+        let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let step = if high > low { (high - low) / LEVELS } else { 1.0 };
+        let mut planes = vec![[0; QUERY_BITS]; frame.words()].into_boxed_slice();
+        let (mut total, mut lost, mut reach) = (0.0, 0.0, 0.0);
+        for (planes, values) in planes.iter_mut().zip(values.chunks_exact(64)) {
+            for (bit, value) in values.iter().enumerate() {
+                let level = ((value - low) / step).round().clamp(0.0, LEVELS);
+                for (plane, bits) in planes.iter_mut().enumerate() {
+                    *bits |= u64::from(level as u32 >> plane & 1) << bit;
+                }
+                let rounded = low + step * level;
+                total += rounded;
+                lost += (value - rounded) * (value - rounded);
+                reach += value * value;
+            }
+        }
+        let along: f32 = query.iter().zip(&frame.center).map(|(value, center)| value * center).sum();
+        let squared_deviations = (-2.0 * (2.0 * (1.0 - recall)).min(1.0).ln()).max(0.0);
+        BitQuery {
+            planes,
+            twice_low: 2.0 * low,
+            twice_step: 2.0 * step,
+            total,
+            base: along - frame.square + SUMS_ERROR,
+            reach: reach * squared_deviations,
+            lost: lost * squared_deviations,
+        }
+    }
+
+    /// Writes for each slot of `block` a score that the slot exceeds only by chance, and returns the highest. Slots
+    /// whose bit in `visible` is not set get −∞.
+    pub fn likely_uppers(&self, block: &BitBlock, visible: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
+        let mut sums = [0; BIT_SLOTS];
+        sign_sums(&self.planes, &block.words, visible, &mut sums);
+        for (((((out, sum), ones), factor), error), offset) in out
+            .iter_mut()
+            .zip(&sums)
+            .zip(&block.ones)
+            .zip(&block.factors)
+            .zip(&block.errors)
+            .zip(&block.offsets)
+        {
+            let product = self.twice_low * ones + self.twice_step * *sum as f32 - self.total;
+            let spread = error * error * self.reach + factor * factor * self.lost;
+            *out = factor * product + offset + self.base + spread.sqrt();
+        }
+        if visible != u64::MAX {
+            for (bit, out) in out.iter_mut().enumerate() {
+                *out = if visible >> bit & 1 == 1 { *out } else { f32::NEG_INFINITY };
+            }
+        }
+        out.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+    }
+
+    /// The slots of `block` in `visible` that may score `least`, a bit for each.
+    pub fn likely_above(&self, block: &BitBlock, visible: u64, least: f32) -> u64 {
+        let mut uppers = [0.0; BIT_SLOTS];
+        if self.likely_uppers(block, visible, &mut uppers) < least {
+            return 0;
+        }
+        let bits = uppers.iter().enumerate();
+        bits.fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= least) << bit)) & visible
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! The estimate has no bias, its error is the promised one whatever the data, and every kernel sums alike.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::limits::DIM_MAX;
+use crate::vector::kernel::available;
+use crate::vector::{UnitVector, dot_f32, encode};
+
+/// Numbers of a seed, uniform in −1 to 1.
+fn uniform(seed: u64) -> impl Iterator<Item = f32> {
+    let mut state = seed;
+    std::iter::repeat_with(move || {
+        next_flip(&mut state);
+        let mixed = (state ^ state >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed >> 40) as f32 / (1 << 23) as f32 - 1.0
+    })
+}
+
+fn unit(values: &[f32]) -> UnitVector {
+    UnitVector::new("vector", values).unwrap()
+}
+
+/// What the rows of a data set have in common.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Random,
+    /// All but the last few dimensions are the same for all.
+    Constant,
+    /// Every value is one of three.
+    FewValues,
+    /// Every row is near one row.
+    NearEqual,
+    /// The mean of the rows is far off.
+    FarOff,
+    /// One dimension of each row holds almost everything.
+    Spiky,
+}
+
+const SHAPES: [Shape; 6] =
+    [Shape::Random, Shape::Constant, Shape::FewValues, Shape::NearEqual, Shape::FarOff, Shape::Spiky];
+
+fn rows(shape: Shape, dim: usize, count: usize) -> Vec<UnitVector> {
+    let mut numbers = uniform(dim as u64 * 31 + shape as u64);
+    let base: Vec<f32> = numbers.by_ref().take(dim).collect();
+    (0..count)
+        .map(|row| {
+            let mut values: Vec<f32> = numbers.by_ref().take(dim).collect();
+            for (at, (value, base)) in values.iter_mut().zip(&base).enumerate() {
+                *value = match shape {
+                    Shape::Random => *value,
+                    Shape::Constant => {
+                        if at + 8 < dim {
+                            *base
+                        } else {
+                            *value
+                        }
+                    }
+                    Shape::FewValues => (*value * 1.4).round(),
+                    Shape::NearEqual => base + *value / 50.0,
+                    Shape::FarOff => *value + 3.0,
+                    Shape::Spiky => {
+                        if at == row % dim {
+                            20.0
+                        } else {
+                            *value
+                        }
+                    }
+                };
+            }
+            values.iter_mut().take(1).for_each(|first| *first += 1e-3);
+            unit(&values)
+        })
+        .collect()
+}
+
+/// The rows in blocks, around their mean.
+fn coded(rows: &[UnitVector]) -> (BitFrame, Vec<BitBlock>) {
+    let dim = rows[0].dim();
+    let mean = (0..dim).map(|at| rows.iter().map(|row| row.as_slice()[at]).sum::<f32>() / rows.len() as f32);
+    let frame = BitFrame::around(mean.collect());
+    let mut room = Vec::new();
+    let blocks = rows.chunks(BIT_SLOTS).map(|rows| {
+        let mut block = BitBlock::vacant(&frame);
+        for (at, row) in rows.iter().enumerate() {
+            let mut code = vec![0; dim];
+            let params = encode(row, &mut code);
+            block.set(at, &frame, &code, params.scale, &mut room);
+        }
+        block
+    });
+    let blocks = blocks.collect();
+    (frame, blocks)
+}
+
+fn uppers(query: &BitQuery, blocks: &[BitBlock], rows: usize) -> Vec<f32> {
+    let mut all = Vec::new();
+    for block in blocks {
+        let mut uppers = [0.0; BIT_SLOTS];
+        query.likely_uppers(block, u64::MAX, &mut uppers);
+        all.extend(uppers);
+    }
+    all.truncate(rows);
+    all
+}
+
+#[test]
+fn estimates_have_no_bias_and_the_promised_error() {
+    for shape in SHAPES {
+        for dim in [2, 16, 64, 100, 384, 1_000, DIM_MAX] {
+            let rows = rows(shape, dim, 640);
+            let (frame, blocks) = coded(&rows);
+            let (mut sum, mut missed, mut count) = (0.0, 0, 0);
+            for at in (0..rows.len()).step_by(21) {
+                // A query lies between two rows.
+                let other = &rows[(at + 320) % rows.len()];
+                let values = rows[at].as_slice().iter().zip(other.as_slice());
+                let query = unit(&values.map(|(a, b)| 0.7 * a + 0.3 * b + 1e-6).collect::<Vec<_>>());
+                // With an even chance to miss nothing is added to the estimate.
+                let estimates = uppers(&BitQuery::new(&frame, query.as_slice(), 0.5), &blocks, rows.len());
+                let likely = uppers(&BitQuery::new(&frame, query.as_slice(), 0.999), &blocks, rows.len());
+                for ((row, estimate), upper) in rows.iter().zip(estimates).zip(likely) {
+                    let score = dot_f32(row.as_slice(), query.as_slice());
+                    let deviation = (upper - estimate) / (-2.0 * 0.002_f32.ln()).sqrt();
+                    sum += f64::from((estimate - score) / deviation.max(1e-6));
+                    missed += u32::from(score > upper + 2e-3);
+                    count += 1;
+                }
+            }
+            let bias = sum / f64::from(count);
+            // The rotation is one choice of many, and rows that differ in few dimensions have few independent errors.
+            assert!(dim < 64 || bias.abs() < 0.5, "{shape:?} × {dim}: the mean error is {bias} deviations");
+            assert!(f64::from(missed) <= f64::from(count) * 0.001, "{shape:?} × {dim}: {missed} of {count}");
+        }
+    }
+}
+
+#[test]
+fn a_vector_in_the_center_and_a_query_there_have_finite_scores() {
+    let row = unit(&[0.6, 0.8]);
+    let frame = BitFrame::around([0.0; 2].into());
+    let mut block = BitBlock::vacant(&frame);
+    block.set(3, &frame, &[0, 0], 1.0, &mut Vec::new());
+    for query in [[0.0, 0.0], [0.6, 0.8]] {
+        let mut uppers = [0.0; BIT_SLOTS];
+        let best = BitQuery::new(&frame, &query, 0.999).likely_uppers(&block, 1 << 3, &mut uppers);
+        assert!(best.is_finite() && best.abs() < 1e-3 && uppers[3] == best, "{uppers:?}");
+        assert!(uppers[0] == f32::NEG_INFINITY, "no bit of it was set");
+    }
+    assert_eq!(row.dim(), frame.dim());
+}
+
+#[test]
+fn a_rotation_keeps_lengths_and_angles() {
+    for dim in [1, 2, 63, 64, 65, 128, 200, 384, 1_536, DIM_MAX] {
+        let frame = BitFrame::around(vec![0.0; dim].into());
+        let numbers: Vec<f32> = uniform(7).take(2 * dim).collect();
+        let (a, b) = numbers.split_at(dim);
+        let place = |values: &[f32]| {
+            let mut out = Vec::new();
+            frame.place(values.iter().copied(), &mut out);
+            assert_eq!(out.len(), frame.words() * 64);
+            out
+        };
+        let dot =
+            |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+        let (placed_a, placed_b) = (place(a), place(b));
+        let size = dot(a, a).max(dot(b, b));
+        assert!((dot(&placed_a, &placed_a) - dot(a, a)).abs() < 1e-5 * size, "{dim}");
+        assert!((dot(&placed_a, &placed_b) - dot(a, b)).abs() < 1e-5 * size, "{dim}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_kernel_sums_signs_like_the_scalar_one(words in 1_usize..70, seed: u64, wanted: u64) {
+        let mut state = seed;
+        let mut word = || {
+            next_flip(&mut state);
+            // Runs of ones reach the bounds of narrow sums.
+            if state >> 60 == 0 { u64::MAX } else { state ^ state >> 29 }
+        };
+        let planes: Vec<[u64; QUERY_BITS]> = (0..words).map(|_| [(); QUERY_BITS].map(|()| word())).collect();
+        let rows: Vec<u64> = (0..words * BIT_SLOTS).map(|_| word()).collect();
+        let scalar = available().last().unwrap();
+        for wanted in [u64::MAX, wanted] {
+            let mut expected = [0; BIT_SLOTS];
+            scalar.sign_sums(&planes, &rows, wanted, &mut expected);
+            for kernel in available() {
+                let mut sums = [0; BIT_SLOTS];
+                kernel.sign_sums(&planes, &rows, wanted, &mut sums);
+                prop_assert_eq!(sums, expected, "{}", kernel.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_at_the_bound_do_not_overflow() {
+    let planes = vec![[u64::MAX; QUERY_BITS]; DIM_MAX / 64];
+    let rows = vec![u64::MAX; DIM_MAX];
+    for kernel in available() {
+        let mut sums = [0; BIT_SLOTS];
+        kernel.sign_sums(&planes, &rows, u64::MAX, &mut sums);
+        assert_eq!(sums, [15 * DIM_MAX as u32; BIT_SLOTS], "{}", kernel.name());
+    }
+}
