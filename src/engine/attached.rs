@@ -54,18 +54,18 @@ impl Memo {
 
 /// An embedder as a handle has it.
 #[derive(Clone)]
-pub(super) struct Given {
+pub(super) struct AttachedEmbedder {
     pub(super) embedder: Arc<dyn Embedder>,
     /// Name of the space that its vectors open.
     pub(super) name: Arc<str>,
     memo: Arc<Mutex<Memo>>,
 }
 
-impl Given {
+impl AttachedEmbedder {
     pub(super) fn new(embedder: Arc<dyn Embedder>, suggested: bool) -> Self {
         let mark = if suggested { SpaceRow::SUGGESTED } else { "" };
         let name = format!("{mark}{}", embedder.id()).into();
-        Given { embedder, name, memo: Arc::default() }
+        AttachedEmbedder { embedder, name, memo: Arc::default() }
     }
 
     /// The vector of each text, none for a text that has none. A text that stands among them twice, or was embedded a short
@@ -88,6 +88,7 @@ impl Given {
             }
             known.insert(*name, remembered.flatten());
         }
+        // No lock is held while the model works, which may take seconds. Two threads may embed the same text.
         for batch in asked.chunks(BATCH) {
             let given: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
             for ((name, _), vector) in batch.iter().zip(vectors(&*self.embedder, &given)?) {
@@ -104,7 +105,7 @@ impl Given {
     }
 }
 
-impl Vectorizer for Given {
+impl Vectorizer for AttachedEmbedder {
     fn space(&self) -> &str {
         &self.name
     }

@@ -5,7 +5,7 @@ use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
 use crate::engine::write::{RestoreReport, WriteOptions};
 use crate::error::{Error, Result};
-use crate::ingest::{Desk, ForgetNames, prepare};
+use crate::ingest::{ForgetNames, NamespaceWriter, prepare};
 use crate::ledger::{Change, Entry, Restored};
 use crate::model::{
     Draft, Forgotten, Name, NamespaceName, Outcome, Partition, Patch, RuleId, Scope, SupersedeMode, Time,
@@ -73,9 +73,9 @@ impl Batch<'_, '_, '_, '_> {
     ) -> Result<Outcome> {
         let prepared = prepare(draft.into())?;
         self.rows += 1;
-        let mut desk = self.session.desk(namespace, how.run, how.no_dedup)?;
-        desk.skip_instructions = how.skip_instructions;
-        desk.add(&prepared)
+        let mut writer = self.session.writer(namespace, how.run, how.no_dedup)?;
+        writer.skip_instructions = how.skip_instructions;
+        writer.add(&prepared)
     }
 
     /// As [`Namespace::push_snapshot`](crate::Namespace::push_snapshot).
@@ -91,7 +91,7 @@ impl Batch<'_, '_, '_, '_> {
         let prepared =
             prepare(snapshot_draft(draft.into(), at, &self.session.in_force.policy.snapshot.agent)?)?;
         self.rows += 1;
-        self.session.desk(namespace, None, false)?.push_snapshot(&prepared)
+        self.session.writer(namespace, None, false)?.push_snapshot(&prepared)
     }
 
     /// As [`Namespace::update`](crate::Namespace::update).
@@ -105,7 +105,7 @@ impl Batch<'_, '_, '_, '_> {
         patch: Patch,
     ) -> Result<Outcome> {
         self.rows += 1;
-        self.session.known_desk(namespace)?.update(name.into().as_str(), patch, None)
+        self.session.known_writer(namespace)?.update(name.into().as_str(), patch, None)
     }
 
     /// As [`Namespace::supersede_all`](crate::Namespace::supersede_all).
@@ -121,7 +121,7 @@ impl Batch<'_, '_, '_, '_> {
         at: Option<Time>,
     ) -> Result<()> {
         let old: Vec<Name> = old.into_iter().map(Into::into).collect();
-        self.session.known_desk(namespace)?.supersede_names(&old, new.into().as_str(), mode, at)
+        self.session.known_writer(namespace)?.supersede_names(&old, new.into().as_str(), mode, at)
     }
 
     /// As [`Namespace::restore`](crate::Namespace::restore).
@@ -129,7 +129,7 @@ impl Batch<'_, '_, '_, '_> {
     /// # Errors
     /// As there.
     pub fn restore(&mut self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<RestoreReport> {
-        self.session.known_desk(namespace)?.restore(name.into().as_str())
+        self.session.known_writer(namespace)?.restore(name.into().as_str())
     }
 
     /// Forgets ids or keys, with all their versions.
@@ -143,7 +143,7 @@ impl Batch<'_, '_, '_, '_> {
     ) -> Result<Forgotten> {
         let names: Vec<String> = names.into_iter().map(|name| name.into().into_string()).collect();
         let how = ForgetNames { keep_history: false, also_merged: true, with_history: false };
-        self.session.known_desk(namespace)?.forget_names(&names, how)
+        self.session.known_writer(namespace)?.forget_names(&names, how)
     }
 
     /// Counts uses of a memory.
@@ -151,11 +151,11 @@ impl Batch<'_, '_, '_, '_> {
     /// # Errors
     /// `NotFound`.
     pub fn reinforce(&mut self, namespace: &NamespaceName, name: impl Into<Name>, by: u32) -> Result<()> {
-        self.session.known_desk(namespace)?.reinforce(name.into().as_str(), by)
+        self.session.known_writer(namespace)?.reinforce(name.into().as_str(), by)
     }
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// One memory takes the place of each of `old`.
     pub(super) fn supersede_names(
         &mut self,

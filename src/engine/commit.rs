@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::engine::attached::Given;
+use crate::engine::attached::AttachedEmbedder;
 use crate::engine::inner::Inner;
 use crate::engine::queue::{Committer, failed_together};
-use crate::engine::session::{Session, Turn, Work};
+use crate::engine::session::{CommitEffects, Session, Work};
 use crate::error::{Error, Result};
 use crate::ledger::{Context, Ledger};
 use crate::limits::SLICE_ROWS_MAX;
@@ -23,7 +23,7 @@ impl Inner {
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let mut culprit = None;
-        let mut turn = Turn::default();
+        let mut effects = CommitEffects::default();
         let written = self.store.write(durability, |tx| {
             // Only the leader commits and publishes: nothing lies between this state and the transaction.
             let published = self.state()?;
@@ -34,7 +34,7 @@ impl Inner {
                 ledger: &mut ledger,
                 in_force: &in_force,
                 ids: self.ids.as_ref(),
-                embeds: self.embedder.read().as_ref().map(Given::space),
+                embeds: self.embedder.read().as_ref().map(AttachedEmbedder::space),
                 actor: self.actor,
                 published: &published,
                 dropped: Vec::new(),
@@ -46,13 +46,13 @@ impl Inner {
                 why
             });
             let Session { dropped, linked, reset, .. } = session;
-            turn = Turn { dropped, linked, reset };
+            effects = CommitEffects { dropped, linked, reset };
             done?;
             ledger.finish()
         });
         match written {
             Ok(written) => {
-                self.publish(&written, &turn);
+                self.publish(&written, &effects);
                 Ok(())
             }
             // A storage that fails is nobody's fault, whoever was at work.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::embedder::Embedder;
-use crate::engine::attached::{BATCH, Given};
+use crate::engine::attached::{AttachedEmbedder, BATCH};
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::maintain::Sweep;
@@ -46,11 +46,11 @@ pub struct Reembedded {
 
 impl Inner {
     /// The embedder of this handle, where the vectors of the database are its own or there are none yet.
-    pub(super) fn embedder_for(&self, published: &Published) -> Result<Option<Given>> {
-        let Some(given) = self.embedder.read().clone() else { return Ok(None) };
+    pub(super) fn embedder_for(&self, published: &Published) -> Result<Option<AttachedEmbedder>> {
+        let Some(attached) = self.embedder.read().clone() else { return Ok(None) };
         let rows = published.snapshot();
         let space = rows.space(SpaceId(rows.clock()?.space))?;
-        Ok(space.is_none_or(|space| space.embedder() == given.embedder.id()).then_some(given))
+        Ok(space.is_none_or(|space| space.embedder() == attached.embedder.id()).then_some(attached))
     }
 
     /// A query with a vector, if its text needs one and there is an embedder. One that fails leaves the words to go by.
@@ -60,7 +60,7 @@ impl Inner {
         let Some(text) = text.filter(|_| query.vector.is_none() && query.mode != Mode::Text) else {
             return Ok(Cow::Borrowed(query));
         };
-        let Some(Given { embedder, .. }) = self.embedder_for(published)? else {
+        let Some(AttachedEmbedder { embedder, .. }) = self.embedder_for(published)? else {
             return Ok(Cow::Borrowed(query));
         };
         let answer = embedder.embed_query(text).and_then(|vector| {
@@ -87,7 +87,7 @@ impl Inner {
         no_dedup: bool,
     ) -> Result<bool> {
         let published = self.state()?;
-        let Some(given) = self.embedder_for(&published)? else { return Ok(true) };
+        let Some(attached) = self.embedder_for(&published)? else { return Ok(true) };
         let rows = published.snapshot();
         let gives_way = match rows.space(SpaceId(rows.clock()?.space))? {
             Some(space) => space.gives_way(),
@@ -111,11 +111,11 @@ impl Inner {
             }
         }
         for batch in wanted.chunks(BATCH) {
-            match given.vectors(batch.iter().map(|(_, text)| text.as_str())) {
+            match attached.vectors(batch.iter().map(|(_, text)| text.as_str())) {
                 Ok(vectors) => {
                     for ((at, _), vector) in batch.iter().zip(vectors) {
                         if let (Some(draft), Some(vector)) = (drafts.get_mut(*at), vector) {
-                            draft.embedded(Embedded { vector, space: Arc::clone(&given.name) });
+                            draft.embedded(Embedded { vector, space: Arc::clone(&attached.name) });
                         }
                     }
                 }
@@ -137,7 +137,7 @@ impl Inner {
         patch: &Patch,
     ) -> Result<(Option<Embedded>, bool)> {
         let published = self.state()?;
-        let Some(given) = self.embedder_for(&published)? else { return Ok((None, true)) };
+        let Some(attached) = self.embedder_for(&published)? else { return Ok((None, true)) };
         let rows = published.snapshot();
         let Some(ns) = rows.namespace(namespace.as_str())?.map(|row| NsId(row.number)) else {
             return Ok((None, true));
@@ -145,10 +145,10 @@ impl Inner {
         let messages = &self.in_force().messages;
         let text = text_of_update(&**rows, (ns, name), patch, self.instant(&published), messages)?;
         let Some(text) = text else { return Ok((None, true)) };
-        match given.vectors([text.as_str()].into_iter()) {
+        match attached.vectors([text.as_str()].into_iter()) {
             Ok(mut vectors) => {
                 let vector = vectors.pop().flatten();
-                Ok((vector.map(|vector| Embedded { vector, space: Arc::clone(&given.name) }), true))
+                Ok((vector.map(|vector| Embedded { vector, space: Arc::clone(&attached.name) }), true))
             }
             Err(why) => {
                 tracing::warn!(%why, "a memory is changed without a vector");
@@ -246,7 +246,7 @@ impl Database {
             }
             _ => {}
         }
-        *self.inner.embedder.write() = Some(Given::new(embedder, suggested));
+        *self.inner.embedder.write() = Some(AttachedEmbedder::new(embedder, suggested));
         Ok(())
     }
 
@@ -283,8 +283,8 @@ impl Database {
         if self.embedding_space()?.is_none_or(|space| space.name != embedder.id()) {
             self.open_space_of(&*embedder)?;
         }
-        let given = Given::new(embedder, false);
-        *self.inner.embedder.write() = Some(given.clone());
+        let attached = AttachedEmbedder::new(embedder, false);
+        *self.inner.embedder.write() = Some(attached.clone());
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let mut done = Reembedded::default();
         for (_, ns) in self.tenants(None)? {
@@ -292,7 +292,7 @@ impl Database {
             loop {
                 let stale = self.stale(ns, after)?;
                 let Some(last) = stale.last().copied() else { break };
-                let filled = self.fill(ns, &stale, &given, Some(run))?;
+                let filled = self.fill(ns, &stale, &attached, Some(run))?;
                 done.changed += filled;
                 done.skipped += stale.len() as u64 - filled;
                 after = Some(last);
@@ -329,7 +329,7 @@ impl Database {
             if waiting.is_empty() {
                 return Ok(());
             }
-            let Some(given) = self.inner.embedder_for(&*self.inner.state()?)? else { return Ok(()) };
+            let Some(attached) = self.inner.embedder_for(&*self.inner.state()?)? else { return Ok(()) };
             let waiting: BTreeSet<(NsId, MemoryId)> = waiting.into_iter().collect();
             let waiting: Vec<(NsId, MemoryId)> = waiting.into_iter().collect();
             for slice in
@@ -337,7 +337,7 @@ impl Database {
             {
                 let Some((ns, _)) = slice.first() else { continue };
                 let ids: Vec<MemoryId> = slice.iter().map(|(_, id)| *id).collect();
-                self.fill(*ns, &ids, &given, None)?;
+                self.fill(*ns, &ids, &attached, None)?;
             }
             Ok(())
         };
@@ -347,13 +347,19 @@ impl Database {
     }
 
     /// Gives memories a vector of the current space, in one transaction. Gives how many got one.
-    fn fill(&self, ns: NsId, ids: &[MemoryId], given: &Given, run: Option<RunId>) -> Result<u64> {
+    fn fill(
+        &self,
+        ns: NsId,
+        ids: &[MemoryId],
+        attached: &AttachedEmbedder,
+        run: Option<RunId>,
+    ) -> Result<u64> {
         let (in_force, published) = (self.inner.in_force(), self.inner.state()?);
         let input = StepInput {
             published: &published,
             policy: &in_force.policy,
             messages: &in_force.messages,
-            embedder: Some(given),
+            embedder: Some(attached),
             run,
             threads: 1,
             rows: ids.len(),

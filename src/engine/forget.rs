@@ -184,13 +184,13 @@ impl Namespace {
                 }
                 let how = ForgetNames { keep_history, also_merged, with_history };
                 let weight = weight_of(names.len());
-                (Box::new(move |session| session.known_desk(&ns)?.forget_names(&names, how)), weight)
+                (Box::new(move |session| session.known_writer(&ns)?.forget_names(&names, how)), weight)
             }
             Forget::Tag { tag, scope, keep_pinned } => {
                 let work: Forgetting = Box::new(move |session| {
-                    let mut desk = session.known_desk(&ns)?;
-                    let Some(part) = desk.part_of(&scope)? else { return Ok(Forgotten::default()) };
-                    desk.forget_tag(&tag, part, keep_pinned)
+                    let mut writer = session.known_writer(&ns)?;
+                    let Some(part) = writer.part_of(&scope)? else { return Ok(Forgotten::default()) };
+                    writer.forget_tag(&tag, part, keep_pinned)
                 });
                 (work, ONE)
             }
@@ -202,7 +202,7 @@ impl Namespace {
                 let (ids, undecided) = self.ask(|reader| reader.matching(&filter, &scope, visible_only))?;
                 let weight = weight_of(ids.len());
                 let work: Forgetting = Box::new(move |session| {
-                    let answer = session.known_desk(&ns)?.forget_found(&ids)?;
+                    let answer = session.known_writer(&ns)?.forget_found(&ids)?;
                     Ok(Forgotten { undecided: undecided.clone(), ..answer })
                 });
                 (work, weight)

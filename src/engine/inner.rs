@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::engine::attached::Given;
+use crate::engine::attached::AttachedEmbedder;
 use crate::engine::clock::Clock;
 use crate::engine::in_force::{InForce, in_force};
 use crate::engine::lease::Lease;
@@ -35,7 +35,7 @@ pub(super) struct Inner {
     pub(super) actor: Actor,
     pub(super) lease: Span,
     /// Gives texts their vectors.
-    pub(super) embedder: RwLock<Option<Given>>,
+    pub(super) embedder: RwLock<Option<AttachedEmbedder>>,
     pub(super) in_force: RwLock<Arc<InForce>>,
     /// A policy of this handle's own, which hides the stored one.
     pub(super) own_policy: Option<Policy>,

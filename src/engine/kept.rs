@@ -40,7 +40,7 @@ impl Namespace {
     fn put_back(&self, rows: Vec<Kept>, whole: bool) -> Result<PutBack> {
         let (namespace, weight) = (self.name.clone(), weight_of(rows.len()));
         self.db.submit(weight, move |session| {
-            let part = session.desk(&namespace, None, false)?.put_back(&rows)?;
+            let part = session.writer(&namespace, None, false)?.put_back(&rows)?;
             let ahead: Vec<_> =
                 part.ahead.into_iter().map(|(place, joint)| (place as u64 + 1, joint)).collect();
             if let Some((place, joint)) = ahead.first().filter(|_| whole) {

@@ -40,9 +40,9 @@ impl Namespace {
     pub fn declare_index(&self, key: &str) -> Result<u64> {
         check_index_key(key)?;
         let begun = self.db.inner.run_alone(|session| {
-            let desk = session.desk(&self.name, None, false)?;
-            let begun = desk.ledger.declare(&desk.context, key)?;
-            Ok(begun.then_some(desk.context.ns))
+            let writer = session.writer(&self.name, None, false)?;
+            let begun = writer.ledger.declare(&writer.context, key)?;
+            Ok(begun.then_some(writer.context.ns))
         })?;
         begun.map_or(Ok(0), |ns| self.db.finish_index(&self.name, ns, key))
     }

@@ -66,7 +66,7 @@ pub(super) struct Queue<U: Send, L: Monitors = Parked> {
 }
 
 /// What a waiting writer is to do.
-enum Turn {
+enum WaitOutcome {
     Answered(Result<()>),
     Lead,
 }
@@ -100,23 +100,23 @@ impl<U: Send, L: Monitors> Queue<U, L> {
         });
         self.state.wake();
         loop {
-            let turn = self.state.wait(|state| {
+            let outcome = self.state.wait(|state| {
                 if let Some(answer) = state.answers.remove(&number) {
-                    return Some(Turn::Answered(answer));
+                    return Some(WaitOutcome::Answered(answer));
                 }
                 if state.leader.is_some() || (state.was_group && state.aside > 0) {
                     return None;
                 }
                 if !state.waiting.iter().any(|ticket| ticket.number == number) {
                     let why = "the commit that it was part of ended in a panic".to_owned();
-                    return Some(Turn::Answered(Err(Error::Unavailable { why })));
+                    return Some(WaitOutcome::Answered(Err(Error::Unavailable { why })));
                 }
                 state.leader = Some(std::thread::current().id());
-                Some(Turn::Lead)
+                Some(WaitOutcome::Lead)
             });
-            match turn {
-                Turn::Answered(answer) => return answer,
-                Turn::Lead => self.lead(committer),
+            match outcome {
+                WaitOutcome::Answered(answer) => return answer,
+                WaitOutcome::Lead => self.lead(committer),
             }
         }
     }

@@ -36,10 +36,10 @@ impl Namespace {
         let namespace = self.name.clone();
         self.db.submit(ONE, move |session| {
             let run = RunId::from_bytes(session.ids.next(session.ledger.now()));
-            let desk = session.desk(&namespace, None, false)?;
-            let started_ms = desk.context.now.as_millis();
+            let writer = session.writer(&namespace, None, false)?;
+            let started_ms = writer.context.now.as_millis();
             let row = RunRow { what: RunRow::IMPORT.to_owned(), started_ms, state: RunState::Open };
-            desk.ledger.tx.put_run(desk.context.ns, run, &row)?;
+            writer.ledger.tx.put_run(writer.context.ns, run, &row)?;
             Ok(run)
         })
     }
@@ -51,10 +51,10 @@ impl Namespace {
     pub fn finish_run(&self, run: RunId) -> Result<()> {
         let namespace = self.name.clone();
         self.db.submit(ONE, move |session| {
-            let desk = session.known_desk(&namespace)?;
-            let row = desk.ledger.tx.run(desk.context.ns, run)?;
+            let writer = session.known_writer(&namespace)?;
+            let row = writer.ledger.tx.run(writer.context.ns, run)?;
             let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
-            desk.ledger.tx.put_run(desk.context.ns, run, &RunRow { state: RunState::Done, ..row })
+            writer.ledger.tx.put_run(writer.context.ns, run, &RunRow { state: RunState::Done, ..row })
         })
     }
 
@@ -73,7 +73,7 @@ impl Namespace {
         loop {
             let namespace = self.name.clone();
             let step =
-                self.db.submit(ONE, move |session| session.known_desk(&namespace)?.undo_import(run))?;
+                self.db.submit(ONE, move |session| session.known_writer(&namespace)?.undo_import(run))?;
             undone.restored += step.done.restored;
             undone.removed += step.done.forgotten;
             undone.detached += step.done.detached;
@@ -97,33 +97,33 @@ impl Namespace {
         loop {
             let (step, waiting) = self.db.inner.run_alone(|session| {
                 let horizon = session.in_force.policy.undo.horizon;
-                let desk = session.known_desk(&self.name)?;
-                let ns = desk.context.ns;
-                let row = desk.ledger.tx.run(ns, run)?;
+                let writer = session.known_writer(&self.name)?;
+                let ns = writer.context.ns;
+                let row = writer.ledger.tx.run(ns, run)?;
                 let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
                 if row.state == RunState::Undone {
                     return Ok((Returned { finished: true, ..Returned::default() }, Vec::new()));
                 }
                 if row.state != RunState::Undoing
-                    && Time::from_millis(row.started_ms).plus(horizon) <= desk.context.now
+                    && Time::from_millis(row.started_ms).plus(horizon) <= writer.context.now
                 {
                     return Err(Error::Conflict {
                         what: format!("undo {run}"),
                         why: "its horizon (undo.horizon) is over".to_owned(),
                     });
                 }
-                let context = Context { actor: Actor::Caller, run: None, ..desk.context.clone() };
-                let step = undo_slice(desk.ledger, &context, run)?;
+                let context = Context { actor: Actor::Caller, run: None, ..writer.context.clone() };
+                let step = undo_slice(writer.ledger, &context, run)?;
                 let state = if step.finished { RunState::Undone } else { RunState::Undoing };
-                desk.ledger.tx.put_run(ns, run, &RunRow { state, ..row })?;
-                for (pass, mut last) in desk.ledger.tx.passes(ns)? {
+                writer.ledger.tx.put_run(ns, run, &RunRow { state, ..row })?;
+                for (pass, mut last) in writer.ledger.tx.passes(ns)? {
                     // What is taken back is not gone on with.
                     if last.open && last.run == run {
                         last.open = false;
-                        desk.ledger.tx.put_pass(ns, &pass, &last)?;
+                        writer.ledger.tx.put_pass(ns, &pass, &last)?;
                     }
                 }
-                Ok((step, std::mem::take(&mut desk.ledger.waiting)))
+                Ok((step, std::mem::take(&mut writer.ledger.waiting)))
             })?;
             self.db.embed_waiting(waiting);
             undone.restored += step.restored;

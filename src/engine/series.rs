@@ -44,9 +44,9 @@ impl Namespace {
         let weight = Weight { rows: 1, bytes: prepared.weight() };
         let namespace = self.name.clone();
         self.db.submit_embedded(weight, works, move |session| {
-            let mut desk = session.desk(&namespace, None, false)?;
-            desk.leave_out_strangers(std::slice::from_mut(&mut prepared))?;
-            desk.push_snapshot(&prepared)
+            let mut writer = session.writer(&namespace, None, false)?;
+            writer.leave_out_strangers(std::slice::from_mut(&mut prepared))?;
+            writer.push_snapshot(&prepared)
         })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::engine::in_force::InForce;
 use crate::error::{Error, Result};
 use crate::index::{Linked, Published};
-use crate::ingest::{Desk, open_namespace};
+use crate::ingest::{NamespaceWriter, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, NamespaceName, RunId, Span};
 use crate::store::control::dropped_name;
@@ -39,24 +39,24 @@ pub(super) struct Session<'s, 'a, 't> {
 
 /// What a commit means to the images of indexes, beside the blocks of codes that it wrote.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct CommitEffects {
     pub(super) dropped: Vec<NsId>,
     pub(super) linked: BTreeMap<IndexId, Option<Linked>>,
     pub(super) reset: BTreeSet<IndexId>,
 }
 
 impl<'a, 't> Session<'_, 'a, 't> {
-    /// The desk of a namespace, which is made if need be. What came due there is settled first.
-    pub(super) fn desk<'d>(
+    /// The writer of a namespace, which is made if need be. What came due there is settled first.
+    pub(super) fn writer<'d>(
         &'d mut self,
         namespace: &'d NamespaceName,
         run: Option<RunId>,
         no_dedup: bool,
-    ) -> Result<Desk<'d, 'a, 't>> {
+    ) -> Result<NamespaceWriter<'d, 'a, 't>> {
         let ns = open_namespace(self.ledger, namespace)?;
         let context = self.context(ns, run);
         self.ledger.settle(&context, SETTLE_PER_UNIT)?;
-        Ok(Desk {
+        Ok(NamespaceWriter {
             ledger: self.ledger,
             context,
             namespace,
@@ -73,15 +73,18 @@ impl<'a, 't> Session<'_, 'a, 't> {
         })
     }
 
-    /// The desk of a namespace that is there; none makes one for a write that can only find nothing.
+    /// The writer of a namespace that is there; none makes one for a write that can only find nothing.
     ///
     /// # Errors
     /// `NotFound` for a namespace that no write has made.
-    pub(super) fn known_desk<'d>(&'d mut self, namespace: &'d NamespaceName) -> Result<Desk<'d, 'a, 't>> {
+    pub(super) fn known_writer<'d>(
+        &'d mut self,
+        namespace: &'d NamespaceName,
+    ) -> Result<NamespaceWriter<'d, 'a, 't>> {
         if self.ledger.tx.namespace(namespace.as_str())?.is_none() {
             return Err(Error::NotFound { what: "namespace", name: namespace.to_string() });
         }
-        self.desk(namespace, None, false)
+        self.writer(namespace, None, false)
     }
 
     /// Whether a namespace is still there with the number that was read before the transaction began: what upkeep writes to

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::in_force::in_force;
 use crate::engine::inner::{Inner, Watched};
-use crate::engine::session::Turn;
+use crate::engine::session::CommitEffects;
 use crate::error::Result;
 use crate::index::{Changes, Current, Published};
 use crate::model::Time;
@@ -75,8 +75,8 @@ impl Inner {
 
     /// Makes a commit visible. Its caller leads the queue, so commits are published in their order. The commit stands
     /// already: what goes wrong here is no error of it, and whoever reads next begins afresh.
-    pub(super) fn publish(&self, written: &Written<ClockRow>, turn: &Turn) {
-        if let Err(why) = self.publish_next(written, turn) {
+    pub(super) fn publish(&self, written: &Written<ClockRow>, effects: &CommitEffects) {
+        if let Err(why) = self.publish_next(written, effects) {
             tracing::warn!(%why, "a commit could not be published");
             self.store.outdate();
         }
@@ -89,7 +89,7 @@ impl Inner {
         self.end_leases();
     }
 
-    fn publish_next(&self, written: &Written<ClockRow>, turn: &Turn) -> Result<()> {
+    fn publish_next(&self, written: &Written<ClockRow>, effects: &CommitEffects) -> Result<()> {
         let _one = self.publishing.lock();
         let row = &written.value;
         // Whoever published afresh since has this commit already.
@@ -102,9 +102,9 @@ impl Inner {
         }
         let changes = Changes {
             blocks: &written.staged,
-            dropped: &turn.dropped,
-            linked: &turn.linked,
-            reset: &turn.reset,
+            dropped: &effects.dropped,
+            linked: &effects.linked,
+            reset: &effects.reset,
         };
         current.publish(before.next(Arc::new(snapshot), row, &changes));
         Ok(())

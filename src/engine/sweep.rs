@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::engine::attached::Given;
+use crate::engine::attached::AttachedEmbedder;
 use crate::engine::database::Database;
 use crate::engine::maintain::Sweep;
 use crate::engine::options::MaintainOptions;
@@ -243,7 +243,7 @@ impl Database {
                 published: &published,
                 policy: site.policy,
                 messages: &in_force.messages,
-                embedder: embedder.as_ref().map(|given: &Given| given as &dyn Vectorizer),
+                embedder: embedder.as_ref().map(|attached: &AttachedEmbedder| attached as &dyn Vectorizer),
                 run: site.run,
                 threads: site.threads,
                 // What was worked on for less time has changed less often.

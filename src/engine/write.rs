@@ -72,11 +72,11 @@ impl Namespace {
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
         let (name, how) = (self.name.clone(), *how);
         self.db.submit_embedded(weight, works, move |session| {
-            let mut desk = session.desk(&name, how.run, how.no_dedup)?;
-            desk.skip_instructions = how.skip_instructions;
-            desk.leave_out_strangers(&mut prepared)?;
-            let mut near = desk.neighbours(&prepared)?.into_iter();
-            let mut one = |draft: &Prepared| desk.add_beside(draft, near.next().flatten());
+            let mut writer = session.writer(&name, how.run, how.no_dedup)?;
+            writer.skip_instructions = how.skip_instructions;
+            writer.leave_out_strangers(&mut prepared)?;
+            let mut near = writer.neighbours(&prepared)?.into_iter();
+            let mut one = |draft: &Prepared| writer.add_beside(draft, near.next().flatten());
             prepared.iter().enumerate().map(|(at, draft)| one(draft).map_err(place(at))).collect()
         })
     }
@@ -91,7 +91,7 @@ impl Namespace {
         let (embedded, works) = self.db.inner.embed_update(&self.name, name.as_str(), &patch)?;
         let namespace = self.name.clone();
         self.db.submit_embedded(ONE, works, move |session| {
-            session.known_desk(&namespace)?.update(name.as_str(), patch.clone(), embedded.clone())
+            session.known_writer(&namespace)?.update(name.as_str(), patch.clone(), embedded.clone())
         })
     }
 
@@ -101,7 +101,7 @@ impl Namespace {
     /// `NotFound`, `Conflict` for a superseded memory.
     pub fn pin(&self, name: impl Into<Name>, pinned: bool) -> Result<Outcome> {
         let (namespace, name) = (self.name.clone(), name.into());
-        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.pin(name.as_str(), pinned))
+        self.db.submit(ONE, move |session| session.known_writer(&namespace)?.pin(name.as_str(), pinned))
     }
 
     /// Adds a memory that takes the place of another, from now on. Where the draft has the key of the old memory, the write
@@ -142,7 +142,7 @@ impl Namespace {
         let (namespace, new) = (self.name.clone(), new.into());
         let old: Vec<Name> = old.into_iter().map(Into::into).collect();
         self.db.submit(ONE, move |session| {
-            session.known_desk(&namespace)?.supersede_names(&old, new.as_str(), mode, at)
+            session.known_writer(&namespace)?.supersede_names(&old, new.as_str(), mode, at)
         })
     }
 
@@ -152,7 +152,7 @@ impl Namespace {
     /// `NotFound`, and `Conflict` for one that is not superseded.
     pub fn restore(&self, name: impl Into<Name>) -> Result<RestoreReport> {
         let (namespace, name) = (self.name.clone(), name.into());
-        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.restore(name.as_str()))
+        self.db.submit(ONE, move |session| session.known_writer(&namespace)?.restore(name.as_str()))
     }
 
     /// Counts uses of a memory.
@@ -161,6 +161,6 @@ impl Namespace {
     /// `NotFound`.
     pub fn reinforce(&self, name: impl Into<Name>, by: u32) -> Result<()> {
         let (namespace, name) = (self.name.clone(), name.into());
-        self.db.submit(ONE, move |session| session.known_desk(&namespace)?.reinforce(name.as_str(), by))
+        self.db.submit(ONE, move |session| session.known_writer(&namespace)?.reinforce(name.as_str(), by))
     }
 }

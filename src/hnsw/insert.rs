@@ -14,10 +14,10 @@
 
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
-use super::met::Met;
 use super::near::{Near, Points, score_each};
 use super::search::Scratch;
 use super::select::select;
+use super::visited::VisitedSet;
 use crate::limits::{GRAPH_EF_CONSTRUCTION, GRAPH_M, GRAPH_M0};
 
 /// The number of nearest nodes among which a new node selects its links. Of 200 nodes the farther ones are almost
@@ -121,9 +121,9 @@ impl Graph {
         }
         let Relinked { slots, lost } = self.link_back(points, reverse, crew);
         changed.extend(slots);
-        let (mut sure, mut met) = (true, Met::default());
+        let (mut sure, mut visited) = (true, VisitedSet::default());
         for (from, lost) in &lost {
-            sure &= self.make_up(*from, lost, &mut met, &mut changed);
+            sure &= self.make_up(*from, lost, &mut visited, &mut changed);
         }
         if sure && self.entry() == entry {
             return Changed::of(changed, Vec::new());
@@ -219,24 +219,24 @@ impl Graph {
 
     /// Makes sure that a path leads from a node to each node that its list has lost. Returns false if there was no
     /// room for a path.
-    fn make_up(&mut self, from: u32, lost: &[u32], met: &mut Met, changed: &mut Vec<u32>) -> bool {
-        met.begin(self.slots());
-        met.meet(from);
+    fn make_up(&mut self, from: u32, lost: &[u32], visited: &mut VisitedSet, changed: &mut Vec<u32>) -> bool {
+        visited.begin(self.slots());
+        visited.insert(from);
         let mut around = vec![from];
         let mut at = 0;
-        let is_done = |met: &Met| lost.iter().all(|slot| met.contains(*slot));
+        let is_done = |visited: &VisitedSet| lost.iter().all(|slot| visited.contains(*slot));
         while let Some(&slot) = around.get(at)
             && around.len() < AROUND_MAX
         {
             at += 1;
-            let fresh = self.links(slot, 0).iter().copied().filter(|link| met.meet(*link));
+            let fresh = self.links(slot, 0).iter().copied().filter(|link| visited.insert(*link));
             around.extend(fresh);
             // The check costs a look at every lost node, so it is made ever more rarely.
-            if at.is_power_of_two() && is_done(met) {
+            if at.is_power_of_two() && is_done(visited) {
                 return true;
             }
         }
-        for &slot in lost.iter().filter(|slot| !met.contains(**slot)) {
+        for &slot in lost.iter().filter(|slot| !visited.contains(**slot)) {
             let roomy = around.iter().copied().find(|host| {
                 *host != slot && self.host(*host).is_none() && self.links(*host, 0).len() < degree_max(0)
             });

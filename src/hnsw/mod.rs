@@ -22,12 +22,12 @@
 mod crew;
 mod graph;
 mod insert;
-mod met;
 mod near;
 mod reach;
 mod repair;
 mod search;
 mod select;
+mod visited;
 
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
 use super::insert::Changed;
-use super::met::Met;
 use super::near::Points;
 use super::search::Scratch;
 use super::select::select;
+use super::visited::VisitedSet;
 use crate::limits::GRAPH_M;
 
 impl Graph {
@@ -17,26 +17,27 @@ impl Graph {
         self.beyond(&self.reached(), alive)
     }
 
-    /// The living nodes that were not met, and whose hosts were not met either.
-    fn beyond(&self, met: &Met, alive: impl Fn(u32) -> bool) -> Vec<u32> {
-        let is_met = |slot: u32| met.contains(slot) || self.host(slot).is_some_and(|host| met.contains(host));
-        self.nodes().filter(|slot| !is_met(*slot) && alive(*slot)).collect()
+    /// The living nodes that were not visited, and whose hosts were not visited either.
+    fn beyond(&self, visited: &VisitedSet, alive: impl Fn(u32) -> bool) -> Vec<u32> {
+        let is_visited =
+            |slot: u32| visited.contains(slot) || self.host(slot).is_some_and(|host| visited.contains(host));
+        self.nodes().filter(|slot| !is_visited(*slot) && alive(*slot)).collect()
     }
 
     /// Every node to which a path leads from the entry on the lowest level.
-    fn reached(&self) -> Met {
-        let mut met = Met::none(self.slots());
+    fn reached(&self) -> VisitedSet {
+        let mut visited = VisitedSet::below(self.slots());
         if let Some(entry) = self.entry() {
-            self.spread(entry, &mut met);
+            self.spread(entry, &mut visited);
         }
-        met
+        visited
     }
 
     /// Meets every node that can be reached from a node on the lowest level.
-    fn spread(&self, start: u32, met: &mut Met) {
-        let mut open = if met.meet(start) { vec![start] } else { Vec::new() };
+    fn spread(&self, start: u32, visited: &mut VisitedSet) {
+        let mut open = if visited.insert(start) { vec![start] } else { Vec::new() };
         while let Some(slot) = open.pop() {
-            open.extend(self.links(slot, 0).iter().copied().filter(|link| met.meet(*link)));
+            open.extend(self.links(slot, 0).iter().copied().filter(|link| visited.insert(*link)));
         }
     }
 
@@ -51,17 +52,17 @@ impl Graph {
         // A link taken from a full node can cut off another node, so the graph is checked again. In the next round
         // such a link is not given away, because nodes with room come first.
         for _ in 0..ROUNDS_MAX {
-            let mut met = self.reached();
-            let lost = self.beyond(&met, &alive);
+            let mut visited = self.reached();
+            let lost = self.beyond(&visited, &alive);
             if lost.is_empty() {
                 return Changed::of(changed, Vec::new());
             }
             let Some(scratch) = crew.own() else { break };
             for slot in lost {
                 // Nodes behind a node that was linked back are reached with it.
-                if self.host(slot).is_none() && !met.contains(slot) {
-                    changed.extend(self.tie(points, slot, &met, &alive, scratch));
-                    self.spread(slot, &mut met);
+                if self.host(slot).is_none() && !visited.contains(slot) {
+                    changed.extend(self.tie(points, slot, &visited, &alive, scratch));
+                    self.spread(slot, &mut visited);
                 }
             }
         }
@@ -78,11 +79,11 @@ impl Graph {
         &mut self,
         points: &P,
         slot: u32,
-        met: &Met,
+        visited: &VisitedSet,
         alive: &(impl Fn(u32) -> bool + Sync),
         scratch: &mut Scratch,
     ) -> Vec<u32> {
-        let is_host = |other: u32| alive(other) && met.contains(other);
+        let is_host = |other: u32| alive(other) && visited.contains(other);
         let near = self.found_anew(points, slot, 0, &is_host, scratch);
         let Some(nearest) = near.first().map(|near| near.slot()) else { return Vec::new() };
         if self.links(slot, 0).len() < GRAPH_M / 2 {

@@ -3,8 +3,8 @@
 use std::collections::BinaryHeap;
 
 use super::graph::Graph;
-use super::met::Met;
 use super::near::{Near, Points, Probe, score_each};
+use super::visited::VisitedSet;
 use crate::limits::GRAPH_M0;
 use crate::vector::prefetch;
 
@@ -31,7 +31,7 @@ impl From<bool> for Verdict {
 /// Memory that walks use again.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    visited: Met,
+    visited: VisitedSet,
     pool: Pool,
     /// The results of a walk, nearest first.
     sorted: Vec<Near>,
@@ -267,10 +267,10 @@ impl Graph {
         pool.begin(ef);
         let mut goes_on = true;
         if let Some(without) = *without {
-            visited.meet(without);
+            visited.insert(without);
         }
         for &start in starts {
-            if visited.meet(start.slot()) && pool.admits(start) {
+            if visited.insert(start.slot()) && pool.admits(start) {
                 goes_on &= pool.put(start, accept(start.slot()));
             }
         }
@@ -286,7 +286,7 @@ impl Graph {
                 if let Some(place) = fresh.get_mut(count) {
                     *place = slot;
                 }
-                count += usize::from(visited.meet(slot));
+                count += usize::from(visited.insert(slot));
             }
             let (fresh, _) = fresh.split_at(count);
             *scored += count;

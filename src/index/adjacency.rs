@@ -58,6 +58,7 @@ pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, slots: u32) -> Res
                         format!("slot {slot} hangs on {host}, which was never given out"),
                     ));
                 }
+                // A twin has no links of its own: walks pass through its host.
                 graph.set_twin(slot, host);
                 continue;
             }

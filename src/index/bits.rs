@@ -8,6 +8,9 @@ use crate::vector::{BIT_SLOTS, BitBlock, BitFrame, BitQuery};
 /// The number of slots from which on a view has one-bit codes. A scan of the codes of fewer slots is as fast, and
 /// certain.
 pub(super) const BITS_SLOTS_MIN: usize = 4_096;
+/// The number of dimensions from which on a view has one-bit codes. Errors of fewer dimensions are few, so that their sum is
+/// not normal, and codes of so few bytes are soon read.
+const BITS_DIM_MIN: usize = 64;
 /// The number of slots whose mean is the center.
 const SAMPLE: usize = 4_096;
 /// When a view has grown by this factor, its codes get a new center. So the work for a slot is constant.
@@ -35,9 +38,9 @@ impl Bits {
         }
     }
 
-    /// The codes of all slots; none for a small view.
+    /// The codes of all slots; none for a small view, and for few dimensions.
     pub(super) fn new(chunks: &[Arc<Chunk>], dim: usize) -> Option<Self> {
-        if chunks.len() * CHUNK_SLOTS < BITS_SLOTS_MIN {
+        if !has_bits(chunks.len() * CHUNK_SLOTS, dim) {
             return None;
         }
         let frame = Arc::new(BitFrame::around(center(chunks, dim)));
@@ -76,6 +79,10 @@ impl Bits {
     pub(super) fn block(&self, chunk: usize) -> Option<&BitBlock> {
         self.blocks.get(chunk).map(Arc::as_ref)
     }
+}
+
+fn has_bits(slots: usize, dim: usize) -> bool {
+    slots >= BITS_SLOTS_MIN && dim >= BITS_DIM_MIN
 }
 
 fn write(block: &mut BitBlock, frame: &BitFrame, chunk: &Chunk, at: usize, room: &mut Vec<f32>) {

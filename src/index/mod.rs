@@ -9,8 +9,8 @@
 //! Invariants:
 //! - Every view in a `Published` is exactly the state of its commit. So a reader does not look at `born` and `died`,
 //!   which the slots on disk keep for a graph that is changed after the commit.
-//! - The answer of [`nearest`] is that of a full scan of the f32 vectors, with ties ordered by id, wherever no graph
-//!   is walked. It does not depend on which views are in memory.
+//! - The answer of [`nearest`] is that of a full scan of the f32 vectors, with ties ordered by id, wherever all codes are
+//!   scanned. A walk through a graph, and a scan by one-bit codes, find the share of it that the search asks for.
 //! - Visibility is decided before the limit. So a dead slot never takes the place of a live one.
 //!
 //! The room never knows what a memory says, which rule wrote it, or what time it is. Instants come with the question.

@@ -73,7 +73,7 @@ pub(crate) fn near_many(
             for (of_one, query) in candidates.iter_mut().zip(&of_bits) {
                 match (query, seen.bits) {
                     (Some(query), Some(block)) => {
-                        let visible = seen.visible.first_word(seen.codes.len());
+                        let visible = seen.visible.first_word(seen.codes.slots());
                         let likely = query.likely_above(block, visible, of_one.floor());
                         of_one.push_slots(seen.first, seen.codes, likely);
                     }

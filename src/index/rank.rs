@@ -31,9 +31,11 @@ impl<'s> Ranker<'s> {
     pub(super) fn new(
         snapshot: &'s Snapshot,
         sources: &'s [Source],
-        (dim, query): (usize, &'s UnitVector),
-        (k, sure): (usize, usize),
+        query: &'s UnitVector,
+        k: usize,
+        sure: usize,
     ) -> Self {
+        let dim = query.dim();
         let (top, vector) = (TopK::new(k), Vec::with_capacity(dim));
         let sure = (sure < k).then(|| TopK::new(sure));
         Ranker { snapshot, sources, dim, query, top, sure, ranked: 0, vector, ids: None }

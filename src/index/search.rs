@@ -98,14 +98,14 @@ pub(crate) struct Found {
     pub(crate) ranked: u64,
     /// The number of rows on which a filter was tried.
     pub(crate) tested: u64,
-    /// `graph` if a graph was walked, otherwise `codes` or `blocks`; `rows` for named rows.
+    /// `graph` if a graph was walked, otherwise `bits`, `codes` or `blocks`; `rows` for named rows.
     pub(crate) regime: &'static str,
     /// How a filter was applied: `walk`, `rank` or `scan`; empty without a filter.
     pub(crate) filter: &'static str,
 }
 
-/// The `k` memories whose vectors are nearest to the query, among those that a live read sees. If every index is
-/// scanned, the answer is that of a full scan of the f32 vectors.
+/// The `k` memories whose vectors are nearest to the query, among those that a live read sees. If all codes are scanned,
+/// the answer is that of a full scan of the f32 vectors.
 ///
 /// # Errors
 /// `Invalid` for a query of another dimension than the space has; `Corrupted`.
@@ -126,9 +126,9 @@ pub(crate) fn rank_rows(
     query: &UnitVector,
     k: usize,
 ) -> Result<Found> {
-    let dim = check_dim(published, target, query)?;
+    check_dim(published, target, query)?;
     rows.sort_unstable();
-    let mut ranker = Ranker::new(published.snapshot(), &[], (dim, query), (k, k));
+    let mut ranker = Ranker::new(published.snapshot(), &[], query, k, k);
     for (index, slot, id) in rows.iter() {
         ranker.score_at(*index, *slot, *id)?;
     }
@@ -449,7 +449,7 @@ impl<'p> Search<'p> {
 
     fn ranker(&self) -> Ranker<'_> {
         let Ask { query, k, sure, .. } = self.ask;
-        Ranker::new(self.published.snapshot(), &self.sources, (self.dim, query), (k, sure))
+        Ranker::new(self.published.snapshot(), &self.sources, query, k, sure)
     }
 
     fn found(&self, ranker: Ranker<'_>, scanned: u64, regime: &'static str) -> Found {

@@ -472,6 +472,7 @@ fn dropping_and_compacting_lose_their_views() {
     assert!(published.loaded(index(0)).is_some(), "an old state keeps what it had");
 }
 
+mod bits;
 mod near;
 mod steps;
 mod texts;

@@ -104,17 +104,23 @@ impl View {
             view.weigh();
             return Ok(view);
         }
-        match read_graph(snapshot, index, view.len) {
-            Ok(linked) => view.linked = linked,
-            Err(Error::Corrupted { why, .. }) => {
-                tracing::warn!(?index, %why, "the graph is damaged: the index is scanned until it is rebuilt");
-                view.fault = Some(why.into());
-            }
-            Err(other) => return Err(other),
-        }
+        view.link(snapshot, index)?;
         view.find_tail();
         view.weigh();
         Ok(view)
+    }
+
+    /// Reads the graph of an index whose codes are whole.
+    fn link(&mut self, snapshot: &Snapshot, index: IndexId) -> Result<()> {
+        match read_graph(snapshot, index, self.len) {
+            Ok(linked) => self.linked = linked,
+            Err(Error::Corrupted { why, .. }) => {
+                tracing::warn!(?index, %why, "the graph is damaged: the index is scanned until it is rebuilt");
+                self.fault = Some(why.into());
+            }
+            Err(other) => return Err(other),
+        }
+        Ok(())
     }
 
     /// The bytes of the view of an index of this many slots, with a graph. More than any budget if the address space

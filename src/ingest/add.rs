@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::{expire, given, tier_ttl};
 use crate::ingest::likeness::{Likeness, skips_content};
-use crate::ingest::message::{Message, Met};
+use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
@@ -45,7 +45,7 @@ pub(super) struct Equals {
     full: bool,
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// Decides about a draft, and carries the decision out.
     ///
     /// # Errors
@@ -124,8 +124,8 @@ impl Desk<'_, '_, '_> {
         message: Option<&Message>,
     ) -> Result<Outcome> {
         let hints = match message.map(|message| self.family_step(prepared, part, message)).transpose()? {
-            Some(Met::Joined(outcome)) => return Ok(*outcome),
-            Some(Met::Apart(hints)) => hints,
+            Some(FamilyStep::Joined(outcome)) => return Ok(*outcome),
+            Some(FamilyStep::Apart(hints)) => hints,
             None => Vec::new(),
         };
         let mut outcome = self.content_step(prepared, part)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ingest::fields::{carries_expiry, expire, given, keep_own, tier_ttl};
-use crate::ingest::{Desk, Embedded, Prepared, space_of};
+use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit};
 use crate::model::{
     Access, Decision, Delta, Draft, Evidence, Holder, Life, MemoryId, Outcome, PINNED_TAG, Parts, Patch,
@@ -45,7 +45,7 @@ impl Edit {
     }
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// A write through a key that a current row holds.
     pub(super) fn write_through_key(
         &mut self,

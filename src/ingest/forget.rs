@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Result, sound};
-use crate::ingest::Desk;
+use crate::ingest::NamespaceWriter;
 use crate::ledger::{Applied, Change, Left};
 use crate::model::{Forgotten, MemoryId, RuleId, SupersedeMode, TombstoneReason};
 use crate::store::{PartId, Rows, Traces};
@@ -19,7 +19,7 @@ pub(crate) struct ForgetNames {
     pub(crate) with_history: bool,
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// Forgets ids and keys. Each name is one record of the answer.
     pub(crate) fn forget_names(&mut self, names: &[String], how: ForgetNames) -> Result<Forgotten> {
         let mut answer = Forgotten::default();

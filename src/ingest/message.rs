@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::expire;
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
@@ -64,14 +64,14 @@ impl Found {
 }
 
 /// What step 5 did with a message.
-pub(super) enum Met {
+pub(super) enum FamilyStep {
     /// The message joined a family.
     Joined(Box<Outcome>),
     /// The message stands alone; these memories are near.
     Apart(Vec<Hint>),
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// What families need to know of a message; none for a write that is not a message of an author.
     pub(super) fn message_of(&self, draft: &Draft) -> Option<Message> {
         let author = draft.fields.author_kind.value().copied()?;
@@ -105,9 +105,9 @@ impl Desk<'_, '_, '_> {
         prepared: &Prepared,
         part: PartId,
         message: &Message,
-    ) -> Result<Met> {
+    ) -> Result<FamilyStep> {
         if self.no_dedup || prepared.checked.key().is_some() {
-            return Ok(Met::Apart(Vec::new()));
+            return Ok(FamilyStep::Apart(Vec::new()));
         }
         let exact = self.exact(message, part)?;
         let joined = match (exact, message.author) {
@@ -115,15 +115,15 @@ impl Desk<'_, '_, '_> {
             (Some(found), AuthorKind::Bot) => self.join(prepared, part, message, found)?,
             (None, AuthorKind::Bot) => match self.near_family(message, part)? {
                 Some(found) => self.join(prepared, part, message, found)?,
-                None => return Ok(Met::Apart(Vec::new())),
+                None => return Ok(FamilyStep::Apart(Vec::new())),
             },
             (None, AuthorKind::Human) => {
                 let near = self.near_family(message, part)?;
                 let hint = near.map(|found| self.hint_of(message, &found)).transpose()?;
-                return Ok(Met::Apart(hint.into_iter().collect()));
+                return Ok(FamilyStep::Apart(hint.into_iter().collect()));
             }
         };
-        Ok(Met::Joined(Box::new(joined)))
+        Ok(FamilyStep::Joined(Box::new(joined)))
     }
 
     /// The hint for a near repeat of a person. With other numbers it is no repeat, and the hint names the

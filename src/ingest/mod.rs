@@ -1,8 +1,8 @@
 //! What is decided about a write?
 //!
 //! `prepare` turns a draft into what the ladder needs: bounds checked, fingerprint, unit vector. The ladder
-//! ([`Desk::add`]) then decides inside the write transaction, on the rows that are current there, and hands
-//! changes to the ledger. So do updating ([`Desk::update`]) and forgetting ([`Desk::forget_names`] …).
+//! ([`NamespaceWriter::add`]) then decides inside the write transaction, on the rows that are current there, and hands
+//! changes to the ledger. So do updating ([`NamespaceWriter::update`]) and forgetting ([`NamespaceWriter::forget_names`] …).
 //!
 //! Invariants. Two equal drafts can never both be stored, because the probe and the write are in one
 //! transaction. Only byte-equal content is absorbed, unless the policy says otherwise. Dedup never loses a
@@ -155,7 +155,7 @@ fn meant_by(
 }
 
 /// Decides the units of one namespace, inside a write transaction.
-pub(crate) struct Desk<'d, 'a, 't> {
+pub(crate) struct NamespaceWriter<'d, 'a, 't> {
     pub(crate) ledger: &'d mut Ledger<'a, 't>,
     pub(crate) context: Context,
     pub(crate) namespace: &'d NamespaceName,
@@ -179,7 +179,7 @@ pub(crate) struct Desk<'d, 'a, 't> {
     pub(crate) guards: OnceCell<Guards>,
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     fn ns(&self) -> NsId {
         self.context.ns
     }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ingest::fields::tier_ttl;
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Ledger};
 use crate::model::{MemoryId, NamespaceName, Partition};
 use crate::store::control::{NamespaceRow, SpaceRow};
@@ -28,7 +28,7 @@ pub(crate) fn open_namespace(ledger: &mut Ledger<'_, '_>, name: &NamespaceName) 
     Ok(NsId(number))
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// The number of a partition; a new number if the partition is new.
     pub(super) fn open_partition(&mut self, partition: &Partition) -> Result<PartId> {
         let Some(agent) = partition.agent_name() else { return Ok(PartId(0)) };

@@ -10,7 +10,7 @@ use crate::error::{Result, sound};
 use crate::index::{near_many, slots};
 use crate::ingest::likeness::{Likeness, skips_content};
 use crate::ingest::similarity::Threshold;
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::Ledger;
 use crate::model::{Evidence, Hint, MemoryId, Outcome, Ranked, Vitals};
 use crate::policy::VectorMatch;
@@ -42,7 +42,7 @@ impl Reach {
     const NEAREST: Reach = Reach { least: -1.0, most: 2 };
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// The memories near to each of these drafts before the transaction, where step 6 is likely to ask for them. One
     /// scan serves all drafts.
     pub(crate) fn neighbours(&self, all: &[Prepared]) -> Result<Vec<Option<Near>>> {
@@ -75,7 +75,7 @@ impl Desk<'_, '_, '_> {
         Ok(near)
     }
 
-    /// Like [`Desk::add`], with the results of [`Desk::neighbours`] for the draft.
+    /// Like [`NamespaceWriter::add`], with the results of [`NamespaceWriter::neighbours`] for the draft.
     pub(crate) fn add_beside(&mut self, prepared: &Prepared, near: Option<Near>) -> Result<Outcome> {
         self.near = near;
         self.add(prepared)

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::ingest::likeness::Likeness;
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared};
 use crate::model::order::canonical;
 use crate::model::{Draft, Evidence, MemoryId, RuleId};
 use crate::store::{PartId, Rows};
@@ -17,7 +17,7 @@ struct Report {
     tokens: Option<String>,
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// The row that already stands for a report. Among the latest `write.op_window` current rows of its kind, it is a
     /// row with an equal signature (step 3), or else a row with an equal token key (step 4). Of several rows it is the
     /// canonical one. Both steps are off by default, and are for operational texts of the kinds of `collapse` alone.

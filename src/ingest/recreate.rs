@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
-use crate::ingest::Desk;
+use crate::ingest::NamespaceWriter;
 use crate::ingest::fields::given_by_code;
 use crate::ledger::Change;
 use crate::model::{
@@ -66,7 +66,7 @@ fn blame(place: usize) -> impl Fn(Error) -> Error {
     move |why| why.at_line(place as u64 + 1)
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// Puts a part of an export back. Rows that exist already are left as they are, because the same file may
     /// come again.
     ///

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use regex::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::Why;
 use crate::limits::REGEX_BYTES_MAX;
 use crate::model::{Decision, Evidence, Kind, Outcome, Partition, Periods, RuleId};
@@ -203,7 +203,7 @@ fn partition_of(partition: &RulePartition) -> Result<Partition> {
     }
 }
 
-impl<'d> Desk<'d, '_, '_> {
+impl<'d> NamespaceWriter<'d, '_, '_> {
     /// Step 0: the action of the first rule whose condition holds.
     pub(super) fn rule_step(&self, prepared: &Prepared) -> Result<Ruled<'d>> {
         let book = self.rules;

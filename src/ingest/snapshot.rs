@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Result, sound};
-use crate::ingest::{Desk, Prepared};
+use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Why};
 use crate::model::{
     Decision, Draft, Evidence, MemoryId, Outcome, Parts, RuleId, Span, Time, TombstoneReason, series_place,
@@ -14,7 +14,7 @@ use crate::store::{PartId, Rows};
 /// How much longer than its length a period can be if clocks are set back, as they once were by a whole day.
 const SET_BACK_MAX: Span = Span::from_hours(26);
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// Adds a snapshot to its series. The latest snapshot of a period stays, by time and then by id. Steps 2 to 6 are
     /// skipped. A snapshot that is not the latest is ignored, and the answer names the snapshot that stays.
     ///

@@ -2,7 +2,7 @@
 //! again.
 
 use crate::error::{Error, Result};
-use crate::ingest::Desk;
+use crate::ingest::NamespaceWriter;
 use crate::ledger::Change;
 use crate::model::{Forgotten, RuleId, RunId, TombstoneReason};
 use crate::store::control::RunState;
@@ -20,7 +20,7 @@ pub(crate) struct UndoStep {
     pub(crate) finished: bool,
 }
 
-impl Desk<'_, '_, '_> {
+impl NamespaceWriter<'_, '_, '_> {
     /// One slice of undoing an import. A run that was undone is left alone, so undoing twice has no effect.
     ///
     /// # Errors

@@ -104,7 +104,8 @@ impl Ledger<'_, '_> {
     pub(super) fn detach_damaged(
         &mut self,
         context: &Context,
-        (id, numbers): (MemoryId, &[u32]),
+        id: MemoryId,
+        numbers: &[u32],
         departure: Departure,
         why: Why,
     ) -> Result<Applied> {

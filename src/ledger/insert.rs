@@ -127,7 +127,8 @@ impl Ledger<'_, '_> {
     pub(super) fn update(
         &mut self,
         context: &Context,
-        (id, version): (MemoryId, u64),
+        id: MemoryId,
+        version: u64,
         next: Next,
         deltas: Vec<Delta>,
         why: Why,
@@ -238,8 +239,10 @@ impl Ledger<'_, '_> {
     pub(super) fn reinforce(
         &mut self,
         context: &Context,
-        (id, by): (MemoryId, i64),
-        (expires_at, confidence): (Option<Time>, Option<f32>),
+        id: MemoryId,
+        by: i64,
+        expires_at: Option<Time>,
+        confidence: Option<f32>,
         why: Why,
     ) -> Result<Applied> {
         let (before, content) = self.load(context.ns, id)?;

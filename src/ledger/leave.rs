@@ -58,7 +58,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Applied> {
         let ns = context.ns;
         let Some(leaving) = sound(self.leaving(ns, id, numbers))? else {
-            return self.detach_damaged(context, (id, numbers), departure, why);
+            return self.detach_damaged(context, id, numbers, departure, why);
         };
         let applied = self.leave(context, id, &leaving, departure, &why)?;
         if let Some(Left { retold, .. }) = applied.left {

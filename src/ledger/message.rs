@@ -177,7 +177,7 @@ impl Ledger<'_, '_> {
             if let Some(memory) = row.memory.map(MemoryId::from_bytes).filter(|_| repeat)
                 && self.is_whole(ns, memory)?
             {
-                self.reinforce(context, (memory, -1), (None, None), why.clone())?;
+                self.reinforce(context, memory, -1, None, None, why.clone())?;
             }
         }
         for (aggregate, gone) in touched {

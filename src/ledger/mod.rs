@@ -68,7 +68,7 @@ impl Ledger<'_, '_> {
             Change::Hold { id, holder, raise } => self.hold(context, id, *holder, raise, why),
             Change::Update { id, version, vitals, content, access, holders, vector, deltas } => {
                 let next = Next { vitals: *vitals, content: *content, access: *access, holders, vector };
-                self.update(context, (id, version), next, deltas, why)
+                self.update(context, id, version, next, deltas, why)
             }
             Change::Supersede { old, new, mode, at, moves } => {
                 self.supersede(context, (old, new), (mode, at), moves, why)
@@ -91,7 +91,7 @@ impl Ledger<'_, '_> {
             Change::Record(recorded) => self.record(context, *recorded, why),
             Change::Withdraw { events } => self.withdraw(context, &events, why),
             Change::Reinforce { id, by, expires_at, confidence } => {
-                self.reinforce(context, (id, by), (expires_at, confidence), why)
+                self.reinforce(context, id, by, expires_at, confidence, why)
             }
         }
     }

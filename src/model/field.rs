@@ -18,7 +18,7 @@ pub(crate) use table::{memory_fields, stored};
 pub use value::{Attachment, Embed, Entity, Field, Link, TimeRange};
 
 /// How a field of a draft is read, shown, and put into a row.
-pub(crate) trait Given: Sized {
+pub(crate) trait DraftField: Sized {
     /// The type that a caller gives.
     type Value;
     /// The type that a row keeps.
@@ -36,7 +36,7 @@ pub(crate) trait Given: Sized {
     fn of(stored: &Self::Stored) -> Self;
 }
 
-impl<T: for<'de> Deserialize<'de> + Serialize + Clone> Given for Option<T> {
+impl<T: for<'de> Deserialize<'de> + Serialize + Clone> DraftField for Option<T> {
     type Value = T;
     type Stored = T;
 
@@ -63,7 +63,7 @@ impl<T: for<'de> Deserialize<'de> + Serialize + Clone> Given for Option<T> {
     }
 }
 
-impl<T: for<'de> Deserialize<'de> + Serialize + Clone> Given for Field<T> {
+impl<T: for<'de> Deserialize<'de> + Serialize + Clone> DraftField for Field<T> {
     type Value = T;
     type Stored = Option<T>;
 
@@ -192,7 +192,7 @@ macro_rules! fields {
         /// Every default, in the form in which a caller would give it.
         #[cfg(test)]
         fn defaults() -> Fields {
-            Fields { $($($name: <$wrap<$ty> as Given>::of(&$default),)+)+ }
+            Fields { $($($name: <$wrap<$ty> as DraftField>::of(&$default),)+)+ }
         }
 
         /// A row of `docs/fields.md` for each field.
@@ -202,7 +202,7 @@ macro_rules! fields {
                 stringify!($number).to_owned(),
                 stringify!($name).to_owned(),
                 stringify!($ty).replace(' ', "") + nullable(stringify!($wrap)),
-                <$wrap<$ty> as Given>::of(&$default).show().unwrap_or_default().to_string(),
+                <$wrap<$ty> as DraftField>::of(&$default).show().unwrap_or_default().to_string(),
                 bound::told(stringify!($bound)),
                 stringify!($part).to_owned(),
                 format!("{}, {}, {}", stringify!($json), stringify!($journal), stringify!($merge)),
@@ -214,7 +214,7 @@ macro_rules! fields {
 
 memory_fields!(fields);
 
-fn read<T: Given>(name: &str, value: Value) -> Result<T> {
+fn read<T: DraftField>(name: &str, value: Value) -> Result<T> {
     let shown = value.to_string();
     T::read(value).map_err(|why| Error::invalid(name, clean(&why), shown))
 }

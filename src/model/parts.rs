@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::model::field::{Attachment, Embed, Field, Fields, Given, Shown, TimeRange, memory_fields, stored};
+use crate::model::field::{
+    Attachment, DraftField, Embed, Field, Fields, Shown, TimeRange, memory_fields, stored,
+};
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, Tier};
 use crate::model::time::Time;
@@ -61,7 +63,7 @@ macro_rules! parts {
                 Fields {
                     kind: Some(self.kind()),
                     reinforcement_count: Some(i64::from(self.vitals.reinforcement_count)),
-                    $($($name: <$wrap<$ty> as Given>::of(&self.$part.$($place).+),)+)+
+                    $($($name: <$wrap<$ty> as DraftField>::of(&self.$part.$($place).+),)+)+
                 }
             }
 

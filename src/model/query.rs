@@ -59,8 +59,8 @@ closed_set! {
 /// How much of a large partition a search looks at. A partition without a graph is always scanned as a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
-    /// Enough to find this share of the nearest, above 0 and below 1, as measured on the partition itself. In a search
-    /// that also goes by words, this share of the answer.
+    /// Enough to find this share of the nearest, above 0 and below 1: in a graph as measured on the partition itself, in a
+    /// scan by one-bit codes as their error says. In a search that also goes by words, this share of the answer.
     Recall(f32),
     /// A walk through the graph with a list of this length: 1 to 4,096, raised to `k`.
     Ef(usize),
@@ -283,8 +283,9 @@ pub struct SearchPlan {
     pub ef: u64,
     /// The number of vectors that were ranked exactly.
     pub ranked: u64,
-    /// How the vectors were searched: through a `graph`, by all `codes`, by `blocks` of vectors where too many codes
-    /// are alike, or by `rows` where a filter names them. Empty when there was nothing to search.
+    /// How the vectors were searched: through a `graph`; by one-bit codes (`bits`) and the codes that these point to; by
+    /// all `codes`; by `blocks` of vectors where too many codes are alike; or by `rows` where a filter names them. Empty
+    /// when there was nothing to search.
     pub regime: &'static str,
     /// How a filter was applied: by the `names` that it gives; during a `walk`, or a `rank` of codes, as far as
     /// needed; or by a `scan` of the matching rows, after it was tried on all rows. Empty without a filter.

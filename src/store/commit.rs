@@ -28,6 +28,7 @@ impl Store {
         durability: Durability,
         unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
     ) -> Result<Written<R>> {
+        // A lost file is opened first: the name that is synced next is that of the file to which the commit goes.
         self.recover_locked()?;
         self.sync_name()?;
         let nonce = self.next_nonce();
@@ -36,10 +37,11 @@ impl Store {
             Durability::Batch if self.options.shared => Durability::Fast,
             other => other,
         };
+        // Readers share this lock. It must be free again before `settle`, which takes it alone to replace the handle.
         let result = {
             let guard = self.handle.read();
             match guard.as_ref() {
-                Some(Handle::Write(db)) => attempt(db, durability, (nonce, self.epoch()), unit),
+                Some(Handle::Write(db)) => attempt(db, durability, nonce, self.epoch(), unit),
                 Some(Handle::Read(_)) => return Err(Error::ReadOnly),
                 Some(Handle::Lost) => return Err(lost()),
                 None => return Err(Error::Closed),

@@ -155,14 +155,14 @@ pub(crate) trait Part<'k>: Sized {
 }
 
 /// What the builder of a key takes for a part.
-pub(crate) trait Given: Sized {
+pub(crate) trait KeyArgument: Sized {
     type Arg: Into<Self>;
 }
 
 /// Parts that are given as they are.
 macro_rules! given {
     ($($part:ty),+) => {
-        $(impl Given for $part { type Arg = Self; })+
+        $(impl KeyArgument for $part { type Arg = Self; })+
     };
 }
 
@@ -183,11 +183,11 @@ given!(
     MetaValue
 );
 
-impl Given for End<'_> {
+impl KeyArgument for End<'_> {
     type Arg = Self;
 }
 
-impl<const N: usize> Given for &[u8; N] {
+impl<const N: usize> KeyArgument for &[u8; N] {
     type Arg = Self;
 }
 
@@ -389,13 +389,13 @@ impl<'k> Part<'k> for &'k str {
     }
 }
 
-impl Given for &str {
+impl KeyArgument for &str {
     type Arg = Self;
 }
 
 macro_rules! texts {
     ($($text:ident),+) => {$(
-        impl<'k> Given for $text<'k> {
+        impl<'k> KeyArgument for $text<'k> {
             type Arg = &'k str;
         }
 

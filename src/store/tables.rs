@@ -17,7 +17,9 @@ use crate::store::control::{
     AggregateRow, Clock, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead, Identity, LimboRow,
     NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead, UnfinishedRow,
 };
-use crate::store::part::{self, Address, End, Given, IndexId, Key, NsId, Part, PartId, Rest, SpaceId, Text};
+use crate::store::part::{
+    self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
+};
 
 /// Key of the identity row.
 pub(crate) const IDENTITY: &[u8] = b"identity";
@@ -173,7 +175,7 @@ macro_rules! tables {
 
                     #[doc = concat!("A key of `", $name, "`.")]
                     #[allow(dead_code, reason = "not every key is built from its parts")]
-                    pub(crate) fn $builder$(<$life>)?($($part: <$kind as Given>::Arg),+) -> Key {
+                    pub(crate) fn $builder$(<$life>)?($($part: <$kind as KeyArgument>::Arg),+) -> Key {
                         let key = Key::new();
                         $(
                             let $part: $kind = $part.into();

@@ -45,7 +45,7 @@ pub(super) fn transact<R>(
     durability: Durability,
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
 ) -> Result<Written<R>> {
-    let done = attempt(db, durability, (Nonce::default(), 0), unit);
+    let done = attempt(db, durability, Nonce::default(), 0, unit);
     done.map(|(written, _)| written).map_err(|failed| failed.why)
 }
 
@@ -53,10 +53,12 @@ pub(super) fn transact<R>(
 pub(super) fn attempt<R>(
     db: &Database,
     durability: Durability,
-    mark: (Nonce, u64),
+    nonce: Nonce,
+    epoch: u64,
     unit: impl FnOnce(&mut WriteTx<'_>) -> Result<R>,
 ) -> Result<(Written<R>, Clock), Failed<R>> {
     let mut txn = fenced(FILE, &[], || db.begin_write())?;
+    // `Safe` pays for a second sync and a saved allocator, so that opening after a crash walks no file.
     let level = match durability {
         Durability::Safe | Durability::Fast => redb::Durability::Immediate,
         Durability::Batch => redb::Durability::None,
@@ -65,8 +67,9 @@ pub(super) fn attempt<R>(
     txn.set_two_phase_commit(durability == Durability::Safe);
     txn.set_quick_repair(durability == Durability::Safe);
     let result = {
-        let mut tx = WriteTx::new(&txn, mark);
+        let mut tx = WriteTx::new(&txn, nonce, epoch);
         unit(&mut tx).and_then(|value| {
+            // Staged blocks are rows too: they are written before the rows are summed up.
             let staged = tx.flush()?;
             let grown = tx.keep_size()?;
             Ok((Written { value, staged, grown }, tx.clock()?))

@@ -350,7 +350,7 @@ pub(crate) struct WriteTx<'t> {
 }
 
 impl<'t> WriteTx<'t> {
-    pub(crate) fn new(txn: &'t WriteTransaction, (nonce, epoch): (Nonce, u64)) -> Self {
+    pub(crate) fn new(txn: &'t WriteTransaction, nonce: Nonce, epoch: u64) -> Self {
         let tables = [const { OnceCell::new() }; Table::COUNT];
         WriteTx {
             txn,

@@ -186,7 +186,7 @@ impl<'a> Codes<'a> {
     }
 
     /// The number of slots.
-    pub fn len(self) -> usize {
+    pub fn slots(self) -> usize {
         self.scales.len()
     }
 

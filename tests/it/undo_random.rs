@@ -87,6 +87,7 @@ fn draft(say: &Say) -> Draft {
 /// One write, as the answers told of it.
 struct Wrote {
     key: Option<usize>,
+    text: usize,
     row: MemoryId,
     run: Option<RunId>,
     tagged: bool,
@@ -109,10 +110,18 @@ impl Story {
         match outcome.decision {
             // A repeat of what the key said says nothing new.
             Decision::Unchanged => return,
+            // The key says the same with other tags, wherever its text is by now.
+            Decision::Updated => {
+                let last = self.wrote.iter_mut().rev().find(|wrote| wrote.key == say.key);
+                if let Some(last) = last.filter(|last| last.text == say.text) {
+                    last.tagged = say.tagged;
+                    return;
+                }
+            }
             Decision::Revised { old } => drop(self.chain.entry(old).or_default().insert(outcome.id)),
             _ => {}
         }
-        self.wrote.push(Wrote { key: say.key, row: outcome.id, run, tagged: say.tagged });
+        self.wrote.push(Wrote { key: say.key, text: say.text, row: outcome.id, run, tagged: say.tagged });
     }
 
     fn nth(&self, state: State, at: usize) -> Option<MemoryId> {

@@ -38,8 +38,8 @@ impl Bed {
     /// A slice of so many rows, in a commit of its own.
     fn slice(&self, most: usize) -> ControlFlow<u64> {
         let slice = self.db.inner.run_alone(|session| {
-            let desk = session.known_desk(self.ns.name())?;
-            desk.ledger.go_on_declared(&desk.context, "room", most)
+            let writer = session.known_writer(self.ns.name())?;
+            writer.ledger.go_on_declared(&writer.context, "room", most)
         });
         slice.unwrap()
     }
@@ -47,10 +47,10 @@ impl Bed {
     /// Begins an index, or its end.
     fn begin(&self, ends: bool) {
         let begun: Result<bool> = self.db.inner.run_alone(|session| {
-            let desk = session.known_desk(self.ns.name())?;
+            let writer = session.known_writer(self.ns.name())?;
             match ends {
-                true => desk.ledger.end_declared(&desk.context, "room"),
-                false => desk.ledger.declare(&desk.context, "room"),
+                true => writer.ledger.end_declared(&writer.context, "room"),
+                false => writer.ledger.declare(&writer.context, "room"),
             }
         });
         assert!(begun.unwrap());

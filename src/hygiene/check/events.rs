@@ -28,7 +28,7 @@ impl Check<'_> {
         let linked = [(Table::Aggregate, row.aggregate), (Table::Run, row.run)];
         for (table, other) in linked {
             if let Some(other) = other {
-                self.linked(ns, (table, other), Table::Event, key)?;
+                self.linked(ns, table, other, Table::Event, key)?;
             }
         }
         Ok(())
@@ -68,10 +68,10 @@ impl Check<'_> {
             }
         }
         self.memory_linked(ns, Some(row.first_memory), Table::Family, key)?;
-        self.linked(ns, (Table::Event, *id.as_bytes()), Table::Family, key)?;
+        self.linked(ns, Table::Event, *id.as_bytes(), Table::Family, key)?;
         let mut members = Some(1);
         if let Some(aggregate) = row.aggregate {
-            self.linked(ns, (Table::Aggregate, aggregate), Table::Family, key)?;
+            self.linked(ns, Table::Aggregate, aggregate, Table::Family, key)?;
             let numbers = seen(self.snapshot.aggregate(ns, &aggregate))?.flatten();
             members = numbers.map(|numbers| numbers.dup_count);
         }
@@ -119,7 +119,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn linked(&mut self, ns: NsId, (to, id): (Table, Id), table: Table, key: &[u8]) -> Result<()> {
+    fn linked(&mut self, ns: NsId, to: Table, id: Id, table: Table, key: &[u8]) -> Result<()> {
         let id = MemoryId::from_bytes(id);
         if !self.has(to, &keys::memory(ns, id))? {
             self.find(Code::EventLink, table, key, format!("no {} {id}", to.name()));

@@ -122,7 +122,7 @@ impl Check<'_> {
                 self.find(Code::GraphNode, Table::Graph, key, what);
             }
             match node.host() {
-                Some(host) => self.twin(key, index, (slot, host))?,
+                Some(host) => self.twin(key, index, slot, host)?,
                 None => self.links_of(key, index, slot, node),
             }
         }
@@ -130,7 +130,7 @@ impl Check<'_> {
     }
 
     /// The host of a twin is another node, which has links, and with `deep` the same code.
-    fn twin(&mut self, key: &[u8], index: IndexId, (slot, host): (u64, u32)) -> Result<()> {
+    fn twin(&mut self, key: &[u8], index: IndexId, slot: u64, host: u32) -> Result<()> {
         let mesh = self.meshes.entry(index).or_default();
         let what = match mesh.level(host) {
             _ if u64::from(host) == slot => "itself".to_owned(),

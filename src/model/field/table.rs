@@ -2,7 +2,7 @@
 
 /// Hands the rows to the macro `$with`, which lives where a list of fields is needed.
 ///
-/// A row reads `number name: Given<Type> = default, place, bound, json, journal, merge;`
+/// A row reads `number name: Option<Type> = default, place, bound, json, journal, merge;`
 ///
 /// - `number` names the field on disk, in the cold parts of a row and in a holder. A number is below 240, and is never
 ///   given to another field.

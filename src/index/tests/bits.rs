@@ -1,0 +1,99 @@
+//! A scan by one-bit codes keeps the recall that was asked for, sees what is visible, and follows every change.
+
+use super::*;
+use crate::index::bits::BITS_SLOTS_MIN;
+
+/// Enough slots for one-bit codes, in crowds around a few centers, some with an end.
+fn crowded(dim: usize, seed: u64) -> (World, Published) {
+    let mut world = World::new(dim, seed);
+    let centers: Vec<UnitVector> = (0..40).map(|_| world.vector(None)).collect();
+    let mut published = world.first(usize::MAX);
+    for part in 0..5 {
+        let rows = (0..BITS_SLOTS_MIN as u32 / 4).map(|at| {
+            let center = &centers[world.pick(40) as usize];
+            let noise = world.vector(None);
+            let values = center.as_slice().iter().zip(noise.as_slice()).map(|(center, noise)| center + noise);
+            let vector = UnitVector::new("vector", &values.collect::<Vec<_>>()).unwrap();
+            let until = (at % 3 == 0).then_some(50);
+            (index(0), id(part * 100_000 + at + 1), vector, times(None, until))
+        });
+        let rows = rows.collect();
+        world.add(rows);
+        // The first view of all is loaded, and the later ones are made from it.
+        published = world.next(&published);
+        published.view(index(0)).unwrap();
+    }
+    (world, published)
+}
+
+/// The share of the true ten nearest that searches find. Every hit has its true score and may be seen.
+fn recall(world: &World, published: &Published, queries: &[UnitVector], now: i64) -> f64 {
+    let mut right = 0;
+    for query in queries {
+        let ask = ask(query, 10, Time::from_millis(now), Effort::Recall(0.999));
+        let found = nearest(published, Target::Index(index(0)), ask).unwrap();
+        assert_eq!((found.regime, found.hits.len()), ("bits", 10), "{found:?}");
+        let (exact, visible) =
+            world.full_scan(Target::Index(index(0)), query, usize::from(u8::MAX), now, |_| true);
+        assert_eq!(found.scanned, visible, "every visible slot, and no other");
+        right += found.hits.iter().filter(|hit| exact[..10].contains(hit)).count();
+        for hit in &found.hits {
+            assert!(exact.contains(hit), "{hit:?} is none of the nearest, or has another score");
+        }
+    }
+    right as f64 / (10 * queries.len()) as f64
+}
+
+#[test]
+fn the_recall_that_was_asked_for_is_kept() {
+    for (dim, seed) in [(64, 3), (100, 5), (384, 7)] {
+        let (mut world, mut published) = crowded(dim, seed);
+        let rows: Vec<UnitVector> = world.rows.values().map(|row| row.1.clone()).step_by(97).collect();
+        let mut queries: Vec<UnitVector> = (0..30).map(|_| world.vector(None)).collect();
+        queries.extend(rows.into_iter().take(30));
+        for now in [0, 60] {
+            let share = recall(&world, &published, &queries, now);
+            assert!(share >= 0.995, "{dim} dimensions at {now}: {share}");
+        }
+        let gone: Vec<_> = world.rows.keys().copied().step_by(2).collect();
+        world.release(&gone);
+        published = world.next(&published);
+        let share = recall(&world, &published, &queries, 0);
+        assert!(share >= 0.995, "{dim} dimensions, half of them gone: {share}");
+        // What was brought forward finds as much as what is loaded.
+        let share = recall(&world, &world.first(usize::MAX), &queries, 0);
+        assert!(share >= 0.995, "{dim} dimensions, loaded: {share}");
+    }
+}
+
+#[test]
+fn a_search_that_must_be_certain_and_a_small_index_read_all_codes() {
+    let (mut world, published) = crowded(72, 11);
+    let query = world.vector(None);
+    assert_eq!(world.check(&published, Target::Index(index(0)), &query, 10, 0).regime, "codes");
+    let rows = (1..=500).map(|at| (index(1), id(900_000 + at), world.vector(None), times(None, None)));
+    let rows = rows.collect();
+    world.add(rows);
+    let published = world.next(&published);
+    let small = ask(&query, 10, Time::from_millis(0), Effort::default());
+    let found = nearest(&published, Target::Index(index(1)), small).unwrap();
+    assert_eq!(found.hits, world.full_scan(Target::Index(index(1)), &query, 10, 0, |_| true).0);
+    assert_eq!(found.regime, "codes");
+    // Both in one search.
+    let found = nearest(&published, Target::Namespace(NS, SPACE), small).unwrap();
+    assert_eq!((found.partitions, found.regime), (2, "bits"));
+    assert_eq!(found.scanned, world.full_scan(Target::Namespace(NS, SPACE), &query, 1, 0, |_| true).1);
+}
+
+#[test]
+fn a_filter_that_names_slots_is_a_mask() {
+    let (mut world, published) = crowded(64, 13);
+    for _ in 0..20 {
+        let query = world.vector(None);
+        let mut sieve = ById { world: &world, passes: in_three };
+        let ask = ask(&query, 10, Time::from_millis(0), Effort::Recall(0.999));
+        let found = nearest_listed(&published, Target::Index(index(0)), ask, &mut sieve, 1).unwrap();
+        let expected = world.full_scan(Target::Index(index(0)), &query, 10, 0, in_three).0;
+        assert_eq!(found.hits, expected);
+    }
+}
