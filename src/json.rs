@@ -20,13 +20,12 @@ use crate::limits::LINE_FIELDS_MAX;
 /// # Errors
 /// In words: what is wrong and, for a value of another type or bound, where it stands, as `links.0.to`.
 pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Refusal> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let place = if error.inner().is_data() { place(error.path()) } else { String::new() };
-        Refusal { place, why: clean(error.inner()) }
-    })?;
-    deserializer.end().map_err(|error| Refusal::whole(clean(&error)))?;
-    Ok(value)
+    serde_json::from_str(text).map_err(|error| {
+        // Only a refusal pays for the place: noting it takes a copy of each name.
+        let again = &mut serde_json::Deserializer::from_str(text);
+        let told = error.is_data().then(|| serde_path_to_error::deserialize::<_, T>(again).err()).flatten();
+        Refusal { place: told.map(|told| place(told.path())).unwrap_or_default(), why: clean(&error) }
+    })
 }
 
 /// Why a document was refused.

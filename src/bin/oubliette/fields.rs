@@ -1,5 +1,6 @@
 //! Fields as flags: they become a JSON line, so that names, types and errors are those of an import.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
@@ -7,15 +8,43 @@ use oubliette::exchange::{DraftLine, NpyReader, ParsedLine, parse_line};
 use oubliette::limits::{LINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use oubliette::memory::Payload;
 use oubliette::{Error, Patch, Result};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use crate::arguments::{AddOptions, FieldOptions, UpdateOptions};
 use crate::output::Failure;
 
+/// The members of a line. Typed JSON stays as it was typed, so that the reader of lines sees a name that stands twice.
+#[derive(Default, Serialize)]
+#[serde(transparent)]
+struct Members(BTreeMap<String, Box<RawValue>>);
+
+impl Members {
+    fn set(&mut self, name: &str, value: impl Serialize) -> Result<()> {
+        let value = to_raw_value(&value).map_err(|why| no_json(name, &why, "a value"))?;
+        self.0.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    fn set_json(&mut self, name: &str, text: &str) -> Result<()> {
+        let value = RawValue::from_string(text.to_owned());
+        let value = value.map_err(|why| no_json(name, &why, text))?;
+        match self.0.insert(name.to_owned(), value) {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(name, "must not be given twice", text)),
+        }
+    }
+}
+
+fn no_json(name: &str, why: &serde_json::Error, text: &str) -> Error {
+    Error::invalid(name, format!("must be JSON: {why}"), text)
+}
+
 impl FieldOptions {
     /// The flags that were given, as members of a line.
-    fn members(&self) -> Result<Map<String, Value>> {
-        let mut members = Map::new();
+    fn members(&self) -> Result<Members> {
+        let mut members = Members::default();
         let texts = [
             ("kind", &self.kind),
             ("tier", &self.tier),
@@ -32,9 +61,7 @@ impl FieldOptions {
             ("author_id", &self.author_id),
         ];
         for (name, text) in texts {
-            if let Some(text) = text {
-                members.insert(name.to_owned(), json!(text));
-            }
+            text.as_ref().map_or(Ok(()), |text| members.set(name, text))?;
         }
         for (name, number) in [("importance", self.importance), ("confidence", self.confidence)] {
             if let Some(number) = number {
@@ -42,20 +69,20 @@ impl FieldOptions {
                 if !number.is_finite() {
                     return Err(Error::invalid(name, "must be from 0 to 1", number));
                 }
-                members.insert(name.to_owned(), json!(number));
+                members.set(name, number)?;
             }
         }
         match self.expires_at.as_deref() {
-            Some("never") => drop(members.insert("expires_at".to_owned(), Value::Null)),
-            Some(at) => drop(members.insert("expires_at".to_owned(), json!(at))),
+            Some("never") => members.set("expires_at", ())?,
+            Some(at) => members.set("expires_at", at)?,
             None => {}
         }
         if self.pinned {
-            members.insert("pinned".to_owned(), json!(true));
+            members.set("pinned", true)?;
         }
         for (name, list) in [("tags", &self.tags), ("categories", &self.categories)] {
             if !list.is_empty() {
-                members.insert(name.to_owned(), json!(list));
+                members.set(name, list)?;
             }
         }
         self.add_relations(&mut members)?;
@@ -63,37 +90,35 @@ impl FieldOptions {
         Ok(members)
     }
 
-    fn add_relations(&self, members: &mut Map<String, Value>) -> Result<()> {
+    fn add_relations(&self, members: &mut Members) -> Result<()> {
         if !self.entities.is_empty() {
             let entity = |text: &String| match text.split_once('=') {
                 Some((name, role)) => json!({ "name": name, "role": role }),
                 None => json!({ "name": text }),
             };
-            members.insert("entities".to_owned(), self.entities.iter().map(entity).collect());
+            members.set("entities", self.entities.iter().map(entity).collect::<Vec<_>>())?;
         }
         if !self.links.is_empty() {
             let link = |text: &String| match text.split_once('=') {
                 Some((to, relation)) => Ok(json!({ "to": to, "relation": relation })),
                 None => Err(Error::invalid("--link", "must be ID=RELATION", text)),
             };
-            members.insert("links".to_owned(), self.links.iter().map(link).collect::<Result<_>>()?);
+            members.set("links", self.links.iter().map(link).collect::<Result<Vec<_>>>()?)?;
         }
         Ok(())
     }
 
-    fn add_json(&self, members: &mut Map<String, Value>) -> Result<()> {
+    fn add_json(&self, members: &mut Members) -> Result<()> {
         if let Some(metadata) = &self.metadata {
-            members.insert("metadata".to_owned(), read_json("metadata", metadata)?);
+            members.set_json("metadata", metadata)?;
         }
         for other in &self.others {
             let (name, value) =
                 other.split_once('=').ok_or_else(|| Error::invalid("--field", "must be NAME=JSON", other))?;
-            if members.insert(name.to_owned(), read_json(name, value)?).is_some() {
-                return Err(Error::invalid(name, "must not be given twice", value));
-            }
+            members.set_json(name, value)?;
         }
         if let Some(vector) = &self.vector {
-            members.insert("vector".to_owned(), read_json("vector", vector)?);
+            members.set_json("vector", vector)?;
         }
         Ok(())
     }
@@ -137,13 +162,10 @@ pub(crate) fn first_row(path: &std::path::Path) -> Result<Vec<f32>> {
     Ok(row)
 }
 
-fn read_json(name: &str, text: &str) -> Result<Value> {
-    serde_json::from_str(text).map_err(|why| Error::invalid(name, format!("must be JSON: {why}"), text))
-}
-
 /// The line that flags stand for.
-fn line(members: Map<String, Value>) -> Result<DraftLine> {
-    match parse_line(Value::Object(members).to_string().as_bytes(), false)? {
+fn line(members: &Members) -> Result<DraftLine> {
+    let text = serde_json::to_string(members).map_err(|why| no_json("line", &why, "members"))?;
+    match parse_line(text.as_bytes(), false)? {
         ParsedLine::Draft(line) => Ok(*line),
         ParsedLine::Memory(_) | ParsedLine::Kept(_) => {
             Err(Error::invalid("--field", "must not be what only an export carries", "id and holders"))
@@ -155,7 +177,7 @@ fn line(members: Map<String, Value>) -> Result<DraftLine> {
 pub(crate) fn check_none(options: &AddOptions) -> Result<(), Failure> {
     let AddOptions { key, agent, supersedes, supersede_mode, fields, .. } = options;
     let own = key.is_some() || agent.is_some() || supersede_mode.is_some() || !supersedes.is_empty();
-    if own || fields.vector_file.is_some() || fields.payload.is_some() || !fields.members()?.is_empty() {
+    if own || fields.vector_file.is_some() || fields.payload.is_some() || !fields.members()?.0.is_empty() {
         return Err(Failure::Usage("with - the fields of a memory stand in the lines".to_owned()));
     }
     Ok(())
@@ -164,18 +186,16 @@ pub(crate) fn check_none(options: &AddOptions) -> Result<(), Failure> {
 /// The draft that was typed.
 pub(crate) fn draft(options: &AddOptions) -> Result<DraftLine> {
     let mut members = options.fields.members()?;
-    members.insert("text".to_owned(), json!(options.text));
+    members.set("text", &options.text)?;
     for (name, text) in
         [("key", &options.key), ("agent", &options.agent), ("supersede_mode", &options.supersede_mode)]
     {
-        if let Some(text) = text {
-            members.insert(name.to_owned(), json!(text));
-        }
+        text.as_ref().map_or(Ok(()), |text| members.set(name, text))?;
     }
     if !options.supersedes.is_empty() {
-        members.insert("supersedes".to_owned(), json!(options.supersedes));
+        members.set("supersedes", &options.supersedes)?;
     }
-    let mut line = line(members)?;
+    let mut line = line(&members)?;
     if let Some(vector) = options.fields.vector_of_file()? {
         line.draft.vector = Some(vector);
     }
@@ -190,18 +210,18 @@ pub(crate) fn patch(options: &UpdateOptions) -> Result<Patch> {
         let value = if matches!(name.as_str(), "tags" | "categories" | "entities" | "links") {
             json!([])
         } else {
-            Value::Null
+            json!(null)
         };
-        members.insert(name.clone(), value);
+        members.set(name, value)?;
     }
     for name in ["key", "agent", "namespace", "supersedes", "supersede_mode", "sources"] {
-        if let Some(value) = members.get(name) {
+        if let Some(value) = members.0.get(name) {
             return Err(Error::invalid(name, "can't be changed", value));
         }
     }
     // A line must have a text; a patch need not.
-    members.insert("text".to_owned(), json!(options.text.as_deref().unwrap_or("-")));
-    let draft = line(members)?.draft;
+    members.set("text", options.text.as_deref().unwrap_or("-"))?;
+    let draft = line(&members)?.draft;
     let given = options.fields.payload_of_file()?.or(draft.payload);
     let cleared = options.clear.iter().any(|name| name == "payload");
     Ok(Patch {

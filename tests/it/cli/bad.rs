@@ -162,6 +162,8 @@ fn bad_flags_are_typed_errors() {
         (&["add", "x", "--field", "colour=1"], "colour"),
         (&["add", "x", "--field", "colour"], "--field"),
         (&["add", "x", "--metadata", "[1]"], "metadata"),
+        (&["add", "x", "--metadata", "{\"a\":1,\"a\":2}"], "stands twice"),
+        (&["add", "x", "--metadata", "{}", "--field", "metadata={}"], "twice"),
         (&["add", "x", "--vector", "[0,0]"], "vector"),
         (&["add", ""], "text"),
         (&["--namespace", "*", "add", "x"], "namespace"),
