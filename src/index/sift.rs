@@ -14,7 +14,7 @@ use crate::index::search::{Scope, Search};
 use crate::index::source::Source;
 use crate::index::view::View;
 use crate::model::Effort;
-use crate::vector::{BIT_SLOTS, Candidates};
+use crate::vector::{BIT_SLOTS, BitBlock, Candidates};
 
 thread_local! {
     /// What the slots of a search promise, in the order in which the first pass comes to them. The memory is used
@@ -63,6 +63,9 @@ impl Search<'_> {
                     if self.ask.stop.is_over() {
                         break;
                     }
+                    // Blocks lie apart, and the processor does not foresee where the next one begins.
+                    bits.block(chunk_number + 2).into_iter().for_each(BitBlock::prefetch_numbers);
+                    bits.block(chunk_number + 1).into_iter().for_each(BitBlock::prefetch_signs);
                     scanned += u64::from(visible.count_ones());
                     let mut uppers = [0.0; BIT_SLOTS];
                     let best = query.likely_uppers(block, visible, &mut uppers);

@@ -17,7 +17,7 @@
 //! Hadamard, and mixes both halves. The flips come from a constant seed, so the codes of a vector are the same on every
 //! machine.
 
-use super::kernel::{BIT_SLOTS, QUERY_BITS, SLOTS_SIDE_BY_SIDE, sign_sums};
+use super::kernel::{BIT_SLOTS, QUERY_BITS, SLOTS_SIDE_BY_SIDE, prefetch, sign_sums};
 
 /// The largest value of a query.
 const LEVELS: f32 = ((1 << QUERY_BITS) - 1) as f32;
@@ -145,6 +145,18 @@ impl BitBlock {
     /// Bytes in memory of a block of slots with this many dimensions.
     pub const fn bytes(dim: usize) -> usize {
         size_of::<BitBlock>() + dim.div_ceil(64) * BIT_SLOTS * size_of::<u64>()
+    }
+
+    /// Asks the processor to load the numbers of the slots into its cache soon, and where their signs stand.
+    #[inline]
+    pub fn prefetch_numbers(&self) {
+        [&self.ones, &self.factors, &self.errors, &self.offsets].into_iter().for_each(|list| prefetch(list));
+    }
+
+    /// Asks the processor to load the signs of the slots into its cache soon.
+    #[inline]
+    pub fn prefetch_signs(&self) {
+        prefetch(&self.words);
     }
 
     /// Writes the code of a vector, whose values are `scale · code`. `room` is memory to use again.
