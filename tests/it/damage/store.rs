@@ -82,6 +82,7 @@ pub(crate) fn store() -> Store {
     let mut linked = Draft::new("linked to the first").key("linked");
     linked.links = Some(vec![Link { to: first, relation: "after".to_owned() }]);
     linked.sources = Some(vec![first]);
+    linked.payload = Some(vec![7; 100].into());
     world.add(linked);
     for at in 0..3 {
         let mut turn = Draft::new(format!("turn {at} of a conversation"));
