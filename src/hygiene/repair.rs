@@ -64,7 +64,7 @@ impl Job for Repairing {
         let rows = input.published.snapshot();
         if self.changed < most {
             // Each step looks at the whole graph once; there are only so many steps, however busy others are.
-            let floor = rows.slot_head(index)?.len as usize / STEPS_MAX;
+            let floor = rows.readable_slot_head(index)?.len as usize / STEPS_MAX;
             let (rows, crew) =
                 (input.rows.max(floor.min(input.rows_left)), self.partition.crew(input.threads));
             if let Some(edit) = upkeep::repair(input.published, index, rows, &mut self.work, crew)? {

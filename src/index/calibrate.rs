@@ -102,7 +102,7 @@ pub(crate) fn found_by_themselves(snapshot: &Snapshot, index: IndexId, dim: usiz
     let alive = |slot: u32| view.id(slot).is_some();
     let all: Vec<u32> = linked.graph.nodes().filter(|slot| alive(*slot)).collect();
     let ef = match Effort::default() {
-        Effort::Recall(recall) => ef_for(linked, snapshot.slot_head(index)?.used, recall, K),
+        Effort::Recall(recall) => ef_for(linked, snapshot.readable_slot_head(index)?.used, recall, K),
         Effort::Ef(ef) => ef,
         Effort::Exact => return Ok((0, 0)),
     };

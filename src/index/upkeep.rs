@@ -74,7 +74,7 @@ impl Counts {
 
     /// Reads the counts.
     pub(crate) fn read(rows: &impl Rows, index: IndexId) -> Result<Self> {
-        Ok(Counts::of(&rows.slot_head(index)?, rows.graph_head(index)?.as_ref()))
+        Ok(Counts::of(&rows.readable_slot_head(index)?, rows.graph_head(index)?.as_ref()))
     }
 }
 
@@ -315,7 +315,7 @@ impl Work {
 pub(crate) fn calibrate(published: &Published, index: IndexId, always: bool) -> Result<Option<Edit>> {
     let Upkeep { view, head, graph } = Upkeep::open(published, index)?;
     let Some(head) = head.filter(|_| !graph.is_empty()) else { return Ok(None) };
-    let live = published.snapshot().slot_head(index)?.used;
+    let live = published.snapshot().readable_slot_head(index)?.used;
     let drift = head.calibrated_at.abs_diff(live);
     if !always && !head.recall.is_empty() && drift <= head.calibrated_at / DRIFT {
         return Ok(None);
