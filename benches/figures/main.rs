@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{
-    Builder, Database, Draft, Durability, Forget, NamespaceName, PageRequest, Query, Scope, WriteOptions,
+    Builder, Database, Draft, Durability, Effort, Forget, NamespaceName, PageRequest, Query, Scope,
+    WriteOptions,
 };
 use sample::{Rng, Sample};
 
@@ -182,7 +183,7 @@ fn search() {
     let (mut ours, mut floor, mut right) = (Vec::new(), Vec::new(), 0);
     for at in 0..1_000 {
         let query = sample::near(&sample.vectors[at * 7 % 10_000], 0.05, &mut rng);
-        let asked = Query::vector(query.clone());
+        let asked = Query::vector(query.clone()).effort(Effort::Exact);
         let (found, took) = time(|| db.namespace(&ns).unwrap().search(&asked).unwrap());
         ours.push(took);
         floor.push(time(|| std::hint::black_box(floor::sum_bytes(&bytes))).1);
@@ -210,7 +211,7 @@ fn near() {
     let (mut ours, mut floor) = (Vec::new(), Vec::new());
     for at in 0..100 {
         let query = sample.vectors[at * 31].clone();
-        let asked = Query::vector(query.clone());
+        let asked = Query::vector(query.clone()).effort(Effort::Exact);
         ours.push(time(|| db.namespace(&ns).unwrap().search(&asked).unwrap()).1);
         floor.push(time(|| std::hint::black_box(floor::f32_scan(&flat, &query))).1);
     }

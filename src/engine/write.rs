@@ -171,9 +171,7 @@ impl Namespace {
         expiry: impl Into<Expiry>,
     ) -> Result<Vec<Result<Outcome>>> {
         let names: Vec<Name> = names.into_iter().map(Into::into).collect();
-        if names.len() > BATCH_ROWS_MAX {
-            return Err(Error::invalid("names", format!("must be at most {BATCH_ROWS_MAX}"), names.len()));
-        }
+        at_most("names", names.len(), BATCH_ROWS_MAX)?;
         let (namespace, expiry) = (self.name.clone(), expiry.into());
         self.db.submit(weight_of(names.len()), move |session| {
             session.known_writer(&namespace)?.touch(&names, expiry)

@@ -9,8 +9,8 @@ use oubliette::limits::{LINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use oubliette::memory::Payload;
 use oubliette::{Error, Patch, Result};
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
 
 use crate::arguments::{AddOptions, FieldOptions, UpdateOptions};
 use crate::output::Failure;
@@ -141,9 +141,13 @@ impl FieldOptions {
         if path.extension().is_none_or(|extension| extension != "json") {
             return Ok(Some(Payload::Bytes(bytes)));
         }
-        let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|why| Error::invalid("payload", format!("must be JSON: {why}"), path.display()))?;
-        Ok(Some(Payload::Json(value)))
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Error::invalid("payload", "must be JSON in UTF-8", path.display()))?;
+        // A line is read strictly: no name stands twice.
+        let mut members = Members::default();
+        members.set("text", "-")?;
+        members.set_json("payload", &text)?;
+        Ok(line(&members)?.draft.payload)
     }
 
     /// The vector of a file, if one was named.

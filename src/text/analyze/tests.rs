@@ -1,6 +1,3 @@
-use std::time::Duration;
-use std::time::Instant;
-
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -226,8 +223,9 @@ fn a_long_query_is_cut() {
     assert_eq!((terms.len(), phrase.cut), (QUERY_CLAUSES_MAX, true));
 }
 
+/// Quadratic work would take hours: this test would not end.
 #[test]
-fn time_is_linear_in_the_text() {
+fn work_is_linear_in_the_text() {
     const BYTES: usize = 1 << 20;
     let nasty = [
         "a-",
@@ -259,13 +257,12 @@ fn time_is_linear_in_the_text() {
     ];
     for piece in nasty {
         let text = piece.repeat(BYTES / piece.len());
-        let begun = Instant::now();
         let mut count = 0;
         analyzer("english").analyze(&text, &mut |_, _| count += 1);
         let query = query(text.get(..1 << 16).unwrap_or(&text));
         assert!(query.clauses.len() <= QUERY_CLAUSES_MAX);
-        // Quadratic work would take hours.
-        assert!(begun.elapsed() < Duration::from_secs(60), "{piece:?}: {count} terms, {:?}", begun.elapsed());
+        // A word and the parts of a word end at different bytes.
+        assert!(count <= 2 * BYTES, "{piece:?}: {count} terms");
     }
 }
 

@@ -227,6 +227,7 @@ fn a_payload_comes_from_a_file_and_is_shown_on_request() {
     sandbox.write("answer.json", "{ \"status\" : 200 }");
     sandbox.write("image.png", [0, 159, 146, 150]);
     sandbox.write("broken.json", "{");
+    sandbox.write("twice.json", "{\"a\": 1, \"a\": 2}");
     sandbox.write("long.bin", vec![0; (1 << 20) + 1]);
     sandbox.document(&["add", "the gateway answered", "--key", "call", "--payload", "answer.json"]);
     assert_eq!(sandbox.document(&["get", "call", "--payload"])["payload"], json!({ "status": 200 }));
@@ -237,7 +238,7 @@ fn a_payload_comes_from_a_file_and_is_shown_on_request() {
     assert_eq!(sandbox.document(&["update", "call", "--clear", "payload"])["decision"], "updated");
     assert_eq!(sandbox.document(&["get", "call", "--payload"])["payload_base64"], Value::Null);
     sandbox.document(&["import", "all.jsonl", "--into", "copy"]);
-    for file in ["broken.json", "long.bin"] {
+    for file in ["broken.json", "twice.json", "long.bin"] {
         let (kind, message) = sandbox.run(&["add", "x", "--payload", file]).error();
         assert_eq!(kind, "Invalid");
         assert!(message.starts_with("payload: "), "{message}");
