@@ -106,18 +106,20 @@ impl Store {
         let (draft, Copied { rows, damaged }) =
             self.whole_copy(target, unique, false, mend).map_err(taken)?;
         publish(self.disk.as_ref(), &draft, target).map_err(|why| self.clear_away(&draft, taken(why)))?;
-        self.disk.sync_folder(target).map_err(|why| Error::io("sync the folder of", target, why))?;
+        // A copy whose name may not last is no backup, and would stand in the way of the next try.
+        let synced = self.disk.sync_folder(target);
+        synced.map_err(|why| self.clear_away(target, Error::io("sync the folder of", target, why)))?;
         let bytes_after = self.disk.len(target).map_err(|why| Error::io("measure", target, why))?;
         Ok(CompactReport { bytes_before, bytes_after, rows, damaged })
     }
 
-    /// A draft that is not to be takes no room; if even that fails, the first failure is the one to tell.
-    fn clear_away(&self, draft: &Path, why: Error) -> Error {
-        match self.disk.remove(draft) {
+    /// A copy that is not to be takes no room; if even that fails, the first failure is the one to tell.
+    fn clear_away(&self, copy: &Path, why: Error) -> Error {
+        match self.disk.remove(copy) {
             Ok(()) => why,
             Err(removing) if removing.kind() == std::io::ErrorKind::NotFound => why,
             Err(removing) => {
-                tracing::warn!(draft = %draft.display(), %removing, "a half copy could not be removed");
+                tracing::warn!(copy = %copy.display(), %removing, "a half copy could not be removed");
                 why
             }
         }
