@@ -106,8 +106,9 @@ impl Reader<'_> {
             }
         };
         let hits = self.cut(ns, rank(&lexical, &candidates, &spoken, margin, weights), query)?;
+        // However few vectors there are where the filter points.
+        let mode = if near.is_some() { Mode::Hybrid } else { Mode::Text };
         let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found));
-        let mode = if vector.is_some() && plan.partitions > 0 { Mode::Hybrid } else { Mode::Text };
         plan.texts = lexical.docs;
         plan.postings = lexical.postings;
         plan.candidates = candidates.len() as u64;
