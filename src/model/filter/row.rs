@@ -17,7 +17,7 @@ pub struct VitalsView<'a> {
     pub vitals: &'a Vitals,
 }
 
-/// A whole row. Parts that [`Filter::needs`] does not name may be empty.
+/// A whole row. Parts that a filter does not need may be empty.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
     /// The id.
