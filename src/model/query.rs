@@ -60,7 +60,7 @@ closed_set! {
     }
 }
 
-/// How much of a large partition a search looks at. A partition without a graph is always scanned as a whole.
+/// How much of a large partition a search looks at. A partition of fewer than 4,096 vectors is always scanned as a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
     /// Enough to find this share of the nearest, above 0 and below 1: in a graph as measured on the partition itself, in a
