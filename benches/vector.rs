@@ -10,8 +10,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use oubliette::faults::vector::{
-    Candidates, Codes, QueryCode, Ranking, TopK, UnitVector, dot_f32, dot_f32_many, dot_i8_many, encode,
-    instruction_set,
+    BIT_SLOTS, BitBlock, BitFrame, BitQuery, Candidates, Codes, QueryCode, Ranking, TopK, UnitVector,
+    dot_f32, dot_f32_many, dot_i8_many, encode, instruction_set,
 };
 
 const ROWS: usize = 10_000;
@@ -45,6 +45,22 @@ impl Store {
 
     fn codes(&self) -> Codes<'_> {
         Codes::new(DIM, &self.codes, &self.scales, &self.residuals)
+    }
+
+    /// A query and the rows in blocks of one-bit codes.
+    fn one_bit(&self, query: &UnitVector) -> (BitQuery, Vec<BitBlock>) {
+        let frame = BitFrame::around(vec![0.0; DIM].into());
+        let rows: Vec<_> = self.codes.chunks_exact(DIM).zip(&self.scales).collect();
+        let mut room = Vec::new();
+        let blocks = rows.chunks(BIT_SLOTS).map(|rows| {
+            let mut block = BitBlock::vacant(&frame);
+            for (at, (code, scale)) in rows.iter().enumerate() {
+                block.set(at, &frame, code, **scale, &mut room);
+            }
+            block
+        });
+        let blocks = blocks.collect();
+        (BitQuery::new(&frame, query.as_slice(), 0.99), blocks)
     }
 
     fn candidates(&self, query: &UnitVector) -> usize {
@@ -115,7 +131,7 @@ fn sum_bytes(bytes: &[i8]) -> u64 {
     match instruction_set() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the kernel in use has asked the processor for these instructions.
-        "avx512-vnni" => unsafe { sum_bytes_avx512(bytes) },
+        "avx512-vpopcnt" | "avx512-vnni" => unsafe { sum_bytes_avx512(bytes) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the same.
         "avx2" => unsafe { sum_bytes_avx2(bytes) },
@@ -170,6 +186,16 @@ fn scan(c: &mut Criterion) {
     let mut dots = vec![0; ROWS];
     group.bench_function("dot products of the codes", |b| {
         b.iter(|| dot_i8_many(black_box(&code), &spread.codes, &mut dots));
+    });
+    let (bits, blocks) = spread.one_bit(&query);
+    group.bench_function("one-bit estimates", |b| {
+        let mut uppers = [0.0; BIT_SLOTS];
+        b.iter(|| {
+            blocks
+                .iter()
+                .map(|block| black_box(&bits).likely_uppers(block, u64::MAX, &mut uppers))
+                .sum::<f32>()
+        });
     });
     group.bench_function("candidates", |b| b.iter(|| spread.candidates(black_box(&query))));
     group.bench_function("search", |b| b.iter(|| spread.search(black_box(&query))));

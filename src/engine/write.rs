@@ -145,8 +145,8 @@ impl Namespace {
     }
 
     /// Gives memories another end and changes nothing else of them, in one transaction. It is an update of the expiry
-    /// alone, so [`Expiry::After`] counts from now. There is an answer for each name, in order. A name that names nothing (`NotFound`), or a superseded memory
-    /// (`Conflict`), does not keep the others from their new end.
+    /// alone, so [`Expiry::After`] counts from now. There is an answer for each name, in order. A name that names
+    /// nothing (`NotFound`), or a superseded memory (`Conflict`), does not keep the others from their new end.
     ///
     /// ```
     /// use oubliette::memory::Expiry;

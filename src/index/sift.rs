@@ -14,13 +14,16 @@ use crate::index::search::{Scope, Search};
 use crate::index::source::Source;
 use crate::index::view::View;
 use crate::model::Effort;
-use crate::vector::{BIT_SLOTS, BitBlock, Candidates};
+use crate::vector::{BIT_SLOTS, BitBlock, Candidates, at_least};
 
 thread_local! {
     /// What the slots of a search promise, in the order in which the first pass comes to them. The memory is used
     /// again.
     static PROMISES: RefCell<Vec<[f32; BIT_SLOTS]>> = const { RefCell::new(Vec::new()) };
 }
+
+/// Blocks of promises for which a thread keeps memory: 1 MiB.
+const PROMISES_KEPT: usize = (1 << 20) / size_of::<[f32; BIT_SLOTS]>();
 
 /// A chunk, ordered by the best that one of its slots promises.
 struct Promising<'v> {
@@ -29,7 +32,6 @@ struct Promising<'v> {
     at: usize,
     /// The number of its first slot in the search.
     first: u32,
-    visible: u64,
     chunk: &'v Chunk,
 }
 
@@ -49,48 +51,50 @@ impl Search<'_> {
             promises.clear();
             let (mut all, mut scanned) = (Vec::new(), 0);
             for (number, source) in self.sources.iter().enumerate() {
-                let Some((view, bits, recall)) =
-                    self.bits_of(source).filter(|_| !self.is_walked(source, scope))
-                else {
-                    continue;
-                };
-                let query = bits.query(self.ask.query.as_slice(), recall);
-                let among = scope.among.and_then(|among| among.get(number));
-                for (chunk_number, (first, chunk)) in view.chunks().enumerate() {
-                    let among = among.map_or(u64::MAX, |words| words.get(chunk_number).copied().unwrap_or(0));
-                    let visible = chunk.visible_bits(self.window) & among;
-                    let Some(block) = bits.block(chunk_number).filter(|_| visible != 0) else { continue };
-                    if self.ask.stop.is_over() {
-                        break;
-                    }
-                    // Blocks lie apart, and the processor does not foresee where the next one begins.
-                    bits.block(chunk_number + 2).into_iter().for_each(BitBlock::prefetch_numbers);
-                    bits.block(chunk_number + 1).into_iter().for_each(BitBlock::prefetch_signs);
-                    scanned += u64::from(visible.count_ones());
-                    let mut uppers = [0.0; BIT_SLOTS];
-                    let best = query.likely_uppers(block, visible, &mut uppers);
-                    all.push(Promising {
-                        best,
-                        at: promises.len(),
-                        first: source.base + first,
-                        visible,
-                        chunk,
-                    });
-                    promises.push(uppers);
+                if !self.is_walked(source, scope) {
+                    let among = scope.among.and_then(|among| among.get(number));
+                    scanned += self.promise(source, among.map(Vec::as_slice), promises, &mut all);
                 }
             }
             let mut all = BinaryHeap::from(all);
-            while let Some(Promising { at, first, visible, chunk, .. }) =
-                all.pop().filter(|next| next.best >= candidates.floor())
-            {
-                let floor = candidates.floor();
-                let uppers = promises.get(at).into_iter().flatten().enumerate();
-                let likely =
-                    uppers.fold(0_u64, |bits, (bit, upper)| bits | (u64::from(*upper >= floor) << bit));
-                candidates.push_slots(first, chunk.codes(self.dim), likely & visible);
+            while let Some(next) = all.pop().filter(|next| next.best >= candidates.floor()) {
+                let likely = promises.get(next.at).map_or(0, |uppers| at_least(uppers, candidates.floor()));
+                candidates.push_slots(next.first, next.chunk.codes(self.dim), likely);
             }
+            promises.shrink_to(PROMISES_KEPT);
             scanned
         })
+    }
+
+    /// Writes down what the slots of a source promise, if it has one-bit codes. With `among`, only those slots count.
+    /// Returns the number of slots.
+    fn promise<'s>(
+        &self,
+        source: &'s Source,
+        among: Option<&[u64]>,
+        promises: &mut Vec<[f32; BIT_SLOTS]>,
+        all: &mut Vec<Promising<'s>>,
+    ) -> u64 {
+        let Some((view, bits, recall)) = self.bits_of(source) else { return 0 };
+        let query = bits.query(self.ask.query.as_slice(), recall);
+        let mut scanned = 0;
+        for (number, (first, chunk)) in view.chunks().enumerate() {
+            let among = among.map_or(u64::MAX, |words| words.get(number).copied().unwrap_or(0));
+            let visible = chunk.visible_bits(self.window) & among;
+            let Some(block) = bits.block(number).filter(|_| visible != 0) else { continue };
+            if self.ask.stop.is_over() {
+                break;
+            }
+            // Blocks lie apart, and the processor does not foresee where the next one begins.
+            bits.block(number + 2).into_iter().for_each(BitBlock::prefetch_numbers);
+            bits.block(number + 1).into_iter().for_each(BitBlock::prefetch_signs);
+            scanned += u64::from(visible.count_ones());
+            let mut uppers = [0.0; BIT_SLOTS];
+            let best = query.likely_uppers(block, visible, &mut uppers);
+            all.push(Promising { best, at: promises.len(), first: source.base + first, chunk });
+            promises.push(uppers);
+        }
+        scanned
     }
 }
 

@@ -21,6 +21,8 @@ use super::kernel::{BIT_SLOTS, QUERY_BITS, SLOTS_SIDE_BY_SIDE, prefetch, sign_su
 
 /// The largest value of a query.
 const LEVELS: f32 = ((1 << QUERY_BITS) - 1) as f32;
+/// Lanes in which the best of a block is looked for.
+const LANES: usize = 16;
 /// Rounds of the rotation.
 const ROUNDS: usize = 4;
 /// The seed of the flips: the digits of π after the point, in hexadecimal.
@@ -188,18 +190,12 @@ impl BitBlock {
             ones += bits.count_ones();
             let place = (at / SLOTS_SIDE_BY_SIDE * frame.words() + word) * SLOTS_SIDE_BY_SIDE
                 + at % SLOTS_SIDE_BY_SIDE;
-            put(&mut self.words, place, bits);
+            self.words.get_mut(place).into_iter().for_each(|word| *word = bits);
         }
-        put(&mut self.ones, at, ones as f32);
-        put(&mut self.factors, at, factor);
-        put(&mut self.errors, at, error);
-        put(&mut self.offsets, at, offset);
-    }
-}
-
-fn put<T>(list: &mut [T], at: usize, value: T) {
-    if let Some(place) = list.get_mut(at) {
-        *place = value;
+        let lists = [&mut self.ones, &mut self.factors, &mut self.errors, &mut self.offsets];
+        for (list, value) in lists.into_iter().zip([ones as f32, factor, error, offset]) {
+            list.get_mut(at).into_iter().for_each(|place| *place = value);
+        }
     }
 }
 
@@ -286,7 +282,14 @@ impl BitQuery {
                 *out = if visible >> bit & 1 == 1 { *out } else { f32::NEG_INFINITY };
             }
         }
-        out.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+        // A maximum for each lane needs no order among the slots, and no score is NaN.
+        let mut best = [f32::NEG_INFINITY; LANES];
+        for uppers in out.as_chunks::<LANES>().0 {
+            for (best, upper) in best.iter_mut().zip(uppers) {
+                *best = if *upper > *best { *upper } else { *best };
+            }
+        }
+        best.into_iter().fold(f32::NEG_INFINITY, f32::max)
     }
 
     /// The slots of `block` in `visible` that may score `least`, a bit for each.
@@ -295,9 +298,14 @@ impl BitQuery {
         if self.likely_uppers(block, visible, &mut uppers) < least {
             return 0;
         }
-        let bits = uppers.iter().enumerate();
-        bits.fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= least) << bit)) & visible
+        at_least(&uppers, least)
     }
+}
+
+/// A bit for each slot that may score `least`. A slot at −∞ is never one of them.
+pub fn at_least(uppers: &[f32; BIT_SLOTS], least: f32) -> u64 {
+    let least = least.max(f32::MIN);
+    uppers.iter().enumerate().fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= least) << bit))
 }
 
 #[cfg(test)]

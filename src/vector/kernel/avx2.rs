@@ -66,7 +66,7 @@ const WORDS_PER_SUM: usize = 31;
 
 /// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018), four slots at a step.
 #[target_feature(enable = "avx2")]
-pub(super) fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+pub(super) fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
     for (rows, out) in groups(words, wanted, out) {
         let mut halves = [_mm256_setzero_si256(); 2];
         for (rows, planes) in rows.chunks(WORDS_PER_SUM).zip(planes.chunks(WORDS_PER_SUM)) {

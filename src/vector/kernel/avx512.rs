@@ -177,7 +177,7 @@ fn floats(group: &[f32; LANES]) -> __m512 {
 
 /// Eight slots side by side fill a register, so a count needs no step across lanes.
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
     for (rows, out) in groups(words, wanted, out) {
         let [mut ones, mut twos, mut fours, mut eights] = [_mm512_setzero_si512(); 4];
         for (row, [a, b, c, d]) in rows.iter().zip(planes) {

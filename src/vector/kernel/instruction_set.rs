@@ -38,7 +38,7 @@ pub(in crate::vector) struct Kernel {
     /// of what a slot shares with each plane of the query, weighted by 1, 2, 4 and 8. Groups of eight slots none of
     /// which is in `wanted` are left out. It is safe to call if `supported` returns true.
     pub(super) sign_sums:
-        unsafe fn(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]),
+        unsafe fn(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]),
 }
 
 impl Kernel {
@@ -75,7 +75,7 @@ impl Kernel {
         planes: &[Planes],
         words: &[u64],
         wanted: u64,
-        out: &mut [u32; BIT_SLOTS],
+        out: &mut [i32; BIT_SLOTS],
     ) {
         assert_eq!(words.len(), planes.len() * BIT_SLOTS, "a block has the words of its slots");
         // SAFETY: `available` has asked the processor whether it has the instructions.
@@ -101,8 +101,8 @@ pub(super) fn padded<T: Copy + Default, const N: usize>(tail: &[T]) -> [T; N] {
 pub(super) fn groups<'b>(
     words: &'b [u64],
     wanted: u64,
-    out: &'b mut [u32; BIT_SLOTS],
-) -> impl Iterator<Item = (&'b [[u64; SLOTS_SIDE_BY_SIDE]], &'b mut [u32; SLOTS_SIDE_BY_SIDE])> {
+    out: &'b mut [i32; BIT_SLOTS],
+) -> impl Iterator<Item = (&'b [[u64; SLOTS_SIDE_BY_SIDE]], &'b mut [i32; SLOTS_SIDE_BY_SIDE])> {
     let (rows, _) = words.as_chunks::<SLOTS_SIDE_BY_SIDE>();
     let (out, _) = out.as_chunks_mut::<SLOTS_SIDE_BY_SIDE>();
     let groups = rows.chunks_exact((rows.len() / out.len()).max(1)).zip(out).enumerate();

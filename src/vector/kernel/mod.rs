@@ -88,7 +88,7 @@ pub fn prefetch<T>(list: &[T]) {
 /// # Panics
 ///
 /// When the block does not have as many words for each slot as the query has.
-pub fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+pub fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
     fastest().sign_sums(planes, words, wanted, out);
 }
 

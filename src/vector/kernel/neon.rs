@@ -151,7 +151,7 @@ fn quarters(values: &[f32; LANES]) -> [float32x4_t; 4] {
 
 /// Two slots at a step: `cnt` counts the ones of each byte.
 #[target_feature(enable = "neon")]
-fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
     for (rows, out) in groups(words, wanted, out) {
         for (pair, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
             let mut sums = vdupq_n_u64(0);
@@ -166,7 +166,7 @@ fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_
                 }
                 sums = vaddq_u64(sums, vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(counts))));
             }
-            *out = [vgetq_lane_u64::<0>(sums) as u32, vgetq_lane_u64::<1>(sums) as u32];
+            *out = [vgetq_lane_u64::<0>(sums) as i32, vgetq_lane_u64::<1>(sums) as i32];
         }
     }
 }

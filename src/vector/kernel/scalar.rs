@@ -43,7 +43,7 @@ fn add_products(lanes: &mut [f32; LANES], query: &[f32; LANES], row: &[f32; LANE
     }
 }
 
-fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_SLOTS]) {
+fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
     for (rows, out) in groups(words, wanted, out) {
         *out = [0; _];
         for (row, planes) in rows.iter().zip(planes) {
@@ -52,7 +52,8 @@ fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [u32; BIT_
                     .iter()
                     .enumerate()
                     .map(|(bit, plane)| (word & plane).count_ones() << bit)
-                    .sum::<u32>();
+                    .sum::<u32>()
+                    .cast_signed();
             }
         }
     }
