@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use oubliette::faults::vector::{
-    BIT_SLOTS, BitBlock, BitFrame, BitQuery, Candidates, Codes, QueryCode, Ranking, TopK, UnitVector,
+    BIT_SLOTS, BitBlocks, BitFrame, BitQuery, Candidates, Codes, QueryCode, Ranking, TopK, UnitVector,
     dot_f32, dot_f32_many, dot_i8_many, encode, instruction_set,
 };
 
@@ -48,18 +48,13 @@ impl Store {
     }
 
     /// A query and the rows in blocks of one-bit codes.
-    fn one_bit(&self, query: &UnitVector) -> (BitQuery, Vec<BitBlock>) {
+    fn one_bit(&self, query: &UnitVector) -> (BitQuery, BitBlocks) {
         let frame = BitFrame::around(vec![0.0; DIM].into());
-        let rows: Vec<_> = self.codes.chunks_exact(DIM).zip(&self.scales).collect();
+        let mut blocks = BitBlocks::vacant(&frame, self.scales.len().div_ceil(BIT_SLOTS));
         let mut room = Vec::new();
-        let blocks = rows.chunks(BIT_SLOTS).map(|rows| {
-            let mut block = BitBlock::vacant(&frame);
-            for (at, (code, scale)) in rows.iter().enumerate() {
-                block.set(at, &frame, code, **scale, &mut room);
-            }
-            block
-        });
-        let blocks = blocks.collect();
+        for (slot, (code, scale)) in self.codes.chunks_exact(DIM).zip(&self.scales).enumerate() {
+            blocks.set(slot, &frame, code, *scale, &mut room);
+        }
         (BitQuery::new(&frame, query.as_slice(), 0.99), blocks)
     }
 
@@ -191,8 +186,8 @@ fn scan(c: &mut Criterion) {
     group.bench_function("one-bit estimates", |b| {
         let mut uppers = [0.0; BIT_SLOTS];
         b.iter(|| {
-            blocks
-                .iter()
+            (0..)
+                .map_while(|at| blocks.block(at))
                 .map(|block| black_box(&bits).likely_uppers(block, u64::MAX, &mut uppers))
                 .sum::<f32>()
         });

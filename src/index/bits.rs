@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::index::chunk::{CHUNK_SLOTS, Chunk};
-use crate::vector::{BIT_SLOTS, BitBlock, BitFrame, BitQuery};
+use crate::vector::{BIT_SLOTS, BitBlock, BitBlocks, BitFrame, BitQuery};
 
 /// The number of slots from which on a view has one-bit codes. A scan of the codes of fewer slots is as fast, and
 /// certain.
@@ -16,13 +16,16 @@ const SAMPLE: usize = 4_096;
 /// When a view has grown by this factor, its codes get a new center. So the work for a slot is constant.
 const GROWTH: usize = 4;
 
+/// The blocks that lie side by side in memory. A scan reads them in one sweep, and a write copies them.
+const RUN_BLOCKS: usize = 16;
+
 const _: () = assert!(BIT_SLOTS == CHUNK_SLOTS, "a block of one-bit codes is that of a chunk");
 
 /// The one-bit codes of all slots, chunk by chunk.
 #[derive(Clone, Debug)]
 pub(super) struct Bits {
     frame: Arc<BitFrame>,
-    blocks: Vec<Arc<BitBlock>>,
+    runs: Vec<Arc<BitBlocks>>,
     /// The number of chunks when the center was chosen.
     centered_on: usize,
 }
@@ -33,7 +36,8 @@ impl Bits {
         match slots < BITS_SLOTS_MIN {
             true => 0,
             false => {
-                slots.div_ceil(BIT_SLOTS).saturating_mul(BitBlock::bytes(dim) + size_of::<Arc<BitBlock>>())
+                let run = BitBlocks::bytes(dim, RUN_BLOCKS) + size_of::<Arc<BitBlocks>>();
+                slots.div_ceil(BIT_SLOTS * RUN_BLOCKS).saturating_mul(run)
             }
         }
     }
@@ -45,13 +49,15 @@ impl Bits {
         }
         let frame = Arc::new(BitFrame::around(center(chunks, dim)));
         let mut room = Vec::new();
-        let blocks = chunks.iter().map(|chunk| {
-            let mut block = BitBlock::vacant(&frame);
-            (0..chunk.len()).for_each(|at| write(&mut block, &frame, chunk, at, &mut room));
-            Arc::new(block)
+        let runs = chunks.chunks(RUN_BLOCKS).map(|chunks| {
+            let mut run = BitBlocks::vacant(&frame, RUN_BLOCKS);
+            for (number, chunk) in chunks.iter().enumerate() {
+                (0..chunk.len()).for_each(|at| write(&mut run, &frame, chunk, (number, at), &mut room));
+            }
+            Arc::new(run)
         });
-        let blocks = blocks.collect();
-        Some(Bits { frame, blocks, centered_on: chunks.len() })
+        let runs = runs.collect();
+        Some(Bits { frame, runs, centered_on: chunks.len() })
     }
 
     /// The codes after these slots, each by its chunk and its place there, were written.
@@ -60,11 +66,12 @@ impl Bits {
             return Bits::new(chunks, dim);
         }
         let mut next = self.clone();
-        next.blocks.resize_with(chunks.len(), || Arc::new(BitBlock::vacant(&self.frame)));
+        let vacant = || Arc::new(BitBlocks::vacant(&self.frame, RUN_BLOCKS));
+        next.runs.resize_with(chunks.len().div_ceil(RUN_BLOCKS), vacant);
         let mut room = Vec::new();
         for (number, at) in written {
-            if let (Some(block), Some(chunk)) = (next.blocks.get_mut(*number), chunks.get(*number)) {
-                write(Arc::make_mut(block), &next.frame, chunk, *at, &mut room);
+            if let (Some(run), Some(chunk)) = (next.runs.get_mut(number / RUN_BLOCKS), chunks.get(*number)) {
+                write(Arc::make_mut(run), &next.frame, chunk, (number % RUN_BLOCKS, *at), &mut room);
             }
         }
         Some(next)
@@ -76,8 +83,8 @@ impl Bits {
     }
 
     /// The codes of a chunk.
-    pub(super) fn block(&self, chunk: usize) -> Option<&BitBlock> {
-        self.blocks.get(chunk).map(Arc::as_ref)
+    pub(super) fn block(&self, chunk: usize) -> Option<BitBlock<'_>> {
+        self.runs.get(chunk / RUN_BLOCKS)?.block(chunk % RUN_BLOCKS)
     }
 }
 
@@ -85,9 +92,16 @@ fn has_bits(slots: usize, dim: usize) -> bool {
     slots >= BITS_SLOTS_MIN && dim >= BITS_DIM_MIN
 }
 
-fn write(block: &mut BitBlock, frame: &BitFrame, chunk: &Chunk, at: usize, room: &mut Vec<f32>) {
+/// Writes a slot of the chunk with this number in the run.
+fn write(
+    run: &mut BitBlocks,
+    frame: &BitFrame,
+    chunk: &Chunk,
+    (number, at): (usize, usize),
+    room: &mut Vec<f32>,
+) {
     if let Some((code, scale)) = chunk.code(at, frame.dim()) {
-        block.set(at, frame, code, scale, room);
+        run.set(number * BIT_SLOTS + at, frame, code, scale, room);
     }
 }
 

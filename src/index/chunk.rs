@@ -8,6 +8,9 @@ use crate::vector::{Codes, unit_scale};
 /// chunks.
 pub(super) const CHUNK_SLOTS: usize = u64::BITS as usize;
 
+/// From when until when something is visible.
+pub(super) type Span = (i64, i64);
+
 /// The instants that a slot must cover to be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
@@ -31,7 +34,7 @@ impl Window {
     /// Whether the window includes a slot that is visible from `from` to `until`. A vacant slot is never
     /// visible.
     #[inline]
-    fn holds(self, from: i64, until: i64) -> bool {
+    pub(super) fn holds(self, from: i64, until: i64) -> bool {
         from <= self.latest && self.now < until && from < until
     }
 }
@@ -194,9 +197,15 @@ impl Chunk {
         )
     }
 
+    /// When all slots of a full chunk are visible. Those that a shorter one lacks never are.
+    pub(super) fn span(&self) -> Span {
+        if self.len() == CHUNK_SLOTS { (self.all_from, self.all_until) } else { (i64::MAX, i64::MIN) }
+    }
+
     /// The slots that lie in a window, a bit for each.
     pub(super) fn visible_bits(&self, window: Window) -> u64 {
-        self.visible(window).first_word(self.len())
+        let pairs = self.from.iter().zip(&self.until).take(CHUNK_SLOTS).enumerate();
+        pairs.fold(0, |word, (bit, (from, until))| word | (u64::from(window.holds(*from, *until)) << bit))
     }
 
     /// The code of a slot and its scale; none for a slot without a code.

@@ -198,7 +198,7 @@ pub(super) struct Seen<'v> {
     pub(super) codes: Codes<'v>,
     pub(super) visible: &'v Visible,
     /// Its one-bit codes, if its view has some.
-    pub(super) bits: Option<&'v BitBlock>,
+    pub(super) bits: Option<BitBlock<'v>>,
 }
 
 type VisitChunk<'v> = &'v mut dyn FnMut(Seen<'_>);
@@ -501,7 +501,7 @@ impl<'p> Search<'p> {
     fn scan_chunk(
         &self,
         first: u32,
-        (chunk, bits): (&Chunk, Option<&BitBlock>),
+        (chunk, bits): (&Chunk, Option<BitBlock<'_>>),
         mask: Option<&[u64]>,
         visit: VisitChunk<'_>,
     ) -> u64 {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, sound};
 use crate::hnsw::{Graph, Points};
 use crate::index::adjacency::{Linked, read_graph};
 use crate::index::bits::Bits;
-use crate::index::chunk::{CHUNK_SLOTS, Chunk, Window};
+use crate::index::chunk::{CHUNK_SLOTS, Chunk, Span, Window};
 use crate::model::MemoryId;
 use crate::record::{At, SlotBlock, SlotBlockRef, slots_per_block};
 use crate::store::control::SlotHead;
@@ -21,6 +21,8 @@ pub(crate) struct View {
     dim: usize,
     len: u32,
     chunks: Vec<Arc<Chunk>>,
+    /// When all slots of a chunk are visible, by chunk. They lie together, so that a scan need not look into every chunk.
+    spans: Vec<Span>,
     /// The one-bit codes; none for a small index.
     bits: Option<Bits>,
     /// The graph; none for a small index, and if the rows of the graph are damaged.
@@ -91,6 +93,7 @@ impl View {
             dim,
             len: head.len,
             bits: Bits::new(&chunks, dim),
+            spans: chunks.iter().map(|chunk| chunk.span()).collect(),
             chunks,
             linked: None,
             fault: None,
@@ -133,6 +136,7 @@ impl View {
     fn weigh(&mut self) {
         self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>()
             + self.chunks.capacity() * size_of::<Arc<Chunk>>()
+            + self.spans.capacity() * size_of::<Span>()
             + self.bits.as_ref().map_or(0, |_| Bits::bytes_of(self.chunks.len() * CHUNK_SLOTS, self.dim))
             + self.tail.capacity() * size_of::<(u32, u64)>()
             + self.linked.as_ref().map_or(0, Linked::bytes)
@@ -148,7 +152,7 @@ impl View {
         linked: Option<&Option<Linked>>,
     ) -> View {
         let (dim, per) = (self.dim, slots_per_block(self.dim));
-        let mut chunks = self.chunks.clone();
+        let (mut chunks, mut spans) = (self.chunks.clone(), self.spans.clone());
         let (mut touched, mut written) = (Vec::new(), Vec::new());
         for (number, block) in changed {
             for (at, slot) in (0..block.len()).zip(*number as usize * per..) {
@@ -170,8 +174,12 @@ impl View {
             }
         }
         touched.dedup();
-        for chunk in &touched {
-            chunks.get_mut(*chunk).map(Arc::make_mut).into_iter().for_each(Chunk::summarise);
+        spans.resize(chunks.len(), Span::default());
+        for &number in &touched {
+            if let (Some(chunk), Some(span)) = (chunks.get_mut(number), spans.get_mut(number)) {
+                Arc::make_mut(chunk).summarise();
+                *span = chunk.span();
+            }
         }
         let bits = match &self.bits {
             Some(bits) => bits.with(&chunks, dim, &written),
@@ -182,6 +190,7 @@ impl View {
             len,
             bits,
             chunks,
+            spans,
             linked: linked.cloned().unwrap_or_else(|| self.linked.clone()),
             fault: self.fault.clone().filter(|_| linked.is_none()),
             tail: self.tail.clone(),
@@ -305,6 +314,18 @@ impl View {
     /// The chunks, each with the number of its first slot.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (u32, &Chunk)> {
         (0_u32..).step_by(CHUNK_SLOTS).zip(self.chunks.iter().map(Arc::as_ref))
+    }
+
+    /// A chunk; none past the last.
+    pub(super) fn chunk(&self, number: usize) -> Option<&Chunk> {
+        self.chunks.get(number).map(Arc::as_ref)
+    }
+
+    /// The slots of each chunk that lie in a window, a bit for each.
+    pub(super) fn visible(&self, window: Window) -> impl Iterator<Item = u64> {
+        self.spans.iter().zip(&self.chunks).map(move |(&(from, until), chunk)| {
+            if window.holds(from, until) { u64::MAX } else { chunk.visible_bits(window) }
+        })
     }
 
     /// The codes and the reciprocals of their lengths, chunk by chunk, each with the number of its first

@@ -34,7 +34,7 @@ pub use kernel::dot_f32_many;
 #[cfg(feature = "faults")]
 pub use kernel::dot_i8;
 pub use kernel::{BIT_SLOTS, dot_f32, dot_i8_gather, dot_i8_many, instruction_set, prefetch};
-pub use one_bit::{BitBlock, BitFrame, BitQuery, at_least};
+pub use one_bit::{BitBlock, BitBlocks, BitFrame, BitQuery};
 pub use scan::{Codes, QueryCode};
 pub use top::TopK;
 pub use unit::UnitVector;

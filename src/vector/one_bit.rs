@@ -17,12 +17,10 @@
 //! Hadamard, and mixes both halves. The flips come from a constant seed, so the codes of a vector are the same on every
 //! machine.
 
-use super::kernel::{BIT_SLOTS, QUERY_BITS, SLOTS_SIDE_BY_SIDE, prefetch, sign_sums};
+use super::kernel::{BIT_SLOTS, Levels, QUERY_BITS, SLOTS_SIDE_BY_SIDE, SlotNumbers, sign_scores};
 
-/// The largest value of a query.
-const LEVELS: f32 = ((1 << QUERY_BITS) - 1) as f32;
-/// Lanes in which the best of a block is looked for.
-const LANES: usize = 16;
+/// The highest level of a query.
+const LEVEL_MAX: f32 = ((1 << QUERY_BITS) - 1) as f32;
 /// Rounds of the rotation.
 const ROUNDS: usize = 4;
 /// The seed of the flips: the digits of π after the point, in hexadecimal.
@@ -122,52 +120,54 @@ fn butterflies(low: &mut [f32], high: &mut [f32], scale: f32) {
     }
 }
 
-/// The one-bit codes of up to 64 slots.
+/// The one-bit codes of some blocks of slots, one block after the other in memory.
 #[derive(Clone, Debug)]
-pub struct BitBlock {
-    /// For each eight slots, and each word of their signs, the words of the eight slots.
+pub struct BitBlocks {
+    /// For each block, each eight slots of it, and each word of their signs, the words of the eight slots.
     words: Box<[u64]>,
-    /// The number of positive signs.
-    ones: [f32; BIT_SLOTS],
-    factors: [f32; BIT_SLOTS],
-    /// The standard deviation of the estimate for a query at distance 1 from the center.
-    errors: [f32; BIT_SLOTS],
-    /// The inner products with the center.
-    offsets: [f32; BIT_SLOTS],
+    numbers: Box<[SlotNumbers]>,
 }
 
-impl BitBlock {
-    /// A block of vacant slots.
-    pub fn vacant(frame: &BitFrame) -> Self {
+/// The one-bit codes of a block of [`BIT_SLOTS`] slots.
+#[derive(Clone, Copy, Debug)]
+pub struct BitBlock<'b> {
+    words: &'b [u64],
+    numbers: &'b SlotNumbers,
+}
+
+impl BitBlocks {
+    /// So many blocks of vacant slots.
+    pub fn vacant(frame: &BitFrame, blocks: usize) -> Self {
         let zeros = [0.0; BIT_SLOTS];
-        let words = vec![0; frame.words() * BIT_SLOTS].into();
-        BitBlock { words, ones: zeros, factors: zeros, errors: zeros, offsets: zeros }
+        let numbers = SlotNumbers { ones: zeros, factors: zeros, errors: zeros, offsets: zeros };
+        let words = vec![0; blocks * frame.words() * BIT_SLOTS].into();
+        BitBlocks { words, numbers: vec![numbers; blocks].into() }
     }
 
-    /// Bytes in memory of a block of slots with this many dimensions.
-    pub const fn bytes(dim: usize) -> usize {
-        size_of::<BitBlock>() + dim.div_ceil(64) * BIT_SLOTS * size_of::<u64>()
+    /// Bytes in memory of so many blocks of slots with this many dimensions.
+    pub const fn bytes(dim: usize, blocks: usize) -> usize {
+        let block = size_of::<SlotNumbers>() + dim.div_ceil(64) * BIT_SLOTS * size_of::<u64>();
+        size_of::<BitBlocks>() + blocks.saturating_mul(block)
     }
 
-    /// Asks the processor to load the numbers of the slots into its cache soon, and where their signs stand.
+    /// A block; none past the last.
     #[inline]
-    pub fn prefetch_numbers(&self) {
-        [&self.ones, &self.factors, &self.errors, &self.offsets].into_iter().for_each(|list| prefetch(list));
+    pub fn block(&self, at: usize) -> Option<BitBlock<'_>> {
+        let len = self.words.len() / self.numbers.len().max(1);
+        Some(BitBlock { words: self.words.get(at * len..(at + 1) * len)?, numbers: self.numbers.get(at)? })
     }
 
-    /// Asks the processor to load the signs of the slots into its cache soon.
-    #[inline]
-    pub fn prefetch_signs(&self) {
-        prefetch(&self.words);
-    }
-
-    /// Writes the code of a vector, whose values are `scale · code`. `room` is memory to use again.
+    /// Writes the code of a vector, whose values are `scale · code`, into a slot. `room` is memory to use again.
     ///
     /// # Panics
     ///
-    /// When `at` is not below [`BIT_SLOTS`], or the code does not have the dimensions of the frame.
-    pub fn set(&mut self, at: usize, frame: &BitFrame, code: &[i8], scale: f32, room: &mut Vec<f32>) {
-        assert!(at < BIT_SLOTS && code.len() == frame.dim, "a slot of the block, a code of the frame");
+    /// When there is no such slot, or the code does not have the dimensions of the frame.
+    pub fn set(&mut self, slot: usize, frame: &BitFrame, code: &[i8], scale: f32, room: &mut Vec<f32>) {
+        let (block, at) = (slot / BIT_SLOTS, slot % BIT_SLOTS);
+        assert!(
+            block < self.numbers.len() && code.len() == frame.dim,
+            "a slot of the blocks, a code of the frame"
+        );
         let values = code.iter().map(|&value| scale * f32::from(value));
         let offset: f32 = values.clone().zip(&frame.center).map(|(value, center)| value * center).sum();
         frame.place(values, room);
@@ -188,34 +188,22 @@ impl BitBlock {
             let bits = values.iter().enumerate();
             let bits = bits.fold(0_u64, |bits, (bit, value)| bits | (u64::from(*value >= 0.0) << bit));
             ones += bits.count_ones();
-            let place = (at / SLOTS_SIDE_BY_SIDE * frame.words() + word) * SLOTS_SIDE_BY_SIDE
-                + at % SLOTS_SIDE_BY_SIDE;
+            let group = slot / SLOTS_SIDE_BY_SIDE;
+            let place = (group * frame.words() + word) * SLOTS_SIDE_BY_SIDE + slot % SLOTS_SIDE_BY_SIDE;
             self.words.get_mut(place).into_iter().for_each(|word| *word = bits);
         }
-        let lists = [&mut self.ones, &mut self.factors, &mut self.errors, &mut self.offsets];
-        for (list, value) in lists.into_iter().zip([ones as f32, factor, error, offset]) {
-            list.get_mut(at).into_iter().for_each(|place| *place = value);
+        if let Some(SlotNumbers { ones: counts, factors, errors, offsets }) = self.numbers.get_mut(block) {
+            let lists = [counts, factors, errors, offsets];
+            for (list, value) in lists.into_iter().zip([ones as f32, factor, error, offset]) {
+                list.get_mut(at).into_iter().for_each(|place| *place = value);
+            }
         }
     }
 }
 
 /// A query as the scan of one bit reads it.
 #[derive(Clone, Debug)]
-pub struct BitQuery {
-    /// For each word of the signs, the four bits of the values, one plane after the other.
-    planes: Box<[[u64; QUERY_BITS]]>,
-    /// The value of level 0, twice.
-    twice_low: f32,
-    /// The difference between two levels, twice.
-    twice_step: f32,
-    /// The sum of the rounded values.
-    total: f32,
-    /// What every estimate has in common.
-    base: f32,
-    /// The squares of the distance to the center and of the rounding error, times the square of the deviations.
-    reach: f32,
-    lost: f32,
-}
+pub struct BitQuery(Levels);
 
 impl BitQuery {
     /// A query that misses each of the nearest slots with a chance of at most 1 − `recall`, 0 to below 1.
@@ -232,12 +220,12 @@ impl BitQuery {
         frame.place(query.iter().copied(), &mut values);
         let low = values.iter().copied().fold(f32::INFINITY, f32::min);
         let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let step = if high > low { (high - low) / LEVELS } else { 1.0 };
+        let step = if high > low { (high - low) / LEVEL_MAX } else { 1.0 };
         let mut planes = vec![[0; QUERY_BITS]; frame.words()].into_boxed_slice();
         let (mut total, mut lost, mut reach) = (0.0, 0.0, 0.0);
         for (planes, values) in planes.iter_mut().zip(values.chunks_exact(64)) {
             for (bit, value) in values.iter().enumerate() {
-                let level = ((value - low) / step).round().clamp(0.0, LEVELS);
+                let level = ((value - low) / step).round().clamp(0.0, LEVEL_MAX);
                 for (plane, bits) in planes.iter_mut().enumerate() {
                     *bits |= u64::from(level as u32 >> plane & 1) << bit;
                 }
@@ -249,7 +237,7 @@ impl BitQuery {
         }
         let along: f32 = query.iter().zip(&frame.center).map(|(value, center)| value * center).sum();
         let squared_deviations = (-2.0 * (2.0 * (1.0 - recall)).min(1.0).ln()).max(0.0);
-        BitQuery {
+        BitQuery(Levels {
             planes,
             twice_low: 2.0 * low,
             twice_step: 2.0 * step,
@@ -257,55 +245,25 @@ impl BitQuery {
             base: along - frame.square + SUMS_ERROR,
             reach: reach * squared_deviations,
             lost: lost * squared_deviations,
-        }
+        })
     }
 
     /// Writes for each slot of `block` a score that the slot exceeds only by chance, and returns the highest. Slots
     /// whose bit in `visible` is not set get −∞.
-    pub fn likely_uppers(&self, block: &BitBlock, visible: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
-        let mut sums = [0; BIT_SLOTS];
-        sign_sums(&self.planes, &block.words, visible, &mut sums);
-        for (((((out, sum), ones), factor), error), offset) in out
-            .iter_mut()
-            .zip(&sums)
-            .zip(&block.ones)
-            .zip(&block.factors)
-            .zip(&block.errors)
-            .zip(&block.offsets)
-        {
-            let product = self.twice_low * ones + self.twice_step * *sum as f32 - self.total;
-            let spread = error * error * self.reach + factor * factor * self.lost;
-            *out = factor * product + offset + self.base + spread.sqrt();
-        }
-        if visible != u64::MAX {
-            for (bit, out) in out.iter_mut().enumerate() {
-                *out = if visible >> bit & 1 == 1 { *out } else { f32::NEG_INFINITY };
-            }
-        }
-        // A maximum for each lane needs no order among the slots, and no score is NaN.
-        let mut best = [f32::NEG_INFINITY; LANES];
-        for uppers in out.as_chunks::<LANES>().0 {
-            for (best, upper) in best.iter_mut().zip(uppers) {
-                *best = if *upper > *best { *upper } else { *best };
-            }
-        }
-        best.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    pub fn likely_uppers(&self, block: BitBlock<'_>, visible: u64, out: &mut [f32; BIT_SLOTS]) -> f32 {
+        sign_scores(&self.0, block.words, block.numbers, visible, out)
     }
 
     /// The slots of `block` in `visible` that may score `least`, a bit for each.
-    pub fn likely_above(&self, block: &BitBlock, visible: u64, least: f32) -> u64 {
+    pub fn likely_above(&self, block: BitBlock<'_>, visible: u64, least: f32) -> u64 {
         let mut uppers = [0.0; BIT_SLOTS];
         if self.likely_uppers(block, visible, &mut uppers) < least {
             return 0;
         }
-        at_least(&uppers, least)
+        // A slot at −∞ is never one of them.
+        let least = least.max(f32::MIN);
+        uppers.iter().enumerate().fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= least) << bit))
     }
-}
-
-/// A bit for each slot that may score `least`. A slot at −∞ is never one of them.
-pub fn at_least(uppers: &[f32; BIT_SLOTS], least: f32) -> u64 {
-    let least = least.max(f32::MIN);
-    uppers.iter().enumerate().fold(0, |bits, (bit, upper)| bits | (u64::from(*upper >= least) << bit))
 }
 
 #[cfg(test)]

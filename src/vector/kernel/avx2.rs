@@ -4,7 +4,9 @@
 
 use std::arch::x86_64::*;
 
-use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, SLOTS_SIDE_BY_SIDE, groups, padded};
+use super::instruction_set::{
+    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SlotNumbers, groups, padded,
+};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "avx2",
@@ -12,7 +14,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     dot_i8,
     gather_i8,
     dot_f32,
-    sign_sums,
+    sign_scores,
 };
 
 /// Bytes of a step.
@@ -66,7 +68,7 @@ const WORDS_PER_SUM: usize = 31;
 
 /// Counts the ones of each half byte by a table of sixteen (Muła, Kurz, Lemire 2018), four slots at a step.
 #[target_feature(enable = "avx2")]
-pub(super) fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
+fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
     for (rows, out) in groups(words, wanted, out) {
         let mut halves = [_mm256_setzero_si256(); 2];
         for (rows, planes) in rows.chunks(WORDS_PER_SUM).zip(planes.chunks(WORDS_PER_SUM)) {
@@ -97,6 +99,19 @@ pub(super) fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut
         // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
         unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sums) };
     }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn sign_scores(
+    levels: &Levels,
+    words: &[u64],
+    numbers: &SlotNumbers,
+    wanted: u64,
+    out: &mut [f32; BIT_SLOTS],
+) -> f32 {
+    let mut sums = [0; BIT_SLOTS];
+    sign_sums(&levels.planes, words, wanted, &mut sums);
+    levels.scores(numbers, &sums, wanted, out)
 }
 
 /// Adds the sums of the bytes of each lane, times 2 to the power of `bit`.

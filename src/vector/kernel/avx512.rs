@@ -9,7 +9,9 @@ use std::arch::x86_64::*;
 
 use super::avx2;
 use super::avx2::sum_f32;
-use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, SLOTS_SIDE_BY_SIDE, groups, padded};
+use super::instruction_set::{
+    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SlotNumbers, groups, padded,
+};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "avx512-vnni",
@@ -22,13 +24,13 @@ pub(super) static KERNEL: Kernel = Kernel {
     dot_i8,
     gather_i8,
     dot_f32,
-    sign_sums: avx2::sign_sums,
+    sign_scores: avx2::sign_scores,
 };
 
 pub(super) static KERNEL_POPCNT: Kernel = Kernel {
     name: "avx512-vpopcnt",
     supported: || (KERNEL.supported)() && is_x86_feature_detected!("avx512vpopcntdq"),
-    sign_sums,
+    sign_scores,
     ..KERNEL
 };
 
@@ -196,6 +198,19 @@ fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_
         // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
         unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sums) };
     }
+}
+
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn sign_scores(
+    levels: &Levels,
+    words: &[u64],
+    numbers: &SlotNumbers,
+    wanted: u64,
+    out: &mut [f32; BIT_SLOTS],
+) -> f32 {
+    let mut sums = [0; BIT_SLOTS];
+    sign_sums(&levels.planes, words, wanted, &mut sums);
+    levels.scores(numbers, &sums, wanted, out)
 }
 
 #[inline]

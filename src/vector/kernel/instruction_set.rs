@@ -20,6 +20,74 @@ pub(in crate::vector) const QUERY_BITS: usize = 4;
 /// The four bits of 64 values of a query.
 pub(in crate::vector) type Planes = [u64; QUERY_BITS];
 
+/// Lanes in which the best of a block is looked for.
+const BEST_LANES: usize = 16;
+
+/// The numbers of the slots of a block of one-bit codes.
+#[derive(Clone, Debug)]
+pub(in crate::vector) struct SlotNumbers {
+    /// The number of positive signs.
+    pub(in crate::vector) ones: [f32; BIT_SLOTS],
+    /// What the inner product of signs and query is multiplied with.
+    pub(in crate::vector) factors: [f32; BIT_SLOTS],
+    /// The standard deviation of the estimate for a query at distance 1 from the center.
+    pub(in crate::vector) errors: [f32; BIT_SLOTS],
+    /// The inner products with the center.
+    pub(in crate::vector) offsets: [f32; BIT_SLOTS],
+}
+
+/// A query as kernels compare it with one-bit codes. Its value at level *l* is `low + step · l`.
+#[derive(Clone, Debug)]
+pub(in crate::vector) struct Levels {
+    /// For each word of the signs, the four bits of the levels, one plane after the other.
+    pub(in crate::vector) planes: Box<[Planes]>,
+    pub(in crate::vector) twice_low: f32,
+    pub(in crate::vector) twice_step: f32,
+    /// The sum of the values.
+    pub(in crate::vector) total: f32,
+    /// What every estimate has in common.
+    pub(in crate::vector) base: f32,
+    /// The squares of the distance to the center and of the rounding error, times the square of the deviations.
+    pub(in crate::vector) reach: f32,
+    pub(in crate::vector) lost: f32,
+}
+
+impl Levels {
+    /// Writes the scores of a block from the sums of its signs, −∞ for slots that are not `wanted`, and returns the
+    /// highest. No product is fused with a sum, so every instruction set gives the same bits.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a kernel compiles it for its own instructions")]
+    pub(super) fn scores(
+        &self,
+        numbers: &SlotNumbers,
+        sums: &[i32; BIT_SLOTS],
+        wanted: u64,
+        out: &mut [f32; BIT_SLOTS],
+    ) -> f32 {
+        let SlotNumbers { ones, factors, errors, offsets } = numbers;
+        for (((((out, sum), ones), factor), error), offset) in
+            out.iter_mut().zip(sums).zip(ones).zip(factors).zip(errors).zip(offsets)
+        {
+            let product = self.twice_low * ones + self.twice_step * *sum as f32 - self.total;
+            let spread = error * error * self.reach + factor * factor * self.lost;
+            *out = factor * product + offset + self.base + spread.sqrt();
+        }
+        if wanted != u64::MAX {
+            for (bit, out) in out.iter_mut().enumerate() {
+                *out = if wanted >> bit & 1 == 1 { *out } else { f32::NEG_INFINITY };
+            }
+        }
+        // A maximum for each lane needs no order among the slots, and no score is NaN.
+        let mut best = [f32::NEG_INFINITY; BEST_LANES];
+        for scores in out.as_chunks::<BEST_LANES>().0 {
+            for (best, score) in best.iter_mut().zip(scores) {
+                *best = if *score > *best { *score } else { *best };
+            }
+        }
+        best.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    }
+}
+
 /// The sums of the widest integer kernel, which adds 128 to one side, stay within an i32.
 const _: () = assert!(DIM_MAX * 255 * 128 <= i32::MAX as usize);
 
@@ -34,11 +102,17 @@ pub(in crate::vector) struct Kernel {
     pub(super) gather_i8: unsafe fn(query: &[i8], rows: &[&[i8]], out: &mut [i32]),
     /// See `dot_i8`.
     pub(super) dot_f32: unsafe fn(query: &[f32], rows: &[f32], out: &mut [f32]),
-    /// Writes for each slot of a block the sum of the query's values where the slot has a one: the population counts
-    /// of what a slot shares with each plane of the query, weighted by 1, 2, 4 and 8. Groups of eight slots none of
-    /// which is in `wanted` are left out. It is safe to call if `supported` returns true.
-    pub(super) sign_sums:
-        unsafe fn(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]),
+    /// Writes for each slot of a block of one-bit codes a score that the slot exceeds only by chance, −∞ for those
+    /// that are not `wanted`, and returns the highest. The scores come from sums of the query's levels where a slot has
+    /// a one: the population counts of what the slot shares with each plane of the query, weighted by 1, 2, 4 and 8.
+    /// Groups of eight slots none of which is wanted are left out. It is safe to call if `supported` returns true.
+    pub(super) sign_scores: unsafe fn(
+        levels: &Levels,
+        words: &[u64],
+        numbers: &SlotNumbers,
+        wanted: u64,
+        out: &mut [f32; BIT_SLOTS],
+    ) -> f32,
 }
 
 impl Kernel {
@@ -70,16 +144,17 @@ impl Kernel {
         unsafe { (self.dot_f32)(query, rows, out) }
     }
 
-    pub(in crate::vector) fn sign_sums(
+    pub(in crate::vector) fn sign_scores(
         &self,
-        planes: &[Planes],
+        levels: &Levels,
         words: &[u64],
+        numbers: &SlotNumbers,
         wanted: u64,
-        out: &mut [i32; BIT_SLOTS],
-    ) {
-        assert_eq!(words.len(), planes.len() * BIT_SLOTS, "a block has the words of its slots");
+        out: &mut [f32; BIT_SLOTS],
+    ) -> f32 {
+        assert_eq!(words.len(), levels.planes.len() * BIT_SLOTS, "a block has the words of its slots");
         // SAFETY: `available` has asked the processor whether it has the instructions.
-        unsafe { (self.sign_sums)(planes, words, wanted, out) }
+        unsafe { (self.sign_scores)(levels, words, numbers, wanted, out) }
     }
 }
 

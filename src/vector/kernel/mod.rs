@@ -17,8 +17,7 @@ mod neon;
 mod scalar;
 
 pub use instruction_set::BIT_SLOTS;
-use instruction_set::{Kernel, Planes};
-pub(super) use instruction_set::{QUERY_BITS, SLOTS_SIDE_BY_SIDE};
+pub(super) use instruction_set::{Kernel, Levels, QUERY_BITS, SLOTS_SIDE_BY_SIDE, SlotNumbers};
 
 /// Every kernel of this architecture, fastest first.
 static KERNELS: &[&Kernel] = &[
@@ -82,14 +81,20 @@ pub fn prefetch<T>(list: &[T]) {
     let _ = list;
 }
 
-/// Writes for each slot of a block of one-bit codes the sum of the query's levels where the slot has a one. Slots
-/// that are not `wanted` may get 0.
+/// Writes for each slot of a block of one-bit codes a score that the slot exceeds only by chance, −∞ for those that are
+/// not `wanted`, and returns the highest.
 ///
 /// # Panics
 ///
 /// When the block does not have as many words for each slot as the query has.
-pub fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_SLOTS]) {
-    fastest().sign_sums(planes, words, wanted, out);
+pub(super) fn sign_scores(
+    levels: &Levels,
+    words: &[u64],
+    numbers: &SlotNumbers,
+    wanted: u64,
+    out: &mut [f32; BIT_SLOTS],
+) -> f32 {
+    fastest().sign_scores(levels, words, numbers, wanted, out)
 }
 
 /// The dot product of two vectors, with the same bits on every machine.

@@ -5,7 +5,7 @@
 use std::arch::aarch64::*;
 use std::arch::{asm, is_aarch64_feature_detected};
 
-use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, groups, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Levels, Planes, SlotNumbers, groups, padded};
 
 pub(super) static KERNEL: Kernel = Kernel {
     name: "neon",
@@ -13,7 +13,7 @@ pub(super) static KERNEL: Kernel = Kernel {
     dot_i8,
     gather_i8,
     dot_f32,
-    sign_sums,
+    sign_scores,
 };
 
 pub(super) static KERNEL_DOTPROD: Kernel = Kernel {
@@ -22,7 +22,7 @@ pub(super) static KERNEL_DOTPROD: Kernel = Kernel {
     dot_i8: dot_i8_dotprod,
     gather_i8: gather_i8_dotprod,
     dot_f32,
-    sign_sums,
+    sign_scores,
 };
 
 /// Bytes of a step.
@@ -169,4 +169,17 @@ fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_
             *out = [vgetq_lane_u64::<0>(sums) as i32, vgetq_lane_u64::<1>(sums) as i32];
         }
     }
+}
+
+#[target_feature(enable = "neon")]
+fn sign_scores(
+    levels: &Levels,
+    words: &[u64],
+    numbers: &SlotNumbers,
+    wanted: u64,
+    out: &mut [f32; BIT_SLOTS],
+) -> f32 {
+    let mut sums = [0; BIT_SLOTS];
+    sign_sums(&levels.planes, words, wanted, &mut sums);
+    levels.scores(numbers, &sums, wanted, out)
 }

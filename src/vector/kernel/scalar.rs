@@ -2,10 +2,10 @@
 
 #![allow(clippy::indexing_slicing, reason = "lanes are indexed below a constant count")]
 
-use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Planes, groups, padded};
+use super::instruction_set::{BIT_SLOTS, Kernel, LANES, Levels, Planes, SlotNumbers, groups, padded};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "scalar", supported: || true, dot_i8, gather_i8, dot_f32, sign_sums };
+    Kernel { name: "scalar", supported: || true, dot_i8, gather_i8, dot_f32, sign_scores };
 
 fn dot_i8(query: &[i8], rows: &[i8], out: &mut [i32]) {
     for (row, out) in rows.chunks_exact(query.len()).zip(out) {
@@ -57,4 +57,16 @@ fn sign_sums(planes: &[Planes], words: &[u64], wanted: u64, out: &mut [i32; BIT_
             }
         }
     }
+}
+
+fn sign_scores(
+    levels: &Levels,
+    words: &[u64],
+    numbers: &SlotNumbers,
+    wanted: u64,
+    out: &mut [f32; BIT_SLOTS],
+) -> f32 {
+    let mut sums = [0; BIT_SLOTS];
+    sign_sums(&levels.planes, words, wanted, &mut sums);
+    levels.scores(numbers, &sums, wanted, out)
 }

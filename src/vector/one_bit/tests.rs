@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::limits::DIM_MAX;
-use crate::vector::kernel::available;
+use crate::vector::kernel::{Kernel, available};
 use crate::vector::{UnitVector, dot_f32, encode};
 
 /// Numbers of a seed, uniform in −1 to 1.
@@ -75,27 +75,24 @@ fn rows(shape: Shape, dim: usize, count: usize) -> Vec<UnitVector> {
 }
 
 /// The rows in blocks, around their mean.
-fn coded(rows: &[UnitVector]) -> (BitFrame, Vec<BitBlock>) {
+fn coded(rows: &[UnitVector]) -> (BitFrame, BitBlocks) {
     let dim = rows[0].dim();
     let mean = (0..dim).map(|at| rows.iter().map(|row| row.as_slice()[at]).sum::<f32>() / rows.len() as f32);
     let frame = BitFrame::around(mean.collect());
     let mut room = Vec::new();
-    let blocks = rows.chunks(BIT_SLOTS).map(|rows| {
-        let mut block = BitBlock::vacant(&frame);
-        for (at, row) in rows.iter().enumerate() {
-            let mut code = vec![0; dim];
-            let params = encode(row, &mut code);
-            block.set(at, &frame, &code, params.scale, &mut room);
-        }
-        block
-    });
-    let blocks = blocks.collect();
+    let mut blocks = BitBlocks::vacant(&frame, rows.len().div_ceil(BIT_SLOTS));
+    for (slot, row) in rows.iter().enumerate() {
+        let mut code = vec![0; dim];
+        let params = encode(row, &mut code);
+        blocks.set(slot, &frame, &code, params.scale, &mut room);
+    }
     (frame, blocks)
 }
 
-fn uppers(query: &BitQuery, blocks: &[BitBlock], rows: usize) -> Vec<f32> {
+fn uppers(query: &BitQuery, blocks: &BitBlocks, rows: usize) -> Vec<f32> {
     let mut all = Vec::new();
-    for block in blocks {
+    for at in 0..rows.div_ceil(BIT_SLOTS) {
+        let block = blocks.block(at).unwrap();
         let mut uppers = [0.0; BIT_SLOTS];
         query.likely_uppers(block, u64::MAX, &mut uppers);
         all.extend(uppers);
@@ -141,11 +138,13 @@ fn estimates_have_no_bias_and_the_promised_error() {
 fn a_vector_in_the_center_and_a_query_there_have_finite_scores() {
     let row = unit(&[0.6, 0.8]);
     let frame = BitFrame::around([0.0; 2].into());
-    let mut block = BitBlock::vacant(&frame);
-    block.set(3, &frame, &[0, 0], 1.0, &mut Vec::new());
+    let mut blocks = BitBlocks::vacant(&frame, 1);
+    blocks.set(3, &frame, &[0, 0], 1.0, &mut Vec::new());
+    let block = blocks.block(0).unwrap();
+    assert!(blocks.block(1).is_none());
     for query in [[0.0, 0.0], [0.6, 0.8]] {
         let mut uppers = [0.0; BIT_SLOTS];
-        let best = BitQuery::new(&frame, &query, 0.999).likely_uppers(&block, 1 << 3, &mut uppers);
+        let best = BitQuery::new(&frame, &query, 0.999).likely_uppers(block, 1 << 3, &mut uppers);
         assert!(best.is_finite() && best.abs() < 1e-3 && uppers[3] == best, "{uppers:?}");
         assert!(uppers[0] == f32::NEG_INFINITY, "no bit of it was set");
     }
@@ -173,9 +172,18 @@ fn a_rotation_keeps_lengths_and_angles() {
     }
 }
 
+/// Numbers that show the sums of signs as scores.
+fn sums_alone(planes: Vec<[u64; QUERY_BITS]>) -> (Levels, SlotNumbers) {
+    let (ones, zeros) = ([1.0; BIT_SLOTS], [0.0; BIT_SLOTS]);
+    let planes = planes.into();
+    let levels =
+        Levels { planes, twice_low: 0.0, twice_step: 1.0, total: 0.0, base: 0.0, reach: 0.0, lost: 0.0 };
+    (levels, SlotNumbers { ones, factors: ones, errors: zeros, offsets: zeros })
+}
+
 proptest! {
     #[test]
-    fn every_kernel_sums_signs_like_the_scalar_one(words in 1_usize..70, seed: u64, wanted: u64) {
+    fn every_kernel_scores_signs_like_the_scalar_one(words in 1_usize..70, seed: u64, wanted: u64) {
         let mut state = seed;
         let mut word = || {
             next_flip(&mut state);
@@ -184,14 +192,26 @@ proptest! {
         };
         let planes: Vec<[u64; QUERY_BITS]> = (0..words).map(|_| [(); QUERY_BITS].map(|()| word())).collect();
         let rows: Vec<u64> = (0..words * BIT_SLOTS).map(|_| word()).collect();
+        let mut numbers = uniform(seed);
+        let mut some = || [(); BIT_SLOTS].map(|()| numbers.next().unwrap());
+        let of_slots = SlotNumbers { ones: some(), factors: some(), errors: some(), offsets: some() };
+        let [twice_low, twice_step, total, base, reach, lost, ..] = some();
+        let (reach, lost) = (reach.abs(), lost.abs());
+        let (alone, plain) = sums_alone(planes);
+        let levels =
+            Levels { planes: alone.planes.clone(), twice_low, twice_step, total, base, reach, lost };
         let scalar = available().last().unwrap();
-        for wanted in [u64::MAX, wanted] {
-            let mut expected = [0; BIT_SLOTS];
-            scalar.sign_sums(&planes, &rows, wanted, &mut expected);
-            for kernel in available() {
-                let mut sums = [0; BIT_SLOTS];
-                kernel.sign_sums(&planes, &rows, wanted, &mut sums);
-                prop_assert_eq!(sums, expected, "{}", kernel.name());
+        for (levels, of_slots) in [(&alone, &plain), (&levels, &of_slots)] {
+            for wanted in [u64::MAX, wanted] {
+                let score = |kernel: &Kernel| {
+                    let mut scores = [0.0; BIT_SLOTS];
+                    let best = kernel.sign_scores(levels, &rows, of_slots, wanted, &mut scores);
+                    (scores.map(f32::to_bits), best.to_bits())
+                };
+                let expected = score(scalar);
+                for kernel in available() {
+                    prop_assert_eq!(score(kernel), expected, "{}", kernel.name());
+                }
             }
         }
     }
@@ -199,11 +219,11 @@ proptest! {
 
 #[test]
 fn sums_at_the_bound_do_not_overflow() {
-    let planes = vec![[u64::MAX; QUERY_BITS]; DIM_MAX / 64];
+    let (levels, numbers) = sums_alone(vec![[u64::MAX; QUERY_BITS]; DIM_MAX / 64]);
     let rows = vec![u64::MAX; DIM_MAX];
     for kernel in available() {
-        let mut sums = [0; BIT_SLOTS];
-        kernel.sign_sums(&planes, &rows, u64::MAX, &mut sums);
-        assert_eq!(sums, [15 * DIM_MAX as i32; BIT_SLOTS], "{}", kernel.name());
+        let mut scores = [0.0; BIT_SLOTS];
+        kernel.sign_scores(&levels, &rows, &numbers, u64::MAX, &mut scores);
+        assert_eq!(scores, [15.0 * DIM_MAX as f32; BIT_SLOTS], "{}", kernel.name());
     }
 }
