@@ -137,7 +137,7 @@ pub const GRAPH_EF_CONSTRUCTION: usize = 200;
 /// Threads of a maintenance pass.
 pub const THREADS_MAX: usize = 1_024;
 /// Share of the nearest that a search finds unless it is told otherwise.
-pub const RECALL_TARGET: f32 = 0.99;
+pub const RECALL_TARGET: f32 = 0.999;
 /// Longest list of a walk through the vector graph (`ef` of the same).
 pub const EF_MAX: usize = 4_096;
 

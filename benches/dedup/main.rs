@@ -72,7 +72,7 @@ fn time<R>(run: impl FnOnce() -> R) -> (R, Duration) {
 
 /// A store of the first 10,000 rows of a sample without a graph, whose vector step is as named.
 fn store(folder: &tempfile::TempDir, drafts: &[Draft], vector_match: &str) -> Database {
-    let off = "index.exact_max = 1000000000\nwrite.vector_match = ";
+    let off = "index.scan_max = 1000000000000\nwrite.vector_match = ";
     let policy = Policy::parse(&format!("{off}'{vector_match}'"), Syntax::Toml).unwrap();
     let path = folder.path().join(vector_match);
     let db = Database::builder().durability(Durability::Batch).policy(policy).open(path).unwrap();

@@ -72,7 +72,7 @@ fn time<R>(run: impl FnOnce() -> R) -> (R, Duration) {
 /// No graph: these figures are of the store, and of searches that scan. `cargo bench --bench index` takes those of
 /// the graph, an import whose writer links what it writes among them.
 fn builder() -> Builder {
-    let exact = Policy::parse("index.exact_max = 1000000000", Syntax::Toml).unwrap();
+    let exact = Policy::parse("index.scan_max = 1000000000000", Syntax::Toml).unwrap();
     Database::builder().durability(Durability::Fast).policy(exact)
 }
 
@@ -90,7 +90,7 @@ fn import() {
 fn import_with(how: &str, more: &str, bound: &str) {
     let sample = Sample::new(20_000, 1);
     let ns = NamespaceName::default();
-    let policy = Policy::parse(&format!("index.exact_max = 1000000000{more}"), Syntax::Toml).unwrap();
+    let policy = Policy::parse(&format!("index.scan_max = 1000000000000{more}"), Syntax::Toml).unwrap();
     let mut pairs = Vec::new();
     for _ in 0..3 {
         let folder = tempfile::tempdir().unwrap();

@@ -80,7 +80,7 @@ fn new_partition(n: usize) -> f64 {
 fn staged_vectors(n: usize) -> f64 {
     let ground = Ground::new();
     // What a writer does who links past the bound of the tail is another matter.
-    ground.db.set_policy("[index]\nexact_max = 1000000\n", Syntax::Toml).unwrap();
+    ground.db.set_policy("index.scan_max = 1000000000000", Syntax::Toml).unwrap();
     let drafts =
         (0..n).map(|at| Draft::new(format!("row {at}")).vector(crate::ground::vector(at, 64))).collect();
     let how = Default::default();

@@ -35,9 +35,9 @@ use sample::Rng;
 static COUNTED: counting::Counting = counting::Counting;
 
 /// Always a graph, and no help by writers.
-const FORCED: &str = "index.exact_max = 10\nindex.exact_min = 1\nindex.tail_min = 1000000000";
+const FORCED: &str = "index.scan_max = 0\nindex.tail_min = 1000000000";
 /// Never a graph.
-const EXACT: &str = "index.exact_max = 1000000000\nindex.exact_min = 0";
+const EXACT: &str = "index.scan_max = 1000000000000";
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with("--")).collect();

@@ -135,7 +135,7 @@ fn import(corpus: &Corpus) {
     let cases = [
         (
             "`write.vector_match = off`, no graph",
-            "write.vector_match = \"off\"\nindex.exact_max = 1000000000",
+            "write.vector_match = \"off\"\nindex.scan_max = 1000000000000",
             "≤ 1.4",
         ),
         ("the default policy", "", "≤ 1.4"),

@@ -120,11 +120,12 @@ impl Database {
         let published = self.inner.state()?;
         let counts = Counts::read(&**published.snapshot(), index)?;
         let head = published.snapshot().readable_slot_head(index)?;
-        if !published.has_room_for(&head, published.dim(index.space)?) {
+        let dim = published.dim(index.space)?;
+        if !published.has_room_for(&head, dim) {
             return Ok(());
         }
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-        let edit = match Regimes::of(&self.inner.in_force().policy).need(counts) {
+        let edit = match Regimes::of(&self.inner.in_force().policy, dim).need(counts) {
             Need::Nothing => None,
             Need::Drop => upkeep::unlink_all(&published, index)?,
             Need::Link(_) => {
@@ -175,14 +176,17 @@ impl Database {
 impl Inner {
     /// Notes which of the indexes that a commit wrote to are past their bounds.
     pub(super) fn note_pressed(&self, written: BTreeSet<IndexId>) {
-        let (Ok(current), regimes) = (self.state(), Regimes::of(&self.in_force().policy)) else { return };
+        let (Ok(current), in_force) = (self.state(), self.in_force()) else { return };
         let rows = &**current.snapshot();
         for index in written {
             let is_pressed = match TextId::at(index) {
                 Some(text) => rows
                     .text_head(text)
                     .is_ok_and(|head| head.is_some_and(|head| text_upkeep::is_pressed(&head))),
-                None => Counts::read(rows, index).is_ok_and(|counts| regimes.is_pressed(counts)),
+                None => {
+                    let counts = Counts::read(rows, index).ok().zip(current.dim(index.space).ok());
+                    counts.is_some_and(|(counts, dim)| Regimes::of(&in_force.policy, dim).is_pressed(counts))
+                }
             };
             if is_pressed {
                 self.pressed.lock().insert(index);

@@ -29,9 +29,9 @@ pub(crate) struct Index;
 impl MaintenancePass for Index {
     fn plan(&self, input: PlanInput<'_>, _: Stop<'_>) -> Result<Option<Planned>> {
         let (rows, ns) = (input.published.snapshot(), input.field.ns);
-        let regimes = Regimes::of(input.policy);
         let mut jobs: Vec<Box<dyn Job>> = Vec::new();
         for partition in partitions(input)? {
+            let regimes = Regimes::of(input.policy, input.published.dim(partition.index.space)?);
             let need = partition.counts.map_or(Need::Nothing, |counts| regimes.need(counts));
             let state = Linking { partition, regimes, need, changed: 0, begun: false, dropped: false };
             jobs.push(Box::new(state));

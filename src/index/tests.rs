@@ -642,7 +642,7 @@ fn a_damaged_graph_is_not_used_and_rebuilt() {
 
 #[test]
 fn regimes_change_with_hysteresis() {
-    let regimes = upkeep::Regimes { exact_max: 100, exact_min: 70, tail_min: 20, tail_share: 0.25 };
+    let regimes = upkeep::Regimes { scanned_max: 100, tail_min: 20, tail_share: 0.25 };
     let exact = |live| upkeep::Counts { live, ..upkeep::Counts::default() };
     let graph = |live, tail| upkeep::Counts { live, tail, in_graph: live - tail, has_graph: true, dead: 0 };
     use upkeep::Need;

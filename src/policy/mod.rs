@@ -31,7 +31,7 @@ pub use rules::{Action, Condition, Rule, RulePartition};
 pub use crate::model::Stage;
 
 use crate::error::Result;
-use groups::{group, refused};
+use groups::group;
 
 group! {
     /// All constants that decide what is stored, found and forgotten.
@@ -145,12 +145,7 @@ impl Policy {
     /// [`Error::Policy`](crate::Error::Policy) with the first key that is not.
     pub fn validate(&self) -> Result<()> {
         use groups::Group;
-        self.check("")?;
-        if self.index.exact_min > self.index.exact_max {
-            let why = format!("must be at most index.exact_max, {}", self.index.exact_max);
-            return Err(refused("index.exact_min", format!("{why} (got {})", self.index.exact_min)));
-        }
-        Ok(())
+        self.check("")
     }
 
     /// The whole document as TOML, every key with its value; reading it gives an equal policy.

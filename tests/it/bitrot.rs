@@ -318,7 +318,8 @@ impl Linked {
     }
 
     fn open(&self) -> Database {
-        let policy = "[index]\nexact_max = 50\nexact_min = 20\ntail_min = 1_000";
+        // More than 50 rows have a graph.
+        let policy = "[index]\nscan_max = 4_400\ntail_min = 1_000";
         let builder = Database::builder().secret([3; 32]).cache_bytes(4 << 20);
         builder.policy(Policy::parse(policy, Syntax::Toml).unwrap()).open(self.path()).unwrap()
     }

@@ -19,7 +19,7 @@ const WIDTH: usize = 24;
 /// Rows past which a partition has a graph.
 const EXACT_MAX: usize = 50;
 /// Rows below which it loses it.
-const EXACT_MIN: usize = 20;
+const EXACT_MIN: usize = 35;
 /// Rows beside the graph past which writers help.
 const TAIL_MAX: usize = 10;
 
@@ -34,9 +34,8 @@ fn maintained(builder: Builder) -> Builder {
 }
 
 fn policy(tail: usize) -> Policy {
-    let text = format!(
-        "[index]\nexact_max = {EXACT_MAX}\nexact_min = {EXACT_MIN}\ntail_min = {tail}\ntail_share = 0.0"
-    );
+    let scanned = EXACT_MAX * (WIDTH + 64);
+    let text = format!("[index]\nscan_max = {scanned}\ntail_min = {tail}\ntail_share = 0.0");
     Policy::parse(&text, Syntax::Toml).unwrap()
 }
 

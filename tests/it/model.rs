@@ -536,8 +536,9 @@ fn told_by(outcome: &Outcome) -> Told {
 
 /// A partition of three rows has a graph, and of two keeps it.
 fn graphs(builder: Builder) -> Builder {
-    let text = "[index]\nexact_max = 2\nexact_min = 2\ntail_min = 1\ntail_share = 0.0";
-    builder.policy(Policy::parse(text, Syntax::Toml).unwrap())
+    let scanned = 2 * (4 + 64);
+    let text = format!("[index]\nscan_max = {scanned}\ntail_min = 1\ntail_share = 0.0");
+    builder.policy(Policy::parse(&text, Syntax::Toml).unwrap())
 }
 
 fn run(options: fn(Builder) -> Builder, ops: &[(usize, Op)]) {

@@ -191,7 +191,7 @@ fn nothing_of_a_lost_handle_is_served_again() {
         let kept = put("kept", "flushed before", 0).unwrap().id;
         db.flush().unwrap();
         put("lost", "vanished meanwhile", 1).unwrap();
-        db.set_policy("[index]\nexact_max = 7777\n", oubliette::policy::Syntax::Toml).unwrap();
+        db.set_policy("[index]\nscan_max = 7777\n", oubliette::policy::Syntax::Toml).unwrap();
         assert_eq!((nearest(1).len(), worded("vanished")), (2, 1));
         disk.0.syncs.store(1, Ordering::SeqCst);
         disk.0.opens.store(tries, Ordering::SeqCst);
@@ -202,7 +202,7 @@ fn nothing_of_a_lost_handle_is_served_again() {
         }
         assert_eq!(disk.0.opens.load(Ordering::SeqCst), 0);
         assert_eq!((nearest(1), worded("vanished")), (vec![kept], 0), "{tries} tries");
-        assert_ne!(db.policy().0.index.exact_max, 7777, "the policy is lost as well");
+        assert_ne!(db.policy().0.index.scan_max, 7777, "the policy is lost as well");
         put("after", "came after", 1).unwrap();
         assert_eq!((nearest(1).len(), worded("came"), worded("flushed")), (2, 1, 1));
         assert!(has(&db, "after") && !has(&db, "lost"));
@@ -346,9 +346,9 @@ fn a_reader_follows_the_writer() {
         ns(&writer).forget(Forget::names([key.clone()])).unwrap();
         assert!(!has(&reader, &key), "a forgotten memory is still served");
         assert_eq!((word(&format!("word{round}")), near()), (0, 0));
-        let policy = format!("[index]\nexact_max = {}\n", 8_000 + round);
+        let policy = format!("[index]\nscan_max = {}\n", 8_000 + round);
         writer.set_policy(&policy, oubliette::policy::Syntax::Toml).unwrap();
-        assert_eq!(reader.policy().0.index.exact_max, 8_000 + round as u32);
+        assert_eq!(reader.policy().0.index.scan_max, 8_000 + round as u64);
         clean(&reader);
     }
     let held = reader.snapshot().unwrap();

@@ -75,7 +75,7 @@ impl Ours {
 
 /// A graph from the first row on, and no help of writers: what is linked is linked by [`Ours::index`].
 fn builder() -> Builder {
-    let forced = "index.exact_max = 10\nindex.exact_min = 1\nindex.tail_min = 1000000000";
+    let forced = "index.scan_max = 0\nindex.tail_min = 1000000000";
     let policy = Policy::parse(forced, Syntax::Toml).unwrap();
     Database::builder().durability(Durability::Batch).policy(policy)
 }

@@ -324,7 +324,7 @@ pub(crate) struct EffortOptions {
     /// Walk the graph with a list of this length, 1 to 4096
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) ef: Option<usize>,
-    /// Walk the graph until this share of the nearest is found, above 0 and below 1 [default: 0.99]
+    /// Search until this share of the nearest is found, above 0 and below 1 [default: 0.999]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub(crate) recall: Option<f32>,
     /// Scan every vector and leave the graph aside

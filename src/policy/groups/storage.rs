@@ -74,10 +74,9 @@ group! {
 group! {
     /// The vector index.
     Index {
-        /// Number of vectors above which a partition gets a graph; a smaller partition is scanned as a whole.
-        exact_max: u32 = 10_000, count(0, 1_000_000_000);
-        /// Number of vectors below which a partition loses its graph; at most `index.exact_max`.
-        exact_min: u32 = 7_000, count(0, 1_000_000_000);
+        /// Bytes of codes above which a partition gets a graph; a smaller partition is scanned. A vector counts as one
+        /// byte a dimension and 64 more.
+        scan_max: u64 = 90_000_000, count(0, COUNT_MAX);
         /// Number of vectors that may lie beside the graph of any partition; past this number writers help to link them.
         tail_min: u32 = 2_048, count(0, 1_000_000_000);
         /// Share of the vectors of a partition that may lie beside its graph, 0 to 1.

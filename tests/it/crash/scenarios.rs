@@ -100,10 +100,10 @@ fn import(w: &mut World, rows: std::ops::Range<usize>) -> Result<()> {
 
 /// Rows of the partition that gets a graph.
 const CROWD: usize = 28;
-/// A policy under which a partition of that size has a graph.
-const GRAPHS: &str = "[index]\nexact_max = 20\nexact_min = 14\ntail_min = 8\ntail_share = 0.0";
+/// A policy under which a partition of that size has a graph: one of more than 20 rows gets it.
+const GRAPHS: &str = "[index]\nscan_max = 1_440\ntail_min = 8\ntail_share = 0.0";
 /// A policy under which it loses it.
-const NO_GRAPHS: &str = "[index]\nexact_max = 2_000\nexact_min = 1_000";
+const NO_GRAPHS: &str = "[index]\nscan_max = 144_000";
 
 /// A row of the crowd. No two have the same vector.
 fn one_of_many(at: usize) -> Draft {

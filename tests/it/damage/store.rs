@@ -35,7 +35,8 @@ pub(crate) fn word(at: usize) -> String {
 }
 
 pub(crate) fn options(builder: oubliette::Builder) -> oubliette::Builder {
-    let policy = "[index]\nexact_max = 30\nexact_min = 10\ntail_min = 8\n[write]\nop_match = false";
+    // More than 30 rows have a graph.
+    let policy = "[index]\nscan_max = 3_840\ntail_min = 8\n[write]\nop_match = false";
     builder.policy(Policy::parse(policy, Syntax::Toml).unwrap())
 }
 

@@ -117,8 +117,9 @@ fn the_index_agrees_with_a_full_scan_all_along_the_churn_of_a_real_memory() {
     let queries: Vec<Vec<f32>> =
         texts.iter().step_by(texts.len() / QUESTIONS).map(|text| vectors[*text].clone()).collect();
     let mut world = World::with(|builder| {
-        let text = "[index]\nexact_max = 300\nexact_min = 200\ntail_min = 64\ntail_share = 0.0";
-        builder.policy(Policy::parse(text, Syntax::Toml).unwrap()).durability(Durability::Batch)
+        let scanned = 300 * (384 + 64);
+        let text = format!("[index]\nscan_max = {scanned}\ntail_min = 64\ntail_share = 0.0");
+        builder.policy(Policy::parse(&text, Syntax::Toml).unwrap()).durability(Durability::Batch)
     });
     let mut live = BTreeMap::new();
     let trace = lines(&folder, "churn_gastown_git.jsonl");

@@ -34,8 +34,9 @@ fn trace(folder: &std::path::Path) -> Vec<Vec<f32>> {
 
 /// A partition is large from a quarter of the trace on, and its tail is short.
 fn helped(builder: Builder) -> Builder {
-    let text = "[index]\nexact_max = 2000\nexact_min = 1000\ntail_min = 100\ntail_share = 0.02";
-    builder.policy(Policy::parse(text, Syntax::Toml).unwrap())
+    let scanned = 2_000 * (384 + 64);
+    let text = format!("[index]\nscan_max = {scanned}\ntail_min = 100\ntail_share = 0.02");
+    builder.policy(Policy::parse(&text, Syntax::Toml).unwrap())
 }
 
 /// MODEL-56, V-293: after every import of 600 rows the deep check is clean and recall@10, by distance, is at least 0.99,
