@@ -140,9 +140,9 @@ impl Database {
                 })?;
             }
         }
-        copy.reindex(None)?;
+        copy.reindex()?;
         // Of what is lost as a whole only those tell that it had superseded.
-        copy.maintain(&[Pass::Supersession], &MaintainOptions::live())?;
+        copy.maintain_with(&MaintainOptions::live().passes([Pass::Supersession]))?;
         let report = copy.check(&CheckOptions { deep: true, ..CheckOptions::default() })?;
         mending.whole = report.ok;
         for finding in &report.findings {
@@ -190,7 +190,7 @@ impl Database {
                 *expired += self.inner.run_alone(|session| erase(session, (&namespace, ns), run, &ended))?;
             }
         }
-        *limbo = self.run_pass(Pass::Limbo, &options, &mut Sweep::new(run, &options))?.changed;
+        *limbo = self.run_pass(Pass::Limbo, &options, &mut Sweep::new(run, None, &options))?.changed;
         Ok(())
     }
 

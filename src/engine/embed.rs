@@ -299,7 +299,7 @@ impl Database {
             }
         }
         let options = MaintainOptions::live();
-        let mut sweep = Sweep::new(run, &options);
+        let mut sweep = Sweep::new(run, None, &options);
         let report = self.run_pass(Pass::Embed, &options, &mut sweep)?;
         done.filled = report.changed;
         done.skipped += report.skipped;

@@ -15,8 +15,8 @@ use crate::model::{
     Tombstone,
 };
 use crate::recall::{
-    Around, Deadline, Explanation, Got, History, MemoryStats, Reader, SearchResult, StatsContext, Why,
-    memory_stats,
+    Around, Deadline, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats,
+    StatsContext, Why, index_stats, memory_stats,
 };
 
 /// A namespace of a database: the tenant boundary, with everything that is remembered in it. It is made by
@@ -435,6 +435,42 @@ impl<Of> Namespace<Of> {
 }
 
 impl Namespace {
+    /// Counters, sizes and health of the namespace. What came due is settled first, as by [`Database::stats`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("others")?.add("It rains")?;
+    /// let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert_eq!(team.stats()?.memories.live, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn stats(&self) -> Result<Stats> {
+        self.db.stats_in(Some(&self.name))
+    }
+
+    /// Every vector index of the namespace, as [`Database::index_stats`] tells those of all.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert!(team.index_stats()?.is_empty());
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(team.index_stats()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn index_stats(&self) -> Result<Vec<IndexStats>> {
+        self.read(|published, _| index_stats(published, Some(&self.name)))
+    }
+
     /// The small document of `get_memory_stats`. What came due is settled first, as by [`Database::stats`].
     ///
     /// # Errors

@@ -113,12 +113,26 @@ impl Database {
         }
     }
 
-    /// Counters, sizes and health, of one namespace or of all. What came due is settled first, at most
+    /// Counters, sizes and health of the whole file. What came due is settled first, at most
     /// `stats.max_due` rows; the rest is `pending_due`.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// db.namespace("others")?.add("It rains")?;
+    /// let stats = db.stats()?;
+    /// assert_eq!((stats.memories.live, stats.by_namespace["team"]), (2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn stats(&self, namespace: Option<&NamespaceName>) -> Result<Stats> {
+    pub fn stats(&self) -> Result<Stats> {
+        self.stats_in(None)
+    }
+
+    pub(super) fn stats_in(&self, namespace: Option<&NamespaceName>) -> Result<Stats> {
         self.settle(namespace)?;
         let file_bytes = self.inner.store.file_bytes()?;
         let in_force = self.inner.in_force();
@@ -132,13 +146,22 @@ impl Database {
         })
     }
 
-    /// Every vector index of a namespace, or of all, each loaded into memory and walked. One larger than the memory
+    /// Every vector index of the file, each loaded into memory and walked. An index larger than the memory
     /// budget is left out.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("team")?.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(db.index_stats()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn index_stats(&self, namespace: Option<&NamespaceName>) -> Result<Vec<IndexStats>> {
-        self.read(|published, _| index_stats(published, namespace))
+    pub fn index_stats(&self) -> Result<Vec<IndexStats>> {
+        self.read(|published, _| index_stats(published, None))
     }
 
     /// What the file and each of its tables take, page by page: it reads the whole file.

@@ -139,10 +139,22 @@ impl Database {
     /// Drops a namespace with everything in it: hidden at once, its rows deleted in slices. One tombstone stays for
     /// all. Gives the number of memories dropped.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// assert_eq!(db.drop_namespace("team")?, 1);
+    /// assert!(db.drop_namespace("team").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// `NotFound` when there is no such namespace.
-    pub fn drop_namespace(&self, namespace: &NamespaceName) -> Result<u64> {
-        let name = namespace.clone();
+    /// `NotFound` when there is no such namespace, and `Invalid` for a text that is no name.
+    pub fn drop_namespace<N>(&self, namespace: N) -> Result<u64>
+    where
+        N: TryInto<NamespaceName, Error: Into<Error>>,
+    {
+        let name = namespace.try_into().map_err(Into::into)?;
         let (ns, rows) = self.submit(ONE, move |session| {
             let tx = &mut *session.ledger.tx;
             let row = tx.namespace(name.as_str())?;
