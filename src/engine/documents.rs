@@ -140,6 +140,23 @@ pub struct DedupJob {
 impl DedupJob {
     /// Runs passes on this thread until `stop` is told or hung up; gives each report to `told`.
     ///
+    /// ```
+    /// use oubliette::Span;
+    /// use oubliette::maintain::{DedupJob, DedupOptions};
+    /// use std::sync::mpsc;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// let job = DedupJob { interval: Span::from_millis(1), options: DedupOptions::default() };
+    /// let (stop, stopped) = mpsc::channel();
+    /// let mut passes = 0;
+    /// job.run(&db, &stopped, |_report| {
+    ///     passes += 1;
+    ///     let _ = stop.send(()); // One pass is enough here.
+    /// })?;
+    /// assert_eq!(passes, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Of a pass over the one namespace that is named; with none named an error is logged and the next pass comes.
     pub fn run(

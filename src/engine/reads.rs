@@ -82,6 +82,19 @@ impl Snapshot {
 impl Database {
     /// A view of the database at this instant, for reads that must fit together.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("before")?;
+    /// let before = db.snapshot()?.namespace("team")?;
+    /// let after = team.add("after")?.id;
+    /// assert!(before.get(after)?.is_none());
+    /// db.clone().close()?;
+    /// assert!(db.snapshot().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Closed`.
     pub fn snapshot(&self) -> Result<Snapshot> {
@@ -166,6 +179,15 @@ impl Database {
 
     /// What the file and each of its tables take, page by page: it reads the whole file.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert!(db.file_stats()?.bytes.file > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn file_stats(&self) -> Result<FileStats> {
@@ -213,6 +235,16 @@ impl Database {
 
     /// The namespaces, by name.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// assert!(db.namespaces()?.is_empty()); // A handle alone makes nothing.
+    /// team.add("Ann prefers tea")?;
+    /// assert_eq!(db.namespaces()?[0].as_str(), "team");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn namespaces(&self) -> Result<Vec<NamespaceName>> {
@@ -223,6 +255,17 @@ impl Database {
     }
 
     /// Walks the file and compares everything in it with what it must be; changes nothing.
+    ///
+    /// ```
+    /// use oubliette::report::CheckOptions;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() })?;
+    /// assert!(report.ok && report.findings.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Closed`, `Retry`. Damage is a finding, not an error.
