@@ -226,6 +226,12 @@ impl fmt::Display for ErrorKind {
 
 impl Error {
     /// A broken bound: the field, the bound in words and the value, shortened to 80 characters.
+    ///
+    /// ```
+    /// use oubliette::{Error, ErrorKind};
+    /// let why = Error::invalid("threads", "must be 1 to 8", 9);
+    /// assert_eq!((why.to_string().as_str(), why.kind()), ("threads: must be 1 to 8 (got 9)", ErrorKind::Invalid));
+    /// ```
     pub fn invalid(field: impl Into<String>, why: impl Into<String>, value: impl fmt::Display) -> Self {
         Error::Invalid { field: field.into(), why: why.into(), value: shorten(&value.to_string()) }
     }
@@ -236,6 +242,12 @@ impl Error {
     }
 
     /// Damaged bytes under `key` of `table`.
+    ///
+    /// ```
+    /// use oubliette::{Error, ErrorKind};
+    /// let why = Error::corrupted("memory", &[0xab], "the checksum does not match");
+    /// assert_eq!(why.kind(), ErrorKind::Corrupted);
+    /// ```
     pub fn corrupted(table: &'static str, key: &[u8], why: impl Into<String>) -> Self {
         let mut hex = String::with_capacity(key.len() * 2);
         for byte in key.iter().take(96) {
@@ -246,12 +258,28 @@ impl Error {
     }
 
     /// The same error, said of line `line` (counted from 1) of a file.
+    ///
+    /// ```
+    /// use oubliette::{Error, ErrorKind};
+    /// let why = Error::invalid("text", "must not be empty", "").at_line(7);
+    /// assert!(why.to_string().starts_with("line 7: text"));
+    /// assert_eq!(why.kind(), ErrorKind::Invalid);
+    /// ```
     #[must_use]
     pub fn at_line(self, line: u64) -> Self {
         Error::Line { line, source: Box::new(self) }
     }
 
     /// The sort of this error; a [`Error::Line`] has the kind of what is wrong with the line.
+    ///
+    /// ```
+    /// use oubliette::{ErrorKind, Patch};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let why = team.update("nobody", Patch::new()).unwrap_err();
+    /// assert_eq!(why.kind(), ErrorKind::NotFound);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Invalid { .. } => ErrorKind::Invalid,
@@ -286,6 +314,16 @@ impl Error {
     }
 
     /// Whether the same call may succeed when it is simply made again.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::open(&path)?;
+    /// assert!(Database::open(&path).unwrap_err().is_retryable()); // Another handle has the file.
+    /// assert!(!db.namespace("").unwrap_err().is_retryable());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_retryable(&self) -> bool {
         matches!(self.kind(), ErrorKind::Retry | ErrorKind::Locked | ErrorKind::SnapshotExpired)
     }
@@ -296,6 +334,14 @@ impl Error {
     }
 
     /// What the caller should do next, in one sentence.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let why = team.forget(oubliette::Forget::names(Vec::<String>::new())).unwrap_err();
+    /// assert_eq!(why.hint(), "correct the named field and call again; nothing was written");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn hint(&self) -> &'static str {
         if let Error::NotFound { what, .. } = self.source_of_line() {
             return match *what {

@@ -8,6 +8,8 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/examples.rs"]
+mod examples;
 #[path = "tidy/source.rs"]
 mod source;
 
@@ -144,6 +146,17 @@ fn no_file_imports_in_a_circle() {
     let imports = circles::imports(&files);
     assert!(imports.len() > files.len() / 2, "only {} files with imports seen", imports.len());
     verdict(&circles::circles(&files, &imports));
+}
+
+#[test]
+fn every_public_function_shows_an_example() {
+    let files = rust(&["src/"]);
+    let (door, mut seen) = (examples::Door::of(&files), 0);
+    let code = files.iter().filter(|file| file.room().is_some() && !file.is_test());
+    let findings: Vec<Finding> =
+        code.flat_map(|file| examples::without_example(file, &door, &mut seen)).collect();
+    assert!(seen > 200, "only {seen} public functions seen");
+    verdict(&findings);
 }
 
 #[test]

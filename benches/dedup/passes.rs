@@ -71,7 +71,8 @@ fn database(folder: &tempfile::TempDir, name: &str, lines: &[String], durability
 }
 
 fn options() -> MaintainOptions {
-    MaintainOptions { destroy_max: Some(u64::MAX), ..MaintainOptions::live() }
+    let options = MaintainOptions { destroy_max: Some(u64::MAX), ..MaintainOptions::live() };
+    options.passes([Pass::Collapse])
 }
 
 /// What anything that compares texts must do at the least.
@@ -94,9 +95,10 @@ pub fn collapse() {
 
 fn plan(lines: &[String]) {
     let folder = tempfile::tempdir().unwrap();
-    let db = database(&folder, "plan", lines, Durability::Fast);
+    let team =
+        database(&folder, "plan", lines, Durability::Fast).namespace(NamespaceName::default()).unwrap();
     let pairs = (0..5).map(|_| {
-        let (plan, ours) = time(|| db.plan(Pass::Collapse, &NamespaceName::default(), &options()).unwrap());
+        let (plan, ours) = time(|| team.plan(&options()).unwrap());
         assert_eq!(plan.planned(), (LINES - LINES / GROUP) as u64);
         (ours, floor(lines))
     });
@@ -116,8 +118,9 @@ fn carry_out(lines: &[String], durability: Durability) {
     let ns = NamespaceName::default();
     let pairs = (0..3).map(|round| {
         let db = database(&folder, &format!("collapse-{round}"), lines, durability);
-        let plan = db.plan(Pass::Collapse, &ns, &options()).unwrap();
-        let (report, ours) = time(|| db.carry_out(&plan, &options()).unwrap());
+        let team = db.namespace(&ns).unwrap();
+        let plan = team.plan(&options()).unwrap();
+        let (report, ours) = time(|| team.carry_out(&plan, &options()).unwrap());
         let removed = LINES - LINES / GROUP;
         assert_eq!((report.tombstoned, report.skipped), (removed as u64, 0));
         let db = database(&folder, &format!("forget-{round}"), lines, durability);
@@ -161,7 +164,7 @@ pub fn beside() {
         let over = AtomicBool::new(false);
         let with = std::thread::scope(|scope| {
             scope.spawn(|| {
-                let report = db.maintain(&[Pass::Collapse], &options()).unwrap();
+                let report = db.maintain_with(&options()).unwrap();
                 over.store(true, Ordering::SeqCst);
                 assert_eq!(report.passes[0].tombstoned, (LINES - LINES / GROUP) as u64);
             });

@@ -318,10 +318,10 @@ fn partitions() {
 }
 
 fn stats() {
-    let ns = NamespaceName::default();
     let cost = |rows: usize| {
         let (_folder, db, _) = searched(&Sample::new(rows, 8));
-        p50((0..200).map(|_| time(|| db.stats(Some(&ns)).unwrap()).1).collect())
+        let team = db.namespace(NamespaceName::default()).unwrap();
+        p50((0..200).map(|_| time(|| team.stats().unwrap()).1).collect())
     };
     let (small, large) = (cost(1_000), cost(100_000));
     row("`stats` at 100,000 rows against 1,000", us(large), us(small), ratio(large, small), "≤ 1.5");

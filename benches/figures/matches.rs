@@ -124,7 +124,10 @@ pub fn take() {
         }
     });
     eprintln!("import {without:?}, two indexes declared in {declared:?}");
-    db.maintain(&[oubliette::maintain::Pass::Index], &oubliette::maintain::MaintainOptions::live()).unwrap();
+    db.maintain_with(
+        &oubliette::maintain::MaintainOptions::live().passes([oubliette::maintain::Pass::Index]),
+    )
+    .unwrap();
     let floor = bare(&folder.path().join("b"), &sample);
     let asked = ASKED.map(word);
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();

@@ -39,7 +39,7 @@ fn tenants(n: usize) -> Ground {
 }
 
 fn maintain(ground: &Ground) {
-    ground.db.maintain(&[Pass::Collapse, Pass::NearDuplicates], &MaintainOptions::live()).unwrap();
+    ground.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse, Pass::NearDuplicates])).unwrap();
 }
 
 fn idle(n: usize) -> f64 {

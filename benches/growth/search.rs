@@ -45,7 +45,7 @@ fn invisible(n: usize) -> f64 {
         let draft = Draft::new(format!("row {at}")).vector(vector(at, 32));
         if at % 1_000 == 0 { draft } else { Draft { expiry: Some(Expiry::At(end)), ..draft } }
     });
-    ground.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+    ground.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
     ground.clock.advance("2d".parse().unwrap());
     let walk = Query::vector(vector(999_999_937, 32)).k(10);
     let exact = walk.clone().effort(Effort::Exact);
@@ -69,7 +69,7 @@ fn tails(n: usize) -> f64 {
     let search = |_| drop(ground.ns.search(&query).unwrap());
     search(0);
     let unposted = median_ms(5, search);
-    ground.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+    ground.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
     search(0);
     unposted / median_ms(5, search)
 }
@@ -100,7 +100,7 @@ fn scores(n: usize) -> f64 {
     // As many hold it, however many others there are.
     let word = |at: usize| if (at * 20).is_multiple_of(n) { "lamp" } else { "chair" };
     ground.fill(n, true, |at| Draft::new(format!("{} {at}", word(at))));
-    ground.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+    ground.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
     let query = Query::text("lamp").k(5);
     let search = || assert_eq!(ground.ns.search(&query).unwrap().hits.len(), 5);
     search();

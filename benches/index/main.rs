@@ -121,7 +121,7 @@ fn add(db: &Database, ns: &NamespaceName, rows: impl Iterator<Item = usize>, vec
 }
 
 fn run(db: &Database, pass: Pass) {
-    let report = db.maintain(&[pass], &MaintainOptions::live()).unwrap();
+    let report = db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
     assert!(report.passes.iter().all(|pass| pass.left == 0 && pass.skipped == 0), "{report:?}");
 }
 
@@ -260,7 +260,7 @@ fn repeats() {
     add(&db, &ns, 0..ROWS, &rows);
     run(&db, Pass::Index);
     recall("after `maintain index`");
-    db.reindex(None).unwrap();
+    db.reindex().unwrap();
     recall("after `reindex`");
     forget(&db, &ns, &(0..DIFFERENT).collect::<Vec<_>>());
     run(&db, Pass::Repair);
@@ -412,7 +412,7 @@ fn upkeep() {
         let options = MaintainOptions { threads: Some(1), ..MaintainOptions::live() };
         let times = std::thread::scope(|scope| {
             scope.spawn(|| {
-                db.maintain(&[pass], &options).unwrap();
+                db.maintain_with(&options.clone().passes([pass])).unwrap();
                 busy.store(false, Ordering::SeqCst);
             });
             adds(Some(&busy))
@@ -468,11 +468,11 @@ fn repair() {
     let db = builder(FORCED).open(folder.path().join("a")).unwrap();
     let options = MaintainOptions { threads: Some(1), ..MaintainOptions::live() };
     add(&db, &ns, 0..14_000, &vectors);
-    db.maintain(&[Pass::Index], &options).unwrap();
+    db.maintain_with(&options.clone().passes([Pass::Index])).unwrap();
     add(&db, &ns, 14_000..20_000, &vectors);
-    let (_, linked) = time(|| db.maintain(&[Pass::Index], &options).unwrap());
+    let (_, linked) = time(|| db.maintain_with(&options.clone().passes([Pass::Index])).unwrap());
     forget(&db, &ns, &choose(&(0..20_000).collect::<Vec<_>>(), 6_000, &mut Rng(6)));
-    let (_, mended) = time(|| db.maintain(&[Pass::Repair], &options).unwrap());
+    let (_, mended) = time(|| db.maintain_with(&options.passes([Pass::Repair])).unwrap());
     let ms = |seconds: f64| format!("{:.0} ms", seconds * 1e3);
     let what = format!(
         "`maintain repair` after 6,000 of 20,000 ({real}) went, against `maintain index` of 6,000 more"
@@ -618,9 +618,9 @@ fn growth() {
             ns.add_all(drafts, &WriteOptions { no_dedup: true, ..WriteOptions::default() }).unwrap();
             rows += 1_000;
         }
-        let tail = db.stats(Some(ns.name())).unwrap().vectors;
+        let tail = ns.stats().unwrap().vectors;
         let waiting = tail.live - tail.in_graph;
-        let (_, linked) = time(|| db.maintain(&[Pass::Index], &options).unwrap());
+        let (_, linked) = time(|| db.maintain_with(&options.clone().passes([Pass::Index])).unwrap());
         let insert = linked / waiting as f64;
         let queries: Vec<Vec<f32>> = (0..500).map(|_| source.question()).collect();
         let (mut times, mut right, mut ef) = (Vec::new(), 0, 0);

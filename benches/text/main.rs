@@ -186,7 +186,7 @@ impl Filled {
         for part in drafts(&texts, &vectors(&texts)).chunks(5_000) {
             ns.add_all(part.to_vec(), &options).unwrap();
         }
-        db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+        db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
         Filled {
             folder,
             db: Some(db),

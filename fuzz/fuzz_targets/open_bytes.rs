@@ -55,7 +55,7 @@ fn read(db: &Database) -> Result<()> {
         ns.history(&memory.id.to_string())?;
     }
     ns.search(Query::vector([1.0, 0.0, 0.0]))?;
-    db.stats(None)?;
+    db.stats()?;
     Ok(())
 }
 

@@ -113,7 +113,7 @@ impl Story {
             }
             14 => {
                 self.clock.advance("31m".parse()?);
-                db.stats(None).map(drop)
+                db.stats().map(drop)
             }
             15 => db
                 .namespace(&ns)
@@ -126,14 +126,14 @@ impl Story {
                 let pass = Pass::ALL[usize::from(how) % Pass::ALL.len()];
                 let max_rows = (what & 16 != 0).then_some(2);
                 let report =
-                    db.maintain(&[pass], &MaintainOptions { max_rows, ..MaintainOptions::live() })?;
+                    db.maintain_with(&MaintainOptions { max_rows, ..MaintainOptions::live() }.passes([pass]))?;
                 self.runs.extend(report.run);
                 Ok(())
             }
             19 | 20 => db.namespace(&ns).unwrap().add(message(what, how)).map(drop),
             21 => {
                 self.clock.advance("3d".parse()?);
-                db.stats(None).map(drop)
+                db.stats().map(drop)
             }
             _ => {
                 self.db.clone().close()?;

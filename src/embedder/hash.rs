@@ -45,12 +45,24 @@ pub struct HashEmbedder {
 
 impl HashEmbedder {
     /// An embedder with 256 dimensions.
+    ///
+    /// ```
+    /// use oubliette::embed::{Embedder, HashEmbedder};
+    /// assert_eq!(HashEmbedder::new().dimensions(), 256);
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::of(256)
     }
 
     /// An embedder with another number of dimensions.
+    ///
+    /// ```
+    /// use oubliette::embed::{Embedder, HashEmbedder};
+    /// assert_eq!(HashEmbedder::with_dimensions(64)?.embed(&["tea"])?[0].len(), 64);
+    /// assert!(HashEmbedder::with_dimensions(0).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` when `dimensions` is not 1 to 4,096.

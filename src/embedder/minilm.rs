@@ -55,6 +55,13 @@ pub struct MiniLm {
 impl MiniLm {
     /// Reads the model in `folder`. The id of the embedder contains the hash of the weights.
     ///
+    /// ```
+    /// use oubliette::ErrorKind;
+    /// use oubliette::embed::{MiniLm, Precision};
+    /// let why = MiniLm::open("no such folder", Precision::Int8).unwrap_err();
+    /// assert_eq!(why.kind(), ErrorKind::Io);
+    /// ```
+    ///
     /// # Errors
     /// `Io` when a file cannot be read. `Invalid`, with the name of the file or tensor, when the folder does not hold
     /// such a model: a file is not safetensors or is cut off; a tensor is missing, has another shape or type, or is
@@ -79,6 +86,13 @@ impl MiniLm {
 
     /// Lets this number of threads share the texts of one call; one for each core by default. The vectors are the same
     /// for any number.
+    ///
+    /// ```no_run
+    /// use oubliette::embed::{MiniLm, Precision};
+    /// let model = MiniLm::open("models/all-MiniLM-L6-v2", Precision::Int8)?.with_threads(2)?;
+    /// assert!(model.with_threads(0).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` when the number is 0, or more than a database may use.

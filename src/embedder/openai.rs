@@ -53,6 +53,12 @@ pub struct OpenAiOptions {
 
 impl OpenAiOptions {
     /// Options for `model` at `base_url`, with every other option at its default.
+    ///
+    /// ```
+    /// use oubliette::embed::OpenAiOptions;
+    /// let options = OpenAiOptions::new("http://localhost:11434/v1", "all-minilm", 384);
+    /// assert_eq!((options.batch_size, options.retries), (64, 3));
+    /// ```
     #[must_use]
     pub fn new(base_url: impl Into<String>, model: impl Into<String>, dimensions: usize) -> Self {
         Self {
@@ -164,6 +170,16 @@ impl Failure {
 
 impl OpenAiEmbedder {
     /// Checks the options. Nothing is sent before a text is to be embedded.
+    ///
+    /// ```
+    /// use oubliette::embed::{Embedder, OpenAiEmbedder, OpenAiOptions};
+    /// let mut options = OpenAiOptions::new("http://localhost:11434/v1", "all-minilm", 384);
+    /// let embedder = OpenAiEmbedder::new(options.clone())?; // Sends nothing yet.
+    /// assert_eq!(embedder.dimensions(), 384);
+    /// options.batch_size = 0;
+    /// assert!(OpenAiEmbedder::new(options).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid`, with the name of the option that breaks its bound.

@@ -59,6 +59,12 @@ struct Model {
 impl StaticMini {
     /// The embedder with the table of this crate. A process reads the table once, and all embedders made by
     /// this function share it.
+    ///
+    /// ```
+    /// use oubliette::embed::{Embedder, StaticMini};
+    /// let embedder = StaticMini::new();
+    /// assert_eq!(embedder.embed_query("tea").unwrap().len(), embedder.dimensions());
+    /// ```
     #[expect(clippy::expect_used, reason = "a test reads the shipped table, digest included")]
     pub fn new() -> Self {
         static MODEL: OnceLock<Arc<Model>> = OnceLock::new();
@@ -71,6 +77,13 @@ impl StaticMini {
 
     /// An embedder with a table of your own. `docs/embedders.md` describes the format, and the recipe makes
     /// such a table.
+    ///
+    /// ```
+    /// use oubliette::ErrorKind;
+    /// use oubliette::embed::StaticMini;
+    /// assert_eq!(StaticMini::from_file("no such file").unwrap_err().kind(), ErrorKind::Io);
+    /// assert_eq!(StaticMini::from_file("Cargo.toml").unwrap_err().kind(), ErrorKind::Invalid);
+    /// ```
     ///
     /// # Errors
     /// `Io` when the file cannot be read; `Invalid` as [`StaticMini::from_bytes`].
@@ -85,6 +98,14 @@ impl StaticMini {
     }
 
     /// Like [`StaticMini::from_file`], but from a table in memory.
+    ///
+    /// ```
+    /// use oubliette::embed::{Embedder, StaticMini};
+    /// let embedder = StaticMini::from_bytes(std::fs::read("src/embedder/static_mini/table.bin")?)?;
+    /// assert_eq!(embedder.id(), StaticMini::new().id());
+    /// assert!(StaticMini::from_bytes(b"no table".to_vec()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` when the bytes are not a table, are cut off or damaged (the digest is checked), or have another

@@ -58,6 +58,24 @@ impl Database {
 impl Batch<'_, '_, '_, '_> {
     /// As [`Namespace::add`](crate::Namespace::add).
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// db.batch(|b| {
+    ///     b.add(team.name(), "Ann prefers tea")?;
+    ///     b.add(team.name(), "Bob prefers coffee")
+    /// })?;
+    /// // A failure takes the whole batch back.
+    /// let failed = db.batch(|b| {
+    ///     b.add(team.name(), "It rains")?;
+    ///     b.add(team.name(), "")
+    /// });
+    /// assert!(failed.is_err());
+    /// assert_eq!(team.list(&Default::default())?.items.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there; the whole batch is given up if its closure hands the error on.
     pub fn add(&mut self, namespace: &NamespaceName, draft: impl Into<Draft>) -> Result<Outcome> {
@@ -65,6 +83,18 @@ impl Batch<'_, '_, '_, '_> {
     }
 
     /// As [`Batch::add`], in a run or without dedup.
+    ///
+    /// ```
+    /// use oubliette::WriteOptions;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// let run = team.start_import()?;
+    /// let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
+    /// db.batch(|b| b.add_with(team.name(), "Ann prefers tea", &how))?;
+    /// assert_eq!(team.undo(run)?.removed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -109,6 +139,21 @@ impl Batch<'_, '_, '_, '_> {
 
     /// As [`Namespace::look_up`](crate::Namespace::look_up), with what the batch has written.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// db.batch(|b| {
+    ///     b.add(team.name(), Draft::new("Ann prefers tea").key("drink").vector([0.6, 0.8]))?;
+    ///     let got = b.look_up(team.name(), "drink", true)?.into_memory();
+    ///     assert!(got.is_some_and(|memory| memory.vector.is_some()));
+    ///     assert!(b.look_up(team.name(), "food", false).is_err());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn look_up(
@@ -122,6 +167,21 @@ impl Batch<'_, '_, '_, '_> {
 
     /// As [`Namespace::payload`](crate::Namespace::payload), with what the batch has written.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// use serde_json::json;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// db.batch(|b| {
+    ///     b.add(team.name(), Draft::new("The gateway answered").key("call").payload(json!({"status": 200})))?;
+    ///     assert!(b.payload(team.name(), "call")?.is_some());
+    ///     assert!(b.payload(team.name(), "no call").is_err());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn payload(&self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<Option<Payload>> {
@@ -129,6 +189,21 @@ impl Batch<'_, '_, '_, '_> {
     }
 
     /// As [`Namespace::list`](crate::Namespace::list), with what the batch has written.
+    ///
+    /// ```
+    /// use oubliette::PageRequest;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// db.batch(|b| {
+    ///     b.add(team.name(), "Bob prefers coffee")?;
+    ///     assert_eq!(b.list(team.name(), &PageRequest::default())?.items.len(), 2);
+    ///     assert!(b.list(team.name(), &PageRequest { limit: 0, ..PageRequest::default() }).is_err());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -165,6 +240,19 @@ impl Batch<'_, '_, '_, '_> {
 
     /// As [`Namespace::push_snapshot`](crate::Namespace::push_snapshot).
     ///
+    /// ```
+    /// use oubliette::Time;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// let (noon, nine): (Time, Time) = ("2026-01-03T12:00:00Z".parse()?, "2026-01-03T09:00:00Z".parse()?);
+    /// let (first, late) = db.batch(|b| {
+    ///     Ok((b.push_snapshot(team.name(), "12 facts", noon)?, b.push_snapshot(team.name(), "11 facts", nine)?))
+    /// })?;
+    /// assert_eq!(late.id, first.id); // Of a day the latest stays.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn push_snapshot(
@@ -181,6 +269,18 @@ impl Batch<'_, '_, '_, '_> {
 
     /// As [`Namespace::update`](crate::Namespace::update).
     ///
+    /// ```
+    /// use oubliette::{Draft, Patch};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
+    /// db.batch(|b| b.update(team.name(), "home", Patch::new().text("Ann lives in Bruges")))?;
+    /// assert_eq!(team.get("home")?.unwrap().text, "Ann lives in Bruges");
+    /// assert!(db.batch(|b| b.update(team.name(), "work", Patch::new().importance(0.9))).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn update(
@@ -195,6 +295,17 @@ impl Batch<'_, '_, '_, '_> {
 
     /// As [`Namespace::rename_key`](crate::Namespace::rename_key).
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("ann"))?;
+    /// assert_eq!(db.batch(|b| b.rename_key(team.name(), "ann", "ann:home"))?.rows, 1);
+    /// assert!(db.batch(|b| b.rename_key(team.name(), "ann", "ann:work")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn rename_key(
@@ -207,6 +318,18 @@ impl Batch<'_, '_, '_, '_> {
     }
 
     /// As [`Namespace::touch`](crate::Namespace::touch).
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// use std::time::Duration;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add(Draft::new("The build is red").key("build"))?;
+    /// let answers = db.batch(|b| b.touch(team.name(), ["build", "gone"], Duration::from_secs(60)))?;
+    /// assert!(answers[0].is_ok() && answers[1].is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -222,6 +345,22 @@ impl Batch<'_, '_, '_, '_> {
     }
 
     /// As [`Namespace::supersede_all`](crate::Namespace::supersede_all).
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// use oubliette::memory::SupersedeMode;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// let old = team.add("Ann lives in Ghent")?.id;
+    /// db.batch(|b| {
+    ///     let new = b.add(team.name(), "Ann lives in Bruges")?.id;
+    ///     b.supersede(team.name(), [old], new, SupersedeMode::Replaced, None)
+    /// })?;
+    /// assert!(!team.is_visible(old)?);
+    /// assert!(db.batch(|b| b.supersede(team.name(), [old], old, SupersedeMode::Correction, None)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -239,6 +378,17 @@ impl Batch<'_, '_, '_, '_> {
 
     /// As [`Namespace::restore`](crate::Namespace::restore).
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// let ghent = team.add("Ann lives in Ghent")?.id;
+    /// team.supersede(ghent, "Ann lives in Bruges")?;
+    /// assert_eq!(db.batch(|b| b.restore(team.name(), ghent))?.id, ghent);
+    /// assert!(db.batch(|b| b.restore(team.name(), ghent)).is_err()); // It is live already.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn restore(&mut self, namespace: &NamespaceName, name: impl Into<Name>) -> Result<RestoreReport> {
@@ -246,6 +396,17 @@ impl Batch<'_, '_, '_, '_> {
     }
 
     /// Forgets ids or keys, with all their versions.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
+    /// let done = db.batch(|b| b.forget(team.name(), ["home", "work"]))?;
+    /// assert_eq!((done.forgotten, done.missing), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`.
@@ -260,6 +421,17 @@ impl Batch<'_, '_, '_, '_> {
     }
 
     /// Counts uses of a memory.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// db.batch(|b| b.reinforce(team.name(), tea, 2))?;
+    /// assert_eq!(team.get(tea)?.unwrap().reinforcement_count, 3); // The write was the first use.
+    /// assert!(db.batch(|b| b.reinforce(team.name(), "coffee", 1)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound`.

@@ -93,6 +93,19 @@ impl Database {
     /// feature `static-mini` texts are given vectors by the embedder that ships with the crate, unless a caller brings
     /// vectors of its own; without an embedder texts are found by their words.
     ///
+    /// ```
+    /// use oubliette::{Database, ErrorKind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::open(&path)?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// // While a handle has the file, no other opens it.
+    /// assert_eq!(Database::open(&path).unwrap_err().kind(), ErrorKind::Locked);
+    /// db.close()?;
+    /// assert_eq!(Database::open(&path)?.stats()?.memories.live, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Builder::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
@@ -100,6 +113,15 @@ impl Database {
     }
 
     /// Options to choose before opening.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::builder().dimensions(384).open(&path)?;
+    /// assert_eq!(db.dimensions()?, Some(384));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -112,12 +134,31 @@ impl Builder {
     }
 
     /// When a commit counts as done; [`Durability::Safe`] by default.
+    ///
+    /// ```
+    /// use oubliette::{Database, Durability};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::builder().durability(Durability::Batch).open(&path)?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// db.flush()?; // Until then a crash may take the write.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
     /// Cache of the key-value store in bytes; 64 MiB by default, at least 1 MiB.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// assert!(Database::builder().cache_bytes(1_000).open(&path).is_err());
+    /// let db = Database::builder().cache_bytes(8 << 20).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
         self
@@ -125,42 +166,120 @@ impl Builder {
 
     /// Memory for images of partitions in bytes; 1 GiB by default. A partition that does not fit has no graph and is searched
     /// without being kept.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::builder().memory_budget_bytes(64 << 20).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn memory_budget_bytes(mut self, bytes: usize) -> Self {
         self.budget_bytes = bytes;
         self
     }
 
     /// Where the time comes from; the machine's clock by default.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// use oubliette::clock::ManualClock;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let clock = ManualClock::at("2026-01-01T00:00:00Z".parse()?);
+    /// let db = Database::builder().clock(clock.clone()).open(&path)?;
+    /// let team = db.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert_eq!(team.get(tea)?.unwrap().created_at.to_string(), "2026-01-01T00:00:00Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
     /// Where ids come from; random UUIDv7 by default.
+    ///
+    /// ```
+    /// use oubliette::clock::{IdSource, RandomIds};
+    /// use oubliette::{Database, Time};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// /// Ids for a test that repeats.
+    /// struct Counted(std::sync::atomic::AtomicU8);
+    /// impl IdSource for Counted {
+    ///     fn next(&self, _now: Time) -> [u8; 16] {
+    ///         [self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst); 16]
+    ///     }
+    /// }
+    /// let db = Database::builder().ids(Counted(1.into())).open(&path)?;
+    /// let id = db.namespace("team")?.add("Ann prefers tea")?.id;
+    /// assert_eq!(id.as_bytes()[0], id.as_bytes()[15]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ids(mut self, ids: impl IdSource + 'static) -> Self {
         self.ids = Arc::new(ids);
         self
     }
 
     /// Secret of the HMACs of a new file; random by default. For repeatable tests.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::builder().secret([7; 32]).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn secret(mut self, secret: [u8; 32]) -> Self {
         self.secret = Some(secret);
         self
     }
 
     /// Dimensions of the vectors: 1 to 4,096. Without it the first vector decides.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::builder().dimensions(2).open(&path)?;
+    /// let team = db.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert!(team.add(Draft::new("Bob walks").vector([1.0, 0.0, 0.0])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn dimensions(mut self, dimensions: usize) -> Self {
         self.dimensions = Some(dimensions);
         self
     }
 
     /// Whether to make the file when there is none; true by default.
+    ///
+    /// ```
+    /// use oubliette::{Database, ErrorKind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let why = Database::builder().create(false).open(&path).unwrap_err();
+    /// assert_eq!(why.kind(), ErrorKind::NotFound);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
     /// Only read. The file must exist. Beside a process that writes it works if that one is [`Builder::shared`].
+    ///
+    /// ```
+    /// use oubliette::{Database, ErrorKind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// Database::open(&path)?.close()?;
+    /// let reader = Database::builder().read_only(true).open(&path)?;
+    /// let why = reader.namespace("team")?.add("Ann prefers tea").unwrap_err();
+    /// assert_eq!(why.kind(), ErrorKind::ReadOnly);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
@@ -168,24 +287,67 @@ impl Builder {
 
     /// Let other processes read while this one writes. Every commit then takes two syncs, and
     /// [`Durability::Batch`] is refused. Off by default.
+    ///
+    /// ```
+    /// use oubliette::{Database, Durability};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let writer = Database::builder().shared(true).open(&path)?;
+    /// let reader = Database::builder().shared(true).read_only(true).open(&path)?;
+    /// writer.namespace("team")?.add("Ann prefers tea")?;
+    /// assert_eq!(reader.namespace("team")?.search("tea")?.hits.len(), 1);
+    /// assert!(Database::builder().shared(true).durability(Durability::Batch).open(&path).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shared(mut self, shared: bool) -> Self {
         self.shared = shared;
         self
     }
 
     /// How long to wait for a file that another process has open, up to 36,525 days; not at all by default.
+    ///
+    /// ```
+    /// use oubliette::{Database, ErrorKind};
+    /// use std::time::Duration;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::open(&path)?;
+    /// let other = Database::builder().wait(Duration::from_millis(30));
+    /// assert_eq!(other.open(&path).unwrap_err().kind(), ErrorKind::Locked);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait(mut self, wait: impl Into<Span>) -> Self {
         self.wait = Some(wait.into());
         self
     }
 
     /// Walk the whole file for damage before anything else. Takes about 1 s per GiB.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// Database::open(&path)?.close()?;
+    /// let db = Database::builder().paranoid(true).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn paranoid(mut self, paranoid: bool) -> Self {
         self.paranoid = paranoid;
         self
     }
 
     /// A policy in place of the stored one, for this handle.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// use oubliette::policy::{Policy, Syntax};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let policy = Policy::parse("sweeper.stages = [\"limbo\", \"collapse\"]", Syntax::Toml)?;
+    /// let db = Database::builder().policy(policy.clone()).open(&path)?;
+    /// assert_eq!(db.policy().0, policy);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);
         self
@@ -193,6 +355,17 @@ impl Builder {
 
     /// A file whose text, trimmed, takes the place of the policy's instructions for this handle: UTF-8, at
     /// most 1 MiB. An empty file gives empty instructions; where there is no file, the policy's stand.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let file = path.with_extension("txt");
+    /// std::fs::write(&file, "Keep it short.\n")?;
+    /// let db = Database::builder().instructions_file(&file).open(&path)?;
+    /// assert_eq!(db.instructions(), "Keep it short.");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn instructions_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.instructions = Some(path.into());
         self
@@ -200,18 +373,56 @@ impl Builder {
 
     /// How long a [`Snapshot`](crate::Snapshot) may be held, up to 36,525 days; 60 s by default. Past it the space that it pins is
     /// given back, and its reads fail with `SnapshotExpired`.
+    ///
+    /// ```
+    /// use oubliette::clock::ManualClock;
+    /// use oubliette::{Database, ErrorKind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let clock = ManualClock::at("2026-01-01T00:00:00Z".parse()?);
+    /// let db = Database::builder().clock(clock.clone()).lease("10s".parse::<oubliette::Span>()?).open(&path)?;
+    /// let team = db.snapshot()?.namespace("team")?;
+    /// assert!(team.search("tea").is_ok());
+    /// clock.advance("11s".parse()?);
+    /// assert_eq!(team.search("tea").unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn lease(mut self, lease: impl Into<Span>) -> Self {
         self.lease = lease.into();
         self
     }
 
     /// Gives texts and queries their vectors ([`Database::use_embedder`]).
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// use oubliette::embed::HashEmbedder;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::builder().embedder(HashEmbedder::new()).open(&path)?;
+    /// let team = db.namespace("team")?;
+    /// team.add("Ann lives in Ghent")?;
+    /// assert!(team.search("where does Ann live?")?.hits[0].signals.vector.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn embedder(mut self, embedder: impl Embedder + 'static) -> Self {
         self.embedder = Some(Arc::new(embedder));
         self
     }
 
     /// Who the journal says it was; the caller by default.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// use oubliette::memory::Actor;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::builder().actor(Actor::Tool).open(&path)?;
+    /// let team = db.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert_eq!(team.history(tea)?.events[0].actor, Actor::Tool);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn actor(mut self, actor: Actor) -> Self {
         self.actor = actor;
         self
@@ -225,6 +436,17 @@ impl Builder {
     }
 
     /// Opens the database.
+    ///
+    /// ```
+    /// use oubliette::{Database, Durability, ErrorKind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// std::fs::write(path.with_extension("txt"), "no database")?;
+    /// let why = Database::builder().open(path.with_extension("txt")).unwrap_err();
+    /// assert_eq!(why.kind(), ErrorKind::NotADatabase);
+    /// let db = Database::builder().durability(Durability::Fast).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// - `Locked` when another process has it open, after the waiting time;

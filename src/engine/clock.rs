@@ -39,16 +39,41 @@ pub struct ManualClock(Arc<AtomicI64>);
 
 impl ManualClock {
     /// A clock that shows `time`.
+    ///
+    /// ```
+    /// use oubliette::Time;
+    /// use oubliette::clock::{Clock, ManualClock};
+    /// assert_eq!(ManualClock::at(Time::EPOCH).now(), Time::EPOCH);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn at(time: Time) -> Self {
         ManualClock(Arc::new(AtomicI64::new(time.as_millis())))
     }
 
     /// Sets it, forwards or back.
+    ///
+    /// ```
+    /// use oubliette::Time;
+    /// use oubliette::clock::{Clock, ManualClock};
+    /// let clock = ManualClock::at(Time::EPOCH);
+    /// clock.set("2026-01-01T00:00:00Z".parse()?);
+    /// assert_eq!(clock.now().day(), "2026-01-01");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set(&self, time: Time) {
         self.0.store(time.as_millis(), Ordering::SeqCst);
     }
 
     /// Moves it forwards.
+    ///
+    /// ```
+    /// use oubliette::Time;
+    /// use oubliette::clock::{Clock, ManualClock};
+    /// let clock = ManualClock::at(Time::EPOCH);
+    /// clock.advance("2d".parse()?);
+    /// assert_eq!(clock.now().day(), "1970-01-03");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn advance(&self, span: Span) {
         self.0.fetch_add(span.as_millis(), Ordering::SeqCst);
     }

@@ -65,6 +65,20 @@ impl Database {
     /// maintenance would: memories of limbo past `undo.horizon`, and expired memories that are not protected, at once
     /// where a caller had set the end, else after `undo.horizon`. Writers wait for the copy, readers do not.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add(Draft::new("The code is 1234").key("door"))?;
+    /// team.forget("door")?;
+    /// let report = db.compact()?; // No byte of the text is left.
+    /// assert!(report.whole);
+    /// db.clone().close()?;
+    /// assert!(db.compact().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Io` when the disk is full or refuses, or something that a killed process left can't be removed; the file is then as it
     /// was.
@@ -87,6 +101,17 @@ impl Database {
 
     /// Writes a compact copy to `target`, which must not exist. Of what was forgotten before the call it has no byte; a
     /// handle that only reads copies codes that wait for `repair` as well, and names of agents that nothing is left of. Only its owner can read it.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let copy = folder.path().join("copy.oub");
+    /// assert!(db.backup(&copy)?.whole);
+    /// assert!(db.backup(&copy).is_err()); // A backup never replaces a file.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Conflict` when there is something by that name; `Io`.
@@ -140,9 +165,9 @@ impl Database {
                 })?;
             }
         }
-        copy.reindex(None)?;
+        copy.reindex()?;
         // Of what is lost as a whole only those tell that it had superseded.
-        copy.maintain(&[Pass::Supersession], &MaintainOptions::live())?;
+        copy.maintain_with(&MaintainOptions::live().passes([Pass::Supersession]))?;
         let report = copy.check(&CheckOptions { deep: true, ..CheckOptions::default() })?;
         mending.whole = report.ok;
         for finding in &report.findings {
@@ -190,7 +215,7 @@ impl Database {
                 *expired += self.inner.run_alone(|session| erase(session, (&namespace, ns), run, &ended))?;
             }
         }
-        *limbo = self.run_pass(Pass::Limbo, &options, &mut Sweep::new(run, &options))?.changed;
+        *limbo = self.run_pass(Pass::Limbo, &options, &mut Sweep::new(run, None, &options))?.changed;
         Ok(())
     }
 

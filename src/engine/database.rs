@@ -49,16 +49,43 @@ impl Database {
     }
 
     /// The file.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// assert_eq!(Database::open(&path)?.path(), path);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn path(&self) -> &Path {
         self.inner.store.path()
     }
 
     /// Version of the file format.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// assert_eq!(Database::open(&path)?.format(), oubliette::limits::FORMAT_VERSION);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn format(&self) -> u32 {
         FORMAT_VERSION
     }
 
     /// Dimensions of the vectors; none before the first.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// assert_eq!(db.dimensions()?, None);
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(db.dimensions()?, Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
@@ -82,6 +109,16 @@ impl Database {
     }
 
     /// Ends the handle: what is unsynced is synced, the file is let go. Other clones then answer `Closed`.
+    ///
+    /// ```
+    /// use oubliette::ErrorKind;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// db.close()?;
+    /// assert_eq!(team.add("Ann prefers tea").unwrap_err().kind(), ErrorKind::Closed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Retry` or `Unavailable` when the last sync failed.
@@ -133,6 +170,14 @@ impl Database {
     }
 
     /// The policy in force, and its version.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// let (policy, version) = db.policy();
+    /// assert_eq!((policy, version.number), (oubliette::policy::Policy::default(), 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn policy(&self) -> (Policy, PolicyVersion) {
         self.inner.catch_up();
         let in_force = self.inner.in_force();
@@ -142,6 +187,17 @@ impl Database {
     }
 
     /// Stores another policy document, which is in force from this commit on.
+    ///
+    /// ```
+    /// use oubliette::policy::Syntax;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// let version = db.set_policy("undo.horizon = \"7d\"", Syntax::Toml)?;
+    /// assert_eq!(version.number, 1);
+    /// let why = db.set_policy("undo.horizont = \"7d\"", Syntax::Toml).unwrap_err();
+    /// assert!(why.to_string().contains("undo.horizont"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Policy` naming the key of the document that is refused; the stored one stays.
@@ -158,6 +214,18 @@ impl Database {
     }
 
     /// Makes every commit so far durable; needed with [`Durability::Batch`] alone.
+    ///
+    /// ```
+    /// use oubliette::{Database, Durability};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::builder().durability(Durability::Batch).open(&path)?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// db.flush()?;
+    /// db.clone().close()?;
+    /// assert!(db.flush().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Retry`, `Unavailable`.

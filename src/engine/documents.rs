@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use crate::engine::database::Database;
 use crate::engine::maintain::MaintainReport;
+use crate::engine::namespace::Namespace;
 use crate::engine::options::{DedupOptions, MaintainOptions};
 use crate::error::{Error, Result};
 use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
@@ -50,7 +51,7 @@ impl Default for ProfileCollapseOptions {
 /// ```
 ///
 /// # Errors
-/// `Invalid` for an option out of its bounds; else as [`Database::maintain`].
+/// `Invalid` for an option out of its bounds; else as [`Database::maintain_with`].
 pub fn collapse_operational_profile_snapshots(
     store: &Database,
     options: &ProfileCollapseOptions,
@@ -60,10 +61,10 @@ pub fn collapse_operational_profile_snapshots(
         fuzzy: Some(options.enable_fuzzy),
         max_samples: Some(options.max_sample_groups),
         batch_size: Some(options.batch_size),
-        namespace: options.namespace.clone(),
-        ..MaintainOptions::default()
+        ..MaintainOptions::default().passes([Pass::Collapse])
     };
-    let mut report: ProfileCollapseReport = report_of(&store.maintain(&[Pass::Collapse], &asked)?);
+    let done = store.maintain_in(options.namespace.as_ref(), &asked)?;
+    let mut report: ProfileCollapseReport = report_of(&done);
     report.dry_run = options.dry_run;
     report.samples.truncate(options.max_sample_groups as usize);
     Ok(report)
@@ -75,40 +76,55 @@ fn report_of<T: Clone + Default + 'static>(done: &MaintainReport) -> T {
 }
 
 impl Database {
-    /// Merges memories whose vectors are nearly equal: the pass `vector-duplicates`, then the repair of supersession
-    ///.
+    /// Merges memories whose vectors are nearly equal: the pass `vector-duplicates`, then the repair of supersession.
+    ///
+    /// ```
+    /// use oubliette::maintain::DedupOptions;
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// for text in ["Ann prefers tea", "Ann likes tea best"] {
+    ///     team.add(Draft::new(text).vector([0.6, 0.8]))?;
+    /// }
+    /// assert_eq!(db.dedup(&DedupOptions { dry_run: true, ..DedupOptions::default() })?.tombstoned, 1);
+    /// assert!(db.dedup(&DedupOptions { similarity: 1.5, ..DedupOptions::default() }).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// `Invalid` for a similarity of NaN or more than 1; else as [`Database::maintain`].
+    /// `Invalid` for a similarity of NaN or more than 1; else as [`Database::maintain_with`].
     pub fn dedup(&self, options: &DedupOptions) -> Result<DedupReport> {
         options.check()?;
         let asked = MaintainOptions {
             dry_run: options.dry_run,
-            namespace: options.namespace.clone(),
             dedup: Some(options.clone()),
-            ..MaintainOptions::default()
+            ..MaintainOptions::default().passes([Pass::VectorDuplicates])
         };
-        Ok(report_of(&self.maintain(&[Pass::VectorDuplicates], &asked)?))
+        Ok(report_of(&self.maintain_in(options.namespace.as_ref(), &asked)?))
     }
+}
 
+impl Namespace {
     /// Reduces the history of a series of snapshots, or of all with none named, to the latest of each period: the pass
     /// `snapshots`.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.push_snapshot("12 facts", "2026-01-03T12:00:00Z".parse()?)?;
+    /// let report = team.prune_history(Some("profile"), true)?;
+    /// assert_eq!(report.deleted, 0); // Each push keeps the latest of a day already.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// As [`Database::maintain`].
-    pub fn prune_history(
-        &self,
-        namespace: &NamespaceName,
-        series: Option<&str>,
-        dry_run: bool,
-    ) -> Result<PruneHistoryReport> {
-        let asked = MaintainOptions {
-            dry_run,
-            namespace: Some(namespace.clone()),
-            series: series.map(str::to_owned),
-            ..MaintainOptions::default()
-        };
-        Ok(report_of(&self.maintain(&[Pass::Snapshots], &asked)?))
+    /// As [`Namespace::maintain_with`].
+    pub fn prune_history(&self, series: Option<&str>, dry_run: bool) -> Result<PruneHistoryReport> {
+        let series = series.map(str::to_owned);
+        let asked =
+            MaintainOptions { dry_run, series, ..MaintainOptions::default().passes([Pass::Snapshots]) };
+        Ok(report_of(&self.maintain_with(&asked)?))
     }
 }
 
@@ -123,6 +139,23 @@ pub struct DedupJob {
 
 impl DedupJob {
     /// Runs passes on this thread until `stop` is told or hung up; gives each report to `told`.
+    ///
+    /// ```
+    /// use oubliette::Span;
+    /// use oubliette::maintain::{DedupJob, DedupOptions};
+    /// use std::sync::mpsc;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// let job = DedupJob { interval: Span::from_millis(1), options: DedupOptions::default() };
+    /// let (stop, stopped) = mpsc::channel();
+    /// let mut passes = 0;
+    /// job.run(&db, &stopped, |_report| {
+    ///     passes += 1;
+    ///     let _ = stop.send(()); // One pass is enough here.
+    /// })?;
+    /// assert_eq!(passes, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Of a pass over the one namespace that is named; with none named an error is logged and the next pass comes.

@@ -161,6 +161,17 @@ impl Inner {
 impl Database {
     /// The space in which the vectors of this database lie; none before the first.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// assert_eq!(db.embedding_space()?, None);
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(db.embedding_space()?.unwrap().name, "caller");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn embedding_space(&self) -> Result<Option<EmbeddingSpace>> {
@@ -202,6 +213,20 @@ impl Database {
     /// As [`Database::use_embedder`], for an embedder that nobody asked for: when a caller brings a vector of its own, those
     /// of the embedder are not looked at any more, and texts are found by their words alone.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// use oubliette::embed::HashEmbedder;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// db.suggest_embedder(HashEmbedder::new())?;
+    /// // Vectors of the caller come first: the embedder gives way.
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(db.dimensions()?, Some(2));
+    /// assert!(db.suggest_embedder(HashEmbedder::new()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::use_embedder`].
     pub fn suggest_embedder(&self, embedder: impl Embedder + 'static) -> Result<()> {
@@ -209,6 +234,16 @@ impl Database {
     }
 
     /// Leaves the handle without an embedder: texts are written without vectors and found by their words.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// db.detach_embedder();
+    /// team.add("Ann lives in Ghent")?;
+    /// assert!(team.search("Ann")?.hits[0].signals.vector.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn detach_embedder(&self) {
         *self.inner.embedder.write() = None;
     }
@@ -252,6 +287,16 @@ impl Database {
 
     /// Makes the vectors of an embedder those of the database before the first memory is written.
     ///
+    /// ```
+    /// use oubliette::embed::HashEmbedder;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// db.fix_embedder(HashEmbedder::new())?;
+    /// assert_eq!(db.embedding_space()?.unwrap().name, "hash-1@256");
+    /// assert!(db.fix_embedder(HashEmbedder::with_dimensions(64)?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::use_embedder`]; `Retry`, `Unavailable`, `ReadOnly`.
     pub fn fix_embedder(&self, embedder: impl Embedder + 'static) -> Result<()> {
@@ -271,6 +316,20 @@ impl Database {
 
     /// Changes the model: every memory gets a vector of `embedder`, in slices. Until a memory has its new vector a search
     /// finds it by its words alone. A run that was cut off goes on when it is called again.
+    ///
+    /// ```
+    /// use oubliette::embed::{HashEmbedder, embedder_fn};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// db.use_embedder(HashEmbedder::new())?;
+    /// team.add("Ann lives in Ghent")?;
+    /// let done = db.reembed(HashEmbedder::with_dimensions(64)?)?;
+    /// assert_eq!((done.changed, db.dimensions()?), (1, Some(64)));
+    /// let broken = embedder_fn("broken", 2, |_: &[&str]| Ok(Vec::new()))?;
+    /// assert!(db.reembed(broken).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Embedding` when the embedder fails, with what was done before kept; `Invalid` for an id or a dimension out of
@@ -299,7 +358,7 @@ impl Database {
             }
         }
         let options = MaintainOptions::live();
-        let mut sweep = Sweep::new(run, &options);
+        let mut sweep = Sweep::new(run, None, &options);
         let report = self.run_pass(Pass::Embed, &options, &mut sweep)?;
         done.filled = report.changed;
         done.skipped += report.skipped;

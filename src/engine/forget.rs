@@ -47,17 +47,48 @@ pub enum Forget {
 
 impl Forget {
     /// Memories by id or key, with all their versions.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Forget};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
+    /// team.add(Draft::new("Ann works in Bruges").key("work"))?;
+    /// assert_eq!(team.forget(Forget::names(["home", "work"]))?.forgotten, 2);
+    /// assert!(team.forget(Forget::names(Vec::<String>::new())).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn names<S: Into<Name>>(names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(|name| name.into().into_string()).collect();
         Forget::Names { names, keep_history: false, also_merged: true, with_history: false }
     }
 
     /// Every write that brought `tag`, in every partition.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Forget};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").tag("people"))?;
+    /// assert_eq!(team.forget(Forget::tag("people"))?.forgotten, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn tag(tag: impl Into<String>) -> Self {
         Forget::Tag { tag: tag.into(), scope: Scope::Any, keep_pinned: false }
     }
 
     /// Every memory of `scope` that matches, in any state. A filter without any condition is refused.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Filter, Forget, Scope};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("It rains").importance(0.1))?;
+    /// let dull = Filter::parse(r#"{"importance": {"$lt": 0.5}}"#)?;
+    /// assert_eq!(team.forget(Forget::filter(dull, Scope::Any))?.forgotten, 1);
+    /// assert!(team.forget(Forget::filter(Filter::parse("{}")?, Scope::Any)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn filter(filter: Filter, scope: Scope) -> Self {
         Forget::Filter { filter, scope, visible_only: false, all: false }
     }
@@ -92,6 +123,15 @@ pub struct ForgetPlan {
 
 impl ForgetPlan {
     /// Memories that would go, whatever their state.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Forget};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").tag("people"))?;
+    /// assert_eq!(team.forget_plan(Forget::tag("people"))?.memories(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn memories(&self) -> u64 {
         self.live + self.superseded + self.expired + self.limbo + self.damaged
     }

@@ -19,6 +19,21 @@ impl Namespace {
     /// Puts rows of an export back as they were, in one transaction: memories in every state with their ids and holders,
     /// tombstones, runs that can be taken back, messages. What is there already is left as it is.
     ///
+    /// ```
+    /// use oubliette::exchange::{Export, ParsedLine, VectorsTo, parse_line};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let (export, mut line) = (Export::new([team.name().clone()]), Vec::new());
+    /// export.write(&db.snapshot()?, &mut line, "lines", VectorsTo::<std::io::Empty>::Nowhere)?;
+    /// let ParsedLine::Memory(memory) = parse_line(&line, false)? else { return Ok(()) };
+    /// let kept = oubliette::exchange::Kept::Memory(memory);
+    /// let back = db.namespace("copy")?.recreate(vec![kept])?;
+    /// assert!(back[0].is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As a line, with the position of the row counted from 1; nothing is written then:
     /// - `Invalid` for a row that contradicts itself or the rows around it, names what is not there, or lies further
@@ -30,6 +45,14 @@ impl Namespace {
 
     /// As [`Namespace::recreate`], for a part of an export: what leads to memories of a later part is left out, and the
     /// answer says what that is.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let part = team.recreate_part(Vec::new())?;
+    /// assert!(part.outcomes.is_empty() && part.ahead.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As there.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::engine::database::Database;
+use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::error::Result;
@@ -24,45 +25,67 @@ pub struct MaintainReport {
 /// What all passes of one call share.
 pub(super) struct Sweep {
     pub(super) run: RunId,
+    /// The one namespace that it looks at; none: all, one by one.
+    pub(super) only: Option<NamespaceName>,
     pub(super) pace: Pace,
     /// Rows of a namespace that automatic actors may still remove.
     pub(super) destroy: BTreeMap<NsId, u64>,
 }
 
 impl Sweep {
-    pub(super) fn new(run: RunId, options: &MaintainOptions) -> Self {
-        Sweep { run, pace: Pace::of(options), destroy: BTreeMap::new() }
+    pub(super) fn new(run: RunId, only: Option<NamespaceName>, options: &MaintainOptions) -> Self {
+        Sweep { run, only, pace: Pace::of(options), destroy: BTreeMap::new() }
     }
 }
 
 impl Database {
-    /// Runs maintenance passes, or with [`MaintainOptions::dry_run`] says what they would do. With no pass named, those
-    /// run that the policy enables as stages of the sweep, `embed` where the handle has an embedder for the vectors of
-    /// the database, then `index` and `repair`.
-    ///
-    /// A run can be stopped at any point, by a crash as well: the next call goes on with it. What it removed waits in
-    /// limbo, and [`Namespace::undo`](crate::Namespace::undo) brings it back until `undo.horizon` is over.
+    /// Maintains every namespace, one by one, as [`Namespace::maintain`](crate::Namespace::maintain) does one.
     ///
     /// ```
-    /// use oubliette::maintain::{MaintainOptions, Pass};
-    /// use oubliette::{Database, Draft, Kind};
+    /// use oubliette::Database;
     /// # let folder = tempfile::tempdir()?;
-    /// # let db = Database::open(folder.path().join("m.oub"))?;
-    /// let team = db.namespace("team")?;
-    /// for apps in [4, 7] {
-    ///     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
-    /// }
-    /// let report = db.maintain(&[Pass::Collapse], &MaintainOptions::live())?;
-    /// assert_eq!(report.passes[0].tombstoned, 1);
-    /// let undone = team.undo(report.run.expect("a live run"))?;
-    /// assert_eq!(undone.restored, 1);
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::open(&path)?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// assert!(!db.maintain()?.passes.is_empty());
+    /// # db.close()?;
+    /// let reader = Database::builder().read_only(true).open(&path)?;
+    /// assert!(reader.maintain().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Database::maintain_with`].
+    pub fn maintain(&self) -> Result<MaintainReport> {
+        self.maintain_with(&MaintainOptions::live())
+    }
+
+    /// Maintains every namespace, one by one, as [`Namespace::maintain_with`](crate::Namespace::maintain_with) does one.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = Database::open(folder.path().join("m.oub"))?;
+    /// let report = db.maintain_with(&MaintainOptions::live().passes([Pass::Index, Pass::Repair]))?;
+    /// assert_eq!(report.passes[1].pass, Pass::Repair);
+    /// assert!(db.maintain_with(&MaintainOptions { threads: Some(0), ..MaintainOptions::live() }).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// `Invalid` for options out of bounds; `Retry`, `Unavailable`, `ReadOnly`, `Closed`; `Conflict` when rows change
     /// faster than a pass can work on them, or the policy changes under it.
-    pub fn maintain(&self, passes: &[Pass], options: &MaintainOptions) -> Result<MaintainReport> {
+    pub fn maintain_with(&self, options: &MaintainOptions) -> Result<MaintainReport> {
+        self.maintain_in(None, options)
+    }
+
+    /// Runs passes over one namespace, or over all.
+    pub(super) fn maintain_in(
+        &self,
+        only: Option<&NamespaceName>,
+        options: &MaintainOptions,
+    ) -> Result<MaintainReport> {
         options.check()?;
         self.inner.check_outside()?;
         if !options.dry_run {
@@ -70,17 +93,17 @@ impl Database {
         }
         let _one = self.inner.upkeep.lock();
         let enabled;
-        let passes = if passes.is_empty() {
-            enabled = self.enabled(options.namespace.as_ref())?;
+        let passes = if options.passes.is_empty() {
+            enabled = self.enabled(only)?;
             &enabled
         } else {
-            passes
+            &options.passes
         };
         let mut run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         if !options.dry_run {
-            run = self.cut_off(passes, options)?.unwrap_or(run);
+            run = self.cut_off(passes, only, options)?.unwrap_or(run);
         }
-        let mut sweep = Sweep::new(run, options);
+        let mut sweep = Sweep::new(run, only.cloned(), options);
         let mut reports = Vec::new();
         for &pass in passes {
             reports.push(self.run_pass(pass, options, &mut sweep)?);
@@ -116,10 +139,15 @@ impl Database {
     }
 
     /// The run of one of these passes that was cut off, if there is one: the call goes on with it.
-    fn cut_off(&self, passes: &[Pass], options: &MaintainOptions) -> Result<Option<RunId>> {
+    fn cut_off(
+        &self,
+        passes: &[Pass],
+        only: Option<&NamespaceName>,
+        options: &MaintainOptions,
+    ) -> Result<Option<RunId>> {
         let hash = options.effective(&self.inner.in_force().policy).hash().0;
         let published = self.inner.state()?;
-        for (_, ns) in self.tenants(options.namespace.as_ref())? {
+        for (_, ns) in self.tenants(only)? {
             for pass in passes {
                 let row = published.snapshot().pass(ns, pass.as_str())?;
                 if let Some(row) = row.filter(|row| row.open && row.policy_hash == hash) {
@@ -139,5 +167,59 @@ impl Database {
             }
         }
         Ok(all)
+    }
+}
+
+impl Namespace {
+    /// Maintains the namespace: runs the passes that the policy enables as stages of the sweep, `embed` where the handle
+    /// has an embedder for the vectors of the database, then `index` and `repair`.
+    ///
+    /// A run can be stopped at any point, by a crash as well: the next call goes on with it. What it removed waits in
+    /// limbo, and [`Namespace::undo`] brings it back until `undo.horizon` is over.
+    ///
+    /// ```
+    /// use oubliette::maintain::Pass;
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let report = team.maintain()?;
+    /// let passes: Vec<Pass> = report.passes.iter().map(|pass| pass.pass).collect();
+    /// assert!(passes.contains(&Pass::Limbo) && passes.ends_with(&[Pass::Index, Pass::Repair]));
+    /// db.close()?;
+    /// assert!(team.maintain().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Namespace::maintain_with`].
+    pub fn maintain(&self) -> Result<MaintainReport> {
+        self.maintain_with(&MaintainOptions::live())
+    }
+
+    /// Maintains the namespace with options: which passes, how much of them, or as a dry run, which says what there is
+    /// to do and is the default of the options.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// use oubliette::{Database, Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for apps in [4, 7] {
+    ///     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// }
+    /// let dry = team.maintain_with(&MaintainOptions::default().passes([Pass::Collapse]))?;
+    /// assert_eq!((dry.passes[0].planned, dry.run), (1, None));
+    /// let live = team.maintain_with(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// assert_eq!(live.passes[0].tombstoned, 1);
+    /// assert!(team.maintain_with(&MaintainOptions { threads: Some(0), ..MaintainOptions::live() }).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Database::maintain_with`].
+    pub fn maintain_with(&self, options: &MaintainOptions) -> Result<MaintainReport> {
+        self.db.maintain_in(Some(&self.name), options)
     }
 }

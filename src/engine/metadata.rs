@@ -49,6 +49,16 @@ impl Namespace {
 
     /// Ends the index of `metadata.KEY`; false where there was none. No answer changes.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.declare_index("user.id")?;
+    /// assert!(team.drop_index("user.id")?);
+    /// assert!(!team.drop_index("user.id")?);
+    /// assert!(team.drop_index("").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Namespace::declare_index`].
     pub fn drop_index(&self, key: &str) -> Result<bool> {
@@ -63,6 +73,14 @@ impl Namespace {
     }
 
     /// The keys below `metadata` that have an index in a namespace, by name.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.declare_index("user.id")?;
+    /// assert_eq!(team.indexes()?, ["user.id"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.

@@ -15,8 +15,8 @@ use crate::model::{
     Tombstone,
 };
 use crate::recall::{
-    Around, Deadline, Explanation, Got, History, MemoryStats, Reader, SearchResult, StatsContext, Why,
-    memory_stats,
+    Around, Deadline, Explanation, Got, History, IndexStats, MemoryStats, Reader, SearchResult, Stats,
+    StatsContext, Why, index_stats, memory_stats,
 };
 
 /// A namespace of a database: the tenant boundary, with everything that is remembered in it. It is made by
@@ -90,6 +90,18 @@ impl Database {
 impl Snapshot {
     /// The namespace with a name, as it was at the instant of the snapshot.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("before")?;
+    /// let snapshot = db.snapshot()?;
+    /// team.add("after")?;
+    /// assert_eq!(snapshot.namespace("team")?.list(&Default::default())?.items.len(), 1);
+    /// assert!(snapshot.namespace("*").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` for a text that is no name.
     pub fn namespace<N>(&self, name: N) -> Result<Namespace<Snapshot>>
@@ -104,11 +116,26 @@ impl Snapshot {
 
 impl<Of> Namespace<Of> {
     /// The database that it is of.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert!(team.database().backup(folder.path().join("copy.oub"))?.whole);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn database(&self) -> &Database {
         &self.db
     }
 
     /// Its name.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// assert_eq!(db.namespace(" team ")?.name().as_str(), "team");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn name(&self) -> &NamespaceName {
         &self.name
     }
@@ -161,6 +188,17 @@ impl<Of> Namespace<Of> {
     /// Why a query finds a memory by id or key, or why it does not: what its score is made of and what the last hit has,
     /// or what keeps it from being one.
     ///
+    /// ```
+    /// use oubliette::{Draft, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").key("drink"))?;
+    /// team.add(Draft::new("It rains").key("weather"))?;
+    /// assert_eq!(team.why(Query::text("tea").k(1), "drink")?.rank, Some(1));
+    /// assert!(team.why("tea", "food").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound` for a memory that nothing is known of, and those of `search`.
     pub fn why(&self, query: impl Into<Query>, name: impl Into<Name>) -> Result<Why> {
@@ -176,6 +214,17 @@ impl<Of> Namespace<Of> {
     /// What a session should know before anything is asked: every visible pinned memory, the most important first, then
     /// those with the highest RetentionScore, as far as `tokens` go, a token for 4 bytes. The budget never cuts pinned
     /// memories. It counts as no retrieval.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Scope};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann is allergic to nuts").pinned(true))?;
+    /// team.add("Ann prefers tea")?;
+    /// let briefed = team.briefing(&Scope::Shared, 100)?;
+    /// assert_eq!(briefed[0].memory.text, "Ann is allergic to nuts");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
@@ -212,6 +261,18 @@ impl<Of> Namespace<Of> {
 
     /// A memory by id or key in any state, with its unit vector on request, or the tombstone of one that is gone.
     ///
+    /// ```
+    /// use oubliette::memory::Got;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert!(matches!(team.look_up(tea, true)?, Got::Memory(_)));
+    /// team.forget(tea)?;
+    /// assert!(matches!(team.look_up(tea, false)?, Got::Tombstone(_)));
+    /// assert!(team.look_up("nobody", false).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound`, `Corrupted`, `Closed`.
     pub fn look_up(&self, name: impl Into<Name>, with_vector: bool) -> Result<Got> {
@@ -220,6 +281,16 @@ impl<Of> Namespace<Of> {
     }
 
     /// The text of a memory.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert_eq!(team.text(tea)?.as_deref(), Some("Ann prefers tea"));
+    /// team.forget(tea)?;
+    /// assert_eq!(team.text(tea)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
@@ -252,6 +323,16 @@ impl<Of> Namespace<Of> {
 
     /// The keys of a memory, sorted.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").key("b"))?;
+    /// let tea = team.add(Draft::new("Ann prefers tea").key("a"))?.id;
+    /// assert_eq!(team.keys_of(tea)?, ["a", "b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn keys_of(&self, id: MemoryId) -> Result<Vec<String>> {
@@ -260,6 +341,20 @@ impl<Of> Namespace<Of> {
 
     /// The visible neighbours of a memory in its thread, or its session: at most `steps` before and after it.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let mut ids = Vec::new();
+    /// for text in ["Shall we meet?", "Yes, at noon", "See you then"] {
+    ///     ids.push(team.add(Draft::new(text).thread("t1"))?.id);
+    /// }
+    /// let around = team.around(ids[1], 5)?;
+    /// assert_eq!((around.before.len(), around.after.len()), (1, 1));
+    /// assert!(team.around(ids[1], 1_001).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` for more than 1,000 steps.
     pub fn around(&self, id: MemoryId, steps: usize) -> Result<Around> {
@@ -267,6 +362,21 @@ impl<Of> Namespace<Of> {
     }
 
     /// A page of memories, by partition and creation.
+    ///
+    /// ```
+    /// use oubliette::PageRequest;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for text in ["Ann prefers tea", "Bob prefers coffee"] {
+    ///     team.add(text)?;
+    /// }
+    /// let mut request = PageRequest { limit: 1, ..PageRequest::default() };
+    /// let page = team.list(&request)?;
+    /// request.cursor = page.next;
+    /// assert_eq!(team.list(&request)?.items[0].text, "Bob prefers coffee");
+    /// assert!(team.list(&PageRequest { limit: 0, ..PageRequest::default() }).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` for a limit outside 1 to 10,000 or a cursor of another listing.
@@ -306,6 +416,18 @@ impl<Of> Namespace<Of> {
     /// The visible snapshots of a series that were taken from one instant on and before another, by their time;
     /// those whose time can't be read are left out. With [`Scope::Any`] of all partitions.
     ///
+    /// ```
+    /// use oubliette::Scope;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.push_snapshot("12 facts", "2026-01-03T12:00:00Z".parse()?)?;
+    /// team.push_snapshot("14 facts", "2026-01-04T12:00:00Z".parse()?)?;
+    /// let from = Some("2026-01-04T00:00:00Z".parse()?);
+    /// let later = team.list_snapshots(&Scope::Any, "profile", from, None)?;
+    /// assert_eq!((later.len(), later[0].text.as_str()), (1, "14 facts"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn list_snapshots(
@@ -320,6 +442,16 @@ impl<Of> Namespace<Of> {
 
     /// A page of tombstones, by id.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// team.forget(tea)?;
+    /// assert_eq!(team.tombstones(None, 10)?.items[0].id, tea);
+    /// assert!(team.tombstones(None, 0).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid`, as for `list`.
     pub fn tombstones(&self, cursor: Option<&str>, limit: usize) -> Result<Page<Tombstone>> {
@@ -327,6 +459,18 @@ impl<Of> Namespace<Of> {
     }
 
     /// A page of messages as they came: one, those of an aggregate or a memory, or those of a time.
+    ///
+    /// ```
+    /// use oubliette::memory::{AuthorKind, EventQuery};
+    /// use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let message = Draft::new("Deploy of api done").kind(Kind::Message).author_kind(AuthorKind::Bot);
+    /// team.add(message)?;
+    /// assert_eq!(team.events(&EventQuery::default())?.items.len(), 1);
+    /// assert!(team.events(&EventQuery { limit: 0, ..EventQuery::default() }).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid`, as for `list`.
@@ -336,6 +480,21 @@ impl<Of> Namespace<Of> {
 
     /// A page of families of repeated messages in numbers, by id.
     ///
+    /// ```
+    /// use oubliette::memory::AuthorKind;
+    /// use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for n in 1..=8 {
+    ///     let text = format!("Deploy of api number {n} done");
+    ///     team.add(Draft::new(text).kind(Kind::Message).author_kind(AuthorKind::Bot))?;
+    /// }
+    /// let page = team.aggregates(None, 10)?;
+    /// assert_eq!(page.items.len(), 1);
+    /// assert!(team.aggregates(None, 0).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid`, as for `list`.
     pub fn aggregates(&self, cursor: Option<&str>, limit: usize) -> Result<Page<Aggregate>> {
@@ -343,6 +502,21 @@ impl<Of> Namespace<Of> {
     }
 
     /// A family of repeated messages in numbers.
+    ///
+    /// ```
+    /// use oubliette::memory::{AggregateId, AuthorKind};
+    /// use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for n in 1..=8 {
+    ///     let text = format!("Deploy of api number {n} done");
+    ///     team.add(Draft::new(text).kind(Kind::Message).author_kind(AuthorKind::Bot))?;
+    /// }
+    /// let first = team.aggregates(None, 1)?.items.remove(0);
+    /// assert_eq!(team.aggregate(first.id)?, first);
+    /// assert!(team.aggregate(AggregateId::from_bytes([0; 16])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound`.
@@ -352,6 +526,15 @@ impl<Of> Namespace<Of> {
 
     /// Names of the agents whose partitions the namespace has, sorted.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("The crawler ran").agent("crawler"))?;
+    /// assert_eq!(team.agents()?, ["crawler"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn agents(&self) -> Result<Vec<String>> {
@@ -359,6 +542,15 @@ impl<Of> Namespace<Of> {
     }
 
     /// The memories that one took the place of, by id.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add("Ann lives in Ghent")?.id;
+    /// let bruges = team.supersede(ghent, "Ann lives in Bruges")?.id;
+    /// assert_eq!(team.replaces(bruges)?, [ghent]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
@@ -368,6 +560,18 @@ impl<Of> Namespace<Of> {
 
     /// The state of an id; none for one that nothing is known of.
     ///
+    /// ```
+    /// use oubliette::{MemoryId, State};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert_eq!(team.state(tea)?, Some(State::Live));
+    /// team.forget(tea)?;
+    /// assert_eq!(team.state(tea)?, Some(State::Tombstoned));
+    /// assert_eq!(team.state(MemoryId::from_bytes([0; 16]))?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn state(&self, id: MemoryId) -> Result<Option<State>> {
@@ -375,6 +579,16 @@ impl<Of> Namespace<Of> {
     }
 
     /// Whether a live read sees the memory with an id.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add("Ann lives in Ghent")?.id;
+    /// assert!(team.is_visible(ghent)?);
+    /// team.supersede(ghent, "Ann lives in Bruges")?;
+    /// assert!(!team.is_visible(ghent)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
@@ -392,6 +606,16 @@ impl<Of> Namespace<Of> {
 
     /// The runs of which something is left that can be taken back, by id.
     ///
+    /// ```
+    /// use oubliette::WriteOptions;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let run = team.start_import()?;
+    /// team.add_all(vec!["Ann prefers tea".into()], &WriteOptions { run: Some(run), ..WriteOptions::default() })?;
+    /// assert_eq!(team.runs_left()?[0].id, run);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn runs_left(&self) -> Result<Vec<Run>> {
@@ -401,6 +625,20 @@ impl<Of> Namespace<Of> {
     /// What taking a run of maintenance back would still look at, in the order in which it was done: at most `most` rows of
     /// the journal, behind the row with the number `after`.
     ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for apps in [4, 7] {
+    ///     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// }
+    /// let report = team.maintain_with(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// let steps = team.steps_left(report.run.ok_or("nothing was done")?, None, 100)?;
+    /// assert!(steps.iter().all(|step| step.can_be_undone()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn steps_left(&self, run: RunId, after: Option<u64>, most: usize) -> Result<Vec<JournalRow>> {
@@ -409,6 +647,18 @@ impl<Of> Namespace<Of> {
 
     /// The slice of a family that a message began; none where it began none.
     ///
+    /// ```
+    /// use oubliette::memory::{AuthorKind, EventQuery};
+    /// use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let message = Draft::new("Deploy of api done").kind(Kind::Message).author_kind(AuthorKind::Bot);
+    /// team.add(message)?;
+    /// let event = team.events(&EventQuery::default())?.items.remove(0);
+    /// assert!(team.family(event.id)?.is_some()); // It began one.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn family(&self, event: EventId) -> Result<Option<Family>> {
@@ -416,6 +666,18 @@ impl<Of> Namespace<Of> {
     }
 
     /// The versions of a memory by id or key, and what the journal tells of them, oldest first.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
+    /// team.add(Draft::new("Ann lives in Bruges").key("home"))?;
+    /// let history = team.history("home")?;
+    /// assert_eq!(history.versions.len(), 2);
+    /// assert!(team.history("work").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound`.
@@ -426,6 +688,17 @@ impl<Of> Namespace<Of> {
 
     /// The story of a memory by id, key or content: made by, merged from, replaced by, why it is gone.
     ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add(Draft::new("Ann lives in Ghent").key("home"))?.id;
+    /// team.add(Draft::new("Ann lives in Bruges").key("home"))?;
+    /// assert!(team.explain(ghent)?.replaced_by.is_some());
+    /// assert!(team.explain("work").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound` when nothing is known of it.
     pub fn explain(&self, name: impl Into<Name>) -> Result<Explanation> {
@@ -435,7 +708,51 @@ impl<Of> Namespace<Of> {
 }
 
 impl Namespace {
+    /// Counters, sizes and health of the namespace. What came due is settled first, as by [`Database::stats`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("others")?.add("It rains")?;
+    /// let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert_eq!(team.stats()?.memories.live, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn stats(&self) -> Result<Stats> {
+        self.db.stats_in(Some(&self.name))
+    }
+
+    /// Every vector index of the namespace, as [`Database::index_stats`] tells those of all.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// assert!(team.index_stats()?.is_empty());
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(team.index_stats()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn index_stats(&self) -> Result<Vec<IndexStats>> {
+        self.read(|published, _| index_stats(published, Some(&self.name)))
+    }
+
     /// The small document of `get_memory_stats`. What came due is settled first, as by [`Database::stats`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert_eq!(team.memory_stats()?.local.total, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.

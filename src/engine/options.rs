@@ -6,12 +6,26 @@ use crate::ingest::Threshold;
 use crate::limits::{
     CLUSTER_MAX, LISTING_ROWS_MAX, NEIGHBOURS_MAX, SAMPLES_MAX, THREADS_MAX, at_most, within,
 };
-use crate::model::{NamespaceName, Span, Tier};
+use crate::model::{NamespaceName, Pass, Span, Tier};
 use crate::policy::{Linkage, Metric, Policy};
 
 /// How maintenance runs.
+///
+/// ```
+/// use oubliette::Database;
+/// use oubliette::maintain::{MaintainOptions, Pass};
+/// # let folder = tempfile::tempdir()?;
+/// # let db = Database::open(folder.path().join("m.oub"))?;
+/// let bounded = MaintainOptions { max_rows: Some(1_000), ..MaintainOptions::live() };
+/// db.maintain_with(&bounded.passes([Pass::Index]))?;
+/// assert!(db.maintain_with(&MaintainOptions { threads: Some(0), ..MaintainOptions::default() }).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct MaintainOptions {
+    /// The passes, in this order. None named: those that the policy enables as stages of the sweep, `embed` where the
+    /// handle has an embedder for the vectors of the database, then `index` and `repair`.
+    pub passes: Vec<Pass>,
     /// Only say what there is to do; the default.
     pub dry_run: bool,
     /// Stop after so much time; what is left the next call goes on with.
@@ -20,8 +34,6 @@ pub struct MaintainOptions {
     pub max_rows: Option<u64>,
     /// Threads that work on one slice of an index; as many as there are cores by default. The result is the same.
     pub threads: Option<usize>,
-    /// Only this namespace.
-    pub namespace: Option<NamespaceName>,
     /// Visible rows of a namespace that this call may remove or supersede, in place of what `budget.share` and
     /// `budget.floor` allow.
     pub destroy_max: Option<u64>,
@@ -40,11 +52,11 @@ pub struct MaintainOptions {
 impl Default for MaintainOptions {
     fn default() -> Self {
         MaintainOptions {
+            passes: Vec::new(),
             dry_run: true,
             budget: None,
             max_rows: None,
             threads: None,
-            namespace: None,
             destroy_max: None,
             fuzzy: None,
             max_samples: None,
@@ -57,8 +69,26 @@ impl Default for MaintainOptions {
 
 impl MaintainOptions {
     /// A run that does the work.
+    ///
+    /// ```
+    /// use oubliette::maintain::MaintainOptions;
+    /// assert!(!MaintainOptions::live().dry_run);
+    /// assert!(MaintainOptions::default().dry_run);
+    /// ```
     pub fn live() -> Self {
         MaintainOptions { dry_run: false, ..MaintainOptions::default() }
+    }
+
+    /// Only these passes, in this order.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// let options = MaintainOptions::live().passes([Pass::Collapse, Pass::Index]);
+    /// assert_eq!(options.passes, [Pass::Collapse, Pass::Index]);
+    /// ```
+    #[must_use]
+    pub fn passes(self, passes: impl Into<Vec<Pass>>) -> Self {
+        MaintainOptions { passes: passes.into(), ..self }
     }
 
     pub(super) fn check(&self) -> Result<()> {

@@ -82,6 +82,19 @@ impl Snapshot {
 impl Database {
     /// A view of the database at this instant, for reads that must fit together.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("before")?;
+    /// let before = db.snapshot()?.namespace("team")?;
+    /// let after = team.add("after")?.id;
+    /// assert!(before.get(after)?.is_none());
+    /// db.clone().close()?;
+    /// assert!(db.snapshot().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Closed`.
     pub fn snapshot(&self) -> Result<Snapshot> {
@@ -113,12 +126,26 @@ impl Database {
         }
     }
 
-    /// Counters, sizes and health, of one namespace or of all. What came due is settled first, at most
+    /// Counters, sizes and health of the whole file. What came due is settled first, at most
     /// `stats.max_due` rows; the rest is `pending_due`.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// db.namespace("others")?.add("It rains")?;
+    /// let stats = db.stats()?;
+    /// assert_eq!((stats.memories.live, stats.by_namespace["team"]), (2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn stats(&self, namespace: Option<&NamespaceName>) -> Result<Stats> {
+    pub fn stats(&self) -> Result<Stats> {
+        self.stats_in(None)
+    }
+
+    pub(super) fn stats_in(&self, namespace: Option<&NamespaceName>) -> Result<Stats> {
         self.settle(namespace)?;
         let file_bytes = self.inner.store.file_bytes()?;
         let in_force = self.inner.in_force();
@@ -132,16 +159,34 @@ impl Database {
         })
     }
 
-    /// Every vector index of a namespace, or of all, each loaded into memory and walked. One larger than the memory
+    /// Every vector index of the file, each loaded into memory and walked. An index larger than the memory
     /// budget is left out.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("team")?.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(db.index_stats()?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
-    pub fn index_stats(&self, namespace: Option<&NamespaceName>) -> Result<Vec<IndexStats>> {
-        self.read(|published, _| index_stats(published, namespace))
+    pub fn index_stats(&self) -> Result<Vec<IndexStats>> {
+        self.read(|published, _| index_stats(published, None))
     }
 
     /// What the file and each of its tables take, page by page: it reads the whole file.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert!(db.file_stats()?.bytes.file > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Closed`.
@@ -190,6 +235,16 @@ impl Database {
 
     /// The namespaces, by name.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// assert!(db.namespaces()?.is_empty()); // A handle alone makes nothing.
+    /// team.add("Ann prefers tea")?;
+    /// assert_eq!(db.namespaces()?[0].as_str(), "team");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn namespaces(&self) -> Result<Vec<NamespaceName>> {
@@ -200,6 +255,17 @@ impl Database {
     }
 
     /// Walks the file and compares everything in it with what it must be; changes nothing.
+    ///
+    /// ```
+    /// use oubliette::report::CheckOptions;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() })?;
+    /// assert!(report.ok && report.findings.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Closed`, `Retry`. Damage is a finding, not an error.

@@ -30,6 +30,18 @@ pub struct Undone {
 impl Namespace {
     /// Begins an import: writes that carry its id can be taken back together.
     ///
+    /// ```
+    /// use oubliette::WriteOptions;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let run = team.start_import()?;
+    /// let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
+    /// team.add_all(vec!["Ann prefers tea".into(), "Bob walks".into()], &how)?;
+    /// team.finish_run(run)?;
+    /// assert_eq!(team.undo(run)?.removed, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn start_import(&self) -> Result<RunId> {
@@ -45,6 +57,16 @@ impl Namespace {
     }
 
     /// Marks a run as whole.
+    ///
+    /// ```
+    /// use oubliette::maintain::RunId;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let run = team.start_import()?;
+    /// team.finish_run(run)?;
+    /// assert!(team.finish_run(RunId::from_bytes([0; 16])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound` for a run that was never started.
@@ -62,6 +84,20 @@ impl Namespace {
     /// maintenance, what it removed returns from limbo with holders, links and vector, what it superseded is live again,
     /// and reinforcement that it moved goes back. It works in slices; one that was cut off goes on with the next call,
     /// and undoing twice does nothing.
+    ///
+    /// ```
+    /// use oubliette::WriteOptions;
+    /// use oubliette::maintain::RunId;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let run = team.start_import()?;
+    /// let how = WriteOptions { run: Some(run), ..WriteOptions::default() };
+    /// team.add_all(vec!["Ann prefers tea".into()], &how)?;
+    /// assert_eq!(team.undo(run)?.removed, 1);
+    /// assert_eq!(team.undo(run)?.removed, 0);
+    /// assert!(team.undo(RunId::from_bytes([0; 16])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`.
@@ -139,10 +175,22 @@ impl Database {
     /// Drops a namespace with everything in it: hidden at once, its rows deleted in slices. One tombstone stays for
     /// all. Gives the number of memories dropped.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// db.namespace("team")?.add("Ann prefers tea")?;
+    /// assert_eq!(db.drop_namespace("team")?, 1);
+    /// assert!(db.drop_namespace("team").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
-    /// `NotFound` when there is no such namespace.
-    pub fn drop_namespace(&self, namespace: &NamespaceName) -> Result<u64> {
-        let name = namespace.clone();
+    /// `NotFound` when there is no such namespace, and `Invalid` for a text that is no name.
+    pub fn drop_namespace<N>(&self, namespace: N) -> Result<u64>
+    where
+        N: TryInto<NamespaceName, Error: Into<Error>>,
+    {
+        let name = namespace.try_into().map_err(Into::into)?;
         let (ns, rows) = self.submit(ONE, move |session| {
             let tx = &mut *session.ledger.tx;
             let row = tx.namespace(name.as_str())?;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::engine::attached::AttachedEmbedder;
 use crate::engine::database::Database;
 use crate::engine::maintain::Sweep;
+use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::{Pace, STALE_MAX, outpaced};
 use crate::engine::session::Session;
@@ -45,25 +46,40 @@ enum Work {
     Jobs(Vec<Box<dyn Job>>),
 }
 
-impl Database {
-    /// Plans a pass over one namespace and changes nothing.
+impl Namespace {
+    /// Plans the one pass that the options name, and changes nothing.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// use oubliette::{Database, Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for apps in [4, 7] {
+    ///     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// }
+    /// let options = MaintainOptions::live().passes([Pass::Collapse]);
+    /// let plan = team.plan(&options)?;
+    /// assert_eq!(team.list(&Default::default())?.items.len(), 2);
+    /// assert_eq!(team.carry_out(&plan, &options)?.tombstoned, 1);
+    /// assert!(team.plan(&MaintainOptions::live()).is_err()); // It names no pass.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// `Invalid` for a pass without a plan (`embed`, `limbo`, `index`, `repair`) and for options out of bounds; `NotFound` for a
-    /// namespace that no write has made; `Corrupted`.
-    pub fn plan(
-        &self,
-        pass: Pass,
-        namespace: &NamespaceName,
-        options: &MaintainOptions,
-    ) -> Result<MaintenancePlan> {
+    /// `Invalid` for options that do not name exactly one pass, for a pass without a plan (`embed`, `limbo`, `index`,
+    /// `repair`), and for options out of bounds; `NotFound` for a namespace that no write has made; `Corrupted`.
+    pub fn plan(&self, options: &MaintainOptions) -> Result<MaintenancePlan> {
         options.check()?;
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-        let mut sweep = Sweep::new(run, options);
-        let Some(tenant) = self.tenants(Some(namespace))?.pop() else {
-            return Err(Error::NotFound { what: "namespace", name: namespace.to_string() });
+        let &[pass] = options.passes.as_slice() else {
+            let named: Vec<&str> = options.passes.iter().map(|pass| pass.as_str()).collect();
+            return Err(Error::invalid("passes", "must be one, for a plan", named.join(", ")));
         };
-        match self.plan_in(pass, tenant, options, &mut sweep)? {
+        let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now()));
+        let mut sweep = Sweep::new(run, Some(self.name.clone()), options);
+        let Some(tenant) = self.db.tenants(Some(&self.name))?.pop() else {
+            return Err(Error::NotFound { what: "namespace", name: self.name.to_string() });
+        };
+        match self.db.plan_in(pass, tenant, options, &mut sweep)? {
             Some(Work::Plan(plan)) => Ok(*plan),
             Some(Work::Jobs(_)) => Err(Error::invalid("pass", "must be one that works on memories", pass)),
             None => Err(Error::Conflict {
@@ -73,25 +89,53 @@ impl Database {
         }
     }
 
-    /// Carries a plan out. A row that has changed since, or is protected now, is left alone and counted as skipped.
+    /// Carries out a plan of this namespace, within the bounds of the options. A row that has changed since, or is
+    /// protected now, is left alone and counted as skipped.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// use oubliette::{Database, Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let options = MaintainOptions::live().passes([Pass::Collapse]);
+    /// let plan = team.plan(&options)?;
+    /// assert!(db.namespace("others")?.carry_out(&plan, &options).is_err());
+    /// let report = team.carry_out(&plan, &options)?;
+    /// assert_eq!((report.planned, report.changed, report.skipped), (1, 1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// `Conflict` with `policy_changed` when another policy is in force than it was made under, and with `plan_expired`
-    /// when it is older than a day: nothing is written. Else as [`Database::maintain`].
+    /// - `Invalid` for a plan of another namespace;
+    /// - `Conflict` with `policy_changed` when another policy is in force than it was made under, and with `plan_expired`
+    ///   when it is older than a day: nothing is written;
+    /// - else as [`Namespace::maintain_with`].
     pub fn carry_out(&self, plan: &MaintenancePlan, options: &MaintainOptions) -> Result<PassReport> {
         options.check()?;
-        self.inner.check_open()?;
-        let _one = self.inner.upkeep.lock();
+        if plan.namespace != self.name {
+            let why = format!("must be of the namespace {}", self.name);
+            return Err(Error::invalid("plan", why, &plan.namespace));
+        }
+        let db = &self.db;
+        db.inner.check_open()?;
+        let _one = db.inner.upkeep.lock();
         // A plan that a pass makes for itself is carried out at once, however long that takes.
-        if self.inner.instant(&*self.inner.state()?) >= plan.expires_at {
+        if db.inner.instant(&*db.inner.state()?) >= plan.expires_at {
             return Err(plan.refused("plan_expired: it was made too long ago"));
         }
         let (begun, mut report) = (Instant::now(), PassReport::new(plan.pass));
-        self.execute(plan, options, &mut Sweep::new(plan.run, options), &mut report)?;
+        let mut sweep = Sweep::new(plan.run, Some(self.name.clone()), options);
+        db.execute(plan, options, &mut sweep, &mut report)?;
         report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(report)
     }
+}
 
+impl Database {
     /// One pass over a namespace, or over all, one by one.
     pub(super) fn run_pass(
         &self,
@@ -100,7 +144,7 @@ impl Database {
         sweep: &mut Sweep,
     ) -> Result<PassReport> {
         let (begun, mut report) = (Instant::now(), PassReport::new(pass));
-        for tenant in self.tenants(options.namespace.as_ref())? {
+        for tenant in self.tenants(sweep.only.as_ref())? {
             match self.plan_in(pass, tenant.clone(), options, sweep)? {
                 None => break,
                 Some(Work::Plan(plan)) if options.dry_run => plan.tell_dry(&mut report),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::maintain::Sweep;
+use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
 use crate::error::Result;
 use crate::hnsw::Crew;
@@ -29,25 +30,35 @@ impl Database {
         if !self.inner.state()?.snapshot().has_dead_slots()? {
             return Ok(());
         }
-        self.run_alone_pass(Pass::Repair, &MaintainOptions::live())
+        self.run_alone_pass(Pass::Repair, None)
     }
 
-    /// Drops the indexes of a namespace, or of all, and builds them anew from the memories and their vectors: codes,
-    /// slots and graphs, and the full-text indexes from the texts, declared
-    /// indexes from the metadata, counters from the rows. Heals what is damaged there. Rows by which memories, messages and
-    /// what is told of them are found are put back where they are missing, and go where nothing asks for them. Gives the number of vectors.
+    /// Builds the indexes of every namespace anew, as [`Namespace::reindex`](crate::Namespace::reindex) does those of one.
     ///
-    /// A memory that is damaged stands in no index of what can't be read of it; one whose vector is damaged waits for a
-    /// vector again. Rows of the journal, of passes and of messages that can't be read go.
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::open(&path)?;
+    /// db.namespace("team")?.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(db.reindex()?, 1);
+    /// # db.close()?;
+    /// assert!(Database::builder().read_only(true).open(&path)?.reindex().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
-    pub fn reindex(&self, namespace: Option<&NamespaceName>) -> Result<u64> {
+    /// As there.
+    pub fn reindex(&self) -> Result<u64> {
+        self.reindex_in(None)
+    }
+
+    pub(super) fn reindex_in(&self, only: Option<&NamespaceName>) -> Result<u64> {
         self.inner.check_open()?;
         let _one = self.inner.upkeep.lock();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
         let mut rows = 0;
-        for (name, ns) in self.tenants(namespace)? {
+        for (name, ns) in self.tenants(only)? {
             self.inner.run_alone(|session| {
                 if !session.stands(&name, ns)? {
                     return Ok(());
@@ -68,10 +79,9 @@ impl Database {
                 })?);
             }
         }
-        self.rebuild_texts(namespace, run)?;
-        self.void_declared(namespace, run)?;
-        let options = MaintainOptions { namespace: namespace.cloned(), ..MaintainOptions::live() };
-        self.run_alone_pass(Pass::Index, &options)?;
+        self.rebuild_texts(only, run)?;
+        self.void_declared(only, run)?;
+        self.run_alone_pass(Pass::Index, only)?;
         self.inner.run_alone(|session| session.ledger.tx.count_size())?;
         Ok(rows)
     }
@@ -94,10 +104,11 @@ impl Database {
     }
 
     /// One pass as a run of its own; its caller holds the lock.
-    fn run_alone_pass(&self, pass: Pass, options: &MaintainOptions) -> Result<()> {
+    fn run_alone_pass(&self, pass: Pass, only: Option<&NamespaceName>) -> Result<()> {
+        let options = MaintainOptions::live();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-        let mut sweep = Sweep::new(run, options);
-        self.run_pass(pass, options, &mut sweep).map(|_| ())
+        let mut sweep = Sweep::new(run, only.cloned(), &options);
+        self.run_pass(pass, &options, &mut sweep).map(|_| ())
     }
 
     /// Helps with the indexes that are past their bounds, after a write of so many rows. The write itself stands
@@ -170,6 +181,37 @@ impl Database {
             })?);
         }
         Ok(rows)
+    }
+}
+
+impl Namespace {
+    /// Drops the indexes of the namespace and builds them anew from the memories and their vectors: codes,
+    /// slots and graphs, and the full-text indexes from the texts, declared
+    /// indexes from the metadata, counters from the rows. Heals what is damaged there. Rows by which memories, messages and
+    /// what is told of them are found are put back where they are missing, and go where nothing asks for them. Gives the number of vectors.
+    ///
+    /// A memory that is damaged stands in no index of what can't be read of it; one whose vector is damaged waits for a
+    /// vector again. Rows of the journal, of passes and of messages that can't be read go.
+    ///
+    /// ```
+    /// use oubliette::{Database, Draft};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// # let db = Database::open(&path)?;
+    /// let team = db.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(team.reindex()?, 1);
+    /// # drop(team);
+    /// # db.close()?;
+    /// let reader = Database::builder().read_only(true).open(&path)?;
+    /// assert!(reader.namespace("team")?.reindex().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
+    pub fn reindex(&self) -> Result<u64> {
+        self.db.reindex_in(Some(&self.name))
     }
 }
 

@@ -56,6 +56,18 @@ impl Namespace {
 
     /// Adds many memories in one transaction: all or none.
     ///
+    /// ```
+    /// use oubliette::{Draft, WriteOptions};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let drafts = vec![Draft::new("Ann prefers tea"), Draft::new("Bob walks").tag("people")];
+    /// assert_eq!(team.add_all(drafts, &WriteOptions::default())?.len(), 2);
+    /// let why = team.add_all(vec!["It rains".into(), "".into()], &WriteOptions::default()).unwrap_err();
+    /// assert!(why.to_string().starts_with("line 2: "));
+    /// assert_eq!(team.memory_stats()?.local.total, 2); // All or none.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Namespace::add`], and `Invalid` for more than 100,000 drafts. An error of a draft names its position,
     /// counted from 1, as a line.
@@ -100,6 +112,18 @@ impl Namespace {
     }
 
     /// Changes a memory by id or key. New text revises it: a new row supersedes the old one.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Patch};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
+    /// team.update("home", Patch::new().importance(0.9))?;
+    /// team.update("home", Patch::new().text("Ann lives in Bruges"))?;
+    /// assert_eq!(team.history("home")?.versions.len(), 2);
+    /// assert!(team.update("work", Patch::new().importance(0.9)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, `Conflict` for a superseded memory. Also `Conflict` if a supersession led the key to the
@@ -180,6 +204,16 @@ impl Namespace {
 
     /// Pins a memory, or unpins it: automatic actors leave a pinned one alone.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let nuts = team.add("Ann is allergic to nuts")?.id;
+    /// team.pin(nuts, true)?;
+    /// assert!(team.get(nuts)?.unwrap().is_protected());
+    /// assert!(team.pin("nobody", true).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound`, `Conflict` for a superseded memory.
     pub fn pin(&self, name: impl Into<Name>, pinned: bool) -> Result<Outcome> {
@@ -213,6 +247,18 @@ impl Namespace {
     /// Lets a memory that is there take the place of others; `at` is the instant at which the world changed, for the
     /// mode `replaced`. Their keys and tags go to it, except those of another partition, which stay where they are.
     ///
+    /// ```
+    /// use oubliette::memory::SupersedeMode;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let (ghent, gent) = (team.add("Ann lives in Ghent")?.id, team.add("Ann lives in Gent")?.id);
+    /// let bruges = team.add("Ann lives in Bruges")?.id;
+    /// team.supersede_all([ghent, gent], bruges, SupersedeMode::Correction, None)?;
+    /// assert_eq!(team.search("Ann")?.hits.len(), 1);
+    /// assert!(team.supersede_all([bruges], bruges, SupersedeMode::Correction, None).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound`, and `Conflict` for a memory that is superseded already, for itself, or for a cycle.
     pub fn supersede_all(
@@ -231,6 +277,17 @@ impl Namespace {
 
     /// Makes a superseded memory live again.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add("Ann lives in Ghent")?.id;
+    /// team.supersede(ghent, "Ann lives in Bruges")?;
+    /// assert!(team.restore(ghent)?.keys_taken.is_empty());
+    /// assert!(team.is_visible(ghent)?);
+    /// assert!(team.restore(ghent).is_err()); // It is live already.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound`, and `Conflict` for one that is not superseded.
     pub fn restore(&self, name: impl Into<Name>) -> Result<RestoreReport> {
@@ -239,6 +296,16 @@ impl Namespace {
     }
 
     /// Counts uses of a memory.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// team.reinforce(tea, 3)?;
+    /// assert_eq!(team.get(tea)?.unwrap().reinforcement_count, 4); // The write was the first use.
+    /// assert!(team.reinforce("coffee", 1).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `NotFound`.

@@ -78,12 +78,32 @@ pub struct ExportReport {
 
 impl Export {
     /// Of what is visible in some namespaces.
+    ///
+    /// ```
+    /// use oubliette::NamespaceName;
+    /// use oubliette::exchange::Export;
+    /// let export = Export::new([NamespaceName::default()]);
+    /// assert!(!export.all_states);
+    /// ```
     pub fn new(namespaces: impl IntoIterator<Item = NamespaceName>) -> Self {
         Export { namespaces: namespaces.into_iter().collect(), all_states: false }
     }
 
     /// Writes every line to `out`; `path` is the name that an `Io` error gives. What is damaged is left out, and named in
     /// the report.
+    ///
+    /// ```
+    /// use oubliette::exchange::{Export, VectorsTo};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// # let team = db.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let (export, snapshot) = (Export::new([team.name().clone()]), db.snapshot()?);
+    /// let mut lines = Vec::new();
+    /// let report = export.write(&snapshot, &mut lines, "lines", VectorsTo::<std::io::Empty>::Lines)?;
+    /// assert_eq!((report.memories, lines.last()), (1, Some(&b'\n')));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Io`; `Corrupted`; `SnapshotExpired` where the lease of the snapshot is over, or the file was compacted meanwhile;

@@ -144,6 +144,19 @@ pub struct ImportReport {
 impl Import {
     /// Imports lines whose vectors, if any, stand in them.
     ///
+    /// ```
+    /// use oubliette::exchange::{Import, LineReader};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// let lines = b"{\"text\": \"Ann prefers tea\"}\n{\"text\": 7}";
+    /// let read = || LineReader::new(lines.as_slice(), "lines");
+    /// assert!(Import::default().run(&db, read(), &mut ()).unwrap_err().to_string().starts_with("line 2: "));
+    /// let import = Import { skip_bad: true, ..Import::default() };
+    /// let report = import.run(&db, read(), &mut ())?;
+    /// assert_eq!((report.stored, report.bad), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Import::run_with_vectors`].
     pub fn run<L: BufRead>(
@@ -157,6 +170,23 @@ impl Import {
 
     /// Imports lines; row i of `vectors` belongs to the i-th of them. Consecutive lines of one namespace share
     /// batches, and a batch is written whole or not at all. A line of an export is put back as it was.
+    ///
+    /// ```
+    /// use oubliette::exchange::{Import, LineReader, NpyReader, NpyWriter};
+    /// use std::io::Cursor;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// let mut writer = NpyWriter::new(Cursor::new(Vec::new()), 2, "v.npy")?;
+    /// writer.write_row(&[0.6, 0.8])?;
+    /// let bytes = writer.finish()?.into_inner();
+    /// let read = |text: &'static str| LineReader::new(text.as_bytes(), "lines");
+    /// let vectors = || NpyReader::from_reader(bytes.as_slice(), "v.npy").map(Some);
+    /// let report = Import::default().run_with_vectors(&db, read("{\"text\": \"tea\"}"), vectors()?, &mut ())?;
+    /// assert_eq!((report.stored, db.dimensions()?), (1, Some(2)));
+    /// let two = read("{\"text\": \"milk\"}\n{\"text\": \"salt\"}");
+    /// assert!(Import::default().run_with_vectors(&db, two, vectors()?, &mut ()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// - `Invalid`, `NotFound`, `KeyInOtherPartition` or `Conflict` of a line, with its number in the file: of its

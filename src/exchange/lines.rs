@@ -21,16 +21,40 @@ pub struct LineReader<R> {
 
 impl<R: BufRead> LineReader<R> {
     /// Reads from `reader`; `path` is the name that an `Io` error gives.
+    ///
+    /// ```
+    /// use oubliette::exchange::LineReader;
+    /// let mut lines = LineReader::new("{}\n".as_bytes(), "lines");
+    /// assert_eq!(lines.next_line()?, Some((1, b"{}".as_slice())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(reader: R, path: impl AsRef<Path>) -> Self {
         LineReader { reader, path: path.as_ref().to_owned(), line: Vec::new(), number: 0 }
     }
 
     /// Number of the line that was read last, counted from 1; blank lines count.
+    ///
+    /// ```
+    /// use oubliette::exchange::LineReader;
+    /// let mut lines = LineReader::new("\n\n{}".as_bytes(), "lines");
+    /// lines.next_line()?;
+    /// assert_eq!(lines.number(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn number(&self) -> u64 {
         self.number
     }
 
     /// The next line that is not blank, with its number; none at the end.
+    ///
+    /// ```
+    /// use oubliette::exchange::LineReader;
+    /// let mut lines = LineReader::new("one\r\n\n two ".as_bytes(), "lines");
+    /// assert_eq!(lines.next_line()?, Some((1, b"one".as_slice())));
+    /// assert_eq!(lines.next_line()?, Some((3, b"two".as_slice())));
+    /// assert_eq!(lines.next_line()?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// - `Invalid` of the line: longer than 16 MiB. It is skipped, and reading can go on after it.
@@ -58,6 +82,12 @@ impl<R: BufRead> LineReader<R> {
     }
 
     /// How many lines there are that are not blank, overlong ones too.
+    ///
+    /// ```
+    /// use oubliette::exchange::LineReader;
+    /// assert_eq!(LineReader::new("one\n\ntwo".as_bytes(), "lines").count_lines()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Io`.
@@ -128,6 +158,14 @@ pub struct Records<L, V> {
 
 impl<L: BufRead, V: Read> Records<L, V> {
     /// Pairs `lines` with the rows of `vectors`; `lenient` moves unknown fields into the metadata.
+    ///
+    /// ```
+    /// use oubliette::exchange::{LineReader, Records};
+    /// let lines = LineReader::new("{\"text\": \"Ann prefers tea\"}\n{}".as_bytes(), "lines");
+    /// let records: Vec<_> = Records::new(lines, None::<oubliette::exchange::NpyReader<std::io::Empty>>, false).collect();
+    /// assert!(records[0].1.is_ok() && records[1].1.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(lines: LineReader<L>, vectors: Option<NpyReader<V>>, lenient: bool) -> Self {
         Records { lines, vectors, lenient, done: false }
     }

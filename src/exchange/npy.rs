@@ -79,6 +79,18 @@ pub struct NpyReader<R> {
 impl NpyReader<BufReader<File>> {
     /// Opens the file at `path`.
     ///
+    /// ```
+    /// use oubliette::exchange::{NpyReader, NpyWriter, Target};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let mut writer = NpyWriter::new(Target::create(&path)?, 2, &path)?;
+    /// writer.write_row(&[0.6, 0.8])?;
+    /// writer.finish()?.finish()?;
+    /// assert_eq!(NpyReader::open(&path)?.rows(), 1);
+    /// assert!(NpyReader::open("Cargo.toml").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// - `Io`: it can't be opened or read.
     /// - `Invalid` with the field `vectors`: not a NumPy file of float32 or float16 rows in C order, little-endian,
@@ -112,16 +124,48 @@ impl<R> NpyReader<R> {
     }
 
     /// Rows, as the header says.
+    ///
+    /// ```
+    /// # use oubliette::exchange::{NpyReader, NpyWriter};
+    /// # let mut writer = NpyWriter::new(std::io::Cursor::new(Vec::new()), 2, "v.npy")?;
+    /// # writer.write_row(&[0.6, 0.8])?;
+    /// # let bytes = writer.finish()?.into_inner();
+    /// let mut reader = NpyReader::from_reader(bytes.as_slice(), "v.npy")?;
+    /// assert_eq!(reader.rows(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn rows(&self) -> u64 {
         self.shape.rows
     }
 
     /// Numbers in a row.
+    ///
+    /// ```
+    /// # use oubliette::exchange::{NpyReader, NpyWriter};
+    /// # let mut writer = NpyWriter::new(std::io::Cursor::new(Vec::new()), 2, "v.npy")?;
+    /// # writer.write_row(&[0.6, 0.8])?;
+    /// # let bytes = writer.finish()?.into_inner();
+    /// let mut reader = NpyReader::from_reader(bytes.as_slice(), "v.npy")?;
+    /// assert_eq!(reader.dim(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn dim(&self) -> usize {
         self.shape.dim
     }
 
     /// Rows that were read.
+    ///
+    /// ```
+    /// # use oubliette::exchange::{NpyReader, NpyWriter};
+    /// # let mut writer = NpyWriter::new(std::io::Cursor::new(Vec::new()), 2, "v.npy")?;
+    /// # writer.write_row(&[0.6, 0.8])?;
+    /// # let bytes = writer.finish()?.into_inner();
+    /// let mut reader = NpyReader::from_reader(bytes.as_slice(), "v.npy")?;
+    /// assert_eq!(reader.position(), 0);
+    /// reader.next_row(&mut Vec::new())?;
+    /// assert_eq!(reader.position(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn position(&self) -> u64 {
         self.read
     }
@@ -129,6 +173,13 @@ impl<R> NpyReader<R> {
 
 impl<R: Read> NpyReader<R> {
     /// Reads the header from `reader`; `path` is the name that an `Io` error gives.
+    ///
+    /// ```
+    /// use oubliette::exchange::NpyReader;
+    /// let why = NpyReader::from_reader("no vectors".as_bytes(), "v.npy").unwrap_err();
+    /// assert!(why.to_string().starts_with("vectors: "));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`NpyReader::open`]; missing rows are found when they are read.
@@ -141,6 +192,19 @@ impl<R: Read> NpyReader<R> {
     }
 
     /// Puts the next row into `row`, float16 widened; false after the last one.
+    ///
+    /// ```
+    /// # use oubliette::exchange::{NpyReader, NpyWriter};
+    /// # let mut writer = NpyWriter::new(std::io::Cursor::new(Vec::new()), 2, "v.npy")?;
+    /// # writer.write_row(&[0.6, 0.8])?;
+    /// # let bytes = writer.finish()?.into_inner();
+    /// let mut reader = NpyReader::from_reader(bytes.as_slice(), "v.npy")?;
+    /// let mut row = Vec::new();
+    /// assert!(reader.next_row(&mut row)?);
+    /// assert_eq!(row, [0.6, 0.8]);
+    /// assert!(!reader.next_row(&mut row)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` when the file ends before the rows that its header says, `Io` when it can't be read. The
@@ -385,6 +449,14 @@ pub struct NpyWriter<W> {
 impl<W: Write + Seek> NpyWriter<W> {
     /// Begins a file of rows of `dim` numbers; `path` is the name that an `Io` error gives.
     ///
+    /// ```
+    /// use oubliette::exchange::NpyWriter;
+    /// use std::io::Cursor;
+    /// assert!(NpyWriter::new(Cursor::new(Vec::new()), 384, "v.npy").is_ok());
+    /// assert!(NpyWriter::new(Cursor::new(Vec::new()), 0, "v.npy").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` unless `dim` is 1 to 4096; `Io`.
     pub fn new(mut writer: W, dim: usize, path: impl AsRef<Path>) -> Result<Self> {
@@ -400,6 +472,14 @@ impl<W: Write + Seek> NpyWriter<W> {
 
     /// Appends one row.
     ///
+    /// ```
+    /// use oubliette::exchange::NpyWriter;
+    /// let mut writer = NpyWriter::new(std::io::Cursor::new(Vec::new()), 2, "v.npy")?;
+    /// writer.write_row(&[0.6, 0.8])?;
+    /// assert!(writer.write_row(&[1.0]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` when it has another length than the rows before; `Io`.
     pub fn write_row(&mut self, row: &[f32]) -> Result<()> {
@@ -414,6 +494,14 @@ impl<W: Write + Seek> NpyWriter<W> {
     }
 
     /// Writes the number of rows into the header and gives the writer back, flushed, at its end.
+    ///
+    /// ```
+    /// use oubliette::exchange::{NpyReader, NpyWriter};
+    /// let writer = NpyWriter::new(std::io::Cursor::new(Vec::new()), 2, "v.npy")?;
+    /// let bytes = writer.finish()?.into_inner();
+    /// assert_eq!(NpyReader::from_reader(bytes.as_slice(), "v.npy")?.rows(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Io`.

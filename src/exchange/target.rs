@@ -22,6 +22,19 @@ pub struct Target {
 impl Target {
     /// Begins the file at `path`.
     ///
+    /// ```
+    /// use oubliette::exchange::Target;
+    /// use std::io::Write;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let mut target = Target::create(&path)?;
+    /// target.write_all(b"half a file")?;
+    /// drop(target); // It was not finished.
+    /// assert!(!path.exists());
+    /// assert!(Target::create(path.join("no/such/folder")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Io`.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
@@ -43,11 +56,31 @@ impl Target {
     }
 
     /// Where it will lie.
+    ///
+    /// ```
+    /// use oubliette::exchange::Target;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// assert_eq!(Target::create(&path)?.path(), path);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Syncs it and gives it its name, in place of what was there.
+    ///
+    /// ```
+    /// use oubliette::exchange::Target;
+    /// use std::io::Write;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let mut target = Target::create(&path)?;
+    /// target.write_all(b"a whole file")?;
+    /// target.finish()?;
+    /// assert_eq!(std::fs::read(&path)?, b"a whole file");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Io`; what was there before is still there then.

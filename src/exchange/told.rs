@@ -61,6 +61,19 @@ pub(super) fn read(members: Members<'_>, sort: &'static str) -> Result<KeptLine>
 }
 
 /// Appends a run of which something can still be taken back as one JSON line, with its line feed.
+///
+/// ```
+/// use oubliette::WriteOptions;
+/// use oubliette::exchange::write_run;
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let run = team.start_import()?;
+/// team.add_all(vec!["Ann prefers tea".into()], &WriteOptions { run: Some(run), ..WriteOptions::default() })?;
+/// let mut line = Vec::new();
+/// write_run(team.name(), &team.runs_left()?[0], &mut line);
+/// assert!(line.starts_with(br#"{"namespace":"team","run":{"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write_run(namespace: &NamespaceName, run: &Run, out: &mut Vec<u8>) {
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
@@ -70,6 +83,17 @@ pub fn write_run(namespace: &NamespaceName, run: &Run, out: &mut Vec<u8>) {
 
 /// Appends a row of the journal that `undo` of its run asks for as one JSON line, with its line feed. Its number
 /// and the policy of the time are not in it.
+///
+/// ```
+/// use oubliette::exchange::write_step;
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let ghent = team.add("Ann lives in Ghent")?.id;
+/// let mut line = Vec::new();
+/// write_step(team.name(), &team.history(ghent)?.events[0], &mut line);
+/// assert!(line.starts_with(br#"{"namespace":"team","step":{"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write_step(namespace: &NamespaceName, step: &JournalRow, out: &mut Vec<u8>) {
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
@@ -140,6 +164,22 @@ fn step(json: StepJson) -> Result<JournalRow> {
 }
 
 /// Appends the numbers of a family of messages as one JSON line, with its line feed.
+///
+/// ```
+/// use oubliette::exchange::write_aggregate;
+/// use oubliette::memory::AuthorKind;
+/// use oubliette::{Draft, Kind};
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// for n in 1..=8 {
+///     let text = format!("Deploy of api number {n} done");
+///     team.add(Draft::new(text).kind(Kind::Message).author_kind(AuthorKind::Bot))?;
+/// }
+/// let mut line = Vec::new();
+/// write_aggregate(team.name(), &team.aggregates(None, 1)?.items[0], &mut line);
+/// assert!(line.starts_with(br#"{"namespace":"team","aggregate":{"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write_aggregate(namespace: &NamespaceName, aggregate: &Aggregate, out: &mut Vec<u8>) {
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
@@ -172,6 +212,20 @@ fn check_aggregate(aggregate: &Aggregate) -> Result<()> {
 }
 
 /// Appends a message as one JSON line, with its line feed; `family` is the one that it began.
+///
+/// ```
+/// use oubliette::exchange::write_event;
+/// use oubliette::memory::{AuthorKind, EventQuery};
+/// use oubliette::{Draft, Kind};
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// team.add(Draft::new("Deploy of api done").kind(Kind::Message).author_kind(AuthorKind::Bot))?;
+/// let event = team.events(&EventQuery::default())?.items.remove(0);
+/// let mut line = Vec::new();
+/// write_event(team.name(), &event, team.family(event.id)?.as_ref(), &mut line);
+/// assert!(line.starts_with(br#"{"namespace":"team","event":{"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write_event(namespace: &NamespaceName, event: &Event, family: Option<&Family>, out: &mut Vec<u8>) {
     let mut line = Object::begin(out);
     line.member("namespace", namespace);

@@ -84,6 +84,17 @@ impl<'a> Object<'a> {
 /// namespace agent state kind text recorded_at expires_at reinforcement_count author tags entities categories version
 /// holders` and the fields that the table calls `always`. Every other one is there when it differs from its default. Numbers of 32 bits have the fewest digits that read back as them. The text is that of
 /// [`Memory::text`], so for an export the memory must have been read by its id.
+///
+/// ```
+/// use oubliette::exchange::{ParsedLine, parse_line, write_memory};
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let tea = team.add("Ann prefers tea")?.id;
+/// let mut line = Vec::new();
+/// write_memory(&team.get(tea)?.unwrap(), false, &mut line);
+/// assert!(matches!(parse_line(&line, false)?, ParsedLine::Memory(memory) if memory.id == tea));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     let mut object = Object::begin(out);
     object.member("id", &memory.id);
@@ -160,7 +171,7 @@ macro_rules! write_fields {
     (own { $($own:tt)+ } $($part:ident { $(
         $(#[$doc:meta])*
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
-        $journal:ident, $merge:ident;
+        $journal:ident, $merge:ident, $sample:literal;
     )+ })+) => {
         /// The fields of the table, by number.
         fn write_fields(memory: &Memory, object: &mut Object<'_>) {
@@ -174,6 +185,18 @@ memory_fields!(write_fields);
 
 /// Appends what is kept of a memory that is gone as one JSON line, with its line feed. For the reason
 /// `summarized` the memory in its place is called `replaced_by_summary_id`.
+///
+/// ```
+/// use oubliette::exchange::write_tombstone;
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let tea = team.add("Ann prefers tea")?.id;
+/// team.forget(tea)?;
+/// let mut line = Vec::new();
+/// write_tombstone(team.name(), &team.tombstones(None, 1)?.items[0], &mut line);
+/// assert!(line.starts_with(br#"{"namespace":"team","tombstone":{"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write_tombstone(namespace: &NamespaceName, tombstone: &Tombstone, out: &mut Vec<u8>) {
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
@@ -220,6 +243,16 @@ fn tombstone_members(tombstone: &Tombstone, out: &mut Vec<u8>) {
 }
 
 /// One line of the journal as `history` and `explain` show it.
+///
+/// ```
+/// use oubliette::exchange::journal_json;
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let tea = team.add("Ann prefers tea")?.id;
+/// let told = journal_json(&team.history(tea)?.events[0]);
+/// assert_eq!(told["op"], "insert");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn journal_json(row: &JournalRow) -> Value {
     json!({
         "seq": row.seq,

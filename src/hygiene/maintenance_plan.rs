@@ -51,46 +51,166 @@ pub struct MaintenancePlan {
 
 impl MaintenancePlan {
     /// Its id.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// let options = MaintainOptions::live().passes([Pass::Collapse]);
+    /// assert_ne!(plan.id(), team.plan(&options)?.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn id(&self) -> RunId {
         self.id
     }
 
     /// The run that its changes will belong to.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// let options = MaintainOptions::live().passes([Pass::Collapse]);
+    /// assert_eq!(team.carry_out(&plan, &options)?.run, Some(plan.run()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn run(&self) -> RunId {
         self.run
     }
 
     /// The pass that made it.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// assert_eq!(plan.pass(), Pass::Collapse);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pass(&self) -> Pass {
         self.pass
     }
 
     /// The namespace that it is about.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// assert_eq!(plan.namespace(), team.name());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn namespace(&self) -> &NamespaceName {
         &self.namespace
     }
 
     /// Number and hash of the policy that it was made under, with the overrides of the call.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// assert_eq!(plan.policy().number, 0); // No policy was stored yet.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn policy(&self) -> PolicyVersion {
         self.policy
     }
 
     /// When it was made.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// assert!(plan.created_at() < plan.expires_at());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn created_at(&self) -> Time {
         self.created_at
     }
 
     /// From when on it is no longer carried out.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// assert_eq!(plan.expires_at(), plan.created_at().plus("24h".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn expires_at(&self) -> Time {
         self.expires_at
     }
 
     /// Rows that it is about.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// assert_eq!(plan.planned(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn planned(&self) -> u64 {
         self.rows
     }
 
     /// Its report, as a dry run shows it.
+    ///
+    /// ```
+    /// use oubliette::maintain::{MaintainOptions, Pass};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// let report = plan.report();
+    /// assert_eq!((report.pass, report.planned, report.changed), (Pass::Collapse, 1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn report(&self) -> PassReport {
         let mut report = PassReport::new(self.pass);
         self.tell(&mut report, &Progress::of(self), true);

@@ -44,6 +44,16 @@ impl Finding {
     }
 
     /// Where it stands in words: namespace and agent, id, key or name; the bytes of its key where these tell nothing.
+    ///
+    /// ```
+    /// use oubliette::report::CheckOptions;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = oubliette::Database::open(folder.path().join("m.oub"))?;
+    /// for finding in db.check(&CheckOptions::default())?.findings {
+    ///     println!("{}: {} ({})", finding.place(), finding.what, finding.code);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn place(&self) -> String {
         let scope =
             self.namespace.iter().chain(&self.agent).map(String::as_str).collect::<Vec<_>>().join("/");

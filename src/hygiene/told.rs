@@ -136,6 +136,21 @@ impl PassDetails {
     }
 
     /// The report as its own type, as [`ProfileCollapseReport`](crate::maintain::ProfileCollapseReport) of the pass `collapse`; none where it is of another.
+    ///
+    /// ```
+    /// use oubliette::maintain::{IndexReport, MaintainOptions, Pass, ProfileCollapseReport};
+    /// # use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// # for apps in [4, 7] {
+    /// #     team.add(Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile))?;
+    /// # }
+    /// let plan = team.plan(&MaintainOptions::live().passes([Pass::Collapse]))?;
+    /// let details = plan.report().report;
+    /// assert!(details.get::<ProfileCollapseReport>().is_some());
+    /// assert!(details.get::<IndexReport>().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn get<T: 'static>(&self) -> Option<&T> {
         let report: &dyn Any = self.0.as_deref()?;
         report.downcast_ref()

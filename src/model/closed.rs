@@ -10,9 +10,24 @@ use crate::error::Error;
 /// A closed set: `pub Name "field" { Member = code, "name"; }`.
 ///
 /// `code` is the value on disk. `name` is the value in JSON, on the command line and in messages. `field` names the
-/// set in the error for an unknown name.
+/// set in the error for an unknown name. A set that is `pub` can be named from outside, in the root of the crate or
+/// in a module of it: its first member is the example.
 macro_rules! closed_set {
-    ($(#[$doc:meta])* $vis:vis $name:ident $field:literal {
+    ($(#[$doc:meta])* pub $name:ident $field:literal {
+        $(#[$vdoc:meta])* $variant:ident = $code:literal, $text:literal; $($rest:tt)*
+    }) => {
+        closed_set! {
+            @ [concat!(
+                "```\n# use oubliette::{exchange::*, maintain::*, memory::*, policy::*, report::*, *};\nassert_eq!(",
+                stringify!($name), "::", stringify!($variant), ".as_str(), \"", $text, "\");\n```"
+            )]
+            $(#[$doc])* pub $name $field { $(#[$vdoc])* $variant = $code, $text; $($rest)* }
+        }
+    };
+    ($(#[$doc:meta])* pub(crate) $($set:tt)+) => {
+        closed_set! { @ [""] $(#[$doc])* pub(crate) $($set)+ }
+    };
+    (@ [$example:expr] $(#[$doc:meta])* $vis:vis $name:ident $field:literal {
         $($(#[$vdoc:meta])* $variant:ident = $code:literal, $text:literal;)+
     }) => {
         $(#[$doc])*
@@ -27,17 +42,19 @@ macro_rules! closed_set {
             $vis const ALL: &[$name] = &[$($name::$variant,)+];
 
             /// The name in JSON and on the command line.
+            ///
+            #[doc = $example]
             $vis const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text,)+ }
             }
 
             /// The code on disk.
-            $vis const fn code(self) -> u8 {
+            pub(crate) const fn code(self) -> u8 {
                 self as u8
             }
 
             /// The member with a code from disk.
-            $vis const fn from_code(code: u8) -> Option<Self> {
+            pub(crate) const fn from_code(code: u8) -> Option<Self> {
                 match code { $($code => Some($name::$variant),)+ _ => None }
             }
         }

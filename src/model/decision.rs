@@ -21,12 +21,12 @@ macro_rules! rules {
             $($(#[$doc])* pub const $name: RuleId = RuleId($id);)+
 
             /// Its code on disk.
-            pub fn code(self) -> u8 {
+            pub(crate) fn code(self) -> u8 {
                 match self { $(RuleId::$name => $code,)+ _ => u8::MAX }
             }
 
             /// The rule with a code from disk.
-            pub fn from_code(code: u8) -> Option<Self> {
+            pub(crate) fn from_code(code: u8) -> Option<Self> {
                 match code { $($code => Some(RuleId::$name),)+ _ => None }
             }
         }
@@ -150,6 +150,15 @@ pub struct Hint {
 
 impl Hint {
     /// A hint without a measured similarity.
+    ///
+    /// ```
+    /// use oubliette::report::Hint;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert_eq!(Hint::new(tea, "equal fingerprint").score, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn new(id: MemoryId, why: &'static str) -> Self {
         Hint { id, why, score: None, guard: None }
     }
@@ -194,6 +203,11 @@ pub enum Decision {
 
 impl Decision {
     /// The name in JSON.
+    ///
+    /// ```
+    /// use oubliette::Decision;
+    /// assert_eq!(Decision::Reinforced.as_str(), "reinforced");
+    /// ```
     pub const fn as_str(&self) -> &'static str {
         match self {
             Decision::Stored => "stored",
@@ -210,6 +224,15 @@ impl Decision {
 
     /// The decision where the write ended up: the inner decision of a routed write, otherwise the decision
     /// itself.
+    ///
+    /// ```
+    /// use oubliette::Decision;
+    /// use oubliette::memory::Partition;
+    /// let inner = Box::new(Decision::Stored);
+    /// let routed = Decision::Routed { partition: Partition::agent("crawler")?, inner };
+    /// assert_eq!(routed.settled(), &Decision::Stored);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn settled(&self) -> &Decision {
         match self {
             Decision::Routed { inner, .. } => inner.settled(),

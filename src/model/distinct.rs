@@ -44,6 +44,13 @@ impl From<String> for DistinctQuery {
 
 impl DistinctQuery {
     /// With another number of values.
+    ///
+    /// ```
+    /// use oubliette::memory::DistinctQuery;
+    /// assert!(DistinctQuery::from("session").limit(5).check().is_ok());
+    /// assert!(DistinctQuery::from("session").limit(0).check().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
@@ -51,6 +58,19 @@ impl DistinctQuery {
     }
 
     /// Of other partitions.
+    ///
+    /// ```
+    /// use oubliette::memory::DistinctQuery;
+    /// use oubliette::{Draft, Scope};
+    /// use serde_json::json;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("The crawler ran").agent("crawler").metadata(json!({"host": "a"})))?;
+    /// let query = DistinctQuery::from("host");
+    /// assert!(team.distinct(query.clone())?.values.is_empty());
+    /// assert_eq!(team.distinct(query.scope(Scope::Any))?.values[0].value, json!("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
@@ -58,6 +78,19 @@ impl DistinctQuery {
     }
 
     /// Of the memories that match a filter.
+    ///
+    /// ```
+    /// use oubliette::memory::DistinctQuery;
+    /// use oubliette::{Draft, Filter};
+    /// use serde_json::json;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").tag("people").metadata(json!({"talk": 1})))?;
+    /// team.add(Draft::new("It rains").metadata(json!({"talk": 2})))?;
+    /// let query = DistinctQuery::from("talk").filter(Filter::parse(r#"{"tags": "people"}"#)?);
+    /// assert_eq!(team.distinct(query)?.values.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = Some(filter);
@@ -65,6 +98,12 @@ impl DistinctQuery {
     }
 
     /// Checks the bounds of the query.
+    ///
+    /// ```
+    /// use oubliette::memory::DistinctQuery;
+    /// assert!(DistinctQuery::from("session").check().is_ok());
+    /// assert!(DistinctQuery::from("").check().is_err());
+    /// ```
     ///
     /// # Errors
     /// `Invalid` when the key is no path below `metadata`, or the limit is not 1 to 10,000.

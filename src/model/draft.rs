@@ -107,11 +107,30 @@ impl From<String> for Draft {
 
 impl Draft {
     /// A draft of `text` with every default.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea"))?;
+    /// assert!(team.add(Draft::new("")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(text: impl Into<String>) -> Self {
         Draft { text: text.into(), ..Draft::default() }
     }
 
     /// With a key.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("ann:home"))?;
+    /// assert!(team.get("ann:home")?.is_some());
+    /// assert!(team.add(Draft::new("no name").key("")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
@@ -119,6 +138,16 @@ impl Draft {
     }
 
     /// In the partition of an agent.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Query, Scope};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("The crawler ran").agent("crawler"))?;
+    /// assert!(team.search("crawler")?.hits.is_empty());
+    /// assert_eq!(team.search(Query::text("crawler").scope(Scope::agent("crawler")?))?.hits.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn agent(mut self, agent: impl Into<String>) -> Self {
         self.agent = Some(agent.into());
@@ -126,6 +155,16 @@ impl Draft {
     }
 
     /// With an embedding.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(team.search(Query::vector([0.8, 0.6]))?.hits.len(), 1);
+    /// assert!(team.add(Draft::new("nothing").vector([0.0, 0.0])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn vector(mut self, vector: impl Into<Vec<f32>>) -> Self {
         self.vector = Some(vector.into());
@@ -133,6 +172,15 @@ impl Draft {
     }
 
     /// With one more tag.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Forget};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").tag("people").tag("taste"))?;
+    /// assert_eq!(team.forget(Forget::tag("taste"))?.forgotten, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.tags.get_or_insert_default().push(tag.into());
@@ -140,6 +188,19 @@ impl Draft {
     }
 
     /// With an end of life.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// use oubliette::memory::Expiry;
+    /// use std::time::Duration;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let red = team.add(Draft::new("The build is red").expiry(Duration::from_secs(3_600)))?.id;
+    /// assert!(team.get(red)?.unwrap().expires_at.is_some());
+    /// let rule = team.add(Draft::new("Never deploy on Friday").expiry(Expiry::Never))?.id;
+    /// assert!(team.get(rule)?.unwrap().expires_at.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn expiry(mut self, expiry: impl Into<Expiry>) -> Self {
         self.expiry = Some(expiry.into());
@@ -147,6 +208,16 @@ impl Draft {
     }
 
     /// With a payload beside the text.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// use oubliette::memory::Payload;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let shot = team.add(Draft::new("A screenshot of the login page").payload(vec![0x89, b'P', b'N', b'G']))?.id;
+    /// assert_eq!(team.payload(shot)?, Some(Payload::Bytes(vec![0x89, b'P', b'N', b'G'])));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn payload(mut self, payload: impl Into<Payload>) -> Self {
         self.payload = Some(payload.into());
@@ -154,6 +225,17 @@ impl Draft {
     }
 
     /// Superseding the memory with this key or id.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add("Ann lives in Ghent")?.id;
+    /// team.add(Draft::new("Ann lives in Bruges").supersedes(ghent.to_string()))?;
+    /// assert!(!team.is_visible(ghent)?);
+    /// assert!(team.add(Draft::new("Ann lives in Bonn").supersedes("no such key")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn supersedes(mut self, name: impl Into<String>) -> Self {
         self.supersedes.push(name.into());
@@ -214,16 +296,52 @@ macro_rules! wrapped {
     };
 }
 
+/// The line of an example that shows how a bound refuses a value; a hidden empty line for fields without one.
+macro_rules! refused {
+    (unit, $($call:expr),+) => {
+        refused!(@ "7.0", $($call),+)
+    };
+    (amount, $($call:expr),+) => {
+        refused!(@ "-1.0", $($call),+)
+    };
+    (name, $($call:expr),+) => {
+        refused!(@ r#""x".repeat(1_025)"#, $($call),+)
+    };
+    (metadata, $($call:expr),+) => {
+        refused!(@ r#"json!("no object")"#, $($call),+)
+    };
+    (array, $($call:expr),+) => {
+        refused!(@ r#"json!("no array")"#, $($call),+)
+    };
+    (@ $value:literal, $($call:expr),+) => {
+        concat!("assert!(", $($call),+, "(", $value, ")).is_err());")
+    };
+    ($bound:ident, $($call:expr),+) => {
+        "#"
+    };
+}
+
 macro_rules! builders {
     ($($part:ident { $(
         $(#[$doc:meta])*
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
-        $journal:ident, $merge:ident;
+        $journal:ident, $merge:ident, $sample:literal;
     )+ })+) => {
         /// A builder for each field of the table.
         impl Draft {
             $($(
                 $(#[$doc])*
+                ///
+                /// ```
+                /// # use oubliette::memory::{Attachment, AuthorKind, Significance, Tier, TimeRange};
+                /// # use oubliette::{Database, Draft, Kind, MemoryId, embed::Embed};
+                /// # use serde_json::json;
+                /// # let folder = tempfile::tempdir()?;
+                /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+                #[doc = concat!("team.add(Draft::new(\"Ann prefers tea\").", stringify!($name), "(", $sample, "))?;")]
+                #[doc = refused!($bound, "team.add(Draft::new(\"Ann prefers tea\").", stringify!($name))]
+                /// # Ok::<(), Box<dyn std::error::Error>>(())
+                /// ```
                 #[must_use]
                 pub fn $name(mut self, $name: argument!($bound, $ty)) -> Self {
                     self.fields.$name = wrapped!($wrap, argued!($bound, $name));
@@ -236,6 +354,18 @@ macro_rules! builders {
         impl Patch {
             $($(
                 $(#[$doc])*
+                ///
+                /// ```
+                /// # use oubliette::memory::{Attachment, AuthorKind, Significance, Tier, TimeRange};
+                /// # use oubliette::{Database, Draft, Kind, MemoryId, Patch, embed::Embed};
+                /// # use serde_json::json;
+                /// # let folder = tempfile::tempdir()?;
+                /// # let team = Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+                /// team.add(Draft::new("Ann prefers tea").key("drink"))?;
+                #[doc = concat!("team.update(\"drink\", Patch::new().", stringify!($name), "(", $sample, "))?;")]
+                #[doc = refused!($bound, "team.update(\"drink\", Patch::new().", stringify!($name))]
+                /// # Ok::<(), Box<dyn std::error::Error>>(())
+                /// ```
                 #[must_use]
                 pub fn $name(mut self, $name: argument!($bound, $ty)) -> Self {
                     self.fields.$name = wrapped!($wrap, argued!($bound, $name));
@@ -263,6 +393,16 @@ impl Patch {
     }
 
     /// Sets the new content.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Patch};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
+    /// team.update("home", Patch::new().text("Ann lives in Bruges"))?;
+    /// assert_eq!(team.get("home")?.unwrap().text, "Ann lives in Bruges");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
@@ -270,6 +410,17 @@ impl Patch {
     }
 
     /// Sets the new vector, of any positive length in space.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Patch, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").key("drink").vector([1.0, 0.0]))?;
+    /// team.update("drink", Patch::new().vector([0.0, 1.0]))?;
+    /// assert!(team.search(Query::vector([0.0, 1.0]))?.hits[0].score > 0.99);
+    /// assert!(team.update("drink", Patch::new().vector([1.0])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn vector(mut self, vector: impl Into<Vec<f32>>) -> Self {
         self.vector = Some(vector.into());
@@ -277,6 +428,19 @@ impl Patch {
     }
 
     /// Sets the end of life: an instant, a duration from now, or never.
+    ///
+    /// ```
+    /// use oubliette::memory::Expiry;
+    /// use oubliette::{Draft, Patch};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("The build is red").key("build"))?;
+    /// team.update("build", Patch::new().expiry(std::time::Duration::from_secs(60)))?;
+    /// assert!(team.get("build")?.unwrap().expires_at.is_some());
+    /// team.update("build", Patch::new().expiry(Expiry::Never))?;
+    /// assert!(team.get("build")?.unwrap().expires_at.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn expiry(mut self, expiry: impl Into<Expiry>) -> Self {
         self.expiry = Some(expiry.into());
@@ -284,6 +448,16 @@ impl Patch {
     }
 
     /// Sets the tags that the holder brings from now on. No tag of before stays.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Patch};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").key("drink").tag("old"))?;
+    /// team.update("drink", Patch::new().tags(["people", "taste"]))?;
+    /// assert_eq!(team.get("drink")?.unwrap().tags, ["people", "taste"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.tags = Some(tags.into_iter().map(Into::into).collect());

@@ -203,16 +203,44 @@ impl Default for EventQuery {
 
 impl EventQuery {
     /// The events that an aggregate counts.
+    ///
+    /// ```
+    /// use oubliette::memory::{AggregateId, EventQuery, EventsOf};
+    /// let id = AggregateId::from_bytes([7; 16]);
+    /// assert_eq!(EventQuery::of_aggregate(id).of, EventsOf::Aggregate(id));
+    /// ```
     pub fn of_aggregate(id: AggregateId) -> Self {
         EventQuery { of: EventsOf::Aggregate(id), ..EventQuery::default() }
     }
 
     /// The events behind a memory.
+    ///
+    /// ```
+    /// use oubliette::memory::{AuthorKind, EventQuery};
+    /// use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let message = Draft::new("Deploy of api done").kind(Kind::Message).author_kind(AuthorKind::Bot);
+    /// let id = team.add(message)?.id;
+    /// assert_eq!(team.events(&EventQuery::of_memory(id))?.items.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn of_memory(id: MemoryId) -> Self {
         EventQuery { of: EventsOf::Memory(id), ..EventQuery::default() }
     }
 
     /// One event.
+    ///
+    /// ```
+    /// use oubliette::memory::{AuthorKind, EventQuery};
+    /// use oubliette::{Draft, Kind};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Deploy of api done").kind(Kind::Message).author_kind(AuthorKind::Bot))?;
+    /// let event = team.events(&EventQuery::default())?.items.remove(0);
+    /// assert_eq!(team.events(&EventQuery::one(event.id))?.items, [event]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn one(id: EventId) -> Self {
         EventQuery { of: EventsOf::Event(id), ..EventQuery::default() }
     }

@@ -140,7 +140,7 @@ macro_rules! fields {
     ($($part:ident { $(
         $(#[doc = $doc:literal])*
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
-        $journal:ident, $merge:ident;
+        $journal:ident, $merge:ident, $sample:literal;
     )+ })+) => {
         /// The fields that a caller may set besides text, vector, key, tags and links.
         ///
@@ -158,7 +158,7 @@ macro_rules! fields {
             ///
             /// # Errors
             /// `Invalid` when the value is not of the field's type.
-            pub fn set_json(&mut self, name: &str, value: Value) -> Result<bool> {
+            pub(crate) fn set_json(&mut self, name: &str, value: Value) -> Result<bool> {
                 match name {
                     $($(stringify!($name) => self.$name = read(name, value)?,)+)+
                     _ => return Ok(false),
@@ -167,7 +167,7 @@ macro_rules! fields {
             }
 
             /// Calls `f` with the number and the JSON of each given field, by number.
-            pub fn for_each_given(&self, mut f: impl FnMut(u8, Value)) {
+            pub(crate) fn for_each_given(&self, mut f: impl FnMut(u8, Value)) {
                 $($(
                     if let Some(value) = self.$name.show() {
                         f($number, value);
@@ -176,6 +176,12 @@ macro_rules! fields {
             }
 
             /// Checks the bounds of every field.
+            ///
+            /// ```
+            /// use oubliette::Draft;
+            /// assert!(Draft::new("Ann prefers tea").importance(0.9).fields.check().is_ok());
+            /// assert!(Draft::new("Ann prefers tea").importance(7.0).fields.check().is_err());
+            /// ```
             ///
             /// # Errors
             /// `Invalid` naming the first field that breaks its bound.
@@ -228,6 +234,12 @@ fn clean(why: &serde_json::Error) -> String {
 
 impl Fields {
     /// Whether no field was given.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// assert!(Draft::new("Ann prefers tea").fields.is_empty());
+    /// assert!(!Draft::new("Ann prefers tea").importance(0.9).fields.is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         let mut any = false;
         self.for_each_given(|_, _| any = true);

@@ -75,6 +75,17 @@ pub struct Filter {
 impl Filter {
     /// Reads a filter from JSON text.
     ///
+    /// ```
+    /// use oubliette::{Draft, Filter, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").tag("people"))?;
+    /// let people = Filter::parse(r#"{"tags": "people", "importance": {"$gte": 0.0}}"#)?;
+    /// assert_eq!(team.search(Query::text("tea").filter(people))?.hits.len(), 1);
+    /// assert!(Filter::parse(r#"{"tags": {"$gt": 3}}"#).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` naming the place (`filter.created_at.$gt`) when the text is longer than 1 MiB, is not JSON, or has a
     /// name twice in one object; when the filter is deeper than 16, or wider than 256 comparisons or than 10,000
@@ -90,6 +101,14 @@ impl Filter {
     }
 
     /// Reads a filter from a JSON value, which may be of any depth.
+    ///
+    /// ```
+    /// use oubliette::Filter;
+    /// use serde_json::json;
+    /// assert!(Filter::from_json(&json!({"$not": {"tags": "people"}})).is_ok());
+    /// assert!(Filter::from_json(&json!({"tegs": "people"})).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Filter::parse`].

@@ -169,6 +169,15 @@ pub struct JournalRow {
 impl JournalRow {
     /// The memories whose story the row is part of: the subject with the holder, and the rows that were merged into
     /// the subject.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// let history = team.history(tea)?;
+    /// assert!(history.events[0].found_by().any(|(id, _)| *id == tea));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn found_by(&self) -> impl Iterator<Item = (&MemoryId, Option<u32>)> {
         let members = self.evidence.members.iter().filter(|_| self.op == Op::Merge);
         self.subject.iter().map(|id| (id, self.holder)).chain(members.map(|id| (id, None)))

@@ -18,11 +18,23 @@ macro_rules! uuid_id {
 
         impl $name {
             /// The id with these 16 bytes.
+            ///
+            /// ```
+            /// # use oubliette::{MemoryId, maintain::*, memory::*};
+            #[doc = concat!("let id: ", stringify!($name), " = \"01890a5d-ac96-774b-bcce-b302099a8057\".parse()?;")]
+            #[doc = concat!("assert_eq!(", stringify!($name), "::from_bytes(*id.as_bytes()), id);")]
+            /// # Ok::<(), oubliette::Error>(())
+            /// ```
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(bytes)
             }
 
             /// The 16 bytes. Their byte order is the order of the type.
+            ///
+            /// ```
+            /// # use oubliette::{MemoryId, maintain::*, memory::*};
+            #[doc = concat!("assert_eq!(", stringify!($name), "::from_bytes([7; 16]).as_bytes(), &[7; 16]);")]
+            /// ```
             pub const fn as_bytes(&self) -> &[u8; 16] {
                 &self.0
             }

@@ -118,6 +118,14 @@ impl JournalRow {
 
     /// Whether `undo` of the run looks at the row: the row tells of something that the engine's own
     /// maintenance did to memories.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert!(!team.history(tea)?.events[0].can_be_undone()); // No maintenance did it.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn can_be_undone(&self) -> bool {
         self.actor == crate::model::Actor::Sweeper && Self::UNDONE.contains(&self.op)
     }

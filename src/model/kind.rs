@@ -28,6 +28,12 @@ closed_set! {
 
 impl Tier {
     /// Whether memories of this tier expire by default.
+    ///
+    /// ```
+    /// use oubliette::memory::Tier;
+    /// assert!(Tier::Working.is_short_term());
+    /// assert!(!Tier::Semantic.is_short_term());
+    /// ```
     pub const fn is_short_term(self) -> bool {
         matches!(self, Tier::Working | Tier::Episodic)
     }
@@ -128,15 +134,15 @@ macro_rules! kinds {
             const NAMES: &[&str] = &[$($text,)+];
 
             /// The code of a custom kind on disk. The name of the kind stands in the record.
-            pub const CUSTOM_CODE: u8 = 255;
+            pub(crate) const CUSTOM_CODE: u8 = 255;
 
             /// The code on disk, 255 for a custom kind.
-            pub const fn code(&self) -> u8 {
+            pub(crate) const fn code(&self) -> u8 {
                 match self { $(Kind::$variant => $code,)+ Kind::Custom(_) => Kind::CUSTOM_CODE }
             }
 
             /// The kind with a code from disk; `custom` is the name that stands in the record.
-            pub fn from_code(code: u8, custom: Option<&str>) -> Option<Self> {
+            pub(crate) fn from_code(code: u8, custom: Option<&str>) -> Option<Self> {
                 match code {
                     $($code => Some(Kind::$variant),)+
                     Kind::CUSTOM_CODE => custom.map(|name| Kind::Custom(name.to_owned())),
@@ -198,6 +204,13 @@ kinds! {
 
 impl Kind {
     /// The name of a custom kind.
+    ///
+    /// ```
+    /// use oubliette::Kind;
+    /// assert_eq!("custom:gossip".parse::<Kind>()?.custom_name(), Some("gossip"));
+    /// assert_eq!(Kind::Knowledge.custom_name(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn custom_name(&self) -> Option<&str> {
         match self {
             Kind::Custom(name) => Some(name),
@@ -206,6 +219,12 @@ impl Kind {
     }
 
     /// Whether rules for messages may apply.
+    ///
+    /// ```
+    /// use oubliette::Kind;
+    /// assert!(Kind::ToolResult.is_message());
+    /// assert!(!Kind::Knowledge.is_message());
+    /// ```
     pub fn is_message(&self) -> bool {
         matches!(self, Kind::Message | Kind::AssistantMessage | Kind::ToolResult)
     }

@@ -94,6 +94,14 @@ mod names_of_fields {
 
 impl Holder {
     /// Whether the holder wrote the text of its row. The text lives as long as such a holder exists.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert!(team.get(tea)?.unwrap().holders[0].wrote_row_text());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wrote_row_text(&self) -> bool {
         self.text.is_none() && !self.follows
     }
@@ -122,7 +130,7 @@ impl Holder {
 
     /// Whether a keyless write with these tags, this run and this text of its own is a repeat of this
     /// holder's write.
-    pub fn takes_keyless(&self, tags: &[String], run: Option<RunId>, text: Option<&str>) -> bool {
+    pub(crate) fn takes_keyless(&self, tags: &[String], run: Option<RunId>, text: Option<&str>) -> bool {
         let is_like = self.key.is_none() && self.from.is_none() && !self.follows;
         is_like && self.run == run && self.tags == tags && self.text.as_deref() == text
     }
@@ -132,7 +140,7 @@ macro_rules! memory {
     (own { $($own:tt)+ } $($part:ident { $(
         $(#[$doc:meta])*
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
-        $journal:ident, $merge:ident;
+        $journal:ident, $merge:ident, $sample:literal;
     )+ })+) => {
         /// A memory as it is shown, with everything that is stored of it.
         #[derive(Clone, Debug, PartialEq)]
@@ -290,16 +298,43 @@ impl Memory {
     }
 
     /// The memory that took its place.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let ghent = team.add("Ann lives in Ghent")?.id;
+    /// let bruges = team.supersede(ghent, "Ann lives in Bruges")?.id;
+    /// assert_eq!(team.get(ghent)?.unwrap().superseded_by(), Some(bruges));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn superseded_by(&self) -> Option<MemoryId> {
         self.superseded.map(|superseded| superseded.by)
     }
 
     /// Whether automatic actors must leave the memory alone.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let nuts = team.add("Ann is allergic to nuts")?.id;
+    /// assert!(!team.get(nuts)?.unwrap().is_protected());
+    /// team.pin(nuts, true)?;
+    /// assert!(team.get(nuts)?.unwrap().is_protected());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_protected(&self) -> bool {
         self.pinned || self.admin_locked || self.system_locked
     }
 
     /// When anyone last touched the memory.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.get(team.add("Ann prefers tea")?.id)?.unwrap();
+    /// assert_eq!(tea.last_accessed(), tea.created_at);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn last_accessed(&self) -> Time {
         [self.last_retrieved, self.last_included_at, self.last_reinforced_at]
             .into_iter()
@@ -308,6 +343,15 @@ impl Memory {
     }
 
     /// How often the memory was used.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add(Draft::new("Ann prefers tea").retrieval_count(3))?.id;
+    /// assert_eq!(team.get(tea)?.unwrap().access_count(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn access_count(&self) -> u64 {
         self.retrieval_count.max(self.included_count_total)
     }

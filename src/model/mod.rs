@@ -69,5 +69,5 @@ pub use span::Span;
 pub(crate) use thread::thread_place;
 pub use time::Time;
 pub use visible::{Supersession, Times};
-pub(crate) use vitals::Life;
-pub use vitals::{Counted, Place, Vitals};
+pub(crate) use vitals::{Counted, Life};
+pub use vitals::{Place, Vitals};

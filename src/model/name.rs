@@ -25,6 +25,11 @@ pub struct NamespaceName(String);
 
 impl NamespaceName {
     /// The name.
+    ///
+    /// ```
+    /// use oubliette::NamespaceName;
+    /// assert_eq!(NamespaceName::default().as_str(), "default");
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -106,11 +111,21 @@ pub struct Name(String);
 
 impl Name {
     /// The id or the key.
+    ///
+    /// ```
+    /// use oubliette::Name;
+    /// assert_eq!(Name::from("ann:home").as_str(), "ann:home");
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The id or the key, as a text of its own.
+    ///
+    /// ```
+    /// use oubliette::Name;
+    /// assert_eq!(Name::from("ann:home").into_string(), "ann:home");
+    /// ```
     pub fn into_string(self) -> String {
         self.0
     }
@@ -170,6 +185,13 @@ pub struct AgentName(String);
 
 impl AgentName {
     /// The name.
+    ///
+    /// ```
+    /// use oubliette::memory::Partition;
+    /// let Partition::Agent(name) = Partition::agent(" crawler ")? else { unreachable!() };
+    /// assert_eq!(name.as_str(), "crawler");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -177,16 +199,38 @@ impl AgentName {
 
 impl Partition {
     /// The partition of the agent `name`: 1 to 256 bytes after trimming, no NUL.
+    ///
+    /// ```
+    /// use oubliette::memory::Partition;
+    /// assert_eq!(Partition::agent("crawler")?.to_string(), "crawler");
+    /// assert!(Partition::agent("").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn agent(name: &str) -> Result<Self> {
         Ok(Partition::Agent(AgentName(check_name("agent", name)?.to_owned())))
     }
 
     /// The partition of an optional agent; none stands for the shared partition.
+    ///
+    /// ```
+    /// use oubliette::memory::Partition;
+    /// assert_eq!(Partition::of(None)?, Partition::Shared);
+    /// assert_eq!(Partition::of(Some("crawler"))?, Partition::agent("crawler")?);
+    /// assert!(Partition::of(Some("")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn of(agent: Option<&str>) -> Result<Self> {
         agent.map_or(Ok(Partition::Shared), Partition::agent)
     }
 
     /// The name of the agent; none for the shared part.
+    ///
+    /// ```
+    /// use oubliette::memory::Partition;
+    /// assert_eq!(Partition::agent("crawler")?.agent_name(), Some("crawler"));
+    /// assert_eq!(Partition::Shared.agent_name(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn agent_name(&self) -> Option<&str> {
         match self {
             Partition::Shared => None,
@@ -229,11 +273,29 @@ pub enum Scope {
 
 impl Scope {
     /// The scope of agent `name`.
+    ///
+    /// ```
+    /// use oubliette::{PageRequest, Scope};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let request = PageRequest { scope: Scope::agent("crawler")?, ..PageRequest::default() };
+    /// assert!(team.list(&request)?.items.is_empty());
+    /// assert!(Scope::agent("").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn agent(name: &str) -> Result<Self> {
         Ok(Scope::Agent(AgentName(check_name("agent", name)?.to_owned())))
     }
 
     /// The one partition of the scope; none for [`Scope::Any`].
+    ///
+    /// ```
+    /// use oubliette::Scope;
+    /// use oubliette::memory::Partition;
+    /// assert_eq!(Scope::Shared.partition(), Some(Partition::Shared));
+    /// assert_eq!(Scope::Any.partition(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn partition(&self) -> Option<Partition> {
         match self {
             Scope::Shared => Some(Partition::Shared),

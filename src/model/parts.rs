@@ -49,7 +49,7 @@ macro_rules! parts {
     (own { $($own:tt)+ } $($part:ident { $(
         $(#[$doc:meta])*
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
-        $journal:ident, $merge:ident;
+        $journal:ident, $merge:ident, $sample:literal;
     )+ })+) => {
         impl Parts {
             /// Replaces the stored values by the given values.
@@ -93,12 +93,12 @@ macro_rules! cold {
      content { $(
         $(#[$doc:meta])*
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $place:ident, $bound:ident, $json:ident,
-        $journal:ident, $merge:ident;
+        $journal:ident, $merge:ident, $sample:literal;
      )+ }
      access { $(
         $(#[$adoc:meta])*
         $anumber:literal $aname:ident: $awrap:ident<$aty:ty> = $adefault:expr, $aplace:ident, $abound:ident, $ajson:ident,
-        $ajournal:ident, $amerge:ident;
+        $ajournal:ident, $amerge:ident, $asample:literal;
      )+ }) => {
         /// The cold part of a memory, read when the memory is shown.
         #[derive(Clone, Debug, PartialEq)]

@@ -52,6 +52,14 @@ macro_rules! enumerated {
 
         impl Pass {
             /// What it does, in a sentence.
+            ///
+            /// ```
+            /// use oubliette::maintain::Pass;
+            /// for pass in Pass::ALL {
+            ///     println!("{pass:20} {}", pass.help());
+            /// }
+            /// assert!(Pass::ALL.iter().all(|pass| pass.help().ends_with('.')));
+            /// ```
             pub fn help(self) -> &'static str {
                 match self { $(Pass::$name => $help.trim_ascii(),)+ }
             }

@@ -100,11 +100,31 @@ impl From<&Query> for Query {
 
 impl Query {
     /// The 10 memories nearest to `vector` in the shared part.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").vector([0.6, 0.8]))?;
+    /// assert_eq!(team.search(Query::vector([0.6, 0.8]))?.hits.len(), 1);
+    /// assert!(team.search(Query::vector([0.6, 0.8, 0.1])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn vector(vector: impl Into<Vec<f32>>) -> Self {
         Query { vector: Some(vector.into()), k: 10, ..Query::default() }
     }
 
     /// The 10 memories that answer `text` best in the shared part.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert_eq!(team.search(Query::text("tea"))?.hits.len(), 1);
+    /// assert!(Query::text("x".repeat(70_000)).check().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn text(text: impl Into<String>) -> Self {
         Query { text: Some(text.into()), k: 10, ..Query::default() }
     }
@@ -124,6 +144,12 @@ impl Query {
 
     /// With hits that differ from each other. Each later hit loses `diversity` times its cosine to the most similar
     /// hit before it.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// assert!(Query::text("where does Ann live?").diversity(0.5).check().is_ok());
+    /// assert!(Query::text("where does Ann live?").diversity(1.5).check().is_err());
+    /// ```
     #[must_use]
     pub fn diversity(mut self, diversity: f32) -> Self {
         self.diversity = diversity;
@@ -132,6 +158,16 @@ impl Query {
 
     /// With a deadline, after which the search ends with the hits found so far. A clause of the words, a walk through
     /// a graph and the scan of a partition are each finished once they have begun.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// use std::time::Duration;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert_eq!(team.search(Query::text("tea").deadline(Duration::from_secs(5)))?.hits.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
         self.deadline = Some(deadline.into());
@@ -139,6 +175,18 @@ impl Query {
     }
 
     /// With another number of hits.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// for text in ["Ann prefers tea", "Bob prefers tea"] {
+    ///     team.add(text)?;
+    /// }
+    /// assert_eq!(team.search(Query::text("tea").k(1))?.hits.len(), 1);
+    /// assert!(team.search(Query::text("tea").k(0)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn k(mut self, k: usize) -> Self {
         self.k = k;
@@ -187,6 +235,16 @@ impl Query {
     }
 
     /// In other partitions.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Query, Scope};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("The crawler ran").agent("crawler"))?;
+    /// assert_eq!(team.search(Query::text("crawler"))?.hits.len(), 0);
+    /// assert_eq!(team.search(Query::text("crawler").scope(Scope::Any))?.hits.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
@@ -194,6 +252,16 @@ impl Query {
     }
 
     /// Among the memories that match a filter.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Filter, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann prefers tea").tag("people"))?;
+    /// let query = Query::text("tea").filter(Filter::parse(r#"{"tags": "machines"}"#)?);
+    /// assert!(team.search(query)?.hits.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = Some(filter);
@@ -215,6 +283,12 @@ impl Query {
     }
 
     /// Checks the bounds of the query.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// assert!(Query::text("tea").k(1_000).check().is_ok());
+    /// assert_eq!(Query::text("tea").k(0).check().unwrap_err().to_string(), "k: must be 1 to 1000 (got 0)");
+    /// ```
     ///
     /// # Errors
     /// `Invalid` when `k` is not 1 to 1,000, the offset with `k` more than 1,000, the least score not finite, `ef` not
@@ -386,6 +460,12 @@ impl Default for PageRequest {
 
 impl PageRequest {
     /// Checks the bounds of the request.
+    ///
+    /// ```
+    /// use oubliette::PageRequest;
+    /// assert!(PageRequest::default().check().is_ok());
+    /// assert!(PageRequest { limit: 10_001, ..PageRequest::default() }.check().is_err());
+    /// ```
     ///
     /// # Errors
     /// `Invalid` when the limit is not 1 to 10,000.

@@ -39,6 +39,17 @@ pub(crate) fn series_place<'c>(vitals: &Vitals, content: &'c Content) -> Option<
 impl Memory {
     /// When a snapshot was taken: the `timestamp` of its metadata if there is one, or else its creation. None
     /// for a timestamp that can't be read, and for a memory of another kind.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let taken = "2026-01-03T12:00:00Z".parse()?;
+    /// let facts = team.push_snapshot("12 facts", taken)?.id;
+    /// assert_eq!(team.get(facts)?.unwrap().snapshot_time(), Some(taken));
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert_eq!(team.get(tea)?.unwrap().snapshot_time(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn snapshot_time(&self) -> Option<Time> {
         let taken = snapshot_time(&self.metadata, self.created_at);
         taken.filter(|_| self.kind == Kind::Snapshot)

@@ -37,21 +37,43 @@ impl Span {
     pub(crate) const MAX: Span = Span(SPAN_MS_MAX.cast_signed());
 
     /// The span of these milliseconds. A negative number becomes 0.
+    ///
+    /// ```
+    /// use oubliette::Span;
+    /// assert_eq!(Span::from_millis(1_500).as_millis(), 1_500);
+    /// assert_eq!(Span::from_millis(-1), Span::ZERO);
+    /// ```
     pub const fn from_millis(millis: i64) -> Self {
         Span(if millis < 0 { 0 } else { millis })
     }
 
     /// The span of these minutes.
+    ///
+    /// ```
+    /// use oubliette::Span;
+    /// assert_eq!(Span::from_mins(60), Span::from_hours(1));
+    /// ```
     pub const fn from_mins(mins: u32) -> Self {
         Span(mins as i64 * 60_000)
     }
 
     /// The span of these hours.
+    ///
+    /// ```
+    /// use oubliette::Span;
+    /// assert_eq!(Span::from_hours(24), Span::from_days(1));
+    /// ```
     pub const fn from_hours(hours: u32) -> Self {
         Span(hours as i64 * 3_600_000)
     }
 
     /// The span of these days of 24 hours.
+    ///
+    /// ```
+    /// use oubliette::Span;
+    /// assert_eq!(Span::from_days(7), "1w".parse()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn from_days(days: u32) -> Self {
         Span(days as i64 * DAY)
     }
@@ -65,11 +87,21 @@ impl Span {
     }
 
     /// Milliseconds, never negative.
+    ///
+    /// ```
+    /// use oubliette::Span;
+    /// assert_eq!(Span::from_mins(2).as_millis(), 120_000);
+    /// ```
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
     /// Days, with their fraction.
+    ///
+    /// ```
+    /// use oubliette::Span;
+    /// assert_eq!(Span::from_hours(36).as_days(), 1.5);
+    /// ```
     pub fn as_days(self) -> f64 {
         self.0 as f64 / DAY as f64
     }

@@ -32,6 +32,12 @@ impl Time {
     pub const MAX: Time = Time(TIME_MAX_MS);
 
     /// The instant of these milliseconds since 1970, limited to the years 1 to 9999.
+    ///
+    /// ```
+    /// use oubliette::Time;
+    /// assert_eq!(Time::from_millis(0), Time::EPOCH);
+    /// assert_eq!(Time::from_millis(i64::MAX), Time::MAX);
+    /// ```
     pub const fn from_millis(millis: i64) -> Self {
         if millis < TIME_MIN_MS {
             Time(TIME_MIN_MS)
@@ -43,17 +49,35 @@ impl Time {
     }
 
     /// Milliseconds since 1970.
+    ///
+    /// ```
+    /// use oubliette::Time;
+    /// assert_eq!("1970-01-01T00:00:01Z".parse::<Time>()?.as_millis(), 1_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
     /// This instant moved by `span`, limited to the years 1 to 9999.
+    ///
+    /// ```
+    /// use oubliette::Time;
+    /// assert_eq!(Time::EPOCH.plus("90m".parse()?).to_string(), "1970-01-01T01:30:00Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn plus(self, span: Span) -> Self {
         Time::from_millis(self.0.saturating_add(span.as_millis()))
     }
 
     /// This instant moved back by `span`, limited to the years 1 to 9999.
+    ///
+    /// ```
+    /// use oubliette::Time;
+    /// assert_eq!(Time::EPOCH.minus("1d".parse()?).day(), "1969-12-31");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn minus(self, span: Span) -> Self {
         Time::from_millis(self.0.saturating_sub(span.as_millis()))
@@ -74,6 +98,12 @@ impl Time {
     }
 
     /// The UTC day, as `2026-01-03`.
+    ///
+    /// ```
+    /// use oubliette::Time;
+    /// assert_eq!("2026-01-03T10:00:00Z".parse::<Time>()?.day(), "2026-01-03");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn day(self) -> String {
         let mut text = self.to_string();
         text.truncate(10);

@@ -95,7 +95,7 @@ impl Place {
 
 closed_set! {
     /// How the counters count a row. A row moves from one member to the next at its next instant.
-    pub Counted "counted" {
+    pub(crate) Counted "counted" {
         /// Visible: counted as live, and by kind, tier, tag and label.
         Live = 0, "live";
         /// Not yet valid; a later reader will see the row.

@@ -103,6 +103,16 @@ group! {
 impl Policy {
     /// Reads a document: the defaults, and over them what `text` names.
     ///
+    /// ```
+    /// use oubliette::policy::{Policy, Syntax};
+    ///
+    /// let policy = Policy::parse("undo.horizon = \"14d\"", Syntax::Toml)?;
+    /// assert_ne!(policy, Policy::default());
+    /// let why = Policy::parse("undo.horizont = \"7d\"", Syntax::Toml).unwrap_err();
+    /// assert!(why.to_string().contains("undo.horizont"));
+    /// # Ok::<(), oubliette::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Policy`](crate::Error::Policy) with the key, or with the line where the text is no TOML or JSON: an
@@ -140,6 +150,15 @@ impl Policy {
     /// Whether every value is within its bound, as it is after [`Policy::parse`]; for a policy whose fields were set
     /// by hand.
     ///
+    /// ```
+    /// use oubliette::policy::Policy;
+    ///
+    /// let mut policy = Policy::default();
+    /// assert!(policy.validate().is_ok());
+    /// policy.index.exact_min = policy.index.exact_max + 1;
+    /// assert!(policy.validate().is_err());
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Policy`](crate::Error::Policy) with the first key that is not.
@@ -150,6 +169,14 @@ impl Policy {
 
     /// The whole document as TOML, every key with its value; reading it gives an equal policy.
     ///
+    /// ```
+    /// use oubliette::policy::{Policy, Syntax};
+    ///
+    /// let text = Policy::default().to_toml()?;
+    /// assert_eq!(Policy::parse(&text, Syntax::Toml)?, Policy::default());
+    /// # Ok::<(), oubliette::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Policy::validate`]: what could not be read again is not written.
@@ -159,6 +186,13 @@ impl Policy {
     }
 
     /// Every key, written with dots, with its value, in the order of the document.
+    ///
+    /// ```
+    /// use oubliette::policy::Policy;
+    ///
+    /// let entries = Policy::default().entries();
+    /// assert!(entries.iter().any(|(key, value)| key == "sim.max_hamming" && value.is_number()));
+    /// ```
     pub fn entries(&self) -> Vec<(String, Value)> {
         use groups::Group;
         let mut entries = Vec::new();
@@ -168,6 +202,14 @@ impl Policy {
 
     /// The hash of this document with all its values: the first 8 bytes of SHA-256 over its JSON without white space,
     /// keys in the order of declaration.
+    ///
+    /// ```
+    /// use oubliette::policy::{Policy, Syntax};
+    ///
+    /// let other = Policy::parse("sim.max_hamming = 2", Syntax::Toml)?;
+    /// assert_ne!(other.hash(), Policy::default().hash());
+    /// # Ok::<(), oubliette::Error>(())
+    /// ```
     pub fn hash(&self) -> PolicyHash {
         let digest: [u8; 32] = Sha256::digest(groups::value(self).to_string()).into();
         let mut first = [0; 8];

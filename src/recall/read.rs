@@ -18,6 +18,16 @@ pub enum Got {
 
 impl Got {
     /// The memory; none if only a tombstone is left.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// assert!(team.look_up(tea, false)?.into_memory().is_some());
+    /// team.forget(tea)?;
+    /// assert!(team.look_up(tea, false)?.into_memory().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn into_memory(self) -> Option<Memory> {
         match self {
             Got::Memory(memory) => Some(*memory),

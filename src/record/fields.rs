@@ -227,12 +227,12 @@ macro_rules! codec {
      content { $(
         $(#[$doc:meta])*
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $place:ident, $bound:ident, $json:ident,
-        $journal:ident, $merge:ident;
+        $journal:ident, $merge:ident, $sample:literal;
      )+ }
      access { $(
         $(#[$adoc:meta])*
         $anumber:literal $aname:ident: $awrap:ident<$aty:ty> = $adefault:expr, $aplace:ident, $abound:ident, $ajson:ident,
-        $ajournal:ident, $amerge:ident;
+        $ajournal:ident, $amerge:ident, $asample:literal;
      )+ }) => {
         codec!(put_content, take_content, content: Content, $($number $name,)+ 240 custom_kind, 241 tags,);
         codec!(put_access, take_access, access: Access, $($anumber $aname,)+ 240 access_seq,);

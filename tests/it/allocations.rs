@@ -44,7 +44,7 @@ fn a_query_by_a_rare_word() {
             let drafts = (from..from + 1_000).map(say).collect();
             world.ns.add_all(drafts, &Default::default()).unwrap();
         }
-        world.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
         let query = Query::text("lamp").k(2);
         let search = || assert_eq!(world.ns.search(&query).unwrap().hits.len(), 2);
         search();

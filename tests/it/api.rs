@@ -48,7 +48,7 @@ fn after_close_every_clone_says_so() {
         clone.namespace(&ns).unwrap().search(Query::vector(axis(0))).map(drop),
         clone.namespace(&ns).unwrap().forget(Forget::names(["k"])).map(drop),
         clone.namespace(&ns).unwrap().update("k", Patch::default()).map(drop),
-        clone.stats(None).map(drop),
+        clone.stats().map(drop),
         clone.namespace(&ns).unwrap().memory_stats().map(drop),
         clone.check(&oubliette::report::CheckOptions::default()).map(drop),
         clone.snapshot().map(drop),
@@ -116,7 +116,7 @@ fn a_read_only_handle_refuses_every_write() {
     let (ns, db) = (world.ns.name().clone(), world.builder().read_only(true).open(world.path()).unwrap());
     assert!(matches!(db.namespace(&ns).unwrap().look_up("k", false).unwrap(), Got::Memory(_)));
     assert_eq!(db.namespace(&ns).unwrap().search(Query::vector(axis(0))).unwrap().hits.len(), 1);
-    assert_eq!(db.stats(None).unwrap().memories.live, 1);
+    assert_eq!(db.stats().unwrap().memories.live, 1);
     crate::world::assert_clean(&db);
     let writes = [
         db.namespace(&ns).unwrap().add(text("u")).map(drop),
@@ -439,7 +439,7 @@ fn view(world: &World, ns: &NamespaceName) -> (Vec<oubliette::Memory>, Vec<(Memo
     let hits = world.db.namespace(ns).unwrap().search(Query::vector([0.5; 4]).k(100)).unwrap().hits;
     assert!(hits.iter().all(|hit| rows.iter().any(|row| row.id == hit.id)), "a hit of another tenant");
     let hits = hits.iter().map(|hit| (hit.id, hit.score.to_bits())).collect();
-    let stats = world.db.stats(Some(ns)).unwrap();
+    let stats = world.db.namespace(ns).unwrap().stats().unwrap();
     (rows, hits, stats.memories.live, stats.memories.tombstoned)
 }
 

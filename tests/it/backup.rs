@@ -56,7 +56,7 @@ fn profiles(world: &World) -> Vec<MemoryId> {
 }
 
 fn maintain(world: &World, pass: Pass) -> RunId {
-    world.db.maintain(&[pass], &MaintainOptions::live()).unwrap().run.unwrap()
+    world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap().run.unwrap()
 }
 
 fn message(text: &str, author: AuthorKind) -> Draft {
@@ -92,7 +92,7 @@ fn v292_a_replaced_snapshot_travels_and_returns() {
         world
     });
     late.advance("8d");
-    let report = late.db.maintain(&[Pass::Limbo], &MaintainOptions::live()).unwrap();
+    let report = late.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
     assert_eq!(report.passes[0].changed, 1);
 }
 
@@ -154,7 +154,7 @@ fn messages_and_their_families_travel() {
     world.forget_id(gone);
     let copy = copy_of(&world);
     let stats = |world: &World| {
-        let stats = world.db.stats(Some(world.ns.name())).unwrap();
+        let stats = world.ns.stats().unwrap();
         (stats.events, stats.aggregates)
     };
     assert_eq!(stats(&world), stats(&copy));

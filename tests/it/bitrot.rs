@@ -217,7 +217,7 @@ fn work(image: Image, truth: &Truth, what: &str) {
         fails("forget", db.namespace(&ns).unwrap().forget(oubliette::Forget::names([key])).map(drop));
     }
     fails("backup", db.backup("/db/copy.oub").map(drop));
-    fails("reindex", db.reindex(None).map(drop));
+    fails("reindex", db.reindex().map(drop));
     fails("list again", list());
     fails("compact", db.compact().map(drop));
     fails("list of the copy", list());
@@ -300,13 +300,13 @@ impl Linked {
         let drafts =
             (0..ROWS).map(|at| Draft::new(format!("row {at}")).key(format!("k{at}")).vector(spread(at)));
         db.namespace(&ns).unwrap().add_all(drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
-        db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
+        db.maintain_with(&MaintainOptions::live().passes(Pass::ALL)).unwrap();
         // Some are gone and still nodes.
         db.namespace(&ns)
             .unwrap()
             .forget(oubliette::Forget::names((0..ROWS).step_by(9).map(|at| format!("k{at}"))))
             .unwrap();
-        let vectors = db.stats(None).unwrap().vectors;
+        let vectors = db.stats().unwrap().vectors;
         assert_eq!((vectors.regime, vectors.dead), ("graph", ROWS.div_ceil(9) as u64));
         linked.best = linked.answers(&db, Effort::Exact);
         db.close().unwrap();
@@ -352,10 +352,10 @@ impl Linked {
     /// Everything is drawn from texts and vectors again, and is whole then.
     fn heal(&self, db: &Database, what: &str) {
         let live = (ROWS - ROWS.div_ceil(9)) as u64;
-        assert_eq!(db.reindex(None).unwrap(), live, "{what}");
+        assert_eq!(db.reindex().unwrap(), live, "{what}");
         let report = db.check(&CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
         assert!(report.ok, "{what}: healed, and still {:?}", report.findings);
-        let stats = db.stats(None).unwrap();
+        let stats = db.stats().unwrap();
         assert_eq!(stats.health.index_warnings, Vec::<String>::new(), "{what}");
         assert_eq!((stats.vectors.in_graph, stats.vectors.dead), (live, 0), "{what}");
         self.expect_answers(db, what);
@@ -364,7 +364,7 @@ impl Linked {
             "graph",
             "{what}"
         );
-        let left = db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
+        let left = db.maintain_with(&MaintainOptions::live().passes(Pass::ALL)).unwrap();
         assert!(left.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{what}: {left:?}");
     }
 
@@ -417,12 +417,12 @@ fn a_damaged_graph_is_not_walked_and_reindex_heals_it() {
         let found = db.namespace(&ns).unwrap().search(asked(0)).unwrap();
         assert_eq!(found.plan.regime, "codes", "{what}: walked all the same");
         assert!(linked.answers(&db, Effort::default()) == linked.best, "{what}: another answer");
-        let warnings = db.stats(None).unwrap().health.index_warnings;
+        let warnings = db.stats().unwrap().health.index_warnings;
         assert!(warnings.len() == 1 && warnings[0].contains("reindex"), "{what}: {warnings:?}");
         let report = db.check(&CheckOptions::default()).unwrap();
         assert!(!report.ok, "{what}: the check finds nothing");
         // Maintenance leaves it alone and says so.
-        let kept = db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
+        let kept = db.maintain_with(&MaintainOptions::live().passes(Pass::ALL)).unwrap();
         assert!(kept.passes.iter().any(|pass| pass.skipped == 1 && pass.left > 0), "{what}: {kept:?}");
         // It can be written to.
         let added = Draft::new("after the damage").key("after").vector(vector(3));
@@ -470,12 +470,12 @@ fn a_damaged_row_of_the_slots_hides_its_own_memories_and_reindex_heals_it() {
                 }
                 Err(why) => assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}"),
             }
-            if let Err(why) = db.stats(None) {
+            if let Err(why) = db.stats() {
                 assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}");
             }
             let report = db.check(&CheckOptions::default()).unwrap();
             assert!(!report.ok, "{what}: the check finds nothing");
-            if let Err(why) = db.maintain(Pass::ALL, &MaintainOptions::live()) {
+            if let Err(why) = db.maintain_with(&MaintainOptions::live().passes(Pass::ALL)) {
                 assert_eq!(why.kind(), ErrorKind::Corrupted, "{what}: {why}");
             }
             linked.heal(&db, &what);

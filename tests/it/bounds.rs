@@ -82,10 +82,10 @@ fn exercise(world: &World, turn: usize) {
     ] {
         db.namespace(ns).unwrap().search(query.scope(Scope::Any)).unwrap();
     }
-    db.stats(None).unwrap();
+    db.stats().unwrap();
     db.namespace(ns).unwrap().memory_stats().unwrap();
-    db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
-    db.maintain(&[], &MaintainOptions::live()).unwrap();
+    db.maintain_with(&MaintainOptions::live().passes(Pass::ALL)).unwrap();
+    db.maintain().unwrap();
     world.advance("1h");
 }
 
@@ -166,7 +166,7 @@ fn refused<T>(answer: Result<T>, field: &str, value: &str) {
 fn numbers_of_maintenance_are_bounded() {
     let world = World::new();
     exercise(&world, 0);
-    let run = |options: MaintainOptions| world.db.maintain(Pass::ALL, &options);
+    let run = |options: MaintainOptions| world.db.maintain_with(&options.passes(Pass::ALL));
     let live = MaintainOptions::live;
     let dedup = |dedup: DedupOptions| MaintainOptions { dedup: Some(dedup), ..MaintainOptions::live() };
     let near = |neighbours_per_anchor: u32| DedupOptions { neighbours_per_anchor, ..DedupOptions::default() };
@@ -287,7 +287,7 @@ fn numbers_of_opening_and_importing_are_bounded() {
         let ns = db.namespace("default").unwrap();
         ns.add(Draft::new(format!("row {at}")).vector([1.0])).unwrap();
         ns.search(&Query { vector: Some(vec![1.0]), ..Query::text("row") }).unwrap();
-        db.maintain(Pass::ALL, &MaintainOptions::live()).unwrap();
+        db.maintain_with(&MaintainOptions::live().passes(Pass::ALL)).unwrap();
         db.close().unwrap();
     }
     let db = Database::open(&path).unwrap();

@@ -9,7 +9,7 @@ use oubliette::{Database, Draft, Durability, Forget};
 /// free ones in percent of the file, by the estimate and exactly.
 #[track_caller]
 fn parts(db: &Database) -> (u64, [u64; 2]) {
-    let (told, exact) = (db.stats(None).unwrap(), db.file_stats().unwrap());
+    let (told, exact) = (db.stats().unwrap(), db.file_stats().unwrap());
     assert_eq!(told.health.size_warning, None);
     for bytes in [told.bytes, exact.bytes] {
         assert_eq!(bytes.live + bytes.overhead + bytes.free, bytes.file, "{bytes:?}");
@@ -85,7 +85,7 @@ fn the_sum_of_the_rows_is_that_of_a_recount() {
     world.ns.forget(Forget::names(["a"])).unwrap();
     parts(&world.db);
     world.db.compact().unwrap();
-    world.db.reindex(None).unwrap();
+    world.db.reindex().unwrap();
     parts(&world.db);
     world.check();
 }

@@ -163,7 +163,7 @@ fn v295_a_compaction_erases_what_is_past_its_end() {
         status.fields.kind = Some(Kind::Profile);
         add(status);
     }
-    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     // Tier `working` lets a memory expire after three days; ten and one of them have passed since.
     let ten = add(ours("ten-days").tier(Tier::Working));
     let pinned = add(ours("pinned").tier(Tier::Working));
@@ -195,7 +195,7 @@ fn v295_a_compaction_erases_what_is_past_its_end() {
     }
     assert_eq!((world.row(one).state, world.row(pinned).state), (State::Expired, State::Expired));
     assert_eq!(world.row(lasting).state, State::Live);
-    let horizon = world.db.stats(None).unwrap().purge_horizon;
+    let horizon = world.db.stats().unwrap().purge_horizon;
     let horizon = horizon.values().next().unwrap();
     assert_eq!(horizon.known, Some(START.parse().unwrap()));
     assert_eq!(horizon.valid, expired_at);

@@ -150,13 +150,13 @@ impl Patient<'_> {
     }
 
     fn upkeep(&mut self) {
-        let stats = self.db.stats(None);
+        let stats = self.db.stats();
         self.note("stats", stats);
         let stats = self.ns.memory_stats();
         self.note("memory stats", stats);
-        let done = self.db.maintain(&[], &MaintainOptions::live());
+        let done = self.db.maintain();
         self.note("maintain", done);
-        let done = self.db.maintain(Pass::ALL, &MaintainOptions::live());
+        let done = self.db.maintain_with(&MaintainOptions::live().passes(Pass::ALL));
         self.note("maintain all", done);
         let mut out = Vec::new();
         let export = Export { namespaces: vec![self.ns.name().clone()], all_states: true };
@@ -184,7 +184,7 @@ impl Patient<'_> {
                 );
             }
         }
-        let done = self.db.reindex(None);
+        let done = self.db.reindex();
         self.note("reindex again", done);
         let report = self.db.check(&CheckOptions { deep: true, ..CheckOptions::default() });
         if let Some(report) = self.note("deep check", report) {
@@ -219,7 +219,7 @@ fn examine(store: &Store, table: &str, at: usize, way: &str, rows: &[(Vec<u8>, V
     clock.advance("2h".parse().unwrap());
     patient.writes(1);
     patient.upkeep();
-    let done = patient.db.reindex(None);
+    let done = patient.db.reindex();
     patient.note("reindex", done);
     patient.reads();
     patient.searches(true);
@@ -303,9 +303,9 @@ fn a_damaged_row_whose_expiry_comes_blocks_nothing() {
         let patch = Patch { text: Some("better".to_owned()), ..Patch::default() };
         world.ns.update("good0", patch).unwrap();
         world.forget(&["good1"]);
-        world.db.stats(None).unwrap();
-        world.db.reindex(None).unwrap();
-        world.db.maintain(&[], &MaintainOptions::live()).unwrap();
+        world.db.stats().unwrap();
+        world.db.reindex().unwrap();
+        world.db.maintain().unwrap();
         let why = world.ns.look_up(bad.to_string(), false).unwrap_err();
         assert_eq!(why.kind(), ErrorKind::Corrupted, "{table}");
         assert!(why.to_string().contains(table), "{why}");
@@ -427,8 +427,8 @@ fn a_damaged_vector_is_replaced_or_waited_for() {
         assert_eq!(world.find(axis(0), 3).len(), 2, "the others are found");
         world.forget(&["k2"]);
         if heal {
-            assert_eq!(world.db.reindex(None).unwrap(), 1);
-            assert_eq!(world.db.stats(None).unwrap().pending, 1);
+            assert_eq!(world.db.reindex().unwrap(), 1);
+            assert_eq!(world.db.stats().unwrap().pending, 1);
             world.check();
         }
         let patch = Patch { vector: Some(axis(3).to_vec()), ..Patch::default() };

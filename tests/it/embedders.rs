@@ -104,14 +104,14 @@ fn dedup_71_what_becomes_a_row_of_its_own_is_embedded() {
     for (what, draft, how) in writes {
         let outcome = ns(&db).add_all(vec![draft], how).unwrap().remove(0);
         assert_eq!(outcome.decision, Decision::Stored, "{what}");
-        assert_eq!(db.stats(None).unwrap().pending, 0, "{what}");
+        assert_eq!(db.stats().unwrap().pending, 0, "{what}");
         assert_eq!(counting.texts.load(Ordering::SeqCst), 1, "{what}");
     }
     // The new text of a key has its vector, wherever else it stands.
     ns(&db).add(Draft::new("the build is red").key("other")).unwrap();
     ns(&db).add(Draft::new("the build is red").key("build")).unwrap();
     assert_eq!(counting.texts.load(Ordering::SeqCst), 2, "a revision");
-    assert_eq!(db.stats(None).unwrap().pending, 0);
+    assert_eq!(db.stats().unwrap().pending, 0);
     clean(&db);
 }
 
@@ -220,14 +220,14 @@ fn an_embedder_that_nobody_asked_for_gives_way() {
     let db = open(&folder);
     db.suggest_embedder(HashEmbedder::new()).unwrap();
     ns(&db).add(Draft::new("Ann lives in Ghent").key("a")).unwrap();
-    assert_eq!(db.stats(None).unwrap().pending, 0);
+    assert_eq!(db.stats().unwrap().pending, 0);
     ns(&db).add(Draft::new("Ben lives in Bruges").key("b").vector([0.6, 0.8])).unwrap();
     assert_eq!(db.embedding_space().unwrap().unwrap().name, "caller");
     let near = ns(&db).search(Query::vector([0.6, 0.8])).unwrap();
     assert_eq!(near.hits.len(), 1, "only vectors of one space are compared");
     assert_eq!(ns(&db).search(Query::text("lives in")).unwrap().hits.len(), 2);
     ns(&db).add(Draft::new("Cat lives in Kortrijk").key("c")).unwrap();
-    assert_eq!(db.stats(None).unwrap().pending, 1, "nobody makes vectors of the caller's space");
+    assert_eq!(db.stats().unwrap().pending, 1, "nobody makes vectors of the caller's space");
     clean(&db);
     let done = db.reembed(HashEmbedder::new()).unwrap();
     assert_eq!((done.changed, done.filled, done.skipped), (2, 1, 0));
@@ -245,22 +245,22 @@ fn an_embedder_that_fails_costs_no_memory() {
     db.use_embedder(counting.clone()).unwrap();
     counting.broken.store(1, Ordering::SeqCst);
     ns(&db).add(Draft::new("Ann lives in Ghent").key("a")).unwrap();
-    assert_eq!(db.stats(None).unwrap().pending, 1);
+    assert_eq!(db.stats().unwrap().pending, 1);
     assert_eq!(ns(&db).search(Query::text("Ghent")).unwrap().hits.len(), 1, "by its words");
     let asked = Query::text("Ghent").mode(Mode::Vector);
     assert_eq!(ns(&db).search(&asked).unwrap_err().kind(), ErrorKind::Embedding);
     assert_eq!(
-        db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap_err().kind(),
+        db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap_err().kind(),
         ErrorKind::Embedding
     );
     counting.broken.store(0, Ordering::SeqCst);
     // The new text has a vector, the old one waits for the pass.
     ns(&db).update("a", Patch { text: Some("Ann left Ghent".to_owned()), ..Patch::default() }).unwrap();
     let dry = MaintainOptions { dry_run: true, ..MaintainOptions::live() };
-    let planned = db.maintain(&[Pass::Embed], &dry).unwrap();
+    let planned = db.maintain_with(&dry.passes([Pass::Embed])).unwrap();
     assert_eq!((planned.passes[0].planned, planned.passes[0].changed), (1, 0));
-    let done = db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
-    assert_eq!((done.passes[0].changed, db.stats(None).unwrap().pending), (1, 0));
+    let done = db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
+    assert_eq!((done.passes[0].changed, db.stats().unwrap().pending), (1, 0));
     assert_eq!(ns(&db).search(&asked).unwrap().hits.len(), 1);
     clean(&db);
 }
@@ -273,7 +273,7 @@ fn answers_of_another_shape_are_failures() {
         let given = answer.clone();
         db.use_embedder(embedder_fn("odd", 2, move |_: &[&str]| Ok(given.clone())).unwrap()).unwrap();
         ns(&db).add(Draft::new("a text")).unwrap();
-        assert_eq!(db.stats(None).unwrap().pending, 1, "{answer:?}");
+        assert_eq!(db.stats().unwrap().pending, 1, "{answer:?}");
         assert_eq!(ns(&db).search(Query::text("text")).unwrap().hits.len(), 1);
         clean(&db);
     }

@@ -63,7 +63,7 @@ fn watched() -> (World, Watching) {
 }
 
 fn pending(world: &World) -> u64 {
-    world.db.stats(None).unwrap().pending
+    world.db.stats().unwrap().pending
 }
 
 fn new_text(text: &str) -> Patch {
@@ -180,7 +180,7 @@ fn an_embedder_that_fails_is_asked_once_a_write() {
     db.batch(|batch| batch.add(ns.name(), Draft::new("Cat paints boats"))).unwrap();
     assert_eq!((watching.calls(), pending(&world)), (3, 3));
     watching.broken.store(false, Ordering::SeqCst);
-    db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
+    db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
     assert_eq!(pending(&world), 0);
 }
 
@@ -206,7 +206,7 @@ fn agg_embed_says_whether_an_aggregate_has_a_vector() {
         }
         assert_eq!(watching.calls(), 1);
         assert_eq!(pending(&world), u64::from(!embed), "agg.embed = {embed}");
-        db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
+        db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
         assert_eq!(pending(&world), u64::from(!embed), "agg.embed = {embed}, after the pass");
         let query = Query::text("queue is full").mode(Mode::Vector).scope(Scope::Any);
         assert_eq!(ns.search(&query).unwrap().hits.len(), usize::from(embed));

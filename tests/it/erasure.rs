@@ -330,7 +330,7 @@ impl Story {
             Op::Pass(pass) => {
                 let dedup = DedupOptions { dry_run: false, ..DedupOptions::default() };
                 let options = MaintainOptions { dedup: Some(dedup), ..MaintainOptions::live() };
-                let report = self.world.db.maintain(&[PASSES[*pass]], &options).unwrap();
+                let report = self.world.db.maintain_with(&options.passes([PASSES[*pass]])).unwrap();
                 self.pass = report.run.filter(|_| *pass < 4).or(self.pass);
             }
             Op::Back => {
@@ -342,7 +342,7 @@ impl Story {
             Op::Cut => {
                 let budget = Some(Span::from_millis(1));
                 let options = MaintainOptions { budget, ..MaintainOptions::live() };
-                self.world.db.maintain(&[Pass::Index], &options).unwrap();
+                self.world.db.maintain_with(&options.passes([Pass::Index])).unwrap();
             }
             Op::Wait => self.world.advance("1h"),
         }
@@ -512,7 +512,7 @@ fn the_name_of_an_agent_goes_with_its_last_memory() {
     world.add(text("superseded no more").key("q").agent("patient-jane"));
     world.add(text("kept").key("k").agent("patient-kurt").vector(direction(2)));
     world.forget(&["p"]);
-    world.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
     world.db.backup(world.beside("copy.oub")).unwrap();
     let copy = std::fs::read(world.beside("copy.oub")).unwrap();
     assert!(!copy.windows(12).any(|window| window == b"patient-john"));

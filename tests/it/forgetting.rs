@@ -27,7 +27,7 @@ fn texts(world: &World) -> Vec<String> {
 }
 
 fn collapse(world: &World) -> RunId {
-    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap()
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap()
 }
 
 fn counts(answer: &Forgotten) -> (u64, u64, u64) {
@@ -196,10 +196,10 @@ fn a_row_is_retold_when_limbo_is_over() {
     world.add(profile("Gateway status: 7 apps pending").key("b").vector(axis(1)));
     collapse(&world);
     world.advance("8d");
-    world.db.maintain(&[Pass::Limbo], &MaintainOptions::live()).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
     assert_eq!(counts(&world.forget(&["a"])), (1, 0, 0));
     assert_eq!(world.row("b").text, "Gateway status: 7 apps pending");
-    assert_eq!((world.find(axis(0), 9), world.db.stats(None).unwrap().pending), (vec![], 1));
+    assert_eq!((world.find(axis(0), 9), world.db.stats().unwrap().pending), (vec![], 1));
     assert_eq!(by_words(&world, "gateway"), [a]);
     world.check();
 }
@@ -318,7 +318,7 @@ fn v291_a_tombstone_says_what_was_true_at_the_removal() {
     let before = losers.map(removed);
     assert_eq!(merged(&world), losers);
     world.advance("8d");
-    world.db.maintain(&[Pass::Limbo], &MaintainOptions::live()).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
     for (loser, before) in losers.into_iter().zip(before) {
         let stone = world.tombstone(loser);
         assert_eq!((stone.run, stone.reason), (Some(run), TombstoneReason::Collapsed));

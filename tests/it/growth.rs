@@ -127,7 +127,8 @@ fn maintenance_with_nothing_to_do() {
     ];
     let run = || {
         let mut report = None;
-        let cost = cost(|| report = Some(world.db.maintain(&passes, &MaintainOptions::live()).unwrap()));
+        let cost =
+            cost(|| report = Some(world.db.maintain_with(&MaintainOptions::live().passes(passes)).unwrap()));
         assert!(report.unwrap().passes.iter().all(|pass| pass.changed == 0));
         assert_eq!(cost.written, 0, "an idle run writes");
         cost.read
@@ -243,7 +244,7 @@ fn tags_of_duplicates() {
             })
         };
         world.ns.add_all((0..4).map(say).collect(), &apart).unwrap();
-        let report = world.db.maintain(&[pass], &MaintainOptions::live()).unwrap();
+        let report = world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
         assert_eq!((report.passes[0].changed, report.passes[0].skipped), (1, 2), "{report:?}");
         assert!(world.live().iter().all(|id| world.row(*id).tags.len() == 40));
         world.check();
@@ -303,7 +304,7 @@ fn forgetting_merged_keys_of_different_texts() {
                 .key(format!("k{at}"))
         };
         fill(&world, 0, n, say);
-        world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
         let [stays] = world.live()[..] else { panic!("{:?}", world.live()) };
         let kept = world.row(stays).row_text;
         let key = (0..n).filter(|at| say(*at).text != kept).nth(n / 2).map(|at| format!("k{at}"));
@@ -386,7 +387,7 @@ fn an_index_of_metadata_comes_and_goes_in_slices() {
     let before = cost(|| ()).of_one;
     let declared = cost(|| assert_eq!(world.ns.declare_index("many").unwrap(), 100));
     assert!(declared.written > 20_000, "{declared:?}");
-    let anew = cost(|| assert_eq!(world.db.reindex(None).unwrap(), 0));
+    let anew = cost(|| assert_eq!(world.db.reindex().unwrap(), 0));
     assert!(anew.written > 40_000, "{anew:?}");
     let gone = cost(|| assert!(world.ns.drop_index("many").unwrap()));
     assert!(gone.written > 20_000, "{gone:?}");

@@ -92,13 +92,13 @@ impl World {
 
     /// Runs passes to their end.
     fn maintain(&self, passes: &[Pass]) -> Vec<PassReport> {
-        let report = self.db.maintain(passes, &MaintainOptions::live()).unwrap();
+        let report = self.db.maintain_with(&MaintainOptions::live().passes(passes)).unwrap();
         assert!(report.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{report:?}");
         report.passes
     }
 
     fn vectors(&self) -> VectorStats {
-        self.db.stats(Some(self.ns.name())).unwrap().vectors
+        self.ns.stats().unwrap().vectors
     }
 
     fn hits(&self, query: &Query) -> Vec<Hit> {

@@ -200,9 +200,9 @@ impl Story {
                     let options = WriteOptions { no_dedup: true, ..WriteOptions::default() };
                     db.namespace(&ns).unwrap().add_all(vec![draft], &options).unwrap();
                 }
-                let done = db.maintain(
-                    &[oubliette::maintain::Pass::NearDuplicates],
-                    &oubliette::maintain::MaintainOptions::live(),
+                let done = db.maintain_with(
+                    &oubliette::maintain::MaintainOptions::live()
+                        .passes([oubliette::maintain::Pass::NearDuplicates]),
                 );
                 self.runs.extend(done.unwrap().passes.iter().filter_map(|pass| pass.run));
             }
@@ -216,7 +216,7 @@ impl Story {
             Deed::Pass(days) => self.world.advance(&format!("{days}d")),
             Deed::Declare(path) => drop(db.namespace(&ns).unwrap().declare_index(PATHS[path]).unwrap()),
             Deed::End(path) => drop(db.namespace(&ns).unwrap().drop_index(PATHS[path]).unwrap()),
-            Deed::Reindex => drop(db.reindex(None).unwrap()),
+            Deed::Reindex => drop(db.reindex().unwrap()),
             Deed::Compact => drop(db.compact().unwrap()),
             Deed::Reopen => {
                 drop(db);
@@ -361,7 +361,7 @@ fn an_index_goes_with_its_namespace_and_stays_through_a_copy() {
     world.db.compact().unwrap();
     world.reopen();
     assert_eq!(world.ns.indexes().unwrap(), ["room"]);
-    assert_eq!(world.db.reindex(Some(world.ns.name())).unwrap(), 0);
+    assert_eq!(world.ns.reindex().unwrap(), 0);
     compare(&world.db, world.ns.name(), &json!({ "metadata.room": "cellar" }));
     world.db.backup(world.beside("copy.oub")).unwrap();
     let copy = world.builder().open(world.beside("copy.oub")).unwrap();

@@ -79,7 +79,7 @@ fn prepare(path: &Path) {
 /// Carries one pass out to its end.
 fn run(db: &Database, pass: Pass) -> PassReport {
     let options = MaintainOptions { destroy_max: Some(u64::MAX), ..MaintainOptions::live() };
-    db.maintain(&[pass], &options).unwrap().passes.swap_remove(0)
+    db.maintain_with(&options.passes([pass])).unwrap().passes.swap_remove(0)
 }
 
 /// The child: says that it begins, and does.

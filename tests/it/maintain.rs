@@ -13,7 +13,7 @@ use oubliette::memory::Expiry;
 use oubliette::memory::{Entity, Got, Link, Significance, Tier, TombstoneReason};
 use oubliette::policy::Syntax;
 use oubliette::report::RuleId;
-use oubliette::{Draft, ErrorKind, Forget, Kind, MemoryId, Patch, Scope, Span, State, Time};
+use oubliette::{Draft, ErrorKind, Forget, Kind, MemoryId, Namespace, Patch, Scope, Span, State, Time};
 
 fn profile(words: &str) -> Draft {
     let mut draft = text(words);
@@ -29,7 +29,7 @@ fn counted(words: &str, significance: Significance, count: i64) -> Draft {
 }
 
 fn run(world: &World, pass: Pass, options: &MaintainOptions) -> PassReport {
-    let mut report: MaintainReport = world.db.maintain(&[pass], options).unwrap();
+    let mut report: MaintainReport = world.db.maintain_with(&options.clone().passes([pass])).unwrap();
     report.passes.swap_remove(0)
 }
 
@@ -56,7 +56,7 @@ fn gateway(world: &World) -> [MemoryId; 4] {
 fn v50_a_dry_run_tells_the_documents_report_and_changes_nothing() {
     let world = World::new();
     gateway(&world);
-    let before = world.db.stats(None).unwrap();
+    let before = world.db.stats().unwrap();
     let report = collapse(&run(&world, Pass::Collapse, &MaintainOptions::default()));
     assert!(report.dry_run && report.totals.run_id.is_none());
     let plan = [
@@ -73,7 +73,7 @@ fn v50_a_dry_run_tells_the_documents_report_and_changes_nothing() {
     let totals = &report.totals;
     assert_eq!([totals.groups_collapsed, totals.duplicates_removed, totals.reinforcements_applied], [0; 3]);
     assert_eq!(report.samples[0].signature, "gateway status <num> apps pending checked <datetime>");
-    assert_eq!(world.db.stats(None).unwrap().memories, before.memories);
+    assert_eq!(world.db.stats().unwrap().memories, before.memories);
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn v238_an_undo_brings_rows_back_with_counts_and_links() {
         .collect();
     let before: Vec<_> = ids.iter().map(|id| world.row(*id)).collect();
     let canonical = world.row(stays);
-    let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     assert_eq!(world.row(stays).reinforcement_count, 8);
     assert_eq!(world.find(axis(1), 10), [stays], "what went takes no slot of a result");
     world.advance("6d");
@@ -249,7 +249,7 @@ fn v238_an_undo_brings_rows_back_with_counts_and_links() {
     }
     assert_eq!(world.find(axis(1), 10).len(), 5, "vectors are back");
     assert_eq!(world.ns.undo(report.run.unwrap()).unwrap().restored, 0, "twice is a no-op");
-    let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     world.advance("8d");
     let late = world.ns.undo(report.run.unwrap()).unwrap_err();
     assert_eq!(late.kind(), ErrorKind::Conflict, "{late}");
@@ -273,11 +273,8 @@ fn limbo_is_erased_at_its_horizon_and_forgetting_does_not_wait_for_it() {
     assert_eq!((report.changed, report.run.is_some()), (1, true));
     let tombstone = world.tombstone(second);
     assert_eq!((tombstone.reason, tombstone.replaced_by), (TombstoneReason::Collapsed, Some(first)));
-    assert_eq!(world.db.stats(None).unwrap().memories.limbo, 0);
-    assert!(
-        !world.db.stats(None).unwrap().purge_horizon.is_empty(),
-        "reads of before it are bounded (MODEL-18)"
-    );
+    assert_eq!(world.db.stats().unwrap().memories.limbo, 0);
+    assert!(!world.db.stats().unwrap().purge_horizon.is_empty(), "reads of before it are bounded (MODEL-18)");
     assert_eq!(world.row(first).reinforcement_count, 3, "what moved stays");
 }
 
@@ -297,7 +294,7 @@ fn a_key_forgotten_while_its_row_is_in_limbo_does_not_come_back() {
     let world = World::new();
     let stays = world.add(counted("status 1", Significance::Core, 1).key("a")).id;
     let gone = world.add(profile("status 2").key("b")).id;
-    let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     assert_eq!(world.row("b").id, stays);
     let forgotten = world.forget(&["b"]);
     assert_eq!((forgotten.forgotten, forgotten.detached), (1, 0), "no other write says that");
@@ -323,9 +320,9 @@ fn what_was_merged_twice_comes_back_from_the_first_run() {
     let world = World::new();
     let low = world.add(counted("status 1", Significance::Noteworthy, 4).key("low")).id;
     let gone = world.add(profile("status 2").key("gone")).id;
-    let first = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    let first = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     let top = world.add(counted("status 3", Significance::Core, 1).key("top")).id;
-    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     assert_eq!(world.row(top).keys, ["gone", "low", "top"]);
     assert_eq!(world.row(top).reinforcement_count, 6);
     let undone = world.ns.undo(first.run.unwrap()).unwrap();
@@ -343,16 +340,59 @@ fn what_was_merged_twice_comes_back_from_the_first_run() {
 fn v290_a_plan_of_another_policy_is_refused() {
     let world = World::new();
     gateway(&world);
-    let plan = world.db.plan(Pass::Collapse, world.ns.name(), &MaintainOptions::default()).unwrap();
+    let plan = world.ns.plan(&MaintainOptions::default().passes([Pass::Collapse])).unwrap();
     assert_eq!((plan.planned(), plan.report().planned), (2, 2));
     world.db.set_policy("collapse.max_samples = 3", Syntax::Toml).unwrap();
-    let why = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
+    let why = world.ns.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
     assert!(why.kind() == ErrorKind::Conflict && why.to_string().contains("policy_changed"), "{why}");
     assert_eq!(world.live().len(), 4, "nothing was written");
-    let plan = world.db.plan(Pass::Collapse, world.ns.name(), &MaintainOptions::default()).unwrap();
+    let plan = world.ns.plan(&MaintainOptions::default().passes([Pass::Collapse])).unwrap();
     world.advance("25h");
-    let why = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
+    let why = world.ns.carry_out(&plan, &MaintainOptions::live()).unwrap_err();
     assert!(why.to_string().contains("plan_expired"), "{why}");
+}
+
+/// The handle of a namespace maintains that namespace and no other, and the handle of the database all of them.
+#[test]
+fn each_handle_maintains_what_it_is_a_handle_of() {
+    let world = World::new();
+    gateway(&world);
+    let other = world.db.namespace("other").unwrap();
+    other
+        .add_all([4, 7].map(|n| profile(&format!("queue: {n} jobs"))).to_vec(), &Default::default())
+        .unwrap();
+    let live = |of: &Namespace| of.stats().unwrap().memories.live;
+    let options = MaintainOptions::live().passes([Pass::Collapse]);
+
+    assert_eq!(world.ns.maintain_with(&options).unwrap().passes[0].tombstoned, 2);
+    assert_eq!((live(&world.ns), live(&other)), (2, 2));
+    assert_eq!(world.db.maintain_with(&options).unwrap().passes[0].tombstoned, 1);
+    assert_eq!((live(&world.ns), live(&other)), (2, 1));
+    assert_eq!(world.db.stats().unwrap().memories.live, 3);
+
+    // The short forms do the work of the stages of the policy, as the command line does.
+    world.db.set_policy("sweeper.stages = [\"collapse\"]", Syntax::Toml).unwrap();
+    other.add(profile("queue: 9 jobs")).unwrap();
+    assert_eq!(world.ns.maintain().unwrap().passes[0].tombstoned, 0);
+    let done = other.maintain().unwrap();
+    assert_eq!((done.passes[0].pass, done.passes[0].tombstoned, live(&other)), (Pass::Collapse, 1, 1));
+    assert!(world.db.maintain().unwrap().run.is_none(), "nothing is left to do");
+}
+
+#[test]
+fn a_plan_is_of_one_pass_and_one_namespace() {
+    let world = World::new();
+    gateway(&world);
+    for passes in [&[][..], &[Pass::Collapse, Pass::Snapshots]] {
+        let why = world.ns.plan(&MaintainOptions::live().passes(passes)).unwrap_err();
+        assert!(why.kind() == ErrorKind::Invalid && why.to_string().starts_with("passes: "), "{why}");
+    }
+    let options = MaintainOptions::live().passes([Pass::Collapse]);
+    let plan = world.ns.plan(&options).unwrap();
+    let other = world.db.namespace("other").unwrap();
+    let why = other.carry_out(&plan, &options).unwrap_err();
+    assert_eq!(why.to_string(), "plan: must be of the namespace other (got default)");
+    assert_eq!(world.ns.carry_out(&plan, &options).unwrap().tombstoned, 2);
 }
 
 /// A pass carries out its own plan at once; how long plans are kept is nothing to it.
@@ -363,7 +403,7 @@ fn a_short_life_of_plans_stops_no_pass() {
     world.db.set_policy("gc.plan_ttl = \"1ms\"\nplan.max_rows = 1", Syntax::Toml).unwrap();
     world.db.clone().close().unwrap();
     let db = world.builder().clock(Ticking(world.clock.clone())).open(world.path()).unwrap();
-    let report = db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    let report = db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     assert_eq!((report.passes[0].tombstoned, report.passes[0].left), (2, 0));
 }
 
@@ -381,9 +421,9 @@ impl Clock for Ticking {
 fn rows_that_changed_since_the_plan_are_left_alone() {
     let world = World::new();
     let [first, second, third, _] = gateway(&world);
-    let plan = world.db.plan(Pass::Collapse, world.ns.name(), &MaintainOptions::default()).unwrap();
+    let plan = world.ns.plan(&MaintainOptions::default().passes([Pass::Collapse])).unwrap();
     world.ns.pin(second.to_string(), true).unwrap();
-    let report = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap();
+    let report = world.ns.carry_out(&plan, &MaintainOptions::live()).unwrap();
     assert_eq!((report.tombstoned, report.skipped), (1, 1));
     assert_eq!(world.row(second).state, State::Live);
     let totals = collapse(&report).totals;
@@ -393,9 +433,9 @@ fn rows_that_changed_since_the_plan_are_left_alone() {
     // Its canonical row has changed: the group is another.
     let world = World::new();
     let [first, ..] = gateway(&world);
-    let plan = world.db.plan(Pass::Collapse, world.ns.name(), &MaintainOptions::default()).unwrap();
+    let plan = world.ns.plan(&MaintainOptions::default().passes([Pass::Collapse])).unwrap();
     world.ns.reinforce(first.to_string(), 1).unwrap();
-    let report = world.db.carry_out(&plan, &MaintainOptions::live()).unwrap();
+    let report = world.ns.carry_out(&plan, &MaintainOptions::live()).unwrap();
     assert_eq!((report.tombstoned, report.skipped), (0, 2));
 }
 
@@ -419,7 +459,7 @@ fn a_run_that_stops_early_goes_on_and_tells_the_same_totals() {
         if left == 0 {
             break;
         }
-        assert!(world.db.stats(None).unwrap().memories.limbo > 0);
+        assert!(world.db.stats().unwrap().memories.limbo > 0);
     }
     assert_eq!(reports.len(), 6, "360 rows in runs of 67");
     let last = reports.last().unwrap();
@@ -453,19 +493,21 @@ fn without_a_horizon_nothing_waits() {
     let report = collapse(&live(&world, Pass::Collapse));
     assert_eq!(report.totals.duplicates_removed, 2, "the counts are the same (DEDUP-21)");
     assert_eq!(world.tombstone(second).replaced_by, Some(first));
-    assert_eq!(world.db.stats(None).unwrap().memories.limbo, 0);
+    assert_eq!(world.db.stats().unwrap().memories.limbo, 0);
 }
 
 #[test]
 fn bad_options_are_refused() {
     let world = World::new();
-    let refused = |options: MaintainOptions| world.db.maintain(&[Pass::Collapse], &options).unwrap_err();
+    let refused =
+        |options: MaintainOptions| world.db.maintain_with(&options.passes([Pass::Collapse])).unwrap_err();
     let samples = refused(MaintainOptions { max_samples: Some(10_001), ..MaintainOptions::default() });
     assert!(samples.to_string().contains("max_samples"), "{samples}");
     gateway(&world);
-    let none = world.db.plan(Pass::Index, world.ns.name(), &MaintainOptions::default()).unwrap_err();
+    let none = world.ns.plan(&MaintainOptions::default().passes([Pass::Index])).unwrap_err();
     assert_eq!(none.kind(), ErrorKind::Invalid);
-    let nowhere = world.db.plan(Pass::Collapse, &"nowhere".parse().unwrap(), &MaintainOptions::default());
+    let nowhere =
+        world.db.namespace("nowhere").unwrap().plan(&MaintainOptions::default().passes([Pass::Collapse]));
     assert_eq!(nowhere.unwrap_err().kind(), ErrorKind::NotFound);
     let unknown = world.ns.undo("0198c0de-0000-7000-8000-000000000001".parse().unwrap());
     assert!(matches!(unknown.unwrap_err().kind(), ErrorKind::NotFound));
@@ -515,7 +557,7 @@ fn v263_v250_a_cluster_is_one_row_with_all_keys_until_it_is_restored() {
     let world = World::new();
     let first = world.add(text("the cat sat on the mat").key("a").vector([1.0, 0.0, 0.0, 0.0])).id;
     let second = world.add(text("the cat sat on a mat").key("b").vector([0.999, 0.01, 0.0, 0.0])).id;
-    let report = world.db.maintain(&[Pass::VectorDuplicates], &MaintainOptions::live()).unwrap();
+    let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::VectorDuplicates])).unwrap();
     assert_eq!(report.passes[0].changed, 1);
     assert_eq!(report.passes[1].pass, Pass::Supersession, "the repair follows (DEDUP-46)");
     let [stays] = world.live()[..] else { panic!("one row") };
@@ -552,27 +594,23 @@ fn v189_v190_histories_are_pruned_to_one_a_day() {
         assert_eq!(ids.len(), n);
         ids.push(id);
     }
-    let dry = world.db.prune_history(world.ns.name(), None, true).unwrap();
+    let dry = world.ns.prune_history(None, true).unwrap();
     assert_eq!((dry.planned, dry.deleted, dry.skipped), (3, 0, 1));
     assert_eq!(world.ns.memory_stats().unwrap().health.last_prune, None);
-    let report = world.db.maintain(&[], &MaintainOptions::live()).unwrap();
+    let report = world.db.maintain().unwrap();
     assert!(
         report.passes.iter().any(|pass| pass.pass == Pass::Snapshots && pass.tombstoned == 3),
         "once, by itself"
     );
     assert_eq!(world.live(), [ids[3], ids[4]]);
     assert!(world.ns.memory_stats().unwrap().health.last_prune.is_some());
-    assert_eq!(
-        world.db.prune_history(world.ns.name(), Some("profile"), false).unwrap().deleted,
-        0,
-        "V-189: idempotent"
-    );
-    let again = world.db.maintain(&[], &MaintainOptions::live()).unwrap();
+    assert_eq!(world.ns.prune_history(Some("profile"), false).unwrap().deleted, 0, "V-189: idempotent");
+    let again = world.db.maintain().unwrap();
     assert!(
         again.passes.iter().all(|pass| pass.pass != Pass::Snapshots),
         "the mark is in the store (DEDUP-69)"
     );
-    let last = &world.db.stats(Some(world.ns.name())).unwrap().passes["snapshots"];
+    let last = &world.ns.stats().unwrap().passes["snapshots"];
     assert!(!last.open && last.report["deleted"] == 3, "a run without anything to do writes nothing");
 }
 

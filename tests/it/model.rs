@@ -260,12 +260,12 @@ impl Machine {
             Op::Reopen => self.world.reopen(),
             Op::Maintain(pass, max_rows) => {
                 let options = MaintainOptions { max_rows: *max_rows, ..MaintainOptions::live() };
-                let report = self.world.db.maintain(&[*pass], &options).unwrap();
+                let report = self.world.db.maintain_with(&options.passes([*pass])).unwrap();
                 let done = report.passes.iter().all(|pass| pass.skipped == 0 && pass.left == 0);
                 assert!(done || max_rows.is_some(), "{report:?}");
             }
             Op::Reindex => {
-                let rows = self.world.db.reindex(Some(ns)).unwrap();
+                let rows = self.world.db.namespace(ns).unwrap().reindex().unwrap();
                 let vectors = self.models[ns].rows.values().filter(|row| row.vector.is_some()).count();
                 assert_eq!(rows, vectors as u64);
             }
@@ -455,7 +455,7 @@ impl Machine {
 
     fn compare_counts(&self, ns: &NamespaceName, model: &Model) {
         let now = self.now();
-        let stats = self.world.db.stats(Some(ns)).unwrap();
+        let stats = self.world.db.namespace(ns).unwrap().stats().unwrap();
         let count = |wanted: &dyn Fn(&reference::Row) -> bool| {
             model.rows.values().filter(|row| wanted(row)).count() as u64
         };

@@ -316,7 +316,7 @@ fn passes_run_on_a_shared_file() {
         ns(&db).add(draft).unwrap();
     }
     let passes: Vec<Pass> = Pass::ALL.iter().copied().filter(|pass| *pass != Pass::Embed).collect();
-    let report = db.maintain(&passes, &MaintainOptions::live()).unwrap();
+    let report = db.maintain_with(&MaintainOptions::live().passes(passes)).unwrap();
     let collapse = report.passes.iter().find(|report| report.pass == Pass::Collapse).unwrap();
     assert_eq!(collapse.tombstoned, 2, "{report:?}");
     let reader = Database::builder().read_only(true).open(&path).unwrap();
@@ -450,12 +450,12 @@ fn a_batch_refuses_its_own_handle() {
     let calls: [(&str, &dyn Fn() -> Result<()>); 9] = [
         ("add", &|| add(&db, "within")),
         ("batch", &|| db.batch(|b| b.reinforce(&NamespaceName::default(), "before", 1))),
-        ("maintain", &|| db.maintain(&[], &MaintainOptions::live()).map(|_| ())),
-        ("maintain, dry", &|| db.maintain(&[], &MaintainOptions::default()).map(|_| ())),
+        ("maintain", &|| db.maintain().map(|_| ())),
+        ("maintain, dry", &|| db.maintain_with(&MaintainOptions::default()).map(|_| ())),
         ("compact", &|| db.compact().map(|_| ())),
         ("backup", &|| db.backup(&copy).map(|_| ())),
         ("flush", &|| db.flush()),
-        ("reindex", &|| db.reindex(None).map(|_| ())),
+        ("reindex", &|| db.reindex().map(|_| ())),
         ("close", &|| db.clone().close()),
     ];
     for (name, call) in calls {
@@ -463,7 +463,7 @@ fn a_batch_refuses_its_own_handle() {
             b.add(&NamespaceName::default(), Draft::new(format!("beside {name}")).key(name))?;
             // Reads see the state before the batch.
             assert!(has(&db, "before") && !has(&db, name));
-            db.stats(None)?;
+            db.stats()?;
             Ok(call().unwrap_err().kind())
         });
         assert_eq!(inner.unwrap(), ErrorKind::Conflict, "{name}");

@@ -46,10 +46,10 @@ fn a_payload_is_given_back_as_it_was() {
         carries(&world, "none", None);
     }
     assert!(matches!(world.ns.payload("nobody"), Err(Error::NotFound { .. })));
-    let before = world.db.stats(None).unwrap().bytes.file;
+    let before = world.db.stats().unwrap().bytes.file;
     world.add(text("repeats").key("repeats").payload(json!("again and again ".repeat(60_000))));
     world.db.compact().unwrap();
-    assert!(world.db.stats(None).unwrap().bytes.file < before + 100_000, "compressed");
+    assert!(world.db.stats().unwrap().bytes.file < before + 100_000, "compressed");
     carries(&world, "repeats", Some(Payload::Json(json!("again and again ".repeat(60_000)))));
     world.check();
 }
@@ -125,7 +125,7 @@ fn a_memory_with_a_payload_is_a_record_of_its_own() {
         world.add(draft.payload(status(apps)));
     }
     let passes = [Pass::Collapse, Pass::NearDuplicates];
-    let done = world.db.maintain(&passes, &MaintainOptions::live()).unwrap();
+    let done = world.db.maintain_with(&MaintainOptions::live().passes(passes)).unwrap();
     assert!(done.passes.iter().all(|pass| pass.tombstoned == 0), "{:?}", done.passes);
     world.check();
 }

@@ -117,7 +117,8 @@ fn guards_keep_the_precision_of_the_vector_rule_and_cost_little_recall() {
 
     // The pass takes the same pairs.
     world.db.set_policy("", Syntax::Toml).unwrap();
-    let report = world.db.maintain(&[Pass::VectorDuplicates], &MaintainOptions::default()).unwrap();
+    let report =
+        world.db.maintain_with(&MaintainOptions::default().passes([Pass::VectorDuplicates])).unwrap();
     let pass = report.passes.into_iter().find(|pass| pass.pass == Pass::VectorDuplicates).unwrap();
     let report: &DedupReport = pass.report.get().unwrap();
     let merged: BTreeSet<BTreeSet<MemoryId>> = report

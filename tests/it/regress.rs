@@ -11,11 +11,11 @@ use oubliette::{Decision, ErrorKind, PageRequest, Patch, Query, State};
 fn a_row_gets_its_vector_later() {
     let world = World::new();
     let id = world.add(text("t").key("k")).id;
-    assert_eq!(world.db.stats(None).unwrap().pending, 1);
+    assert_eq!(world.db.stats().unwrap().pending, 1);
     let patch = Patch { vector: Some(axis(1).to_vec()), ..Patch::default() };
     assert_eq!(world.ns.update("k", patch).unwrap().id, id);
     assert_eq!(world.find(axis(1), 1), [id]);
-    assert_eq!(world.db.stats(None).unwrap().pending, 0);
+    assert_eq!(world.db.stats().unwrap().pending, 0);
     world.check();
     let again = world.add(text("u").key("u"));
     assert_eq!(world.add(text("u").key("u").vector(axis(2))).id, again.id);
@@ -92,7 +92,7 @@ fn an_instant_that_is_over_is_not_due_again() {
     world.set(1_081);
     let new = world.add(text("new")).id;
     world.supersede(old, new, SupersedeMode::Replaced, None).unwrap();
-    let stats = world.db.stats(None).unwrap();
+    let stats = world.db.stats().unwrap();
     assert_eq!((stats.pending_due, stats.memories.superseded, stats.memories.live), (0, 1, 1));
     // Replaced before it began to hold: seen from its beginning to the instant of the replacement.
     let mut soon = text("soon");
@@ -101,7 +101,7 @@ fn an_instant_that_is_over_is_not_due_again() {
     world.supersede(soon, new, SupersedeMode::Replaced, Some(1_300)).unwrap();
     let seen = |at: i64| {
         world.set(at);
-        let stats = world.db.stats(None).unwrap();
+        let stats = world.db.stats().unwrap();
         world.check();
         (stats.memories.ahead, stats.memories.live, stats.memories.superseded, world.is_live(soon))
     };

@@ -21,7 +21,7 @@ fn status(apps: u32) -> Draft {
 }
 
 fn collapse(world: &World) -> RunId {
-    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap()
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap()
 }
 
 fn superseder(world: &World, id: MemoryId) -> Option<MemoryId> {
@@ -198,14 +198,14 @@ fn a_row_that_returns_after_another_model_came_is_found_by_vector() {
         assert_eq!(world.ns.undo(run).unwrap().restored, 1);
         world.check();
         if !at_hand {
-            assert_eq!(world.db.stats(None).unwrap().pending, 1, "it waits for an embedder");
+            assert_eq!(world.db.stats().unwrap().pending, 1, "it waits for an embedder");
             world.db.use_embedder(embedder("model-two", 8)).unwrap();
-            world.db.maintain(&[Pass::Embed], &MaintainOptions::live()).unwrap();
+            world.db.maintain_with(&MaintainOptions::live().passes([Pass::Embed])).unwrap();
         }
         let query = Query { mode: Mode::Vector, ..Query::text("gateway status") };
         let found = world.ns.search(&query).unwrap();
         let found: BTreeSet<_> = found.hits.iter().map(|hit| hit.id).collect();
-        assert_eq!((found, world.db.stats(None).unwrap().pending), (BTreeSet::from(ids), 0));
+        assert_eq!((found, world.db.stats().unwrap().pending), (BTreeSet::from(ids), 0));
     }
 }
 
@@ -304,8 +304,8 @@ fn v282_an_undo_that_was_stopped_is_gone_on_with() {
     let how = WriteOptions { no_dedup: true, ..WriteOptions::default() };
     world.ns.add_all(reports.collect(), &how).unwrap();
     let options = MaintainOptions { destroy_max: Some(u64::MAX), ..MaintainOptions::live() };
-    let run = world.db.maintain(&[Pass::Collapse], &options).unwrap().run.unwrap();
-    let live = |world: &World| world.db.stats(Some(world.ns.name())).unwrap().memories.live;
+    let run = world.db.maintain_with(&options.passes([Pass::Collapse])).unwrap().run.unwrap();
+    let live = |world: &World| world.ns.stats().unwrap().memories.live;
     let (kept, removed) = (live(&world), 900 - live(&world));
     assert!(removed > 500, "{removed}");
     let (state, all) = told(&world, run).unwrap();

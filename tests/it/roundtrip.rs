@@ -105,7 +105,7 @@ fn v275_export_import_export_gives_equal_bytes() {
     for query in [axis(0), axis(1), axis(2), [0.3, 0.3, -0.1, 0.9]] {
         assert_eq!(world.find_in(query, 10, Scope::Any), other.find_in(query, 10, Scope::Any));
     }
-    let mut stats = [&world, &other].map(|world| world.db.stats(Some(world.ns.name())).unwrap());
+    let mut stats = [&world, &other].map(|world| world.ns.stats().unwrap());
     for stats in &mut stats {
         (stats.bytes, stats.commit) = (Default::default(), 0);
     }

@@ -129,10 +129,10 @@ fn v243_the_same_file_again_changes_nothing() {
     };
     let first = world.import(world.start_import(), file());
     assert_eq!(first[1].decision, Decision::Reinforced);
-    let before = (world.db.stats(None).unwrap(), world.list_in(Scope::Any, State::Live));
+    let before = (world.db.stats().unwrap(), world.list_in(Scope::Any, State::Live));
     let second = world.import(world.start_import(), file());
     assert!(second.iter().all(|outcome| outcome.decision == Decision::Unchanged), "{second:?}");
-    let after = (world.db.stats(None).unwrap(), world.list_in(Scope::Any, State::Live));
+    let after = (world.db.stats().unwrap(), world.list_in(Scope::Any, State::Live));
     assert_eq!(before.1, after.1, "rows as they were, versions included");
     let (mut before, mut after) = (before.0, after.0);
     (before.bytes, after.bytes) = (Default::default(), Default::default());

@@ -46,7 +46,7 @@ fn in_limbo(world: &World, holders: &[(&str, Option<&str>)]) -> InLimbo {
         let draft = status(7, key);
         loser = Some(world.add(tag.map_or(draft.clone(), |tag| draft.clone().tag(tag))).id);
     }
-    let run = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap();
+    let run = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap();
     let loser = loser.unwrap();
     assert_eq!(world.row(loser).state, State::Limbo);
     InLimbo { loser, run }
@@ -159,7 +159,7 @@ fn v215_a_forget_does_not_move_the_horizon() {
     let id = world.add(text("t")).id;
     world.set(500);
     world.forget_id(id);
-    assert!(world.db.stats(Some(world.ns.name())).unwrap().purge_horizon.is_empty());
+    assert!(world.ns.stats().unwrap().purge_horizon.is_empty());
 }
 
 #[test]
@@ -614,7 +614,7 @@ fn v285_a_clock_far_behind_is_a_warning() {
     let world = World::new();
     world.add(text("t"));
     let last: Time = world.now();
-    let warning = || world.db.stats(None).unwrap().health.clock_warning;
+    let warning = || world.db.stats().unwrap().health.clock_warning;
     world.clock.set(last.minus(span("23h")));
     assert_eq!(warning(), None);
     world.clock.set(last.minus(span("25h")));

@@ -196,7 +196,7 @@ fn v96_twelve_equal_bot_messages() {
     assert_eq!(events(&world, &EventQuery::of_aggregate(aggregate.id)), listed);
     assert_eq!(events(&world, &EventQuery::of_memory(last.id)), listed);
     assert_eq!(events(&world, &EventQuery::of_memory(first.id)), listed[..1]);
-    let stats = world.db.stats(Some(world.ns.name())).unwrap();
+    let stats = world.ns.stats().unwrap();
     assert_eq!((stats.events, stats.aggregates, stats.memories.superseded), (12, 1, 1));
     for name in [first.id, last.id] {
         let family = world.ns.explain(name.to_string()).unwrap().family;

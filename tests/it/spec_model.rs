@@ -357,7 +357,7 @@ fn v286_counters_follow_the_clock() {
     let first = world.add(text("t").tag("x").vector(axis(0)).expiry(Expiry::At(ms(200)))).id;
     world.set(250);
     assert!(world.find(axis(0), 1).is_empty());
-    let stats = world.db.stats(Some(world.ns.name())).unwrap();
+    let stats = world.ns.stats().unwrap();
     assert_eq!((stats.memories.live, stats.memories.expired, stats.pending_due), (0, 1, 0));
     assert_eq!(stats.by_kind.values().sum::<u64>(), 0);
     assert!(world.ns.memory_stats().unwrap().local.by_tag.is_empty());
@@ -375,7 +375,7 @@ fn v287_what_is_due_is_settled_in_bounded_steps() {
         world.ns.add_all(drafts, &how).unwrap();
     }
     world.set(200);
-    let pending = || world.db.stats(Some(world.ns.name())).unwrap().pending_due;
+    let pending = || world.ns.stats().unwrap().pending_due;
     assert_eq!((pending(), pending(), pending()), (15_000, 5_000, 0));
 }
 

@@ -83,7 +83,7 @@ fn v186_a_late_snapshot_is_ignored_and_reported() {
     assert_eq!(series(&world, "profile"), ["12 facts"]);
     let told = world.ns.history(noon.id.to_string()).unwrap().events;
     assert!(told.iter().any(|row| row.op == oubliette::report::Op::Ignore && row.rule == RuleId::SNAPSHOT));
-    assert_eq!(world.db.stats(None).unwrap().ignored, 1);
+    assert_eq!(world.db.stats().unwrap().ignored, 1);
     world.check();
 }
 
@@ -278,11 +278,11 @@ fn v195_hedged_writes_are_ignored_where_rules_are_strict() {
 #[test]
 fn an_ignored_write_leaves_a_journal_row_and_a_count() {
     let world = under("rules.strict = true");
-    let before = world.db.stats(Some(world.ns.name())).unwrap();
+    let before = world.ns.stats().unwrap();
     let outcome = world.add(text("secret trace").tag("debug-transient").key("trace").supersedes("nothing"));
     assert_eq!((&outcome.decision, rule(&outcome)), (&Decision::Ignored, Some("R4")));
     assert!(world.unknown("trace") && world.unknown(outcome.id));
-    let after = world.db.stats(Some(world.ns.name())).unwrap();
+    let after = world.ns.stats().unwrap();
     assert_eq!((after.ignored, after.holders, after.memories), (before.ignored + 1, 0, before.memories));
     let told = world.ns.history(outcome.id.to_string()).unwrap();
     assert!(told.versions.is_empty());
@@ -579,7 +579,7 @@ fn at_most_one_snapshot_of_a_series_and_day() {
     let stats = world.ns.memory_stats().unwrap();
     assert_eq!((stats.health.profile_snapshots, stats.health.duplicates_detected), (4, 0));
     let pushed = 96 - 4;
-    let all = world.db.stats(None).unwrap();
+    let all = world.db.stats().unwrap();
     assert_eq!(all.memories.limbo + all.ignored, pushed, "each of the others went or was ignored");
     world.check();
 }

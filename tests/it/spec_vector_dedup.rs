@@ -140,7 +140,7 @@ fn rows_that_are_not_current_and_steps_that_are_off_find_nothing() {
 }
 
 fn run(world: &World, options: &MaintainOptions) -> (PassReport, DedupReport) {
-    let report = world.db.maintain(&[Pass::VectorDuplicates], options).unwrap();
+    let report = world.db.maintain_with(&options.clone().passes([Pass::VectorDuplicates])).unwrap();
     let pass = report.passes.into_iter().find(|pass| pass.pass == Pass::VectorDuplicates).unwrap();
     let dedup = pass.report.get::<DedupReport>().unwrap().clone();
     (pass, dedup)

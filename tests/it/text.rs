@@ -44,7 +44,7 @@ fn found(world: &World, words: &str) -> Vec<MemoryId> {
 }
 
 fn index(world: &World) {
-    let report = world.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+    let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
     assert!(report.passes.iter().all(|pass| pass.left == 0 && pass.skipped == 0), "{report:?}");
 }
 
@@ -104,7 +104,7 @@ fn a_store_that_forgot_half_is_one_of_the_other_half() {
     let copy = Database::builder().secret([7; 32]).read_only(true).open(&backup).unwrap();
     let of_copy = copy.namespace(world.ns.name()).unwrap().search(by_words("the running lamp")).unwrap().hits;
     assert_eq!(of_copy, hits(&world, "the running lamp"));
-    world.db.reindex(None).unwrap();
+    world.db.reindex().unwrap();
     assert_alike(&world, &fresh, "indexed anew");
     let mut world = world;
     world.reopen();
@@ -165,7 +165,7 @@ fn an_undone_collapse_brings_texts_back() {
     let ids = drafts.map(|words| world.add(text(words).kind(Kind::Profile)).id);
     index(&world);
     let before = scores(&world, "gateway 7");
-    let report = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    let report = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     assert_eq!(found(&world, "gateway"), [ids[0]]);
     index(&world);
     world.ns.undo(report.run.unwrap()).unwrap();
@@ -201,7 +201,7 @@ fn an_index_keeps_its_stemming_until_it_is_made_anew() {
     let later = world.add(text("Viele Häuser brennen")).id;
     assert_eq!(found(&world, "Haus"), [], "one index has one stemming");
     assert_eq!(found(&world, "Häuser").len(), 2);
-    world.db.reindex(None).unwrap();
+    world.db.reindex().unwrap();
     let mut both = found(&world, "Haus");
     both.sort_unstable();
     assert_eq!(both, [houses, later]);
@@ -224,7 +224,7 @@ fn an_index_of_which_nothing_was_left_begins_again() {
         assert_eq!(count("lamp"), 2);
         ids.iter().for_each(|id| drop(world.forget_id(*id)));
         assert_eq!(count("lamp"), 0);
-        world.db.reindex(None).unwrap();
+        world.db.reindex().unwrap();
         world.add(draft("a lamp again"));
         assert_eq!((count("lamp"), count("hall"), count("again")), (1, 0, 1));
     }
@@ -385,7 +385,7 @@ fn a_tail_of_large_texts_is_posted_by_writers() {
         let how = oubliette::WriteOptions { no_dedup: true, ..oubliette::WriteOptions::default() };
         world.ns.add_all(drafts, &how).unwrap();
     }
-    let plan = world.db.maintain(&[Pass::Index], &MaintainOptions::default()).unwrap();
+    let plan = world.db.maintain_with(&MaintainOptions::default().passes([Pass::Index])).unwrap();
     let unposted = plan.passes[0].report.get::<IndexReport>().unwrap().unposted;
     assert!(unposted <= 30, "{unposted} of 60 texts of 110 kB wait");
     assert_eq!(world.ns.search(by_words("word17")).unwrap().hits.len(), 60);

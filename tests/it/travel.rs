@@ -271,7 +271,7 @@ impl Machine {
                 }
             }
             Op::Maintain(pass) => {
-                let report = db.maintain(&[PASSES[*pass]], &MaintainOptions::live()).unwrap();
+                let report = db.maintain_with(&MaintainOptions::live().passes([PASSES[*pass]])).unwrap();
                 self.runs.extend(report.run);
             }
             Op::Advance(ms) => self.world.clock.advance(Span::from_millis(*ms)),
@@ -332,8 +332,8 @@ fn travel(ops: &[Op], batch_rows: usize) {
     for pass in PASSES {
         let mut done = [&world, &copy].map(|world| {
             // Instants that came are settled in a copy, and wait for the next write in the original.
-            world.db.stats(Some(world.ns.name())).unwrap();
-            let mut report = world.db.maintain(&[pass], &MaintainOptions::live()).unwrap();
+            world.ns.stats().unwrap();
+            let mut report = world.db.maintain_with(&MaintainOptions::live().passes([pass])).unwrap();
             report.passes.iter_mut().for_each(|pass| pass.ms = 0);
             report
         });

@@ -166,7 +166,7 @@ impl Story {
             Op::Pass(pass) => {
                 let dedup = DedupOptions { dry_run: false, ..DedupOptions::default() };
                 let options = MaintainOptions { dedup: Some(dedup), ..MaintainOptions::live() };
-                self.runs.extend(world.db.maintain(&[PASSES[*pass]], &options).unwrap().run);
+                self.runs.extend(world.db.maintain_with(&options.passes([PASSES[*pass]])).unwrap().run);
             }
             Op::Undo(at) => {
                 let Some(place) = self.runs.len().checked_sub(1 + at) else { return };

@@ -302,7 +302,7 @@ fn rows_in_limbo_and_tombstones_are_renamed_with_their_record() {
         world.add(draft.key(format!("status:{apps}")));
         world.advance("1h");
     }
-    let run = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap();
+    let run = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap();
     let gone = world.ns.look_up("status:4", false).unwrap().into_memory().unwrap();
     assert_eq!(world.ns.rename_key("status:4", "first").unwrap().id, gone.id);
     assert!(matches!(world.ns.look_up("status:4", false), Err(Error::NotFound { .. })));

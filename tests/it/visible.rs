@@ -52,7 +52,7 @@ fn seen(world: &World) -> BTreeSet<MemoryId> {
     for (way, found) in ways {
         assert_eq!(found, listed, "at {}: by {way}, and listed", world.now().as_millis());
     }
-    let stats = db.stats(Some(world.ns.name())).unwrap();
+    let stats = db.namespace(world.ns.name()).unwrap().stats().unwrap();
     assert_eq!((stats.pending_due, stats.memories.live), (0, listed.len() as u64), "stats");
     for id in &listed {
         let state = world.row(id).state;

@@ -251,3 +251,38 @@ fn the_files_that_a_page_names_are_found() {
     );
     assert_eq!(named_files(&page), [(1, "tests/a.rs"), (2, "docs/b.md"), (3, "tests/c")]);
 }
+
+#[test]
+fn a_public_function_without_an_example_is_found() {
+    let files = [
+        Source::new(
+            "src/lib.rs",
+            "pub use engine::Desk; pub mod post; pub mod faults { pub use crate::engine::Seam; }",
+        ),
+        Source::new("src/post/mod.rs", "mod stamps; pub use stamps::*; pub use crate::model::Letter;"),
+        Source::new("src/post/stamps.rs", "pub fn lick() {}"),
+        Source::new(
+            "src/engine.rs",
+            "impl Desk {\n    /// ```\n    #[must_use]\n    pub fn shown() {}\n\n    /// Without.\n    pub const fn bare() {}\n\
+             \n    pub(crate) fn own() {}\n}\n\nimpl<T> Seam<T> {\n    pub fn seam() {}\n}\n\nimpl Door for Desk {}",
+        ),
+        Source::new(
+            "src/model.rs",
+            "impl<A: Of<B>> Letter<A> {\n    pub fn read() {}\n}\n\npub fn inner() {}",
+        ),
+        Source::new(
+            "src/hnsw.rs",
+            "impl Desk {\n    pub fn other_room() {}\n}\nimpl $name {\n    pub fn made() {}\n}",
+        ),
+    ];
+    let (door, mut seen) = (examples::Door::of(&files), 0);
+    let found: Vec<Finding> =
+        files.iter().flat_map(|file| examples::without_example(file, &door, &mut seen)).collect();
+    let wanted = [
+        "src/post/stamps.rs:1: `lick` is public and shows no example",
+        "src/engine.rs:7: `bare` is public and shows no example",
+        "src/model.rs:2: `read` is public and shows no example",
+        "src/hnsw.rs:5: `made` is public and shows no example",
+    ];
+    assert_eq!((said(&found), seen), (wanted.map(str::to_owned).to_vec(), 5));
+}

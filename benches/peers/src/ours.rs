@@ -47,7 +47,7 @@ impl Ours {
     pub fn index(&self, threads: usize) -> Option<Duration> {
         let options = MaintainOptions { threads: Some(threads), ..MaintainOptions::live() };
         let start = Instant::now();
-        let report = self.db.maintain(&[Pass::Index], &options).unwrap();
+        let report = self.db.maintain_with(&options.clone().passes([Pass::Index])).unwrap();
         assert!(report.passes.iter().all(|pass| pass.left == 0 && pass.skipped == 0));
         Some(start.elapsed())
     }

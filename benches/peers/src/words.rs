@@ -130,7 +130,7 @@ fn latencies(texts: &[String], questions: &[String], tantivy: &Tantivy) {
         let drafts = part.iter().map(|(text, vector)| Draft::new((*text).clone()).vector(vector.clone()));
         ns.add_all(drafts.collect(), &options).unwrap();
     }
-    db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+    db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
     let mut times = [const { Vec::new() }; 4];
     let asked: Vec<_> = questions.iter().zip(vectors(questions)).collect();
     for round in 0..ROUNDS {

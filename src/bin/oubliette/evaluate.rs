@@ -153,7 +153,7 @@ pub(crate) fn run(options: &EvalOptions, place: &Place, output: Output) -> Done 
     drop(progress);
     took.sort_unstable();
     exact_took.sort_unstable();
-    let vectors = database.stats(Some(&defaults.0))?.vectors;
+    let vectors = database.namespace(&defaults.0)?.stats()?.vectors;
     let mean = |sum: f64| (!took.is_empty()).then(|| sum / took.len() as f64);
     output.document(&json!({
         "recall_at_k": mean(recall),

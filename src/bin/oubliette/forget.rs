@@ -141,7 +141,7 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output) -> Done {
 
 /// `namespace drop`.
 pub(crate) fn drop(name: &str, place: &Place, output: Output) -> Done {
-    let namespace = name.parse()?;
+    let namespace: NamespaceName = name.parse()?;
     let database = place.open(Access::Write)?;
     let dropped = database.drop_namespace(&namespace)?;
     database.close()?;

@@ -43,7 +43,7 @@ pub(crate) fn init(options: &InitOptions, place: &Place, output: Output) -> Done
 /// `namespace list`.
 pub(crate) fn namespaces(place: &Place, output: Output) -> Done {
     let database = place.open_best()?;
-    let by_namespace = database.stats(None)?.by_namespace;
+    let by_namespace = database.stats()?.by_namespace;
     let list = database.namespaces()?.into_iter().map(|name| {
         let live = by_namespace.get(name.as_str()).copied().unwrap_or_default();
         (name, live)

@@ -3,7 +3,7 @@
 use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
 use oubliette::report::{Briefed, CheckOptions};
-use oubliette::{Error, Filter, Memory, PageRequest, Result, State};
+use oubliette::{Error, Filter, Memory, Namespace, PageRequest, Result, State};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -258,9 +258,11 @@ pub(crate) fn explain(name: &str, place: &Place, output: Output) -> Done {
 pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open_best()?;
+    let named = namespace.map(|name| database.namespace(name)).transpose()?;
     // It loads every index, and so the warnings of all of them are among those of the other statistics.
-    let indexes = deep.then(|| database.index_stats(namespace.as_ref())).transpose()?;
-    let stats = database.stats(namespace.as_ref())?;
+    let indexes = deep.then(|| named.as_ref().map_or_else(|| database.index_stats(), Namespace::index_stats));
+    let indexes = indexes.transpose()?;
+    let stats = named.as_ref().map_or_else(|| database.stats(), Namespace::stats)?;
     let mut document = serde_json::to_value(&stats).unwrap_or_default();
     if let (Some(indexes), Value::Object(members)) = (indexes, &mut document) {
         let report = database.check(&CheckOptions::default())?;

@@ -7,7 +7,8 @@ use oubliette::exchange::Target;
 use oubliette::maintain::{
     NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
 };
-use oubliette::{Database, Error, Result, Span};
+use oubliette::report::Stats;
+use oubliette::{Database, Error, Namespace, Result, Span};
 use serde_json::{Value, json};
 
 use crate::arguments::{IndexCommand, MaintainOptions};
@@ -24,13 +25,19 @@ const SHOWN_DUPLICATES: usize = 3;
 
 /// `maintain`: of the namespace that was named, or of the whole file.
 pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output) -> Done {
-    let asked = library_options(options, place)?;
+    let (asked, namespace) = (library_options(options)?, place.named_namespace()?);
     let file = options.report.as_deref().map(Target::create).transpose()?;
     let database = place.open(Access::Write)?;
     let progress = Progress::new(output, None);
-    let before = moved(&database, &asked).unwrap_or_default();
-    let look = || Some(moved(&database, &asked)?.saturating_sub(before));
-    let report = progress.during(look, || database.maintain(&options.passes, &asked))?;
+    let named = namespace.map(|name| database.namespace(name)).transpose()?;
+    let moved = || Some(moved(&stats(&database, named.as_ref()).ok()?));
+    let before = moved().unwrap_or_default();
+    let look = || Some(moved()?.saturating_sub(before));
+    let maintain = || match &named {
+        Some(namespace) => namespace.maintain_with(&asked),
+        None => database.maintain_with(&asked),
+    };
+    let report = progress.during(look, maintain)?;
     drop(progress);
     database.close()?;
     let document = json!(report);
@@ -74,17 +81,17 @@ fn is_undoable(pass: Pass) -> bool {
     !matches!(pass, Pass::Embed | Pass::Limbo | Pass::Index | Pass::Repair)
 }
 
-fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette::maintain::MaintainOptions> {
+fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::MaintainOptions> {
     if let Some(threads) = options.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
         return Err(Error::invalid("--threads", format!("must be 1 to {THREADS_MAX}"), threads));
     }
     let span = |text: &String| -> Result<Span> { named("--budget", text.parse()) };
     Ok(oubliette::maintain::MaintainOptions {
+        passes: options.passes.clone(),
         dry_run: options.dry_run,
         budget: options.budget.as_ref().map(span).transpose()?,
         max_rows: options.max_rows,
         threads: options.threads,
-        namespace: place.named_namespace()?,
         destroy_max: options.destroy_max,
         fuzzy: options.fuzzy.then_some(true),
         max_samples: options.samples,
@@ -96,9 +103,13 @@ fn library_options(options: &MaintainOptions, place: &Place) -> Result<oubliette
 
 /// A number that grows by one with most of the rows that a pass changes: nodes that were linked, and rows that are no
 /// longer live.
-fn moved(database: &Database, options: &oubliette::maintain::MaintainOptions) -> Option<u64> {
-    let stats = database.stats(options.namespace.as_ref()).ok()?;
-    Some(stats.vectors.in_graph + stats.memories.limbo + stats.memories.superseded)
+fn moved(stats: &Stats) -> u64 {
+    stats.vectors.in_graph + stats.memories.limbo + stats.memories.superseded
+}
+
+/// The statistics of the namespace that was named, or of the whole file.
+fn stats(database: &Database, named: Option<&Namespace>) -> Result<Stats> {
+    named.map_or_else(|| database.stats(), Namespace::stats)
 }
 
 fn write(mut file: Target, path: Option<&Path>, document: &Value) -> Result<()> {
@@ -152,12 +163,14 @@ fn show_samples(pass: &PassReport) -> Done {
 pub(crate) fn reindex(place: &Place, output: Output) -> Done {
     let namespace = place.named_namespace()?;
     let database = place.open(Access::Write)?;
-    let bytes_before = database.stats(None)?.bytes.file;
+    let bytes_before = database.stats()?.bytes.file;
     let progress = Progress::new(output, None);
-    let look = || Some(database.stats(namespace.as_ref()).ok()?.vectors.in_graph);
-    let vectors = progress.during(look, || database.reindex(namespace.as_ref()))?;
+    let named = namespace.map(|name| database.namespace(name)).transpose()?;
+    let look = || Some(stats(&database, named.as_ref()).ok()?.vectors.in_graph);
+    let reindex = || named.as_ref().map_or_else(|| database.reindex(), Namespace::reindex);
+    let vectors = progress.during(look, reindex)?;
     drop(progress);
-    let bytes_after = database.stats(None)?.bytes.file;
+    let bytes_after = database.stats()?.bytes.file;
     database.close()?;
     let document = json!({ "vectors": vectors, "bytes_before": bytes_before, "bytes_after": bytes_after });
     output.done(&document, |document| told::bytes("Built the indexes anew", document))

@@ -91,7 +91,7 @@ fn a_declaration_that_was_cut_off_is_gone_on_with() {
         if cut % 2 == 0 {
             assert!(bed.ns.declare_index("room").unwrap() >= 21);
         } else {
-            let report = bed.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+            let report = bed.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
             assert_eq!(report.passes[0].report.get::<IndexReport>().unwrap().unfinished_indexes, 1);
         }
         assert_eq!(bed.ns.indexes().unwrap(), ["room"]);
@@ -109,7 +109,7 @@ fn an_end_that_was_cut_off_is_gone_on_with() {
     bed.reopen();
     assert_eq!(bed.ns.indexes().unwrap(), [""; 0]);
     bed.check(4);
-    bed.db.maintain(&[Pass::Index], &MaintainOptions::live()).unwrap();
+    bed.db.maintain_with(&MaintainOptions::live().passes([Pass::Index])).unwrap();
     assert!(!bed.ns.drop_index("room").unwrap(), "gone");
     bed.check(4);
     // Declared while it ends, it begins anew.

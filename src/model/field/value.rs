@@ -19,6 +19,12 @@ pub enum Field<T> {
 
 impl<T> Field<T> {
     /// The value, if one is set.
+    ///
+    /// ```
+    /// use oubliette::memory::Field;
+    /// assert_eq!(Field::Value(7).value(), Some(&7));
+    /// assert_eq!(Field::<i64>::Null.value(), None);
+    /// ```
     pub fn value(&self) -> Option<&T> {
         match self {
             Field::Value(value) => Some(value),
@@ -27,6 +33,12 @@ impl<T> Field<T> {
     }
 
     /// Whether the caller gave the field, as a value or as null.
+    ///
+    /// ```
+    /// use oubliette::memory::Field;
+    /// assert!(Field::<i64>::Null.is_given()); // It clears what was there.
+    /// assert!(!Field::<i64>::Absent.is_given());
+    /// ```
     pub fn is_given(&self) -> bool {
         !matches!(self, Field::Absent)
     }

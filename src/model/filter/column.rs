@@ -187,7 +187,7 @@ macro_rules! columns {
     (own { $($own:tt)+ } $($part:ident { $(
         $(#[$doc:meta])*
         $number:literal $name:ident: $wrap:ident<$ty:ty> = $default:expr, $($place:ident).+, $bound:ident, $json:ident,
-        $journal:ident, $merge:ident;
+        $journal:ident, $merge:ident, $sample:literal;
     )+ })+) => {
         /// The fields of the table. A field of a type that no filter can name is none.
         static FIELDS: &[Option<Named>] = &[$($(

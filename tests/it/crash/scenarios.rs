@@ -122,7 +122,8 @@ fn forget_crowd(w: &World, rows: impl Iterator<Item = usize>) -> Result<()> {
 
 /// A pass that does at most so many rows; with none it has nothing left to do.
 fn maintain(w: &World, pass: Pass, max_rows: Option<u64>) -> Result<()> {
-    let report = w.db().maintain(&[pass], &MaintainOptions { max_rows, ..MaintainOptions::live() })?;
+    let report =
+        w.db().maintain_with(&MaintainOptions { max_rows, ..MaintainOptions::live() }.passes([pass]))?;
     assert!(max_rows.is_some() || report.passes.iter().all(|pass| pass.left == 0), "{report:?}");
     Ok(())
 }
@@ -138,7 +139,7 @@ fn crowd(w: &mut World) -> Result<()> {
 fn linked_crowd(w: &mut World) -> Result<()> {
     crowd(w)?;
     maintain(w, Pass::Index, None)?;
-    assert_eq!(w.db().stats(None)?.vectors.in_graph, CROWD as u64);
+    assert_eq!(w.db().stats()?.vectors.in_graph, CROWD as u64);
     Ok(())
 }
 
@@ -147,7 +148,7 @@ fn worn_crowd(w: &mut World) -> Result<()> {
     linked_crowd(w)?;
     forget_crowd(w, (0..CROWD).step_by(4))?;
     add_crowd(w, CROWD..CROWD + 4)?;
-    let vectors = w.db().stats(None)?.vectors;
+    let vectors = w.db().stats()?.vectors;
     assert_eq!((vectors.dead, vectors.tail), (CROWD as u64 / 4, 4));
     Ok(())
 }
@@ -183,7 +184,7 @@ fn message(author: AuthorKind, figure: usize) -> Draft {
 
 /// A pass whose run can be taken back.
 fn sweep(w: &mut World, pass: Pass) -> Result<()> {
-    let report = w.db().maintain(&[pass], &MaintainOptions::live())?;
+    let report = w.db().maintain_with(&MaintainOptions::live().passes([pass]))?;
     assert!(report.passes.iter().all(|pass| pass.left == 0), "{report:?}");
     w.run = report.run;
     Ok(())
@@ -334,7 +335,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "drop_namespace",
         before: library,
-        steps: &[OPEN, step(|w| w.db().drop_namespace(&NamespaceName::default()).map(drop))],
+        steps: &[OPEN, step(|w| w.db().drop_namespace(NamespaceName::default()).map(drop))],
     },
     Scenario {
         name: "undo",
@@ -411,7 +412,7 @@ pub const SCENARIOS: &[Scenario] = &[
             OPEN,
             step(|w| {
                 w.clock.set("2026-03-01T14:00:00Z".parse()?);
-                w.db().stats(None).map(drop)
+                w.db().stats().map(drop)
             }),
             step(|w| ns(w.db()).add(Draft::new("soon over").key("short").vector(vector(20))).map(drop)),
         ],
@@ -532,7 +533,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "graph_reindex",
         before: worn_crowd,
-        steps: &[OPEN, step(|w| w.db().reindex(None).map(drop))],
+        steps: &[OPEN, step(|w| w.db().reindex().map(drop))],
     },
     Scenario {
         name: "graph_compact",

@@ -117,8 +117,9 @@ pub fn seen_in(image: &Image, write_too: bool) -> Result<Option<Vec<String>>> {
         let draft = oubliette::Draft::new("written after the recovery").key("after").vector([0.5; DIM]);
         world.ids.begin(1_000);
         world.db().namespace("after")?.add(draft)?;
-        let report = world.db().maintain(&[Pass::Index, Pass::Repair], &MaintainOptions::live())?;
-        let vectors = world.db().stats(None)?.vectors;
+        let report =
+            world.db().maintain_with(&MaintainOptions::live().passes([Pass::Index, Pass::Repair]))?;
+        let vectors = world.db().stats()?.vectors;
         if report.passes.iter().any(|pass| pass.left > 0) || (vectors.dead, vectors.tail) != (0, 0) {
             let why = format!("maintenance after the recovery leaves something: {report:?}, {vectors:?}");
             return Err(Error::Conflict { what: "maintenance".to_owned(), why });

@@ -97,7 +97,7 @@ fn a_derived_row_that_is_missing_or_too_many_is_made_right() {
         if check().ok {
             wrong.push(format!("{what}: the check finds nothing"));
         }
-        if let Err(why) = db.reindex(None) {
+        if let Err(why) = db.reindex() {
             wrong.push(format!("{what}: {why}"));
         }
         let report = check();

@@ -104,8 +104,8 @@ pub(crate) fn store() -> Store {
     snapshot.vector = Some(vector(904));
     world.add(snapshot);
     world.add(message(AuthorKind::Human, "is the build done?"));
-    db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
-    db.maintain(&[], &MaintainOptions::live()).unwrap();
+    db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    db.maintain().unwrap();
     // Behind the graph, and not posted.
     db.namespace(ns).unwrap().forget(Forget::names(["k1", "k11"])).unwrap();
     for late in ["late", "freed"] {

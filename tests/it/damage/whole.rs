@@ -4,7 +4,6 @@
 use std::io::Cursor;
 
 use oubliette::exchange::{Export, VectorsTo};
-use oubliette::maintain::MaintainOptions;
 use oubliette::policy::Syntax;
 use oubliette::report::CheckOptions;
 use oubliette::{Database, Draft, ErrorKind, Forget, NamespaceName, Query};
@@ -56,7 +55,7 @@ fn work(db: &Database, ns: &NamespaceName, vectors: bool) -> Vec<String> {
             "forget",
             db.namespace(ns).unwrap().forget(Forget::names(["more"])).map(|gone| gone.forgotten == 1),
         );
-        note("maintain", db.maintain(&[], &MaintainOptions::live()).map(|_| true));
+        note("maintain", db.maintain().map(|_| true));
         note(
             "vector",
             db.namespace(ns).unwrap().search(Query::vector(axis(0))).map(|found| found.hits.len() == 1),
@@ -66,7 +65,7 @@ fn work(db: &Database, ns: &NamespaceName, vectors: bool) -> Vec<String> {
             db.namespace(ns).unwrap().add(Draft::new("a third text").vector(axis(1))).map(|_| true),
         );
     }
-    note("stats", db.stats(None).map(|_| true));
+    note("stats", db.stats().map(|_| true));
     let mut out = Vec::new();
     let to = VectorsTo::<Cursor<Vec<u8>>>::Nowhere;
     let export = Export { namespaces: vec![ns.clone()], all_states: true };

@@ -191,9 +191,9 @@ fn a_namespace_that_is_dropped_takes_its_graph_with_it_and_no_other() {
         .add_all((0..200).map(row).collect(), &oubliette::WriteOptions::default())
         .unwrap();
     world.maintain(&[Pass::Index]);
-    assert_eq!(world.db.stats(None).unwrap().vectors.in_graph, 500);
+    assert_eq!(world.db.stats().unwrap().vectors.in_graph, 500);
     world.db.drop_namespace(other.name()).unwrap();
-    assert_eq!(world.db.stats(None).unwrap().vectors.in_graph, 300);
+    assert_eq!(world.db.stats().unwrap().vectors.in_graph, 300);
     assert!(other.search(asking(0).scope(Scope::Any)).unwrap().hits.is_empty());
     assert!(world.recall(asking, 30) >= 0.99);
     assert_clean(&world.db);
@@ -204,7 +204,7 @@ fn a_namespace_that_is_dropped_takes_its_graph_with_it_and_no_other() {
         .unwrap()
         .add_all((0..100).map(row).collect(), &oubliette::WriteOptions::default())
         .unwrap();
-    assert_eq!(world.db.stats(Some(other.name())).unwrap().vectors.regime, "exact");
+    assert_eq!(other.stats().unwrap().vectors.regime, "exact");
     world.maintain(&all_passes());
-    assert_eq!(world.db.stats(Some(other.name())).unwrap().vectors.in_graph, 100);
+    assert_eq!(other.stats().unwrap().vectors.in_graph, 100);
 }

@@ -38,12 +38,12 @@ fn beside(work: impl Fn(&World) + Sync) {
 /// A11: the namespace of a rebuild is looked up again in its transaction.
 #[test]
 fn a_rebuild_beside_drops_leaves_no_orphans() {
-    beside(|world| assert!(world.db.reindex(None).is_ok()));
+    beside(|world| assert!(world.db.reindex().is_ok()));
 }
 
 /// A11: so are those of the passes over indexes.
 #[test]
 fn passes_beside_drops_leave_no_orphans() {
     let passes = [Pass::Index, Pass::Repair, Pass::Embed];
-    beside(move |world| assert!(world.db.maintain(&passes, &MaintainOptions::live()).is_ok()));
+    beside(move |world| assert!(world.db.maintain_with(&MaintainOptions::live().passes(passes)).is_ok()));
 }

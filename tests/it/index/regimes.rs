@@ -111,7 +111,7 @@ fn a_pass_can_be_stopped_after_any_number_of_rows_and_goes_on_later() {
     let slice = MaintainOptions { max_rows: Some(70), ..MaintainOptions::live() };
     let mut left = Vec::new();
     for _ in 0..5 {
-        left.push(world.db.maintain(&[Pass::Index], &slice).unwrap().passes[0].left);
+        left.push(world.db.maintain_with(&slice.clone().passes([Pass::Index])).unwrap().passes[0].left);
         world.check();
         assert!(world.recall(asking, 20) >= 0.99);
     }
@@ -119,11 +119,11 @@ fn a_pass_can_be_stopped_after_any_number_of_rows_and_goes_on_later() {
     for at in (0..300).step_by(2) {
         world.forget(&[&format!("k{at}")]);
     }
-    let plan = world.db.maintain(&[Pass::Repair], &MaintainOptions::default()).unwrap();
+    let plan = world.db.maintain_with(&MaintainOptions::default().passes([Pass::Repair])).unwrap();
     assert_eq!((plan.run, plan.passes[0].planned, plan.passes[0].left), (None, 150, 150), "a dry run");
     let before = world.vectors();
     let mut rounds = 0;
-    while world.db.maintain(&[Pass::Repair], &slice).unwrap().passes[0].left > 0 {
+    while world.db.maintain_with(&slice.clone().passes([Pass::Repair])).unwrap().passes[0].left > 0 {
         rounds += 1;
         assert!(rounds < 100, "repair does not come to its end: {:?}", world.vectors());
         world.check();
@@ -188,12 +188,12 @@ fn the_graph_is_the_same_whatever_the_number_of_threads() {
         let mut world = World::with(maintained);
         let options = MaintainOptions { threads: Some(threads), ..MaintainOptions::live() };
         world.add_rows((0..1_500).map(row));
-        world.db.maintain(&all_passes(), &options).unwrap();
+        world.db.maintain_with(&options.clone().passes(all_passes())).unwrap();
         for at in (0..1_500).step_by(3) {
             world.forget(&[&format!("k{at}")]);
         }
         world.add_rows((2_000..2_300).map(row));
-        world.db.maintain(&all_passes(), &options).unwrap();
+        world.db.maintain_with(&options.passes(all_passes())).unwrap();
         let hits: Vec<_> = (0..200).map(|at| world.hits(&asking(at).effort(Effort::Ef(16)))).collect();
         let vectors = world.vectors();
         assert_eq!((vectors.in_graph, vectors.tail, vectors.dead), (1_300, 0, 0));

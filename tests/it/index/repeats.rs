@@ -58,7 +58,7 @@ fn crowds_hide_nothing_after_a_rebuild_and_after_a_repair() {
     import(&world, rows(&repeated(3_000), 0));
     world.maintain(&[Pass::Index]);
     assert!(world.recall(asked, 100) >= 0.99);
-    world.db.reindex(None).unwrap();
+    world.db.reindex().unwrap();
     assert!(world.recall(asked, 100) >= 0.99);
     // The oldest of each crowd is the one with the links.
     let all = repeated(3_000);
@@ -74,7 +74,7 @@ fn crowds_hide_nothing_after_a_rebuild_and_after_a_repair() {
         ..oubliette::maintain::MaintainOptions::live()
     };
     for _ in 0..4 {
-        world.db.maintain(&[Pass::Repair], &slices).unwrap();
+        world.db.maintain_with(&slices.clone().passes([Pass::Repair])).unwrap();
         world.check();
         assert!(world.recall(asked, 40) >= 0.99, "in the midst of the repair");
     }

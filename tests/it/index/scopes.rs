@@ -80,7 +80,7 @@ fn maintenance_beside_writers_loses_nothing() {
             while !over.load(Ordering::SeqCst) {
                 let options =
                     MaintainOptions { max_rows: (rounds % 3 == 0).then_some(64), ..MaintainOptions::live() };
-                world.db.maintain(&all_passes(), &options).unwrap();
+                world.db.maintain_with(&options.passes(all_passes())).unwrap();
                 rounds += 1;
             }
             rounds

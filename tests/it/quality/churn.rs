@@ -141,7 +141,7 @@ fn counts(world: &World) -> (BTreeMap<String, usize>, usize) {
 /// The passes that merge, on everything, and what they removed.
 fn merge(world: &World) -> u64 {
     let options = MaintainOptions { destroy_max: Some(u64::MAX), ..MaintainOptions::live() };
-    let report = world.db.maintain(&[Pass::NearDuplicates, Pass::Collapse], &options).unwrap();
+    let report = world.db.maintain_with(&options.passes([Pass::NearDuplicates, Pass::Collapse])).unwrap();
     assert!(report.passes.iter().all(|pass| (pass.left, pass.skipped) == (0, 0)), "{report:?}");
     report.passes.iter().map(|pass| pass.tombstoned).sum()
 }

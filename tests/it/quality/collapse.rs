@@ -49,13 +49,9 @@ fn stands_for(world: &World, id: MemoryId) -> MemoryId {
 
 /// Collapses, and gives precision and recall of the pairs of lines, and the run.
 fn collapse(world: &World, ids: &[MemoryId], lines: &[Value], fuzzy: bool) -> (f64, f64, RunId) {
-    let options = MaintainOptions {
-        namespace: Some(world.ns.name().clone()),
-        destroy_max: Some(u64::MAX),
-        fuzzy: Some(fuzzy),
-        ..MaintainOptions::live()
-    };
-    let report = world.db.maintain(&[Pass::Collapse], &options).unwrap();
+    let options =
+        MaintainOptions { destroy_max: Some(u64::MAX), fuzzy: Some(fuzzy), ..MaintainOptions::live() };
+    let report = world.ns.maintain_with(&options.passes([Pass::Collapse])).unwrap();
     let told: &ProfileCollapseReport = report.passes[0].report.get().unwrap();
     assert_eq!(
         (told.scanned_profiles, told.operational_profiles),

@@ -57,8 +57,8 @@ fn writers_link_a_trace_of_repeats_and_no_neighbour_is_missed() {
         world.check();
         assert_recall(&world, &all, &format!("after import {part}"));
     }
-    assert_eq!(world.db.stats(None).unwrap().vectors.regime, "graph");
-    world.db.maintain(&[Pass::Index], &oubliette::maintain::MaintainOptions::live()).unwrap();
+    assert_eq!(world.db.stats().unwrap().vectors.regime, "graph");
+    world.db.maintain_with(&oubliette::maintain::MaintainOptions::live().passes([Pass::Index])).unwrap();
     assert_recall(&world, &all, "after the pass");
 }
 

@@ -27,19 +27,18 @@ pub(super) fn tell(database: &Database, namespace: &Namespace) -> Result<Vec<Val
     let drafts: Vec<Draft> = drafts.collect();
     let written = namespace.add_all(drafts.clone(), &WriteOptions::default())?.len();
     let options = MaintainOptions {
-        namespace: Some(namespace.name().clone()),
         fuzzy: Some(true),
         max_samples: Some(10_000),
         // All of these are reports: that most of them go is what is wanted.
         destroy_max: Some(written as u64),
-        ..MaintainOptions::live()
+        ..MaintainOptions::live().passes([Pass::Collapse])
     };
     let dry = MaintainOptions { dry_run: true, ..options.clone() };
-    let planned = database.maintain(&[Pass::Collapse], &dry)?.passes.swap_remove(0);
-    let done = database.maintain(&[Pass::Collapse], &options)?;
+    let planned = namespace.maintain_with(&dry)?.passes.swap_remove(0);
+    let done = namespace.maintain_with(&options)?;
     let run = done.run;
     let undone = run.map(|run| namespace.undo(run)).transpose()?.unwrap_or_default();
-    let again = database.maintain(&[Pass::Collapse], &options)?.passes.swap_remove(0);
+    let again = namespace.maintain_with(&options)?.passes.swap_remove(0);
     let mut told: ProfileCollapseReport = planned.report.get().cloned().unwrap_or_default();
     let text = |id: MemoryId| text_of(namespace, id);
     let apart: Vec<Value> = told

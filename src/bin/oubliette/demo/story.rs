@@ -140,7 +140,7 @@ impl Story {
             recall += exact.recall(&vector, K, &near).0;
         }
         took.sort_unstable();
-        let stats = self.database.stats(None)?;
+        let stats = self.database.stats()?;
         let document = json!({
             "memories": stats.memories.live,
             "writes_held": stats.holders,
