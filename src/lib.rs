@@ -20,6 +20,9 @@ mod recall;
 mod record;
 mod store;
 mod text;
+#[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+pub mod tokio;
 mod vector;
 
 pub use engine::{Batch, Builder, Database, Forget, Namespace, Snapshot, WriteOptions};

@@ -49,6 +49,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("exchange", &["json", "model", "engine"]),
+    ("tokio", &["model", "recall", "engine"]),
 ];
 
 /// Rooms that every room above them may import.

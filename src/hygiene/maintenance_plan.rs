@@ -14,7 +14,7 @@ use crate::store::{NsId, Rows, Snapshot};
 /// Instants that came without a write, applied at the head of each slice.
 const SETTLE_PER_SLICE: usize = 64;
 
-/// What a pass would do to a namespace, planned on one state. [`Database::carry_out`](crate::Database::carry_out) does it: each row is
+/// What a pass would do to a namespace, planned on one state. [`Namespace::carry_out`](crate::Namespace::carry_out) does it: each row is
 /// left alone that has changed since.
 #[derive(Clone, Debug)]
 pub struct MaintenancePlan {

@@ -60,6 +60,8 @@ mod spec_model;
 mod spec_rules;
 mod spec_vector_dedup;
 mod text;
+#[cfg(feature = "tokio")]
+mod tokio;
 mod travel;
 mod undo_random;
 mod verbs;

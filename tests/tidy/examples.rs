@@ -65,6 +65,7 @@ fn paths(file: &Source, name: &str) -> [String; 2] {
 
 /// The public functions of a file without an example. Counts the public functions seen.
 pub(crate) fn without_example(file: &Source, door: &Door, seen: &mut usize) -> Vec<Finding> {
+    let in_module = door.modules.contains(&file.path);
     let (mut found, mut about, mut around) = (Vec::new(), Vec::new(), None);
     for (line, number) in file.text.lines().zip(1..) {
         let (text, indent) = (line.trim(), line.len() - line.trim_start().len());
@@ -73,18 +74,18 @@ pub(crate) fn without_example(file: &Source, door: &Door, seen: &mut usize) -> V
         }
         if let Some(of) = implemented(text) {
             // A macro makes methods for what its caller names; the methods are public as they say.
-            let is_public = of.is_some_and(|of| of.starts_with('$') || door.hands_out(file, of));
+            let is_public = of.is_some_and(|of| of.starts_with('$') || in_module || door.hands_out(file, of));
             around = Some((indent, is_public));
         }
         if let Some(name) = public_function(text) {
             let is_public = match around {
                 Some((_, is_public)) => is_public,
-                None => door.modules.contains(&file.path) || door.hands_out(file, name),
+                None => in_module || door.hands_out(file, name),
             };
             let has = |what: &str| about.iter().any(|line: &&str| line.contains(what));
             if is_public && !has("feature = \"faults\"") {
                 *seen += 1;
-                if !has("```") && !has("#[doc = $example]") {
+                if !["```", "#[doc = $example]", "#[doc = example!("].iter().any(|mark| has(mark)) {
                     found.push(file.finding(number, format!("`{name}` is public and shows no example")));
                 }
             }
