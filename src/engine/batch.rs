@@ -74,7 +74,7 @@ impl Batch<'_, '_, '_, '_> {
         draft: impl Into<Draft>,
         how: &WriteOptions,
     ) -> Result<Outcome> {
-        let prepared = prepare(draft.into())?;
+        let prepared = prepare(how.applied_to(draft.into()))?;
         self.rows += 1;
         let mut writer = self.session.writer(namespace, how.run, how.no_dedup)?;
         writer.skip_instructions = how.skip_instructions;

@@ -81,6 +81,9 @@ pub struct Import {
     pub no_dedup: bool,
     /// Leave out the rules that belong to the instructions.
     pub skip_instructions: bool,
+    /// Store every draft as it is given, as a row of its own, whatever is near or equal. Keys still revise. Rows of an
+    /// export are put back as they were.
+    pub verbatim: bool,
     /// Leave bad lines out and go on, instead of giving up their batch and the rest.
     pub skip_bad: bool,
     /// How the file is written.
@@ -97,6 +100,7 @@ impl Default for Import {
             batch_rows: 1_000,
             no_dedup: false,
             skip_instructions: false,
+            verbatim: false,
             skip_bad: false,
             format: Format::default(),
             tag: None,
@@ -480,6 +484,7 @@ impl Running<'_> {
             run: Some(run),
             no_dedup: self.import.no_dedup,
             skip_instructions: self.import.skip_instructions,
+            verbatim: self.import.verbatim,
         };
         let outcomes = self.database.namespace(&self.namespace)?.add_all(drafts, &how)?;
         Ok(outcomes.into_iter().map(Some).collect())

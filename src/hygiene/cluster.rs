@@ -16,7 +16,7 @@ use crate::hygiene::plan::{Action, Field, KeptApart, Page, Pages, Plan, Similar,
 use crate::hygiene::score::Worth;
 use crate::hygiene::told::{details, is_zero};
 use crate::index::{Published, near_many};
-use crate::ingest::Threshold;
+use crate::ingest::{Threshold, is_record_of_its_own};
 use crate::model::{Kind, MemoryId, Pass, Tier, Time, Vitals};
 use crate::policy::{Linkage, Policy};
 use crate::store::{IndexId, PartId, Rows, Snapshot, SpaceId};
@@ -147,6 +147,8 @@ type Edges = BTreeMap<(u32, u32), f32>;
 struct Said {
     profile: Profile,
     kind: Kind,
+    /// Whether it is united with no other row.
+    is_of_its_own: bool,
 }
 
 /// A plan under way.
@@ -292,7 +294,8 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// Whether a pair at the threshold is of one kind and passes the guards; where a guard fails it is told.
+    /// Whether a pair at the threshold may be united: both of one kind, neither a record of its own, and both pass the
+    /// guards. Where a guard fails it is told.
     fn are_one(&mut self, a: &Row, b: &Row) -> Result<bool> {
         if a.kind_code != b.kind_code {
             return Ok(false);
@@ -301,7 +304,8 @@ impl<'s> Search<'s> {
         let (Some(one), Some(other)) = (self.field.sound(one)?, self.field.sound(other)?) else {
             return Ok(false);
         };
-        if one.kind != other.kind || self.exempts(&one.kind) {
+        let is_of_its_own = one.is_of_its_own || other.is_of_its_own;
+        if one.kind != other.kind || is_of_its_own || self.exempts(&one.kind) {
             return Ok(false);
         }
         let failing = one.profile.failing(&other.profile, &self.guards);
@@ -323,7 +327,8 @@ impl<'s> Search<'s> {
             _ => return Err(Error::corrupted("memory", id.as_bytes(), "vitals without content")),
         };
         let profile = self.guards.profile(&content.text);
-        let said = Rc::new(Said { profile, kind: content.kind(vitals.kind_code) });
+        let (kind, is_of_its_own) = (content.kind(vitals.kind_code), is_record_of_its_own(&vitals, &content));
+        let said = Rc::new(Said { profile, kind, is_of_its_own });
         self.texts.insert(id, Rc::clone(&said));
         Ok(said)
     }

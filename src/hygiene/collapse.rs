@@ -14,6 +14,7 @@ use crate::hygiene::pass::{DueInput, MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{
     Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop, told_apart, visible_of_kind,
 };
+use crate::ingest::is_record_of_its_own;
 use crate::model::{Kind, MemoryId, Vitals};
 use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
@@ -149,16 +150,14 @@ impl<'p> Scan<'p> {
     }
 
     fn look<R: Rows>(&mut self, rows: &R, id: MemoryId, vitals: &Vitals) -> Result<()> {
-        let seen = rows.row(Table::Memory, &keys::memory(self.field.ns, id), |at, bytes| {
-            self.judge(at, bytes, vitals.kind_code)
-        });
+        let seen = rows
+            .row(Table::Memory, &keys::memory(self.field.ns, id), |at, bytes| self.judge(at, bytes, vitals));
         let Some(seen) = self.field.sound(seen)? else { return Ok(()) };
         let Some(seen) = seen else {
             return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
         };
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
-        // What carries a payload is a record of its own.
-        if let (Seen::Operational { signature, negations }, false) = (seen, vitals.place.payload) {
+        if let Seen::Operational { signature, negations } = seen {
             let shelf = self.shelves.entry(PartId(vitals.place.partition)).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);
@@ -167,8 +166,8 @@ impl<'p> Scan<'p> {
         Ok(())
     }
 
-    fn judge(&self, at: At<'_>, bytes: &[u8], kind: u8) -> Result<Seen> {
-        if kind == Kind::CUSTOM_CODE {
+    fn judge(&self, at: At<'_>, bytes: &[u8], vitals: &Vitals) -> Result<Seen> {
+        if vitals.kind_code == Kind::CUSTOM_CODE {
             let name = decode_content(at, bytes)?.custom_kind;
             if !name.is_some_and(|name| self.kinds.customs.contains(&name)) {
                 return Ok(Seen::OtherKind);
@@ -179,6 +178,10 @@ impl<'p> Scan<'p> {
         let Some(signature) = signature.filter(|found| self.operational.is_operational(text, found)) else {
             return Ok(Seen::Plain);
         };
+        // The text is read where it lies. The rest is decoded only for what could be merged.
+        if is_record_of_its_own(vitals, &decode_content(at, bytes)?) {
+            return Ok(Seen::Plain);
+        }
         // Only the fuzzy phase asks.
         let negations = if self.policy.collapse.fuzzy { self.guards.negations(text) } else { 0 };
         Ok(Seen::Operational { signature: signature.into_string(), negations })

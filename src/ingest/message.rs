@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::expire;
+use crate::ingest::likeness::is_verbatim;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
@@ -74,7 +75,7 @@ pub(super) enum FamilyStep {
 impl NamespaceWriter<'_, '_, '_> {
     /// What families need to know of a message; none for a write that is not a message of an author.
     pub(super) fn message_of(&self, draft: &Draft) -> Option<Message> {
-        if draft.payload.is_some() {
+        if draft.payload.is_some() || is_verbatim(draft) {
             return None;
         }
         let author = draft.fields.author_kind.value().copied()?;
@@ -289,7 +290,7 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(self.messages.same_family_text(mine, other))
     }
 
-    /// Whether the memory that stands for a slice is current. Other memories absorb nothing.
+    /// Whether the memory that stands for a slice is current, and no record of its own. Other memories absorb nothing.
     fn takes_members(&self, row: &FamilyRow) -> Result<bool> {
         let mut memory = row.first_memory;
         if let Some(aggregate) = row.aggregate {
@@ -298,7 +299,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         // A damaged memory absorbs nothing either.
         let row = sound(self.ledger.load_there(self.ns(), MemoryId::from_bytes(memory)))?.flatten();
-        Ok(row.is_some_and(|(vitals, _)| vitals.times.is_current(self.now())))
+        Ok(row.is_some_and(|(vitals, content)| vitals.times.is_current(self.now()) && !content.verbatim))
     }
 
     /// The slice of time in which an instant lies, counted from midnight UTC.

@@ -47,7 +47,7 @@ use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
 pub(crate) use forget::ForgetNames;
-pub(crate) use likeness::{Likeness, stands_apart};
+pub(crate) use likeness::{Likeness, is_record_of_its_own, stands_apart};
 pub(crate) use names::open_namespace;
 pub(crate) use near::Near;
 pub(crate) use probe::text_of_update;

@@ -62,6 +62,7 @@ mod spec_vector_dedup;
 mod text;
 mod travel;
 mod undo_random;
+mod verbatim;
 mod verbs;
 mod visible;
 #[cfg_attr(

@@ -268,6 +268,10 @@ pub(crate) struct AddOptions {
     /// Store byte-equal content as a memory of its own
     #[arg(long)]
     pub(crate) no_dedup: bool,
+    /// Store the text as given, as a memory of its own, whatever is near or equal; no rule and no pass unites it with
+    /// another, and a key still revises
+    #[arg(long)]
+    pub(crate) verbatim: bool,
     /// Leave out the rules that belong to the instructions
     #[arg(long)]
     pub(crate) skip_instructions: bool,
@@ -290,6 +294,10 @@ pub(crate) struct ImportOptions {
     /// Store byte-equal content as memories of their own
     #[arg(long)]
     pub(crate) no_dedup: bool,
+    /// Store each text as given, as a memory of its own, whatever is near or equal; no rule and no pass unites it with
+    /// another, and a key still revises
+    #[arg(long)]
+    pub(crate) verbatim: bool,
     /// Leave out the rules that belong to the instructions
     #[arg(long)]
     pub(crate) skip_instructions: bool,
