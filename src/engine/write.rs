@@ -90,11 +90,13 @@ impl Namespace {
             writer.leave_out_strangers(&mut prepared)?;
             let mut near = writer.neighbours(&prepared)?.into_iter();
             let mut one = |draft: &Prepared| writer.add_beside(draft, near.next().flatten());
-            prepared
+            let outcomes: Vec<Outcome> = prepared
                 .iter()
                 .enumerate()
                 .map(|(at, draft)| one(draft).map_err(place(at)))
-                .collect::<Result<_>>()
+                .collect::<Result<_>>()?;
+            writer.note_in_run(&outcomes)?;
+            Ok(outcomes)
         })?;
         self.tell_pending(&mut outcomes);
         Ok(outcomes)

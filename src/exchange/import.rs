@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 
-use crate::engine::{Database, WriteOptions};
+use crate::engine::{AtWork, Database, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exchange::adapters;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
@@ -246,7 +246,8 @@ struct Running<'a> {
     database: &'a Database,
     observer: &'a mut dyn Observer,
     report: ImportReport,
-    runs: BTreeMap<NamespaceName, RunId>,
+    /// The runs, at work until the import ends or fails.
+    runs: BTreeMap<NamespaceName, AtWork>,
     /// Rows that wait for their commit, all drafts or all of an export, all of `namespace`.
     batch: Vec<(Place, Row)>,
     namespace: NamespaceName,
@@ -396,7 +397,7 @@ impl Running<'_> {
     /// Writes rows in one transaction, or tells which of them is bad.
     fn write(&mut self, rows: &[(Place, Row)]) -> Result<(), (Option<usize>, Error)> {
         let run = match self.runs.get(&self.namespace) {
-            Some(run) => *run,
+            Some(at_work) => at_work.run(),
             None => {
                 // Nothing at all is written for a file whose first batch is bad, not even the run.
                 self.check(rows)?;
@@ -475,7 +476,7 @@ impl Running<'_> {
             }
         }
         if drafts.is_empty() {
-            let part = self.database.namespace(&self.namespace)?.recreate_part(kept)?;
+            let part = self.database.namespace(&self.namespace)?.recreate_part_of(run, kept)?;
             let lines: Vec<u64> = rows.iter().map(|(place, _)| place.number()).collect();
             self.wait(&lines, part.ahead);
             return Ok(part.outcomes);
@@ -502,8 +503,9 @@ impl Running<'_> {
     }
 
     fn start(&mut self) -> Result<RunId> {
-        let run = self.database.namespace(&self.namespace)?.start_import()?;
-        self.runs.insert(self.namespace.clone(), run);
+        let at_work = self.database.namespace(&self.namespace)?.begin_import()?;
+        let run = at_work.run();
+        self.runs.insert(self.namespace.clone(), at_work);
         self.report.runs.push((self.namespace.clone(), run));
         self.observer.started(&self.namespace, run)?;
         Ok(run)
@@ -518,8 +520,8 @@ impl Running<'_> {
                 self.observer.warned(line, &format!("{what} to {to}, which is nowhere, was left out"));
             }
         }
-        for (namespace, run) in &self.runs {
-            self.database.namespace(namespace)?.finish_run(*run)?;
+        for (namespace, at_work) in &self.runs {
+            self.database.namespace(namespace)?.finish_run(at_work.run())?;
         }
         Ok(self.report)
     }

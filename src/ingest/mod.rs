@@ -37,8 +37,8 @@ use crate::error::Result;
 use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, inverse};
 use crate::model::{
-    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, NamespaceName, Op, Partition, RuleId,
-    Time,
+    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, NamespaceName, Op, Outcome,
+    Partition, RuleId, RunSort, Time,
 };
 use crate::policy::Policy;
 use crate::store::NsId;
@@ -187,6 +187,13 @@ impl NamespaceWriter<'_, '_, '_> {
 
     fn now(&self) -> Time {
         self.context.now
+    }
+
+    /// Notes in the import that the writes belong to, if they do, what became of them.
+    pub(crate) fn note_in_run(&mut self, outcomes: &[Outcome]) -> Result<()> {
+        let Some(run) = self.context.run else { return Ok(()) };
+        let counts = outcomes.iter().map(|outcome| (outcome.decision.as_str(), 1));
+        self.ledger.note_part(&self.context, run, RunSort::Import, counts)
     }
 
     fn next_id(&self) -> MemoryId {

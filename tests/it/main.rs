@@ -51,6 +51,7 @@ mod recall;
 mod regress;
 mod returns;
 mod roundtrip;
+mod runs;
 #[cfg(all(unix, feature = "faults"))]
 mod seam;
 mod spec_dedup;

@@ -112,6 +112,9 @@ pub(crate) enum Command {
     Reindex,
     /// Give every memory a vector from another embedder
     Reembed(ReembedOptions),
+    /// List the runs, the latest first: imports, maintenance and other operations of many parts, whether they ended or were
+    /// cut off
+    Runs(RunsOptions),
     /// Undo a maintenance run or an import
     Undo(UndoOptions),
     /// List or drop whole namespaces
@@ -643,8 +646,17 @@ where
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RunsOptions {
+    /// Show only the run with this id
+    #[arg(value_name = "RUN", conflicts_with_all = ["cursor", "limit"])]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct UndoOptions {
-    /// Id of the run, as maintain or import printed it
+    /// Id of the run, as runs lists it
     pub(crate) run: String,
 }
 

@@ -103,6 +103,12 @@ struct Watch<'a> {
 impl Observer for Watch<'_> {
     fn started(&mut self, namespace: &NamespaceName, run: RunId) -> Result<()> {
         self.runs.push((namespace.clone(), run));
+        // Said before the first memory is written, so that it is there to be taken back whatever happens then.
+        if self.output.json && !self.output.quiet {
+            let started = json!({ "started": { "namespace": namespace, "run": run } });
+            let _ = writeln!(std::io::stderr(), "{started}");
+        }
+        self.output.remark(&format!("Run {run} in {namespace}"));
         Ok(())
     }
 
