@@ -27,7 +27,8 @@ pub(crate) struct Global {
     /// Namespace: the border between tenants [default: default]
     #[arg(long, global = true, value_name = "NS")]
     pub(crate) namespace: Option<String>,
-    /// Print one JSON document on standard output, and errors as JSON on standard error
+    /// Print one JSON document on standard output; errors, and the run of an import when it begins, are lines of JSON on
+    /// standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Also print ids, rules and evidence
