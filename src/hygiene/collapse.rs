@@ -161,7 +161,11 @@ impl<'p> Scan<'p> {
             let shelf = self.shelves.entry(PartId(vitals.place.partition)).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);
-            shelf.rows.push(Row { member: Member::of(id, vitals, self.field), signature, negations });
+            shelf.rows.push(OperationalRow {
+                member: Member::of(id, vitals, self.field),
+                signature,
+                negations,
+            });
         }
         Ok(())
     }
@@ -201,7 +205,7 @@ impl<'p> Scan<'p> {
 }
 
 /// An operational row.
-struct Row {
+struct OperationalRow {
     member: Member,
     /// Position of its signature among those of the partition.
     signature: usize,
@@ -212,7 +216,7 @@ struct Row {
 #[derive(Default)]
 struct Shelf {
     signatures: HashMap<String, usize>,
-    rows: Vec<Row>,
+    rows: Vec<OperationalRow>,
 }
 
 impl Shelf {
@@ -235,8 +239,8 @@ impl Shelf {
     }
 
     /// Equal signatures. The rows whose signature is theirs alone.
-    fn exact<'s>(&'s self, part: PartId, groups: &mut Groups) -> Vec<(&'s Row, &'s str)> {
-        let mut by_signature: Vec<Vec<&Row>> = Vec::new();
+    fn exact<'s>(&'s self, part: PartId, groups: &mut Groups) -> Vec<(&'s OperationalRow, &'s str)> {
+        let mut by_signature: Vec<Vec<&OperationalRow>> = Vec::new();
         by_signature.resize_with(self.signatures.len(), Vec::new);
         for row in &self.rows {
             if let Some(members) = by_signature.get_mut(row.signature) {
@@ -259,11 +263,11 @@ impl Shelf {
     /// Equal token keys. The rows that are left.
     fn token<'s>(
         part: PartId,
-        alone: &[(&'s Row, &'s str)],
+        alone: &[(&'s OperationalRow, &'s str)],
         scan: &Scan<'_>,
         groups: &mut Groups,
-    ) -> Vec<(&'s Row, &'s str)> {
-        let mut by_key: HashMap<String, Vec<(&Row, &str)>> = HashMap::new();
+    ) -> Vec<(&'s OperationalRow, &'s str)> {
+        let mut by_key: HashMap<String, Vec<(&OperationalRow, &str)>> = HashMap::new();
         let mut loose = Vec::new();
         for item in alone {
             match scan.operational.token_key(item.1, scan.policy.collapse.min_token_key as usize) {
@@ -286,7 +290,7 @@ impl Shelf {
 /// Token sets near that of the first member of a cluster.
 fn fuzzy_phase(
     part: PartId,
-    mut loose: Vec<(&Row, &str)>,
+    mut loose: Vec<(&OperationalRow, &str)>,
     scan: &Scan<'_>,
     groups: &mut Groups,
     stop: Stop<'_>,

@@ -49,7 +49,7 @@ use crate::vector::UnitVector;
 pub(crate) use forget::ForgetNames;
 pub(crate) use likeness::{Likeness, is_record_of_its_own, stands_apart};
 pub(crate) use names::open_namespace;
-pub(crate) use near::Near;
+pub(crate) use near::Neighbours;
 pub(crate) use probe::text_of_update;
 pub(crate) use rules::Rulebook;
 pub(crate) use similarity::Threshold;
@@ -175,7 +175,7 @@ pub(crate) struct NamespaceWriter<'d, 'a, 't> {
     /// The state that the transaction began with.
     pub(crate) published: &'d Published,
     /// The memories near to the present draft in that state, if they were searched ahead of time.
-    pub(crate) near: Option<Near>,
+    pub(crate) near: Option<Neighbours>,
     /// Made when the first pair of texts is compared.
     pub(crate) guards: OnceCell<Guards>,
 }
