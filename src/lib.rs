@@ -66,7 +66,7 @@ pub mod maintain {
         PassDetails, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport,
         RepairReport, RepairSupersessionReport,
     };
-    pub use crate::model::{Pass, Run, RunId, RunSort, RunState};
+    pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }
 
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.

@@ -104,11 +104,13 @@ impl Batch<'_, '_, '_, '_> {
         draft: impl Into<Draft>,
         how: &WriteOptions,
     ) -> Result<Outcome> {
-        let prepared = prepare(draft.into())?;
+        let prepared = prepare(how.applied_to(draft.into()))?;
         self.rows += 1;
         let mut writer = self.session.writer(namespace, how.run, how.no_dedup)?;
         writer.skip_instructions = how.skip_instructions;
-        writer.add(&prepared)
+        let outcome = writer.add(&prepared)?;
+        writer.note_in_run(std::slice::from_ref(&outcome))?;
+        Ok(outcome)
     }
 
     /// As [`Namespace::get`](crate::Namespace::get), with what the batch has written.

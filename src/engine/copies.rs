@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::hygiene::{CheckOptions, Finding, locate};
 use crate::ledger::{Change, Context, Entry, losses, seem_vacant};
 use crate::model::{
-    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, Span, Time, TombstoneReason, Vitals,
+    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, TombstoneReason,
+    Vitals,
 };
 use crate::store::{Damaged, Durability, NsId, Rows, Store};
 
@@ -206,16 +207,19 @@ impl Database {
     fn erase_ended(&self, expired: &mut u64, limbo: &mut u64) -> Result<()> {
         let options = MaintainOptions::live();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let mut sweep = Sweep::new(run, RunSort::Compact, None, &options);
         for (namespace, ns) in self.tenants(None)? {
             let mut after = None;
             loop {
                 let ended = self.expired_after(ns, after, ROWS_PER_SLICE)?;
                 let Some(last) = ended.last() else { break };
                 after = Some(*last);
+                sweep.enter(&self.inner, &namespace, ns, run);
                 *expired += self.inner.run_alone(|session| erase(session, (&namespace, ns), run, &ended))?;
             }
         }
-        *limbo = self.run_pass(Pass::Limbo, &options, &mut Sweep::new(run, None, &options))?.changed;
+        *limbo = self.run_pass(Pass::Limbo, &options, &mut sweep)?.changed;
+        self.end_runs(&sweep);
         Ok(())
     }
 
@@ -287,5 +291,6 @@ fn erase(
         erased += 1;
     }
     session.ledger.tx.put_namespace(namespace.as_str(), &row)?;
+    session.ledger.note_part(&context, run, RunSort::Compact, [("expired", erased)])?;
     Ok(erased)
 }

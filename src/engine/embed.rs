@@ -11,12 +11,13 @@ use crate::engine::database::Database;
 use crate::engine::inner::Inner;
 use crate::engine::maintain::Sweep;
 use crate::engine::options::MaintainOptions;
+use crate::engine::sweep::Noted;
 use crate::error::{Error, Result};
 use crate::hygiene::{self, StepInput};
 use crate::index::Published;
 use crate::ingest::{Embedded, Prepared, text_of_update};
 use crate::limits::{DIM_MAX, NAME_BYTES_MAX, within};
-use crate::model::{MemoryId, Mode, NamespaceName, Pass, Patch, Query, RunId};
+use crate::model::{MemoryId, Mode, NamespaceName, Pass, Patch, Query, RunId, RunSort};
 use crate::store::control::SpaceRow;
 use crate::store::{NsId, Rows, SpaceId};
 use crate::vector::UnitVector;
@@ -345,21 +346,23 @@ impl Database {
         let attached = AttachedEmbedder::new(embedder, false);
         *self.inner.embedder.write() = Some(attached.clone());
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let options = MaintainOptions::live();
+        let mut sweep = Sweep::new(run, RunSort::Reembed, None, &options);
         let mut done = Reembedded::default();
-        for (_, ns) in self.tenants(None)? {
+        for (namespace, ns) in self.tenants(None)? {
             let mut after = None;
             loop {
                 let stale = self.stale(ns, after)?;
                 let Some(last) = stale.last().copied() else { break };
+                sweep.enter(&self.inner, &namespace, ns, run);
                 let filled = self.fill(ns, &stale, &attached, Some(run))?;
                 done.changed += filled;
                 done.skipped += stale.len() as u64 - filled;
                 after = Some(last);
             }
         }
-        let options = MaintainOptions::live();
-        let mut sweep = Sweep::new(run, None, &options);
         let report = self.run_pass(Pass::Embed, &options, &mut sweep)?;
+        self.end_runs(&sweep);
         done.filled = report.changed;
         done.skipped += report.skipped;
         Ok(done)
@@ -405,7 +408,8 @@ impl Database {
         }
     }
 
-    /// Gives memories a vector of the current space, in one transaction. Gives how many got one.
+    /// Gives memories a vector of the current space, in one transaction. Gives how many got one. The run, if there is one, is
+    /// that of a change of the embedder.
     fn fill(
         &self,
         ns: NsId,
@@ -425,7 +429,8 @@ impl Database {
             rows_left: ids.len(),
         };
         let Some(step) = hygiene::fill(input, ns, ids)? else { return Ok(0) };
-        Ok(self.apply(ns, run, step)?.count)
+        let noted = Noted { sort: RunSort::Reembed, name: "changed", even_if_idle: false };
+        Ok(self.apply(ns, run, run.map(|_| noted), step)?.count)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::engine::queue::Queue;
 use crate::engine::session::Work;
 use crate::error::{Error, Result};
 use crate::index::{Current, Images, Published, ViewBudget};
-use crate::model::{Actor, IdSource, Span};
+use crate::model::{Actor, IdSource, RunId, Span};
 use crate::policy::Policy;
 use crate::store::control::Clock as ClockRow;
 use crate::store::{Durability, IndexId, Rows, Store};
@@ -50,6 +50,8 @@ pub(super) struct Inner {
     pub(super) upkeep: Mutex<()>,
     /// Indexes past their bounds.
     pub(super) pressed: Mutex<BTreeSet<IndexId>>,
+    /// The runs that the handle works on.
+    pub(super) at_work: Mutex<Vec<RunId>>,
 }
 
 /// The images that a handle has which only reads, and the commit that they are of. They pin no page of the file, as a
@@ -118,6 +120,7 @@ impl Inner {
             publishing: Mutex::new(()),
             upkeep: Mutex::new(()),
             pressed: Mutex::new(BTreeSet::new()),
+            at_work: Mutex::new(Vec::new()),
         }))
     }
 

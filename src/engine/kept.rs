@@ -3,7 +3,7 @@
 use crate::engine::namespace::Namespace;
 use crate::engine::queue::weight_of;
 use crate::error::{Error, Result};
-use crate::model::{Joint, Kept, Outcome};
+use crate::model::{Joint, Kept, Outcome, RunId, RunSort};
 
 /// What became of a part of an export.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ impl Namespace {
     ///   ahead of the clock than `stats.clock_warn`;
     /// - `Conflict` when an id was used and is gone, or a key belongs to another current memory.
     pub fn recreate(&self, rows: Vec<Kept>) -> Result<Vec<Option<Outcome>>> {
-        self.put_back(rows, true).map(|part| part.outcomes)
+        self.put_back(rows, None, true).map(|part| part.outcomes)
     }
 
     /// As [`Namespace::recreate`], for a part of an export: what leads to memories of a later part is left out, and the
@@ -57,13 +57,30 @@ impl Namespace {
     /// # Errors
     /// As there.
     pub fn recreate_part(&self, rows: Vec<Kept>) -> Result<PutBack> {
-        self.put_back(rows, false)
+        self.put_back(rows, None, false)
     }
 
-    fn put_back(&self, rows: Vec<Kept>, whole: bool) -> Result<PutBack> {
+    /// As [`Namespace::recreate_part`], of an import, whose run counts the rows. Memories keep the runs that first brought
+    /// them, so undoing the import takes none of them away.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn recreate_part_of(&self, run: RunId, rows: Vec<Kept>) -> Result<PutBack> {
+        self.put_back(rows, Some(run), false)
+    }
+
+    fn put_back(&self, rows: Vec<Kept>, run: Option<RunId>, whole: bool) -> Result<PutBack> {
         let (namespace, weight) = (self.name.clone(), weight_of(rows.len()));
         self.db.submit(weight, move |session| {
-            let part = session.writer(&namespace, None, false)?.put_back(&rows)?;
+            let mut writer = session.writer(&namespace, None, false)?;
+            let part = writer.put_back(&rows)?;
+            if let Some(run) = run {
+                let counts = rows
+                    .iter()
+                    .zip(&part.outcomes)
+                    .map(|(row, outcome)| (counted_as(row, outcome.as_ref()), 1));
+                writer.ledger.note_part(&writer.context, run, RunSort::Import, counts)?;
+            }
             let ahead: Vec<_> =
                 part.ahead.into_iter().map(|(place, joint)| (place as u64 + 1, joint)).collect();
             if let Some((place, joint)) = ahead.first().filter(|_| whole) {
@@ -73,5 +90,14 @@ impl Namespace {
             }
             Ok(PutBack { outcomes: part.outcomes, ahead })
         })
+    }
+}
+
+/// What the row of an import calls a row of an export.
+fn counted_as(row: &Kept, outcome: Option<&Outcome>) -> &'static str {
+    match (outcome, row) {
+        (Some(outcome), _) => outcome.decision.as_str(),
+        (None, Kept::Tombstone(_)) => "tombstones",
+        (None, _) => "told",
     }
 }

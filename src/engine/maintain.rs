@@ -1,16 +1,19 @@
 //! Maintenance: which passes a call runs, and what it tells.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::engine::at_work::AtWork;
 use crate::engine::database::Database;
+use crate::engine::inner::Inner;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
 use crate::error::Result;
 use crate::hygiene::{DueInput, PassReport, implementation};
-use crate::model::{NamespaceName, Pass, RunId};
+use crate::model::{NamespaceName, Pass, RunId, RunSort};
 use crate::store::{NsId, Rows};
 
 /// What a maintenance run came to.
@@ -27,14 +30,38 @@ pub(super) struct Sweep {
     pub(super) run: RunId,
     /// The one namespace that it looks at; none: all, one by one.
     pub(super) only: Option<NamespaceName>,
+    pub(super) sort: RunSort,
     pub(super) pace: Pace,
     /// Rows of a namespace that automatic actors may still remove.
     pub(super) destroy: BTreeMap<NsId, u64>,
+    /// The runs that the call works on: its own, and those of earlier calls that a pass goes on with.
+    pub(super) entered: BTreeMap<(NsId, RunId), (NamespaceName, AtWork)>,
+    /// Whether the row of a run tells of something that the call did.
+    pub(super) has_counted: bool,
 }
 
 impl Sweep {
-    pub(super) fn new(run: RunId, only: Option<NamespaceName>, options: &MaintainOptions) -> Self {
-        Sweep { run, only, pace: Pace::of(options), destroy: BTreeMap::new() }
+    pub(super) fn new(
+        run: RunId,
+        sort: RunSort,
+        only: Option<NamespaceName>,
+        options: &MaintainOptions,
+    ) -> Self {
+        Sweep {
+            run,
+            sort,
+            only,
+            pace: Pace::of(options),
+            destroy: BTreeMap::new(),
+            entered: BTreeMap::new(),
+            has_counted: false,
+        }
+    }
+
+    /// Says that the handle works on a run in a namespace, until the call ends.
+    pub(super) fn enter(&mut self, inner: &Arc<Inner>, namespace: &NamespaceName, ns: NsId, run: RunId) {
+        let enter = || (namespace.clone(), inner.works_on(run));
+        self.entered.entry((ns, run)).or_insert_with(enter);
     }
 }
 
@@ -103,7 +130,7 @@ impl Database {
         if !options.dry_run {
             run = self.cut_off(passes, only, options)?.unwrap_or(run);
         }
-        let mut sweep = Sweep::new(run, only.cloned(), options);
+        let mut sweep = Sweep::new(run, RunSort::Maintain, only.cloned(), options);
         let mut reports = Vec::new();
         for &pass in passes {
             reports.push(self.run_pass(pass, options, &mut sweep)?);
@@ -112,8 +139,9 @@ impl Database {
                 reports.push(self.run_pass(next, options, &mut sweep)?);
             }
         }
+        self.end_runs(&sweep);
         // A run that has written nothing is not in the file.
-        let has_written = reports.iter().any(|report| report.run.is_some() || report.changed > 0);
+        let has_written = sweep.has_counted || reports.iter().any(|report| report.run.is_some());
         Ok(MaintainReport { run: Some(run).filter(|_| has_written && !options.dry_run), passes: reports })
     }
 

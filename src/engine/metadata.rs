@@ -1,13 +1,13 @@
 //! Indexes of metadata: declared by namespace and path, kept by every write, used by every filter.
 
 use crate::engine::database::Database;
+use crate::engine::maintain::Sweep;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
-use crate::engine::pace::Pace;
 use crate::engine::sweep::Site;
 use crate::error::Result;
 use crate::hygiene::Declaring;
-use crate::model::{NamespaceName, RunId, check_index_key};
+use crate::model::{NamespaceName, RunId, RunSort, check_index_key};
 use crate::store::{NsId, Rows};
 
 impl Namespace {
@@ -39,12 +39,17 @@ impl Namespace {
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn declare_index(&self, key: &str) -> Result<u64> {
         check_index_key(key)?;
+        let at_work = self.db.inner.works_on_new();
+        let run = at_work.run();
         let begun = self.db.inner.run_alone(|session| {
-            let writer = session.writer(&self.name, None, false)?;
+            let writer = session.writer(&self.name, Some(run), false)?;
             let begun = writer.ledger.declare(&writer.context, key)?;
+            if begun {
+                writer.ledger.note_part(&writer.context, run, RunSort::Index, [])?;
+            }
             Ok(begun.then_some(writer.context.ns))
         })?;
-        begun.map_or(Ok(0), |ns| self.db.finish_index(&self.name, ns, key))
+        begun.map_or(Ok(0), |ns| self.db.finish_index(&self.name, ns, run, key))
     }
 
     /// Ends the index of `metadata.KEY`; false where there was none. No answer changes.
@@ -63,13 +68,19 @@ impl Namespace {
     /// As [`Namespace::declare_index`].
     pub fn drop_index(&self, key: &str) -> Result<bool> {
         check_index_key(key)?;
+        let at_work = self.db.inner.works_on_new();
+        let run = at_work.run();
         let begun = self.db.inner.run_alone(|session| {
             let Some(row) = session.ledger.tx.namespace(self.name.as_str())? else { return Ok(None) };
-            let context = session.context(NsId(row.number), None);
-            Ok(session.ledger.end_declared(&context, key)?.then_some(context.ns))
+            let context = session.context(NsId(row.number), Some(run));
+            let begun = session.ledger.end_declared(&context, key)?;
+            if begun {
+                session.ledger.note_part(&context, run, RunSort::Index, [])?;
+            }
+            Ok(begun.then_some(context.ns))
         })?;
         let Some(ns) = begun else { return Ok(false) };
-        self.db.finish_index(&self.name, ns, key).map(|_| true)
+        self.db.finish_index(&self.name, ns, run, key).map(|_| true)
     }
 
     /// The keys below `metadata` that have an index in a namespace, by name.
@@ -95,11 +106,13 @@ impl Namespace {
 
 impl Database {
     /// Writes and clears rows of an index until it is whole or gone. Gives the memories that stand in it.
-    fn finish_index(&self, namespace: &NamespaceName, ns: NsId, path: &str) -> Result<u64> {
+    fn finish_index(&self, namespace: &NamespaceName, ns: NsId, run: RunId, path: &str) -> Result<u64> {
         let (mut job, options) = (Declaring::new(path.into()), MaintainOptions::live());
         let policy = &self.inner.in_force().policy;
-        let site = Site { namespace, ns, run: None, policy, threads: options.threads() };
-        self.work(&mut job, &site, &mut Pace::of(&options))?;
+        let site = Site { namespace, ns, run, counted_as: "memories", policy, threads: options.threads() };
+        let mut sweep = Sweep::new(run, RunSort::Index, Some(namespace.clone()), &options);
+        self.work(&mut job, &site, &mut sweep)?;
+        self.end_runs(&sweep);
         Ok(job.rows)
     }
 

@@ -10,6 +10,7 @@
 //!
 //! It alone reads a clock. It decides nothing about memories: `ingest` does, and `ledger` writes.
 
+mod at_work;
 mod attached;
 mod batch;
 mod builder;
@@ -40,6 +41,7 @@ mod sync;
 mod upkeep;
 mod write;
 
+pub(crate) use at_work::AtWork;
 pub use batch::Batch;
 pub use builder::Builder;
 pub use clock::{Clock, ManualClock, SystemClock};

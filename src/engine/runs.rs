@@ -1,5 +1,6 @@
-//! Imports as runs that can be taken back, and the dropping of whole namespaces.
+//! Runs: imports begin and end, all are listed and taken back. And the dropping of whole namespaces.
 
+use crate::engine::at_work::AtWork;
 use crate::engine::database::Database;
 use crate::engine::namespace::Namespace;
 use crate::engine::queue::ONE;
@@ -7,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::hygiene::{Returned, undo_slice};
 use crate::ledger::Context;
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{Actor, MemoryId, NamespaceName, RunId, Time};
+use crate::model::{Actor, MemoryId, NamespaceName, RunId, RunPage, RunReport, RunSort, Time};
+use crate::recall::{Reader, RunContext};
 use crate::store::control::{CounterSort, DROPPED, RunRow, RunState, TOTAL, dropped_name};
 use crate::store::{NsId, Rows};
 
@@ -28,7 +30,8 @@ pub struct Undone {
 }
 
 impl Namespace {
-    /// Begins an import: writes that carry its id can be taken back together.
+    /// Begins an import: writes that carry its id can be taken back together. [`Namespace::runs`] lists it as `running` until
+    /// [`Namespace::finish_run`] or the end of the handle.
     ///
     /// ```
     /// use oubliette::WriteOptions;
@@ -45,18 +48,25 @@ impl Namespace {
     /// # Errors
     /// `Retry`, `Unavailable`, `ReadOnly`, `Closed`.
     pub fn start_import(&self) -> Result<RunId> {
-        let namespace = self.name.clone();
-        self.db.submit(ONE, move |session| {
-            let run = RunId::from_bytes(session.ids.next(session.ledger.now()));
-            let writer = session.writer(&namespace, None, false)?;
-            let started_ms = writer.context.now.as_millis();
-            let row = RunRow { what: RunRow::IMPORT.to_owned(), started_ms, state: RunState::Open };
-            writer.ledger.tx.put_run(writer.context.ns, run, &row)?;
-            Ok(run)
-        })
+        self.begin_import().map(AtWork::stay)
     }
 
-    /// Marks a run as whole.
+    /// As [`Namespace::start_import`], for an import that may end by an error: the run is at work as long as the answer lives.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn begin_import(&self) -> Result<AtWork> {
+        self.db.inner.check_open()?;
+        let at_work = self.db.inner.works_on_new();
+        let (namespace, run) = (self.name.clone(), at_work.run());
+        self.db.submit(ONE, move |session| {
+            let writer = session.writer(&namespace, None, false)?;
+            writer.ledger.begin_run(&writer.context, run, RunSort::Import)
+        })?;
+        Ok(at_work)
+    }
+
+    /// Marks an import as whole. One that is being taken back, or was, stays so.
     ///
     /// ```
     /// use oubliette::maintain::RunId;
@@ -74,10 +84,61 @@ impl Namespace {
         let namespace = self.name.clone();
         self.db.submit(ONE, move |session| {
             let writer = session.known_writer(&namespace)?;
-            let row = writer.ledger.tx.run(writer.context.ns, run)?;
-            let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
-            writer.ledger.tx.put_run(writer.context.ns, run, &RunRow { state: RunState::Done, ..row })
-        })
+            let (ns, now) = (writer.context.ns, writer.context.now);
+            match writer.ledger.end_run(ns, run, now)? {
+                true => Ok(()),
+                false => Err(unknown(run)),
+            }
+        })?;
+        self.db.inner.leaves(run);
+        Ok(())
+    }
+
+    /// The runs of the namespace, the newest first: at most `limit` of those that are older than `before`. A run is an
+    /// operation of many parts, each of which is a commit: an import, maintenance, `reindex`, `reembed`, an index of
+    /// metadata, and what `compact` erases first. A run is listed whether it ended or was cut off.
+    ///
+    /// ```
+    /// use oubliette::maintain::RunStatus;
+    /// use oubliette::{Database, Draft, WriteOptions};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("m.oub");
+    /// let db = Database::open(&path)?;
+    /// let team = db.namespace("team")?;
+    /// let how = WriteOptions { run: Some(team.start_import()?), ..WriteOptions::default() };
+    /// team.add_all(vec![Draft::new("Ann prefers tea"), Draft::new("Bob prefers coffee")], &how)?;
+    /// assert_eq!(team.runs(10, None)?.items[0].status, RunStatus::Running);
+    /// db.close()?;
+    ///
+    /// let team = Database::open(&path)?.namespace("team")?;
+    /// let left = team.runs(10, None)?.items.remove(0);
+    /// assert_eq!((left.status, left.counts["stored"]), (RunStatus::CutOff, 2));
+    /// assert_eq!(team.undo(left.id)?.removed, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for a limit outside 1 to 10,000; `Corrupted`, `Closed`.
+    pub fn runs(&self, limit: usize, before: Option<RunId>) -> Result<RunPage> {
+        self.ask_of_runs(|reader, context| reader.runs(limit, before, context))
+    }
+
+    /// One run; none if the namespace has no run with this id.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Closed`.
+    pub fn run(&self, run: RunId) -> Result<Option<RunReport>> {
+        self.ask_of_runs(|reader, context| reader.run(run, context))
+    }
+
+    /// Reads with what the handle knows of runs.
+    fn ask_of_runs<R>(&self, ask: impl Fn(&Reader<'_>, RunContext<'_>) -> Result<R>) -> Result<R> {
+        let inner = &self.db.inner;
+        // Held while the state is chosen and read: a run enters the list before its first commit and leaves after its last, so
+        // a run that is open in the state is on the list if the handle works on it.
+        let at_work = inner.at_work.lock();
+        let horizon = inner.in_force().policy.undo.horizon;
+        self.ask(|reader| ask(reader, RunContext { at_work: &at_work, may_write: !inner.read_only, horizon }))
     }
 
     /// Takes a run back. Of an import, the writes that it brought go, and what it superseded is live again; of
@@ -100,10 +161,18 @@ impl Namespace {
     /// ```
     ///
     /// # Errors
-    /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`.
+    /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`, and for a run of a
+    /// sort that nothing takes back (`reindex`, `reembed`, `compact`, `index`).
     pub fn undo(&self, run: RunId) -> Result<Undone> {
-        if self.run_is_maintenance(run)? {
-            return self.undo_maintenance(run);
+        match self.sort_of(run)? {
+            Some(RunSort::Maintain) => return self.undo_maintenance(run),
+            Some(sort) if !sort.can_be_undone() => {
+                return Err(Error::Conflict {
+                    what: format!("undo {run}"),
+                    why: format!("nothing takes back what {sort} does"),
+                });
+            }
+            _ => {}
         }
         let mut undone = Undone::default();
         loop {
@@ -119,10 +188,10 @@ impl Namespace {
         }
     }
 
-    fn run_is_maintenance(&self, run: RunId) -> Result<bool> {
-        let Some((_, ns)) = self.db.tenants(Some(&self.name))?.pop() else { return Ok(false) };
+    fn sort_of(&self, run: RunId) -> Result<Option<RunSort>> {
+        let Some((_, ns)) = self.db.tenants(Some(&self.name))?.pop() else { return Ok(None) };
         let row = self.db.inner.state()?.snapshot().run(ns, run)?;
-        Ok(row.is_some_and(|row| row.what == RunRow::MAINTAIN))
+        Ok(row.map(|row| row.sort))
     }
 
     fn undo_maintenance(&self, run: RunId) -> Result<Undone> {
@@ -136,7 +205,7 @@ impl Namespace {
                 let writer = session.known_writer(&self.name)?;
                 let ns = writer.context.ns;
                 let row = writer.ledger.tx.run(ns, run)?;
-                let row = row.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
+                let row = row.ok_or_else(|| unknown(run))?;
                 if row.state == RunState::Undone {
                     return Ok((Returned { finished: true, ..Returned::default() }, Vec::new()));
                 }
@@ -149,9 +218,16 @@ impl Namespace {
                     });
                 }
                 let context = Context { actor: Actor::Caller, run: None, ..writer.context.clone() };
+                let did_nothing = writer.ledger.tx.journal_of_run(ns, run, 1)?.is_empty();
                 let step = undo_slice(writer.ledger, &context, run)?;
-                let state = if step.finished { RunState::Undone } else { RunState::Undoing };
-                writer.ledger.tx.put_run(ns, run, &RunRow { state, ..row })?;
+                let state = match row.state {
+                    // Where nothing can be taken back, nothing was.
+                    RunState::Open | RunState::Done if did_nothing => row.state,
+                    _ if step.finished => RunState::Undone,
+                    _ => RunState::Undoing,
+                };
+                let latest_ms = context.now.as_millis();
+                writer.ledger.tx.put_run(ns, run, &RunRow { state, latest_ms, ..row })?;
                 for (pass, mut last) in writer.ledger.tx.passes(ns)? {
                     // What is taken back is not gone on with.
                     if last.open && last.run == run {
@@ -169,6 +245,11 @@ impl Namespace {
             }
         }
     }
+}
+
+/// The error for a run that was never started.
+fn unknown(run: RunId) -> Error {
+    Error::NotFound { what: "run", name: run.to_string() }
 }
 
 impl Database {

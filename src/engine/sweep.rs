@@ -9,16 +9,16 @@ use crate::engine::database::Database;
 use crate::engine::maintain::Sweep;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
-use crate::engine::pace::{Pace, STALE_MAX, outpaced};
+use crate::engine::pace::{STALE_MAX, outpaced};
 use crate::engine::session::Session;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hygiene::{
     Applied, CarryingOut, Field, Job, MaintenancePlan, PassReport, PlanInput, Planned, Slice, Step,
     StepInput, Vectorizer, implementation,
 };
-use crate::model::{NamespaceName, Pass, RunId};
+use crate::model::{NamespaceName, Pass, RunId, RunSort};
 use crate::policy::{Policy, PolicyVersion};
-use crate::store::control::{CounterSort, TOTAL};
+use crate::store::control::{CounterSort, RunState, TOTAL};
 use crate::store::{Durability, NsId, Rows};
 
 /// Slices from one sync to the next, of a job that keeps its progress. Nobody was told of those between, and a crash takes
@@ -34,10 +34,21 @@ const TIMES_ALONE: u32 = 8;
 pub(super) struct Site<'w> {
     pub(super) namespace: &'w NamespaceName,
     pub(super) ns: NsId,
-    pub(super) run: Option<RunId>,
+    pub(super) run: RunId,
+    /// What the row of the run calls what the steps count.
+    pub(super) counted_as: &'static str,
     pub(super) policy: &'w Policy,
     /// Threads that may work on a step.
     pub(super) threads: usize,
+}
+
+/// What the row of a run is to note of a step.
+#[derive(Clone, Copy)]
+pub(super) struct Noted {
+    pub(super) sort: RunSort,
+    pub(super) name: &'static str,
+    /// Whether a step is noted that changed nothing.
+    pub(super) even_if_idle: bool,
 }
 
 /// What a pass found to do in a namespace.
@@ -75,7 +86,7 @@ impl Namespace {
             return Err(Error::invalid("passes", "must be one, for a plan", named.join(", ")));
         };
         let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now()));
-        let mut sweep = Sweep::new(run, Some(self.name.clone()), options);
+        let mut sweep = Sweep::new(run, RunSort::Maintain, Some(self.name.clone()), options);
         let Some(tenant) = self.db.tenants(Some(&self.name))?.pop() else {
             return Err(Error::NotFound { what: "namespace", name: self.name.to_string() });
         };
@@ -128,8 +139,9 @@ impl Namespace {
             return Err(plan.refused("plan_expired: it was made too long ago"));
         }
         let (begun, mut report) = (Instant::now(), PassReport::new(plan.pass));
-        let mut sweep = Sweep::new(plan.run, Some(self.name.clone()), options);
+        let mut sweep = Sweep::new(plan.run, RunSort::Maintain, Some(self.name.clone()), options);
         db.execute(plan, options, &mut sweep, &mut report)?;
+        db.end_runs(&sweep);
         report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(report)
     }
@@ -165,11 +177,12 @@ impl Database {
         report: &mut PassReport,
     ) -> Result<()> {
         let policy = options.effective(&self.inner.in_force().policy);
-        let (run, threads) = (Some(sweep.run), options.threads());
-        let site = Site { namespace, ns: *ns, run, policy: &policy, threads };
+        let counted_as = report.pass.as_str();
+        let threads = options.threads();
+        let site = Site { namespace, ns: *ns, run: sweep.run, counted_as, policy: &policy, threads };
         for mut job in jobs {
             if !options.dry_run && !sweep.pace.is_over() {
-                match self.work(&mut *job, &site, &mut sweep.pace) {
+                match self.work(&mut *job, &site, sweep) {
                     Err(why @ Error::Corrupted { .. }) if job.may_be_left_out() => {
                         tracing::warn!(%why, "an index is left out of maintenance");
                         report.skipped += 1;
@@ -263,21 +276,33 @@ impl Database {
         report: &mut PassReport,
     ) -> Result<()> {
         let policy = options.effective(&self.inner.in_force().policy);
-        let (run, threads) = (Some(plan.run), options.threads());
-        let site = Site { namespace: &plan.namespace, ns: plan.ns, run, policy: &policy, threads };
+        let site = Site {
+            namespace: &plan.namespace,
+            ns: plan.ns,
+            run: plan.run,
+            counted_as: plan.pass.as_str(),
+            policy: &policy,
+            threads: options.threads(),
+        };
         let mut job = CarryingOut::new(plan);
-        self.work(&mut job, &site, &mut sweep.pace)?;
+        self.work(&mut job, &site, sweep)?;
         sweep.destroy.insert(plan.ns, job.may_destroy());
         job.tell(self.inner.state()?.snapshot(), report)
     }
 
     /// Takes step after step of a job until there is none or the run is over. A step that finds its rows changed is worked out
     /// again.
-    pub(super) fn work(&self, job: &mut dyn Job, site: &Site<'_>, pace: &mut Pace) -> Result<()> {
+    pub(super) fn work(&self, job: &mut dyn Job, site: &Site<'_>, sweep: &mut Sweep) -> Result<()> {
         let in_force = self.inner.in_force();
         let embedder = self.inner.embedder_for(&*self.inner.state()?)?;
         let (keeps_progress, slice_time) =
             (job.keeps_progress(), Duration::from_millis(u64::from(site.policy.plan.max_ms)));
+        let noted = Noted {
+            sort: sweep.sort,
+            name: site.counted_as,
+            // The row of the pass names the run, whatever the plan came to.
+            even_if_idle: keeps_progress,
+        };
         let (mut stale, mut unsynced, mut last) = (0, 0, 0);
         loop {
             let (begun, published) = (Instant::now(), self.inner.state()?);
@@ -288,13 +313,14 @@ impl Database {
                 policy: site.policy,
                 messages: &in_force.messages,
                 embedder: embedder.as_ref().map(|attached: &AttachedEmbedder| attached as &dyn Vectorizer),
-                run: site.run,
+                run: Some(site.run),
                 threads: site.threads,
                 // What was worked on for less time has changed less often.
-                rows: (pace.rows(published.commit()) >> stale).max(1),
-                rows_left: pace.rows_left(),
+                rows: (sweep.pace.rows(published.commit()) >> stale).max(1),
+                rows_left: sweep.pace.rows_left(),
             };
             let Some(mut step) = job.next(input)? else { break };
+            sweep.enter(&self.inner, site.namespace, site.ns, site.run);
             let mut enough = || {
                 let worked = begun.elapsed();
                 worked >= slice_time * TIMES_ALONE
@@ -307,7 +333,7 @@ impl Database {
                 if !keeps_progress && !session.stands(site.namespace, site.ns)? {
                     return Ok(None);
                 }
-                apply_in(session, (site.ns, site.run), &mut enough, &mut step).map(Some)
+                apply_in(session, (site.ns, Some(site.run)), Some(noted), &mut enough, &mut step).map(Some)
             })?;
             drop(step);
             let Some(applied) = applied else { break };
@@ -318,10 +344,11 @@ impl Database {
                 }
             } else {
                 (stale, last, unsynced) = (0, self.inner.state()?.commit(), unsynced % SLICES_PER_SYNC);
-                pace.spend(applied.rows, last);
+                sweep.has_counted |= applied.count > 0;
+                sweep.pace.spend(applied.rows, last);
                 job.applied(applied);
             }
-            if pace.is_over() {
+            if sweep.pace.is_over() {
                 break;
             }
         }
@@ -331,11 +358,52 @@ impl Database {
         Ok(())
     }
 
-    /// Applies one step in a transaction of its own; to a namespace that is being dropped, nothing.
-    pub(super) fn apply(&self, ns: NsId, run: Option<RunId>, mut step: Step<'_>) -> Result<Applied> {
+    /// Applies one step in a transaction of its own; to a namespace that is being dropped, nothing. The help of a writer is a
+    /// run of one step, which its journal rows name and no row notes.
+    pub(super) fn apply(
+        &self,
+        ns: NsId,
+        run: Option<RunId>,
+        noted: Option<Noted>,
+        mut step: Step<'_>,
+    ) -> Result<Applied> {
         self.inner.run_alone(|session| match session.is_dropping(ns)? {
             true => Ok(Applied::default()),
-            false => apply_in(session, (ns, run), &mut || false, &mut step),
+            false => apply_in(session, (ns, run), noted, &mut || false, &mut step),
+        })
+    }
+
+    /// Ends the runs that a call has worked on, except those that the next call goes on with. What they did stands
+    /// already: what goes wrong here is no error of it.
+    pub(super) fn end_runs(&self, sweep: &Sweep) {
+        if let Err(why) = self.end_each(sweep) {
+            tracing::warn!(%why, "a run that is whole is not marked as whole");
+        }
+    }
+
+    fn end_each(&self, sweep: &Sweep) -> Result<()> {
+        let published = self.inner.state()?;
+        let mut whole = Vec::new();
+        for (&(ns, run), (name, _)) in &sweep.entered {
+            let row = sound(published.snapshot().run(ns, run))?.flatten();
+            let goes_on = || -> Result<bool> {
+                let passes = published.snapshot().passes(ns)?;
+                Ok(passes.iter().any(|(_, pass)| pass.open && pass.run == run))
+            };
+            if row.is_some_and(|row| row.state == RunState::Open) && !goes_on()? {
+                whole.push((name, ns, run));
+            }
+        }
+        if whole.is_empty() {
+            return Ok(());
+        }
+        self.inner.run_alone(|session| {
+            for &(name, ns, run) in &whole {
+                if session.stands(name, ns)? {
+                    session.ledger.end_run(ns, run, session.ledger.now())?;
+                }
+            }
+            Ok(())
         })
     }
 }
@@ -343,9 +411,19 @@ impl Database {
 fn apply_in(
     session: &mut Session<'_, '_, '_>,
     (ns, run): (NsId, Option<RunId>),
+    noted: Option<Noted>,
     enough: &mut dyn FnMut() -> bool,
     step: &mut Step<'_>,
 ) -> Result<Applied> {
     let context = session.context(ns, run);
-    step(&mut Slice { ledger: session.ledger, context, linked: &mut session.linked, enough })
+    let mut slice =
+        Slice { ledger: session.ledger, context: context.clone(), linked: &mut session.linked, enough };
+    let applied = step(&mut slice)?;
+    if let (Some(run), Some(Noted { sort, name, even_if_idle })) = (run, noted)
+        && !applied.is_stale
+        && (applied.count > 0 || even_if_idle)
+    {
+        session.ledger.note_part(&context, run, sort, [(name, applied.count)])?;
+    }
+    Ok(applied)
 }

@@ -14,7 +14,7 @@ use crate::index::text::upkeep as text_upkeep;
 use crate::index::upkeep::{self, Counts, Need, Regimes};
 use crate::ledger::Afresh;
 use crate::limits::SLICE_ROWS_MAX;
-use crate::model::{NamespaceName, Pass, RuleId, RunId};
+use crate::model::{NamespaceName, Pass, RuleId, RunId, RunSort};
 use crate::store::{IndexId, NsId, Read, Rows, TextId};
 
 /// Rows that a writer links at least when it helps: so it is one write in so many that waits.
@@ -30,7 +30,12 @@ impl Database {
         if !self.inner.state()?.snapshot().has_dead_slots()? {
             return Ok(());
         }
-        self.run_alone_pass(Pass::Repair, None)
+        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let options = MaintainOptions::live();
+        let mut sweep = Sweep::new(run, RunSort::Maintain, None, &options);
+        self.run_pass(Pass::Repair, &options, &mut sweep)?;
+        self.end_runs(&sweep);
+        Ok(())
     }
 
     /// Builds the indexes of every namespace anew, as [`Namespace::reindex`](crate::Namespace::reindex) does those of one.
@@ -57,14 +62,18 @@ impl Database {
         self.inner.check_open()?;
         let _one = self.inner.upkeep.lock();
         let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
+        let options = MaintainOptions::live();
+        let mut sweep = Sweep::new(run, RunSort::Reindex, only.cloned(), &options);
         let mut rows = 0;
         for (name, ns) in self.tenants(only)? {
+            sweep.enter(&self.inner, &name, ns, run);
             self.inner.run_alone(|session| {
                 if !session.stands(&name, ns)? {
                     return Ok(());
                 }
                 let context = session.context(ns, Some(run));
-                session.ledger.mend(&context)
+                session.ledger.mend(&context)?;
+                session.ledger.note_part(&context, run, RunSort::Reindex, [])
             })?;
             self.derive_afresh(&name, ns, run)?;
             let indexes = self.inner.state()?.snapshot().indexes_of(ns)?;
@@ -75,14 +84,18 @@ impl Database {
                     }
                     session.reset.insert(index);
                     let context = session.context(ns, Some(run));
-                    session.ledger.rebuild_index(&context, index)
+                    let rows = session.ledger.rebuild_index(&context, index)?;
+                    let counts = [("vectors", u64::from(rows))];
+                    session.ledger.note_part(&context, run, RunSort::Reindex, counts)?;
+                    Ok(rows)
                 })?);
             }
         }
         self.rebuild_texts(only, run)?;
         self.void_declared(only, run)?;
-        self.run_alone_pass(Pass::Index, only)?;
+        self.run_pass(Pass::Index, &options, &mut sweep)?;
         self.inner.run_alone(|session| session.ledger.tx.count_size())?;
+        self.end_runs(&sweep);
         Ok(rows)
     }
 
@@ -101,14 +114,6 @@ impl Database {
             })?;
         }
         Ok(())
-    }
-
-    /// One pass as a run of its own; its caller holds the lock.
-    fn run_alone_pass(&self, pass: Pass, only: Option<&NamespaceName>) -> Result<()> {
-        let options = MaintainOptions::live();
-        let run = RunId::from_bytes(self.inner.ids.next(self.inner.clock.now()));
-        let mut sweep = Sweep::new(run, only.cloned(), &options);
-        self.run_pass(pass, &options, &mut sweep).map(|_| ())
     }
 
     /// Helps with the indexes that are past their bounds, after a write of so many rows. The write itself stands
@@ -146,7 +151,7 @@ impl Database {
             }
         };
         if let Some(edit) = edit {
-            self.apply(index.ns, Some(run), write(edit, RuleId::of_pass(Pass::Index)))?;
+            self.apply(index.ns, Some(run), None, write(edit, RuleId::of_pass(Pass::Index)))?;
         }
         Ok(())
     }
@@ -158,7 +163,7 @@ impl Database {
             let Some(edit) = text_upkeep::post(&published, text, text_upkeep::POST_MAX)? else {
                 return Ok(());
             };
-            let applied = self.apply(text.ns, Some(run), write_text(edit))?;
+            let applied = self.apply(text.ns, Some(run), None, write_text(edit))?;
             let head = self.inner.state()?.snapshot().text_head(text)?.unwrap_or_default();
             if applied.is_stale || !text_upkeep::is_pressed(&head) {
                 return Ok(());
@@ -176,6 +181,8 @@ impl Database {
                 }
                 let context = session.context(ns, Some(run));
                 let (texts, rows) = session.ledger.rebuild_texts(&context)?;
+                let counts = [("texts", u64::from(rows))];
+                session.ledger.note_part(&context, run, RunSort::Reindex, counts)?;
                 session.reset.extend(texts.into_iter().map(TextId::index));
                 Ok(rows)
             })?);

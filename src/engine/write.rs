@@ -16,6 +16,19 @@ pub struct WriteOptions {
     pub no_dedup: bool,
     /// Leave out the rules that belong to the instructions: of the defaults R3 to R5.
     pub skip_instructions: bool,
+    /// Store every draft as it is given, as a row of its own, whatever is near or equal: the same as
+    /// [`Draft::verbatim`] for every draft that does not say otherwise. Keys still revise.
+    pub verbatim: bool,
+}
+
+impl WriteOptions {
+    /// The draft as these options have it written.
+    pub(super) fn applied_to(&self, mut draft: Draft) -> Draft {
+        if self.verbatim {
+            draft.fields.verbatim.get_or_insert(true);
+        }
+        draft
+    }
 }
 
 /// What restoring did.
@@ -78,7 +91,7 @@ impl Namespace {
         let mut prepared: Vec<Prepared> = drafts
             .into_iter()
             .enumerate()
-            .map(|(at, draft)| prepare(draft).map_err(place(at)))
+            .map(|(at, draft)| prepare(how.applied_to(draft)).map_err(place(at)))
             .collect::<Result<_>>()?;
         let works = self.db.inner.embed_drafts(&self.name, &mut prepared, how.no_dedup)?;
         let weight = Weight { rows: prepared.len(), bytes: prepared.iter().map(Prepared::weight).sum() };
@@ -89,11 +102,13 @@ impl Namespace {
             writer.leave_out_strangers(&mut prepared)?;
             let mut near = writer.neighbours(&prepared)?.into_iter();
             let mut one = |draft: &Prepared| writer.add_beside(draft, near.next().flatten());
-            prepared
+            let outcomes: Vec<Outcome> = prepared
                 .iter()
                 .enumerate()
                 .map(|(at, draft)| one(draft).map_err(place(at)))
-                .collect::<Result<_>>()
+                .collect::<Result<_>>()?;
+            writer.note_in_run(&outcomes)?;
+            Ok(outcomes)
         })?;
         self.tell_pending(&mut outcomes);
         Ok(outcomes)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 
-use crate::engine::{Database, WriteOptions};
+use crate::engine::{AtWork, Database, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exchange::adapters;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
@@ -81,6 +81,9 @@ pub struct Import {
     pub no_dedup: bool,
     /// Leave out the rules that belong to the instructions.
     pub skip_instructions: bool,
+    /// Store every draft as it is given, as a row of its own, whatever is near or equal. Keys still revise. Rows of an
+    /// export are put back as they were.
+    pub verbatim: bool,
     /// Leave bad lines out and go on, instead of giving up their batch and the rest.
     pub skip_bad: bool,
     /// How the file is written.
@@ -97,6 +100,7 @@ impl Default for Import {
             batch_rows: 1_000,
             no_dedup: false,
             skip_instructions: false,
+            verbatim: false,
             skip_bad: false,
             format: Format::default(),
             tag: None,
@@ -228,41 +232,41 @@ impl Import {
 
 /// Where in the file a row stands.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum FilePosition {
     Line(u64),
     /// Number in a document, counted from 1.
     Item(u64),
 }
 
-impl Place {
+impl FilePosition {
     fn number(self) -> u64 {
         match self {
-            Place::Line(number) | Place::Item(number) => number,
+            FilePosition::Line(number) | FilePosition::Item(number) => number,
         }
     }
 
     /// The error, said of this place.
     fn blame(self, error: Error) -> Error {
         match (self, error) {
-            (Place::Line(line), error) => error.at_line(line),
-            (Place::Item(item), Error::Invalid { field, why, value }) => {
+            (FilePosition::Line(line), error) => error.at_line(line),
+            (FilePosition::Item(item), Error::Invalid { field, why, value }) => {
                 Error::Invalid { field: format!("item {item}: {field}"), why, value }
             }
-            (Place::Item(_), error) => error,
+            (FilePosition::Item(_), error) => error,
         }
     }
 }
 
 /// What is to be written of a line.
 #[derive(Clone, Debug)]
-enum Row {
+enum ImportRow {
     Draft(Box<Draft>),
     Kept(Kept),
 }
 
-impl Row {
+impl ImportRow {
     fn is_kept(&self) -> bool {
-        matches!(self, Row::Kept(_))
+        matches!(self, ImportRow::Kept(_))
     }
 }
 
@@ -272,9 +276,10 @@ struct Running<'a> {
     database: &'a Database,
     observer: &'a mut dyn Observer,
     report: ImportReport,
-    runs: BTreeMap<NamespaceName, RunId>,
+    /// The runs, at work until the import ends or fails.
+    runs: BTreeMap<NamespaceName, AtWork>,
     /// Rows that wait for their commit, all drafts or all of an export, all of `namespace`.
-    batch: Vec<(Place, Row)>,
+    batch: Vec<(FilePosition, ImportRow)>,
     namespace: NamespaceName,
     /// Whose lines must stand in one batch with what follows, and how many are still to come: the members of an aggregate,
     /// the steps of a run.
@@ -286,7 +291,7 @@ struct Running<'a> {
 impl Running<'_> {
     fn records<L: BufRead, V: Read>(&mut self, records: Records<L, V>) -> Result<()> {
         for (number, record) in records {
-            let place = Place::Line(number);
+            let place = FilePosition::Line(number);
             match record {
                 Ok(ParsedLine::Draft(line)) => {
                     for warning in &line.warnings {
@@ -297,11 +302,11 @@ impl Running<'_> {
                 }
                 Ok(ParsedLine::Memory(memory)) => {
                     let namespace = memory.namespace.clone();
-                    self.offer(place, namespace, Row::Kept(Kept::Memory(memory)))?;
+                    self.offer(place, namespace, ImportRow::Kept(Kept::Memory(memory)))?;
                 }
                 Ok(ParsedLine::Kept(line)) => {
                     let namespace = line.namespace.unwrap_or_else(|| self.import.namespace.clone());
-                    self.offer(place, namespace, Row::Kept(line.row))?;
+                    self.offer(place, namespace, ImportRow::Kept(line.row))?;
                 }
                 Err(error) => {
                     let whole_file = is_about_vectors(&error);
@@ -323,7 +328,7 @@ impl Running<'_> {
             match drafts {
                 Ok(drafts) => {
                     for draft in drafts {
-                        self.draft(Place::Line(number), None, draft)?;
+                        self.draft(FilePosition::Line(number), None, draft)?;
                     }
                 }
                 Err(error) => self.bad(error.at_line(number), false)?,
@@ -335,20 +340,25 @@ impl Running<'_> {
         let document = lines.into_document(DOCUMENT_BYTES_MAX)?;
         let drafts = adapters::mem0(&document)?;
         for (number, draft) in (1..).zip(drafts) {
-            self.draft(Place::Item(number), None, draft)?;
+            self.draft(FilePosition::Item(number), None, draft)?;
         }
         Ok(())
     }
 
-    fn draft(&mut self, place: Place, namespace: Option<NamespaceName>, mut draft: Draft) -> Result<()> {
+    fn draft(
+        &mut self,
+        place: FilePosition,
+        namespace: Option<NamespaceName>,
+        mut draft: Draft,
+    ) -> Result<()> {
         if let Some(tag) = &self.import.tag {
             draft = draft.tag(tag);
         }
         let namespace = namespace.unwrap_or_else(|| self.import.namespace.clone());
-        self.offer(place, namespace, Row::Draft(Box::new(draft)))
+        self.offer(place, namespace, ImportRow::Draft(Box::new(draft)))
     }
 
-    fn offer(&mut self, place: Place, namespace: NamespaceName, row: Row) -> Result<()> {
+    fn offer(&mut self, place: FilePosition, namespace: NamespaceName, row: ImportRow) -> Result<()> {
         self.report.read += 1;
         let other = self.batch.last().is_some_and(|(_, last)| last.is_kept() != row.is_kept());
         if other || namespace != self.namespace {
@@ -364,20 +374,22 @@ impl Running<'_> {
     }
 
     /// Notes whether the lines that follow belong to this one.
-    fn owe(&mut self, row: &Row) {
+    fn owe(&mut self, row: &ImportRow) {
         let member = |of: [u8; 16]| self.owed.filter(|(owner, _)| *owner == of).map(|(_, left)| left - 1);
         let (owner, left) = match row {
-            Row::Kept(Kept::Aggregate(aggregate)) => (Some(*aggregate.id.as_bytes()), aggregate.dup_count),
-            Row::Kept(Kept::Run(run)) => (Some(*run.id.as_bytes()), run.steps),
-            Row::Kept(Kept::Event(event, _)) => {
+            ImportRow::Kept(Kept::Aggregate(aggregate)) => {
+                (Some(*aggregate.id.as_bytes()), aggregate.dup_count)
+            }
+            ImportRow::Kept(Kept::Run(run)) => (Some(*run.id.as_bytes()), run.steps),
+            ImportRow::Kept(Kept::Event(event, _)) => {
                 let owner = event.aggregate_id.map(|id| *id.as_bytes());
                 (owner, owner.and_then(member).unwrap_or(0))
             }
-            Row::Kept(Kept::Step(step)) => {
+            ImportRow::Kept(Kept::Step(step)) => {
                 let owner = step.run.map(|id| *id.as_bytes());
                 (owner, owner.and_then(member).unwrap_or(0))
             }
-            Row::Draft(_) | Row::Kept(_) => (None, 0),
+            ImportRow::Draft(_) | ImportRow::Kept(_) => (None, 0),
         };
         self.owed = owner.zip(Some(left)).filter(|(_, left)| *left > 0);
     }
@@ -420,9 +432,9 @@ impl Running<'_> {
     }
 
     /// Writes rows in one transaction, or tells which of them is bad.
-    fn write(&mut self, rows: &[(Place, Row)]) -> Result<(), (Option<usize>, Error)> {
+    fn write(&mut self, rows: &[(FilePosition, ImportRow)]) -> Result<(), (Option<usize>, Error)> {
         let run = match self.runs.get(&self.namespace) {
-            Some(run) => *run,
+            Some(at_work) => at_work.run(),
             None => {
                 // Nothing at all is written for a file whose first batch is bad, not even the run.
                 self.check(rows)?;
@@ -436,7 +448,7 @@ impl Running<'_> {
         })?;
         for ((place, row), outcome) in rows.iter().zip(&outcomes) {
             let counted = match outcome {
-                None if matches!(row, Row::Kept(Kept::Tombstone(_))) => &mut self.report.tombstones,
+                None if matches!(row, ImportRow::Kept(Kept::Tombstone(_))) => &mut self.report.tombstones,
                 None => &mut self.report.told,
                 Some(outcome) => match &outcome.decision {
                     Decision::Stored => &mut self.report.stored,
@@ -460,16 +472,16 @@ impl Running<'_> {
     }
 
     /// Joins the memories of earlier lines to those that were just written.
-    fn join(&mut self, rows: &[(Place, Row)]) -> Result<()> {
+    fn join(&mut self, rows: &[(FilePosition, ImportRow)]) -> Result<()> {
         if self.ahead.is_empty() {
             return Ok(());
         }
         let mut joints = Vec::new();
         for (_, row) in rows {
             let id = match row {
-                Row::Kept(Kept::Memory(memory)) => memory.id,
-                Row::Kept(Kept::Tombstone(tombstone)) => tombstone.id,
-                Row::Draft(_) | Row::Kept(_) => continue,
+                ImportRow::Kept(Kept::Memory(memory)) => memory.id,
+                ImportRow::Kept(Kept::Tombstone(tombstone)) => tombstone.id,
+                ImportRow::Draft(_) | ImportRow::Kept(_) => continue,
             };
             joints.extend(self.ahead.remove(&(self.namespace.clone(), id)).into_iter().flatten());
         }
@@ -492,16 +504,16 @@ impl Running<'_> {
         }
     }
 
-    fn commit(&mut self, rows: &[(Place, Row)], run: RunId) -> Result<Vec<Option<Outcome>>> {
+    fn commit(&mut self, rows: &[(FilePosition, ImportRow)], run: RunId) -> Result<Vec<Option<Outcome>>> {
         let (mut drafts, mut kept) = (Vec::new(), Vec::new());
         for (_, row) in rows {
             match row {
-                Row::Draft(draft) => drafts.push((**draft).clone()),
-                Row::Kept(row) => kept.push(row.clone()),
+                ImportRow::Draft(draft) => drafts.push((**draft).clone()),
+                ImportRow::Kept(row) => kept.push(row.clone()),
             }
         }
         if drafts.is_empty() {
-            let part = self.database.namespace(&self.namespace)?.recreate_part(kept)?;
+            let part = self.database.namespace(&self.namespace)?.recreate_part_of(run, kept)?;
             let lines: Vec<u64> = rows.iter().map(|(place, _)| place.number()).collect();
             self.wait(&lines, part.ahead);
             return Ok(part.outcomes);
@@ -510,16 +522,17 @@ impl Running<'_> {
             run: Some(run),
             no_dedup: self.import.no_dedup,
             skip_instructions: self.import.skip_instructions,
+            verbatim: self.import.verbatim,
         };
         let outcomes = self.database.namespace(&self.namespace)?.add_all(drafts, &how)?;
         Ok(outcomes.into_iter().map(Some).collect())
     }
 
     /// What can be said of rows without a transaction.
-    fn check(&self, rows: &[(Place, Row)]) -> Result<(), (Option<usize>, Error)> {
+    fn check(&self, rows: &[(FilePosition, ImportRow)]) -> Result<(), (Option<usize>, Error)> {
         let mut dim = self.database.dimensions().map_err(|error| (None, error))?;
         for (at, (_, row)) in rows.iter().enumerate() {
-            let Row::Draft(draft) = row else { continue };
+            let ImportRow::Draft(draft) = row else { continue };
             let checked = CheckedDraft::new((**draft).clone());
             checked.and_then(|_| check_vector(draft, &mut dim)).map_err(|error| (Some(at), error))?;
         }
@@ -527,8 +540,9 @@ impl Running<'_> {
     }
 
     fn start(&mut self) -> Result<RunId> {
-        let run = self.database.namespace(&self.namespace)?.start_import()?;
-        self.runs.insert(self.namespace.clone(), run);
+        let at_work = self.database.namespace(&self.namespace)?.begin_import()?;
+        let run = at_work.run();
+        self.runs.insert(self.namespace.clone(), at_work);
         self.report.runs.push((self.namespace.clone(), run));
         self.observer.started(&self.namespace, run)?;
         Ok(run)
@@ -543,8 +557,8 @@ impl Running<'_> {
                 self.observer.warned(line, &format!("{what} to {to}, which is nowhere, was left out"));
             }
         }
-        for (namespace, run) in &self.runs {
-            self.database.namespace(namespace)?.finish_run(*run)?;
+        for (namespace, at_work) in &self.runs {
+            self.database.namespace(namespace)?.finish_run(at_work.run())?;
         }
         Ok(self.report)
     }

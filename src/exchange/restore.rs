@@ -35,9 +35,9 @@ pub(super) const KEPT: [&str; 16] = [
 ];
 
 /// The kept members of one line.
-struct Kept<'a>(&'a [(&'static str, &'a RawValue)]);
+struct KeptMembers<'a>(&'a [(&'static str, &'a RawValue)]);
 
-impl Kept<'_> {
+impl KeptMembers<'_> {
     fn maybe<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         match self.0.iter().find(|(kept, _)| *kept == name) {
             Some((_, raw)) => typed_within(name, raw),
@@ -56,7 +56,7 @@ pub(super) fn missing(name: &str) -> Error {
 
 /// The memory that an exported line tells of. An empty text is judged where the vector is known.
 pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Result<Memory> {
-    let kept = Kept(kept);
+    let kept = KeptMembers(kept);
     if let Some(warning) = line.warnings.into_iter().next() {
         return Err(Error::invalid("line", "must be as it was exported", warning));
     }
@@ -122,7 +122,13 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
 }
 
 /// The parts of a row with these fields, and with what the engine keeps beside them.
-fn parts(fields: &Fields, text: &str, times: Times, kept: &Kept<'_>, holders: &[Holder]) -> Result<Parts> {
+fn parts(
+    fields: &Fields,
+    text: &str,
+    times: Times,
+    kept: &KeptMembers<'_>,
+    holders: &[Holder],
+) -> Result<Parts> {
     if fields.created_at.is_none() {
         return Err(missing("created_at"));
     }
@@ -178,7 +184,7 @@ fn expires_at(expiry: Option<Expiry>) -> Result<Option<Time>> {
     }
 }
 
-fn holders(kept: &Kept<'_>) -> Result<Vec<Holder>> {
+fn holders(kept: &KeptMembers<'_>) -> Result<Vec<Holder>> {
     let holders: Vec<Holder> = kept.must("holders")?;
     let holders: Vec<Holder> = holders.into_iter().map(checked).collect::<Result<_>>()?;
     let numbers = holders.iter().zip(holders.iter().skip(1));

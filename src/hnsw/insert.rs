@@ -36,18 +36,18 @@ pub(super) struct Reverse {
     pub(super) source: u32,
 }
 
-/// The place of a new node.
+/// How a new node is linked.
 #[derive(Clone, Debug)]
-enum Place {
+enum NewLinks {
     /// The node gets these links, by level from the bottom up.
     Links(Vec<Vec<u32>>),
     /// The node has the code of this node, of the graph or of the batch.
     Twin(u32),
 }
 
-impl Default for Place {
+impl Default for NewLinks {
     fn default() -> Self {
-        Place::Links(Vec::new())
+        NewLinks::Links(Vec::new())
     }
 }
 
@@ -103,11 +103,11 @@ impl Graph {
             assert!(!self.contains(slot), "slot {slot} is a node already");
             changed.push(slot);
             let lists = match place {
-                Place::Twin(other) => {
+                NewLinks::Twin(other) => {
                     self.set_twin(slot, self.host(other).unwrap_or(other));
                     continue;
                 }
-                Place::Links(lists) => lists,
+                NewLinks::Links(lists) => lists,
             };
             self.add_node(slot, level);
             for (level, mut links) in (0_u8..).zip(lists) {
@@ -157,7 +157,7 @@ impl Graph {
         earlier: &[(u32, u8)],
         alive: &(impl Fn(u32) -> bool + Sync),
         scratch: &mut Scratch,
-    ) -> Place {
+    ) -> NewLinks {
         let probe = points.probe(slot);
         let peers: Vec<u32> = earlier.iter().map(|(peer, _)| *peer).collect();
         let mut near_peers = Vec::with_capacity(peers.len());
@@ -179,12 +179,12 @@ impl Graph {
             candidates.extend(high.map(|(near, _)| *near));
             candidates.sort_unstable_by(|a, b| b.cmp(a));
             if let Some(twin) = equal(points, slot, &candidates) {
-                return Place::Twin(twin);
+                return NewLinks::Twin(twin);
             }
             candidates.truncate(CANDIDATES_MAX);
             *list = select(points, slot, &candidates, GRAPH_M, GRAPH_M);
         }
-        Place::Links(lists)
+        NewLinks::Links(lists)
     }
 
     /// Gives the targets of `links` a link back to their source. A target with too many links keeps those that lead in

@@ -16,7 +16,7 @@ use crate::hygiene::plan::{Action, Field, KeptApart, Page, Pages, Plan, Similar,
 use crate::hygiene::score::Worth;
 use crate::hygiene::told::{details, is_zero};
 use crate::index::{Published, near_many};
-use crate::ingest::Threshold;
+use crate::ingest::{Threshold, is_record_of_its_own};
 use crate::model::{Kind, MemoryId, Pass, Tier, Time, Vitals};
 use crate::policy::{Linkage, Policy};
 use crate::store::{IndexId, PartId, Rows, Snapshot, SpaceId};
@@ -129,7 +129,7 @@ fn plan(input: PlanInput<'_>, stop: Stop<'_>) -> Result<Option<(Plan, DedupRepor
 
 /// What is kept of a row.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct ClusterRow {
     id: MemoryId,
     slot: u32,
     kind_code: u8,
@@ -147,6 +147,8 @@ type Edges = BTreeMap<(u32, u32), f32>;
 struct Said {
     profile: Profile,
     kind: Kind,
+    /// Whether it is united with no other row.
+    is_of_its_own: bool,
 }
 
 /// A plan under way.
@@ -169,8 +171,8 @@ impl<'s> Search<'s> {
     }
 
     /// The current rows with a vector, by index, in the order of their ids.
-    fn rows(&mut self, stop: Stop<'_>) -> Result<Option<BTreeMap<IndexId, Vec<Row>>>> {
-        let mut indexes: BTreeMap<IndexId, Vec<Row>> = BTreeMap::new();
+    fn rows(&mut self, stop: Stop<'_>) -> Result<Option<BTreeMap<IndexId, Vec<ClusterRow>>>> {
+        let mut indexes: BTreeMap<IndexId, Vec<ClusterRow>> = BTreeMap::new();
         let mut pages = Pages::new(self.field, PAGE);
         let (mut current, mut seen) = (0, 0);
         loop {
@@ -214,8 +216,8 @@ impl<'s> Search<'s> {
         self.tiers.is_empty() || self.tiers.contains(&tier)
     }
 
-    fn row(&self, id: MemoryId, slot: u32, vitals: &Vitals) -> Row {
-        Row {
+    fn row(&self, id: MemoryId, slot: u32, vitals: &Vitals) -> ClusterRow {
+        ClusterRow {
             id,
             slot,
             kind_code: vitals.kind_code,
@@ -238,7 +240,7 @@ impl<'s> Search<'s> {
     }
 
     /// The pairs of an index that are one.
-    fn edges(&mut self, index: IndexId, rows: &[Row], stop: Stop<'_>) -> Result<Option<Edges>> {
+    fn edges(&mut self, index: IndexId, rows: &[ClusterRow], stop: Stop<'_>) -> Result<Option<Edges>> {
         let at: HashMap<MemoryId, u32> = rows.iter().map(|row| row.id).zip(0..).collect();
         let dim = self.published.dim(index.space)?;
         let (least, most) = (self.threshold.least_cosine(), self.neighbours() + 1);
@@ -292,8 +294,9 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// Whether a pair at the threshold is of one kind and passes the guards; where a guard fails it is told.
-    fn are_one(&mut self, a: &Row, b: &Row) -> Result<bool> {
+    /// Whether a pair at the threshold may be united: both of one kind, neither a record of its own, and both pass the
+    /// guards. Where a guard fails it is told.
+    fn are_one(&mut self, a: &ClusterRow, b: &ClusterRow) -> Result<bool> {
         if a.kind_code != b.kind_code {
             return Ok(false);
         }
@@ -301,7 +304,8 @@ impl<'s> Search<'s> {
         let (Some(one), Some(other)) = (self.field.sound(one)?, self.field.sound(other)?) else {
             return Ok(false);
         };
-        if one.kind != other.kind || self.exempts(&one.kind) {
+        let is_of_its_own = one.is_of_its_own || other.is_of_its_own;
+        if one.kind != other.kind || is_of_its_own || self.exempts(&one.kind) {
             return Ok(false);
         }
         let failing = one.profile.failing(&other.profile, &self.guards);
@@ -323,7 +327,8 @@ impl<'s> Search<'s> {
             _ => return Err(Error::corrupted("memory", id.as_bytes(), "vitals without content")),
         };
         let profile = self.guards.profile(&content.text);
-        let said = Rc::new(Said { profile, kind: content.kind(vitals.kind_code) });
+        let (kind, is_of_its_own) = (content.kind(vitals.kind_code), is_record_of_its_own(&vitals, &content));
+        let said = Rc::new(Said { profile, kind, is_of_its_own });
         self.texts.insert(id, Rc::clone(&said));
         Ok(said)
     }
@@ -334,7 +339,7 @@ impl<'s> Search<'s> {
     }
 
     /// Makes the clusters of an index of its edges.
-    fn cluster(&mut self, index: IndexId, rows: &[Row], edges: &Edges) -> Result<()> {
+    fn cluster(&mut self, index: IndexId, rows: &[ClusterRow], edges: &Edges) -> Result<()> {
         let order = self.order(rows, edges)?;
         let clusters = match self.policy.dedup.linkage {
             Linkage::Representative => by_representative(&order, edges, self.size_min()),
@@ -347,7 +352,7 @@ impl<'s> Search<'s> {
     }
 
     /// The rows that have an edge, those that are worth the most first.
-    fn order(&self, rows: &[Row], edges: &Edges) -> Result<Vec<u32>> {
+    fn order(&self, rows: &[ClusterRow], edges: &Edges) -> Result<Vec<u32>> {
         let linked: BTreeSet<u32> = edges.keys().flat_map(|(a, b)| [*a, *b]).collect();
         let mut order = Vec::with_capacity(linked.len());
         for at in linked {
@@ -364,7 +369,13 @@ impl<'s> Search<'s> {
     }
 
     /// Members but the first are superseded by it; protected ones stay.
-    fn supersede(&mut self, index: IndexId, rows: &[Row], edges: &Edges, cluster: &[u32]) -> Result<()> {
+    fn supersede(
+        &mut self,
+        index: IndexId,
+        rows: &[ClusterRow],
+        edges: &Edges,
+        cluster: &[u32],
+    ) -> Result<()> {
         let mut members = cluster.iter().filter_map(|at| Some((*at, rows.get(*at as usize)?)));
         let Some((first, representative)) = members.next() else { return Ok(()) };
         let mut similar = Vec::with_capacity(cluster.len());
@@ -390,7 +401,7 @@ impl<'s> Search<'s> {
     }
 
     /// The score of two members of a chain that are no neighbours.
-    fn score_between(&self, index: IndexId, a: &Row, b: &Row) -> Result<f32> {
+    fn score_between(&self, index: IndexId, a: &ClusterRow, b: &ClusterRow) -> Result<f32> {
         let dim = self.published.dim(index.space)?;
         let (a, b) = (self.vector(index, dim, a.slot)?, self.vector(index, dim, b.slot)?);
         Ok(self.threshold.score_of(dot_f32(a.as_slice(), b.as_slice())))

@@ -14,6 +14,7 @@ use crate::hygiene::pass::{DueInput, MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{
     Action, Field, Groups, KeptApart, Member, Page, Pages, Phase, Plan, Stop, told_apart, visible_of_kind,
 };
+use crate::ingest::is_record_of_its_own;
 use crate::model::{Kind, MemoryId, Vitals};
 use crate::policy::Policy;
 use crate::record::{At, decode_content, decode_text};
@@ -149,26 +150,28 @@ impl<'p> Scan<'p> {
     }
 
     fn look<R: Rows>(&mut self, rows: &R, id: MemoryId, vitals: &Vitals) -> Result<()> {
-        let seen = rows.row(Table::Memory, &keys::memory(self.field.ns, id), |at, bytes| {
-            self.judge(at, bytes, vitals.kind_code)
-        });
+        let seen = rows
+            .row(Table::Memory, &keys::memory(self.field.ns, id), |at, bytes| self.judge(at, bytes, vitals));
         let Some(seen) = self.field.sound(seen)? else { return Ok(()) };
         let Some(seen) = seen else {
             return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
         };
         self.scanned += u64::from(!matches!(seen, Seen::OtherKind));
-        // What carries a payload is a record of its own.
-        if let (Seen::Operational { signature, negations }, false) = (seen, vitals.place.payload) {
+        if let Seen::Operational { signature, negations } = seen {
             let shelf = self.shelves.entry(PartId(vitals.place.partition)).or_default();
             let next = shelf.signatures.len();
             let signature = *shelf.signatures.entry(signature).or_insert(next);
-            shelf.rows.push(Row { member: Member::of(id, vitals, self.field), signature, negations });
+            shelf.rows.push(OperationalRow {
+                member: Member::of(id, vitals, self.field),
+                signature,
+                negations,
+            });
         }
         Ok(())
     }
 
-    fn judge(&self, at: At<'_>, bytes: &[u8], kind: u8) -> Result<Seen> {
-        if kind == Kind::CUSTOM_CODE {
+    fn judge(&self, at: At<'_>, bytes: &[u8], vitals: &Vitals) -> Result<Seen> {
+        if vitals.kind_code == Kind::CUSTOM_CODE {
             let name = decode_content(at, bytes)?.custom_kind;
             if !name.is_some_and(|name| self.kinds.customs.contains(&name)) {
                 return Ok(Seen::OtherKind);
@@ -179,6 +182,10 @@ impl<'p> Scan<'p> {
         let Some(signature) = signature.filter(|found| self.operational.is_operational(text, found)) else {
             return Ok(Seen::Plain);
         };
+        // The text is read where it lies. The rest is decoded only for what could be merged.
+        if is_record_of_its_own(vitals, &decode_content(at, bytes)?) {
+            return Ok(Seen::Plain);
+        }
         // Only the fuzzy phase asks.
         let negations = if self.policy.collapse.fuzzy { self.guards.negations(text) } else { 0 };
         Ok(Seen::Operational { signature: signature.into_string(), negations })
@@ -198,7 +205,7 @@ impl<'p> Scan<'p> {
 }
 
 /// An operational row.
-struct Row {
+struct OperationalRow {
     member: Member,
     /// Position of its signature among those of the partition.
     signature: usize,
@@ -209,7 +216,7 @@ struct Row {
 #[derive(Default)]
 struct Shelf {
     signatures: HashMap<String, usize>,
-    rows: Vec<Row>,
+    rows: Vec<OperationalRow>,
 }
 
 impl Shelf {
@@ -232,8 +239,8 @@ impl Shelf {
     }
 
     /// Equal signatures. The rows whose signature is theirs alone.
-    fn exact<'s>(&'s self, part: PartId, groups: &mut Groups) -> Vec<(&'s Row, &'s str)> {
-        let mut by_signature: Vec<Vec<&Row>> = Vec::new();
+    fn exact<'s>(&'s self, part: PartId, groups: &mut Groups) -> Vec<(&'s OperationalRow, &'s str)> {
+        let mut by_signature: Vec<Vec<&OperationalRow>> = Vec::new();
         by_signature.resize_with(self.signatures.len(), Vec::new);
         for row in &self.rows {
             if let Some(members) = by_signature.get_mut(row.signature) {
@@ -256,11 +263,11 @@ impl Shelf {
     /// Equal token keys. The rows that are left.
     fn token<'s>(
         part: PartId,
-        alone: &[(&'s Row, &'s str)],
+        alone: &[(&'s OperationalRow, &'s str)],
         scan: &Scan<'_>,
         groups: &mut Groups,
-    ) -> Vec<(&'s Row, &'s str)> {
-        let mut by_key: HashMap<String, Vec<(&Row, &str)>> = HashMap::new();
+    ) -> Vec<(&'s OperationalRow, &'s str)> {
+        let mut by_key: HashMap<String, Vec<(&OperationalRow, &str)>> = HashMap::new();
         let mut loose = Vec::new();
         for item in alone {
             match scan.operational.token_key(item.1, scan.policy.collapse.min_token_key as usize) {
@@ -283,7 +290,7 @@ impl Shelf {
 /// Token sets near that of the first member of a cluster.
 fn fuzzy_phase(
     part: PartId,
-    mut loose: Vec<(&Row, &str)>,
+    mut loose: Vec<(&OperationalRow, &str)>,
     scan: &Scan<'_>,
     groups: &mut Groups,
     stop: Stop<'_>,

@@ -1,6 +1,6 @@
 //! A plan of a pass that can be kept, shown and carried out, and how far it is.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::hygiene::carry::{Carried, Cursor, Done, carry_out};
 use crate::hygiene::pass::{Applied, Job, Slice, Step, StepInput};
 use crate::hygiene::plan::Plan;
@@ -8,7 +8,7 @@ use crate::hygiene::told::{Outcome, PassDetails, PassReport};
 use crate::ledger::Context;
 use crate::model::{Actor, MemoryId, NamespaceName, Pass, RuleId, RunId, Time};
 use crate::policy::PolicyVersion;
-use crate::store::control::{PassRow, RunRow, RunState};
+use crate::store::control::PassRow;
 use crate::store::{NsId, Rows, Snapshot};
 
 /// Instants that came without a write, applied at the head of each slice.
@@ -274,14 +274,9 @@ impl MaintenancePlan {
     /// Writes how far the run is, in the transaction of the slice.
     fn close(&self, slice: &mut Slice<'_, '_, '_>, progress: &Progress, now: Time) -> Result<PassRow> {
         let tx = &mut *slice.ledger.tx;
-        let run = tx.run(self.ns, self.run)?;
-        let started_ms = run.as_ref().map_or(now.as_millis(), |run| run.started_ms);
+        let run = sound(tx.run(self.ns, self.run))?.flatten();
+        let started_ms = run.map_or(now.as_millis(), |run| run.started_ms);
         let row = progress.row(self, started_ms, now);
-        let state = if row.open { RunState::Open } else { RunState::Done };
-        // A run that is being taken back stays one.
-        if run.as_ref().is_none_or(|run| matches!(run.state, RunState::Open | RunState::Done)) {
-            tx.put_run(self.ns, self.run, &RunRow { what: RunRow::MAINTAIN.to_owned(), started_ms, state })?;
-        }
         tx.put_pass(self.ns, self.pass.as_str(), &row)?;
         Ok(row)
     }
@@ -414,7 +409,8 @@ impl Job for CarryingOut<'_> {
             next.done += done;
             next.wrote = Some(plan.close(slice, &next, context.now)?);
             *written = Some(next);
-            Ok(Applied::rows(done.rows))
+            let count = done.removed + done.superseded + done.mended;
+            Ok(Applied { rows: done.rows, count, ..Applied::default() })
         })))
     }
 

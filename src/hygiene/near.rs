@@ -19,7 +19,7 @@ use crate::hygiene::collapse::{MergeTotals, ProfileCollapseGroupSample, samples}
 use crate::hygiene::pass::{MaintenancePass, PlanInput, Planned};
 use crate::hygiene::plan::{Action, Field, Groups, Member, Phase, Plan, Stop};
 use crate::hygiene::told::details;
-use crate::ingest::{Likeness, stands_apart};
+use crate::ingest::{Likeness, is_record_of_its_own, stands_apart};
 use crate::model::hex::hex;
 use crate::model::{Content, MemoryId, Tier, Vitals};
 use crate::policy::{NormalizedMatch, Policy};
@@ -223,6 +223,7 @@ impl<'s, R: Rows> Search<'s, R> {
         if kind.is_message() {
             has_key = self.rows.holders(self.field.ns, id)?.iter().any(|holder| holder.key.is_some());
         }
-        Ok(vitals.place.payload || stands_apart(&kind, content.author_kind.is_some(), has_key))
+        Ok(is_record_of_its_own(vitals, content)
+            || stands_apart(&kind, content.author_kind.is_some(), has_key))
     }
 }

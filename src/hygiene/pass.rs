@@ -102,7 +102,7 @@ pub(crate) struct Applied {
     pub(crate) is_stale: bool,
     /// Rows that the budget of the call pays for.
     pub(crate) rows: u64,
-    /// What the job counts.
+    /// What the job counts, and the row of its run.
     pub(crate) count: u64,
     /// Nothing is left to be done.
     pub(crate) is_last: bool,

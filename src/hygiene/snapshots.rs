@@ -122,7 +122,7 @@ pub(crate) fn plan<R: Rows>(
             let Some(content) = content else {
                 return Err(Error::corrupted(Table::Memory.name(), id.as_bytes(), "vitals without content"));
             };
-            if series.is_some_and(|series| series != content.series) {
+            if content.verbatim || series.is_some_and(|series| series != content.series) {
                 continue;
             }
             report.scanned += 1;

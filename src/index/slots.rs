@@ -121,7 +121,7 @@ pub(crate) fn refill(
     times: &Times,
     vector: &UnitVector,
 ) -> Result<u32> {
-    if node(tx, index, slot)? == Node::None {
+    if node(tx, index, slot)? == GraphRole::None {
         fill(tx, index, slot, commit, id, times, vector)?;
         return Ok(slot);
     }
@@ -131,7 +131,7 @@ pub(crate) fn refill(
 
 /// The role of a slot in the graph of its index.
 #[derive(PartialEq)]
-enum Node {
+enum GraphRole {
     /// None: no link leads to the slot.
     None,
     /// A node of the graph with this head.
@@ -141,13 +141,13 @@ enum Node {
 }
 
 /// Damage to a graph must not keep a memory from being forgotten.
-fn node(tx: &WriteTx<'_>, index: IndexId, slot: u32) -> Result<Node> {
+fn node(tx: &WriteTx<'_>, index: IndexId, slot: u32) -> Result<GraphRole> {
     let found = tx.graph_head(index).and_then(|head| match head {
-        Some(head) if tx.is_linked(index, slot)? => Ok(Node::Of(head)),
-        _ => Ok(Node::None),
+        Some(head) if tx.is_linked(index, slot)? => Ok(GraphRole::Of(head)),
+        _ => Ok(GraphRole::None),
     });
     match found {
-        Err(Error::Corrupted { .. }) => Ok(Node::Unknown),
+        Err(Error::Corrupted { .. }) => Ok(GraphRole::Unknown),
         other => other,
     }
 }
@@ -170,7 +170,7 @@ pub(crate) fn release(
     // The vector goes in any case. The code of a node stays, because walks pass through it.
     let node = node(tx, index, slot)?;
     let codes = tx.slot_block_mut(index, block, dim)?;
-    if node == Node::None {
+    if node == GraphRole::None {
         codes.erase(at);
     } else {
         codes.bury(at, commit);
@@ -181,14 +181,14 @@ pub(crate) fn release(
     head.used = head.used.saturating_sub(1);
     tx.put_slot_head(index, &head)?;
     match node {
-        Node::None => tx.put_free_slot(index, commit, slot),
-        Node::Of(mut graph) => {
+        GraphRole::None => tx.put_free_slot(index, commit, slot),
+        GraphRole::Of(mut graph) => {
             graph.dead += 1;
             tx.put_graph_head(index, &graph)?;
             tx.put_dead_slot(index, commit, slot)
         }
         // Until a rebuild says that no link leads here, the slot must not be given out.
-        Node::Unknown => tx.put_dead_slot(index, commit, slot),
+        GraphRole::Unknown => tx.put_dead_slot(index, commit, slot),
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::{expire, given, tier_ttl};
-use crate::ingest::likeness::{Likeness, skips_content};
+use crate::ingest::likeness::{Likeness, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
@@ -14,7 +14,7 @@ use crate::model::order::{Rank, canonical};
 use crate::model::{
     Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode, Vitals,
 };
-use crate::policy::NormalizedMatch;
+use crate::policy::{NormalizedMatch, OnKey};
 use crate::store::{PartId, Rows, SpaceId};
 use crate::text::{ALIKE_BYTES, LIKENESS_BYTES, same_but_spacing_and_case};
 
@@ -99,7 +99,10 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn key_step(&mut self, prepared: &Prepared, part: PartId) -> Result<Option<Outcome>> {
         let Some(key) = prepared.checked.key() else { return Ok(None) };
         let Some((id, number)) = self.held_in(key, part)? else { return Ok(None) };
-        self.write_through_key(prepared, (id, number), self.policy.write.on_key).map(Some)
+        // What is to be stored as it was given is neither refused nor dropped for its key.
+        let verbatim = is_verbatim(prepared.checked.draft());
+        let on_key = if verbatim { OnKey::Revise } else { self.policy.write.on_key };
+        self.write_through_key(prepared, (id, number), on_key).map(Some)
     }
 
     /// The current row of a partition that holds `key`, with the number of the holder.

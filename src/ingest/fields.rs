@@ -41,6 +41,7 @@ pub(super) fn given(
         let list = sources.iter().map(|id| Value::String(id.to_string())).collect();
         all.push((SOURCES_CODE, short(secret, SOURCES_CODE, &Value::Array(list))));
     }
+    all.sort_unstable();
     all
 }
 

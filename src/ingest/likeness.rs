@@ -76,5 +76,17 @@ pub(crate) fn stands_apart(kind: &Kind, has_author: bool, has_key: bool) -> bool
 pub(super) fn skips_content(draft: &Draft) -> bool {
     let kind = draft.fields.kind.clone().unwrap_or_default();
     draft.payload.is_some()
+        || is_verbatim(draft)
         || stands_apart(&kind, draft.fields.author_kind.value().is_some(), draft.key.is_some())
+}
+
+/// Whether a row is a record of its own, with which no pass unites another row: it carries a payload, or its writer asked
+/// for it.
+pub(crate) fn is_record_of_its_own(vitals: &Vitals, content: &Content) -> bool {
+    vitals.place.payload || content.verbatim
+}
+
+/// Whether the writer of a draft asks for a row of its own, whatever is near or equal.
+pub(super) fn is_verbatim(draft: &Draft) -> bool {
+    draft.fields.verbatim == Some(true)
 }

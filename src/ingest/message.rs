@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, sound};
 use crate::ingest::fields::expire;
+use crate::ingest::likeness::is_verbatim;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
@@ -35,14 +36,14 @@ pub(super) struct Message {
 }
 
 /// A slice of a family to which a message belongs.
-struct Found {
+struct FamilyMatch {
     slice: Id,
     row: FamilyRow,
     /// The distance of the SimHashes; none if the exact keys are equal.
     distance: Option<u32>,
 }
 
-impl Found {
+impl FamilyMatch {
     fn rule(&self) -> RuleId {
         if self.distance.is_some() { RuleId::MESSAGE_NEAR } else { RuleId::MESSAGE_EXACT }
     }
@@ -74,7 +75,7 @@ pub(super) enum FamilyStep {
 impl NamespaceWriter<'_, '_, '_> {
     /// What families need to know of a message; none for a write that is not a message of an author.
     pub(super) fn message_of(&self, draft: &Draft) -> Option<Message> {
-        if draft.payload.is_some() {
+        if draft.payload.is_some() || is_verbatim(draft) {
             return None;
         }
         let author = draft.fields.author_kind.value().copied()?;
@@ -131,7 +132,7 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The hint for a near repeat of a person. With other numbers it is no repeat, and the hint names the
     /// guard.
-    fn hint_of(&self, message: &Message, found: &Found) -> Result<Hint> {
+    fn hint_of(&self, message: &Message, found: &FamilyMatch) -> Result<Hint> {
         let event = self.ledger.tx.event(self.ns(), &found.slice)?;
         let first = event.and_then(|event| event.normalized).unwrap_or_default();
         let guards = self.guards.get_or_init(|| Guards::new(&self.policy.guards, &self.policy.collapse));
@@ -228,27 +229,27 @@ impl NamespaceWriter<'_, '_, '_> {
 
     /// The slice with the exact key of a message. For a bot it lies in the same slice of time, for a person in the
     /// window after its latest member. Of several slices the oldest.
-    fn exact(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
+    fn exact(&self, message: &Message, part: PartId) -> Result<Option<FamilyMatch>> {
         let tx = &*self.ledger.tx;
         let slice = self.slice_of(message.at);
         let window = self.policy.msg.exact_window;
         let is_bot = message.author == AuthorKind::Bot;
         let range = if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
         let all = tx.families_of_key(self.ns(), part, &message.dup_key, range)?;
-        let mut best: Option<Found> = None;
+        let mut best: Option<FamilyMatch> = None;
         for (id, row) in all.into_iter().filter(|(_, row)| row.normalizer == MSG_ID) {
             let first = Time::from_millis(row.first_ts);
             let fits = if is_bot { first >= slice.from } else { first <= message.at.plus(window) };
             let older = best.as_ref().is_none_or(|best| (row.first_ts, id) < (best.row.first_ts, best.slice));
             if fits && older && row.author == message.author.code() && self.takes_members(&row)? {
-                best = Some(Found { slice: id, row, distance: None });
+                best = Some(FamilyMatch { slice: id, row, distance: None });
             }
         }
         Ok(best)
     }
 
     /// The slice whose first message is near enough: the nearest, and of several the oldest.
-    fn near_family(&self, message: &Message, part: PartId) -> Result<Option<Found>> {
+    fn near_family(&self, message: &Message, part: PartId) -> Result<Option<FamilyMatch>> {
         let Some(hash) = message.simhash else { return Ok(None) };
         let window = self.policy.sim.window;
         let (is_bot, slice) = (message.author == AuthorKind::Bot, self.slice_of(message.at));
@@ -269,7 +270,7 @@ impl NamespaceWriter<'_, '_, '_> {
                 && row.channel == channel
                 && (&*row.normalizer, &*row.sim_normalizer) == (MSG_ID, SIM_ID)
             {
-                all.push(Found { slice: id, row, distance: Some(distance) });
+                all.push(FamilyMatch { slice: id, row, distance: Some(distance) });
             }
         }
         all.sort_unstable_by_key(|found| (found.distance, found.row.first_ts, found.slice));
@@ -282,14 +283,14 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// In 64 bits unrelated short texts can be near, so the tokens or the texts must agree as well.
-    fn is_verified(&self, message: &Message, found: &Found) -> Result<bool> {
+    fn is_verified(&self, message: &Message, found: &FamilyMatch) -> Result<bool> {
         let first = self.ledger.tx.event(self.ns(), &found.slice)?.and_then(|event| event.normalized);
         let Some(first) = first else { return Ok(false) };
         let (mine, other) = ((&*message.tokens, &*message.normalized), (&*found.row.tokens, &*first));
         Ok(self.messages.same_family_text(mine, other))
     }
 
-    /// Whether the memory that stands for a slice is current. Other memories absorb nothing.
+    /// Whether the memory that stands for a slice is current, and no record of its own. Other memories absorb nothing.
     fn takes_members(&self, row: &FamilyRow) -> Result<bool> {
         let mut memory = row.first_memory;
         if let Some(aggregate) = row.aggregate {
@@ -298,7 +299,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         // A damaged memory absorbs nothing either.
         let row = sound(self.ledger.load_there(self.ns(), MemoryId::from_bytes(memory)))?.flatten();
-        Ok(row.is_some_and(|(vitals, _)| vitals.times.is_current(self.now())))
+        Ok(row.is_some_and(|(vitals, content)| vitals.times.is_current(self.now()) && !content.verbatim))
     }
 
     /// The slice of time in which an instant lies, counted from midnight UTC.
@@ -323,7 +324,7 @@ impl NamespaceWriter<'_, '_, '_> {
     fn count(
         &self,
         message: &Message,
-        found: &Found,
+        found: &FamilyMatch,
         (id, mut event): (&Id, EventRow),
     ) -> Result<(EventRow, (Id, AggregateRow), FamilyRow)> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
@@ -366,7 +367,7 @@ impl NamespaceWriter<'_, '_, '_> {
         prepared: &Prepared,
         part: PartId,
         message: &Message,
-        found: Found,
+        found: FamilyMatch,
     ) -> Result<Outcome> {
         let (rule, evidence, first) = (found.rule(), found.evidence(), found.first());
         let id = *self.next_id().as_bytes();
@@ -396,7 +397,7 @@ impl NamespaceWriter<'_, '_, '_> {
         prepared: &Prepared,
         part: PartId,
         message: &Message,
-        found: Found,
+        found: FamilyMatch,
     ) -> Result<Outcome> {
         let (rule, evidence, first) = (found.rule(), found.evidence(), found.first());
         let id = *self.next_id().as_bytes();
@@ -441,7 +442,7 @@ impl NamespaceWriter<'_, '_, '_> {
     fn put_aggregate_memory(
         &mut self,
         (aggregate, numbers): (&Id, &AggregateRow),
-        found: &Found,
+        found: &FamilyMatch,
         life: Life,
         evidence: &Evidence,
     ) -> Result<()> {

@@ -37,8 +37,8 @@ use crate::error::Result;
 use crate::index::Published;
 use crate::ledger::{Applied, Change, Context, Entry, Ledger, inverse};
 use crate::model::{
-    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, NamespaceName, Op, Partition, RuleId,
-    Time,
+    AuthorKind, CheckedDraft, Content, Draft, IdSource, Kind, MemoryId, NamespaceName, Op, Outcome,
+    Partition, RuleId, RunSort, Time,
 };
 use crate::policy::Policy;
 use crate::store::NsId;
@@ -47,9 +47,9 @@ use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
 pub(crate) use forget::ForgetNames;
-pub(crate) use likeness::{Likeness, stands_apart};
+pub(crate) use likeness::{Likeness, is_record_of_its_own, stands_apart};
 pub(crate) use names::open_namespace;
-pub(crate) use near::Near;
+pub(crate) use near::Neighbours;
 pub(crate) use probe::text_of_update;
 pub(crate) use rules::Rulebook;
 pub(crate) use similarity::Threshold;
@@ -175,7 +175,7 @@ pub(crate) struct NamespaceWriter<'d, 'a, 't> {
     /// The state that the transaction began with.
     pub(crate) published: &'d Published,
     /// The memories near to the present draft in that state, if they were searched ahead of time.
-    pub(crate) near: Option<Near>,
+    pub(crate) near: Option<Neighbours>,
     /// Made when the first pair of texts is compared.
     pub(crate) guards: OnceCell<Guards>,
 }
@@ -187,6 +187,13 @@ impl NamespaceWriter<'_, '_, '_> {
 
     fn now(&self) -> Time {
         self.context.now
+    }
+
+    /// Notes in the import that the writes belong to, if they do, what became of them.
+    pub(crate) fn note_in_run(&mut self, outcomes: &[Outcome]) -> Result<()> {
+        let Some(run) = self.context.run else { return Ok(()) };
+        let counts = outcomes.iter().map(|outcome| (outcome.decision.as_str(), 1));
+        self.ledger.note_part(&self.context, run, RunSort::Import, counts)
     }
 
     fn next_id(&self) -> MemoryId {

@@ -25,7 +25,7 @@ const NEIGHBOURS_DEFAULT: usize = 20;
 
 /// The memories that were near to a draft in one partition before its transaction began.
 #[derive(Clone, Debug)]
-pub(crate) struct Near {
+pub(crate) struct Neighbours {
     part: PartId,
     hits: Vec<Ranked>,
 }
@@ -45,8 +45,8 @@ impl Reach {
 impl NamespaceWriter<'_, '_, '_> {
     /// The memories near to each of these drafts before the transaction, where step 6 is likely to ask for them. One
     /// scan serves all drafts.
-    pub(crate) fn neighbours(&self, all: &[Prepared]) -> Result<Vec<Option<Near>>> {
-        let mut near: Vec<Option<Near>> = all.iter().map(|_| None).collect();
+    pub(crate) fn neighbours(&self, all: &[Prepared]) -> Result<Vec<Option<Neighbours>>> {
+        let mut near: Vec<Option<Neighbours>> = all.iter().map(|_| None).collect();
         if all.len() < 2 {
             return Ok(near);
         }
@@ -69,14 +69,14 @@ impl NamespaceWriter<'_, '_, '_> {
             for ((at, _), hits) in asked.iter().zip(found) {
                 near.get_mut(*at)
                     .into_iter()
-                    .for_each(|place| *place = Some(Near { part, hits: hits.clone() }));
+                    .for_each(|place| *place = Some(Neighbours { part, hits: hits.clone() }));
             }
         }
         Ok(near)
     }
 
     /// Like [`NamespaceWriter::add`], with the results of [`NamespaceWriter::neighbours`] for the draft.
-    pub(crate) fn add_beside(&mut self, prepared: &Prepared, near: Option<Near>) -> Result<Outcome> {
+    pub(crate) fn add_beside(&mut self, prepared: &Prepared, near: Option<Neighbours>) -> Result<Outcome> {
         self.near = near;
         self.add(prepared)
     }

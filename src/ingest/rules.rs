@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use regex::{Regex, RegexBuilder};
 
 use crate::error::{Error, Result};
+use crate::ingest::likeness::is_verbatim;
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::Why;
 use crate::limits::REGEX_BYTES_MAX;
@@ -204,8 +205,11 @@ fn partition_of(partition: &RulePartition) -> Result<Partition> {
 }
 
 impl<'d> NamespaceWriter<'d, '_, '_> {
-    /// Step 0: the action of the first rule whose condition holds.
+    /// Step 0: the action of the first rule whose condition holds. No rule is asked about a verbatim draft.
     pub(super) fn rule_step(&self, prepared: &Prepared) -> Result<Ruled<'d>> {
+        if is_verbatim(prepared.checked.draft()) {
+            return Ok(Ruled::Ladder);
+        }
         let book = self.rules;
         let lower_case = OnceCell::new();
         let instructed = *prepared.checked.partition() == Partition::Shared && !self.skip_instructions;
@@ -260,8 +264,12 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
         Ok(outcome)
     }
 
-    /// Writes a snapshot by its own method. Of the rules only those that ignore are asked.
+    /// Writes a snapshot by its own method. Of the rules only those that ignore are asked. A verbatim snapshot replaces
+    /// none of its period.
     pub(crate) fn push_snapshot(&mut self, prepared: &Prepared) -> Result<Outcome> {
+        if is_verbatim(prepared.checked.draft()) {
+            return self.add(prepared);
+        }
         self.check_draft(prepared)?;
         let outcome = match self.rule_step(prepared)? {
             ruled @ Ruled::Ignore(_) => self.add_ruled(prepared, ruled)?,

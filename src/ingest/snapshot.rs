@@ -6,8 +6,8 @@ use crate::error::{Result, sound};
 use crate::ingest::{NamespaceWriter, Prepared};
 use crate::ledger::{Change, Why};
 use crate::model::{
-    Decision, Draft, Evidence, MemoryId, Outcome, Parts, RuleId, Span, Time, TombstoneReason, series_place,
-    snapshot_time,
+    Content, Decision, Draft, Evidence, MemoryId, Outcome, Parts, RuleId, Span, Time, TombstoneReason,
+    Vitals, series_place, snapshot_time,
 };
 use crate::store::{PartId, Rows};
 
@@ -67,7 +67,7 @@ impl NamespaceWriter<'_, '_, '_> {
         Ok(content.text == draft.text)
     }
 
-    /// The current snapshots of a series in the period of an instant, by time and id.
+    /// The current snapshots of a series in the period of an instant, by time and id, without verbatim snapshots.
     fn of_period(&self, part: PartId, series: &str, at: Time) -> Result<Vec<(Time, MemoryId)>> {
         let periods = self.rules.periods()?;
         let (length, tx) = (self.policy.snapshot.period, &*self.ledger.tx);
@@ -77,8 +77,11 @@ impl NamespaceWriter<'_, '_, '_> {
         all.retain(|(other, _)| periods.of(*other) == periods.of(at));
         let mut current = Vec::with_capacity(all.len());
         for (other, id) in all {
-            let vitals = sound(tx.vitals(self.ns(), id))?.flatten();
-            if vitals.is_some_and(|vitals| vitals.times.is_current(self.now())) {
+            let row = sound(self.ledger.load_there(self.ns(), id))?.flatten();
+            let takes_part = |(vitals, content): (Vitals, Content)| {
+                vitals.times.is_current(self.now()) && !content.verbatim
+            };
+            if row.is_some_and(takes_part) {
                 current.push((other, id));
             }
         }
@@ -88,6 +91,9 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Of the snapshots in the period of a given one, keeps the latest.
     fn settle_period(&mut self, id: MemoryId) -> Result<()> {
         let (vitals, content) = self.ledger.load(self.ns(), id)?;
+        if content.verbatim {
+            return Ok(());
+        }
         let Some((series, at)) = series_place(&vitals, &content).filter(|(_, at)| *at > Time::MIN) else {
             return Ok(());
         };

@@ -49,6 +49,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let tx = &*self.ledger.tx;
         let finished =
             tx.events_of(ns, run.as_bytes(), 1)?.is_empty() && tx.holders_of_run(ns, run, 1)?.is_empty();
+        row.latest_ms = self.context.now.as_millis();
         row.state = if finished { RunState::Undone } else { RunState::Undoing };
         self.ledger.tx.put_run(ns, run, &row)?;
         Ok(UndoStep { done, finished })

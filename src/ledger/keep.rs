@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::index::slots;
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts, Run, RunSort};
-use crate::store::control::{CounterSort as Sort, LimboRow, RunRow};
+use crate::model::{Actor, Joint, JournalRow, Limbo, Link, Memory, MemoryId, Op, Parts};
+use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, NsId, PartId, Rows};
 use crate::vector::UnitVector;
 
@@ -85,17 +85,6 @@ impl Ledger<'_, '_> {
             self.put_holder(ns, joint.id, &holder)?;
         }
         Ok(true)
-    }
-
-    /// Puts a run back.
-    pub(crate) fn keep_run(&mut self, context: &Context, run: &Run) -> Result<()> {
-        let what = match run.sort {
-            RunSort::Import => RunRow::IMPORT,
-            RunSort::Maintain => RunRow::MAINTAIN,
-        };
-        let started_ms = run.started_at.as_millis();
-        let row = RunRow { what: what.to_owned(), started_ms, state: run.state };
-        self.tx.put_run(context.ns, run.id, &row)
     }
 
     /// Puts back a journal row that `undo` of its run will need, under the next number.

@@ -6,8 +6,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Result, sound};
 use crate::ledger::writer::{Context, Ledger, truth};
-use crate::model::{JournalRow, MemoryId, Op, RunId, SupersedeMode, Tombstone, TombstoneReason};
-use crate::store::control::{RunRow, RunState};
+use crate::model::{JournalRow, MemoryId, Op, SupersedeMode, Tombstone, TombstoneReason};
 use crate::store::{AggregateRow, Id, MessageRows, NsId, Read, Rows, Table, Traces, Walk, keys, last_id};
 
 impl Ledger<'_, '_> {
@@ -128,17 +127,6 @@ impl Ledger<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Mends a run by what holders or the journal tell of it.
-    fn mend_run(&mut self, ns: NsId, run: RunId) -> Result<()> {
-        let imported = !self.tx.holders_of_run(ns, run, 1)?.is_empty()
-            || !self.tx.events_of(ns, run.as_bytes(), 1)?.is_empty();
-        let what = if imported { RunRow::IMPORT } else { RunRow::MAINTAIN };
-        // The first bytes of the id are the instant at which the run began.
-        let [a, b, c, d, e, f, ..] = *run.as_bytes();
-        let started_ms = i64::from_be_bytes([0, 0, a, b, c, d, e, f]);
-        self.tx.put_run(ns, run, &RunRow { what: what.to_owned(), started_ms, state: RunState::Done })
     }
 
     /// Mends a tombstone by the journal and by its hashes.

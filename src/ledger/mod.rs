@@ -33,6 +33,7 @@ mod recount;
 mod rederive;
 mod rename;
 mod returns;
+mod run;
 mod settle;
 mod supersede;
 mod terms;

@@ -151,7 +151,7 @@ macro_rules! fields {
         }
 
         impl Fields {
-            /// Number and name of every field, by number.
+            /// Number and name of every field, in the order of the table.
             pub const NAMES: &'static [(u8, &'static str)] = &[$($(($number, stringify!($name)),)+)+];
 
             /// Sets the field called `name` from JSON; false when there is no such field.
@@ -166,7 +166,7 @@ macro_rules! fields {
                 Ok(true)
             }
 
-            /// Calls `f` with the number and the JSON of each given field, by number.
+            /// Calls `f` with the number and the JSON of each given field, in the order of the table.
             pub(crate) fn for_each_given(&self, mut f: impl FnMut(u8, Value)) {
                 $($(
                     if let Some(value) = self.$name.show() {

@@ -37,14 +37,14 @@ use crate::json::{self, Refusal, Strict};
 use crate::limits::FILTER_BYTES_MAX;
 use crate::model::filter::column::{ID, KEYS, Named, TAGS};
 use crate::model::filter::datum::Operand;
-use crate::model::filter::node::Node;
+use crate::model::filter::expr::Expr;
 use crate::model::id::MemoryId;
 
 mod column;
 mod datum;
 mod eval;
+mod expr;
 mod indexed;
-mod node;
 mod parse;
 mod row;
 mod scalar;
@@ -67,7 +67,7 @@ pub(crate) use scalar::{Scalar, check_metadata_key};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
-    root: Node,
+    root: Expr,
     /// The JSON from which the filter was made, for display.
     json: String,
 }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits::{HOLDER_NUMBER_MAX, at_most, within};
-use crate::model::closed::closed_set;
 use crate::model::draft::PINNED_TAG;
 use crate::model::event::{Aggregate, Event};
 use crate::model::history::{JournalRow, Op, Tombstone};
@@ -13,31 +12,8 @@ use crate::model::id::{AggregateId, MemoryId, RunId};
 use crate::model::kind::{State, SupersedeMode};
 use crate::model::limbo::Limbo;
 use crate::model::memory::{Holder, Memory};
+use crate::model::run::{RunSort, RunState};
 use crate::model::time::Time;
-
-closed_set! {
-    /// How far a run is.
-    pub RunState "state" {
-        /// The run is at work, or was interrupted.
-        Open = 0, "open";
-        /// The run is finished.
-        Done = 1, "done";
-        /// The run is being undone.
-        Undoing = 2, "undoing";
-        /// The run was undone.
-        Undone = 3, "undone";
-    }
-}
-
-closed_set! {
-    /// What a run does.
-    pub RunSort "what" {
-        /// The run is an import.
-        Import = 0, "import";
-        /// The run is a pass of maintenance, or several passes.
-        Maintain = 1, "maintain";
-    }
-}
 
 /// A run of which something can still be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

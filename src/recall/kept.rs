@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result, sound};
 use crate::index::visible_holder_of_key;
 use crate::model::{
-    AggregateId, EventId, Family, JournalRow, Limbo, MemoryId, Run, RunId, RunSort, State, Time, Vitals,
+    AggregateId, EventId, Family, JournalRow, Limbo, MemoryId, Run, RunId, State, Time, Vitals,
 };
 use crate::recall::{Reader, Source};
-use crate::store::control::{LimboRow, RunRow};
+use crate::store::control::LimboRow;
 use crate::store::{MessageRows, NsId, Read, Rows, Table, Walk, keys};
 
 impl<S: Source> Reader<'_, S> {
@@ -91,12 +91,9 @@ impl<S: Source> Reader<'_, S> {
         for id in ids {
             let Some(row) = sound(self.rows().run(ns, id))?.flatten() else { continue };
             let steps = self.rows().journal_of_run(ns, id, usize::MAX)?.len() as u64;
-            let left = steps > 0
-                || !self.rows().holders_of_run(ns, id, 1)?.is_empty()
-                || !self.rows().events_of(ns, id.as_bytes(), 1)?.is_empty();
-            let sort = if row.what == RunRow::MAINTAIN { RunSort::Maintain } else { RunSort::Import };
             let started_at = Time::from_millis(row.started_ms);
-            all.extend(left.then_some(Run { id, sort, started_at, state: row.state, steps }));
+            let run = Run { id, sort: row.sort, started_at, state: row.state, steps };
+            all.extend(self.has_left(ns, id)?.then_some(run));
         }
         Ok(all)
     }

@@ -108,7 +108,7 @@ macro_rules! float {
     )+};
 }
 
-plain!(u64, String, Vec<String>);
+plain!(bool, u64, String, Vec<String>);
 float!(f32, f64);
 by_way_of!(Time, |time| time.as_millis(), |at, field, millis: i64| at.time(field, millis));
 by_way_of!(MemoryId, |id| id.as_bytes(), |_at, _field, bytes: [u8; 16]| Ok(MemoryId::from_bytes(bytes)));

@@ -1,10 +1,12 @@
 //! What small rows hold: the identity of the file, its clock and numbers, names and runs, messages and their families.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-pub(crate) use crate::model::RunState;
 use crate::model::closed::closed_set;
-use crate::model::{EventDecision, LedLink, MemoryId, RunId, TombstoneReason};
+use crate::model::{Actor, EventDecision, LedLink, MemoryId, RunId, Time, TombstoneReason};
+pub(crate) use crate::model::{RunSort, RunState};
 use crate::store::part::{NsId, PartId};
 
 /// What a file is: written once.
@@ -123,12 +125,18 @@ pub(crate) struct UnfinishedRow {
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunRow {
-    /// What it does: `import`.
-    pub(crate) what: String,
+    /// What it does.
+    pub(crate) sort: RunSort,
     /// Transaction time of its start.
     pub(crate) started_ms: i64,
     /// How far it is.
     pub(crate) state: RunState,
+    /// Who began it.
+    pub(crate) by: Actor,
+    /// Transaction time of its latest part, or of its end.
+    pub(crate) latest_ms: i64,
+    /// What its parts did, by name.
+    pub(crate) counts: BTreeMap<String, u64>,
 }
 
 /// What a row that maintenance removed needs to come back; vitals, content and holders wait where they
@@ -182,10 +190,11 @@ impl PassRow {
 }
 
 impl RunRow {
-    /// What an import does.
-    pub(crate) const IMPORT: &'static str = "import";
-    /// What maintenance does.
-    pub(crate) const MAINTAIN: &'static str = "maintain";
+    /// A run that begins at `now`.
+    pub(crate) fn new(sort: RunSort, by: Actor, now: Time) -> Self {
+        let now = now.as_millis();
+        RunRow { sort, started_ms: now, state: RunState::Open, by, latest_ms: now, counts: BTreeMap::new() }
+    }
 }
 
 /// How many slots an index has.

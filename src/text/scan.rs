@@ -49,7 +49,7 @@ pub(super) struct Pieces<'a> {
     /// Where the next piece begins.
     at: usize,
     /// A match behind a piece of text, not yet returned.
-    found: Option<Found>,
+    found: Option<PatternMatch>,
     /// Numbers with units follow each other up to here.
     chain_end: usize,
     /// A chain of units that begins before this place does not end.
@@ -59,7 +59,7 @@ pub(super) struct Pieces<'a> {
 }
 
 /// A pattern that matched.
-enum Found {
+enum PatternMatch {
     Datetime(Range<usize>),
     Id(Range<usize>),
     Number(Range<usize>),
@@ -67,11 +67,13 @@ enum Found {
     Chain(usize, usize),
 }
 
-impl Found {
+impl PatternMatch {
     fn start(&self) -> usize {
         match self {
-            Found::Datetime(range) | Found::Id(range) | Found::Number(range) => range.start,
-            Found::Chain(start, _) => *start,
+            PatternMatch::Datetime(range) | PatternMatch::Id(range) | PatternMatch::Number(range) => {
+                range.start
+            }
+            PatternMatch::Chain(start, _) => *start,
         }
     }
 }
@@ -101,7 +103,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// The next pattern from `at` on. `at` must not be inside a run.
-    fn next_found(&mut self, mut at: usize) -> Option<Found> {
+    fn next_found(&mut self, mut at: usize) -> Option<PatternMatch> {
         loop {
             at = self.past(at, |class| !matches!(class, Class::Digit | Class::Letter));
             if at >= self.text.len() {
@@ -109,15 +111,15 @@ impl<'a> Pieces<'a> {
             }
             let end = self.run_end(at);
             let found = match self.byte(at)? {
-                b'0'..=b'9' => self.datetime(at).map(|end| Found::Datetime(at..end)).or_else(|| {
+                b'0'..=b'9' => self.datetime(at).map(|end| PatternMatch::Datetime(at..end)).or_else(|| {
                     let id = self.uuid(at, end).or_else(|| self.hex(at, end));
-                    id.map(|end| Found::Id(at..end)).or_else(|| self.number(at))
+                    id.map(|end| PatternMatch::Id(at..end)).or_else(|| self.number(at))
                 }),
                 b'a'..=b'f' => {
                     let id = self.uuid(at, end).or_else(|| self.hex(at, end));
-                    id.map(|end| Found::Id(at..end))
+                    id.map(|end| PatternMatch::Id(at..end))
                 }
-                b'r' | b'm' => self.run_id(at, end).map(|end| Found::Id(at..end)),
+                b'r' | b'm' => self.run_id(at, end).map(|end| PatternMatch::Id(at..end)),
                 _ => None,
             };
             if found.is_some() {
@@ -233,14 +235,14 @@ impl<'a> Pieces<'a> {
     }
 
     /// A number that begins at `at`, or a chain of numbers with units.
-    fn number(&mut self, at: usize) -> Option<Found> {
+    fn number(&mut self, at: usize) -> Option<PatternMatch> {
         let number = self.number_digits(at);
         if let Some(chain_end) = self.chain(at, &number) {
-            return Some(Found::Chain(at, chain_end));
+            return Some(PatternMatch::Chain(at, chain_end));
         }
         let percent = self.one(number.end, b"%").and_then(|end| self.alone(end));
         let end = percent.or_else(|| self.alone(number.end)).or(number.shorter)?;
-        Some(Found::Number(at..end))
+        Some(PatternMatch::Number(at..end))
     }
 
     /// Where a chain of numbers with units ends, if it stands alone.
@@ -395,21 +397,21 @@ impl<'a> Pieces<'a> {
         Piece::Number { number: self.slice(start..unit.start), unit: self.slice(unit) }
     }
 
-    fn give(&mut self, found: Found) -> Piece<'a> {
+    fn give(&mut self, found: PatternMatch) -> Piece<'a> {
         match found {
-            Found::Datetime(range) => {
+            PatternMatch::Datetime(range) => {
                 self.at = range.end;
                 Piece::Datetime(self.slice(range))
             }
-            Found::Id(range) => {
+            PatternMatch::Id(range) => {
                 self.at = range.end;
                 Piece::Id(self.slice(range))
             }
-            Found::Number(range) => {
+            PatternMatch::Number(range) => {
                 self.at = range.end;
                 Piece::Number { number: self.slice(range), unit: "" }
             }
-            Found::Chain(_, end) => {
+            PatternMatch::Chain(_, end) => {
                 self.chain_end = end;
                 self.link()
             }
@@ -434,7 +436,7 @@ impl<'a> Iterator for Pieces<'a> {
         match self.next_found(start) {
             Some(found) if found.start() == start => Some(self.give(found)),
             found => {
-                self.at = found.as_ref().map_or(self.text.len(), Found::start);
+                self.at = found.as_ref().map_or(self.text.len(), PatternMatch::start);
                 self.found = found;
                 Some(Piece::Text(self.slice(start..self.at)))
             }

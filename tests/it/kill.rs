@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use oubliette::exchange::{LineReader, NpyReader, ParsedLine, Records};
+use oubliette::maintain::RunStatus;
 use oubliette::report::CheckOptions;
 use oubliette::{Database, Durability, ErrorKind, PageRequest, WriteOptions};
 
@@ -104,6 +105,18 @@ fn batches_in(path: &Path) -> Option<usize> {
     assert!(rows.len().is_multiple_of(BATCH), "{} rows are no whole batches", rows.len());
     let keys: std::collections::BTreeSet<String> = rows.into_iter().flat_map(|row| row.keys).collect();
     assert!((0..keys.len()).all(|at| keys.contains(&format!("k{at}"))), "rows of other batches");
+    // The run knows of just these rows, and that nobody works on it.
+    let runs = ns.runs(2, None).unwrap().items;
+    assert!(runs.len() <= 1 && (keys.is_empty() || runs.len() == 1), "{runs:?}");
+    for run in runs {
+        let stored = run.counts.get("stored").copied().unwrap_or(0);
+        assert_eq!((run.status, stored), (RunStatus::CutOff, keys.len() as u64));
+        if keys.len() <= 5 * BATCH {
+            assert_eq!(ns.undo(run.id).unwrap().removed, stored);
+            assert_eq!(ns.run(run.id).unwrap().unwrap().status, RunStatus::Undone);
+            assert!(ns.list(&PageRequest::default()).unwrap().items.is_empty());
+        }
+    }
     Some(keys.len() / BATCH)
 }
 

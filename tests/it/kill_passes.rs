@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oubliette::maintain::{MaintainOptions, Pass, PassReport};
+use oubliette::maintain::{MaintainOptions, Pass, PassReport, RunStatus};
 use oubliette::policy::Syntax;
 use oubliette::report::CheckOptions;
 use oubliette::{
@@ -173,12 +173,23 @@ fn killed_passes_end_as_if_they_had_not_been() {
                 let wait = took.mul_f64((chance >> 33) as f64 / f64::from(u32::MAX >> 1) * 0.8);
                 kill_after(&killed, pass, wait);
                 let when = format!("{}, round {round}, kill {kill} after {wait:?}", pass.as_str());
-                check(&open(&killed, Durability::Fast), &when);
+                let db = open(&killed, Durability::Fast);
+                check(&db, &when);
+                let left = db.namespace("default").unwrap().runs(1, None).unwrap().items;
+                assert!(
+                    left.iter().all(|run| matches!(run.status, RunStatus::CutOff | RunStatus::Done)),
+                    "{when}: {left:?}"
+                );
             }
             let db = open(&killed, Durability::Safe);
             let report = run(&db, pass);
             // Where it had ended already nothing was left to tell of.
             if report.resumed || report.planned > 0 {
+                let listed = db.namespace("default").unwrap().run(report.run.unwrap()).unwrap().unwrap();
+                assert_eq!(
+                    (listed.status, listed.counts[pass.as_str()]),
+                    (RunStatus::Done, expected.changed)
+                );
                 resumed += u64::from(report.resumed);
                 assert_eq!(told(report), told(expected.clone()), "{}, round {round}", pass.as_str());
             }

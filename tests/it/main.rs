@@ -51,6 +51,7 @@ mod recall;
 mod regress;
 mod returns;
 mod roundtrip;
+mod runs;
 #[cfg(all(unix, feature = "faults"))]
 mod seam;
 mod spec_dedup;
@@ -64,6 +65,7 @@ mod text;
 mod tokio;
 mod travel;
 mod undo_random;
+mod verbatim;
 mod verbs;
 mod visible;
 #[cfg_attr(

@@ -122,11 +122,11 @@ fn a_memory_with_a_payload_is_a_record_of_its_own() {
     assert_eq!(world.add(text("said twice").key("c")).decision, Decision::Reinforced, "by the plain one");
     for apps in [4, 4, 7] {
         let draft = text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
-        world.add(draft.payload(status(apps)));
+        world.add(draft.payload(status(apps)).vector(axis(0)));
     }
-    let passes = [Pass::Collapse, Pass::NearDuplicates];
+    let passes = [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates];
     let done = world.db.maintain_with(&MaintainOptions::live().passes(passes)).unwrap();
-    assert!(done.passes.iter().all(|pass| pass.tombstoned == 0), "{:?}", done.passes);
+    assert!(done.passes.iter().all(|pass| pass.changed == 0), "{:?}", done.passes);
     world.check();
 }
 

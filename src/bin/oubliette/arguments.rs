@@ -27,7 +27,8 @@ pub(crate) struct Global {
     /// Namespace: the border between tenants [default: default]
     #[arg(long, global = true, value_name = "NS")]
     pub(crate) namespace: Option<String>,
-    /// Print one JSON document on standard output, and errors as JSON on standard error
+    /// Print one JSON document on standard output; errors, and the run of an import when it begins, are lines of JSON on
+    /// standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Also print ids, rules and evidence
@@ -112,6 +113,9 @@ pub(crate) enum Command {
     Reindex,
     /// Give every memory a vector from another embedder
     Reembed(ReembedOptions),
+    /// List the runs, the latest first: imports, maintenance and other operations of many parts, whether they ended or were
+    /// cut off
+    Runs(RunsOptions),
     /// Undo a maintenance run or an import
     Undo(UndoOptions),
     /// List or drop whole namespaces
@@ -268,6 +272,10 @@ pub(crate) struct AddOptions {
     /// Store byte-equal content as a memory of its own
     #[arg(long)]
     pub(crate) no_dedup: bool,
+    /// Store the text as given, as a memory of its own, whatever is near or equal; no rule and no pass unites it with
+    /// another, and a key still revises
+    #[arg(long)]
+    pub(crate) verbatim: bool,
     /// Leave out the rules that belong to the instructions
     #[arg(long)]
     pub(crate) skip_instructions: bool,
@@ -290,6 +298,10 @@ pub(crate) struct ImportOptions {
     /// Store byte-equal content as memories of their own
     #[arg(long)]
     pub(crate) no_dedup: bool,
+    /// Store each text as given, as a memory of its own, whatever is near or equal; no rule and no pass unites it with
+    /// another, and a key still revises
+    #[arg(long)]
+    pub(crate) verbatim: bool,
     /// Leave out the rules that belong to the instructions
     #[arg(long)]
     pub(crate) skip_instructions: bool,
@@ -635,8 +647,17 @@ where
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RunsOptions {
+    /// Show only the run with this id
+    #[arg(value_name = "RUN", conflicts_with_all = ["cursor", "limit"])]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct UndoOptions {
-    /// Id of the run, as maintain or import printed it
+    /// Id of the run, as runs lists it
     pub(crate) run: String,
 }
 

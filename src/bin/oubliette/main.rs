@@ -17,6 +17,7 @@ mod output;
 mod place;
 mod progress;
 mod read;
+mod runs;
 mod search;
 mod told;
 mod upkeep;
@@ -103,6 +104,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Maintain(options) => upkeep::maintain(&options, place, output),
         Command::Reindex => upkeep::reindex(place, output),
         Command::Reembed(options) => upkeep::reembed(&options.embedder, place, output),
+        Command::Runs(options) => runs::run(&options, place, output),
         Command::Undo(options) => forget::undo(&options.run, place, output),
         Command::Namespace { command: NamespaceCommand::List } => maintain::namespaces(place, output),
         Command::Namespace { command: NamespaceCommand::Drop { name } } => forget::drop(&name, place, output),

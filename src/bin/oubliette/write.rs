@@ -25,8 +25,8 @@ use crate::told;
 
 /// `add`.
 pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
-    let (no_dedup, skip_instructions) = (options.no_dedup, options.skip_instructions);
-    let how = WriteOptions { run: None, no_dedup, skip_instructions };
+    let AddOptions { no_dedup, skip_instructions, verbatim, .. } = *options;
+    let how = WriteOptions { run: None, no_dedup, skip_instructions, verbatim };
     let namespace = place.namespace()?;
     if options.text == "-" {
         fields::check_none(options)?;
@@ -103,6 +103,12 @@ struct Watch<'a> {
 impl Observer for Watch<'_> {
     fn started(&mut self, namespace: &NamespaceName, run: RunId) -> Result<()> {
         self.runs.push((namespace.clone(), run));
+        // Said before the first memory is written, so that it is there to be taken back whatever happens then.
+        if self.output.json && !self.output.quiet {
+            let started = json!({ "started": { "namespace": namespace, "run": run } });
+            let _ = writeln!(std::io::stderr(), "{started}");
+        }
+        self.output.remark(&format!("Run {run} in {namespace}"));
         Ok(())
     }
 
@@ -147,6 +153,7 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
         batch_rows: options.batch,
         no_dedup: options.no_dedup,
         skip_instructions: options.skip_instructions,
+        verbatim: options.verbatim,
         skip_bad: options.skip_bad,
         format,
         tag,

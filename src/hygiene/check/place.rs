@@ -11,7 +11,7 @@ use crate::store::{Address, NsId, PartId, Table, Traces, Walk};
 
 /// What a key names.
 #[derive(Default)]
-struct Place {
+struct Located {
     ns: Option<NsId>,
     part: Option<PartId>,
     id: Option<MemoryId>,
@@ -19,13 +19,13 @@ struct Place {
 }
 
 /// A memory, by the number of its namespace.
-type Row = (NsId, MemoryId);
+type NsMemory = (NsId, MemoryId);
 
 /// What other rows say of memories that can't say it themselves.
 #[derive(Default)]
 struct Said {
-    parts: BTreeMap<Row, PartId>,
-    keys: BTreeMap<Row, String>,
+    parts: BTreeMap<NsMemory, PartId>,
+    keys: BTreeMap<NsMemory, String>,
 }
 
 /// Adds namespace, agent, id and name to findings, as far as the rows that can be read tell them.
@@ -36,7 +36,7 @@ pub(crate) fn locate(rows: &impl Traces, findings: &mut [Finding]) -> Result<()>
     let named = sound(rows.namespaces())?.unwrap_or_default();
     let namespaces: BTreeMap<NsId, String> =
         named.into_iter().map(|(name, row)| (NsId(row.number), name)).collect();
-    let places: Vec<Place> = findings.iter().map(|finding| place_of(finding).unwrap_or_default()).collect();
+    let places: Vec<Located> = findings.iter().map(|finding| place_of(finding).unwrap_or_default()).collect();
     let said = said(rows, places.iter().filter_map(|place| place.ns.zip(place.id)).collect())?;
     for (finding, place) in findings.iter_mut().zip(places) {
         let row = place.ns.zip(place.id);
@@ -53,7 +53,7 @@ pub(crate) fn locate(rows: &impl Traces, findings: &mut [Finding]) -> Result<()>
 }
 
 /// Partitions and keys of memories, by two walks through a namespace.
-fn said(rows: &impl Traces, wanted: BTreeSet<Row>) -> Result<Said> {
+fn said(rows: &impl Traces, wanted: BTreeSet<NsMemory>) -> Result<Said> {
     let mut said = Said::default();
     for ns in wanted.iter().map(|(ns, _)| *ns).collect::<BTreeSet<_>>() {
         let within = Walk::prefix(&keys::ns(ns));
@@ -80,12 +80,12 @@ fn said(rows: &impl Traces, wanted: BTreeSet<Row>) -> Result<Said> {
 }
 
 /// What the key of a finding names.
-fn place_of(finding: &Finding) -> Option<Place> {
+fn place_of(finding: &Finding) -> Option<Located> {
     let table = Table::named(finding.table)?;
     // Of a longer one only the beginning is known.
     let key = unhex(&finding.key).filter(|key| key.len() < KEY_BYTES_MAX)?;
     let (Address { ns, part, id, name, .. }, _) = table.address(&key);
     // A namespace that is being dropped has no name.
     let name = name.filter(|name| !name.contains('\0')).map(str::to_owned);
-    Some(Place { ns, part, id, name })
+    Some(Located { ns, part, id, name })
 }

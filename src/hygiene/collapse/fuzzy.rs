@@ -53,14 +53,14 @@ pub(super) struct Clusters {
 
 /// A cluster that an item could join.
 #[derive(Clone, Copy, Debug)]
-struct Near {
+struct NearCluster {
     jaccard: f64,
     cluster: usize,
 }
 
-impl Near {
+impl NearCluster {
     /// More alike, or as much and older.
-    fn beats(self, other: Option<Near>) -> bool {
+    fn beats(self, other: Option<NearCluster>) -> bool {
         other.is_none_or(|other| {
             self.jaccard > other.jaccard || (self.jaccard == other.jaccard && self.cluster < other.cluster)
         })
@@ -88,7 +88,7 @@ pub(super) fn cluster(items: Vec<Item>, bounds: Bounds, stop: Stop<'_>) -> Optio
             }
             work += 1;
             let Some(jaccard) = nearness(set, other, bounds) else { continue };
-            let near = Near { jaccard, cluster };
+            let near = NearCluster { jaccard, cluster };
             let kind = if first.negations == item.negations { &mut best } else { &mut refused };
             if near.beats(*kind) {
                 *kind = Some(near);
@@ -97,12 +97,12 @@ pub(super) fn cluster(items: Vec<Item>, bounds: Bounds, stop: Stop<'_>) -> Optio
         if stop(work) {
             return None;
         }
-        if let Some(near) = refused.filter(|near: &Near| near.beats(best))
+        if let Some(near) = refused.filter(|near: &NearCluster| near.beats(best))
             && let Some(first) = found.clusters.get(near.cluster).and_then(|members| members.first())
         {
             found.apart.push((at, *first));
         }
-        if let Some(members) = best.and_then(|near: Near| found.clusters.get_mut(near.cluster)) {
+        if let Some(members) = best.and_then(|near: NearCluster| found.clusters.get_mut(near.cluster)) {
             members.push(at);
             continue;
         }

@@ -8,13 +8,13 @@ use crate::error::Result;
 use crate::hygiene::report::Code;
 use crate::ledger::derived::IndexRow;
 use crate::model::{
-    Access, Content, Counted, Delta, Holder, MemoryId, MetaValue, Payload, SupersedeMode, Supersession, Time,
-    Vitals,
+    Access, Actor, Content, Counted, Delta, Holder, MemoryId, MetaValue, Payload, SupersedeMode,
+    Supersession, Time, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta, encode_graph_block, encode_meta};
 use crate::store::control::CounterSort;
 use crate::store::control::{
-    CounterRow, GraphHead, LimboRow, NamespaceRow, RunRow, RunState, SizeRow, SlotHead, SpaceRow,
+    CounterRow, GraphHead, LimboRow, NamespaceRow, RunRow, RunSort, SizeRow, SlotHead, SpaceRow,
 };
 use crate::store::{AggregateRow, EventRow, FamilyRow, MessageRows};
 use crate::store::{
@@ -92,7 +92,7 @@ fn names() -> Vec<(Code, Fault)> {
         case(Code::KeyShape, |tx| tx.put(Table::Pending, b"abc", &[])),
         case(Code::ValueShape, |tx| tx.put(Table::ByTime, &keys::by_time(NS, PartId(0), NOW, A), b"x")),
         case(Code::NamespaceUnknown, |tx| {
-            let row = RunRow { what: String::new(), started_ms: 0, state: RunState::Done };
+            let row = RunRow::new(RunSort::Maintain, Actor::Caller, Time::EPOCH);
             tx.put_run(NsId(9), RUN, &row)
         }),
         case(Code::PartitionUnknown, |tx| put_index(tx, A, IndexRow::Pending(PartId(7)))),

@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{
-    GraphHead, NamespaceRow, PassRow, RecallPoint, RunRow, RunState, SlotHead, SpaceRow,
+    GraphHead, NamespaceRow, PassRow, RecallPoint, RunRow, RunSort, SlotHead, SpaceRow,
 };
 use crate::store::disk::Folder;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
@@ -158,7 +158,7 @@ fn control_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
     tx.put_policy(1, "")?;
     tx.put_pass(NS, "snapshots", &PassRow { run: RUN, ..PassRow::default() })?;
-    tx.put_run(NS, RUN, &RunRow { what: "import".to_owned(), started_ms: 0, state: RunState::Open })
+    tx.put_run(NS, RUN, &RunRow::new(RunSort::Import, Actor::Caller, Time::EPOCH))
 }
 
 /// A graph of the shared index: A (slot 0, the entry, level 1), C (slot 1), and slot 3, whose memory is gone and over

@@ -4,8 +4,8 @@
 ///
 /// A row reads `number name: Option<Type> = default, place, bound, json, journal, merge, sample;`
 ///
-/// - `number` names the field on disk, in the cold parts of a row and in a holder. A number is below 240, and is never
-///   given to another field.
+/// - `number` names the field on disk, in the cold parts of a row and in a holder. Numbers ascend within a part. A number
+///   is below 240, and is never given to another field.
 /// - An `Option` can't be cleared and has a default. A `Field` can be null.
 /// - `default` is the value of a new memory when the caller gives none.
 /// - `place` is where the field stands in its part of a row. `vitals` are read by every filter and ranking, `content`
@@ -105,6 +105,8 @@ macro_rules! memory_fields {
                 38 resource: Field<String> = None, resource, name, given, journaled, fill, r#""ticket-81""#;
                 /// The memories that were merged into this memory.
                 39 consolidated_from: Option<Vec<MemoryId>> = Vec::new(), consolidated_from, ids, given, silent, keep, "vec![MemoryId::from_bytes([7; 16])]";
+                /// A record of its own, stored as it was given: no rule, no dedup and no pass unites it with another.
+                52 verbatim: Option<bool> = false, verbatim, free, given, journaled, keep, "true";
             }
             access {
                 /// How often a search returned the memory.

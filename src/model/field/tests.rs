@@ -45,11 +45,14 @@ pub(crate) fn is_journaled(name: &str) -> bool {
 }
 
 #[test]
-fn numbers_of_fields_ascend_and_leave_room_for_what_has_no_row() {
-    let numbers: Vec<u8> = Fields::NAMES.iter().map(|(number, _)| *number).collect();
-    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.iter().all(|number| *number < 240), "{numbers:?}");
+fn numbers_of_fields_ascend_within_a_part_and_leave_room_for_what_has_no_row() {
+    let rows: Vec<(String, u8)> =
+        documented().into_iter().map(|row| (row[5].clone(), row[0].parse().unwrap())).collect();
+    let ascend = |rows: &[(String, u8)]| rows[0].0 != rows[1].0 || rows[0].1 < rows[1].1;
+    assert!(rows.windows(2).all(ascend) && rows.iter().all(|(_, number)| *number < 240), "{rows:?}");
+    let numbers: BTreeSet<u8> = Fields::NAMES.iter().map(|(number, _)| *number).collect();
     let names: BTreeSet<&str> = Fields::NAMES.iter().map(|(_, name)| *name).collect();
-    assert_eq!(names.len(), numbers.len());
+    assert_eq!((numbers.len(), names.len()), (rows.len(), rows.len()));
 }
 
 /// A new memory has the defaults that the table gives: nothing but them is given by giving them.

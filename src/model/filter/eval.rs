@@ -6,33 +6,33 @@ use serde_json::Value;
 
 use crate::model::filter::column::{Column, Seen, Values};
 use crate::model::filter::datum::Datum;
-use crate::model::filter::node::{Node, Op, Relation, Set, Test};
+use crate::model::filter::expr::{Expr, Op, Relation, Set, Test};
 use crate::model::filter::row::{RowView, VitalsView};
 
-impl Node {
+impl Expr {
     /// Uses Kleene's logic: an unknown part decides nothing, but another part still may.
     pub(super) fn on_vitals(&self, row: &VitalsView<'_>) -> Option<bool> {
         match self {
-            Node::And(parts) => decided(parts, row, false),
-            Node::Or(parts) => decided(parts, row, true),
-            Node::Not(part) => part.on_vitals(row).map(|holds| !holds),
-            Node::Test(test) => test.on_vitals(row),
+            Expr::And(parts) => decided(parts, row, false),
+            Expr::Or(parts) => decided(parts, row, true),
+            Expr::Not(part) => part.on_vitals(row).map(|holds| !holds),
+            Expr::Test(test) => test.on_vitals(row),
         }
     }
 
     pub(super) fn matches(&self, row: &RowView<'_>) -> bool {
         match self {
-            Node::And(parts) => parts.iter().all(|part| part.matches(row)),
-            Node::Or(parts) => parts.iter().any(|part| part.matches(row)),
-            Node::Not(part) => !part.matches(row),
-            Node::Test(test) => test.matches(row),
+            Expr::And(parts) => parts.iter().all(|part| part.matches(row)),
+            Expr::Or(parts) => parts.iter().any(|part| part.matches(row)),
+            Expr::Not(part) => !part.matches(row),
+            Expr::Test(test) => test.matches(row),
         }
     }
 }
 
 /// Returns `early` as soon as one part has that result, the opposite when every part has the opposite, and
 /// unknown otherwise.
-fn decided(parts: &[Node], row: &VitalsView<'_>, early: bool) -> Option<bool> {
+fn decided(parts: &[Expr], row: &VitalsView<'_>, early: bool) -> Option<bool> {
     let mut unknown = false;
     for part in parts {
         match part.on_vitals(row) {

@@ -13,7 +13,7 @@ use crate::limits::{INDEX_KEY_BYTES_MAX, INDEX_TEXT_BYTES_MAX, INDEX_VALUES_MAX}
 use crate::model::filter::column::Column;
 use crate::model::filter::datum::{Datum, Number, Operand};
 use crate::model::filter::eval::any_at;
-use crate::model::filter::node::{Node, Op, Test};
+use crate::model::filter::expr::{Expr, Op, Test};
 use crate::model::filter::{Filter, parse};
 
 /// A value of the metadata as an index holds it.
@@ -121,23 +121,23 @@ impl Filter {
     }
 }
 
-impl Node {
+impl Expr {
     fn add_metadata<'f>(&'f self, all: &mut Vec<MetaTest<'f>>) {
         match self {
-            Node::And(parts) => parts.iter().for_each(|part| part.add_metadata(all)),
-            Node::Test(test) => all.extend(test.by_metadata()),
-            Node::Or(_) | Node::Not(_) => {}
+            Expr::And(parts) => parts.iter().for_each(|part| part.add_metadata(all)),
+            Expr::Test(test) => all.extend(test.by_metadata()),
+            Expr::Or(_) | Expr::Not(_) => {}
         }
     }
 
     fn holds_always(&self) -> bool {
-        matches!(self, Node::And(parts) if parts.iter().all(Node::holds_always))
+        matches!(self, Expr::And(parts) if parts.iter().all(Expr::holds_always))
     }
 
-    fn given(&self, met: &Test) -> Node {
+    fn given(&self, met: &Test) -> Expr {
         match self {
-            Node::And(parts) => Node::And(parts.iter().map(|part| part.given(met)).collect()),
-            Node::Test(test) if std::ptr::eq(test, met) => Node::And(Vec::new()),
+            Expr::And(parts) => Expr::And(parts.iter().map(|part| part.given(met)).collect()),
+            Expr::Test(test) if std::ptr::eq(test, met) => Expr::And(Vec::new()),
             other => other.clone(),
         }
     }

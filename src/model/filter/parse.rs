@@ -8,7 +8,7 @@ use crate::limits::{
 };
 use crate::model::filter::column::{CUSTOM_KIND, Column, Type, find};
 use crate::model::filter::datum::{Number, Operand};
-use crate::model::filter::node::{Node, Op, Relation, Set, Test};
+use crate::model::filter::expr::{Expr, Op, Relation, Set, Test};
 use crate::model::id::MemoryId;
 use crate::model::kind::{AuthorKind, Kind, Significance, SupersedeMode, Tier};
 use crate::model::time::Time;
@@ -16,9 +16,9 @@ use crate::model::time::Time;
 const OPERATORS: &str = "must be one of $eq $ne $gt $gte $lt $lte $in $nin $prefix $exists $not";
 
 /// The whole filter.
-pub(super) fn root(value: &Value) -> Result<Node> {
+pub(super) fn root(value: &Value) -> Result<Expr> {
     if value.as_object().is_some_and(Map::is_empty) {
-        return Ok(Node::And(Vec::new()));
+        return Ok(Expr::And(Vec::new()));
     }
     Parser { clauses: 0 }.filter("filter", value, 1)
 }
@@ -30,14 +30,14 @@ struct Parser {
 
 impl Parser {
     /// An object whose entries must all hold; the outermost is at depth 1.
-    fn filter(&mut self, path: &str, value: &Value, depth: usize) -> Result<Node> {
+    fn filter(&mut self, path: &str, value: &Value, depth: usize) -> Result<Expr> {
         let map = self.object(path, value, depth)?;
         let mut parts = Vec::with_capacity(map.len().min(FILTER_CLAUSES_MAX));
         for (name, value) in map {
             parts.push(match name.as_str() {
-                "$and" => Node::And(self.list(&format!("{path}.$and"), value, depth + 1)?),
-                "$or" => Node::Or(self.list(&format!("{path}.$or"), value, depth + 1)?),
-                "$not" => Node::Not(Box::new(self.filter(&format!("{path}.$not"), value, depth + 1)?)),
+                "$and" => Expr::And(self.list(&format!("{path}.$and"), value, depth + 1)?),
+                "$or" => Expr::Or(self.list(&format!("{path}.$or"), value, depth + 1)?),
+                "$not" => Expr::Not(Box::new(self.filter(&format!("{path}.$not"), value, depth + 1)?)),
                 _ if name.starts_with('$') => {
                     return Err(Error::invalid(path, "must name a field, $and, $or or $not", name));
                 }
@@ -66,7 +66,7 @@ impl Parser {
     }
 
     /// The members of `$and` or `$or`.
-    fn list(&mut self, path: &str, value: &Value, depth: usize) -> Result<Vec<Node>> {
+    fn list(&mut self, path: &str, value: &Value, depth: usize) -> Result<Vec<Expr>> {
         let items = value.as_array().filter(|items| !items.is_empty());
         let Some(items) = items else {
             return Err(Error::invalid(path, "must be a list of at least one filter", shown(value)));
@@ -76,7 +76,7 @@ impl Parser {
     }
 
     /// `"field": value` or `"field": {"$op": value, …}`.
-    fn field(&mut self, path: &str, name: &str, value: &Value, depth: usize) -> Result<Node> {
+    fn field(&mut self, path: &str, name: &str, value: &Value, depth: usize) -> Result<Expr> {
         let (column, kind) = column(path, name)?;
         let subject = Subject { path: format!("{path}.{name}"), column, kind };
         match value {
@@ -86,14 +86,14 @@ impl Parser {
     }
 
     /// An object of operators on one field.
-    fn operators(&mut self, subject: &Subject, path: &str, value: &Value, depth: usize) -> Result<Node> {
+    fn operators(&mut self, subject: &Subject, path: &str, value: &Value, depth: usize) -> Result<Expr> {
         let map = self.object(path, value, depth)?;
         let mut parts = Vec::with_capacity(map.len().min(FILTER_CLAUSES_MAX));
         for (operator, value) in map {
             parts.push(match operator.as_str() {
                 "$not" => {
                     let path = format!("{path}.$not");
-                    Node::Not(Box::new(self.operators(subject, &path, value, depth + 1)?))
+                    Expr::Not(Box::new(self.operators(subject, &path, value, depth + 1)?))
                 }
                 "$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte" | "$in" | "$nin" | "$prefix" | "$exists" => {
                     self.test(subject, &format!("{path}.{operator}"), operator, value)?
@@ -105,7 +105,7 @@ impl Parser {
     }
 
     /// One comparison.
-    fn test(&mut self, subject: &Subject, path: &str, operator: &str, value: &Value) -> Result<Node> {
+    fn test(&mut self, subject: &Subject, path: &str, operator: &str, value: &Value) -> Result<Expr> {
         self.clauses += 1;
         if self.clauses > FILTER_CLAUSES_MAX {
             let why = format!("must have at most {FILTER_CLAUSES_MAX} comparisons");
@@ -124,7 +124,7 @@ impl Parser {
                 _ => return Err(Error::invalid(path, "must be true or false", shown(value))),
             },
         };
-        Ok(Node::Test(Test { column: subject.column_for(&op), op, negated }))
+        Ok(Expr::Test(Test { column: subject.column_for(&op), op, negated }))
     }
 }
 
@@ -191,14 +191,14 @@ impl Subject {
 }
 
 /// A single part stands for itself.
-fn all_of(mut parts: Vec<Node>) -> Node {
+fn all_of(mut parts: Vec<Expr>) -> Expr {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,
         Some(last) => {
             parts.push(last);
-            Node::And(parts)
+            Expr::And(parts)
         }
-        None => Node::And(parts),
+        None => Expr::And(parts),
     }
 }
 

@@ -35,7 +35,7 @@ impl Numbers {
     }
 
     /// Appends the nodes of a block to `out`, under their new numbers.
-    fn of_block(&self, block: u32, at: At<'_>, bytes: &[u8], out: &mut Vec<(u32, Node)>) -> Result<()> {
+    fn of_block(&self, block: u32, at: At<'_>, bytes: &[u8], out: &mut Vec<(u32, CopiedNode)>) -> Result<()> {
         let slots = (0..NODES_PER_BLOCK as u32)
             .map(|n| block.saturating_mul(NODES_PER_BLOCK as u32).saturating_add(n));
         for (slot, node) in slots.zip(GraphBlockRef::open(at, bytes)?.nodes()) {
@@ -44,14 +44,14 @@ impl Numbers {
             let upper = upper.collect::<Result<_>>()?;
             let bottom = self.of_links(at, node.bottom())?;
             let host = node.host().map(|host| self.of_slot(at, host)).transpose()?;
-            out.push((self.of_slot(at, slot)?, Node { bottom, upper, host }));
+            out.push((self.of_slot(at, slot)?, CopiedNode { bottom, upper, host }));
         }
         Ok(())
     }
 }
 
 /// A node that is being copied.
-struct Node {
+struct CopiedNode {
     bottom: Vec<u32>,
     upper: Vec<Vec<u32>>,
     host: Option<u32>,
@@ -98,7 +98,7 @@ impl Copy<'_> {
     pub(super) fn graph(&mut self, index: IndexId, graph: &Graph, numbers: &Numbers) -> Result<()> {
         let mut walk = Walk::prefix(&keys::index(index));
         // The nodes of the last block of a slice may go on in the next one.
-        let mut open: Vec<(u32, Node)> = Vec::new();
+        let mut open: Vec<(u32, CopiedNode)> = Vec::new();
         loop {
             let (mut last, mut rows) = (None, 0);
             self.from.graph_blocks(&walk, &mut |_, block, at, bytes| {
@@ -140,13 +140,13 @@ fn block_of(slot: u32) -> u32 {
 }
 
 /// How many nodes stand before the block of the last one.
-fn whole_blocks(nodes: &[(u32, Node)]) -> usize {
+fn whole_blocks(nodes: &[(u32, CopiedNode)]) -> usize {
     let last = nodes.last().map(|(slot, _)| block_of(*slot));
     nodes.partition_point(|(slot, _)| Some(block_of(*slot)) < last)
 }
 
 /// Writes nodes, which come by their numbers, and says in how many blocks they lie.
-fn put_nodes(tx: &mut WriteTx<'_>, index: IndexId, nodes: &[(u32, Node)]) -> Result<u64> {
+fn put_nodes(tx: &mut WriteTx<'_>, index: IndexId, nodes: &[(u32, CopiedNode)]) -> Result<u64> {
     let mut blocks = 0;
     for of_block in nodes.chunk_by(|(a, _), (b, _)| block_of(*a) == block_of(*b)) {
         let mut entries = [None; NODES_PER_BLOCK];

@@ -28,7 +28,7 @@ const OF_INDEXES: [Table; 7] = [
 const SLOT_BYTES: usize = 256;
 
 /// A slot that a copy keeps.
-struct Kept {
+struct CopiedSlot {
     old: u32,
     new: u32,
     meta: SlotMeta,
@@ -97,7 +97,7 @@ impl Copy<'_> {
                 let (Some(meta), Some(code)) = (codes.meta(at), codes.code(at)) else { continue };
                 copied.len = new + 1;
                 copied.used += u32::from(!meta.is_vacant());
-                kept.push(Kept { old: slot, new, meta: *meta, code: code.to_vec() });
+                kept.push(CopiedSlot { old: slot, new, meta: *meta, code: code.to_vec() });
             }
             if kept.len() >= most || block + 1 == head.len.div_ceil(per) {
                 self.put_slots(index, dim, &kept, &copied)?;
@@ -107,7 +107,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn put_slots(&mut self, index: IndexId, dim: usize, kept: &[Kept], head: &SlotHead) -> Result<()> {
+    fn put_slots(&mut self, index: IndexId, dim: usize, kept: &[CopiedSlot], head: &SlotHead) -> Result<()> {
         let mut lost = Vec::new();
         let from = self.from;
         self.commit(|tx| {
@@ -131,7 +131,7 @@ fn put_slot(
     tx: &mut WriteTx<'_>,
     from: &Snapshot,
     index: IndexId,
-    slot: &Kept,
+    slot: &CopiedSlot,
     vector: &mut Vec<f32>,
     dim: usize,
 ) -> Result<Result<(), String>> {

@@ -79,8 +79,9 @@ fn skip_bad_reports_each_and_keeps_the_rest() {
     let document: Value = serde_json::from_str(&answer.out).unwrap();
     assert_eq!((&document["stored"], &document["bad"], &document["read"]), (&2.into(), &3.into(), &5.into()));
     let told: Vec<&str> = answer.err.lines().collect();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[0].contains("line 2: line"), "{told:?}");
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(told[0].contains(&format!("\"run\":{}", document["run"])), "{told:?}");
+    assert!(told[1].contains("line 2: line"), "{told:?}");
 }
 
 #[test]
@@ -89,8 +90,10 @@ fn a_later_bad_batch_tells_the_run_that_can_be_taken_back() {
     sandbox.write("bad.jsonl", "{\"key\":\"a\",\"text\":\"a\"}\n{\"text\":\"\"}\n");
     let answer = sandbox.run(&["import", "bad.jsonl", "--batch", "1"]);
     answer.error();
-    let error: Value = serde_json::from_str(&answer.err).unwrap();
-    let run = error["error"]["run"].as_str().unwrap();
+    let lines: Vec<Value> = answer.err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "the run, when it began, and the error: {lines:?}");
+    let run = lines[1]["error"]["run"].as_str().unwrap();
+    assert_eq!(lines[0]["started"]["run"], run);
     assert_eq!(sandbox.document(&["undo", run])["removed"], 1);
 }
 

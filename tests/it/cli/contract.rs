@@ -103,6 +103,57 @@ fn import_counts_and_can_be_repeated_and_undone() {
 }
 
 #[test]
+fn runs_lists_what_was_done_in_many_parts() {
+    let sandbox = Sandbox::new();
+    sandbox.fill();
+    let before = sandbox.document(&["runs"])["items"].as_array().unwrap().len();
+    sandbox.write("more.jsonl", "{\"key\":\"d\",\"text\":\"Dee\"}\n{\"key\":\"e\",\"text\":7}\n");
+    // The order is that of the ids, which is that of the milliseconds.
+    let later = ["--db", "m.oub", "--json", "--now", "2026-03-01T00:00:01Z"];
+    let failed = sandbox.plain(&[&later[..], &["import", "more.jsonl", "--batch", "1"]].concat(), b"");
+    assert_eq!(failed.code, 1);
+    // The run is told before anything is written.
+    let started: Value = serde_json::from_str(failed.err.lines().next().unwrap_or_default()).unwrap();
+    let run = started["started"]["run"].as_str().unwrap();
+    assert_eq!(started["started"]["namespace"], "default");
+    let page = sandbox.document(&["runs", "--limit", "1"]);
+    has(&page, &["items", "next"]);
+    let listed = &page["items"][0];
+    has(
+        listed,
+        &[
+            "id",
+            "what",
+            "state",
+            "by",
+            "started_at",
+            "latest_at",
+            "counts",
+            "can_be_undone",
+            "undoable_until",
+        ],
+    );
+    assert_eq!(
+        (&listed["id"], &listed["what"], &listed["state"]),
+        (&json!(run), &json!("import"), &json!("cut off"))
+    );
+    assert_eq!((&listed["counts"], &listed["by"]), (&json!({ "stored": 1 }), &json!("caller")));
+    assert_eq!(sandbox.document(&["runs", run]), *listed);
+    assert_eq!(sandbox.document(&["runs"])["items"].as_array().unwrap().len(), before + 1);
+    if before > 0 {
+        let rest = sandbox.document(&["runs", "--cursor", page["next"].as_str().unwrap()]);
+        assert_eq!(rest["items"].as_array().unwrap().len(), before);
+    }
+    assert_eq!(sandbox.document(&["undo", run])["removed"], 1);
+    assert_eq!(sandbox.document(&["runs", run])["state"], "undone");
+    let shown = sandbox.plain(&["--db", "m.oub", "runs"], b"");
+    assert!(shown.out.contains("undone") && shown.out.contains("import"), "{shown:?}");
+    assert_eq!(sandbox.run(&["runs", "00000000-0000-7000-8000-000000000000"]).error().0, "NotFound");
+    assert_eq!(sandbox.run(&["runs", "x"]).error().0, "Invalid");
+    assert_eq!(sandbox.run(&["runs", "--limit", "0"]).error().0, "Invalid");
+}
+
+#[test]
 fn import_reads_standard_input_vectors_and_other_tools() {
     let sandbox = Sandbox::new();
     sandbox.npy("v.npy", &[&[1.0, 0.0], &[0.0, 2.0]]);

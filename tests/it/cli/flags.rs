@@ -45,6 +45,21 @@ fn lines_of_add_take_no_fields_from_flags() {
 }
 
 #[test]
+fn what_is_written_verbatim_is_a_memory_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "said twice"]);
+    assert_eq!(sandbox.document(&["add", "said twice", "--verbatim"])["decision"], "stored");
+    let lines = b"{\"text\":\"said twice\"}\n{\"text\":\"said twice\",\"verbatim\":false}\n";
+    let answer = sandbox.run_with(&["add", "-", "--verbatim"], lines);
+    assert!(answer.out.contains("stored") && answer.out.contains("reinforced"), "{answer:?}");
+    sandbox.write("twice.jsonl", "{\"text\":\"said twice\"}\n{\"text\":\"said twice\"}\n");
+    assert_eq!(sandbox.document(&["import", "twice.jsonl", "--verbatim"])["stored"], 2);
+    let items = sandbox.document(&["list", "--filter", r#"{"verbatim":true}"#])["items"].clone();
+    assert_eq!(items.as_array().unwrap().len(), 4);
+    assert!(items.as_array().unwrap().iter().all(|item| item["verbatim"] == true), "{items}");
+}
+
+#[test]
 fn a_line_of_add_that_is_no_json_says_so() {
     let sandbox = Sandbox::new();
     let error = sandbox.run_with(&["add", "-"], b"Ann likes tea\n").error();

@@ -6,13 +6,13 @@ use crate::model::filter::row::Needs;
 
 /// A condition, as a tree.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum Expr {
     /// Every part holds. Without any part the condition always holds.
-    And(Vec<Node>),
+    And(Vec<Expr>),
     /// At least one part holds.
-    Or(Vec<Node>),
+    Or(Vec<Expr>),
     /// The part does not hold.
-    Not(Box<Node>),
+    Not(Box<Expr>),
     /// A comparison of one field.
     Test(Test),
 }
@@ -56,36 +56,36 @@ pub(super) enum Relation {
     LessOrEqual,
 }
 
-impl Node {
+impl Expr {
     pub(super) fn add_needs(&self, needs: &mut Needs) {
         match self {
-            Node::And(parts) | Node::Or(parts) => parts.iter().for_each(|part| part.add_needs(needs)),
-            Node::Not(part) => part.add_needs(needs),
-            Node::Test(test) => test.column.add_needs(needs),
+            Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|part| part.add_needs(needs)),
+            Expr::Not(part) => part.add_needs(needs),
+            Expr::Test(test) => test.column.add_needs(needs),
         }
     }
 
     pub(super) fn add_key_prefix<'a>(&'a self, longest: &mut Option<&'a str>) {
         match self {
-            Node::And(parts) => parts.iter().for_each(|part| part.add_key_prefix(longest)),
-            Node::Test(Test { column: Column::Named(found), op: Op::Prefix(prefix), negated: false })
+            Expr::And(parts) => parts.iter().for_each(|part| part.add_key_prefix(longest)),
+            Expr::Test(Test { column: Column::Named(found), op: Op::Prefix(prefix), negated: false })
                 if **found == KEYS && longest.is_none_or(|longest| longest.len() < prefix.len()) =>
             {
                 *longest = Some(prefix);
             }
-            Node::Or(_) | Node::Not(_) | Node::Test(_) => {}
+            Expr::Or(_) | Expr::Not(_) | Expr::Test(_) => {}
         }
     }
 
     pub(super) fn add_demanded<'a>(&'a self, column: &Named, sets: &mut Vec<&'a [Operand]>) {
         match self {
-            Node::And(parts) => parts.iter().for_each(|part| part.add_demanded(column, sets)),
-            Node::Test(Test { column: Column::Named(found), op: Op::In(set), negated: false })
+            Expr::And(parts) => parts.iter().for_each(|part| part.add_demanded(column, sets)),
+            Expr::Test(Test { column: Column::Named(found), op: Op::In(set), negated: false })
                 if *found == column && !set.null =>
             {
                 sets.push(&set.values);
             }
-            Node::Or(_) | Node::Not(_) | Node::Test(_) => {}
+            Expr::Or(_) | Expr::Not(_) | Expr::Test(_) => {}
         }
     }
 }

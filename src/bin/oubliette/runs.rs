@@ -1,0 +1,56 @@
+//! `runs`: operations of many parts, and what became of them.
+
+use oubliette::Error;
+use oubliette::maintain::{RunId, RunReport};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::RunsOptions;
+use crate::output::{self, Done, Output, plain};
+use crate::place::{Place, named};
+
+/// `runs`. Whoever may write knows that nobody else does, and can tell a run that was cut off from one at work.
+pub(crate) fn run(options: &RunsOptions, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    let id = |name: &str, text: &String| -> oubliette::Result<RunId> { named(name, text.parse()) };
+    if let Some(run) = &options.run {
+        let run = id("run", run)?;
+        let report = place.open_best()?.namespace(&namespace)?.run(run)?;
+        let report = report.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })?;
+        return output.document(&json!(report));
+    }
+    let before = options.page.cursor.as_ref().map(|cursor| id("--cursor", cursor)).transpose()?;
+    let page = place.open_best()?.namespace(&namespace)?.runs(options.page.limit, before)?;
+    if output.json {
+        let mut document = Map::new();
+        document.insert("items".to_owned(), json!(page.items));
+        document.insert("next".to_owned(), json!(page.next));
+        if !page.damaged.is_empty() {
+            document.insert("damaged".to_owned(), json!(page.damaged));
+        }
+        return output.document(&Value::Object(document));
+    }
+    let heads = ["id", "what", "by", "started", "state", "counts", "undo until"];
+    let none = "No run; an import or `maintain` makes one";
+    output.list(&heads, page.items.iter().map(row).collect(), none)?;
+    if !page.damaged.is_empty() {
+        output.remark("damaged runs are left out, which check tells");
+    }
+    page.next.map_or(Ok(()), |next| output::line(&format!("more: --cursor {next}")))
+}
+
+fn row(run: &RunReport) -> Vec<String> {
+    let until = match (run.can_be_undone, run.undoable_until) {
+        (false, _) => String::new(),
+        (true, None) => "any time".to_owned(),
+        (true, Some(until)) => until.to_string(),
+    };
+    vec![
+        run.id.to_string(),
+        run.sort.to_string(),
+        run.by.to_string(),
+        run.started_at.to_string(),
+        run.status.to_string(),
+        plain(&json!(run.counts)),
+        until,
+    ]
+}
