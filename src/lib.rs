@@ -41,16 +41,7 @@ pub mod clock {
 
 /// Vectors from texts: what an embedder is, and those that ship.
 pub mod embed {
-    #[cfg(feature = "static-mini")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "static-mini")))]
-    pub use crate::embedder::StaticMini;
-    pub use crate::embedder::{Embedder, FnEmbedder, HashEmbedder, embedder_fn};
-    #[cfg(feature = "minilm")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "minilm")))]
-    pub use crate::embedder::{MiniLm, Precision};
-    #[cfg(feature = "openai")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
-    pub use crate::embedder::{OpenAiEmbedder, OpenAiOptions};
+    pub use crate::embedder::*;
     pub use crate::engine::{EmbeddingSpace, Reembedded};
     pub use crate::model::Embed;
 }

@@ -23,10 +23,13 @@ mod wordpiece;
 pub use function::{FnEmbedder, embedder_fn};
 pub use hash::HashEmbedder;
 #[cfg(feature = "minilm")]
+#[cfg_attr(docsrs, doc(cfg(feature = "minilm")))]
 pub use minilm::{MiniLm, Precision};
 #[cfg(feature = "openai")]
+#[cfg_attr(docsrs, doc(cfg(feature = "openai")))]
 pub use openai::{OpenAiEmbedder, OpenAiOptions};
 #[cfg(feature = "static-mini")]
+#[cfg_attr(docsrs, doc(cfg(feature = "static-mini")))]
 pub use static_mini::StaticMini;
 
 use std::sync::Arc;

@@ -40,8 +40,12 @@ impl Door {
     /// The names of a `pub use` line whose path begins at `at`; a glob hands out a whole module.
     fn read_use(&mut self, file: &Source, at: usize, waiting: &mut Vec<String>) {
         let words: Vec<&str> = (at..).map(|at| file.token(at)).take_while(|word| *word != ";").collect();
-        if let [module, .., "*"] = words[..] {
-            waiting.extend(paths(file, module));
+        match words[..] {
+            ["crate", ":", ":", room, .., "*"] => {
+                waiting.extend([format!("src/{room}.rs"), format!("src/{room}/mod.rs")]);
+            }
+            [module, .., "*"] => waiting.extend(paths(file, module)),
+            _ => {}
         }
         // `crate::room::…` names the room, and so does the first part of a path in `lib.rs`.
         let room = match words[..] {

@@ -257,8 +257,10 @@ fn a_public_function_without_an_example_is_found() {
     let files = [
         Source::new(
             "src/lib.rs",
-            "pub use engine::Desk; pub mod post; pub mod faults { pub use crate::engine::Seam; }",
+            "pub use engine::Desk; pub use crate::ink::*; pub mod post; pub mod faults { pub use crate::engine::Seam; }",
         ),
+        Source::new("src/ink/mod.rs", "pub use blot::Blot;"),
+        Source::new("src/ink/blot.rs", "impl Blot {\n    pub fn dry() {}\n}"),
         Source::new("src/post/mod.rs", "mod stamps; pub use stamps::*; pub use crate::model::Letter;"),
         Source::new("src/post/stamps.rs", "pub fn lick() {}\n\nimpl Stamp {\n    pub fn stick() {}\n}"),
         Source::new(
@@ -279,11 +281,12 @@ fn a_public_function_without_an_example_is_found() {
     let found: Vec<Finding> =
         files.iter().flat_map(|file| examples::without_example(file, &door, &mut seen)).collect();
     let wanted = [
+        "src/ink/blot.rs:2: `dry` is public and shows no example",
         "src/post/stamps.rs:1: `lick` is public and shows no example",
         "src/post/stamps.rs:4: `stick` is public and shows no example",
         "src/engine.rs:7: `bare` is public and shows no example",
         "src/model.rs:2: `read` is public and shows no example",
         "src/hnsw.rs:5: `made` is public and shows no example",
     ];
-    assert_eq!((said(&found), seen), (wanted.map(str::to_owned).to_vec(), 6));
+    assert_eq!((said(&found), seen), (wanted.map(str::to_owned).to_vec(), 7));
 }

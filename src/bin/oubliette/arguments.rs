@@ -9,6 +9,8 @@ use oubliette::exchange::Format;
 use oubliette::maintain::Pass;
 use oubliette::{Durability, Error, Mode};
 
+use crate::embedder;
+
 /// An embedded memory database for AI agents that forgets on purpose.
 #[derive(Debug, Parser)]
 #[command(name = "oubliette", version, about, max_term_width = 100)]
@@ -46,9 +48,7 @@ pub(crate) struct Global {
     /// Use this file instead of the policy's instructions for the host's language model
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) instructions: Option<PathBuf>,
-    /// Embedder of texts: static-mini, hash, minilm:FOLDER, minilm-int8:FOLDER, openai:MODEL:DIM or none [default:
-    /// $OUBLIETTE_EMBEDDER, then the config file, then the embedder of the vectors in the file, then static-mini]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help = embedder::option_help())]
     pub(crate) embedder: Option<String>,
     /// When a write counts as done: safe (synced, and safe against torn writes), fast (synced) or batch (synced once, at the
     /// end of the call) [default: safe]
@@ -163,8 +163,7 @@ pub(crate) struct InitOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReembedOptions {
-    /// static-mini, hash, minilm:FOLDER, minilm-int8:FOLDER or openai:MODEL:DIM
-    #[arg(value_name = "EMBEDDER")]
+    #[arg(value_name = "EMBEDDER", help = embedder::named_help())]
     pub(crate) embedder: String,
 }
 

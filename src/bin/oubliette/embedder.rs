@@ -3,21 +3,54 @@
 use oubliette::embed::{Embedder, HashEmbedder, StaticMini};
 use oubliette::{Database, Error, Result};
 
-/// The embedders that can be named, as the help shows them.
-pub(crate) const NAMES: &str =
-    "static-mini, hash, minilm:FOLDER, minilm-int8:FOLDER, openai:MODEL:DIM or none";
+/// Makes an embedder of its argument.
+type Make = fn(&str) -> Result<Box<dyn Embedder>>;
+
+/// The embedders that can be named: the name, the argument after a colon as the help shows it, and the constructor.
+const EMBEDDERS: &[(&str, &str, Make)] = &[
+    ("static-mini", "", |_| Ok(Box::new(StaticMini::new()))),
+    ("hash", "", |_| Ok(Box::new(HashEmbedder::new()))),
+    ("minilm", "FOLDER", |folder| minilm(folder, false)),
+    ("minilm-int8", "FOLDER", |folder| minilm(folder, true)),
+    ("openai", "MODEL:DIM", openai),
+];
+
+/// What a name may be, for the help and for the refusal of another name; `last` stands after the embedders.
+fn names(last: Option<&str>) -> String {
+    let shown = EMBEDDERS.iter().map(|(name, argument, _)| match *argument {
+        "" => (*name).to_owned(),
+        argument => format!("{name}:{argument}"),
+    });
+    let mut names: Vec<String> = shown.chain(last.map(str::to_owned)).collect();
+    let last = names.pop().unwrap_or_default();
+    format!("{} or {last}", names.join(", "))
+}
+
+/// The names for which there is an embedder.
+pub(crate) fn named_help() -> String {
+    names(None)
+}
+
+/// The help of the option that names the embedder of a call.
+pub(crate) fn option_help() -> String {
+    format!(
+        "Embedder of texts: {} [default: $OUBLIETTE_EMBEDDER, then the config file, then the embedder of the vectors in \
+         the file, then static-mini]",
+        names(Some("none"))
+    )
+}
 
 /// The embedder of a name; none for `none`.
 pub(crate) fn named(name: &str) -> Result<Option<Box<dyn Embedder>>> {
-    Ok(match name.split_once(':').unwrap_or((name, "")) {
-        ("none", "") => None,
-        ("static-mini", "") => Some(Box::new(StaticMini::new())),
-        ("hash", "") => Some(Box::new(HashEmbedder::new())),
-        ("minilm", folder) if !folder.is_empty() => Some(minilm(folder, false)?),
-        ("minilm-int8", folder) if !folder.is_empty() => Some(minilm(folder, true)?),
-        ("openai", model) if !model.is_empty() => Some(openai(model)?),
-        _ => return Err(Error::invalid("embedder", format!("must be {NAMES}"), name)),
-    })
+    let (first, given) = name.split_once(':').unwrap_or((name, ""));
+    if (first, given) == ("none", "") {
+        return Ok(None);
+    }
+    let row = EMBEDDERS
+        .iter()
+        .find(|(name, argument, _)| *name == first && argument.is_empty() == given.is_empty());
+    let refused = || Error::invalid("embedder", format!("must be {}", names(Some("none"))), name);
+    row.ok_or_else(refused).and_then(|(_, _, make)| make(given)).map(Some)
 }
 
 #[cfg(feature = "minilm")]

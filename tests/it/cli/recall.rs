@@ -165,8 +165,17 @@ fn a_database_is_made_for_an_embedder_and_moves_to_another() {
     let found = sandbox.document(&["search", "where is Ann's home", "--mode", "vector"]);
     assert_eq!(keys(&found)[0], "ann");
     assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
-    let unknown = sandbox.run(&["reembed", "word2vec"]).error();
-    assert!(unknown.0 == "Invalid" && unknown.1.contains("embedder"), "{unknown:?}");
+}
+
+#[test]
+fn an_embedder_has_the_argument_that_the_help_shows() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["init", "--embedder", "none"]);
+    let names = "static-mini, hash, minilm:FOLDER, minilm-int8:FOLDER, openai:MODEL:DIM or none";
+    for wrong in ["word2vec", "hash:256", "minilm", "minilm:", "openai", "none:x"] {
+        let (kind, message) = sandbox.run(&["reembed", wrong]).error();
+        assert_eq!((kind.as_str(), message), ("Invalid", format!("embedder: must be {names} (got {wrong})")));
+    }
 }
 
 #[test]
