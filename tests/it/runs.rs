@@ -115,7 +115,7 @@ fn an_import_of_an_export_counts_what_it_puts_back() {
     profiles(&world);
     world.add(text("gone").key("gone"));
     world.forget(&["gone"]);
-    let collapsed = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap();
+    let collapsed = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap();
     let mut lines = Vec::new();
     let export = Export { namespaces: vec![NamespaceName::default()], all_states: true };
     let vectors = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
@@ -143,15 +143,15 @@ fn maintenance_is_a_run_that_counts_by_pass() {
     let world = World::new();
     profiles(&world);
     let passes = [Pass::Collapse, Pass::Index, Pass::Repair];
-    assert!(world.db.maintain(&passes, &MaintainOptions::default()).unwrap().run.is_none());
+    assert!(world.db.maintain_with(&MaintainOptions::default().passes(passes)).unwrap().run.is_none());
     assert_eq!(all(&world.ns), [], "a dry run is none");
-    let run = world.db.maintain(&passes, &MaintainOptions::live()).unwrap().run.unwrap();
+    let run = world.db.maintain_with(&MaintainOptions::live().passes(passes)).unwrap().run.unwrap();
     let report = only(&world.ns);
     assert_eq!((report.id, report.sort, report.status), (run, RunSort::Maintain, RunStatus::Done));
     assert_eq!(report.counts["collapse"], 3);
     assert_eq!(report.undoable_until, Some(report.started_at.plus(world.db.policy().0.undo.horizon)));
     // Nothing more is to be done, and no run tells of that.
-    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     assert_eq!(all(&world.ns).len(), 1);
     let shown = serde_json::to_value(&report).unwrap();
     assert_eq!(
@@ -172,7 +172,7 @@ fn maintenance_is_a_run_that_counts_by_pass() {
 fn maintenance_can_be_taken_back_until_its_horizon() {
     let world = World::new();
     profiles(&world);
-    let run = world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run.unwrap();
+    let run = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap();
     let end = only(&world.ns).undoable_until.unwrap();
     world.set(end.as_millis() - 1);
     assert!(only(&world.ns).can_be_undone);
@@ -190,7 +190,7 @@ fn each_pass_of_maintenance_has_its_run() {
         for (at, said) in ["one", "two"].iter().enumerate() {
             world.add(text(said).vector(crate::world::axis(at)));
         }
-        let report = world.db.maintain(&[*pass], &MaintainOptions::live()).unwrap();
+        let report = world.db.maintain_with(&MaintainOptions::live().passes([*pass])).unwrap();
         let listed = all(&world.ns);
         // The first look at snapshots is noted although it did nothing.
         let told = listed.iter().filter(|run| !run.counts.is_empty()).map(|run| run.id);
@@ -209,10 +209,10 @@ fn a_pass_that_stops_early_is_cut_off_and_goes_on() {
     let world = World::new();
     profiles(&world);
     let part = MaintainOptions { max_rows: Some(1), ..MaintainOptions::live() };
-    let run = world.db.maintain(&[Pass::Collapse], &part).unwrap().run.unwrap();
+    let run = world.db.maintain_with(&part.clone().passes([Pass::Collapse])).unwrap().run.unwrap();
     assert_eq!((only(&world.ns).id, only(&world.ns).status), (run, RunStatus::CutOff));
     assert_eq!(only(&world.ns).counts, counts([("collapse", 1)]));
-    assert_eq!(world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap().run, Some(run));
+    assert_eq!(world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run, Some(run));
     let whole = only(&world.ns);
     assert_eq!((whole.status, whole.counts), (RunStatus::Done, counts([("collapse", 3)])));
 }
@@ -228,7 +228,7 @@ fn other_operations_of_many_parts_have_runs_that_nothing_takes_back() {
     assert_eq!(world.ns.declare_index("user").unwrap(), 0);
     assert_eq!(sorts(&world.ns), [RunSort::Index], "an index that is there takes no run");
     world.ns.drop_index("user").unwrap();
-    world.db.reindex(None).unwrap();
+    world.db.reindex().unwrap();
     world.advance("2h");
     world.db.compact().unwrap();
     world.db.compact().unwrap();
@@ -259,9 +259,9 @@ fn other_operations_of_many_parts_have_runs_that_nothing_takes_back() {
 fn what_did_nothing_that_can_be_taken_back_is_not_undone() {
     let world = World::new();
     profiles(&world);
-    world.db.maintain(&[Pass::Collapse], &MaintainOptions::live()).unwrap();
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
     world.advance("400d");
-    let run = world.db.maintain(&[Pass::Limbo], &MaintainOptions::live()).unwrap().run.unwrap();
+    let run = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap().run.unwrap();
     assert_eq!(world.ns.run(run).unwrap().unwrap().counts, counts([("limbo", 3)]));
     assert_eq!(world.ns.undo(run).unwrap(), Default::default());
     assert_eq!(world.ns.run(run).unwrap().unwrap().status, RunStatus::Done);

@@ -122,7 +122,7 @@ fn neither_a_rule_nor_a_step_unites_a_verbatim_row_with_another() {
     }
     let all = 2 * drafts.len();
     assert_eq!(world.live().len(), all);
-    let stats = world.db.stats(None).unwrap();
+    let stats = world.db.stats().unwrap();
     assert_eq!((stats.memories.limbo, stats.memories.superseded), (0, 0), "shared, all of them");
     // By its own method, and by a plain snapshot of the same day.
     let at: Time = world.now();
@@ -153,7 +153,7 @@ fn no_pass_unites_verbatim_rows() {
     let passes =
         [Pass::Collapse, Pass::NearDuplicates, Pass::VectorDuplicates, Pass::Snapshots, Pass::Supersession];
     let options = MaintainOptions { destroy_max: Some(1_000), ..MaintainOptions::live() };
-    let done = world.db.maintain(&passes, &options).unwrap();
+    let done = world.db.maintain_with(&options.clone().passes(passes)).unwrap();
     assert!(done.passes.iter().all(|pass| pass.changed == 0), "{:?}", done.passes);
     assert_eq!(world.live(), live);
     // The same rows without the field are united.
@@ -161,7 +161,7 @@ fn no_pass_unites_verbatim_rows() {
     for memory in page.items {
         world.ns.update(memory.id, Patch::new().verbatim(false)).unwrap();
     }
-    let done = world.db.maintain(&passes, &options).unwrap();
+    let done = world.db.maintain_with(&options.clone().passes(passes)).unwrap();
     assert!(done.passes.iter().map(|pass| pass.changed).sum::<u64>() > 0, "{:?}", done.passes);
     world.check();
 }
