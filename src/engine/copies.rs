@@ -215,7 +215,7 @@ impl Database {
                 let Some(last) = ended.last() else { break };
                 after = Some(*last);
                 sweep.enter(&self.inner, &namespace, ns, run);
-                *expired += self.inner.run_alone(|session| erase(session, (&namespace, ns), run, &ended))?;
+                *expired += self.inner.run_alone(|session| erase(session, &namespace, ns, run, &ended))?;
             }
         }
         *limbo = self.run_pass(Pass::Limbo, &options, &mut sweep)?.changed;
@@ -266,7 +266,8 @@ fn is_over(vitals: &Vitals, now: Time, horizon: Span) -> bool {
 /// of one would have seen it, and those of a transaction time before another superseded it.
 fn erase(
     session: &mut Session<'_, '_, '_>,
-    (namespace, ns): (&NamespaceName, NsId),
+    namespace: &NamespaceName,
+    ns: NsId,
     run: RunId,
     expired: &[MemoryId],
 ) -> Result<u64> {

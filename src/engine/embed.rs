@@ -144,7 +144,7 @@ impl Inner {
             return Ok((None, true));
         };
         let messages = &self.in_force().messages;
-        let text = text_of_update(&**rows, (ns, name), patch, self.instant(&published), messages)?;
+        let text = text_of_update(&**rows, ns, name, patch, self.instant(&published), messages)?;
         let Some(text) = text else { return Ok((None, true)) };
         match attached.vectors([text.as_str()].into_iter()) {
             Ok(mut vectors) => {

@@ -333,7 +333,7 @@ impl Database {
                 if !keeps_progress && !session.stands(site.namespace, site.ns)? {
                     return Ok(None);
                 }
-                apply_in(session, (site.ns, Some(site.run)), Some(noted), &mut enough, &mut step).map(Some)
+                apply_in(session, site.ns, Some(site.run), Some(noted), &mut enough, &mut step).map(Some)
             })?;
             drop(step);
             let Some(applied) = applied else { break };
@@ -369,7 +369,7 @@ impl Database {
     ) -> Result<Applied> {
         self.inner.run_alone(|session| match session.is_dropping(ns)? {
             true => Ok(Applied::default()),
-            false => apply_in(session, (ns, run), noted, &mut || false, &mut step),
+            false => apply_in(session, ns, run, noted, &mut || false, &mut step),
         })
     }
 
@@ -410,7 +410,8 @@ impl Database {
 
 fn apply_in(
     session: &mut Session<'_, '_, '_>,
-    (ns, run): (NsId, Option<RunId>),
+    ns: NsId,
+    run: Option<RunId>,
     noted: Option<Noted>,
     enough: &mut dyn FnMut() -> bool,
     step: &mut Step<'_>,

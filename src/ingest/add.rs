@@ -102,7 +102,7 @@ impl NamespaceWriter<'_, '_, '_> {
         // What is to be stored as it was given is neither refused nor dropped for its key.
         let verbatim = is_verbatim(prepared.checked.draft());
         let on_key = if verbatim { OnKey::Revise } else { self.policy.write.on_key };
-        self.write_through_key(prepared, (id, number), on_key).map(Some)
+        self.write_through_key(prepared, id, number, on_key).map(Some)
     }
 
     /// The current row of a partition that holds `key`, with the number of the holder.
@@ -188,7 +188,7 @@ impl NamespaceWriter<'_, '_, '_> {
         for bytes in [LIKENESS_BYTES, ALIKE_BYTES, 0] {
             let mut left = EQUALS_MAX;
             tx.by_fingerprint(ns, part, tier, mark(bytes), &mut |id| {
-                self.weigh(draft, id, (&mut equals, &mut left))
+                self.weigh(draft, id, &mut equals, &mut left)
             })?;
         }
         // If these rows have no room for the tags, the last row may have: it was written when the others were
@@ -196,7 +196,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if equals.full && equals.absorber.is_none() {
             let mut left = EQUALS_MAX;
             tx.latest_by_fingerprint(ns, part, tier, mark(LIKENESS_BYTES), &mut |id| {
-                self.weigh(draft, id, (&mut equals, &mut left))
+                self.weigh(draft, id, &mut equals, &mut left)
             })?;
         }
         Ok(equals)
@@ -207,7 +207,8 @@ impl NamespaceWriter<'_, '_, '_> {
         &self,
         draft: &Draft,
         id: MemoryId,
-        (equals, left): (&mut Equals, &mut usize),
+        equals: &mut Equals,
+        left: &mut usize,
     ) -> Result<ControlFlow<()>> {
         match self.compare(draft, id)? {
             Match::Absorbs(rule, rank) => {

@@ -52,7 +52,8 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn write_through_key(
         &mut self,
         prepared: &Prepared,
-        (id, number): (MemoryId, u32),
+        id: MemoryId,
+        number: u32,
         on_key: OnKey,
     ) -> Result<Outcome> {
         let draft = prepared.checked.draft();

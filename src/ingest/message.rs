@@ -325,7 +325,8 @@ impl NamespaceWriter<'_, '_, '_> {
         &self,
         message: &Message,
         found: &FamilyMatch,
-        (id, mut event): (&Id, EventRow),
+        id: &Id,
+        mut event: EventRow,
     ) -> Result<(EventRow, (Id, AggregateRow), FamilyRow)> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let bound = |most: u32| usize::try_from(most).unwrap_or(usize::MAX);
@@ -376,7 +377,7 @@ impl NamespaceWriter<'_, '_, '_> {
             decision: EventDecision::Reinforced,
             ..self.event_of(prepared, part, message)
         };
-        let (row, aggregate, family) = self.count(message, &found, (&id, event))?;
+        let (row, aggregate, family) = self.count(message, &found, &id, event)?;
         let used = self.use_of(first, 1)?;
         self.apply_entry(Entry { change: used, rule, evidence: evidence.clone() })?;
         let family = Some((found.slice, family));
@@ -403,7 +404,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let id = *self.next_id().as_bytes();
         let event =
             EventRow { decision: EventDecision::Aggregated, ..self.event_of(prepared, part, message) };
-        let (row, (aggregate, mut numbers), family) = self.count(message, &found, (&id, event))?;
+        let (row, (aggregate, mut numbers), family) = self.count(message, &found, &id, event)?;
         let standing = numbers.memory.map_or(first, MemoryId::from_bytes);
         let (vitals, _) = self.ledger.load(self.ns(), standing)?;
         let mut parts = self.parts_of(prepared.checked.draft());
@@ -414,7 +415,7 @@ impl NamespaceWriter<'_, '_, '_> {
             let memory = self.next_id();
             numbers.memory = Some(*memory.as_bytes());
             numbers.slice = Some(self.slice_of(message.at).name);
-            self.put_aggregate_memory((&aggregate, &numbers), &found, life, &evidence)?;
+            self.put_aggregate_memory(&aggregate, &numbers, &found, life, &evidence)?;
         }
         let memory = MemoryId::from_bytes(numbers.memory.unwrap_or_default());
         let (family, numbers) = (Some((found.slice, family)), Some((aggregate, numbers)));
@@ -441,7 +442,8 @@ impl NamespaceWriter<'_, '_, '_> {
     /// the vector of the first message, or waits for a vector if the message has none.
     fn put_aggregate_memory(
         &mut self,
-        (aggregate, numbers): (&Id, &AggregateRow),
+        aggregate: &Id,
+        numbers: &AggregateRow,
         found: &FamilyMatch,
         life: Life,
         evidence: &Evidence,

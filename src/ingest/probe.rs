@@ -18,7 +18,8 @@ use crate::text::Messages;
 /// `Corrupted`.
 pub(crate) fn text_of_update(
     rows: &impl Rows,
-    (ns, name): (NsId, &str),
+    ns: NsId,
+    name: &str,
     patch: &Patch,
     now: Time,
     messages: &Messages,

@@ -299,10 +299,10 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
                 self.apply(RuleId::CONSOLIDATE, change)?;
                 (id, "fewer words")
             }
-            (true, false) => (self.write_through_key(&keyed, (id, number), OnKey::Revise)?.id, "more words"),
+            (true, false) => (self.write_through_key(&keyed, id, number, OnKey::Revise)?.id, "more words"),
             _ => {
                 let on_key = self.policy.write.on_key;
-                (self.write_through_key(&keyed, (id, number), on_key)?.id, "other words")
+                (self.write_through_key(&keyed, id, number, on_key)?.id, "other words")
             }
         };
         if signature != "fewer words" {

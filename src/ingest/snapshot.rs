@@ -73,7 +73,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let (length, tx) = (self.policy.snapshot.period, &*self.ledger.tx);
         let from = at.minus(length).minus(SET_BACK_MAX).max(first_readable());
         let until = at.plus(length).plus(SET_BACK_MAX);
-        let mut all = tx.series(self.ns(), part, series, (from, Some(until)))?;
+        let mut all = tx.series(self.ns(), part, series, from, Some(until))?;
         all.retain(|(other, _)| periods.of(*other) == periods.of(at));
         let mut current = Vec::with_capacity(all.len());
         for (other, id) in all {

@@ -246,3 +246,13 @@ impl Entry {
         Entry { change, rule, evidence: Evidence::default() }
     }
 }
+
+/// One memory is to take the place of another.
+pub(super) struct Superseding {
+    pub(super) old: MemoryId,
+    pub(super) new: MemoryId,
+    pub(super) mode: SupersedeMode,
+    /// The instant at which the world changed.
+    pub(super) at: Time,
+    pub(super) moves: Moves,
+}

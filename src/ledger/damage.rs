@@ -117,7 +117,7 @@ impl Ledger<'_, '_> {
             Departure::Apart | Departure::Back(_) => None,
         };
         if let Some(reason) = reason.filter(|_| stay.is_empty()) {
-            return self.remove_damaged(context, id, (reason, None), why);
+            return self.remove_damaged(context, id, Going { reason, replaced_by: None }, why);
         }
         self.recount.insert(ns);
         let mut share = 0_u32;

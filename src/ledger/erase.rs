@@ -15,7 +15,18 @@ use crate::store::{Junction, NsId, PartId, Rows};
 use crate::text::plain;
 
 /// Why a row is erased, and which row takes its place.
-pub(super) type Going = (TombstoneReason, Option<MemoryId>);
+#[derive(Clone, Copy)]
+pub(super) struct Going {
+    pub(super) reason: TombstoneReason,
+    pub(super) replaced_by: Option<MemoryId>,
+}
+
+impl Going {
+    /// What a tombstone says of it.
+    pub(super) fn of(stone: &Tombstone) -> Self {
+        Going { reason: stone.reason, replaced_by: stone.replaced_by }
+    }
+}
 
 impl Ledger<'_, '_> {
     /// Removes what a row was tied to. The messages behind the row are erased too, or handed on to the row that takes
@@ -24,7 +35,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (reason, replaced_by): Going,
+        Going { reason, replaced_by }: Going,
     ) -> Result<Erased> {
         let mut erased = self.kin(context.ns, id)?;
         if is_asked_for(reason) {
@@ -66,7 +77,7 @@ impl Ledger<'_, '_> {
             slots::release(self.tx, index, dim, self.clock.commit, slot)?;
         }
         if let Some(doc) = vitals.place.doc {
-            self.forget_text(Self::text_of(ns, &vitals), (doc, id), &vitals, &content)?;
+            self.forget_text(Self::text_of(ns, &vitals), doc, id, &vitals, &content)?;
         }
         for holder in &holders {
             truth(self.tx).delete_holder(ns, id, holder)?;
@@ -135,7 +146,7 @@ impl Ledger<'_, '_> {
         erased: &Erased,
         holders: &[Holder],
         content: Option<&Content>,
-        (reason, replaced_by): Going,
+        Going { reason, replaced_by }: Going,
     ) -> Tombstone {
         let mut merged_from = content.map(|content| content.consolidated_from.clone()).unwrap_or_default();
         let known: BTreeSet<MemoryId> = merged_from.iter().copied().collect();

@@ -106,7 +106,7 @@ impl Ledger<'_, '_> {
             vitals.place.space = space.0;
             self.set_vector(ns, id, &mut vitals, &vector)?;
         }
-        self.place_row(context, id, (&before, &old), vitals, &content)?;
+        self.place_row(context, id, &before, &old, vitals, &content)?;
         self.journal(context, Op::Hold, Some((id, Some(number))), deltas, why)?;
         Ok(Applied::default())
     }
@@ -116,7 +116,8 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (before, old): (&Vitals, &Content),
+        before: &Vitals,
+        old: &Content,
         vitals: Vitals,
         content: &Content,
     ) -> Result<Vitals> {
@@ -164,7 +165,7 @@ impl Ledger<'_, '_> {
             self.replace_holder(ns, id, &holder)?;
         }
         content.tags = self.tags_of(ns, id)?;
-        self.place_row(context, id, (&before, &old), vitals, &content)?;
+        self.place_row(context, id, &before, &old, vitals, &content)?;
         truth(self.tx).put_access(ns, id, &access)?;
         let holder = numbers.first().copied().filter(|_| numbers.len() == 1);
         self.journal(context, Op::Update, Some((id, holder)), deltas, why)?;
@@ -265,7 +266,7 @@ impl Ledger<'_, '_> {
             before: before.reinforcement_count.into(),
             after: vitals.reinforcement_count.into(),
         };
-        self.place_row(context, id, (&before, &content), vitals, &content)?;
+        self.place_row(context, id, &before, &content, vitals, &content)?;
         self.journal(context, Op::Reinforce, Some((id, None)), vec![delta], why)?;
         Ok(Applied::default())
     }

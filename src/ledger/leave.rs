@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Left};
-use crate::ledger::erase::is_asked_for;
+use crate::ledger::erase::{Going, is_asked_for};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::order::{Rank, canonical};
 use crate::model::{Content, Holder, MemoryId, Op, Significance, SupersedeMode, TombstoneReason, Vitals};
@@ -128,12 +128,12 @@ impl Ledger<'_, '_> {
             vitals.place.payload = false;
             truth(self.tx).put_payload(ns, id, None)?;
             (vitals, content) = self.retell(ns, id, (&before, &old), (vitals, content), *teller)?;
-            self.place_row(context, id, (&before, &old), vitals, &content)?;
+            self.place_row(context, id, &before, &old, vitals, &content)?;
             let mut why = why.clone();
             why.evidence.members.extend(from);
             self.journal(context, Op::Retell, Some((id, None)), Vec::new(), why)?;
         } else {
-            self.place_row(context, id, (&before, &old), vitals, &content)?;
+            self.place_row(context, id, &before, &old, vitals, &content)?;
         }
         let marked = match departure {
             Departure::Forgotten(reason, stone) => {
@@ -162,7 +162,7 @@ impl Ledger<'_, '_> {
             if holder.text.is_none() || !stays(&holder) {
                 continue;
             }
-            let rank = self.rank_of(ns, (id, row), &holder)?;
+            let rank = self.rank_of(ns, id, row, &holder)?;
             if best.as_ref().is_none_or(|(other, _)| canonical(&rank, other).is_lt()) {
                 best = Some((rank, holder));
             }
@@ -172,7 +172,7 @@ impl Ledger<'_, '_> {
 
     /// The rank of the row from which a holder came. If the row is gone, the rank comes from what the holder
     /// still says of it.
-    fn rank_of(&self, ns: NsId, (id, row): (MemoryId, &Vitals), holder: &Holder) -> Result<Rank> {
+    fn rank_of(&self, ns: NsId, id: MemoryId, row: &Vitals, holder: &Holder) -> Result<Rank> {
         let from = holder.from.unwrap_or(id);
         if let Some(vitals) = holder.from.map(|from| self.tx.vitals(ns, from)).transpose()?.flatten() {
             return Ok(vitals.rank(from));
@@ -212,7 +212,7 @@ impl Ledger<'_, '_> {
                 went_with += u64::from(holder.count);
             }
         }
-        let applied = self.remove(context, id, (reason, replaced_by), why.clone())?;
+        let applied = self.remove(context, id, Going { reason, replaced_by }, why.clone())?;
         Ok(Applied { went_with, ..applied })
     }
 
@@ -254,7 +254,7 @@ impl Ledger<'_, '_> {
         vitals.place.fingerprint = normal_form(&content.text).prefix();
         self.say_text(ns, id, &content.text, origin.as_ref())?;
         if let Some(doc) = vitals.place.doc.take() {
-            self.forget_text(Self::text_of(ns, before), (doc, id), before, old)?;
+            self.forget_text(Self::text_of(ns, before), doc, id, before, old)?;
         }
         let space = origin.as_ref().map_or(SpaceId::NONE.0, |origin| origin.vitals.place.space);
         let vector = origin.and_then(|origin| origin.vector);
@@ -354,7 +354,8 @@ impl Ledger<'_, '_> {
         let said = Content::new(first.text.as_ref().unwrap_or(&content.text).as_str());
         let derived = self.made_from(ns, id)?;
         let mut erased = Erased { id: stone, predecessors: Vec::new(), onward: None, derived };
-        let tombstone = self.tombstone_of(context, &erased, &gone, Some(&said), (reason, None));
+        let tombstone =
+            self.tombstone_of(context, &erased, &gone, Some(&said), Going { reason, replaced_by: None });
         truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(row.place.partition), Sort::Tombstones, "", 1, 0);
         if retold && is_asked_for(reason) {

@@ -34,7 +34,7 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (reason, replaced_by): Going,
+        Going { reason, replaced_by }: Going,
         why: Why,
     ) -> Result<Applied> {
         let (vitals, content) = self.load(context.ns, id)?;
@@ -65,7 +65,7 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         if !context.keeps_limbo {
             self.lead_links_on(ns, id, aside.replaced_by)?;
-            let gone = (aside.reason, aside.replaced_by);
+            let gone = Going { reason: aside.reason, replaced_by: aside.replaced_by };
             return Ok(self.remove(context, id, gone, why.clone())?.erased);
         }
         let erased = self.kin(ns, id)?;
@@ -98,7 +98,7 @@ impl Ledger<'_, '_> {
         }
         vitals.version += 1;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
-        let gone = (aside.reason, aside.replaced_by);
+        let gone = Going { reason: aside.reason, replaced_by: aside.replaced_by };
         let tombstone = self.tombstone_of(context, &erased, &holders, Some(&content), gone);
         truth(self.tx).put_tombstone(ns, &tombstone)?;
         self.counters.add(ns, PartId(before.place.partition), Sort::Tombstones, "", 1, 0);
@@ -155,7 +155,7 @@ impl Ledger<'_, '_> {
             self.take_transfer(context, id, superseded.by, limbo.transferred)?;
             applied.erased = self.give_back(context, superseded.by, id, Beyond::All, &why)?;
             said = self.said_since(context, id)?;
-            keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
+            keys_taken = self.reclaim_keys(context, id, superseded.by, &said)?;
             vitals.times.superseded = None;
         }
         vitals.times.removed_at = None;
@@ -225,7 +225,7 @@ impl Ledger<'_, '_> {
             // Only a row that was merged again has handed the count on.
             at = before.times.superseded_by().filter(|_| before.times.removed_at.is_some());
             (came, brought) = (id, copies);
-            self.place_row(context, id, (&before, &content), vitals, &content)?;
+            self.place_row(context, id, &before, &content, vitals, &content)?;
         }
         Ok(())
     }
@@ -281,8 +281,9 @@ impl Ledger<'_, '_> {
         let stone = sound(self.tx.tombstone(ns, id))?;
         let Some(row) = sound(self.tx.limbo(ns, id))? else {
             // Lost parts keep a row from coming back, but not from being erased.
-            let gone = stone.flatten().map(|stone| (stone.reason, stone.replaced_by));
-            return self.remove(context, id, gone.unwrap_or((TombstoneReason::Retention, None)), why);
+            let unknown = Going { reason: TombstoneReason::Retention, replaced_by: None };
+            let gone = stone.flatten().map_or(unknown, |stone| Going::of(&stone));
+            return self.remove(context, id, gone, why);
         };
         let Some(row) = row else {
             return Err(Error::Conflict {
@@ -291,12 +292,9 @@ impl Ledger<'_, '_> {
             });
         };
         let gone = match stone {
-            Some(Some(stone)) => (stone.reason, stone.replaced_by),
-            Some(None) if self.is_whole(ns, id)? => {
-                let stone = self.bury_in_limbo(context, id, &row)?;
-                (stone.reason, stone.replaced_by)
-            }
-            _ => (row.reason, row.replaced_by),
+            Some(Some(stone)) => Going::of(&stone),
+            Some(None) if self.is_whole(ns, id)? => Going::of(&self.bury_in_limbo(context, id, &row)?),
+            _ => Going { reason: row.reason, replaced_by: row.replaced_by },
         };
         self.remove(context, id, gone, why)
     }
@@ -311,7 +309,7 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let (vitals, content) = self.load(ns, id)?;
         let holders = self.tx.holders(ns, id)?;
-        let gone = (row.reason, row.replaced_by);
+        let gone = Going { reason: row.reason, replaced_by: row.replaced_by };
         let then = Context { run: row.run, ..context.clone() };
         let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, Some(&content), gone);
         let deleted_at = vitals.times.removed_at.unwrap_or(context.now);

@@ -51,7 +51,7 @@ impl Ledger<'_, '_> {
                 continue;
             };
             let row = Parts { vitals, content, access: Access::default() };
-            self.take_in(context, &mut canonical, loser, (&row, &holders), merge.latest_happened_at)?;
+            self.take_in(context, &mut canonical, loser, &row, &holders, merge.latest_happened_at)?;
             let Parts { vitals: row, content, .. } = row;
             let kept = &mut canonical.parts.vitals;
             // A count of zero counts as one observation (DEDUP-17).
@@ -82,7 +82,7 @@ impl Ledger<'_, '_> {
             vitals.version += 1;
             merged.version = vitals.version;
             // The row's own links, and links to it, may have changed while the losers went.
-            self.place_row(context, id, (&before, &old), vitals, &content)?;
+            self.place_row(context, id, &before, &old, vitals, &content)?;
             self.journal(context, Op::Merge, Some((id, None)), deltas, why)?;
         }
         Ok(Applied { erased, merged: Some(merged), ..Applied::default() })
@@ -95,13 +95,14 @@ impl Ledger<'_, '_> {
         context: &Context,
         canonical: &mut Canonical,
         loser: MemoryId,
-        (row, holders): (&Parts, &[Holder]),
+        row: &Parts,
+        holders: &[Holder],
         latest_happened_at: bool,
     ) -> Result<()> {
         let (ns, id) = (context.ns, canonical.id);
         let Parts { vitals: kept, content: kept_content, .. } = &mut canonical.parts;
         for holder in holders {
-            if self.is_taken(ns, holder, (loser, id), context.now)? {
+            if self.is_taken(ns, holder, loser, id, context.now)? {
                 continue;
             }
             unite(&mut kept_content.tags, &holder.tags);

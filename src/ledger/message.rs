@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result, sound};
 use crate::ledger::applied::Applied;
 use crate::ledger::change::Recorded;
+use crate::ledger::erase::Going;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::limits::{SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{AggregateId, EventDecision, Life, MemoryId, Op, Time, TombstoneReason};
@@ -149,7 +150,7 @@ impl Ledger<'_, '_> {
         }
         vitals.version += 1;
         vitals.updated_at = context.now;
-        self.place_row(context, memory, (&before, &old), vitals, &content).map(|_| ())
+        self.place_row(context, memory, &before, &old, vitals, &content).map(|_| ())
     }
 
     /// Takes messages back: their events, their part in the aggregates of their families, and the reinforcement that
@@ -181,7 +182,7 @@ impl Ledger<'_, '_> {
             }
         }
         for (aggregate, gone) in touched {
-            self.recount(context, (&aggregate, gone), &why, &mut applied)?;
+            self.recount(context, &aggregate, gone, &why, &mut applied)?;
         }
         self.journal(context, Op::Withdraw, None, Vec::new(), why)?;
         Ok(applied)
@@ -191,7 +192,8 @@ impl Ledger<'_, '_> {
     fn recount(
         &mut self,
         context: &Context,
-        (id, gone): (&Id, u64),
+        id: &Id,
+        gone: u64,
         why: &Why,
         applied: &mut Applied,
     ) -> Result<()> {
@@ -200,9 +202,9 @@ impl Ledger<'_, '_> {
         let left = old.dup_count.saturating_sub(gone);
         if left < 2 {
             let left = self.members(ns, id)?;
-            return self.dissolve(context, (id, &old), &left, why, applied);
+            return self.dissolve(context, id, &old, &left, why, applied);
         }
-        let family = self.family_counted(ns, (id, &old))?;
+        let family = self.family_counted(ns, id, &old)?;
         let mut row = self.recounted(ns, id, &old, left)?;
         if row.first_event != old.first_event && family.is_none() {
             (row.exact_hash, row.simhash) = (None, None);
@@ -245,7 +247,7 @@ impl Ledger<'_, '_> {
 
     /// The slice of a family that an aggregate counts. It is found by the hashes that they have in common, because
     /// there may be many members.
-    fn family_counted(&self, ns: NsId, (id, row): (&Id, &AggregateRow)) -> Result<Option<(Id, FamilyRow)>> {
+    fn family_counted(&self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<Option<(Id, FamilyRow)>> {
         let Some(key) = &row.exact_hash else { return Ok(None) };
         let (last, past) = (Time::from_millis(row.last_ts), Time::from_millis(row.last_ts.saturating_add(1)));
         let mut all = self.tx.families_of_key(ns, PartId(row.part), key, (last, Some(past)))?;
@@ -295,7 +297,8 @@ impl Ledger<'_, '_> {
     fn dissolve(
         &mut self,
         context: &Context,
-        (id, old): (&Id, &AggregateRow),
+        id: &Id,
+        old: &AggregateRow,
         left: &BTreeMap<Id, EventRow>,
         why: &Why,
         applied: &mut Applied,
@@ -324,7 +327,7 @@ impl Ledger<'_, '_> {
                 self.restore(context, first, false, why.clone())?;
             }
         }
-        let gone = (TombstoneReason::Undone, None);
+        let gone = Going { reason: TombstoneReason::Undone, replaced_by: None };
         applied.erased.append(&mut self.remove(context, memory, gone, why.clone())?.erased);
         Ok(())
     }
@@ -346,7 +349,7 @@ impl Ledger<'_, '_> {
         let mut counting = Vec::new();
         for id in touched {
             let Some(old) = self.tx.aggregate(ns, &id)? else { continue };
-            let counted = self.family_counted(ns, (&id, &old))?;
+            let counted = self.family_counted(ns, &id, &old)?;
             let is_left = counted.is_some_and(|(first, _)| !doomed.contains_key(&first));
             counting.push((id, old, is_left));
         }

@@ -41,6 +41,8 @@ mod text;
 mod writer;
 
 use crate::error::Result;
+use crate::ledger::change::Superseding;
+use crate::ledger::erase::Going;
 use crate::ledger::insert::Next;
 use crate::ledger::leave::Departure;
 use crate::store::control::Clock;
@@ -74,7 +76,7 @@ impl Ledger<'_, '_> {
                 self.update(context, id, version, next, deltas, why)
             }
             Change::Supersede { old, new, mode, at, moves } => {
-                self.supersede(context, (old, new), (mode, at), moves, why)
+                self.supersede(context, Superseding { old, new, mode, at, moves }, why)
             }
             Change::Restore { id, asked } => self.restore(context, id, asked, why),
             Change::LeadOn { id, onward } => self.lead_on(context, id, *onward, why),
@@ -83,11 +85,11 @@ impl Ledger<'_, '_> {
             }
             Change::Part { id, number } => self.detach(context, id, &[number], Departure::Apart, why),
             Change::Remove { id, reason, replaced_by } => {
-                self.remove(context, id, (reason, replaced_by), why)
+                self.remove(context, id, Going { reason, replaced_by }, why)
             }
             Change::Merge(merge) => self.merge(context, *merge, why),
             Change::Retire { id, reason, replaced_by } => {
-                self.retire(context, id, (reason, replaced_by), why)
+                self.retire(context, id, Going { reason, replaced_by }, why)
             }
             Change::Return { id } => self.return_from_limbo(context, id, why),
             Change::Purge { id } => self.purge(context, id, why),

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
 use crate::ledger::applied::{Applied, Onward};
-use crate::ledger::change::Moves;
+use crate::ledger::change::{Moves, Superseding};
 use crate::ledger::leave::Departure;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Holder, MemoryId, Op, SupersedeMode, Supersession};
@@ -67,7 +67,7 @@ impl Ledger<'_, '_> {
             }
         }
         vitals.version += 1;
-        self.place_row(context, id, (&before, &content), vitals, &content)?;
+        self.place_row(context, id, &before, &content, vitals, &content)?;
         self.adopt_copies(ns, by, id, &onward)?;
         let mut why = why;
         why.evidence.members.push(by);
@@ -134,7 +134,14 @@ impl Ledger<'_, '_> {
             latest = latest.max(Some((recorded, later)));
         }
         let Some((_, later)) = latest else { return Ok(None) };
-        self.supersede(context, (id, later), (SupersedeMode::Correction, context.now), Moves::All, why)?;
+        let rewritten = Superseding {
+            old: id,
+            new: later,
+            mode: SupersedeMode::Correction,
+            at: context.now,
+            moves: Moves::All,
+        };
+        self.supersede(context, rewritten, why)?;
         Ok(Some(later))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, sound};
 use crate::ledger::applied::{Applied, Erased, Restored};
-use crate::ledger::change::Moves;
+use crate::ledger::change::{Moves, Superseding};
 use crate::ledger::insert::{tags_fit, unite};
 use crate::ledger::leave::Departure;
 use crate::ledger::returns::SaidSince;
@@ -26,9 +26,7 @@ impl Ledger<'_, '_> {
     pub(super) fn supersede(
         &mut self,
         context: &Context,
-        (old, new): (MemoryId, MemoryId),
-        (mode, at): (SupersedeMode, Time),
-        moves: Moves,
+        Superseding { old, new, mode, at, moves }: Superseding,
         why: Why,
     ) -> Result<Applied> {
         let ns = context.ns;
@@ -65,8 +63,8 @@ impl Ledger<'_, '_> {
         }
         vitals.times.superseded = Some(Supersession { at: context.now, by: new, mode });
         vitals.version += 1;
-        self.place_row(context, old, (&before, &content), vitals, &content)?;
-        self.receive(context, new, old, (mode, at), moves)?;
+        self.place_row(context, old, &before, &content, vitals, &content)?;
+        self.receive(context, new, old, mode, at, moves)?;
         let mut why = why;
         why.evidence.members.push(new);
         self.journal(context, Op::Supersede, Some((old, None)), Vec::new(), why)?;
@@ -98,7 +96,8 @@ impl Ledger<'_, '_> {
         context: &Context,
         new: MemoryId,
         old: MemoryId,
-        (mode, at): (SupersedeMode, Time),
+        mode: SupersedeMode,
+        at: Time,
         moves: Moves,
     ) -> Result<()> {
         let ns = context.ns;
@@ -123,7 +122,7 @@ impl Ledger<'_, '_> {
                     continue;
                 }
                 if moves == Moves::AllBut(holder.number)
-                    || self.is_taken(ns, &holder, (old, new), context.now)?
+                    || self.is_taken(ns, &holder, old, new, context.now)?
                 {
                     continue;
                 }
@@ -148,7 +147,7 @@ impl Ledger<'_, '_> {
         }
         if vitals != before {
             vitals.version += 1;
-            self.place_row(context, new, (&before, &old_content), vitals, &content)?;
+            self.place_row(context, new, &before, &old_content, vitals, &content)?;
         }
         Ok(())
     }
@@ -159,7 +158,8 @@ impl Ledger<'_, '_> {
         &self,
         ns: NsId,
         holder: &Holder,
-        (old, new): (MemoryId, MemoryId),
+        old: MemoryId,
+        new: MemoryId,
         now: Time,
     ) -> Result<bool> {
         let Some(key) = &holder.key else { return Ok(false) };
@@ -198,7 +198,7 @@ impl Ledger<'_, '_> {
             true => SaidSince::default(),
             false => self.said_since(context, id)?,
         };
-        let keys_taken = self.reclaim_keys(context, id, (superseded.by, &said))?;
+        let keys_taken = self.reclaim_keys(context, id, superseded.by, &said)?;
         let mut vitals = before.clone();
         vitals.times.superseded = None;
         if superseded.mode == SupersedeMode::Replaced {
@@ -207,7 +207,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         let old = content.clone();
         self.retag(ns, id, &mut vitals, &mut content)?;
-        self.place_row(context, id, (&before, &old), vitals, &content)?;
+        self.place_row(context, id, &before, &old, vitals, &content)?;
         let mut told = why.clone();
         told.evidence.members.push(superseded.by);
         self.journal(context, Op::Restore, Some((id, None)), Vec::new(), told)?;
@@ -293,7 +293,8 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (superseder, said): (MemoryId, &SaidSince),
+        superseder: MemoryId,
+        said: &SaidSince,
     ) -> Result<Vec<String>> {
         let ns = context.ns;
         if said.by_all() {

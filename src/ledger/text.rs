@@ -37,7 +37,7 @@ impl Ledger<'_, '_> {
             return Ok(Some(doc));
         };
         if !stays {
-            self.forget_text(text, (doc, id), old, before)?;
+            self.forget_text(text, doc, id, old, before)?;
             return Ok(None);
         }
         if (old.times, old.place.slot) != (vitals.times, vitals.place.slot) {
@@ -55,7 +55,8 @@ impl Ledger<'_, '_> {
     pub(super) fn forget_text(
         &mut self,
         text: TextId,
-        (doc, id): (u32, MemoryId),
+        doc: u32,
+        id: MemoryId,
         vitals: &Vitals,
         content: &Content,
     ) -> Result<()> {

@@ -34,7 +34,7 @@ impl Reader<'_> {
         };
         let mut places = Vec::new();
         for part in parts {
-            places.extend(self.rows().series(ns, part, series, (from, until))?);
+            places.extend(self.rows().series(ns, part, series, from, until)?);
         }
         places.sort_unstable();
         let mut all = Vec::new();

@@ -231,9 +231,11 @@ impl Truth<'_, '_> {
     /// Puts a small row in place of `old` keys that it no longer has.
     fn put_found<T: Serialize>(
         &mut self,
-        (table, key): (Table, &[u8]),
+        table: Table,
+        key: &[u8],
         row: &T,
-        (old, new): (Places, Places),
+        old: Places,
+        new: Places,
     ) -> Result<()> {
         for (table, key) in old.difference(&new) {
             self.delete(*table, key)?;
@@ -250,7 +252,7 @@ impl Truth<'_, '_> {
     pub(crate) fn put_event(&mut self, ns: NsId, id: &Id, row: &EventRow) -> Result<()> {
         let old = self.event(ns, id)?.map(|row| row.keys(ns, id)).unwrap_or_default();
         let key = keys::memory(ns, MemoryId::from_bytes(*id));
-        self.put_found((Table::Event, &key), row, (old, row.keys(ns, id)))
+        self.put_found(Table::Event, &key, row, old, row.keys(ns, id))
     }
 
     /// Takes an event away with the rows by which it is found.
@@ -265,7 +267,7 @@ impl Truth<'_, '_> {
     pub(crate) fn put_family(&mut self, ns: NsId, id: &Id, row: &FamilyRow) -> Result<()> {
         let old = self.family(ns, id)?.map(|row| row.keys(ns, id)).unwrap_or_default();
         let key = keys::memory(ns, MemoryId::from_bytes(*id));
-        self.put_found((Table::Family, &key), row, (old, row.keys(ns, id)))
+        self.put_found(Table::Family, &key, row, old, row.keys(ns, id))
     }
 
     /// Takes a family away with the rows by which it is found; false where there is none.
@@ -280,7 +282,7 @@ impl Truth<'_, '_> {
     pub(crate) fn put_aggregate(&mut self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<()> {
         let key = keys::memory(ns, MemoryId::from_bytes(*id));
         let none = BTreeSet::new;
-        self.put_found((Table::Aggregate, &key), row, (none(), none()))
+        self.put_found(Table::Aggregate, &key, row, none(), none())
     }
 
     pub(crate) fn delete_aggregate(&mut self, ns: NsId, id: &Id) -> Result<bool> {

@@ -549,7 +549,8 @@ pub(crate) trait Rows: Read {
         ns: NsId,
         part: PartId,
         series: &str,
-        (from, until): (Time, Option<Time>),
+        from: Time,
+        until: Option<Time>,
     ) -> Result<Vec<(Time, MemoryId)>> {
         let prefix = keys::series_prefix(ns, part, series);
         let walk = Walk::prefix(&prefix).starting_at(&keys::at(&prefix, from));

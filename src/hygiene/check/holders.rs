@@ -120,7 +120,7 @@ impl Check<'_> {
         let keys::HolderKey { ns, key: name, id, number } = keys::HolderKey::read(Table::HolderKey, key)?;
         let name = name.0.to_owned();
         let fits = |holder: &Holder| holder.key.as_deref().unwrap_or_default() == name;
-        self.holder_index(Table::HolderKey, key, (ns, id, number), &fits)?;
+        self.holder_index(Table::HolderKey, key, ns, id, number, &fits)?;
         self.key_holder(key, ns, name, id)
     }
 
@@ -146,13 +146,13 @@ impl Check<'_> {
     pub(super) fn holder_tag(&mut self, key: &[u8]) -> Result<()> {
         let keys::HolderTag { ns, tag, id, number } = keys::HolderTag::read(Table::HolderTag, key)?;
         let fits = |holder: &Holder| holder.tags.iter().any(|brought| brought == tag.0);
-        self.holder_index(Table::HolderTag, key, (ns, id, number), &fits)
+        self.holder_index(Table::HolderTag, key, ns, id, number, &fits)
     }
 
     pub(super) fn holder_run(&mut self, key: &[u8]) -> Result<()> {
         let keys::HolderRun { ns, run, id, number } = keys::HolderRun::read(Table::HolderRun, key)?;
         let fits = |holder: &Holder| holder.run == Some(run);
-        self.holder_index(Table::HolderRun, key, (ns, id, number), &fits)
+        self.holder_index(Table::HolderRun, key, ns, id, number, &fits)
     }
 
     /// A key, tag or run must find a holder that has it.
@@ -160,7 +160,9 @@ impl Check<'_> {
         &mut self,
         table: Table,
         key: &[u8],
-        (ns, id, number): (NsId, MemoryId, u32),
+        ns: NsId,
+        id: MemoryId,
+        number: u32,
         fits: &dyn Fn(&Holder) -> bool,
     ) -> Result<()> {
         if let Some(found) = seen(self.snapshot.holder(ns, id, number))?

@@ -47,7 +47,7 @@ impl Check<'_> {
             Some(Some(content)) => {
                 self.content_of(key, &vitals, &content);
                 self.holders_of(ns, id, key, &vitals, &content)?;
-                self.doc_of((ns, id), key, &vitals, &content)?;
+                self.doc_of(ns, id, key, &vitals, &content)?;
                 self.counts.add_row(ns, &vitals, &content);
             }
         }

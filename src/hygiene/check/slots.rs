@@ -73,7 +73,7 @@ impl Check<'_> {
             if !meta.is_vacant() {
                 tally.used += 1;
                 self.level_of_node(key, index, slot, meta.id);
-                self.used_slot(key, (index, slot, dim), &meta, code)?;
+                self.used_slot(key, index, slot, dim, &meta, code)?;
                 continue;
             }
             if meta.is_dead() && self.graphs.contains_key(&index) {
@@ -92,7 +92,9 @@ impl Check<'_> {
     fn used_slot(
         &mut self,
         key: &[u8],
-        (index, slot, dim): (IndexId, u32, usize),
+        index: IndexId,
+        slot: u32,
+        dim: usize,
         meta: &SlotMeta,
         code: &[u8],
     ) -> Result<()> {

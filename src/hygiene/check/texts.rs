@@ -35,7 +35,8 @@ impl Check<'_> {
     /// The document that a memory says it has, and the terms of its text.
     pub(super) fn doc_of(
         &mut self,
-        (ns, id): (NsId, MemoryId),
+        ns: NsId,
+        id: MemoryId,
         key: &[u8],
         vitals: &Vitals,
         content: &Content,
@@ -74,12 +75,12 @@ impl Check<'_> {
             }
         }
         if self.deep {
-            self.expect_terms(text, (doc, &meta), key, &content.text);
+            self.expect_terms(text, doc, &meta, key, &content.text);
         }
         Ok(())
     }
 
-    fn expect_terms(&mut self, text: TextId, (doc, meta): (u32, &DocMeta), key: &[u8], words: &str) {
+    fn expect_terms(&mut self, text: TextId, doc: u32, meta: &DocMeta, key: &[u8], words: &str) {
         let Some(tally) = self.texts.get_mut(&text) else { return };
         let Ok(analyzer) = analyzer_of(text, &tally.head.analyzer) else { return };
         if doc >= tally.head.posted {
