@@ -183,7 +183,10 @@ impl NamespaceWriter<'_, '_, '_> {
         let says_text = patch.text.as_ref() == Some(text);
         patch.text = patch.text.filter(|new| new != text);
         let (vector, embedder) = match (patch.vector.take(), embedded) {
-            (Some(values), _) => (Some(UnitVector::new("vector", &values)?), None),
+            (Some(values), _) => {
+                self.check_dim(values.len())?;
+                (Some(UnitVector::new("vector", &values)?), None)
+            }
             (None, Some(Embedded { vector, space }))
                 if patch.text.is_some() && !self.is_stranger(&space)? =>
             {

@@ -192,8 +192,8 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(vector) = &memory.vector {
             // An export does not say which embedder made its vectors. They count as those of the handle's
             // embedder, if they can be.
-            let own = self.embeds.clone().filter(|(_, dim)| *dim == vector.len());
-            let name = own.map_or_else(|| SpaceRow::CALLER.into(), |(name, _)| name);
+            let own = self.embeds.clone().filter(|space| space.dim == vector.len());
+            let name = own.map_or_else(|| SpaceRow::CALLER.into(), |space| space.name);
             parts.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
         }
         if let Some(by) = memory.superseded_by()
