@@ -78,6 +78,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Refuses drafts that no step would accept.
     pub(super) fn check_draft(&self, prepared: &Prepared) -> Result<()> {
         self.check_links(prepared.checked.draft())?;
+        prepared.checked.draft().key.as_deref().map_or(Ok(()), |key| self.check_new_key(key))?;
         prepared.vector.as_ref().map_or(Ok(()), |vector| self.check_dim(vector.dim()))
     }
 

@@ -98,6 +98,19 @@ impl NamespaceWriter<'_, '_, '_> {
         }
     }
 
+    /// Refuses a new key that is the id of a memory: the name would mean that memory, and the key would reach nothing.
+    ///
+    /// # Errors
+    /// `Invalid`.
+    pub(super) fn check_new_key(&self, key: &str) -> Result<()> {
+        let Ok(id) = key.parse::<MemoryId>() else { return Ok(()) };
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        if tx.vitals(ns, id)?.is_some() || tx.tombstone(ns, id)?.is_some() {
+            return Err(Error::invalid("key", "must not be the id of a memory", key));
+        }
+        Ok(())
+    }
+
     /// The number of an agent's partition, if there is one.
     pub(crate) fn known_part(&self, agent: &str) -> Result<Option<PartId>> {
         self.ledger.tx.partition(self.ns(), agent)
