@@ -25,6 +25,8 @@ pub struct Undone {
     pub detached: u64,
     /// What could not be taken back, with the reason.
     pub lost: Vec<String>,
+    /// Whether the run was taken back before, so that nothing was left to do.
+    pub already: bool,
 }
 
 impl Namespace {
@@ -61,12 +63,16 @@ impl Namespace {
     /// Takes a run back. Of an import, the writes that it brought go, and what it superseded is live again; of
     /// maintenance, what it removed returns from limbo with holders, links and vector, what it superseded is live again,
     /// and reinforcement that it moved goes back. It works in slices; one that was cut off goes on with the next call,
-    /// and undoing twice does nothing.
+    /// and undoing twice does nothing and says so.
     ///
     /// # Errors
     /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`.
     pub fn undo(&self, run: RunId) -> Result<Undone> {
-        if self.run_is_maintenance(run)? {
+        let row = self.run_row(run)?;
+        if row.as_ref().is_some_and(|row| row.state == RunState::Undone) {
+            return Ok(Undone { already: true, ..Undone::default() });
+        }
+        if row.is_some_and(|row| row.what == RunRow::MAINTAIN) {
             return self.undo_maintenance(run);
         }
         let mut undone = Undone::default();
@@ -83,10 +89,9 @@ impl Namespace {
         }
     }
 
-    fn run_is_maintenance(&self, run: RunId) -> Result<bool> {
-        let Some((_, ns)) = self.db.tenants(Some(&self.name))?.pop() else { return Ok(false) };
-        let row = self.db.inner.state()?.snapshot().run(ns, run)?;
-        Ok(row.is_some_and(|row| row.what == RunRow::MAINTAIN))
+    fn run_row(&self, run: RunId) -> Result<Option<RunRow>> {
+        let Some((_, ns)) = self.db.tenants(Some(&self.name))?.pop() else { return Ok(None) };
+        self.db.inner.state()?.snapshot().run(ns, run)
     }
 
     fn undo_maintenance(&self, run: RunId) -> Result<Undone> {
