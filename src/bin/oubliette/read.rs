@@ -11,7 +11,7 @@ use crate::arguments::{
     BriefingOptions, DistinctOptions, EventsOptions, GetOptions, ListOptions, PageOptions,
 };
 use crate::output::{self, Done, Output, plain, short};
-use crate::place::{Access, Place};
+use crate::place::{Access, Place, metadata_key, named};
 use crate::told;
 
 /// `get`.
@@ -90,7 +90,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
 /// `distinct`.
 pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output) -> Done {
     let query = DistinctQuery {
-        key: options.key.clone(),
+        key: metadata_key(&options.key)?.to_owned(),
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         limit: options.limit,
@@ -139,8 +139,8 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
     };
     let query = EventQuery {
         of,
-        from: options.from.as_deref().map(str::parse).transpose()?,
-        to: options.to.as_deref().map(str::parse).transpose()?,
+        from: options.from.as_deref().map(|from| named("--from", from.parse())).transpose()?,
+        to: options.to.as_deref().map(|to| named("--to", to.parse())).transpose()?,
         limit: options.page.limit,
         cursor: options.page.cursor.clone(),
     };
@@ -282,7 +282,7 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output)
     if output.json {
         let items = briefed.iter().map(|Briefed { memory, score }| {
             json!({
-                "id": memory.id, "key": memory.keys.first(), "text": memory.row_text,
+                "id": memory.id, "key": memory.key(), "text": memory.row_text,
                 "pinned": memory.pinned, "score": score,
             })
         });
