@@ -552,10 +552,11 @@ fn a_key_is_never_the_id_of_a_memory() {
 #[test]
 fn pages_of_a_hybrid_search_are_cut_from_one_ranking() {
     let world = World::new();
-    for at in 0..80_usize {
+    for at in 0..600_usize {
         let words = ["tea", "milk", "cup", "pot", "leaf"];
-        let line: Vec<&str> = (0..4).map(|step| words[(at * (step + 3) + step) % 5]).collect();
-        let spread = |by: usize| ((at * by) % 97) as f32 / 97.0;
+        // The words of most are alike, so the cosine decides.
+        let line: Vec<&str> = (0..4).map(|step| words[(at / 200 + step) % 5]).collect();
+        let spread = |by: usize| ((at * by) % 601) as f32 / 601.0;
         world.add(text(&format!("{} {at}", line.join(" "))).vector([
             1.0,
             spread(13),

@@ -22,11 +22,12 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
     if let (Got::Memory(memory), true) = (&mut got, options.payload) {
         memory.payload = team.payload(memory.id)?;
     }
-    raw(output, &answers::got_text(&namespace, &got, options.vector))
+    let carries = !options.payload && matches!(&got, Got::Memory(memory) if memory.has_payload);
+    raw(output, &answers::got_text(&namespace, &got, options.vector), carries)
 }
 
-/// A document that is JSON text already, shown as it is or as a table.
-fn raw(output: Output, text: &str) -> Done {
+/// A document that is JSON text already, shown as it is or as a table. `carries` tells of a payload that it does not have.
+fn raw(output: Output, text: &str, carries: bool) -> Done {
     if output.json {
         return output::line(text);
     }
@@ -34,6 +35,9 @@ fn raw(output: Output, text: &str) -> Done {
         Ok(mut document) => {
             if let (false, Value::Object(members)) = (output.verbose, &mut document) {
                 members.retain(|name, _| !matches!(name.as_str(), "key" | "holders" | "version"));
+            }
+            if let (true, Value::Object(members)) = (carries, &mut document) {
+                members.insert("payload".to_owned(), json!("yes; --payload shows it"));
             }
             output.document(&document)
         }

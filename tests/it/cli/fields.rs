@@ -171,3 +171,36 @@ fn touch_tells_what_it_did_not_reach() {
     let error = sandbox.run(&["touch", "b", "--expires-at", "soon"]).error();
     assert!(error.1.starts_with("--expires-at: "), "{error:?}");
 }
+
+#[test]
+fn a_payload_whose_numbers_would_change_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("big.json", "{\"n\": [1, -12345678901234567890123]}");
+    refused(
+        &sandbox,
+        &["add", "one", "--payload", "big.json"],
+        "payload: must have whole numbers of at most 64 bits",
+    );
+    sandbox.write("in.jsonl", "{\"text\":\"one\",\"payload\":18446744073709551616}\n");
+    refused(&sandbox, &["import", "in.jsonl"], "payload: must have whole numbers of at most 64 bits");
+    sandbox.write(
+        "ok.json",
+        "{\"12345678901234567890123\": \"\\\"12345678901234567890123\", \"n\": 18446744073709551615}",
+    );
+    sandbox.document(&["add", "two", "--key", "k", "--payload", "ok.json"]);
+    assert_eq!(sandbox.document(&["get", "k", "--payload"])["payload"]["n"], json!(u64::MAX));
+}
+
+#[test]
+fn what_a_memory_carries_and_what_an_export_wrote_is_told() {
+    let sandbox = Sandbox::new();
+    let message = ["add", "Build done 12:34", "--kind", "message", "--author-kind", "bot", "--channel", "ci"];
+    sandbox.document(&message);
+    sandbox.document(&message);
+    let told = sandbox.plain(&["--db", "m.oub", "export", "all.jsonl", "--all-states"], b"");
+    assert!(told.out.contains(", 2 messages, 1 aggregate to all.jsonl"), "{told:?}");
+    sandbox.write("one.json", "{\"a\":1}");
+    sandbox.document(&["add", "one", "--key", "a", "--payload", "one.json"]);
+    let told = sandbox.plain(&["--db", "m.oub", "get", "a"], b"");
+    assert!(told.out.contains("yes; --payload shows it"), "{told:?}");
+}
