@@ -20,6 +20,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
     /// Database file [default: $OUBLIETTE_DB, then the config file oubliette.toml, then the user's data folder]
     #[arg(long, global = true, value_name = "PATH")]

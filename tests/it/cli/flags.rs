@@ -132,6 +132,8 @@ fn help_names_every_pass_and_every_state() {
     let strays: Vec<&str> = passes.lines().filter(|line| !of_column(line) || line.len() > 100).collect();
     assert_eq!(strays, Vec::<&str>::new());
     assert!(!sandbox.plain(&["update", "--help"], b"").out.contains("[default: semantic]"));
+    let parts: Vec<&str> = lines.split("Options of every command:\n").collect();
+    assert!(parts.len() == 2 && parts[0].contains("--dry-run") && !parts[0].contains("--db"), "{lines}");
     let help = sandbox.plain(&["list", "--help"], b"").out;
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("live, superseded, expired, limbo, tombstoned or any"), "{help}");
