@@ -362,7 +362,9 @@ impl Error {
                 "open it with the embedder of the database, or change the model with `reembed`"
             }
             ErrorKind::BeforePurgeHorizon => "ask for a later instant, or allow a partial answer",
-            ErrorKind::Conflict => "read the memory again and decide anew",
+            ErrorKind::Conflict => {
+                "`explain` tells what happened to the memory; the message says what can be done"
+            }
             ErrorKind::Locked => "wait for the other process, or open with a waiting time",
             ErrorKind::NotADatabase => "check the path; the file was not touched",
             ErrorKind::Format => "use the build that wrote the file",

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 use serde_path_to_error::{Path, Segment};
@@ -24,7 +24,19 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Refusa
         // Only a refusal pays for the place: noting it takes a copy of each name.
         let again = &mut serde_json::Deserializer::from_str(text);
         let told = error.is_data().then(|| serde_path_to_error::deserialize::<_, T>(again).err()).flatten();
-        Refusal { place: told.map(|told| place(told.path())).unwrap_or_default(), why: clean(&error) }
+        let place = told.map(|told| place(told.path())).unwrap_or_default();
+        Refusal { place, why: clean(&error), at: (error.line(), error.column()) }
+    })
+}
+
+/// The value of a type in a value that was read already.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let place = place(error.path());
+        Refusal { place, why: clean(&error.into_inner()), at: (0, 0) }
     })
 }
 
@@ -35,12 +47,14 @@ pub(crate) struct Refusal {
     pub(crate) place: String,
     /// What is wrong with the value.
     pub(crate) why: String,
+    /// Line and column of the place; zeros where they say nothing.
+    pub(crate) at: (usize, usize),
 }
 
 impl Refusal {
     /// The refusal of the document as a whole.
     pub(crate) fn whole(why: String) -> Self {
-        Refusal { place: String::new(), why }
+        Refusal { place: String::new(), why, at: (0, 0) }
     }
 }
 

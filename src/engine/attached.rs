@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::embedder::Embedder;
 use crate::error::{Error, Result};
 use crate::hygiene::Vectorizer;
-use crate::store::control::SpaceRow;
+use crate::ingest::EmbedderSpace;
 use crate::vector::UnitVector;
 
 /// Texts that are given to the embedder at once.
@@ -58,14 +58,15 @@ pub(super) struct AttachedEmbedder {
     pub(super) embedder: Arc<dyn Embedder>,
     /// Name of the space that its vectors open.
     pub(super) name: Arc<str>,
+    /// Whether nobody asked for it.
+    pub(super) suggested: bool,
     memo: Arc<Mutex<Memo>>,
 }
 
 impl AttachedEmbedder {
     pub(super) fn new(embedder: Arc<dyn Embedder>, suggested: bool) -> Self {
-        let mark = if suggested { SpaceRow::SUGGESTED } else { "" };
-        let name = format!("{mark}{}", embedder.id()).into();
-        AttachedEmbedder { embedder, name, memo: Arc::default() }
+        let name = embedder.id().into();
+        AttachedEmbedder { embedder, name, suggested, memo: Arc::default() }
     }
 
     /// The vector of each text, none for a text that has none. A text that stands among them twice, or was embedded a short
@@ -99,9 +100,10 @@ impl AttachedEmbedder {
         Ok(texts.iter().map(|(name, _)| known.get(name).cloned().flatten()).collect())
     }
 
-    /// Name of the space that its vectors open, and their dimensions.
-    pub(super) fn space(&self) -> (Arc<str>, usize) {
-        (Arc::clone(&self.name), self.embedder.dimensions())
+    /// The space that its vectors open.
+    pub(super) fn space(&self) -> EmbedderSpace {
+        let (name, dim) = (Arc::clone(&self.name), self.embedder.dimensions());
+        EmbedderSpace { name, dim, suggested: self.suggested }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::engine::queue::{ONE, Weight};
 use crate::engine::session::{Session, Work};
 use crate::error::{Error, Result};
 use crate::limits::FORMAT_VERSION;
+use crate::model::Periods;
 use crate::policy::{Policy, PolicyVersion, Syntax};
 use crate::store::control::SpaceRow;
 use crate::store::{Durability, Rows, SpaceId};
@@ -203,6 +204,13 @@ impl Database {
     /// `Policy` naming the key of the document that is refused; the stored one stays.
     pub fn set_policy(&self, text: &str, syntax: Syntax) -> Result<PolicyVersion> {
         let policy = Policy::parse(text, syntax)?;
+        // A stored document must load on a machine that does not know its zone. Such a machine stores no new one.
+        Periods::new(&policy.snapshot.zone, policy.snapshot.period).map_err(|why| match why {
+            Error::Invalid { why, value, .. } => {
+                Error::Policy { place: "snapshot.zone".to_owned(), why: format!("{why} (got {value})") }
+            }
+            why => why,
+        })?;
         let (text, hash) = (policy.to_toml()?, policy.hash());
         let number = self.submit(ONE, move |session| {
             let number = session.ledger.clock.policy + 1;

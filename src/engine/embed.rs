@@ -90,12 +90,11 @@ impl Inner {
         let published = self.state()?;
         let Some(attached) = self.embedder_for(&published)? else { return Ok(true) };
         let rows = published.snapshot();
-        let gives_way = match rows.space(SpaceId(rows.clock()?.space))? {
-            Some(space) => space.gives_way(),
-            None => true,
-        };
-        // Vectors of the caller decide what the space of the database is to be.
-        if gives_way && drafts.iter().any(Prepared::brings_vector) {
+        // An embedder that nobody asked for leaves it to the vectors of a caller what the space of the database is.
+        if attached.suggested
+            && drafts.iter().any(Prepared::brings_vector)
+            && rows.space(SpaceId(rows.clock()?.space))?.is_none()
+        {
             return Ok(true);
         }
         let ns = rows.namespace(namespace.as_str())?.map(|row| NsId(row.number));
@@ -211,8 +210,8 @@ impl Database {
         self.use_shared_embedder(Arc::new(embedder), false)
     }
 
-    /// As [`Database::use_embedder`], for an embedder that nobody asked for: when a caller brings a vector of its own, those
-    /// of the embedder are not looked at any more, and texts are found by their words alone.
+    /// As [`Database::use_embedder`], for an embedder that nobody asked for: where the first vector of the file is one that a
+    /// caller brings, the vectors of the file are the caller's, and texts are found by their words alone.
     ///
     /// ```
     /// use oubliette::Draft;

@@ -27,6 +27,8 @@ pub struct Undone {
     pub detached: u64,
     /// What could not be taken back, with the reason.
     pub lost: Vec<String>,
+    /// Whether the run was taken back before, so that nothing was left to do.
+    pub already: bool,
 }
 
 impl Namespace {
@@ -144,7 +146,7 @@ impl Namespace {
     /// Takes a run back. Of an import, the writes that it brought go, and what it superseded is live again; of
     /// maintenance, what it removed returns from limbo with holders, links and vector, what it superseded is live again,
     /// and reinforcement that it moved goes back. It works in slices; one that was cut off goes on with the next call,
-    /// and undoing twice does nothing.
+    /// and undoing twice does nothing and says so.
     ///
     /// ```
     /// use oubliette::WriteOptions;
@@ -164,7 +166,11 @@ impl Namespace {
     /// `NotFound` for a run that was never started; `Conflict` for one of maintenance past `undo.horizon`, and for a run of a
     /// sort that nothing takes back (`reindex`, `reembed`, `compact`, `index`).
     pub fn undo(&self, run: RunId) -> Result<Undone> {
-        match self.sort_of(run)? {
+        let row = self.run_row(run)?;
+        if row.as_ref().is_some_and(|row| row.state == RunState::Undone) {
+            return Ok(Undone { already: true, ..Undone::default() });
+        }
+        match row.map(|row| row.sort) {
             Some(RunSort::Maintain) => return self.undo_maintenance(run),
             Some(sort) if !sort.can_be_undone() => {
                 return Err(Error::Conflict {
@@ -188,10 +194,9 @@ impl Namespace {
         }
     }
 
-    fn sort_of(&self, run: RunId) -> Result<Option<RunSort>> {
+    fn run_row(&self, run: RunId) -> Result<Option<RunRow>> {
         let Some((_, ns)) = self.db.tenants(Some(&self.name))?.pop() else { return Ok(None) };
-        let row = self.db.inner.state()?.snapshot().run(ns, run)?;
-        Ok(row.map(|row| row.sort))
+        self.db.inner.state()?.snapshot().run(ns, run)
     }
 
     fn undo_maintenance(&self, run: RunId) -> Result<Undone> {

@@ -2,12 +2,11 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::engine::in_force::InForce;
 use crate::error::{Error, Result};
 use crate::index::{Linked, Published};
-use crate::ingest::{NamespaceWriter, open_namespace};
+use crate::ingest::{EmbedderSpace, NamespaceWriter, open_namespace};
 use crate::ledger::{Context, Ledger};
 use crate::model::{Actor, IdSource, NamespaceName, Query, RunId, Span};
 use crate::recall::{Reader, SearchResult};
@@ -25,8 +24,8 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) ledger: &'s mut Ledger<'a, 't>,
     pub(super) in_force: &'s InForce,
     pub(super) ids: &'s dyn IdSource,
-    /// Name and dimensions of the space that the vectors of the handle's embedder open.
-    pub(super) embeds: Option<(Arc<str>, usize)>,
+    /// The space of the handle's embedder.
+    pub(super) embeds: Option<EmbedderSpace>,
     pub(super) actor: Actor,
     /// The state that the transaction began with.
     pub(super) published: &'s Published,

@@ -47,7 +47,7 @@ pub(super) fn wrong(name: &str, why: impl Into<String>, raw: &str) -> Error {
 
 /// The error about a member that was refused. A type of ours has said a name and the value already.
 pub(super) fn mistyped(name: &str, refusal: Refusal, raw: &str) -> Error {
-    let Refusal { place, why } = refusal;
+    let Refusal { place, why, .. } = refusal;
     let at = if place.is_empty() { place } else { format!(", at {name}.{place}") };
     let own = why.split_once(": ").and_then(|(_, told)| told.strip_suffix(')')?.rsplit_once(" (got "));
     match own {
@@ -63,7 +63,7 @@ pub(super) fn typed<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Re
 
 /// As [`typed`] for what the engine keeps: the error names the value within the member, as `holders.fields`.
 pub(super) fn typed_within<'a, T: Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Result<T> {
-    json::read(raw.get()).map_err(|Refusal { place, why }| {
+    json::read(raw.get()).map_err(|Refusal { place, why, .. }| {
         let names = place.split('.').filter(|step| !step.bytes().all(|digit| digit.is_ascii_digit()));
         let field: Vec<&str> = std::iter::once(name).chain(names).collect();
         mistyped(&field.join("."), Refusal::whole(why), raw.get())

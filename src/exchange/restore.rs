@@ -86,8 +86,9 @@ pub(super) fn memory(line: DraftLine, kept: &[(&'static str, &RawValue)]) -> Res
     let holders = holders(&kept)?;
     let keys: Vec<String> = kept.must("keys")?;
     keys.iter().try_for_each(|key| check_key(key))?;
-    if draft.key.as_ref() != keys.first() {
-        return Err(Error::invalid("key", "must be the first of keys", draft.key.unwrap_or_default()));
+    if !holders.is_empty() && draft.key.as_ref() != holders.iter().find_map(|holder| holder.key.as_ref()) {
+        let shown = draft.key.unwrap_or_default();
+        return Err(Error::invalid("key", "must be the key of the first holder that has one", shown));
     }
     let fields = &draft.fields;
     let times = Times {

@@ -98,7 +98,7 @@ impl<'a> Object<'a> {
 pub fn write_memory(memory: &Memory, vector: bool, out: &mut Vec<u8>) {
     let mut object = Object::begin(out);
     object.member("id", &memory.id);
-    object.member("key", &memory.keys.first());
+    object.member("key", &memory.key());
     object.member("keys", &memory.keys);
     object.member("namespace", &memory.namespace);
     object.member("agent", &memory.partition.agent_name());

@@ -15,7 +15,7 @@ use crate::model::{
     Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode, Vitals,
 };
 use crate::policy::{NormalizedMatch, OnKey};
-use crate::store::{PartId, Rows, SpaceId};
+use crate::store::{PartId, Rows};
 use crate::text::{ALIKE_BYTES, LIKENESS_BYTES, same_but_spacing_and_case};
 
 /// What a candidate row means for a write.
@@ -78,21 +78,8 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Refuses drafts that no step would accept.
     pub(super) fn check_draft(&self, prepared: &Prepared) -> Result<()> {
         self.check_links(prepared.checked.draft())?;
-        self.check_dim(prepared)
-    }
-
-    /// Refuses a vector of another space, whatever the ladder would do with the draft.
-    fn check_dim(&self, prepared: &Prepared) -> Result<()> {
-        let Some(vector) = &prepared.vector else { return Ok(()) };
-        match self.ledger.tx.space(SpaceId(self.ledger.clock.space))? {
-            Some(space)
-                if space.dim as usize != vector.dim()
-                    && !(space.gives_way() && prepared.embedder.is_none()) =>
-            {
-                Err(Error::invalid("vector", format!("must have {} dimensions", space.dim), vector.dim()))
-            }
-            _ => Ok(()),
-        }
+        prepared.checked.draft().key.as_deref().map_or(Ok(()), |key| self.check_new_key(key))?;
+        prepared.vector.as_ref().map_or(Ok(()), |vector| self.check_dim(vector.dim()))
     }
 
     /// Step 1: the caller's key.
@@ -319,6 +306,7 @@ impl NamespaceWriter<'_, '_, '_> {
         hints: Vec<Hint>,
     ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
+        self.check_sources(draft.sources.as_deref().unwrap_or_default())?;
         let mut parts = self.parts_of(draft);
         expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
         parts.vitals.place.partition = part.0;
@@ -336,7 +324,6 @@ impl NamespaceWriter<'_, '_, '_> {
             sources: draft.sources.clone().unwrap_or_default(),
             payload: draft.payload.clone(),
         };
-        self.check_sources(&row.sources)?;
         let evidence = kept_apart(&hints);
         let change = Change::Insert(Box::new(row));
         self.apply_entry(Entry { change, rule: RuleId::STORE, evidence: evidence.clone() })?;

@@ -11,8 +11,8 @@ use crate::ingest::fields::{carries_expiry, expire, given, keep_own, tier_ttl};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
 use crate::ledger::{Change, Moves, NewRow, tags_fit};
 use crate::model::{
-    Access, Decision, Delta, Draft, Evidence, Holder, Life, MemoryId, Outcome, PINNED_TAG, Parts, Patch,
-    Payload, RuleId, SupersedeMode, Vitals, check_patch,
+    Access, Decision, Delta, Draft, Evidence, ExpiresBy, Expiry, Holder, Life, MemoryId, Outcome, PINNED_TAG,
+    Parts, Patch, Payload, RuleId, SupersedeMode, Vitals, check_patch,
 };
 use crate::policy::OnKey;
 use crate::store::{PartId, Rows, SpaceId};
@@ -184,7 +184,10 @@ impl NamespaceWriter<'_, '_, '_> {
         let says_text = patch.text.as_ref() == Some(text);
         patch.text = patch.text.filter(|new| new != text);
         let (vector, embedder) = match (patch.vector.take(), embedded) {
-            (Some(values), _) => (Some(UnitVector::new("vector", &values)?), None),
+            (Some(values), _) => {
+                self.check_dim(values.len())?;
+                (Some(UnitVector::new("vector", &values)?), None)
+            }
             (None, Some(Embedded { vector, space }))
                 if patch.text.is_some() && !self.is_stranger(&space)? =>
             {
@@ -342,13 +345,15 @@ impl NamespaceWriter<'_, '_, '_> {
         };
         let moves = if parts.vitals.place.holders > 1 { Moves::AllBut(first.number) } else { Moves::None };
         let mut parts = parts;
-        // New content makes a new memory, which begins now.
-        parts.vitals.created_at = self.now();
+        // New content makes a new memory, which begins now. The world may have changed before.
+        let now = self.now();
+        let began = edit.patch.fields.valid_from.value().copied().filter(|at| *at < now);
+        let at = began.filter(|_| mode == SupersedeMode::Replaced).unwrap_or(now);
+        parts.vitals.created_at = now;
         let mut row = self.row_like(parts, edit, first)?;
         row.sources = self.sources_of(old)?;
         let new = row.id;
         self.apply(RuleId::REVISE, Change::Insert(Box::new(row)))?;
-        let at = self.now();
         self.apply(RuleId::REVISE, Change::Supersede { old, new, mode, at, moves })?;
         Ok((new, Decision::Revised { old }, RuleId::REVISE))
     }
@@ -368,8 +373,8 @@ impl NamespaceWriter<'_, '_, '_> {
             return Err(Error::Conflict {
                 what: format!("update {}", holder.key.as_deref().unwrap_or_default()),
                 why: format!(
-                    "the key follows memory {old}, whose text another write said; update that memory by its id or \
-                     by a key of its own, or give a text as well"
+                    "the key leads to memory {old}, but another write said its text; name that memory by its id, \
+                     or give a text as well"
                 ),
             });
         }
@@ -446,9 +451,12 @@ impl NamespaceWriter<'_, '_, '_> {
     /// `Invalid` for a validity that would end before it begins, together with what the row keeps of its own.
     fn patch_parts(&self, parts: &mut Parts, edit: &Edit) -> Result<()> {
         let recorded = parts.vitals.times.recorded_at;
+        let tier = parts.vitals.tier;
         parts.vitals.updated_at = self.now();
         parts.apply(&edit.patch.fields);
-        if let Some(expiry) = edit.patch.expiry {
+        // An end that the former tier gave is not the end of the new tier. An end that a caller gave stays.
+        let moved = parts.vitals.tier != tier && parts.vitals.expires_by == ExpiresBy::Tier;
+        if let Some(expiry) = edit.patch.expiry.or(moved.then_some(Expiry::Tier)) {
             // A newly given life counts from now on.
             parts.vitals.times.recorded_at = self.now();
             expire(&mut parts.vitals, expiry, self.policy);

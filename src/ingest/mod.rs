@@ -64,6 +64,17 @@ pub(crate) struct Prepared {
     embedder: Option<Arc<str>>,
 }
 
+/// The embedding space that the vectors of the handle's embedder open.
+#[derive(Clone, Debug)]
+pub(crate) struct EmbedderSpace {
+    /// Name of the space: the id of the embedder.
+    pub(crate) name: Arc<str>,
+    /// Dimensions of its vectors.
+    pub(crate) dim: usize,
+    /// Whether nobody asked for the embedder: the vectors of a caller may still decide what the space of the file is.
+    pub(crate) suggested: bool,
+}
+
 /// The vector that an embedder made from a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Embedded {
@@ -164,8 +175,8 @@ pub(crate) struct NamespaceWriter<'d, 'a, 't> {
     /// How the policy reads messages.
     pub(crate) messages: &'d Messages,
     pub(crate) ids: &'d dyn IdSource,
-    /// The name and the dimensions of the space that the vectors of the handle's embedder open.
-    pub(crate) embeds: Option<(Arc<str>, usize)>,
+    /// The space of the handle's embedder.
+    pub(crate) embeds: Option<EmbedderSpace>,
     /// The rules of the policy, prepared for use.
     pub(crate) rules: &'d Rulebook,
     /// Whether to store byte-equal content as a row of its own.

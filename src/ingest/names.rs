@@ -64,22 +64,51 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Whether the vectors of the file belong to a space other than that of an embedder with this name.
     pub(super) fn is_stranger(&self, name: &str) -> Result<bool> {
         let space = self.ledger.tx.space(SpaceId(self.ledger.clock.space))?;
-        Ok(space.is_some_and(|space| SpaceRow::embedder_of(name) != space.embedder()))
+        Ok(space.is_some_and(|space| name != space.embedder()))
     }
 
-    /// The space for vectors of `dim` dimensions. The first vector of a file opens the space, under `name`.
+    /// The space for vectors of `dim` dimensions. The first vector of a file opens the space, under `name`; but a caller's
+    /// vectors belong to the embedder that was asked for.
+    ///
+    /// # Errors
+    /// As [`Self::check_dim`].
     pub(super) fn open_space_of(&mut self, dim: usize, name: &str) -> Result<SpaceId> {
+        self.check_dim(dim)?;
         let known = SpaceId(self.ledger.clock.space);
-        let current = self.ledger.tx.space(known)?;
-        // A space that nobody asked for gives way to the vectors of a caller.
-        let current = current.filter(|space| !(space.gives_way() && name == SpaceRow::CALLER));
-        if let Some(space) = current {
-            if space.dim as usize != dim {
-                return Err(Error::invalid("vector", format!("must have {} dimensions", space.dim), dim));
-            }
+        if self.ledger.tx.space(known)?.is_some() {
             return Ok(known);
         }
-        self.ledger.open_space(name, dim)
+        let asked_for = self.embeds.clone().filter(|space| !space.suggested && name == SpaceRow::CALLER);
+        self.ledger.open_space(asked_for.as_ref().map_or(name, |space| &space.name), dim)
+    }
+
+    /// Refuses a vector with other dimensions than the space of the file has, or, before there is one, that of the embedder
+    /// that was asked for.
+    ///
+    /// # Errors
+    /// `Invalid`.
+    pub(super) fn check_dim(&self, dim: usize) -> Result<()> {
+        let due = match self.ledger.tx.space(SpaceId(self.ledger.clock.space))? {
+            Some(space) => Some(space.dim as usize),
+            None => self.embeds.as_ref().filter(|space| !space.suggested).map(|space| space.dim),
+        };
+        match due.filter(|due| *due != dim) {
+            Some(due) => Err(Error::invalid("vector", format!("must have {due} dimensions"), dim)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a new key that is the id of a memory: the name would mean that memory, and the key would reach nothing.
+    ///
+    /// # Errors
+    /// `Invalid`.
+    pub(super) fn check_new_key(&self, key: &str) -> Result<()> {
+        let Ok(id) = key.parse::<MemoryId>() else { return Ok(()) };
+        let (ns, tx) = (self.ns(), &*self.ledger.tx);
+        if tx.vitals(ns, id)?.is_some() || tx.tombstone(ns, id)?.is_some() {
+            return Err(Error::invalid("key", "must not be the id of a memory", key));
+        }
+        Ok(())
     }
 
     /// The number of an agent's partition, if there is one.

@@ -192,8 +192,8 @@ impl NamespaceWriter<'_, '_, '_> {
         if let Some(vector) = &memory.vector {
             // An export does not say which embedder made its vectors. They count as those of the handle's
             // embedder, if they can be.
-            let own = self.embeds.clone().filter(|(_, dim)| *dim == vector.len());
-            let name = own.map_or_else(|| SpaceRow::CALLER.into(), |(name, _)| name);
+            let own = self.embeds.clone().filter(|space| space.dim == vector.len());
+            let name = own.map_or_else(|| SpaceRow::CALLER.into(), |space| space.name);
             parts.vitals.place.space = self.open_space_of(vector.len(), &name)?.0;
         }
         if let Some(by) = memory.superseded_by()
@@ -427,6 +427,41 @@ impl NamespaceWriter<'_, '_, '_> {
                 let why = "must be events of the aggregate";
                 return Err(Error::invalid("example_event_ids", why, EventId::from_bytes(*event)));
             }
+        }
+        self.check_derived(&row, &members)
+    }
+
+    /// What an aggregate tells of its events is what they say: who wrote them, when, and how they begin.
+    fn check_derived(&self, row: &AggregateRow, members: &BTreeSet<Id>) -> Result<()> {
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        let mut authors: BTreeSet<&String> = row.authors.iter().collect();
+        let mut snippets: BTreeSet<&String> = row.snippets.iter().collect();
+        for id in members {
+            let Some(event) = self.ledger.tx.event(self.ns(), id)? else { continue };
+            (first, last) = (first.min(event.ts), last.max(event.ts));
+            event.author_id.iter().for_each(|author| {
+                authors.remove(author);
+            });
+            match &event.payload {
+                Some(text) => snippets.retain(|snippet| !text.starts_with(snippet.as_str())),
+                // Its text was forgotten, and the beginning may be of that text.
+                None => snippets.clear(),
+            }
+        }
+        let shown = Time::from_millis;
+        if !members.is_empty() && (row.first_ts, row.last_ts) != (first, last) {
+            let why = format!(
+                "must be the instants of the first and the last event, {} and {}",
+                shown(first),
+                shown(last)
+            );
+            return Err(Error::invalid("ts_first", why, shown(row.first_ts)));
+        }
+        if let Some(author) = authors.first() {
+            return Err(Error::invalid("authors_seen", "must be authors of the events", author));
+        }
+        if let Some(snippet) = snippets.first() {
+            return Err(Error::invalid("example_snippets", "must be beginnings of the events", snippet));
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// the new one.
     pub(crate) fn rename_key(&mut self, old: &str, new: &str) -> Result<RenameReport> {
         check_key(new)?;
+        self.check_new_key(new)?;
         let unknown = || Error::NotFound { what: "key", name: old.to_owned() };
         if check_key(old).is_err() || self.ledger.tx.holders_of_key(self.ns(), old)?.is_empty() {
             return Err(unknown());
@@ -45,11 +46,19 @@ impl NamespaceWriter<'_, '_, '_> {
                 Err(why @ (Error::NotFound { .. } | Error::Conflict { .. }))
                     if self.ledger.clock.next_seq == untouched =>
                 {
-                    Ok(Err(why))
+                    Ok(Err(of_touch(why, name)))
                 }
                 other => other.map(Ok),
             }
         };
         names.iter().map(one).collect()
+    }
+}
+
+/// A conflict of an update that `touch` made for a name.
+fn of_touch(why: Error, name: &Name) -> Error {
+    match why {
+        Error::Conflict { why, .. } => Error::Conflict { what: format!("touch {name}"), why },
+        why => why,
     }
 }

@@ -13,7 +13,7 @@ struct Link {
 
 fn refused<'de, T: Deserialize<'de>>(text: &'de str) -> (String, String) {
     match read::<T>(text) {
-        Err(Refusal { place, why }) => (place, why),
+        Err(Refusal { place, why, .. }) => (place, why),
         Ok(_) => panic!("{text} is not refused"),
     }
 }

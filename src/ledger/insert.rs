@@ -103,8 +103,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         let deltas = raise_row(&mut vitals, &raise);
         if let Some((space, vector)) = raise.vector.filter(|_| vitals.place.slot.is_none()) {
-            vitals.place.space = space.0;
-            self.set_vector(ns, id, &mut vitals, &vector)?;
+            self.set_vector(ns, id, &mut vitals, (space.0, &vector))?;
         }
         self.place_row(context, id, &before, &old, vitals, &content)?;
         self.journal(context, Op::Hold, Some((id, Some(number))), deltas, why)?;
@@ -150,11 +149,7 @@ impl Ledger<'_, '_> {
         vitals.place = before.place.clone();
         vitals.version = version + 1;
         if let Some(vector) = vector {
-            // A row without a vector had no space either.
-            if vitals.place.slot.is_none() {
-                vitals.place.space = space;
-            }
-            self.set_vector(ns, id, &mut vitals, &vector)?;
+            self.set_vector(ns, id, &mut vitals, (space, &vector))?;
         }
         if let Some(payload) = payload {
             vitals.place.payload = payload.is_some();
@@ -184,7 +179,7 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let Some(found) = self.tx.vitals(ns, id)? else { return Ok(false) };
         let space = match self.tx.space(SpaceId(self.clock.space))? {
-            Some(row) if row.embedder() == SpaceRow::embedder_of(name) => SpaceId(self.clock.space),
+            Some(row) if row.embedder() == name => SpaceId(self.clock.space),
             Some(_) => return Ok(false),
             None => self.open_space(name, vector.dim())?,
         };
@@ -194,14 +189,8 @@ impl Ledger<'_, '_> {
         }
         let (before, content) = self.load(ns, id)?;
         let mut vitals = before.clone();
-        if let Some(slot) = vitals.place.slot.take() {
-            let (index, dim) = (Self::index_of(ns, &before), self.dim_of(&before)?);
-            self.staged.end(index, id);
-            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
-        }
-        vitals.place.space = space.0;
         vitals.version += 1;
-        self.set_vector(ns, id, &mut vitals, vector)?;
+        self.set_vector(ns, id, &mut vitals, (space.0, vector))?;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
         let delta = Delta {
             field: "embedding_space".to_owned(),
@@ -227,13 +216,18 @@ impl Ledger<'_, '_> {
         Ok(self.tx.space(SpaceId(space))?.map(|row| row.name))
     }
 
+    /// Gives a row a vector of a space. A slot that it has in another space is free again.
     pub(super) fn set_vector(
         &mut self,
         ns: NsId,
         id: MemoryId,
         vitals: &mut Vitals,
-        vector: &UnitVector,
+        (space, vector): (u16, &UnitVector),
     ) -> Result<()> {
+        if vitals.place.space != space {
+            self.free_slot(ns, id, vitals)?;
+            vitals.place.space = space;
+        }
         let index = Self::index_of(ns, vitals);
         let commit = self.clock.commit;
         self.staged.push(index, id, vector);
@@ -241,6 +235,16 @@ impl Ledger<'_, '_> {
             Some(slot) => slots::refill(self.tx, index, slot, commit, id, &vitals.times, vector)?,
             None => slots::claim(self.tx, index, commit, id, &vitals.times, vector)?,
         });
+        Ok(())
+    }
+
+    /// Takes its slot from a row.
+    pub(super) fn free_slot(&mut self, ns: NsId, id: MemoryId, vitals: &mut Vitals) -> Result<()> {
+        let Some(slot) = vitals.place.slot else { return Ok(()) };
+        let (index, dim) = (Self::index_of(ns, vitals), self.dim_of(vitals)?);
+        self.staged.end(index, id);
+        slots::release(self.tx, index, dim, self.clock.commit, slot)?;
+        vitals.place.slot = None;
         Ok(())
     }
 

@@ -323,15 +323,12 @@ impl Ledger<'_, '_> {
         // A vector of a former space does not help a search.
         let fits = |space: u16| space == vitals.place.space || space == self.clock.space;
         let vector = vector.filter(|(space, _)| fits(*space));
-        let stays = vector.as_ref().is_some_and(|(space, _)| *space == vitals.place.space);
-        if let Some(slot) = vitals.place.slot.filter(|_| !stays) {
-            let (index, dim) = (Self::index_of(ns, vitals), self.dim_of(vitals)?);
-            self.staged.end(index, id);
-            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
-            vitals.place.slot = None;
-        }
-        vitals.place.space = vector.as_ref().map_or(SpaceId::NONE.0, |(space, _)| *space);
-        vector.map_or(Ok(()), |(_, vector)| self.set_vector(ns, id, vitals, &vector))
+        let Some((space, vector)) = vector else {
+            self.free_slot(ns, id, vitals)?;
+            vitals.place.space = SpaceId::NONE.0;
+            return Ok(());
+        };
+        self.set_vector(ns, id, vitals, (space, &vector))
     }
 
     /// Leaves a tombstone for writes whose text is gone while their row stays. A write that came from a row of its own

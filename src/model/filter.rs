@@ -93,10 +93,15 @@ impl Filter {
     /// field's type.
     pub fn parse(text: &str) -> Result<Self> {
         check_bytes(text.len())?;
-        let Strict(value) = json::read(text).map_err(|Refusal { place, why }| match place.is_empty() {
-            true => Error::invalid("filter", format!("must be a JSON object: {why}"), text),
-            false => Error::invalid(format!("filter.{place}"), why, text),
-        })?;
+        let Strict(value) =
+            json::read(text).map_err(|Refusal { place, why, at }| match place.is_empty() {
+                true => {
+                    let (line, column) = at;
+                    let why = format!("must be a JSON object: {why} at line {line} column {column}");
+                    Error::invalid("filter", why, text)
+                }
+                false => Error::invalid(format!("filter.{place}"), why, text),
+            })?;
         Filter::from_json(&value)
     }
 

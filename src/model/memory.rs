@@ -284,6 +284,11 @@ macro_rules! memory {
 memory_fields!(memory);
 
 impl Memory {
+    /// The key that was written first: hits, listings and lines name the memory by it.
+    pub fn key(&self) -> Option<&str> {
+        self.holders.iter().find_map(|holder| holder.key.as_deref())
+    }
+
     /// The instants that decide when the memory is visible.
     pub(crate) fn times(&self) -> Times {
         Times {

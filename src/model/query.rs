@@ -193,9 +193,10 @@ impl Query {
         self
     }
 
-    /// Without the best `offset` hits: the page behind them. Every page is cut from one ranking of `offset` + `k` hits, so
-    /// pages of one [`Snapshot`](crate::Snapshot) follow each other. A hybrid search for more than 50 hits, and a
-    /// diverse one, look at more candidates for a later page, which can move a hit from one page to another.
+    /// Without the best `offset` hits: the page behind them. Pages of one length and one [`Snapshot`](crate::Snapshot) follow
+    /// each other without a gap or a repeat within the first 50 hits, and again behind them. Where a page crosses that
+    /// border, more candidates are ranked, which can move a hit from one page to another. So it can in a diverse search, and
+    /// where a graph is walked. To see every hit once, ask for all of them with `k`.
     ///
     /// ```
     /// use oubliette::Query;

@@ -1,9 +1,9 @@
 //! What a value of the policy may be, beyond its type. A bound is a function that says in words what is broken.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use regex::RegexBuilder;
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::limits::{KEY_BYTES_MAX, NAME_BYTES_MAX, POLICY_ITEMS_MAX, REGEX_BYTES_MAX, TAG_BYTES_MAX};
@@ -76,13 +76,14 @@ pub(super) fn maybe_zero(span: &Span) -> Checked {
 }
 
 /// A list of at most [`POLICY_ITEMS_MAX`] items without repetition, of which each passes `item`.
-pub(super) fn set<T: Ord + fmt::Debug>(item: impl Fn(&T) -> Checked) -> impl Fn(&Vec<T>) -> Checked {
+pub(super) fn set<T: Ord + Serialize>(item: impl Fn(&T) -> Checked) -> impl Fn(&Vec<T>) -> Checked {
     move |items| {
         let mut seen = BTreeSet::new();
         for value in bounded(items)? {
-            item(value).map_err(|why| format!("{value:?}: {why}"))?;
+            let shown = || serde_json::to_string(value).unwrap_or_default();
+            item(value).map_err(|why| format!("{}: {why}", shown()))?;
             if !seen.insert(value) {
-                return Err(format!("{value:?} stands in the list twice"));
+                return Err(format!("{} stands in the list twice", shown()));
             }
         }
         Ok(())

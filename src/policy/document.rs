@@ -41,7 +41,33 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> Result<Map<String, Value>> {
     {
         return Err(refused("format", format!("must be {POLICY_FORMAT} (got {format})")));
     }
-    Ok(groups)
+    if syntax == Syntax::Toml {
+        // TOML has dotted keys of its own.
+        return Ok(groups);
+    }
+    let mut nested = Map::new();
+    for (key, value) in groups {
+        nest(&mut nested, &key, &key, value)?;
+    }
+    Ok(nested)
+}
+
+/// Puts the value of a key into its group: `policy show --json` writes keys with dots.
+fn nest(group: &mut Map<String, Value>, place: &str, key: &str, value: Value) -> Result<()> {
+    match key.split_once('.') {
+        None if group.contains_key(key) => Err(refused(place, "stands in the document twice")),
+        None => {
+            group.insert(key.to_owned(), value);
+            Ok(())
+        }
+        Some((inner, rest)) => {
+            let inner = group.entry(inner).or_insert_with(|| Value::Object(Map::new()));
+            match inner {
+                Value::Object(inner) => nest(inner, place, rest, value),
+                _ => Err(refused(place, "is a key of a group that has a value itself")),
+            }
+        }
+    }
 }
 
 fn toml_error(text: &str, error: &toml::de::Error) -> Error {

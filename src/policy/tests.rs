@@ -241,12 +241,12 @@ fn bad_values_are_refused_with_their_key() {
         ("ttl.working = 0", "must be longer than 0"),
         ("retention.tau_days = 0", "must be 0.001 to 36525 (got 0)"),
         ("recall.window_reach = 17", "must be 0 to 16 (got 17)"),
-        ("sweeper.stages = [\"dedup\", \"dedup\"]", "Dedup stands in the list twice"),
+        ("sweeper.stages = [\"dedup\", \"dedup\"]", "\"dedup\" stands in the list twice"),
         ("collapse.kinds = [\"profiles\"]", "\"profiles\": must be message, assistant_message, "),
         ("collapse.kinds = [\"custom:\"]", "\"custom:\": must be 1 to 128 bytes (got 0)"),
         ("collapse.keywords = [\"Status\"]", "\"Status\": must be lowercase"),
         ("collapse.keywords = [\"two words\"]", "\"two words\": must be one word"),
-        ("guards.opposites = [[\"on\", \"on\"]]", "[\"on\", \"on\"]: a word is not its own opposite"),
+        ("guards.opposites = [[\"on\", \"on\"]]", "[\"on\",\"on\"]: a word is not its own opposite"),
         ("guards.opposites = [[\"on\"]]", "invalid length 1"),
         ("stats.shared_label = \"\"", "must be 1 to 256 bytes (got 0)"),
         ("snapshot.agent = \" x\"", "must have no NUL and no white space at its ends"),
@@ -258,17 +258,17 @@ fn bad_values_are_refused_with_their_key() {
             "invalid regular expression \"(\"",
         ),
         ("msg.patterns = [{ custom = { regex = \"a*\", put = \"<n>\" } }]", "\"a*\" matches the empty text"),
-        ("msg.patterns = [{ custom = { regex = \"a\" } }]", "missing field `put`"),
-        ("msg.patterns = [{ custom = { regex = \"a\", put = \"b\", x = 1 } }]", "unknown field `x`"),
-        ("sweeper.stages = [\"purge\"]", "unknown variant `purge`"),
+        ("msg.patterns = [{ custom = { regex = \"a\" } }]", "missing key `put`"),
+        ("msg.patterns = [{ custom = { regex = \"a\", put = \"b\", x = 1 } }]", "unknown key `x`"),
+        ("sweeper.stages = [\"purge\"]", "unknown word `purge`"),
         ("msg.volatile_for = [\"robot\"]", "must be human or bot"),
-        ("msg.volatile_for = [\"bot\", \"bot\"]", "Bot stands in the list twice"),
-        ("msg.patterns = [\"uuid\"]", "unknown variant `uuid`"),
-        ("write.on_key = \"overwrite\"", "unknown variant `overwrite`"),
+        ("msg.volatile_for = [\"bot\", \"bot\"]", "\"bot\" stands in the list twice"),
+        ("msg.patterns = [\"uuid\"]", "unknown word `uuid`"),
+        ("write.on_key = \"overwrite\"", "unknown word `overwrite`"),
         ("rules.strict = \"yes\"", "invalid type: string \"yes\", expected a boolean"),
-        ("collapse.batch = 1.5", "invalid type: floating point `1.5`, expected u32"),
-        ("collapse.batch = -1", "invalid value: integer `-1`, expected u32"),
-        ("snapshot.period = 1979-05-27", "invalid type: map"),
+        ("collapse.batch = 1.5", "invalid type: number `1.5`, expected a whole number"),
+        ("collapse.batch = -1", "invalid value: number `-1`, expected a whole number"),
+        ("snapshot.period = 1979-05-27", "invalid type: a table"),
     ] {
         let (place, said) = refusal(toml(document));
         assert_eq!(Some(place.as_str()), document.split(" = ").next(), "{document}");
@@ -291,8 +291,8 @@ fn a_regular_expression_that_grows_too_large_is_refused() {
 fn bad_rules_are_refused() {
     for (rule, why) in [
         (json!({"id": "", "action": "store"}), "rule \"\": id: must be 1 to 128 bytes"),
-        (json!({"id": "a", "action": "drop"}), "unknown variant `drop`"),
-        (json!({"id": "a", "match": {"kinds": []}, "action": "store"}), "unknown field `kinds`"),
+        (json!({"id": "a", "action": "drop"}), "unknown word `drop`"),
+        (json!({"id": "a", "match": {"kinds": []}, "action": "store"}), "unknown key `kinds`"),
         (
             json!({"id": "a", "match": {"kind": ["memo"]}, "action": "store"}),
             "rule \"a\": kind: \"memo\": must be message, assistant_message, ",
@@ -313,14 +313,30 @@ fn bad_rules_are_refused() {
         (json!({"id": "a", "action": {"consolidate": ""}}), "consolidate: must be 1 to 512 bytes"),
         (json!({"id": "a", "action": {"ladder": 8}}), "ladder: must be 1 to 7"),
         (json!({"id": "a", "match": {"tag": ["x"]}, "action": {"ladder": 2}}), "leave out `match`"),
-        (json!({"action": "store"}), "missing field `id`"),
+        (json!({"action": "store"}), "missing key `id`"),
     ] {
         let (place, said) = refusal(json(&nested("rules.typed", json!([rule]))));
         assert_eq!(place, "rules.typed");
         assert!(said.contains(why), "{rule}: {said}");
+        let misspelt = said.contains("`drop`") || said.contains("`kinds`");
+        assert!(!misspelt || said.starts_with("at rules.typed.0"), "{rule}: {said}");
     }
     let twice = json!([{"id": "a", "action": "store"}, {"id": "a", "action": "ignore"}]);
     assert!(refusal(json(&nested("rules.typed", twice))).1.contains("the id stands in the list twice"));
+}
+
+#[test]
+fn what_show_prints_as_json_can_be_set() {
+    let policy = toml("ttl.working = \"12h\"\nrules.strict = true").unwrap();
+    let shown = Value::Object(policy.entries().into_iter().collect());
+    assert_eq!(json(&shown.to_string()).unwrap(), policy);
+    for document in [
+        r#"{"ttl": {"working": "1h"}, "ttl.working": "2h"}"#,
+        r#"{"ttl.working": "2h", "ttl": {"working": "1h"}}"#,
+        r#"{"ttl": 3, "ttl.working": "2h"}"#,
+    ] {
+        assert!(refusal(json(document)).0.starts_with("ttl"), "{document}");
+    }
 }
 
 #[test]

@@ -134,8 +134,9 @@ impl Reader<'_> {
         let Some(target) = self.target(ns, part, vector)? else { return Ok(None) };
         let is_short = |list: &ShortList<'_>| list.ids.len() <= NAMED_ROWS_MAX;
         let named = matcher.as_ref().and_then(Matcher::list).is_some_and(is_short);
-        let k = query.depth().clamp(if named { BY_VECTOR_OF_FEW } else { BY_VECTOR }, K_MAX);
-        let sure = query.depth().max(MARGIN_AT);
+        let k = pool_of(query, if named { BY_VECTOR_OF_FEW } else { BY_VECTOR });
+        // Not by the depth: a memory has one cosine on every page.
+        let sure = query.k.max(MARGIN_AT);
         let over = || self.is_over();
         let ask = Ask { query: vector, k, sure, now: self.now, effort, stop: Stop(&over) };
         Ok(Some((self.nearest(ns, (part, target), matcher.as_mut(), ask)?, target)))
@@ -149,7 +150,7 @@ impl Reader<'_> {
         query: &Query,
         matcher: &mut Option<Matcher<'_>>,
     ) -> Result<Vec<Candidate>> {
-        let most = query.depth().max(BY_TEXT);
+        let most = pool_of(query, BY_TEXT);
         let candidate = |at: DocRef| Some(Candidate { id: lexical.id(at)?, doc: Some(at), cosine: None });
         if matcher.is_none() {
             return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
@@ -298,11 +299,21 @@ impl Reader<'_> {
     }
 }
 
+/// How many candidates one side of a search brings. Pages of one query are cut from the same candidates, up to the depth of
+/// `least` and behind it.
+fn pool_of(query: &Query, least: usize) -> usize {
+    match query.depth() {
+        depth if depth <= BY_VECTOR.min(least) => least,
+        _ if query.offset > 0 => K_MAX,
+        depth => depth.max(least),
+    }
+}
+
 /// The effort of a walk whose results are ranked together with `by_text` memories that the words have
 /// brought.
 fn effort_of(query: &Query, by_text: usize) -> Effort {
     match query.effort {
-        Effort::Recall(recall) if by_text >= query.depth().max(MARGIN_AT) => {
+        Effort::Recall(recall) if by_text >= query.k.max(MARGIN_AT) => {
             Effort::Recall((1.0 - (1.0 - recall) * MISSES).max(recall.min(WALK_RECALL_MIN)))
         }
         effort => effort,

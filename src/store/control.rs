@@ -90,22 +90,10 @@ pub(crate) struct SpaceRow {
 impl SpaceRow {
     /// Name of the space of vectors that callers bring.
     pub(crate) const CALLER: &'static str = "caller";
-    /// Begins the name of a space of an embedder that nobody asked for: it gives way to vectors that a caller brings.
-    pub(crate) const SUGGESTED: &'static str = "suggested:";
 
-    /// Id of the embedder whose vectors lie in it, or `caller`.
+    /// Id of the embedder whose vectors lie in it, or `caller`. Older writers marked an embedder that nobody had asked for.
     pub(crate) fn embedder(&self) -> &str {
-        Self::embedder_of(&self.name)
-    }
-
-    /// Id of the embedder in the name of a space.
-    pub(crate) fn embedder_of(name: &str) -> &str {
-        name.strip_prefix(Self::SUGGESTED).unwrap_or(name)
-    }
-
-    /// Whether it gives way to vectors that a caller brings.
-    pub(crate) fn gives_way(&self) -> bool {
-        self.name.starts_with(Self::SUGGESTED)
+        self.name.strip_prefix("suggested:").unwrap_or(&self.name)
     }
 }
 

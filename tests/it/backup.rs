@@ -338,9 +338,9 @@ fn changed(lines: &str, id: MemoryId, change: Change) -> String {
 
 /// Lines that contradict themselves, with the field that the error names.
 const HAND: &[(&str, Change)] = &[
-    ("key", |line| line["keys"] = json!([])),
+    ("keys", |line| line["keys"] = json!([])),
     ("key", |line| line["key"] = json!("other")),
-    ("keys", |line| line["holders"][0]["key"] = json!("other")),
+    ("key", |line| line["holders"][0]["key"] = json!("other")),
     ("tags", |line| line["tags"] = json!([])),
     ("tags", |line| line["holders"][0]["tags"] = json!(["u"])),
     ("categories", |line| line["categories"] = json!(["c"])),
@@ -499,6 +499,8 @@ fn messages_made_by_hand_are_refused() {
     for (from, to) in [
         ("\"dup_count\":3,\"time_span\":0,", "\"dup_count\":4,\"time_span\":0,"),
         ("\"dup_count\":3,\"time_span\":0,", "\"dup_count\":3,\"time_span\":1,"),
+        ("\"example_snippets\":[\"", "\"example_snippets\":[\"evil "),
+        ("\"authors_seen\":[]", "\"authors_seen\":[\"evil\"]"),
         ("\"count\":3", "\"count\":2"),
         ("\"steps\":1", "\"steps\":2"),
         ("\"op\":\"merge\"", "\"op\":\"insert\""),
@@ -511,6 +513,15 @@ fn messages_made_by_hand_are_refused() {
         assert_eq!(why.kind(), ErrorKind::Invalid, "{from}: {why}");
         copy.check();
     }
+    let earlier = |line: &str| match line.contains("\"aggregate\":{") {
+        true => {
+            line.replace("\"ts_first\":\"2", "\"ts_first\":\"1").replace("\"ts_last\":\"2", "\"ts_last\":\"1")
+        }
+        false => line.to_owned(),
+    };
+    let hand: String = lines.lines().map(|line| earlier(line) + "\n").collect();
+    let why = import_by(&World::new(), &hand, 1_000).unwrap_err().to_string();
+    assert!(why.contains("ts_first: must be the instants"), "{why}");
 }
 
 /// Namespaces of one file do not mix.

@@ -2,6 +2,7 @@
 
 mod bad;
 mod contract;
+mod fields;
 mod flags;
 mod index;
 mod recall;

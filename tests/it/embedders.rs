@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use oubliette::embed::{Embedder, HashEmbedder, embedder_fn};
+use oubliette::exchange::{Import, LineReader};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::{AuthorKind, Field, Tier};
 use oubliette::report::CheckOptions;
@@ -214,26 +215,111 @@ fn a_database_knows_whose_vectors_it_holds() {
     assert_eq!(db.use_embedder(reserved).unwrap_err().kind(), ErrorKind::Invalid);
 }
 
+/// The first vector of a file decides which embedding space is recorded. Until then an embedder that nobody asked for gives
+/// way to the vectors of a caller.
 #[test]
-fn an_embedder_that_nobody_asked_for_gives_way() {
+fn an_embedder_that_nobody_asked_for_gives_way_to_the_first_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    ns(&db).add(Draft::new("Ann lives in Ghent").key("a").vector([1.0, 0.0])).unwrap();
+    db.suggest_embedder(HashEmbedder::new()).unwrap_err();
+    drop(db);
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder);
     db.suggest_embedder(HashEmbedder::new()).unwrap();
-    ns(&db).add(Draft::new("Ann lives in Ghent").key("a")).unwrap();
-    assert_eq!(db.stats().unwrap().pending, 0);
-    ns(&db).add(Draft::new("Ben lives in Bruges").key("b").vector([0.6, 0.8])).unwrap();
+    let drafts = vec![
+        Draft::new("Ann lives in Ghent").key("a"),
+        Draft::new("Ben lives in Bruges").key("b").vector([0.6, 0.8]),
+    ];
+    ns(&db).add_all(drafts, &WriteOptions::default()).unwrap();
     assert_eq!(db.embedding_space().unwrap().unwrap().name, "caller");
     let near = ns(&db).search(Query::vector([0.6, 0.8])).unwrap();
     assert_eq!(near.hits.len(), 1, "only vectors of one space are compared");
     assert_eq!(ns(&db).search(Query::text("lives in")).unwrap().hits.len(), 2);
     ns(&db).add(Draft::new("Cat lives in Kortrijk").key("c")).unwrap();
-    assert_eq!(db.stats().unwrap().pending, 1, "nobody makes vectors of the caller's space");
+    assert_eq!(db.stats().unwrap().pending, 2, "nobody makes vectors of the caller's space");
     clean(&db);
     let done = db.reembed(HashEmbedder::new()).unwrap();
-    assert_eq!((done.changed, done.filled, done.skipped), (2, 1, 0));
+    assert_eq!((done.changed, done.filled, done.skipped), (1, 2, 0));
     let near = ns(&db).search(Query::text("who lives in Kortrijk").mode(Mode::Vector)).unwrap();
     assert_eq!(near.hits.len(), 3);
     assert_eq!(db.reembed(HashEmbedder::new()).unwrap(), Default::default(), "twice is no harm");
+    clean(&db);
+}
+
+/// A vector that does not fit the embedding space of the file, or of an embedder that was asked for, is refused on every way
+/// in, and the space stays what it was.
+#[test]
+fn a_vector_of_another_length_never_changes_the_space() {
+    for suggested in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = open(&folder);
+        if suggested {
+            db.suggest_embedder(HashEmbedder::new()).unwrap();
+        } else {
+            db.use_embedder(HashEmbedder::new()).unwrap();
+            let refused = ns(&db).add(Draft::new("before any other").vector([1.0, 0.0])).unwrap_err();
+            assert_eq!(refused.to_string(), "vector: must have 256 dimensions (got 2)");
+            assert_eq!(db.embedding_space().unwrap(), None);
+        }
+        ns(&db).add(Draft::new("Ann lives in Ghent").key("a")).unwrap();
+        let space = db.embedding_space().unwrap().unwrap();
+        let vector = Patch { vector: Some(vec![1.0, 0.0]), ..Patch::default() };
+        let lines = "{\"text\":\"Cat\",\"vector\":[1,0]}\n";
+        let import = |lines: &str| {
+            Import::default().run(&db, LineReader::new(lines.as_bytes(), "lines"), &mut ()).map(drop)
+        };
+        let refused = [
+            ns(&db).add(Draft::new("Ben").vector([1.0, 0.0])).map(drop),
+            ns(&db).update("a", vector.clone()).map(drop),
+            ns(&db).update("a", Patch { text: Some("Ann left".to_owned()), ..vector.clone() }).map(drop),
+            db.batch(|batch| batch.add(ns(&db).name(), Draft::new("Ben").vector([1.0, 0.0]))).map(drop),
+            db.batch(|batch| batch.update(ns(&db).name(), "a", vector.clone())).map(drop),
+            import(lines),
+        ];
+        for answer in refused {
+            let why = answer.unwrap_err().to_string();
+            assert!(why.contains("vector: must have 256 dimensions (got 2)"), "{why}");
+        }
+        assert_eq!(db.embedding_space().unwrap().unwrap(), space);
+        // A vector of the right length belongs to the space, whoever made it.
+        let mut own = vec![0.0; 256];
+        own[7] = 1.0;
+        ns(&db).add(Draft::new("Dan brings his own").key("d").vector(own.clone())).unwrap();
+        assert_eq!(db.embedding_space().unwrap().unwrap(), space);
+        assert_eq!(ns(&db).search(Query::vector(own)).unwrap().hits.len(), 2);
+        clean(&db);
+    }
+}
+
+/// A write that fails leaves the file without a space, also where its batch goes on.
+#[test]
+fn a_write_that_fails_does_not_decide_the_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    let mut draft = Draft::new("Ben").vector([1.0, 0.0]);
+    draft.sources = Some(vec!["01a2b3c4-0000-7000-8000-000000000000".parse().unwrap()]);
+    ns(&db).add(draft.clone()).unwrap_err();
+    db.batch(|batch| {
+        batch.add(ns(&db).name(), draft.clone()).unwrap_err();
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(db.embedding_space().unwrap(), None);
+}
+
+/// A memory whose vector is of a former space takes a vector of the present space.
+#[test]
+fn an_update_brings_a_vector_of_the_new_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(&folder);
+    ns(&db).add(Draft::new("Ann lives in Ghent").key("a").vector([0.6, 0.8])).unwrap();
+    let broken = embedder_fn("broken", 3, |_: &[&str]| {
+        Err(Error::Embedding { embedder: "broken".to_owned(), why: "told to".to_owned() })
+    });
+    db.reembed(broken.unwrap()).unwrap_err();
+    ns(&db).update("a", Patch { vector: Some(vec![0.0, 1.0, 0.0]), ..Patch::default() }).unwrap();
+    assert_eq!(ns(&db).search(Query::vector([0.0, 1.0, 0.0])).unwrap().hits.len(), 1);
     clean(&db);
 }
 

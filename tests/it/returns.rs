@@ -335,5 +335,5 @@ fn v282_an_undo_that_was_stopped_is_gone_on_with() {
     assert_eq!(live(&world), 900);
     assert_eq!(told(&world, run), None);
     world.check();
-    assert_eq!(world.ns.undo(run).unwrap(), Undone::default());
+    assert_eq!(world.ns.undo(run).unwrap(), Undone { already: true, ..Undone::default() });
 }

@@ -108,7 +108,10 @@ fn v188_a_day_ends_at_midnight_of_its_zone() {
 
 #[test]
 fn a_zone_that_is_not_known_is_an_error_of_the_push_alone() {
-    let world = under("snapshot.zone = \"Atlantis/Capital\"");
+    const UNKNOWN: &str = "snapshot.zone = \"Atlantis/Capital\"";
+    let refused = World::new().db.set_policy(UNKNOWN, Syntax::Toml).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Policy, "this machine stores no such policy; another may have");
+    let world = World::with(|builder| builder.policy(policy(UNKNOWN)));
     let error = world.ns.push_snapshot(Draft::new("x"), world.now()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Policy);
     assert!(error.to_string().contains("Atlantis/Capital"), "{error}");

@@ -1,9 +1,11 @@
 //! What a host asks for beside adding, finding and forgetting: pages of hits, the newest first, the values of a key,
 //! another name, another end.
 
+use std::collections::BTreeMap;
+
 use oubliette::embed::{Embedder, embedder_fn};
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::{DistinctQuery, Expiry, Got};
+use oubliette::memory::{DistinctQuery, Expiry, Got, Tier};
 use oubliette::report::{CheckOptions, ErasedProbe, Op, RuleId};
 use oubliette::{
     Decision, Draft, Error, Filter, Kind, Memory, MemoryId, Mode, NamespaceName, Page, PageRequest, Patch,
@@ -505,4 +507,78 @@ fn a_batch_searches_until_it_writes() {
             Ok(())
         })
         .unwrap();
+}
+
+/// An end that the tier gave belongs to that tier. An end that a caller gave stays.
+#[test]
+fn another_tier_gives_another_end() {
+    let world = World::new();
+    let promise = world.ahead("5s");
+    let to = |tier| {
+        let mut patch = Patch::default();
+        patch.fields.tier = Some(tier);
+        patch
+    };
+    world.add(text("short").key("s").tier(Tier::Working));
+    world.add(text("long").key("l"));
+    world.add(text("promised").key("p").tier(Tier::Working).expiry(Expiry::At(promise)));
+    world.ns.update("s", to(Tier::Semantic)).unwrap();
+    assert_eq!(world.row("s").expires_at, None);
+    world.ns.update("l", to(Tier::Working)).unwrap();
+    let end = world.row("l").expires_at.unwrap();
+    assert_eq!(end, world.ahead("72h"));
+    world.ns.update("l", to(Tier::Episodic)).unwrap();
+    assert!(world.row("l").expires_at.unwrap() > end);
+    world.ns.update("p", to(Tier::Semantic)).unwrap();
+    assert_eq!(world.row("p").expires_at, Some(promise));
+    world.check();
+}
+
+/// A name in the form of an id means the memory with that id, so a key of that form would reach nothing.
+#[test]
+fn a_key_is_never_the_id_of_a_memory() {
+    let world = World::new();
+    let id = world.add(text("one").key("x")).id.to_string();
+    world.add(text("two").key("y"));
+    refused(world.ns.rename_key("y", id.as_str()), "key");
+    refused(world.ns.add(text("three").key(id.as_str())), "key");
+    world.ns.forget("x").unwrap();
+    refused(world.ns.add(text("three").key(id.as_str())), "key");
+    world.ns.add(text("three").key("01a2b3c4-0000-7000-8000-000000000000")).unwrap();
+    world.check();
+}
+
+/// A memory has one score on every page, so pages neither lose nor repeat a hit.
+#[test]
+fn pages_of_a_hybrid_search_are_cut_from_one_ranking() {
+    let world = World::new();
+    for at in 0..600_usize {
+        let words = ["tea", "milk", "cup", "pot", "leaf"];
+        // The words of most are alike, so the cosine decides.
+        let line: Vec<&str> = (0..4).map(|step| words[(at / 200 + step) % 5]).collect();
+        let spread = |by: usize| ((at * by) % 601) as f32 / 601.0;
+        world.add(text(&format!("{} {at}", line.join(" "))).vector([
+            1.0,
+            spread(13),
+            spread(29),
+            spread(61),
+        ]));
+    }
+    let page = |offset: usize| {
+        let mut query = Query::text("tea in a pot").k(5).offset(offset);
+        query.vector = Some(vec![0.9, 0.4, 0.3, 0.2]);
+        world.ns.search(query).unwrap().hits
+    };
+    let mut scores = BTreeMap::new();
+    let mut places = Vec::new();
+    for offset in 0..=45 {
+        for (at, hit) in page(offset).into_iter().enumerate() {
+            assert_eq!(*scores.entry(hit.id).or_insert(hit.score), hit.score, "page {offset}");
+            match places.get(offset + at) {
+                Some(id) => assert_eq!(*id, hit.id, "page {offset}"),
+                None => places.push(hit.id),
+            }
+        }
+    }
+    assert_eq!(scores.len(), 50, "no hit stands on two pages");
 }

@@ -22,6 +22,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
     /// Database file [default: $OUBLIETTE_DB, then the config file oubliette.toml, then the user's data folder]
     #[arg(long, global = true, value_name = "PATH")]
@@ -87,7 +88,7 @@ pub(crate) enum Command {
     History(NameOptions),
     /// Page through messages in the order in which they came
     Events(EventsOptions),
-    /// Page through families of repeated messages
+    /// Page through aggregates: families of repeated messages without a key, each counted instead of stored
     Aggregates(PageOptions),
     /// Tell the story of a memory: who made it, what was merged into it, what superseded it, why it is gone
     Explain(NameOptions),
@@ -107,7 +108,7 @@ pub(crate) enum Command {
     Unpin(NameOptions),
     /// Forget memories for good
     Forget(ForgetOptions),
-    /// Run maintenance passes [default: the passes that the policy enables, then index and repair]
+    /// Run maintenance passes [default: the passes that the policy enables, then embed, index and repair]
     Maintain(MaintainOptions),
     /// Drop the indexes and build them again from the memories
     Reindex,
@@ -170,16 +171,16 @@ pub(crate) struct ReembedOptions {
 /// The fields of a memory, by their names in JSON.
 #[derive(Debug, Default, Args)]
 pub(crate) struct FieldOptions {
-    /// Kind of the memory [default: knowledge]
+    /// Kind of the memory; a new memory has knowledge
     #[arg(long)]
     pub(crate) kind: Option<String>,
-    /// Tier: working, episodic, semantic or procedural [default: semantic]
+    /// Tier: working, episodic, semantic or procedural; a new memory has semantic
     #[arg(long)]
     pub(crate) tier: Option<String>,
-    /// Significance: routine, noteworthy, important or core [default: routine]
+    /// Significance: routine, noteworthy, important or core; a new memory has routine
     #[arg(long)]
     pub(crate) significance: Option<String>,
-    /// Importance, 0 to 1 [default: 0.5]
+    /// Importance, 0 to 1; a new memory has 0.5
     #[arg(long, allow_negative_numbers = true)]
     pub(crate) importance: Option<f64>,
     /// Confidence of the writer, 0 to 1
@@ -239,7 +240,8 @@ pub(crate) struct FieldOptions {
     /// Any other field by its name in JSON; can be given several times
     #[arg(long = "field", value_name = "NAME=JSON")]
     pub(crate) others: Vec<String>,
-    /// A file that the memory carries beside its text, at most 1 MiB: JSON if its name ends in .json, bytes otherwise
+    /// A file that the memory carries beside its text, at most 1 MiB: JSON if its name ends in .json, bytes otherwise; - for
+    /// bytes from standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) payload: Option<PathBuf>,
     /// The vector, as a JSON list of numbers
@@ -387,7 +389,7 @@ pub(crate) struct SearchOptions {
     /// How much the hits should differ from each other, 0 to 1
     #[arg(long, default_value_t = 0.0, value_name = "SHARE")]
     pub(crate) diversity: f32,
-    /// Many queries, each as a line of JSON: {"query"?, "namespace"?, "filter"?, "agent"?, "mode"?, "k"?, "offset"?, "min_score"?, "ef"?, "recall"?, "exact"?}
+    /// Many queries, each as a line of JSON: {"query"?, "namespace"?, "filter"?, "agent"?, "mode"?, "k"?, "offset"?, "min_score"?, "ef"?, "recall"?, "exact"?, "diversity"?}
     #[arg(long, value_name = "Q.jsonl", conflicts_with = "text")]
     pub(crate) queries: Option<PathBuf>,
     /// Vectors of the queries, one row for each
@@ -445,7 +447,7 @@ pub(crate) struct ListOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct DistinctOptions {
-    /// The key as a filter names it after `metadata.`; dots descend into objects
+    /// The key as a filter names it, without `metadata.`; dots descend into objects
     pub(crate) key: String,
     #[command(flatten)]
     pub(crate) scope: ScopeOptions,
@@ -492,10 +494,10 @@ pub(crate) struct EventsOptions {
 pub(crate) struct UpdateOptions {
     /// Id or key
     pub(crate) name: String,
-    /// New text; the memory is revised
+    /// New text; the memory is revised, and its payload stays with the earlier version
     #[arg(long)]
     pub(crate) text: Option<String>,
-    /// A field to clear, by its name in JSON; can be given several times
+    /// A field to clear, by its name in JSON, if it can be empty; can be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) clear: Vec<String>,
     #[command(flatten)]
@@ -519,7 +521,7 @@ pub(crate) struct TouchOptions {
     /// After how long they end, counted from now
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) ttl: Option<String>,
-    /// When they end
+    /// When they end: a time, or never
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<String>,
     /// They never end
@@ -539,6 +541,9 @@ pub(crate) struct SupersedeOptions {
     /// Text of a new memory that supersedes them
     #[arg(long, value_name = "TEXT")]
     pub(crate) with_text: Option<String>,
+    /// Key of the new text [default: the first of the names that is a key; that key then revises and forgets the new text]
+    #[arg(long, conflicts_with = "with")]
+    pub(crate) key: Option<String>,
     /// How it supersedes them: replaced, correction or duplicate
     #[arg(long, default_value = "replaced")]
     pub(crate) mode: String,
@@ -596,7 +601,7 @@ pub(crate) struct ForgetOptions {
 #[derive(Debug, Args)]
 #[command(after_help = passes_help())]
 pub(crate) struct MaintainOptions {
-    /// Passes, in the order in which they are to run [default: those that the policy enables, then index and repair]
+    /// Passes, in the order in which they are to run [default: those that the policy enables, then embed, index and repair]
     #[arg(value_name = "PASS", value_parser = member(Pass::ALL, Pass::as_str))]
     pub(crate) passes: Vec<Pass>,
     /// Only say what the passes would do
@@ -633,8 +638,25 @@ pub(crate) struct MaintainOptions {
 
 /// The passes with what they do, in the order in which they run by default.
 fn passes_help() -> String {
-    let lines = Pass::ALL.iter().map(|pass| format!("  {:17}  {}", pass.as_str(), pass.help()));
+    let lines = Pass::ALL.iter().map(|pass| format!("  {:17}  {}", pass.as_str(), hanging(pass.help())));
     format!("Passes:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// A sentence in lines that stand below each other behind the name of a pass.
+fn hanging(text: &str) -> String {
+    const WIDTH: usize = 76;
+    let (mut all, mut column) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        if column + word.len() > WIDTH {
+            all.push_str(&format!("\n{:21}", ""));
+            column = 0;
+        } else if column > 0 {
+            all.push(' ');
+        }
+        all.push_str(word);
+        column += word.len() + 1;
+    }
+    all
 }
 
 /// Reads a member of a closed set of the library by its name. Help and completions show the names.
@@ -664,7 +686,7 @@ pub(crate) struct UndoOptions {
 pub(crate) enum IndexCommand {
     /// Add an index of a metadata key; dots descend into objects
     Add {
-        /// The key as a filter names it after `metadata.`
+        /// The key as a filter names it, without `metadata.`
         key: String,
     },
     /// Drop an index
@@ -729,7 +751,8 @@ pub(crate) struct EvalOptions {
 pub(crate) struct ExportOptions {
     /// File, or - for standard output
     pub(crate) file: PathBuf,
-    /// Also export superseded and expired memories, memories not yet or no longer valid, limbo, and tombstones
+    /// Also export superseded and expired memories, memories not yet or no longer valid, limbo, tombstones, messages with
+    /// their aggregates, and runs
     #[arg(long)]
     pub(crate) all_states: bool,
     /// Export every namespace

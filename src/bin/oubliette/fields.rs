@@ -1,12 +1,13 @@
 //! Fields as flags: they become a JSON line, so that names, types and errors are those of an import.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 use oubliette::exchange::{DraftLine, NpyReader, ParsedLine, parse_line};
 use oubliette::limits::{LINE_BYTES_MAX, PAYLOAD_BYTES_MAX};
-use oubliette::memory::Payload;
+use oubliette::memory::{Fields, Payload, Significance, Tier};
 use oubliette::{Error, Patch, Result};
 use serde::Serialize;
 use serde_json::json;
@@ -25,6 +26,18 @@ impl Members {
         let value = to_raw_value(&value).map_err(|why| no_json(name, &why, "a value"))?;
         self.0.insert(name.to_owned(), value);
         Ok(())
+    }
+
+    /// A payload of null would be left out silently, as if none had been given.
+    fn check_payload(&self) -> Result<()> {
+        match self.0.get("payload") {
+            Some(payload) if payload.get() == "null" => Err(Error::invalid(
+                "payload",
+                "must not be null: leave it out, or use --clear payload",
+                "null",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn set_json(&mut self, name: &str, text: &str) -> Result<()> {
@@ -130,7 +143,12 @@ impl FieldOptions {
         let mut bytes = Vec::new();
         // White space between the parts of a JSON text does not count.
         let most = LINE_BYTES_MAX as u64;
-        File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(io)?;
+        let read = if path == Path::new("-") {
+            std::io::stdin().lock().take(most + 1).read_to_end(&mut bytes)
+        } else {
+            File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
+        };
+        read.map_err(io)?;
         if bytes.len() as u64 > most {
             return Err(Error::invalid(
                 "payload",
@@ -138,7 +156,7 @@ impl FieldOptions {
                 "a longer file",
             ));
         }
-        if path.extension().is_none_or(|extension| extension != "json") {
+        if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("json")) {
             return Ok(Some(Payload::Bytes(bytes)));
         }
         let text = String::from_utf8(bytes)
@@ -146,7 +164,8 @@ impl FieldOptions {
         // A line is read strictly: no name stands twice.
         let mut members = Members::default();
         members.set("text", "-")?;
-        members.set_json("payload", &text)?;
+        members.set_json("payload", text.strip_prefix('\u{feff}').unwrap_or(&text))?;
+        members.check_payload()?;
         Ok(line(&members)?.draft.payload)
     }
 
@@ -191,6 +210,7 @@ pub(crate) fn check_none(options: &AddOptions) -> Result<(), Failure> {
 pub(crate) fn draft(options: &AddOptions) -> Result<DraftLine> {
     let mut members = options.fields.members()?;
     members.set("text", &options.text)?;
+    members.check_payload()?;
     for (name, text) in
         [("key", &options.key), ("agent", &options.agent), ("supersede_mode", &options.supersede_mode)]
     {
@@ -210,14 +230,9 @@ pub(crate) fn draft(options: &AddOptions) -> Result<DraftLine> {
 /// The changes that were typed.
 pub(crate) fn patch(options: &UpdateOptions) -> Result<Patch> {
     let mut members = options.fields.members()?;
-    for name in &options.clear {
-        let value = if matches!(name.as_str(), "tags" | "categories" | "entities" | "links") {
-            json!([])
-        } else {
-            json!(null)
-        };
-        members.set(name, value)?;
-    }
+    members.check_payload()?;
+    check_levels(&members)?;
+    clear(options, &mut members)?;
     for name in ["key", "agent", "namespace", "supersedes", "supersede_mode", "sources"] {
         if let Some(value) = members.0.get(name) {
             return Err(Error::invalid(name, "can't be changed", value));
@@ -239,4 +254,47 @@ pub(crate) fn patch(options: &UpdateOptions) -> Result<Patch> {
         entities: draft.entities,
         links: draft.links,
     })
+}
+
+/// Adds the fields that are to be cleared.
+fn clear(options: &UpdateOptions, members: &mut Members) -> Result<()> {
+    for name in options.clear.iter().collect::<BTreeSet<_>>() {
+        let given = match name.as_str() {
+            "expires_at" => members.0.contains_key(name) || members.0.contains_key("ttl"),
+            "payload" => members.0.contains_key(name) || options.fields.payload.is_some(),
+            _ => members.0.contains_key(name),
+        };
+        if given {
+            return Err(Error::invalid(name, "must not be cleared and given in one call", "both"));
+        }
+        if matches!(name.as_str(), "tags" | "categories" | "entities" | "links") {
+            members.set(name, json!([]))?;
+            continue;
+        }
+        if !matches!(name.as_str(), "expires_at" | "payload") && !can_be_null(name)? {
+            let why = format!("can't clear {name}: it has no empty value, so give it another one");
+            return Err(Error::invalid("--clear", why, name));
+        }
+        members.set(name, ())?;
+    }
+    Ok(())
+}
+
+/// Whether null says something of a field: for a field with a default it says nothing.
+fn can_be_null(name: &str) -> Result<bool> {
+    let mut members = Members::default();
+    members.set(name, ())?;
+    members.set("text", "-")?;
+    Ok(line(&members)?.draft.fields != Fields::default())
+}
+
+/// Refuses an unknown tier or significance. A line may have one and gets the default, with a warning. An update would
+/// change what the memory has.
+fn check_levels(members: &Members) -> Result<()> {
+    let word = |name: &str| {
+        let text = members.0.get(name).map(|value| value.get());
+        text.and_then(|text| serde_json::from_str::<String>(text).ok())
+    };
+    word("tier").map_or(Ok(()), |tier| tier.parse::<Tier>().map(drop))?;
+    word("significance").map_or(Ok(()), |significance| significance.parse::<Significance>().map(drop))
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use oubliette::exchange::LineReader;
+use oubliette::maintain::{RunId, Undone};
 use oubliette::memory::{Got, Partition};
 use oubliette::report::{ForgetPlan, Forgotten};
 use oubliette::{Database, Error, ErrorKind, Filter, Forget, NamespaceName, Result, Scope};
@@ -119,17 +120,21 @@ fn names_of(path: &Path) -> Result<Vec<String>> {
 
 /// `undo`.
 pub(crate) fn undo(run: &str, place: &Place, output: Output) -> Done {
-    let (namespace, run) = (place.namespace()?, named("run", run.parse())?);
+    let run = named("run", run.parse())?;
     let database = place.open(Access::Write)?;
-    let undone = database.namespace(&namespace)?.undo(run)?;
+    let undone = undo_everywhere(&database, run, place.named_namespace()?)?;
     database.close()?;
     let document = json!({
         "restored": undone.restored,
         "removed": undone.removed,
         "detached": undone.detached,
         "lost": undone.lost,
+        "already": undone.already,
     });
     output.done(&document, |_| {
+        if undone.already {
+            return format!("The run {run} is taken back already");
+        }
         let mut told = format!(
             "Took the run back: {} restored, {} removed, {} detached",
             undone.restored, undone.removed, undone.detached
@@ -137,6 +142,25 @@ pub(crate) fn undo(run: &str, place: &Place, output: Output) -> Done {
         undone.lost.iter().for_each(|lost| told.push_str(&format!("\nlost: {lost}")));
         told
     })
+}
+
+/// Takes a run back where it wrote: in the namespace that was named, or in all that know the run.
+fn undo_everywhere(database: &Database, run: RunId, named: Option<NamespaceName>) -> Result<Undone> {
+    let namespaces = named.map_or_else(|| database.namespaces(), |named| Ok(vec![named]))?;
+    let mut all: Option<Undone> = None;
+    for namespace in namespaces {
+        let done = match database.namespace(&namespace)?.undo(run) {
+            Err(Error::NotFound { .. }) => continue,
+            done => done?,
+        };
+        let sum = all.get_or_insert_with(|| Undone { already: true, ..Undone::default() });
+        sum.restored += done.restored;
+        sum.removed += done.removed;
+        sum.detached += done.detached;
+        sum.lost.extend(done.lost);
+        sum.already &= done.already;
+    }
+    all.ok_or_else(|| Error::NotFound { what: "run", name: run.to_string() })
 }
 
 /// `namespace drop`.

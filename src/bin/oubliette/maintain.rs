@@ -133,8 +133,17 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
         "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
     });
     output.done(&document, |_| {
-        let memories = told::of(report.memories, "memory", "memories");
-        format!("Wrote {memories} to {} ({})", options.file.display(), told::size(bytes.unwrap_or_default()))
+        let mut wrote = told::of(report.memories, "memory", "memories");
+        let others = [
+            (report.tombstones, "tombstone", "tombstones"),
+            (report.events, "message", "messages"),
+            (report.aggregates, "aggregate", "aggregates"),
+            (report.runs, "run", "runs"),
+        ];
+        for (count, one, many) in others.into_iter().filter(|(count, ..)| *count > 0) {
+            wrote.push_str(&format!(", {}", told::of(count, one, many)));
+        }
+        format!("Wrote {wrote} to {} ({})", options.file.display(), told::size(bytes.unwrap_or_default()))
     })
 }
 

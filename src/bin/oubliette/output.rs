@@ -11,6 +11,9 @@ use serde_json::{Map, Value, json};
 /// Columns of a table where there is no terminal.
 const WIDTH: u16 = 100;
 
+/// Columns below which a table becomes blocks of lines.
+const NARROW: u16 = 80;
+
 /// The end of a command.
 pub(crate) type Done = Result<(), Failure>;
 
@@ -137,10 +140,14 @@ pub(crate) fn bytes(bytes: &[u8]) -> Done {
 
 /// A table for people, with a line of names or without.
 pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Done {
+    let rows = rows.into_iter();
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     if !std::io::stdout().is_terminal() {
         table.set_width(WIDTH);
+    }
+    if table.width().is_some_and(|width| width < NARROW) {
+        return line(&blocks(names, rows));
     }
     if !names.is_empty() {
         table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(names);
@@ -149,6 +156,21 @@ pub(crate) fn table(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
         table.add_row(row.iter().map(|cell| printable(cell)));
     }
     line(&table.to_string())
+}
+
+/// Rows as blocks of lines, for a terminal too narrow for columns. A value stands whole behind its name.
+fn blocks(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let block = |row: Vec<String>| {
+        let cells: Vec<String> = row.iter().map(|cell| printable(cell)).collect();
+        match names {
+            [] => cells.join(": "),
+            names => {
+                let lines = names.iter().zip(&cells).filter(|(_, cell)| !cell.is_empty());
+                lines.map(|(name, cell)| format!("{name}: {cell}\n")).collect()
+            }
+        }
+    };
+    rows.map(block).collect::<Vec<_>>().join("\n")
 }
 
 /// The members of a document with their values, those of objects in objects by their path; nothing of what is empty.
@@ -207,4 +229,18 @@ pub(crate) fn short(text: &str, chars: usize) -> String {
         words.push('…');
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blocks;
+
+    #[test]
+    fn a_narrow_table_is_a_block_for_each_row() {
+        let rows = [["0198c0de-0000-7000-8000-000000000001", "tea"], ["b", ""]];
+        let rows = || rows.iter().map(|row| row.map(str::to_owned).to_vec());
+        let told = blocks(&["id", "text"], rows());
+        assert_eq!(told, "id: 0198c0de-0000-7000-8000-000000000001\ntext: tea\n\nid: b\n");
+        assert_eq!(blocks(&[], rows()).lines().last(), Some("b: "));
+    }
 }

@@ -197,6 +197,14 @@ pub(crate) fn named<T>(name: &str, value: Result<T>) -> Result<T> {
     })
 }
 
+/// A key of the metadata as it was typed. With the name of the field in front it would name a key that no memory has.
+pub(crate) fn metadata_key(key: &str) -> Result<&str> {
+    match key.strip_prefix("metadata.") {
+        Some(rest) => Err(Error::invalid("key", format!("must be named without metadata.: {rest}"), key)),
+        None => Ok(key),
+    }
+}
+
 /// The policy document of a file.
 pub(crate) fn read_policy(path: &Path) -> Result<Policy> {
     let (text, syntax) = policy_text(path)?;

@@ -11,7 +11,7 @@ use crate::arguments::{
     BriefingOptions, DistinctOptions, EventsOptions, GetOptions, ListOptions, PageOptions,
 };
 use crate::output::{self, Done, Output, plain, short};
-use crate::place::{Access, Place};
+use crate::place::{Access, Place, metadata_key, named};
 use crate::told;
 
 /// `get`.
@@ -22,11 +22,12 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
     if let (Got::Memory(memory), true) = (&mut got, options.payload) {
         memory.payload = team.payload(memory.id)?;
     }
-    raw(output, &answers::got_text(&namespace, &got, options.vector))
+    let carries = !options.payload && matches!(&got, Got::Memory(memory) if memory.has_payload);
+    raw(output, &answers::got_text(&namespace, &got, options.vector), carries)
 }
 
-/// A document that is JSON text already, shown as it is or as a table.
-fn raw(output: Output, text: &str) -> Done {
+/// A document that is JSON text already, shown as it is or as a table. `carries` tells of a payload that it does not have.
+fn raw(output: Output, text: &str, carries: bool) -> Done {
     if output.json {
         return output::line(text);
     }
@@ -34,6 +35,9 @@ fn raw(output: Output, text: &str) -> Done {
         Ok(mut document) => {
             if let (false, Value::Object(members)) = (output.verbose, &mut document) {
                 members.retain(|name, _| !matches!(name.as_str(), "key" | "holders" | "version"));
+            }
+            if let (true, Value::Object(members)) = (carries, &mut document) {
+                members.insert("payload".to_owned(), json!("yes; --payload shows it"));
             }
             output.document(&document)
         }
@@ -90,7 +94,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
 /// `distinct`.
 pub(crate) fn distinct(options: &DistinctOptions, place: &Place, output: Output) -> Done {
     let query = DistinctQuery {
-        key: options.key.clone(),
+        key: metadata_key(&options.key)?.to_owned(),
         scope: options.scope.scope()?,
         filter: options.filter.as_deref().map(Filter::parse).transpose()?,
         limit: options.limit,
@@ -139,8 +143,8 @@ pub(crate) fn events(options: &EventsOptions, place: &Place, output: Output) -> 
     };
     let query = EventQuery {
         of,
-        from: options.from.as_deref().map(str::parse).transpose()?,
-        to: options.to.as_deref().map(str::parse).transpose()?,
+        from: options.from.as_deref().map(|from| named("--from", from.parse())).transpose()?,
+        to: options.to.as_deref().map(|to| named("--to", to.parse())).transpose()?,
         limit: options.page.limit,
         cursor: options.page.cursor.clone(),
     };
@@ -284,7 +288,7 @@ pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output)
     if output.json {
         let items = briefed.iter().map(|Briefed { memory, score }| {
             json!({
-                "id": memory.id, "key": memory.keys.first(), "text": memory.row_text,
+                "id": memory.id, "key": memory.key(), "text": memory.row_text,
                 "pinned": memory.pinned, "score": score,
             })
         });

@@ -10,14 +10,14 @@ use oubliette::{
     Database, Effort, Error, Filter, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot, Span,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::arguments::{EffortOptions, SearchOptions};
 use crate::fields;
 use crate::latency::micros;
 use crate::output::{Done, Failure, Output, short, unwritable};
 use crate::place::{Access, Place, named};
-use crate::write;
+use crate::{told, write};
 
 /// `search`.
 pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Done {
@@ -53,10 +53,11 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     let begun = Instant::now();
     let found = team.search(&query)?;
     let took_us = micros(begun);
-    let (mut hits, mut tokens) = (Vec::new(), 0_usize);
+    let (mut hits, mut tokens, mut cut) = (Vec::new(), 0_usize, false);
     for hit in found.hits {
         tokens += hit.text.len().div_ceil(TOKEN_BYTES);
-        if options.max_tokens.is_some_and(|max| tokens > max) {
+        cut = options.max_tokens.is_some_and(|max| tokens > max);
+        if cut {
             break;
         }
         hits.push(hit);
@@ -76,16 +77,49 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         let hits = hits.iter().map(hit).collect::<Result<Vec<Value>>>()?;
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
-    let row = |hit: &oubliette::Hit| {
-        let numbers = [format!("{:.4}", hit.score), format!("{:.2}", hit.relevance)];
-        numbers.into_iter().chain([name(hit.key.clone(), hit.id), short(&hit.text, 60)]).collect()
-    };
-    let none = "Nothing was found; try other words, --any-agent or another --namespace";
-    output.list(&["score", "relevance", "memory", "text"], hits.iter().map(row).collect(), none)?;
+    let rows = rows(&team, &hits, options.around)?;
+    let none = nothing(options, cut, found.plan.partial);
+    output.list(&["score", "relevance", "memory", "text"], rows, &none)?;
     if options.explain {
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;
     }
     Ok(())
+}
+
+/// The hits as rows of a table, each with its neighbours.
+fn rows(
+    team: &Namespace<Snapshot>,
+    hits: &[oubliette::Hit],
+    around: Option<usize>,
+) -> Result<Vec<Vec<String>>> {
+    let mut rows = Vec::new();
+    for hit in hits {
+        let numbers = [format!("{:.4}", hit.score), format!("{:.2}", hit.relevance)];
+        rows.push(numbers.into_iter().chain([name(hit.key.clone(), hit.id), short(&hit.text, 60)]).collect());
+        for neighbour in around.map_or_else(|| Ok(Vec::new()), |steps| neighbours(team, hit.id, steps))? {
+            let who = format!("{:+} {}", neighbour.step, name(neighbour.key, neighbour.id));
+            rows.push(vec![String::new(), String::new(), who, short(&neighbour.text, 60)]);
+        }
+    }
+    Ok(rows)
+}
+
+/// What to try where there is no hit.
+fn nothing(options: &SearchOptions, cut: bool, partial: bool) -> String {
+    if cut {
+        let most = told::of(options.max_tokens.unwrap_or_default() as u64, "token", "tokens");
+        return format!("The best hit alone has more than {most}; allow more with --max-tokens");
+    }
+    if partial {
+        return "Nothing was found before the deadline; allow more time with --deadline".to_owned();
+    }
+    match options.min_score {
+        Some(least) => format!("Nothing was found: no hit has a score of {least} or more"),
+        None if options.offset > 0 => {
+            "Nothing was found: there are fewer hits than --offset skips".to_owned()
+        }
+        None => "Nothing was found; try other words, --any-agent or another --namespace".to_owned(),
+    }
 }
 
 fn deadline(options: &SearchOptions) -> Result<Option<Span>> {
@@ -94,17 +128,32 @@ fn deadline(options: &SearchOptions) -> Result<Option<Span>> {
 
 /// The neighbours of a hit in its thread, in its order; how far each stands from it.
 fn around(team: &Namespace<Snapshot>, id: MemoryId, steps: usize) -> Result<Value> {
+    let all = neighbours(team, id, steps)?.into_iter();
+    Ok(all.map(|one| json!({ "step": one.step, "id": one.id, "key": one.key, "text": one.text })).collect())
+}
+
+/// A neighbour of a hit in its thread.
+struct Neighbour {
+    /// How far it stands from the hit; below zero before the hit.
+    step: i64,
+    id: MemoryId,
+    key: Option<String>,
+    text: String,
+}
+
+fn neighbours(team: &Namespace<Snapshot>, id: MemoryId, steps: usize) -> Result<Vec<Neighbour>> {
     let found = team.around(id, steps)?;
     let first = -(i64::try_from(found.before.len()).unwrap_or(i64::MAX));
     let before = (first..).zip(found.before);
     let after = (1..).zip(found.after);
     let mut all = Vec::new();
     for (step, id) in before.chain(after) {
-        let key = team.keys_of(id)?.into_iter().next();
-        let text = team.text(id)?;
-        all.push(json!({ "step": step, "id": id, "key": key, "text": text }));
+        if let Some(memory) = team.get(id)? {
+            let key = memory.key().map(str::to_owned);
+            all.push(Neighbour { step, id, key, text: memory.row_text });
+        }
     }
-    Ok(Value::Array(all))
+    Ok(all)
 }
 
 /// A key, or the id where there is none.
@@ -112,7 +161,8 @@ fn name(key: Option<String>, id: MemoryId) -> String {
     key.unwrap_or_else(|| id.to_string())
 }
 
-/// A line of a file of queries; members that mean nothing to a search are the caller's own.
+/// A line of a file of queries; members that mean nothing to a search are the caller's own, but for those that were meant
+/// for a search ([`check_names`]).
 #[derive(Debug, Deserialize)]
 struct QueryLine {
     #[serde(alias = "question")]
@@ -127,6 +177,48 @@ struct QueryLine {
     ef: Option<usize>,
     recall: Option<f32>,
     exact: Option<bool>,
+    diversity: Option<f32>,
+}
+
+/// The members of a line that a search reads.
+const MEMBERS: [&str; 12] = [
+    "query",
+    "mode",
+    "namespace",
+    "filter",
+    "agent",
+    "k",
+    "offset",
+    "min_score",
+    "ef",
+    "recall",
+    "exact",
+    "diversity",
+];
+/// What a search of one text can be asked besides.
+const OF_ONE: [&str; 5] = ["vector", "max_tokens", "around", "deadline", "any_agent"];
+
+/// Refuses members that would be meant for the search and not be read: options that a line can't have, and names that are a
+/// letter away from one that it can.
+fn check_names(line: &Map<String, Value>) -> Result<()> {
+    for (name, value) in line.iter().filter(|(name, _)| !MEMBERS.contains(&name.as_str())) {
+        if OF_ONE.contains(&name.as_str()) {
+            return Err(Error::invalid(name, "is an option of one search, and no member of a query", value));
+        }
+        if let Some(meant) = MEMBERS.iter().find(|meant| meant.len() > 4 && is_slip(name, meant)) {
+            return Err(Error::invalid(name, format!("is no member of a query; {meant} is"), value));
+        }
+    }
+    Ok(())
+}
+
+/// Whether one letter was left out, added or replaced.
+fn is_slip(typed: &str, meant: &str) -> bool {
+    let (a, b) = (typed.as_bytes(), meant.as_bytes());
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (left, due) = (a.get(same..), b.get(same..));
+    let (next, due_next) = (a.get(same + 1..), b.get(same + 1..));
+    next == due_next || left == due_next || next == due
 }
 
 /// What a line says beside the query.
@@ -209,9 +301,17 @@ impl Queries {
 }
 
 fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(NamespaceName, Query)> {
-    let line: QueryLine = serde_json::from_slice(text).map_err(|why| {
+    let line: QueryLine = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text))
+        .map_err(|error| {
+        let place = error.path().to_string();
+        let field = if place == "." { "line".to_owned() } else { place };
+        let why = error.into_inner();
+        Error::invalid(field, format!("must be a query: {why}"), String::from_utf8_lossy(text))
+    })?;
+    let members: Map<String, Value> = serde_json::from_slice(text).map_err(|why| {
         Error::invalid("line", format!("must be a query: {why}"), String::from_utf8_lossy(text))
     })?;
+    check_names(&members)?;
     let (namespace, mut query) = defaults.clone();
     query.effort = line.effort(query.effort)?;
     query.text = line.query;
@@ -221,6 +321,7 @@ fn read_line(text: &[u8], defaults: &(NamespaceName, Query)) -> Result<(Namespac
     query.k = line.k.unwrap_or(query.k);
     query.offset = line.offset.unwrap_or(query.offset);
     query.min_score = line.min_score.or(query.min_score);
+    query.diversity = line.diversity.unwrap_or(query.diversity);
     if let Some(filter) = &line.filter {
         query.filter = Some(Filter::from_json(filter)?);
     }

@@ -13,7 +13,7 @@ pub(crate) fn write(answer: &Value) -> String {
     }
     let told = match decision {
         "reinforced" => format!("Reinforced {name} {place}: the same content was there"),
-        "unchanged" => format!("Unchanged: {name} {place} says just that"),
+        "unchanged" => format!("Unchanged: {name} {place} says the same"),
         "aggregated" => format!("Counted {place} with the messages that it repeats"),
         "ignored" => format!("Ignored, as a rule of the policy says; nothing is stored {place}"),
         _ => {
@@ -21,6 +21,10 @@ pub(crate) fn write(answer: &Value) -> String {
             let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
             format!("{first}{} {name} {place}", letters.as_str())
         }
+    };
+    let told = match answer.get("payload_left_behind").and_then(Value::as_bool) {
+        Some(true) => format!("{told}; its payload stays with the earlier version"),
+        _ => told,
     };
     match answer.get("hints").and_then(Value::as_array).map_or(0, Vec::len) {
         0 => told,
@@ -66,7 +70,7 @@ pub(crate) fn forgotten(answer: &Value) -> String {
     let count = |name: &str| answer.get(name).and_then(Value::as_u64).unwrap_or_default();
     let mut told = format!("Forgot {}", of(count("forgotten"), "memory", "memories"));
     let notes = [
-        ("detached", "let go of, whose text another write still says"),
+        ("detached", "kept for another write of the same text, without the key"),
         ("went_with", "more that went with what was forgotten"),
         ("restored", "live again that it had superseded"),
         ("missing", "not found"),

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use oubliette::exchange::Target;
+use oubliette::limits::SAMPLES_MAX;
 use oubliette::maintain::{
     NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
 };
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use crate::arguments::{IndexCommand, MaintainOptions};
 use crate::embedder;
 use crate::output::{self, Done, Output};
-use crate::place::{Access, Place, named};
+use crate::place::{Access, Place, metadata_key, named};
 use crate::progress::Progress;
 use crate::told;
 
@@ -84,6 +85,9 @@ fn is_undoable(pass: Pass) -> bool {
 fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::MaintainOptions> {
     if let Some(threads) = options.threads.filter(|threads| !(1..=THREADS_MAX).contains(threads)) {
         return Err(Error::invalid("--threads", format!("must be 1 to {THREADS_MAX}"), threads));
+    }
+    if let Some(samples) = options.samples.filter(|samples| *samples > SAMPLES_MAX) {
+        return Err(Error::invalid("--samples", format!("must be 0 to {SAMPLES_MAX}"), samples));
     }
     let span = |text: &String| -> Result<Span> { named("--budget", text.parse()) };
     Ok(oubliette::maintain::MaintainOptions {
@@ -181,6 +185,7 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Do
     let namespace = place.namespace()?;
     match command {
         IndexCommand::Add { key } => {
+            let key = metadata_key(key)?;
             let database = place.open(Access::Write)?;
             let rows = database.namespace(&namespace)?.declare_index(key)?;
             database.close()?;
@@ -190,6 +195,7 @@ pub(crate) fn index(command: &IndexCommand, place: &Place, output: Output) -> Do
             })
         }
         IndexCommand::Drop { key } => {
+            let key = metadata_key(key)?;
             let database = place.open(Access::Write)?;
             let dropped = database.namespace(&namespace)?.drop_index(key)?;
             database.close()?;

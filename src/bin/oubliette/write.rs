@@ -1,5 +1,6 @@
 //! Commands that write memories.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,8 +10,11 @@ use oubliette::exchange::{
     Format, Import, ImportReport, LineReader, NpyReader, Observer, ParsedLine, Target, parse_line,
 };
 use oubliette::maintain::RunId;
-use oubliette::memory::{Expiry, Got, SupersedeMode};
-use oubliette::{Database, Draft, Error, ErrorKind, NamespaceName, Outcome, Result, Time, WriteOptions};
+use oubliette::memory::{Expiry, Field, Got, SupersedeMode};
+use oubliette::{
+    Database, Decision, Draft, Error, ErrorKind, Memory, Name, Namespace, NamespaceName, Outcome, Result,
+    State, Time, WriteOptions,
+};
 use serde_json::{Map, Value, json};
 
 use crate::answers;
@@ -35,9 +39,9 @@ pub(crate) fn add(options: &AddOptions, place: &Place, output: Output) -> Done {
     let line = fields::draft(options)?;
     line.warnings.iter().for_each(|warning| output.remark(warning));
     let database = place.open(Access::Create)?;
-    let outcome = add_one(&database, &namespace, line.draft, &how)?;
+    let answer = add_one(&database, &namespace, line.draft, &how)?;
     database.close()?;
-    output.done(&warned(answers::outcome(&namespace, &outcome), &line.warnings), told::write)
+    output.done(&warned(answer, &line.warnings), told::write)
 }
 
 /// The answer to a write, with what was read otherwise than it stands there.
@@ -53,9 +57,22 @@ fn add_one(
     namespace: &NamespaceName,
     draft: Draft,
     how: &WriteOptions,
-) -> Result<Outcome> {
-    let mut outcomes = database.namespace(namespace)?.add_all(vec![draft], how)?;
-    outcomes.pop().ok_or(Error::Closed)
+) -> Result<Value> {
+    let team = database.namespace(namespace)?;
+    let mut outcomes = team.add_all(vec![draft], how)?;
+    written(&team, &outcomes.pop().ok_or(Error::Closed)?)
+}
+
+/// The answer to a write. It says when the payload of the earlier version stayed behind.
+fn written(team: &Namespace, outcome: &Outcome) -> Result<Value> {
+    let mut answer = answers::outcome(team.name(), outcome);
+    if let (Decision::Revised { old }, Value::Object(members)) = (outcome.decision.settled(), &mut answer) {
+        let carries = |id| -> Result<bool> { Ok(team.get(id)?.is_some_and(|memory| memory.has_payload)) };
+        if carries(*old)? && !carries(outcome.id)? {
+            members.insert("payload_left_behind".to_owned(), json!(true));
+        }
+    }
+    Ok(answer)
 }
 
 /// One answer line for each line of standard input, each written before the next is read.
@@ -77,8 +94,8 @@ fn add_line(
     let (namespace, kept) = match line {
         ParsedLine::Draft(line) => {
             let namespace = line.namespace.unwrap_or_else(|| namespace.clone());
-            let outcome = add_one(database, &namespace, line.draft, how)?;
-            return Ok(warned(answers::outcome(&namespace, &outcome), &line.warnings));
+            let answer = add_one(database, &namespace, line.draft, how)?;
+            return Ok(warned(answer, &line.warnings));
         }
         ParsedLine::Memory(memory) => (memory.namespace.clone(), Kept::Memory(memory)),
         ParsedLine::Kept(line) => (line.namespace.unwrap_or_else(|| namespace.clone()), line.row),
@@ -248,9 +265,10 @@ fn count(path: &Path) -> Result<Option<u64>> {
 pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output) -> Done {
     let (namespace, patch) = (place.namespace()?, fields::patch(options)?);
     let database = place.open(Access::Write)?;
-    let outcome = database.namespace(&namespace)?.update(&options.name, patch)?;
+    let team = database.namespace(&namespace)?;
+    let answer = written(&team, &team.update(&options.name, patch)?)?;
     database.close()?;
-    output.done(&answers::outcome(&namespace, &outcome), told::write)
+    output.done(&answer, told::write)
 }
 
 /// `pin` and `unpin`.
@@ -278,14 +296,16 @@ pub(crate) fn rename(options: &RenameOptions, place: &Place, output: Output) -> 
 pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output) -> Done {
     let expiry = match (&options.ttl, &options.expires_at) {
         (Some(ttl), _) => Expiry::After(named("--ttl", ttl.parse())?),
-        (_, Some(at)) => Expiry::At(named("--expires-at", at.parse())?),
+        (_, Some(at)) if at != "never" => Expiry::At(named("--expires-at", at.parse())?),
         _ => Expiry::Never,
     };
     let namespace = place.namespace()?;
     let database = place.open(Access::Write)?;
     let team = database.namespace(&namespace)?;
-    let (mut answers, mut touched, mut missing) = (Vec::new(), 0, 0);
-    for (name, answer) in options.names.iter().zip(team.touch(&options.names, expiry)?) {
+    let names: Vec<&String> = options.names.iter().collect::<BTreeSet<_>>().into_iter().collect();
+    let (mut answers, mut touched, mut missing, mut refused) = (Vec::new(), 0, 0, 0);
+    let mut first = None;
+    for (name, answer) in names.iter().zip(team.touch(names.iter().copied(), expiry)?) {
         answers.push(match answer {
             Ok(outcome) => {
                 touched += 1;
@@ -293,14 +313,21 @@ pub(crate) fn touch(options: &TouchOptions, place: &Place, output: Output) -> Do
                 json!({ "name": name, "id": outcome.id, "expires_at": end })
             }
             Err(why) => {
-                missing += u64::from(why.kind() == ErrorKind::NotFound);
+                let counter = if why.kind() == ErrorKind::NotFound { &mut missing } else { &mut refused };
+                *counter += 1;
+                let told = json!({ "name": name, "error": { "kind": why.kind().to_string(), "message": why.to_string() } });
                 output.remark(&format!("{name}: {why}"));
-                json!({ "name": name, "error": { "kind": why.kind().to_string(), "message": why.to_string() } })
+                first = first.or(Some(why));
+                told
             }
         });
     }
     database.close()?;
-    let document = json!({ "touched": touched, "missing": missing, "answers": answers });
+    if let (0, Some(why)) = (touched, first) {
+        return Err(why.into());
+    }
+    let (missing, refused): (u64, u64) = (missing, refused);
+    let document = json!({ "touched": touched, "missing": missing, "refused": refused, "answers": answers });
     output.done(&document, |_| format!("Touched {} in {namespace}", told::of(touched, "memory", "memories")))
 }
 
@@ -319,26 +346,80 @@ pub(crate) fn supersede(options: &SupersedeOptions, place: &Place, output: Outpu
             shown(&database, &namespace, new)?
         }
         (None, text) => {
-            let mut draft = Draft::new(text.as_deref().unwrap_or_default());
-            draft.agent = part_of(&database, &namespace, &options.old)?;
-            let outcome = database.batch(|batch| {
-                let outcome = batch.add(&namespace, draft.clone())?;
-                batch.supersede(&namespace, &options.old, outcome.id.to_string(), mode, at)?;
-                Ok(outcome)
-            })?;
-            answers::outcome(&namespace, &outcome)
+            let team = database.namespace(&namespace)?;
+            let how = Replacing { mode, at, now: place.now() };
+            let outcome = with_text(&team, options, text.as_deref().unwrap_or_default(), how)?;
+            written(&team, &outcome)?
         }
     };
     database.close()?;
     let old = told::of(options.old.len() as u64, "memory", "memories");
-    output.done(&document, |answer| format!("{} takes the place of {old}", told::name(answer)))
+    output.done(&document, |answer| {
+        let new = options.with.as_deref().unwrap_or(told::name(answer));
+        format!("{new} takes the place of {old}")
+    })
+}
+
+/// How one memory takes the place of another.
+#[derive(Clone, Copy)]
+struct Replacing {
+    mode: SupersedeMode,
+    at: Option<Time>,
+    now: Time,
+}
+
+/// A new text in the place of others. It is written under the key that was asked for, or else under the first name that is
+/// the key of a live memory: a key that only leads to a text can neither revise nor forget it.
+fn with_text(team: &Namespace, options: &SupersedeOptions, text: &str, how: Replacing) -> Result<Outcome> {
+    let mut draft = Draft::new(text);
+    draft.key.clone_from(&options.key);
+    draft.agent = part_of(team, &options.old)?;
+    // Until an instant ahead, the key answers with the old text.
+    let ahead = how.at.is_some_and(|at| at > how.now);
+    let mut old = Vec::new();
+    for name in &options.old {
+        let Got::Memory(memory) = team.look_up(name, false)? else {
+            old.push(Name::from(name));
+            continue;
+        };
+        old.push(Name::from(memory.id));
+        if draft.key.is_none() && !ahead && memory.state == State::Live && memory.keys.contains(name) {
+            draft.key = Some(name.clone());
+            draft.supersede_mode = Some(how.mode);
+            if how.mode == SupersedeMode::Replaced {
+                begin_anew(&mut draft, &memory, how);
+            }
+        }
+    }
+    team.database().batch(|batch| {
+        let outcome = batch.add(team.name(), draft.clone())?;
+        let revised = match outcome.decision.settled() {
+            Decision::Revised { old } => Some(Name::from(*old)),
+            _ => None,
+        };
+        let left: Vec<&Name> = old.iter().filter(|name| Some(*name) != revised.as_ref()).collect();
+        if !left.is_empty() {
+            batch.supersede(team.name(), left, outcome.id, how.mode, how.at)?;
+        }
+        Ok(outcome)
+    })
+}
+
+/// What a revision would take over from the old text, but that belongs to the old state of the world: its validity.
+fn begin_anew(draft: &mut Draft, old: &Memory, how: Replacing) {
+    if how.at.is_some() || old.valid_from.is_some() {
+        draft.fields.valid_from = Field::Value(how.at.unwrap_or(how.now));
+    }
+    if old.valid_to.is_some() {
+        draft.fields.valid_to = Field::Null;
+    }
 }
 
 /// The agent in whose part all of these memories are; none for the shared one.
-fn part_of(database: &Database, namespace: &NamespaceName, names: &[String]) -> Result<Option<String>> {
+fn part_of(team: &Namespace, names: &[String]) -> Result<Option<String>> {
     let mut agents = Vec::new();
     for name in names {
-        if let Got::Memory(memory) = database.namespace(namespace)?.look_up(name, false)? {
+        if let Got::Memory(memory) = team.look_up(name, false)? {
             agents.push(memory.partition.agent_name().map(str::to_owned));
         }
     }

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::bounds::Checked;
 use crate::error::{Error, Result};
+use crate::json::{self, Refusal};
 
 /// A table of the document.
 pub(super) trait Group {
@@ -95,7 +96,33 @@ pub(super) fn refused(place: impl Into<String>, why: impl Into<String>) -> Error
 }
 
 pub(super) fn read<T: DeserializeOwned>(place: &str, value: Value) -> Result<T> {
-    serde_json::from_value(value).map_err(|error| refused(place, error.to_string()))
+    json::typed(value).map_err(|Refusal { place: inner, why, .. }| {
+        let why = in_words(&why);
+        let empty = inner.is_empty() || inner == "?";
+        refused(place, if empty { why } else { format!("at {place}.{inner}: {why}") })
+    })
+}
+
+/// A refusal in the words of the document instead of those of the program.
+fn in_words(why: &str) -> String {
+    const WORDS: [(&str, &str); 15] = [
+        ("unknown variant", "unknown word"),
+        ("unknown field", "unknown key"),
+        ("missing field", "missing key"),
+        ("floating point", "number"),
+        ("integer `", "number `"),
+        ("an array of length", "a list of length"),
+        ("expected a sequence", "expected a list"),
+        ("invalid type: sequence", "invalid type: a list"),
+        ("expected f64", "expected a number"),
+        ("expected u8", "expected a whole number"),
+        ("expected u32", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected usize", "expected a whole number"),
+        ("invalid type: map", "invalid type: a table"),
+        ("expected a map", "expected a table"),
+    ];
+    WORDS.iter().fold(why.to_owned(), |why, (from, to)| why.replace(from, to))
 }
 
 pub(super) fn table(place: &str, value: Value) -> Result<Map<String, Value>> {

@@ -358,3 +358,12 @@ fn after_a_kill_the_file_can_be_read() {
     assert_eq!(sandbox.document(&["get", "k"])["text"], "acknowledged");
     assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
 }
+
+#[test]
+fn a_policy_with_an_unknown_zone_is_not_stored() {
+    let sandbox = Sandbox::new();
+    sandbox.write("p.toml", "snapshot.zone = \"Mars/Base\"");
+    let error = sandbox.run(&["policy", "set", "p.toml"]).error();
+    assert!(error.1.starts_with("policy snapshot.zone: must be an IANA zone"), "{error:?}");
+    sandbox.document(&["add", "a snapshot", "--kind", "snapshot"]);
+}

@@ -252,7 +252,7 @@ fn one_memory_can_be_changed() {
         sandbox.document(&["list", "--state", "superseded"])["items"][0]["id"].as_str().unwrap().to_owned();
     has(&sandbox.document(&["restore", &old]), &["id", "keys_taken"]);
     let new = sandbox.document(&["supersede", "c", "--with-text", "Cy runs", "--at", "2026-02-01T00:00:00Z"]);
-    assert_eq!(new["decision"], "stored");
+    assert_eq!((&new["decision"], &new["key"]), (&json!("revised"), &json!("c")));
     assert_eq!(sandbox.run(&["supersede", "c"]).code, 2, "with what?");
 }
 

@@ -140,6 +140,15 @@ fn help_names_every_pass_and_every_state() {
         assert!(help.contains(pass.as_str()), "{pass:?} is not in the help of maintain");
     }
     assert!(!help.contains("both with none named"));
+    let lines = sandbox.plain(&["maintain", "--help"], b"").out;
+    let passes = lines.split("Passes:\n").nth(1).unwrap();
+    let of_column =
+        |line: &str| line.starts_with(&" ".repeat(21)) || line.get(2..3).is_some_and(|c| c != " ");
+    let strays: Vec<&str> = passes.lines().filter(|line| !of_column(line) || line.len() > 100).collect();
+    assert_eq!(strays, Vec::<&str>::new());
+    assert!(!sandbox.plain(&["update", "--help"], b"").out.contains("[default: semantic]"));
+    let parts: Vec<&str> = lines.split("Options of every command:\n").collect();
+    assert!(parts.len() == 2 && parts[0].contains("--dry-run") && !parts[0].contains("--db"), "{lines}");
     let help = sandbox.plain(&["list", "--help"], b"").out;
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("live, superseded, expired, limbo, tombstoned or any"), "{help}");

@@ -196,3 +196,85 @@ fn evaluation_by_text_tells_the_share_of_the_evidence() {
     }
     assert_eq!(told["without_evidence"], 1);
 }
+
+#[test]
+fn a_line_of_queries_is_read_strictly() {
+    let sandbox = talk();
+    let refused = |line: &str| {
+        sandbox.write("q.jsonl", format!("{line}\n"));
+        let answer = sandbox.run(&["search", "--queries", "q.jsonl"]);
+        assert_eq!(answer.code, 1, "{answer:?}");
+        answer.error().1
+    };
+    for (line, why) in [
+        (r#"{"query":"x","min_scor":1}"#, "line 1: min_scor: is no member of a query; min_score is"),
+        (r#"{"query":"x","max_tokens":9}"#, "line 1: max_tokens: is an option of one search"),
+        (r#"{"query":"x","vector":[1,0]}"#, "line 1: vector: "),
+        (r#"{"query":5}"#, "line 1: query: "),
+        (r#"{"query":"x","k":"many"}"#, "line 1: k: "),
+        (r#"{"query":"x","query":"y"}"#, "line 1: "),
+        (r#"{"query":"x","diversity":2}"#, "line 1: diversity: "),
+    ] {
+        let told = refused(line);
+        assert!(told.starts_with(why), "{line}: {told}");
+    }
+    // What belongs to the caller is left aside, as before.
+    sandbox.write("q.jsonl", "{\"id\":\"q1\",\"question\":\"pottery\",\"category\":2,\"diversity\":0.5}\n");
+    assert_eq!(sandbox.run(&["search", "--queries", "q.jsonl"]).code, 0);
+}
+
+#[test]
+fn an_empty_answer_says_why_it_is_empty() {
+    let sandbox = talk();
+    for (flags, why) in [
+        (&["--min-score", "9"][..], "no hit has a score of 9 or more"),
+        (&["--offset", "900"], "fewer hits than --offset skips"),
+        (&["--max-tokens", "1"], "more than 1 token"),
+        (&[], "try other words"),
+    ] {
+        let words = if flags.is_empty() { "zebra" } else { "pottery class" };
+        let all = [&["--db", "m.oub", "search", words, "--mode", "text"], flags].concat();
+        let told = sandbox.plain(&all, b"");
+        assert!(told.out.contains(why), "{flags:?}: {told:?}");
+    }
+}
+
+#[test]
+fn the_table_of_a_search_shows_the_neighbours() {
+    let sandbox = talk();
+    let all =
+        ["--db", "m.oub", "search", "which pottery class", "--mode", "text", "-k", "1", "--around", "1"];
+    let told = sandbox.plain(&all, b"");
+    assert!(told.out.contains("+1 t2"), "{told:?}");
+}
+
+#[test]
+fn refusals_name_the_flag_and_the_place() {
+    let sandbox = talk();
+    let refused = |arguments: &[&str], why: &str| {
+        let (_, message) = sandbox.run(arguments).error();
+        assert!(message.starts_with(why), "{arguments:?}: {message}");
+    };
+    refused(&["events", "--from", "x"], "--from: ");
+    refused(&["events", "--to", "x"], "--to: ");
+    refused(&["maintain", "collapse", "--samples", "10001"], "--samples: ");
+    refused(&["index", "add", "metadata.speaker"], "key: must be named without metadata.");
+    refused(&["distinct", "metadata.speaker"], "key: must be named without metadata.");
+    let (_, message) = sandbox.run(&["search", "x", "--filter", "{\"tier\":\"working\",}"]).error();
+    assert!(message.contains("at line 1 column 19"), "{message}");
+}
+
+#[test]
+fn undo_finds_the_run_and_says_when_it_is_taken_back_already() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in.jsonl", "{\"key\":\"a\",\"text\":\"one\"}\n");
+    let run = sandbox.document(&["import", "in.jsonl", "--into", "team"])["run"].as_str().unwrap().to_owned();
+    let done = sandbox.document(&["undo", &run]);
+    assert_eq!((&done["removed"], &done["already"]), (&json!(1), &json!(false)));
+    assert_eq!(sandbox.document(&["undo", &run])["already"], true);
+    let told = sandbox.plain(&["--db", "m.oub", "undo", &run], b"");
+    assert!(told.out.starts_with(&format!("The run {run} is taken back already")), "{told:?}");
+    let unknown = "01a2b3c4-0000-7000-8000-000000000000";
+    assert_eq!(sandbox.run(&["undo", unknown]).error().0, "NotFound");
+    assert_eq!(sandbox.run(&["undo", &run, "--namespace", "other"]).error().0, "NotFound");
+}

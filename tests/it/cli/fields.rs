@@ -1,0 +1,206 @@
+//! The fields of `add` and `update`: a flag that says nothing, or the wrong thing, is refused and changes nothing.
+
+use serde_json::json;
+
+use super::sandbox::Sandbox;
+
+#[track_caller]
+fn refused(sandbox: &Sandbox, arguments: &[&str], why: &str) {
+    let answer = sandbox.run(arguments);
+    let (kind, message) = answer.error();
+    assert_eq!(kind, "Invalid", "{arguments:?}: {message}");
+    assert!(message.contains(why), "{arguments:?}: {message}");
+}
+
+#[test]
+fn an_update_with_an_unknown_word_changes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "one", "--key", "a", "--tier", "working", "--significance", "core"]);
+    let before = sandbox.document(&["get", "a"]);
+    refused(
+        &sandbox,
+        &["update", "a", "--tier", "foo"],
+        "tier: must be working, episodic, semantic or procedural",
+    );
+    refused(&sandbox, &["update", "a", "--significance", "hgh"], "significance: must be routine");
+    refused(&sandbox, &["update", "a", "--field", "tier=\"foo\""], "tier: must be working");
+    refused(&sandbox, &["update", "a", "--kind", "foo"], "kind: must be");
+    assert_eq!(sandbox.document(&["get", "a"]), before);
+}
+
+#[test]
+fn what_cannot_be_cleared_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "one", "--key", "a", "--metadata", "{\"x\":1}", "--channel", "ops"]);
+    let before = sandbox.document(&["get", "a"]);
+    for name in
+        ["metadata", "scope_label", "series", "importance", "significance", "text", "vector", "pinned", "ttl"]
+    {
+        refused(&sandbox, &["update", "a", "--clear", name], &format!("--clear: can't clear {name}"));
+    }
+    refused(&sandbox, &["update", "a", "--clear", "nonsense"], "nonsense: is no field of a memory");
+    for (name, flag, value) in [
+        ("channel", "--channel", "z"),
+        ("expires_at", "--ttl", "1h"),
+        ("tags", "--tag", "t"),
+        ("thread", "--thread", "u"),
+    ] {
+        let why = "must not be cleared and given in one call";
+        refused(&sandbox, &["update", "a", "--clear", name, flag, value], why);
+    }
+    assert_eq!(sandbox.document(&["get", "a"]), before);
+    sandbox.document(&["update", "a", "--clear", "channel", "--clear", "expires_at", "--clear", "tags"]);
+    assert_eq!(sandbox.document(&["get", "a"])["channel"], json!(null));
+}
+
+#[test]
+fn a_payload_of_null_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("null.json", "null");
+    sandbox.write("one.json", "{\"a\":1}");
+    refused(&sandbox, &["add", "one", "--payload", "null.json"], "payload: must not be null");
+    sandbox.document(&["add", "two", "--key", "b", "--payload", "one.json"]);
+    refused(&sandbox, &["update", "b", "--payload", "null.json"], "payload: must not be null");
+    refused(&sandbox, &["update", "b", "--field", "payload=null"], "payload: must not be null");
+    assert_eq!(sandbox.document(&["get", "b", "--payload"])["payload"], json!({"a": 1}));
+}
+
+#[test]
+fn a_payload_comes_from_standard_input_or_a_file_with_any_spelling_of_json() {
+    let sandbox = Sandbox::new();
+    let done = sandbox.run_with(&["add", "one", "--key", "a", "--payload", "-"], b"\x01\x02");
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(sandbox.document(&["get", "a", "--payload"])["payload_base64"], "AQI=");
+    for (name, key) in [("P.JSON", "b"), ("bom.json", "c")] {
+        sandbox.write(name, if key == "c" { "\u{feff}{\"a\":1}" } else { "{\"a\":1}" });
+        sandbox.document(&["add", &format!("text of {key}"), "--key", key, "--payload", name]);
+        assert_eq!(sandbox.document(&["get", key, "--payload"])["payload"], json!({"a": 1}));
+    }
+}
+
+#[test]
+fn new_text_says_that_the_payload_stays_behind() {
+    let sandbox = Sandbox::new();
+    sandbox.write("one.json", "{\"a\":1}");
+    sandbox.document(&["add", "one", "--key", "a"]);
+    for command in [&["update", "a", "--text", "two"][..], &["add", "three", "--key", "a"]] {
+        sandbox.document(&["update", "a", "--payload", "one.json"]);
+        let answer = sandbox.document(command);
+        assert_eq!(answer["payload_left_behind"], true, "{answer}");
+        assert_eq!(sandbox.document(&["get", "a", "--payload"])["payload"], json!(null));
+    }
+    sandbox.document(&["update", "a", "--payload", "one.json"]);
+    let told = sandbox.plain(&["--db", "m.oub", "update", "a", "--text", "four"], b"");
+    assert!(told.out.contains("its payload stays with the earlier version"), "{told:?}");
+    let told = sandbox.plain(&["--db", "m.oub", "update", "a", "--text", "five"], b"");
+    assert!(!told.out.contains("payload"), "{told:?}");
+}
+
+#[test]
+fn the_text_that_supersedes_a_key_is_written_under_it() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "lives in Ghent", "--key", "a", "--valid-from", "2020-01-01T00:00:00Z"]);
+    let bruges = sandbox.document(&[
+        "supersede",
+        "a",
+        "--with-text",
+        "lives in Bruges",
+        "--at",
+        "2026-02-01T00:00:00Z",
+    ]);
+    assert_eq!((&bruges["key"], &bruges["decision"]), (&json!("a"), &json!("revised")));
+    let old = sandbox.document(&["get", bruges["old"].as_str().unwrap()]);
+    assert_eq!((&old["state"], &old["supersede_mode"]), (&json!("superseded"), &json!("replaced")), "{old}");
+    assert_eq!(old["valid_to"], "2026-02-01T00:00:00Z");
+    let new = sandbox.document(&["get", "a"]);
+    assert_eq!(
+        (&new["text"], &new["valid_from"]),
+        (&json!("lives in Bruges"), &json!("2026-02-01T00:00:00Z"))
+    );
+    sandbox.document(&["add", "lives in Rome", "--key", "a"]);
+    let found = sandbox.document(&["search", "lives", "--mode", "text"]);
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
+    sandbox.document(&["forget", "a", "--yes"]);
+    let found = sandbox.document(&["search", "lives", "--mode", "text"]);
+    assert_eq!(found["hits"], json!([]));
+
+    // Another key on demand; what has no key is superseded as a whole.
+    let id = sandbox.document(&["add", "works in Ghent"])["id"].as_str().unwrap().to_owned();
+    sandbox.document(&["add", "works in Lille", "--key", "b"]);
+    let new = sandbox.document(&["supersede", &id, "b", "--with-text", "works in Bruges", "--key", "c"]);
+    assert_eq!((&new["key"], &new["decision"]), (&json!("c"), &json!("stored")));
+    assert_eq!(sandbox.document(&["list"])["items"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.run(&["supersede", "c", "--with", "b", "--key", "d"]).code, 2);
+    let error = sandbox.run(&["supersede", "nobody", "--with-text", "x"]).error();
+    assert_eq!(error.0, "NotFound");
+    let error = sandbox.run(&["supersede", "c", "--with-text", "works in Bruges"]).error();
+    assert_eq!(error.0, "Conflict", "{error:?}");
+}
+
+#[test]
+fn the_key_of_a_memory_is_the_key_that_was_written_first() {
+    let sandbox = Sandbox::new();
+    for key in ["z1", "a1"] {
+        sandbox.document(&["add", "Ann prefers tea", "--key", key]);
+    }
+    sandbox.document(&["add", "Ann prefers milk", "--key", "m"]);
+    assert_eq!(sandbox.document(&["search", "tea", "--mode", "text"])["hits"][0]["key"], "z1");
+    assert_eq!(sandbox.document(&["get", "a1"])["key"], "z1");
+    assert_eq!(sandbox.document(&["list"])["items"][0]["key"], "z1");
+    let told = sandbox.plain(&["--db", "m.oub", "supersede", "m", "--with", "a1"], b"");
+    assert!(told.out.starts_with("a1 takes the place of 1 memory"), "{told:?}");
+    sandbox.document(&["export", "all.jsonl"]);
+    let again = sandbox.plain(&["--db", "n.oub", "--json", "import", "all.jsonl"], b"").document();
+    assert_eq!(again["stored"], 1, "{again}");
+}
+
+#[test]
+fn touch_tells_what_it_did_not_reach() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "one", "--key", "a"]);
+    sandbox.document(&["add", "two", "--key", "b"]);
+    let done = sandbox.document(&["touch", "a", "a", "nobody", "--expires-at", "never"]);
+    assert_eq!((&done["touched"], &done["missing"], &done["refused"]), (&json!(1), &json!(1), &json!(0)));
+    let answer = sandbox.run(&["touch", "nobody", "--ttl", "1h"]);
+    assert_eq!((answer.code, answer.error().0.as_str()), (1, "NotFound"));
+    sandbox.document(&["supersede", "a", "--with", "b"]);
+    let done = sandbox.document(&["touch", "a", "b", "--ttl", "1h"]);
+    assert_eq!((&done["touched"], &done["refused"]), (&json!(1), &json!(1)), "{done}");
+    let why = done["answers"][0]["error"]["message"].as_str().unwrap();
+    assert!(why.starts_with("touch a: "), "{why}");
+    let error = sandbox.run(&["touch", "b", "--expires-at", "soon"]).error();
+    assert!(error.1.starts_with("--expires-at: "), "{error:?}");
+}
+
+#[test]
+fn a_payload_whose_numbers_would_change_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("big.json", "{\"n\": [1, -12345678901234567890123]}");
+    refused(
+        &sandbox,
+        &["add", "one", "--payload", "big.json"],
+        "payload: must have whole numbers of at most 64 bits",
+    );
+    sandbox.write("in.jsonl", "{\"text\":\"one\",\"payload\":18446744073709551616}\n");
+    refused(&sandbox, &["import", "in.jsonl"], "payload: must have whole numbers of at most 64 bits");
+    sandbox.write(
+        "ok.json",
+        "{\"12345678901234567890123\": \"\\\"12345678901234567890123\", \"n\": 18446744073709551615}",
+    );
+    sandbox.document(&["add", "two", "--key", "k", "--payload", "ok.json"]);
+    assert_eq!(sandbox.document(&["get", "k", "--payload"])["payload"]["n"], json!(u64::MAX));
+}
+
+#[test]
+fn what_a_memory_carries_and_what_an_export_wrote_is_told() {
+    let sandbox = Sandbox::new();
+    let message = ["add", "Build done 12:34", "--kind", "message", "--author-kind", "bot", "--channel", "ci"];
+    sandbox.document(&message);
+    sandbox.document(&message);
+    let told = sandbox.plain(&["--db", "m.oub", "export", "all.jsonl", "--all-states"], b"");
+    assert!(told.out.contains(", 2 messages, 1 aggregate to all.jsonl"), "{told:?}");
+    sandbox.write("one.json", "{\"a\":1}");
+    sandbox.document(&["add", "one", "--key", "a", "--payload", "one.json"]);
+    let told = sandbox.plain(&["--db", "m.oub", "get", "a"], b"");
+    assert!(told.out.contains("yes; --payload shows it"), "{told:?}");
+}
