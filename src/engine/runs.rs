@@ -127,6 +127,16 @@ impl Namespace {
 
     /// One run; none if the namespace has no run with this id.
     ///
+    /// ```
+    /// use oubliette::maintain::{RunId, RunSort};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let id = team.start_import()?;
+    /// assert_eq!(team.run(id)?.map(|run| run.sort), Some(RunSort::Import));
+    /// assert!(team.run(RunId::from_bytes([0; 16]))?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Corrupted`, `Closed`.
     pub fn run(&self, run: RunId) -> Result<Option<RunReport>> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sound};
 use crate::index::adjacency::Linked;
 use crate::index::stop::Stop;
 use crate::index::text::TextView;
@@ -55,18 +55,23 @@ impl<T> Lock<T> for parking_lot::RwLock<T> {
     }
 }
 
+/// The number of vectors from which on the first search of an index loads no view. Below it, a view costs little.
+const STREAMED_FIRST_MIN: u32 = 4_096;
+
 /// How many bytes the views of a published state may take together, and the clock that tells which view was
 /// used least recently. All states of a database share it.
 #[derive(Debug)]
 pub(crate) struct ViewBudget {
     bytes_max: usize,
     ticks: AtomicU64,
+    /// The large indexes that were searched.
+    searched: parking_lot::Mutex<BTreeSet<IndexId>>,
 }
 
 impl ViewBudget {
     /// A budget of `bytes_max` bytes.
     pub(crate) fn new(bytes_max: usize) -> Arc<Self> {
-        Arc::new(ViewBudget { bytes_max, ticks: AtomicU64::new(1) })
+        Arc::new(ViewBudget { bytes_max, ticks: AtomicU64::new(1), searched: parking_lot::Mutex::default() })
     }
 
     fn touch(&self, image: &Image) {
@@ -188,6 +193,7 @@ impl<L: Locks> PublishedIn<L> {
         // sum fits the copied maps.
         let (mut shards, mut kept) = images.kept_bytes.read(|kept| (images.all(), *kept));
         if !dropped.is_empty() {
+            images.budget.searched.lock().retain(|index| !dropped.contains(&index.ns));
             for shard in &mut shards {
                 if shard.keys().any(|index| dropped.contains(&index.ns)) {
                     Arc::make_mut(shard).retain(|index, view| {
@@ -278,6 +284,18 @@ impl<L: Locks> PublishedIn<L> {
     /// block by block.
     pub(crate) fn has_room_for(&self, head: &SlotHead, dim: usize) -> bool {
         View::bytes_of(head.len as usize, dim) <= self.images.budget.bytes_max
+    }
+
+    /// Whether this is the first search of a large index without a graph. Such a search reads the blocks of the index
+    /// and keeps none. That costs a part of loading a view, and a process that searches once needs no view.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn is_first_search(&self, index: IndexId, head: &SlotHead) -> Result<bool> {
+        if head.used < STREAMED_FIRST_MIN || sound(self.snapshot.graph_head(index))? != Some(None) {
+            return Ok(false);
+        }
+        Ok(self.images.budget.searched.lock().insert(index))
     }
 
     /// The views that are in memory.

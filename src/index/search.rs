@@ -172,7 +172,10 @@ fn sources(published: &Published, target: Target, dim: usize, window: Window) ->
     let mut all = Vec::with_capacity(heads.len());
     for (index, head) in heads {
         let view = match published.loaded(index) {
-            None if (asked_alone || worth_a_view(&head)) && published.has_room_for(&head, dim) => {
+            None if (asked_alone || worth_a_view(&head))
+                && published.has_room_for(&head, dim)
+                && !published.is_first_search(index, &head)? =>
+            {
                 Some(published.view(index)?)
             }
             loaded => loaded,

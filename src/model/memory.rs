@@ -285,6 +285,16 @@ memory_fields!(memory);
 
 impl Memory {
     /// The key that was written first: hits, listings and lines name the memory by it.
+    ///
+    /// ```
+    /// use oubliette::Draft;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let zoo = team.add(Draft::new("The zoo opens at nine").key("zoo"))?.id;
+    /// assert_eq!(team.add(Draft::new("The zoo opens at nine").key("animals"))?.id, zoo);
+    /// assert_eq!(team.get(zoo)?.unwrap().key(), Some("zoo"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn key(&self) -> Option<&str> {
         self.holders.iter().find_map(|holder| holder.key.as_deref())
     }

@@ -115,7 +115,8 @@ fn an_import_of_an_export_counts_what_it_puts_back() {
     profiles(&world);
     world.add(text("gone").key("gone"));
     world.forget(&["gone"]);
-    let collapsed = world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap();
+    let collapsed =
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap();
     let mut lines = Vec::new();
     let export = Export { namespaces: vec![NamespaceName::default()], all_states: true };
     let vectors = VectorsTo::<std::io::Cursor<Vec<u8>>>::Lines;
@@ -212,7 +213,10 @@ fn a_pass_that_stops_early_is_cut_off_and_goes_on() {
     let run = world.db.maintain_with(&part.clone().passes([Pass::Collapse])).unwrap().run.unwrap();
     assert_eq!((only(&world.ns).id, only(&world.ns).status), (run, RunStatus::CutOff));
     assert_eq!(only(&world.ns).counts, counts([("collapse", 1)]));
-    assert_eq!(world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run, Some(run));
+    assert_eq!(
+        world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run,
+        Some(run)
+    );
     let whole = only(&world.ns);
     assert_eq!((whole.status, whole.counts), (RunStatus::Done, counts([("collapse", 3)])));
 }

@@ -61,7 +61,9 @@ fn the_recall_that_was_asked_for_is_kept() {
         let share = recall(&world, &published, &queries, 0);
         assert!(share >= 0.995, "{dim} dimensions, half of them gone: {share}");
         // What was brought forward finds as much as what is loaded.
-        let share = recall(&world, &world.first(usize::MAX), &queries, 0);
+        let loaded = world.first(usize::MAX);
+        loaded.view(index(0)).unwrap();
+        let share = recall(&world, &loaded, &queries, 0);
         assert!(share >= 0.995, "{dim} dimensions, loaded: {share}");
     }
 }
@@ -96,4 +98,31 @@ fn a_filter_that_names_slots_is_a_mask() {
         let expected = world.full_scan(Target::Index(index(0)), &query, 10, 0, in_three).0;
         assert_eq!(found.hits, expected);
     }
+}
+
+#[test]
+fn the_first_search_of_a_large_index_loads_no_view() {
+    let (mut world, _) = crowded(64, 17);
+    let query = world.vector(None);
+    let searched = |world: &World, published: &Published| {
+        let certain = ask(&query, 10, Time::from_millis(0), Effort::Exact);
+        let found = nearest(published, Target::Index(index(0)), certain).unwrap();
+        assert_eq!(found.hits, world.full_scan(Target::Index(index(0)), &query, 10, 0, |_| true).0);
+        (found.regime, published.loaded(index(0)).is_some())
+    };
+    let published = world.first(usize::MAX);
+    assert_eq!(searched(&world, &published), ("codes", false));
+    assert_eq!(searched(&world, &published), ("codes", true), "the second one does");
+    // Later commits remember it; another opening of the file does not.
+    let (snapshot, clock) = world.snapshot();
+    assert_eq!(searched(&world, &published.afresh(snapshot, &clock)), ("codes", true));
+    assert_eq!(searched(&world, &world.first(usize::MAX)), ("codes", false));
+    // A small index is loaded at once.
+    let small = (0..100).map(|at| (index(1), id(800_000 + at), world.vector(None), times(None, None)));
+    let small = small.collect();
+    world.add(small);
+    let published = world.first(usize::MAX);
+    nearest(&published, Target::Index(index(1)), ask(&query, 10, Time::from_millis(0), Effort::Exact))
+        .unwrap();
+    assert!(published.loaded(index(1)).is_some());
 }
