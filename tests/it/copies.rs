@@ -217,7 +217,8 @@ fn damage_stops_no_copy() {
         let (path, copy) = (folder.path().join("memory.oub"), folder.path().join("copy.oub"));
         let ns = oubliette::NamespaceName::default();
         let db = Database::open(&path).unwrap();
-        let bad = db.namespace(&ns).unwrap().add(text(SECRET).key("bad").importance(IMPORTANCE)).unwrap().id;
+        let secret = text(SECRET).key("bad").importance(IMPORTANCE).vector([0.0, 1.0, 0.0, 0.0]);
+        let bad = db.namespace(&ns).unwrap().add(secret).unwrap().id;
         let good =
             db.namespace(&ns).unwrap().add(text("good").key("good").vector([1.0, 0.0, 0.0, 0.0])).unwrap().id;
         db.close().unwrap();
