@@ -155,7 +155,7 @@ impl Policy {
     ///
     /// let mut policy = Policy::default();
     /// assert!(policy.validate().is_ok());
-    /// policy.index.exact_min = policy.index.exact_max + 1;
+    /// policy.index.tail_share = 2.0;
     /// assert!(policy.validate().is_err());
     /// ```
     ///

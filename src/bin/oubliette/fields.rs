@@ -24,8 +24,8 @@ struct Members(BTreeMap<String, Box<RawValue>>);
 impl Members {
     fn set(&mut self, name: &str, value: impl Serialize) -> Result<()> {
         let value = to_raw_value(&value).map_err(|why| no_json(name, &why, "a value"))?;
-        self.0.insert(name.to_owned(), value);
-        Ok(())
+        let text = value.get().to_owned();
+        self.set_json(name, &text)
     }
 
     /// A payload of null would be left out silently, as if none had been given.
@@ -238,6 +238,9 @@ pub(crate) fn patch(options: &UpdateOptions) -> Result<Patch> {
             return Err(Error::invalid(name, "can't be changed", value));
         }
     }
+    if let Some(text) = members.0.get("text") {
+        return Err(Error::invalid("--field", "must not be the text: use --text", text));
+    }
     // A line must have a text; a patch need not.
     members.set("text", options.text.as_deref().unwrap_or("-"))?;
     let draft = line(&members)?.draft;
@@ -282,6 +285,9 @@ fn clear(options: &UpdateOptions, members: &mut Members) -> Result<()> {
 
 /// Whether null says something of a field: for a field with a default it says nothing.
 fn can_be_null(name: &str) -> Result<bool> {
+    if name == "text" {
+        return Ok(false);
+    }
     let mut members = Members::default();
     members.set(name, ())?;
     members.set("text", "-")?;

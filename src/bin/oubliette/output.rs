@@ -56,7 +56,12 @@ pub(crate) fn report(failure: &Failure, json: bool) -> ExitCode {
         Failure::Findings => return ExitCode::from(3),
         Failure::Error(error) => (error.kind().to_string(), error.to_string(), error.hint(), &none, 1),
         Failure::Partly(error, more) => {
-            (error.kind().to_string(), error.to_string(), error.hint(), &**more, 1)
+            // The error speaks of one batch, and the batches before it stand.
+            let hint = match more.contains_key("run") {
+                true => "correct what is named and import the rest; `undo` takes back what the run wrote",
+                false => error.hint(),
+            };
+            (error.kind().to_string(), error.to_string(), hint, &**more, 1)
         }
         Failure::Usage(text) => {
             let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();

@@ -376,15 +376,25 @@ fn with_text(team: &Namespace, options: &SupersedeOptions, text: &str, how: Repl
     draft.agent = part_of(team, &options.old)?;
     // Until an instant ahead, the key answers with the old text.
     let ahead = how.at.is_some_and(|at| at > how.now);
-    let mut old = Vec::new();
+    let (mut old, mut revises) = (Vec::new(), false);
     for name in &options.old {
         let Got::Memory(memory) = team.look_up(name, false)? else {
             old.push(Name::from(name));
             continue;
         };
         old.push(Name::from(memory.id));
-        if draft.key.is_none() && !ahead && memory.state == State::Live && memory.keys.contains(name) {
-            draft.key = Some(name.clone());
+        let key = options.key.as_ref().unwrap_or(name);
+        if !revises && memory.state == State::Live && memory.keys.contains(key) {
+            match &options.key {
+                Some(key) if ahead => {
+                    let why =
+                        "must be another key with an --at that lies ahead: until then the old text has it";
+                    return Err(Error::invalid("--key", why, key));
+                }
+                None if ahead => continue,
+                _ => revises = true,
+            }
+            draft.key = Some(key.clone());
             draft.supersede_mode = Some(how.mode);
             if how.mode == SupersedeMode::Replaced {
                 begin_anew(&mut draft, &memory, how);
@@ -392,7 +402,9 @@ fn with_text(team: &Namespace, options: &SupersedeOptions, text: &str, how: Repl
         }
     }
     team.database().batch(|batch| {
-        let outcome = batch.add(team.name(), draft.clone())?;
+        // An equal text that somebody else wrote is another memory, and must not get this one's validity.
+        let apart = WriteOptions { no_dedup: true, ..WriteOptions::default() };
+        let outcome = batch.add_with(team.name(), draft.clone(), &apart)?;
         let revised = match outcome.decision.settled() {
             Decision::Revised { old } => Some(Name::from(*old)),
             _ => None,

@@ -96,6 +96,8 @@ fn a_later_bad_batch_tells_the_run_that_can_be_taken_back() {
     assert_eq!(lines.len(), 2, "the run, when it began, and the error: {lines:?}");
     let run = lines[1]["error"]["run"].as_str().unwrap();
     assert_eq!(lines[0]["started"]["run"], run);
+    let hint = lines[1]["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("undo") && !hint.contains("nothing was written"), "{hint}");
     assert_eq!(sandbox.document(&["undo", run])["removed"], 1);
 }
 

@@ -207,3 +207,63 @@ fn what_a_memory_carries_and_what_an_export_wrote_is_told() {
     let told = sandbox.plain(&["--db", "m.oub", "get", "a"], b"");
     assert!(told.out.contains("yes; --payload shows it"), "{told:?}");
 }
+
+/// LIFE-6: the text is a memory of its own, whoever else wrote it, and its instant is its own.
+#[test]
+fn a_text_in_the_place_of_another_changes_no_equal_text() {
+    for flags in [&["--at", "2030-01-01T00:00:00Z"][..], &["--key", "nb"], &[]] {
+        let sandbox = Sandbox::new();
+        sandbox.document(&["add", "Rome is home", "--key", "other"]);
+        sandbox.document(&["add", "Bern is home", "--key", "bob"]);
+        let before = sandbox.document(&["get", "other"]);
+        let supersede = [&["supersede", "bob", "--with-text", "Rome is home"][..], flags].concat();
+        assert_ne!(sandbox.document(&supersede)["id"], before["id"]);
+        let after = sandbox.document(&["get", "other"]);
+        assert_eq!(
+            (&after["keys"], &after["valid_from"]),
+            (&before["keys"], &before["valid_from"]),
+            "{flags:?}"
+        );
+        assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
+    }
+}
+
+/// LIFE-6: the key of the old text, named or by default, is one way to write the new text.
+#[test]
+fn the_own_key_of_an_old_text_keeps_mode_and_instant() {
+    let history = |flags: &[&str]| {
+        let sandbox = Sandbox::new();
+        sandbox.document(&["add", "Bob lives in Bern", "--key", "bob"]);
+        let supersede =
+            ["supersede", "bob", "--with-text", "Bob lives in Rome", "--at", "2020-01-01T00:00:00Z"];
+        let new = sandbox.document(&[&supersede[..], flags].concat());
+        assert_eq!((&new["key"], &new["decision"]), (&json!("bob"), &json!("revised")));
+        sandbox.document(&["get", "bob"])["valid_from"].clone()
+    };
+    assert_eq!(history(&["--key", "bob"]), history(&[]));
+    assert!(history(&["--key", "bob"]).is_string());
+
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Bob lives in Bern", "--key", "bob"]);
+    let ahead = ["supersede", "bob", "--with-text", "Rome", "--key", "bob", "--at", "2090-01-01T00:00:00Z"];
+    let (kind, message) = sandbox.run(&ahead).error();
+    assert!(kind == "Invalid" && message.contains("--key"), "{message}");
+    assert_eq!(sandbox.document(&["get", "bob"])["text"], "Bob lives in Bern");
+}
+
+#[test]
+fn a_field_by_its_name_is_no_second_way_to_give_a_text_or_a_key() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "A", "--key", "a"]);
+    let refused: [&[&str]; 4] = [
+        &["update", "a", "--field", "text=\"changed\""],
+        &["update", "a", "--text", "q", "--field", "text=\"r\""],
+        &["add", "A2", "--key", "a2", "--field", "text=\"other\""],
+        &["add", "A2", "--key", "a2", "--field", "key=\"zz\""],
+    ];
+    for arguments in refused {
+        assert_eq!(sandbox.run(arguments).error().0, "Invalid", "{arguments:?}");
+    }
+    assert_eq!(sandbox.document(&["get", "a"])["text"], "A");
+    assert_eq!(sandbox.document(&["list"])["items"].as_array().unwrap().len(), 1);
+}
