@@ -128,6 +128,7 @@ impl Ledger<'_, '_> {
         }
         let left = self.readable_holders(ns, id)?;
         let whole = left.len() == stay.len();
+        // A junction goes only if it is known what every remaining holder brings.
         if whole {
             let mut kept = BTreeSet::new();
             for holder in &left {
@@ -171,6 +172,7 @@ impl Ledger<'_, '_> {
         let vitals = sound(self.tx.vitals(ns, id))?.flatten();
         let superseded = vitals.as_ref().and_then(|vitals| vitals.times.superseded);
         let content = sound(self.tx.content(ns, id))?.flatten();
+        // The partition is asked before the index rows go, which may be the last rows that know it.
         let part = self.tx.part_of(ns, id)?.unwrap_or(PartId(0));
         let mut erased = self.part_with(context, id, gone)?;
         if let Some(vitals) = &vitals {
@@ -259,6 +261,7 @@ impl Ledger<'_, '_> {
                 truth(self.tx).delete(Table::Holder, &keys::holder(ns, id, found))?;
             }
         }
+        // The rows by key still name the keys of holders that can't be read.
         let mut names = Vec::new();
         for table in [Table::HolderKey, Table::HolderTag, Table::HolderRun] {
             for (key, name) in self.tx.holder_places(table, ns, id, number)? {

@@ -84,6 +84,7 @@ impl Ledger<'_, '_> {
             );
         }
         let (vitals, _) = self.load(ns, id)?;
+        // Only the errors of the fate matter here: damage must show before the first write.
         self.fate(ns, id, &vitals, &leaving)?;
         Ok(leaving)
     }
@@ -111,6 +112,7 @@ impl Ledger<'_, '_> {
                 vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(holder.share).max(1);
             }
         }
+        // The holders have left by now, so a tag that is still brought comes from a holder that stays.
         for tag in leaving.iter().flat_map(|holder| &holder.tags) {
             if !self.tx.brings_tag(ns, tag, id)? {
                 content.tags.retain(|kept| kept != tag);
@@ -250,9 +252,11 @@ impl Ledger<'_, '_> {
         };
         let content =
             Content { text, tags: content.tags, consolidated_from: content.consolidated_from, ..said };
+        // A text is bounded far below 4 GiB, so the fallback is never taken.
         vitals.content_bytes = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
         vitals.place.fingerprint = normal_form(&content.text).prefix();
         self.say_text(ns, id, &content.text, origin.as_ref())?;
+        // The postings are found by the terms of the old text, so the old row is handed over.
         if let Some(doc) = vitals.place.doc.take() {
             self.forget_text(Self::text_of(ns, before), doc, id, before, old)?;
         }
@@ -285,6 +289,7 @@ impl Ledger<'_, '_> {
 
     /// The row in which a text that came through `from` was written, if that row still exists.
     fn origin(&self, ns: NsId, mut from: Option<MemoryId>, text: &str) -> Result<Option<Origin>> {
+        // Damaged rows could lead in a circle, so no row is followed twice.
         let mut seen = BTreeSet::new();
         while let Some(id) = from.filter(|id| seen.insert(*id)) {
             let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };

@@ -64,6 +64,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Vec<Erased>> {
         let ns = context.ns;
         if !context.keeps_limbo {
+            // The links are led on before the removal, which would cut them.
             self.lead_links_on(ns, id, aside.replaced_by)?;
             let gone = Going { reason: aside.reason, replaced_by: aside.replaced_by };
             return Ok(self.remove(context, id, gone, why.clone())?.erased);
@@ -78,6 +79,7 @@ impl Ledger<'_, '_> {
             ..LimboRow::default()
         };
         let mut vitals = before.clone();
+        // Other rows may claim the slot from now on, so the vector moves into the limbo row.
         if let Some(slot) = vitals.place.slot.take() {
             let (index, dim) = (Self::index_of(ns, &before), self.dim_of(&before)?);
             let vector = slots::vector_at(self.tx, index, dim, slot)?;
@@ -153,6 +155,8 @@ impl Ledger<'_, '_> {
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
         if let Some(superseded) = before.times.superseded.filter(|_| limbo.replaced) {
             self.take_transfer(context, id, superseded.by, limbo.transferred)?;
+            // Copies come back before `said_since` asks who holds the keys, because a copy is no later
+            // statement.
             applied.erased = self.give_back(context, superseded.by, id, Beyond::All, &why)?;
             said = self.said_since(context, id)?;
             keys_taken = self.reclaim_keys(context, id, superseded.by, &said)?;
@@ -170,6 +174,7 @@ impl Ledger<'_, '_> {
             let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &vector)?;
             vitals.place.slot = Some(slot);
         }
+        // The junction rows were removed with the row, so every holder brings its own again.
         for mut holder in self.tx.holders(ns, id)? {
             self.drop_dead_links(ns, &mut holder)?;
             self.put_holder(ns, id, &holder)?;
@@ -213,6 +218,7 @@ impl Ledger<'_, '_> {
         let count = self.tx.vitals(ns, id)?.map_or(0, |row| row.reinforcement_count);
         let beside = count.saturating_sub(shares(&brought));
         let (mut came, mut at) = (id, Some(from));
+        // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| transferred > 0 && seen.insert(*id)) {
             let there = sound(self.whole(ns, id))?.flatten();
@@ -220,6 +226,7 @@ impl Ledger<'_, '_> {
             copies.retain(|copy| copy.from == Some(came) && brought.iter().any(|one| copy.is_copy_of(one)));
             let there = transferred.min(beside.saturating_add(shares(&copies)));
             let mut vitals = before.clone();
+            // A row that stands counts as one observation at least, whatever was taken from it.
             vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(there).max(1);
             vitals.version += 1;
             // Only a row that was merged again has handed the count on.

@@ -36,6 +36,7 @@ pub(crate) fn statistics(id: &Id, row: &AggregateRow) -> Map<String, Value> {
 
 /// The beginning of a text, as an aggregate shows it.
 fn snippet(text: &str) -> String {
+    // Position 0 is a boundary of every text, so an end is always found.
     let end = (0..=SNIPPET_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or(0)).unwrap_or_default().to_owned()
 }
@@ -77,6 +78,7 @@ impl AggregateRow {
             }
             return Ok(());
         }
+        // Only the present examples are read again, so the cost does not grow with the number of members.
         let mut shown = vec![(event.ts, *id, event.payload.clone())];
         for example in &self.examples {
             if let Some(row) = rows.event(ns, example)? {
@@ -112,6 +114,8 @@ impl Ledger<'_, '_> {
         if let Some((id, numbers)) = &aggregate {
             if self.tx.aggregate(ns, id)?.is_none() {
                 self.counters.add(ns, part, Sort::Aggregates, "", 1, 0);
+                // The first message came before there was an aggregate, so its row names the aggregate from now
+                // on.
                 if let Some((first, _)) = &family
                     && let Some(mut first_row) = self.tx.event(ns, first)?
                 {
@@ -164,6 +168,7 @@ impl Ledger<'_, '_> {
             let Some(row) = self.tx.event(ns, id)? else { continue };
             truth(self.tx).delete_event(ns, id, &row)?;
             self.counters.add(ns, PartId(row.part), Sort::Events, "", -1, 0);
+            // A slice has the id of its first message, so for every other message there is nothing to delete.
             truth(self.tx).delete_family(ns, id)?;
             if let Some(aggregate) = row.aggregate {
                 *touched.entry(aggregate).or_insert(0) += 1;
@@ -181,6 +186,7 @@ impl Ledger<'_, '_> {
                 self.reinforce(context, memory, -1, None, None, why.clone())?;
             }
         }
+        // Each aggregate is counted once, after all events of the call have gone.
         for (aggregate, gone) in touched {
             self.recount(context, &aggregate, gone, &why, &mut applied)?;
         }
@@ -412,6 +418,7 @@ impl Ledger<'_, '_> {
                 candidates.extend(self.tx.event(ns, &event)?.and_then(|row| row.aggregate));
             }
         }
+        // The row of the aggregate alone decides which memory stands for it.
         for id in candidates {
             if self.tx.aggregate(ns, &id)?.is_some_and(|row| row.memory == Some(*memory.as_bytes())) {
                 return Ok(Some(id));

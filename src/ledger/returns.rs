@@ -131,6 +131,7 @@ impl Ledger<'_, '_> {
         let mut latest = None;
         for (_, later) in said.rewritten {
             let recorded = self.tx.vitals(context.ns, later)?.map(|row| row.times.recorded_at);
+            // The id decides between equal instants, so the choice does not depend on the order of the holders.
             latest = latest.max(Some((recorded, later)));
         }
         let Some((_, later)) = latest else { return Ok(None) };

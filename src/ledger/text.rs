@@ -60,6 +60,7 @@ impl Ledger<'_, '_> {
         vitals: &Vitals,
         content: &Content,
     ) -> Result<()> {
+        // The document knows its neighbours in the thread, so it leaves the thread before it is released.
         if let Some(thread) = thread_place(vitals, content) {
             self.tx.leave_thread(text, doc, &thread)?;
         }
@@ -79,6 +80,7 @@ impl Ledger<'_, '_> {
         self.tx.delete_text_rows(ns)?;
         let (mut last, mut count) = (None, 0_u32);
         loop {
+            // A page bounds the memory, and its walk is over before the rows that it read are written again.
             let page = self.tx.vitals_page(ns, last, SLICE_ROWS_MAX)?;
             let Some((end, _)) = page.last() else { break };
             last = Some(*end);

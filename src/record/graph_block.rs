@@ -109,6 +109,7 @@ impl<'b> GraphBlockRef<'b> {
 
     /// The 16 slots of the block in order, none where a slot is no node.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = Option<GraphNodeRef<'b>>> + use<'b> {
+        // `open` has taken every node once, so each of them can be taken again.
         let (block, mut rest) = (*self, self.nodes);
         (0..NODES_PER_BLOCK)
             .map(move |slot| if block.has(slot) { GraphNodeRef::take(&mut rest) } else { None })

@@ -35,6 +35,7 @@ impl Postings {
         self.push_doc(doc, positions.len() as u32);
         let mut before = 0;
         for position in positions {
+            // Positions of a document ascend, so the difference does not underflow.
             put_varint(&mut self.positions, position - before);
             before = position;
         }

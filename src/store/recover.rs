@@ -54,6 +54,7 @@ impl Store {
             return Ok(());
         }
         let _one = self.writer.lock();
+        // Another thread may have opened the new file while this one waited for the lock.
         if !self.is_in_place()? {
             self.reopen().map_err(unavailable)?;
         }
@@ -96,6 +97,7 @@ impl Store {
             });
         }
         let guard = self.handle.read();
+        // An empty commit with a sync makes every commit before it durable, also the one that was found.
         if let Some(Handle::Write(db)) = guard.as_ref() {
             transact(db, Durability::Safe, |_| Ok(())).map_err(|why| unknown(why.to_string()))?;
         }

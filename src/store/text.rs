@@ -160,6 +160,8 @@ impl WriteTx<'_> {
         head.used = head.used.saturating_add(1);
         self.put_text_head(text, head);
         let (block, at) = doc_place(doc);
+        // A damaged head may name a number in use. Giving it out again would let one document stand for two
+        // memories.
         if self.doc_block_mut(text, block)?.get(at).is_some() {
             let why = format!("document {doc} is to be given out and is in use");
             return Err(Error::corrupted(Table::TextHead.name(), &keys::ns_part(text.ns, text.part), why));
@@ -271,6 +273,7 @@ impl WriteTx<'_> {
     /// # Errors
     /// `Corrupted` where it is not in them, or they are damaged.
     pub(crate) fn remove_posting(&mut self, text: TextId, term: &str, doc: u32) -> Result<()> {
+        // Only the last block that begins at or before the document can hold it.
         let walk = Walk::prefix(&keys::posting_term(text.ns, text.part, term))
             .before(&keys::posting(text.ns, text.part, term, doc + 1))
             .reversed();
@@ -281,6 +284,7 @@ impl WriteTx<'_> {
             Ok(ControlFlow::Break(()))
         })?;
         let Some((key, first, bytes)) = found else { return Err(bad_postings(text, term)) };
+        // A staged block is newer than the row that the walk has found.
         let before = match self.postings.remove(&key) {
             Some(staged) => staged,
             None => {
@@ -309,6 +313,7 @@ impl WriteTx<'_> {
 
     /// Takes every row of the indexes of a namespace away, unread.
     pub(crate) fn delete_text_rows(&mut self, ns: NsId) -> Result<()> {
+        // Staged blocks go first, or the end of the transaction would write them again.
         self.docs.retain(|(text, _), _| text.ns != ns);
         self.text_heads.retain(|text, _| text.ns != ns);
         let prefix = keys::ns(ns);
@@ -325,6 +330,7 @@ impl WriteTx<'_> {
         for (key, postings) in std::mem::take(&mut self.postings) {
             let named = posting_key(&key).map(|(text, term, first)| (text, term.to_owned(), first));
             let (text, term, first) = named.ok_or_else(|| bad_key(Table::TextPosting, &key))?;
+            // The key names the first document, so a block that lost that document moves to another key.
             if postings.count() == 0 || postings.first() != first {
                 self.delete(Table::TextPosting, &key)?;
             }
