@@ -242,8 +242,8 @@ impl Ledger<'_, '_> {
     /// Removes the document of a row from its index and from all postings that name the document.
     fn take_document(&mut self, text: TextId, id: MemoryId) -> Result<()> {
         let Some(doc) = self.tx.doc_of(text, id)? else { return Ok(()) };
-        if let Some(thread) = self.tx.thread_of(text, doc)? {
-            self.tx.leave_thread(text, doc, &thread)?;
+        if let Some((thread, at)) = self.tx.thread_of(text, doc)? {
+            self.tx.leave_thread(text, doc, &thread, at)?;
         }
         if self.tx.release_doc(text, doc, id)? {
             for term in self.tx.terms_of(text, doc)? {

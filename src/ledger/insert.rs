@@ -104,7 +104,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         let deltas = raise_row(&mut vitals, &raise);
         if let Some((space, vector)) = raise.vector.filter(|_| vitals.place.slot.is_none()) {
-            self.set_vector(ns, id, &mut vitals, (space.0, &vector))?;
+            self.set_vector(ns, id, &mut vitals, space.0, &vector)?;
         }
         self.place_row(context, id, &before, &old, vitals, &content)?;
         self.journal(context, Op::Hold, Some((id, Some(number))), deltas, why)?;
@@ -152,7 +152,7 @@ impl Ledger<'_, '_> {
         vitals.place = before.place.clone();
         vitals.version = version + 1;
         if let Some(vector) = vector {
-            self.set_vector(ns, id, &mut vitals, (space, &vector))?;
+            self.set_vector(ns, id, &mut vitals, space, &vector)?;
         }
         if let Some(payload) = payload {
             vitals.place.payload = payload.is_some();
@@ -197,7 +197,7 @@ impl Ledger<'_, '_> {
         let (before, content) = self.load(ns, id)?;
         let mut vitals = before.clone();
         vitals.version += 1;
-        self.set_vector(ns, id, &mut vitals, (space.0, vector))?;
+        self.set_vector(ns, id, &mut vitals, space.0, vector)?;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
         let delta = Delta {
             field: "embedding_space".to_owned(),
@@ -229,7 +229,8 @@ impl Ledger<'_, '_> {
         ns: NsId,
         id: MemoryId,
         vitals: &mut Vitals,
-        (space, vector): (u16, &UnitVector),
+        space: u16,
+        vector: &UnitVector,
     ) -> Result<()> {
         // The old slot is freed while the vitals still name the old space, because its index follows from the
         // space.

@@ -38,6 +38,24 @@ enum Fate {
     Ends,
 }
 
+/// A row as it was before its holders left, and as it is so far.
+struct Changing<'r> {
+    before: &'r Vitals,
+    old: &'r Content,
+    vitals: Vitals,
+    content: Content,
+}
+
+/// Holders that are forgotten while their row stays.
+struct Forgetting<'h> {
+    leaving: &'h [Holder],
+    reason: TombstoneReason,
+    /// The id of the tombstone that tells of them.
+    stone: MemoryId,
+    /// Whether another text has taken the place of theirs.
+    retold: bool,
+}
+
 /// The row from which a holder came, and whose text the holder carries.
 struct Origin {
     id: MemoryId,
@@ -129,7 +147,8 @@ impl Ledger<'_, '_> {
             // It came with the text that goes.
             vitals.place.payload = false;
             truth(self.tx).put_payload(ns, id, None)?;
-            (vitals, content) = self.retell(ns, id, (&before, &old), (vitals, content), *teller)?;
+            let changing = Changing { before: &before, old: &old, vitals, content };
+            (vitals, content) = self.retell(ns, id, changing, *teller)?;
             self.place_row(context, id, &before, &old, vitals, &content)?;
             let mut why = why.clone();
             why.evidence.members.extend(from);
@@ -139,7 +158,7 @@ impl Ledger<'_, '_> {
         }
         let marked = match departure {
             Departure::Forgotten(reason, stone) => {
-                self.mark(context, (id, &before, &old), leaving, (reason, stone), retold)?
+                self.mark(context, id, &before, &old, Forgetting { leaving, reason, stone, retold })?
             }
             Departure::Apart | Departure::Back(_) => None,
         };
@@ -232,10 +251,10 @@ impl Ledger<'_, '_> {
         &mut self,
         ns: NsId,
         id: MemoryId,
-        (before, old): (&Vitals, &Content),
-        (mut vitals, content): (Vitals, Content),
+        changing: Changing<'_>,
         mut teller: Holder,
     ) -> Result<(Vitals, Content)> {
+        let Changing { before, old, mut vitals, content } = changing;
         let text = teller.text.take().unwrap_or_default();
         let origin = self.origin(ns, teller.from, &text)?;
         let said = match &origin {
@@ -333,7 +352,7 @@ impl Ledger<'_, '_> {
             vitals.place.space = SpaceId::NONE.0;
             return Ok(());
         };
-        self.set_vector(ns, id, vitals, (space, &vector))
+        self.set_vector(ns, id, vitals, space, &vector)
     }
 
     /// Leaves a tombstone for writes whose text is gone while their row stays. A write that came from a row of its own
@@ -341,11 +360,12 @@ impl Ledger<'_, '_> {
     fn mark(
         &mut self,
         context: &Context,
-        (id, row, content): (MemoryId, &Vitals, &Content),
-        leaving: &[Holder],
-        (reason, stone): (TombstoneReason, MemoryId),
-        retold: bool,
+        id: MemoryId,
+        row: &Vitals,
+        content: &Content,
+        forgetting: Forgetting<'_>,
     ) -> Result<Option<Erased>> {
+        let Forgetting { leaving, reason, stone, retold } = forgetting;
         let ns = context.ns;
         let gone = |holder: &&Holder| match &holder.text {
             Some(_) => holder.from.is_none(),

@@ -14,8 +14,7 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
-    Content, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason,
-    Vitals,
+    Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -38,8 +37,8 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let (vitals, content) = self.load(context.ns, id)?;
-        let row = (vitals, content, self.tx.holders(context.ns, id)?);
-        if row.0.times.removed_at.is_some() {
+        let row = Whole { vitals, content, holders: self.tx.holders(context.ns, id)? };
+        if row.vitals.times.removed_at.is_some() {
             return Err(Error::Conflict { what: format!("remove {id}"), why: "it is in limbo".to_owned() });
         }
         let aside = Aside { reason, replaced_by, transferred: 0 };
@@ -58,10 +57,11 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (before, content, holders): (Vitals, Content, Vec<Holder>),
+        row: Whole,
         aside: Aside,
         why: &Why,
     ) -> Result<Vec<Erased>> {
+        let Whole { vitals: before, content, holders } = row;
         let ns = context.ns;
         if !context.keeps_limbo {
             // The links are led on before the removal, which would cut them.

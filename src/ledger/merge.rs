@@ -68,8 +68,9 @@ impl Ledger<'_, '_> {
             let shown = json!({ "id": loser, "reinforcement_count": count, "happened_at": row.happened_at });
             deltas.push(Delta { field: "merged".to_owned(), before: shown, after: json!(null) });
             let reason = TombstoneReason::Collapsed;
+            let row = Whole { vitals: row, content, holders };
             let aside = Aside { reason, replaced_by: Some(id), transferred };
-            erased.append(&mut self.set_aside(context, loser, (row, content, holders), aside, &apart)?);
+            erased.append(&mut self.set_aside(context, loser, row, aside, &apart)?);
         }
         if !merged.removed.is_empty() {
             let Parts { mut vitals, mut content, .. } = canonical.parts;

@@ -34,6 +34,14 @@ pub(crate) fn statistics(id: &Id, row: &AggregateRow) -> Map<String, Value> {
     map
 }
 
+/// How many members an aggregate names at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MembersMax {
+    /// Messages that stand for the others.
+    pub(crate) examples: usize,
+    pub(crate) authors: usize,
+}
+
 /// The beginning of a text, as an aggregate shows it.
 fn snippet(text: &str) -> String {
     // Position 0 is a boundary of every text, so an end is always found.
@@ -57,12 +65,13 @@ impl AggregateRow {
         &mut self,
         rows: &impl MessageRows,
         ns: NsId,
-        (id, event): (&Id, &EventRow),
-        (examples, authors): (usize, usize),
+        id: &Id,
+        event: &EventRow,
+        most: MembersMax,
     ) -> Result<()> {
         self.dup_count = self.dup_count.saturating_add(1);
         if let Some(author) = event.author_id.as_ref().filter(|author| !self.authors.contains(author))
-            && self.authors.len() < authors
+            && self.authors.len() < most.authors
         {
             self.authors.push(author.clone());
         }
@@ -72,7 +81,7 @@ impl AggregateRow {
         }
         if !late {
             (self.last_ts, self.last_event) = (event.ts, *id);
-            if self.examples.len() < examples {
+            if self.examples.len() < most.examples {
                 self.examples.push(*id);
                 self.show(event.payload.as_deref());
             }
@@ -86,7 +95,7 @@ impl AggregateRow {
             }
         }
         shown.sort_unstable();
-        shown.truncate(examples);
+        shown.truncate(most.examples);
         self.examples = shown.iter().map(|(_, id, _)| *id).collect();
         self.snippets.clear();
         for (_, _, payload) in &shown {
@@ -256,7 +265,7 @@ impl Ledger<'_, '_> {
     fn family_counted(&self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<Option<(Id, FamilyRow)>> {
         let Some(key) = &row.exact_hash else { return Ok(None) };
         let (last, past) = (Time::from_millis(row.last_ts), Time::from_millis(row.last_ts.saturating_add(1)));
-        let mut all = self.tx.families_of_key(ns, PartId(row.part), key, (last, Some(past)))?;
+        let mut all = self.tx.families_of_key(ns, PartId(row.part), key, last, Some(past))?;
         all.retain(|(_, family)| family.aggregate == Some(*id));
         match all.pop() {
             Some(found) => Ok(Some(found)),

@@ -53,7 +53,7 @@ pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded};
 pub(crate) use damage::losses;
 pub(crate) use insert::tags_fit;
 pub(crate) use inverse::inverse;
-pub(crate) use message::statistics;
+pub(crate) use message::{MembersMax, statistics};
 pub(crate) use partition::seem_vacant;
 pub(crate) use writer::{Context, Ledger, Why};
 

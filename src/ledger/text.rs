@@ -45,8 +45,8 @@ impl Ledger<'_, '_> {
         }
         let (from, to) = (thread_place(old, before), thread_place(vitals, content));
         if from != to {
-            from.iter().try_for_each(|thread| self.tx.leave_thread(text, doc, thread))?;
-            to.iter().try_for_each(|thread| self.tx.join_thread(text, doc, thread))?;
+            from.iter().try_for_each(|(thread, at)| self.tx.leave_thread(text, doc, thread, *at))?;
+            to.iter().try_for_each(|(thread, at)| self.tx.join_thread(text, doc, thread, *at))?;
         }
         Ok(Some(doc))
     }
@@ -61,8 +61,8 @@ impl Ledger<'_, '_> {
         content: &Content,
     ) -> Result<()> {
         // The document knows its neighbours in the thread, so it leaves the thread before it is released.
-        if let Some(thread) = thread_place(vitals, content) {
-            self.tx.leave_thread(text, doc, &thread)?;
+        if let Some((thread, at)) = thread_place(vitals, content) {
+            self.tx.leave_thread(text, doc, &thread, at)?;
         }
         if self.tx.release_doc(text, doc, id)? {
             erase_postings(self.tx, text, doc, &content.text)?;

@@ -70,7 +70,8 @@ pub(crate) fn by_fingerprint_prefix(
     ns: NsId,
     part: PartId,
     tier: Tier,
-    (fingerprint, likeness): (&[u8; 16], &[u8]),
+    fingerprint: &[u8; 16],
+    likeness: &[u8],
 ) -> Key {
     ns_part(ns, part).and(&tier).and(&fingerprint).bytes(likeness)
 }

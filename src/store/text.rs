@@ -170,8 +170,8 @@ impl WriteTx<'_> {
         let slot = vitals.place.slot;
         let meta = DocMeta { id, from, until, terms: None, before: None, after: None, slot };
         self.doc_block_mut(text, block)?.put(at, Some(meta));
-        if let Some(thread) = &thread {
-            self.join_thread(text, doc, thread)?;
+        if let Some((thread, at)) = &thread {
+            self.join_thread(text, doc, thread, *at)?;
         }
         Ok(doc)
     }
@@ -195,13 +195,8 @@ impl WriteTx<'_> {
     }
 
     /// Puts a document into its place in a thread.
-    pub(crate) fn join_thread(
-        &mut self,
-        text: TextId,
-        doc: u32,
-        (thread, at): &(String, Time),
-    ) -> Result<()> {
-        let key = keys::thread(text.ns, text.part, thread, *at, doc);
+    pub(crate) fn join_thread(&mut self, text: TextId, doc: u32, thread: &str, at: Time) -> Result<()> {
+        let key = keys::thread(text.ns, text.part, thread, at, doc);
         let all = Walk::prefix(&keys::thread_prefix(text.ns, text.part, thread));
         let beside = |tx: &Self, walk: Walk| {
             let mut found = None;
@@ -225,16 +220,11 @@ impl WriteTx<'_> {
     }
 
     /// Takes a document out of its thread.
-    pub(crate) fn leave_thread(
-        &mut self,
-        text: TextId,
-        doc: u32,
-        (thread, at): &(String, Time),
-    ) -> Result<()> {
+    pub(crate) fn leave_thread(&mut self, text: TextId, doc: u32, thread: &str, at: Time) -> Result<()> {
         let (block, place) = doc_place(doc);
         let meta = self.doc_block(text, block)?.and_then(|docs| docs.get(place).copied());
         let DocMeta { before, after, .. } = meta.ok_or_else(|| lost(text, doc))?;
-        self.delete(Table::Thread, &keys::thread(text.ns, text.part, thread, *at, doc))?;
+        self.delete(Table::Thread, &keys::thread(text.ns, text.part, thread, at, doc))?;
         self.change_doc(text, doc, |meta| (meta.before, meta.after) = (None, None))?;
         if let Some(before) = before {
             self.change_doc(text, before, |meta| meta.after = after)?;
