@@ -30,6 +30,7 @@ use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Wa
 pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Change>> {
     let mut all = Vec::new();
     let mut ids = BTreeSet::new();
+    // A row of any of these tables may be all that is left of a memory.
     for table in [Table::Vitals, Table::Memory, Table::Holder, Table::Limbo] {
         rows.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
             ids.extend(table.address(key).0.id);
@@ -55,6 +56,7 @@ fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Change>> {
         }
     }
     let reason = TombstoneReason::Pruned;
+    // A holder whose row is gone has no number any more, so only the count in the vitals tells of it.
     let all_there = |vitals: Vitals| vitals.place.holders as usize == left + lost.len();
     Ok(match vitals.is_some_and(all_there) && has_content && is_in_limbo && left > 0 {
         false => Some(Change::Remove { id, reason, replaced_by: None }),
@@ -123,6 +125,7 @@ impl Ledger<'_, '_> {
         let mut share = 0_u32;
         for number in numbers {
             let gone = sound(self.tx.holder(ns, id, *number))?.flatten();
+            // The share of a damaged holder is lost, so the holder counts as one write.
             share = share.saturating_add(gone.map_or(1, |holder| holder.share));
             self.take_holder_rows(ns, id, Some(*number))?;
         }
@@ -197,6 +200,7 @@ impl Ledger<'_, '_> {
             None => {
                 let removed_at = vitals.and_then(|vitals| vitals.times.removed_at);
                 let mut key_hashes: Vec<_> = names.iter().map(|key| self.hash_key(key)).collect();
+                // The names are sorted, so equal hashes stand side by side.
                 key_hashes.dedup();
                 Tombstone { deleted_at: removed_at.unwrap_or(context.now), key_hashes, ..made }
             }

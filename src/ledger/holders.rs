@@ -103,6 +103,7 @@ impl Ledger<'_, '_> {
     /// Removes the links to an erased memory from the holders that brought them.
     pub(super) fn unlink_all(&mut self, ns: NsId, gone: MemoryId) -> Result<()> {
         for (id, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
+            // A damaged holder of another memory must not stop the erasure.
             for mut holder in self.readable_holders(ns, id)? {
                 let count = holder.links.len();
                 holder.links.retain(|link| link.to != gone);

@@ -19,6 +19,7 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<()> {
         let seq = self.clock.next_seq;
+        // The clock is written in the same transaction, so a rollback gives the number back.
         self.clock.next_seq += 1;
         let row = JournalRow {
             seq,

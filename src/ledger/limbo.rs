@@ -79,7 +79,7 @@ impl Ledger<'_, '_> {
             ..LimboRow::default()
         };
         let mut vitals = before.clone();
-        // Other rows may claim the slot from now on, so the vector moves into the limbo row.
+        // Another row may get the slot later, so the vector moves into the limbo row.
         if let Some(slot) = vitals.place.slot.take() {
             let (index, dim) = (Self::index_of(ns, &before), self.dim_of(&before)?);
             let vector = slots::vector_at(self.tx, index, dim, slot)?;
@@ -117,6 +117,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Vec<LedLink>> {
         let mut all = Vec::new();
         for (from, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
+            // A damaged holder of another memory must not keep this memory from going.
             for mut holder in self.readable_holders(ns, from)? {
                 let link = Link { to: gone, relation: relation.clone() };
                 if !holder.links.contains(&link) {
@@ -132,6 +133,7 @@ impl Ledger<'_, '_> {
                     led_on: next.is_some(),
                 });
                 holder.links.extend(next);
+                // Links stay sorted, because other changes look for a link by binary search.
                 holder.links.sort_unstable();
                 self.put_holder(ns, from, &holder)?;
             }
@@ -317,6 +319,7 @@ impl Ledger<'_, '_> {
         let (vitals, content) = self.load(ns, id)?;
         let holders = self.tx.holders(ns, id)?;
         let gone = Going { reason: row.reason, replaced_by: row.replaced_by };
+        // The tombstone names the run that removed the row, and not the present run.
         let then = Context { run: row.run, ..context.clone() };
         let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, Some(&content), gone);
         let deleted_at = vitals.times.removed_at.unwrap_or(context.now);

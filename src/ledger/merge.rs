@@ -106,6 +106,7 @@ impl Ledger<'_, '_> {
         let (ns, id) = (context.ns, canonical.id);
         let Parts { vitals: kept, content: kept_content, .. } = &mut canonical.parts;
         for holder in holders {
+            // A key that another current row holds stays there, so its holder does not move.
             if self.is_taken(ns, holder, loser, id, context.now)? {
                 continue;
             }

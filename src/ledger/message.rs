@@ -158,6 +158,7 @@ impl Ledger<'_, '_> {
             other => *other = Value::Object(statistics(id, row)),
         }
         vitals.set_life(life.unwrap_or(vitals.life()));
+        // A new version without a change would make plans about the memory stale.
         if vitals == before && content == old {
             return Ok(());
         }

@@ -110,6 +110,7 @@ impl Ledger<'_, '_> {
         }
         let counters = std::mem::take(&mut self.counters);
         counters.write(self.tx)?;
+        // The clock carries the mark of the commit, by which a commit of unsure outcome is recognised.
         self.tx.put_clock(&self.clock)?;
         Ok(self.clock)
     }

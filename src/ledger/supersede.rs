@@ -58,6 +58,7 @@ impl Ledger<'_, '_> {
         }
         let mut vitals = before.clone();
         if mode == SupersedeMode::Replaced {
+            // The earlier end is kept, so that a restoration gives back the exact interval.
             vitals.times.valid_to_before = vitals.times.valid_to;
             vitals.times.valid_to = Some(vitals.times.valid_to.map_or(at, |to| to.min(at)));
         }

@@ -186,6 +186,7 @@ fn take_links<'b>(bytes: &mut &'b [u8]) -> Option<&'b [[u8; LINK_BYTES]]> {
     let (&count, rest) = bytes.split_first()?;
     let (links, rest) = rest.split_at_checked(usize::from(count) * LINK_BYTES)?;
     *bytes = rest;
+    // The length is a multiple of that of a link, so nothing remains.
     Some(links.as_chunks::<LINK_BYTES>().0)
 }
 

@@ -212,6 +212,7 @@ pub(crate) trait MessageRows: Rows {
         from: Time,
         until: Option<Time>,
     ) -> Result<Vec<(Id, FamilyRow)>> {
+        // A family that shares several bands is found by each of them, and must count once.
         let mut ids = BTreeSet::new();
         let channel = print_of(like.channel);
         for band in bands(like.simhash) {
@@ -249,6 +250,7 @@ impl Truth<'_, '_> {
         old: Places,
         new: Places,
     ) -> Result<()> {
+        // Mostly both sets are equal, and only the row itself is written.
         for (table, key) in old.difference(&new) {
             self.delete(*table, key)?;
         }

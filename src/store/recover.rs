@@ -71,6 +71,7 @@ impl Store {
     pub(super) fn next_nonce(&self) -> Nonce {
         let attempt = self.attempts.fetch_add(1, Ordering::SeqCst);
         let mut nonce = Nonce::default();
+        // The mark has 16 bytes and each half 8, so both copies fit.
         let (opener, number) = nonce.split_at_mut(self.options.opener.len());
         opener.copy_from_slice(&self.options.opener);
         number.copy_from_slice(&attempt.to_be_bytes());

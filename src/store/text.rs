@@ -222,6 +222,7 @@ impl WriteTx<'_> {
     /// Takes a document out of its thread.
     pub(crate) fn leave_thread(&mut self, text: TextId, doc: u32, thread: &str, at: Time) -> Result<()> {
         let (block, place) = doc_place(doc);
+        // The document knows its neighbours, so nobody walks the thread to find them.
         let meta = self.doc_block(text, block)?.and_then(|docs| docs.get(place).copied());
         let DocMeta { before, after, .. } = meta.ok_or_else(|| lost(text, doc))?;
         self.delete(Table::Thread, &keys::thread(text.ns, text.part, thread, at, doc))?;
@@ -247,6 +248,7 @@ impl WriteTx<'_> {
     pub(crate) fn release_doc(&mut self, text: TextId, doc: u32, id: MemoryId) -> Result<bool> {
         let (block, at) = doc_place(doc);
         let docs = self.doc_block_mut(text, block)?;
+        // Damaged vitals may name the document of another memory, which must stay.
         if docs.get(at).is_none_or(|meta| meta.id != id) {
             return Err(lost(text, doc));
         }
