@@ -125,6 +125,7 @@ impl Ledger<'_, '_> {
         let (mut vitals, mut content) = (before.clone(), old.clone());
         for holder in leaving {
             self.take_holder(ns, id, holder)?;
+            // The row has more holders than leave, or `fate` would end it, so the count does not underflow.
             vitals.place.holders -= 1;
             if !matches!(departure, Departure::Back(_)) {
                 vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(holder.share).max(1);

@@ -82,6 +82,7 @@ impl Ledger<'_, '_> {
         copies.retain(|copy| copy.from == Some(onward.gone));
         for holder in onward.holders.iter().filter(|holder| holder.from == Some(id)) {
             if let Some(found) = copies.iter().position(|copy| copy.is_copy_of(holder)) {
+                // Each copy is taken once, so equal holders do not meet in the same copy.
                 let copy = copies.swap_remove(found);
                 truth(self.tx).put_holder(ns, at, &Holder { from: Some(id), ..copy })?;
             }
