@@ -168,13 +168,13 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut equals = Equals::default();
         let Some(fingerprint) = prepared.normal.prefix() else { return Ok(equals) };
         let likeness = Likeness::of_draft(draft).key(&draft.text);
-        let mark = |bytes: usize| (&fingerprint, likeness.get(..bytes).unwrap_or_default());
+        let begins = |bytes: usize| likeness.get(..bytes).unwrap_or_default();
         let (tx, ns) = (&*self.ledger.tx, self.ns());
         // First byte-equal rows, then rows that are alike, then all others. Each group has its own way into the index,
         // and of each group only the first rows are read, however many there are.
         for bytes in [LIKENESS_BYTES, ALIKE_BYTES, 0] {
             let mut left = EQUALS_MAX;
-            tx.by_fingerprint(ns, part, tier, mark(bytes), &mut |id| {
+            tx.by_fingerprint(ns, part, tier, &fingerprint, begins(bytes), &mut |id| {
                 self.weigh(draft, id, &mut equals, &mut left)
             })?;
         }
@@ -182,7 +182,7 @@ impl NamespaceWriter<'_, '_, '_> {
         // full.
         if equals.full && equals.absorber.is_none() {
             let mut left = EQUALS_MAX;
-            tx.latest_by_fingerprint(ns, part, tier, mark(LIKENESS_BYTES), &mut |id| {
+            tx.latest_by_fingerprint(ns, part, tier, &fingerprint, begins(LIKENESS_BYTES), &mut |id| {
                 self.weigh(draft, id, &mut equals, &mut left)
             })?;
         }

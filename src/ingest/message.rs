@@ -11,13 +11,13 @@ use crate::error::{Error, Result, sound};
 use crate::ingest::fields::expire;
 use crate::ingest::likeness::is_verbatim;
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::ledger::{Change, Context, Entry, Moves, NewRow, Recorded, statistics};
+use crate::ledger::{Change, Context, Entry, MembersMax, Moves, NewRow, Recorded, statistics};
 use crate::limits::CONTENT_BYTES_MAX;
 use crate::model::{
     Access, AggregateId, AuthorKind, Decision, Draft, EventDecision, EventId, Evidence, Hint, Holder, Kind,
     Life, MemoryId, Outcome, RuleId, SupersedeMode, Time, Vitals,
 };
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId};
+use crate::store::{AggregateRow, EventRow, FamilyRow, Id, MessageRows, PartId, SimKey};
 use crate::text::{
     Guard, Guards, MSG_ID, SIM_ID, attachment_signature, dup_key, fingerprint, hamming, normal_form,
 };
@@ -234,8 +234,9 @@ impl NamespaceWriter<'_, '_, '_> {
         let slice = self.slice_of(message.at);
         let window = self.policy.msg.exact_window;
         let is_bot = message.author == AuthorKind::Bot;
-        let range = if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
-        let all = tx.families_of_key(self.ns(), part, &message.dup_key, range)?;
+        let (from, until) =
+            if is_bot { (slice.from, Some(slice.to)) } else { (message.at.minus(window), None) };
+        let all = tx.families_of_key(self.ns(), part, &message.dup_key, from, until)?;
         let mut best: Option<FamilyMatch> = None;
         for (id, row) in all.into_iter().filter(|(_, row)| row.normalizer == MSG_ID) {
             let first = Time::from_millis(row.first_ts);
@@ -258,10 +259,10 @@ impl NamespaceWriter<'_, '_, '_> {
             from = from.max(slice.from);
         }
         let channel = message.channel.as_deref().unwrap_or_default();
-        let who = (message.author.code(), channel, hash);
-        let range = (from, Some(slice.to).filter(|_| is_bot));
+        let like = SimKey { author: message.author.code(), channel, simhash: hash };
+        let until = Some(slice.to).filter(|_| is_bot);
         let mut all = Vec::new();
-        for (id, row) in self.ledger.tx.families_near(self.ns(), part, who, range)? {
+        for (id, row) in self.ledger.tx.families_near(self.ns(), part, like, from, until)? {
             let first = Time::from_millis(row.first_ts);
             let in_time = first <= message.at.plus(window) && (!is_bot || first >= slice.from);
             let distance = row.simhash.map(|other| hamming(hash, other));
@@ -330,7 +331,8 @@ impl NamespaceWriter<'_, '_, '_> {
     ) -> Result<(EventRow, (Id, AggregateRow), FamilyRow)> {
         let (ns, tx) = (self.ns(), &*self.ledger.tx);
         let bound = |most: u32| usize::try_from(most).unwrap_or(usize::MAX);
-        let bounds = (bound(self.policy.agg.max_examples), bound(self.policy.agg.max_authors));
+        let agg = &self.policy.agg;
+        let most = MembersMax { examples: bound(agg.max_examples), authors: bound(agg.max_authors) };
         let lost = |table, id: &Id| Error::corrupted(table, id, "a family names what is not there");
         let (aggregate, mut numbers) = match found.row.aggregate {
             Some(aggregate) => {
@@ -347,13 +349,13 @@ impl NamespaceWriter<'_, '_, '_> {
                     classification: "unclassified".to_owned(),
                     ..AggregateRow::default()
                 };
-                numbers.take(tx, ns, (&found.slice, &first), bounds)?;
+                numbers.take(tx, ns, &found.slice, &first, most)?;
                 (*self.next_id().as_bytes(), numbers)
             }
         };
         numbers.near |= found.distance.is_some();
         event.aggregate = Some(aggregate);
-        numbers.take(tx, ns, (id, &event), bounds)?;
+        numbers.take(tx, ns, id, &event, most)?;
         let mut family = found.row.clone();
         family.aggregate = Some(aggregate);
         family.count = numbers.dup_count;

@@ -75,7 +75,7 @@ impl Prepared {
         let (Some(part), Some(fingerprint)) = (part, self.normal.prefix()) else { return Ok(false) };
         let tier = draft.fields.tier.unwrap_or_default();
         let (likeness, mut known) = (Likeness::of_draft(draft).key(&draft.text), false);
-        rows.by_fingerprint(ns, part, tier, (&fingerprint, &likeness), &mut |id| {
+        rows.by_fingerprint(ns, part, tier, &fingerprint, &likeness, &mut |id| {
             known = self.is_like(rows, ns, now, id)?;
             Ok(if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;

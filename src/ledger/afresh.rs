@@ -84,6 +84,7 @@ impl Ledger<'_, '_> {
     /// are.
     pub(crate) fn derive_afresh(&mut self, context: &Context, at: &mut Afresh, most: usize) -> Result<bool> {
         let (ns, before) = (context.ns, at.changed);
+        // A slice without rows would make no progress, and the work would never become whole.
         let mut left = most.max(1);
         while let Some((step, table)) = steps().nth(at.done).filter(|_| left > 0) {
             let keys = self.keys_after(table, ns, at.after.take(), left)?;
@@ -95,10 +96,12 @@ impl Ledger<'_, '_> {
                 };
             }
             match keys.into_iter().next_back().filter(|_| left == 0) {
+                // The slice is full, so the table may go on behind its last key.
                 Some(last) => at.after = Some(last),
                 None => at.done += 1,
             }
         }
+        // Rows that come and go here pass the counters by, so the counters of the namespace are counted again.
         if at.changed > before {
             self.recount.insert(ns);
         }
@@ -116,6 +119,7 @@ impl Ledger<'_, '_> {
         after: Option<Vec<u8>>,
         most: usize,
     ) -> Result<Vec<Vec<u8>>> {
+        // The keys are collected first, because a step may write to the table that the walk reads.
         let walk = after.iter().fold(Walk::prefix(&keys::ns(ns)), |walk, after| walk.after(after));
         let mut all = Vec::new();
         self.tx.walk(table, &walk, &mut |key, _| {
@@ -279,6 +283,7 @@ impl Ledger<'_, '_> {
             Table::JunctionBack => {
                 let keys::JunctionBack { end, id, role, .. } = keys::JunctionBack::read(table, key)?;
                 let there = keys::junction(ns, id, end, role.0);
+                // No holder names a source, so this row is all that is left of a junction that was lost.
                 if end.0 == Junction::Source && self.is_joinable(ns, id)? {
                     return Ok(self.ensure(Table::Junction, &there)? > 0);
                 }
@@ -287,6 +292,7 @@ impl Ledger<'_, '_> {
             Table::HolderKey | Table::HolderTag | Table::HolderRun => {
                 let (id, number) = last_id_and_number(table, key)?;
                 let asks = |row: (Table, keys::Key)| row.0 == table && *row.1 == *key;
+                // A holder that can't be read may ask for the row, so the row stays.
                 match sound(self.tx.holder(ns, id, number))? {
                     Some(Some(holder)) => holder_keys(ns, id, &holder).into_iter().any(asks),
                     Some(None) => false,
@@ -343,6 +349,7 @@ impl Ledger<'_, '_> {
             None => return Ok(true),
         };
         let content = sound(self.tx.content(ns, id))?;
+        // Only these two sorts follow from the content. While the content can't be read, they are left alone.
         if content.is_none() && matches!(row, IndexRow::Series(..) | IndexRow::Meta(..)) {
             return Ok(true);
         }
@@ -357,6 +364,7 @@ impl Ledger<'_, '_> {
         let row = JunctionRow::of(end, role.0);
         let mut asked = self.is_joinable(ns, id)?;
         if asked && row.sort != Junction::Source {
+            // A holder that can't be read may bring the junction, and counts as if it did.
             let mut brought = false;
             for number in self.tx.holder_numbers(ns, id)? {
                 brought |= match sound(self.tx.holder(ns, id, number))? {

@@ -30,6 +30,7 @@ use crate::store::{Junction, NsId, PartId, Read, Rows, Table, TextId, Traces, Wa
 pub(crate) fn losses(rows: &impl Traces, ns: NsId) -> Result<Vec<Change>> {
     let mut all = Vec::new();
     let mut ids = BTreeSet::new();
+    // A row of any of these tables may be all that is left of a memory.
     for table in [Table::Vitals, Table::Memory, Table::Holder, Table::Limbo] {
         rows.walk(table, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
             ids.extend(table.address(key).0.id);
@@ -55,6 +56,7 @@ fn loss(rows: &impl Traces, ns: NsId, id: MemoryId) -> Result<Option<Change>> {
         }
     }
     let reason = TombstoneReason::Pruned;
+    // A holder whose row is gone has no number any more, so only the count in the vitals tells of it.
     let all_there = |vitals: Vitals| vitals.place.holders as usize == left + lost.len();
     Ok(match vitals.is_some_and(all_there) && has_content && is_in_limbo && left > 0 {
         false => Some(Change::Remove { id, reason, replaced_by: None }),
@@ -123,11 +125,13 @@ impl Ledger<'_, '_> {
         let mut share = 0_u32;
         for number in numbers {
             let gone = sound(self.tx.holder(ns, id, *number))?.flatten();
+            // The share of a damaged holder is lost, so the holder counts as one write.
             share = share.saturating_add(gone.map_or(1, |holder| holder.share));
             self.take_holder_rows(ns, id, Some(*number))?;
         }
         let left = self.readable_holders(ns, id)?;
         let whole = left.len() == stay.len();
+        // A junction goes only if it is known what every remaining holder brings.
         if whole {
             let mut kept = BTreeSet::new();
             for holder in &left {
@@ -171,6 +175,7 @@ impl Ledger<'_, '_> {
         let vitals = sound(self.tx.vitals(ns, id))?.flatten();
         let superseded = vitals.as_ref().and_then(|vitals| vitals.times.superseded);
         let content = sound(self.tx.content(ns, id))?.flatten();
+        // The partition is asked before the index rows go, which may be the last rows that know it.
         let part = self.tx.part_of(ns, id)?.unwrap_or(PartId(0));
         let mut erased = self.part_with(context, id, gone)?;
         if let Some(vitals) = &vitals {
@@ -195,6 +200,7 @@ impl Ledger<'_, '_> {
             None => {
                 let removed_at = vitals.and_then(|vitals| vitals.times.removed_at);
                 let mut key_hashes: Vec<_> = names.iter().map(|key| self.hash_key(key)).collect();
+                // The names are sorted, so equal hashes stand side by side.
                 key_hashes.dedup();
                 Tombstone { deleted_at: removed_at.unwrap_or(context.now), key_hashes, ..made }
             }
@@ -240,8 +246,8 @@ impl Ledger<'_, '_> {
     /// Removes the document of a row from its index and from all postings that name the document.
     fn take_document(&mut self, text: TextId, id: MemoryId) -> Result<()> {
         let Some(doc) = self.tx.doc_of(text, id)? else { return Ok(()) };
-        if let Some(thread) = self.tx.thread_of(text, doc)? {
-            self.tx.leave_thread(text, doc, &thread)?;
+        if let Some((thread, at)) = self.tx.thread_of(text, doc)? {
+            self.tx.leave_thread(text, doc, &thread, at)?;
         }
         if self.tx.release_doc(text, doc, id)? {
             for term in self.tx.terms_of(text, doc)? {
@@ -259,6 +265,7 @@ impl Ledger<'_, '_> {
                 truth(self.tx).delete(Table::Holder, &keys::holder(ns, id, found))?;
             }
         }
+        // The rows by key still name the keys of holders that can't be read.
         let mut names = Vec::new();
         for table in [Table::HolderKey, Table::HolderTag, Table::HolderRun] {
             for (key, name) in self.tx.holder_places(table, ns, id, number)? {

@@ -141,6 +141,7 @@ pub(crate) fn next_due(times: &Times, counted: Counted) -> Option<Time> {
     instants
         .into_iter()
         .flatten()
+        // Nothing lies before `Time::MIN`, and the next filter looks at the millisecond before an instant.
         .filter(|&at| at > Time::MIN && Counted::at(times, at) != counted)
         .filter(|&at| {
             // If the state that follows an instant has been counted already, the instant is past.

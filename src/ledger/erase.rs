@@ -68,11 +68,15 @@ impl Ledger<'_, '_> {
             }
             return self.remove_damaged(context, id, going, why);
         };
+        // Messages are settled while the content still stands, because the content names the aggregate of the
+        // memory.
         let mut erased = self.part_with(context, id, going)?;
         erased.onward = Onward::of(id, &vitals, &holders);
         if let Some(slot) = vitals.place.slot {
             let dim = self.dim_of(&vitals)?;
             let index = Self::index_of(ns, &vitals);
+            // Without this, a later write of the same transaction could still find the erased row as a
+            // neighbour.
             self.staged.end(index, id);
             slots::release(self.tx, index, dim, self.clock.commit, slot)?;
         }
@@ -100,6 +104,7 @@ impl Ledger<'_, '_> {
             }
         };
         truth(self.tx).put_tombstone(ns, &tombstone)?;
+        // The journal row of this removal comes after the redaction, so its own evidence stays readable.
         self.redact(ns, id)?;
         self.journal(context, Op::Remove, Some((id, None)), Vec::new(), why)?;
         Ok(Applied { erased: vec![erased], ..Applied::default() })

@@ -28,9 +28,11 @@ impl Ledger<'_, '_> {
 
     /// Removes a holder, and the junction rows that no other holder brings.
     pub(super) fn take_holder(&mut self, ns: NsId, id: MemoryId, holder: &Holder) -> Result<()> {
+        // Such a holder brings no junction rows, so the other holders need not be counted.
         if holder.categories.is_empty() && holder.entities.is_empty() && holder.links.is_empty() {
             return truth(self.tx).delete_holder(ns, id, holder);
         }
+        // A write to any holder in between raises the number of writes, and the kept counts are no longer used.
         let known = self.brought.take().filter(|known| known.of == (ns, id, self.tx.holder_writes()));
         let counts = match known {
             Some(known) => Some(known.counts),
@@ -43,6 +45,7 @@ impl Ledger<'_, '_> {
         truth(self.tx).delete_holder(ns, id, holder)?;
         let Some(mut counts) = counts else { return Ok(()) };
         for row in self.junctions_of(ns, holder)? {
+            // A count that reaches 0 is removed below, so a stored count is at least 1 and does not underflow.
             let left = counts.get(&row).map_or(0, |count| count - 1);
             if left == 0 {
                 counts.remove(&row);
@@ -51,6 +54,8 @@ impl Ledger<'_, '_> {
                 counts.insert(row, left);
             }
         }
+        // The number of writes is read after the deletion above, so the next holder that leaves can use these
+        // counts.
         self.brought = Some(Brought { of: (ns, id, self.tx.holder_writes()), counts });
         Ok(())
     }
@@ -98,6 +103,7 @@ impl Ledger<'_, '_> {
     /// Removes the links to an erased memory from the holders that brought them.
     pub(super) fn unlink_all(&mut self, ns: NsId, gone: MemoryId) -> Result<()> {
         for (id, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
+            // A damaged holder of another memory must not stop the erasure.
             for mut holder in self.readable_holders(ns, id)? {
                 let count = holder.links.len();
                 holder.links.retain(|link| link.to != gone);

@@ -51,6 +51,7 @@ impl Ledger<'_, '_> {
         vitals.place.holders = 1;
         vitals.place.doc = None;
         vitals.place.payload = payload.is_some();
+        // The slot is claimed before the vitals are written, because the vitals name it.
         vitals.place.slot = match &vector {
             Some(vector) => {
                 let index = Self::index_of(ns, &vitals);
@@ -103,7 +104,7 @@ impl Ledger<'_, '_> {
         vitals.version += 1;
         let deltas = raise_row(&mut vitals, &raise);
         if let Some((space, vector)) = raise.vector.filter(|_| vitals.place.slot.is_none()) {
-            self.set_vector(ns, id, &mut vitals, (space.0, &vector))?;
+            self.set_vector(ns, id, &mut vitals, space.0, &vector)?;
         }
         self.place_row(context, id, &before, &old, vitals, &content)?;
         self.journal(context, Op::Hold, Some((id, Some(number))), deltas, why)?;
@@ -145,11 +146,13 @@ impl Ledger<'_, '_> {
             });
         }
         let Next { mut vitals, mut content, access, holders, vector, payload } = next;
+        // The new vector may lie in another space than the stored place, so its space is kept before the place
+        // is replaced.
         let space = vitals.place.space;
         vitals.place = before.place.clone();
         vitals.version = version + 1;
         if let Some(vector) = vector {
-            self.set_vector(ns, id, &mut vitals, (space, &vector))?;
+            self.set_vector(ns, id, &mut vitals, space, &vector)?;
         }
         if let Some(payload) = payload {
             vitals.place.payload = payload.is_some();
@@ -159,9 +162,12 @@ impl Ledger<'_, '_> {
         for holder in holders {
             self.replace_holder(ns, id, &holder)?;
         }
+        // The tags of a row are the union of those of its holders, so they are read after the last holder is
+        // written.
         content.tags = self.tags_of(ns, id)?;
         self.place_row(context, id, &before, &old, vitals, &content)?;
         truth(self.tx).put_access(ns, id, &access)?;
+        // The journal names a holder only if the update changed no other holder.
         let holder = numbers.first().copied().filter(|_| numbers.len() == 1);
         self.journal(context, Op::Update, Some((id, holder)), deltas, why)?;
         Ok(Applied::default())
@@ -180,6 +186,7 @@ impl Ledger<'_, '_> {
         let Some(found) = self.tx.vitals(ns, id)? else { return Ok(false) };
         let space = match self.tx.space(SpaceId(self.clock.space))? {
             Some(row) if row.embedder() == name => SpaceId(self.clock.space),
+            // Another embedder has become current meanwhile, and its searches would never find this vector.
             Some(_) => return Ok(false),
             None => self.open_space(name, vector.dim())?,
         };
@@ -190,7 +197,7 @@ impl Ledger<'_, '_> {
         let (before, content) = self.load(ns, id)?;
         let mut vitals = before.clone();
         vitals.version += 1;
-        self.set_vector(ns, id, &mut vitals, (space.0, vector))?;
+        self.set_vector(ns, id, &mut vitals, space.0, vector)?;
         self.store_row(context, id, Some((&before, &content)), vitals, &content)?;
         let delta = Delta {
             field: "embedding_space".to_owned(),
@@ -222,8 +229,11 @@ impl Ledger<'_, '_> {
         ns: NsId,
         id: MemoryId,
         vitals: &mut Vitals,
-        (space, vector): (u16, &UnitVector),
+        space: u16,
+        vector: &UnitVector,
     ) -> Result<()> {
+        // The old slot is freed while the vitals still name the old space, because its index follows from the
+        // space.
         if vitals.place.space != space {
             self.free_slot(ns, id, vitals)?;
             vitals.place.space = space;

@@ -19,6 +19,7 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<()> {
         let seq = self.clock.next_seq;
+        // The clock is written in the same transaction, so a rollback gives the number back.
         self.clock.next_seq += 1;
         let row = JournalRow {
             seq,
@@ -112,9 +113,11 @@ impl Ledger<'_, '_> {
         const MARK: &str = "hmac:";
         let hidden = match &*value {
             Value::Null | Value::Bool(_) | Value::Number(_) => return false,
+            // An HMAC of an HMAC would differ, so redacting twice must leave the first value.
             Value::String(text) if text.starts_with(MARK) => return false,
             other => self.secret.hmac("journal", other.to_string().as_bytes()),
         };
+        // Equal values stay recognisable as equal, and 128 bits suffice for that.
         let hex: String = hidden.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         *value = Value::String(format!("{MARK}{hex}"));
         true

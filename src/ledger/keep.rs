@@ -95,6 +95,8 @@ impl Ledger<'_, '_> {
         let row = JournalRow { seq, actor: Actor::Sweeper, policy_number, policy_hash, ..step.clone() };
         truth(self.tx).put_journal(context.ns, &row)?;
         let Some(id) = step.subject else { return Ok(()) };
+        // A step of an export may tell of a memory that is erased here. Its values must not come back through
+        // the journal.
         let erased =
             self.tx.vitals(context.ns, id)?.is_none() && self.tx.tombstone(context.ns, id)?.is_some();
         if erased { self.redact(context.ns, id) } else { Ok(()) }

@@ -38,6 +38,24 @@ enum Fate {
     Ends,
 }
 
+/// A row as it was before its holders left, and as it is so far.
+struct Changing<'r> {
+    before: &'r Vitals,
+    old: &'r Content,
+    vitals: Vitals,
+    content: Content,
+}
+
+/// Holders that are forgotten while their row stays.
+struct Forgetting<'h> {
+    leaving: &'h [Holder],
+    reason: TombstoneReason,
+    /// The id of the tombstone that tells of them.
+    stone: MemoryId,
+    /// Whether another text has taken the place of theirs.
+    retold: bool,
+}
+
 /// The row from which a holder came, and whose text the holder carries.
 struct Origin {
     id: MemoryId,
@@ -84,6 +102,7 @@ impl Ledger<'_, '_> {
             );
         }
         let (vitals, _) = self.load(ns, id)?;
+        // Only the errors of the fate matter here: damage must show before the first write.
         self.fate(ns, id, &vitals, &leaving)?;
         Ok(leaving)
     }
@@ -106,11 +125,13 @@ impl Ledger<'_, '_> {
         let (mut vitals, mut content) = (before.clone(), old.clone());
         for holder in leaving {
             self.take_holder(ns, id, holder)?;
+            // The row has more holders than leave, or `fate` would end it, so the count does not underflow.
             vitals.place.holders -= 1;
             if !matches!(departure, Departure::Back(_)) {
                 vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(holder.share).max(1);
             }
         }
+        // The holders have left by now, so a tag that is still brought comes from a holder that stays.
         for tag in leaving.iter().flat_map(|holder| &holder.tags) {
             if !self.tx.brings_tag(ns, tag, id)? {
                 content.tags.retain(|kept| kept != tag);
@@ -127,7 +148,8 @@ impl Ledger<'_, '_> {
             // It came with the text that goes.
             vitals.place.payload = false;
             truth(self.tx).put_payload(ns, id, None)?;
-            (vitals, content) = self.retell(ns, id, (&before, &old), (vitals, content), *teller)?;
+            let changing = Changing { before: &before, old: &old, vitals, content };
+            (vitals, content) = self.retell(ns, id, changing, *teller)?;
             self.place_row(context, id, &before, &old, vitals, &content)?;
             let mut why = why.clone();
             why.evidence.members.extend(from);
@@ -137,7 +159,7 @@ impl Ledger<'_, '_> {
         }
         let marked = match departure {
             Departure::Forgotten(reason, stone) => {
-                self.mark(context, (id, &before, &old), leaving, (reason, stone), retold)?
+                self.mark(context, id, &before, &old, Forgetting { leaving, reason, stone, retold })?
             }
             Departure::Apart | Departure::Back(_) => None,
         };
@@ -230,10 +252,10 @@ impl Ledger<'_, '_> {
         &mut self,
         ns: NsId,
         id: MemoryId,
-        (before, old): (&Vitals, &Content),
-        (mut vitals, content): (Vitals, Content),
+        changing: Changing<'_>,
         mut teller: Holder,
     ) -> Result<(Vitals, Content)> {
+        let Changing { before, old, mut vitals, content } = changing;
         let text = teller.text.take().unwrap_or_default();
         let origin = self.origin(ns, teller.from, &text)?;
         let said = match &origin {
@@ -250,9 +272,11 @@ impl Ledger<'_, '_> {
         };
         let content =
             Content { text, tags: content.tags, consolidated_from: content.consolidated_from, ..said };
+        // A text is bounded far below 4 GiB, so the fallback is never taken.
         vitals.content_bytes = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
         vitals.place.fingerprint = normal_form(&content.text).prefix();
         self.say_text(ns, id, &content.text, origin.as_ref())?;
+        // The postings are found by the terms of the old text, so the old row is handed over.
         if let Some(doc) = vitals.place.doc.take() {
             self.forget_text(Self::text_of(ns, before), doc, id, before, old)?;
         }
@@ -285,6 +309,7 @@ impl Ledger<'_, '_> {
 
     /// The row in which a text that came through `from` was written, if that row still exists.
     fn origin(&self, ns: NsId, mut from: Option<MemoryId>, text: &str) -> Result<Option<Origin>> {
+        // Damaged rows could lead in a circle, so no row is followed twice.
         let mut seen = BTreeSet::new();
         while let Some(id) = from.filter(|id| seen.insert(*id)) {
             let Some(vitals) = self.tx.vitals(ns, id)? else { return Ok(None) };
@@ -328,7 +353,7 @@ impl Ledger<'_, '_> {
             vitals.place.space = SpaceId::NONE.0;
             return Ok(());
         };
-        self.set_vector(ns, id, vitals, (space, &vector))
+        self.set_vector(ns, id, vitals, space, &vector)
     }
 
     /// Leaves a tombstone for writes whose text is gone while their row stays. A write that came from a row of its own
@@ -336,11 +361,12 @@ impl Ledger<'_, '_> {
     fn mark(
         &mut self,
         context: &Context,
-        (id, row, content): (MemoryId, &Vitals, &Content),
-        leaving: &[Holder],
-        (reason, stone): (TombstoneReason, MemoryId),
-        retold: bool,
+        id: MemoryId,
+        row: &Vitals,
+        content: &Content,
+        forgetting: Forgetting<'_>,
     ) -> Result<Option<Erased>> {
+        let Forgetting { leaving, reason, stone, retold } = forgetting;
         let ns = context.ns;
         let gone = |holder: &&Holder| match &holder.text {
             Some(_) => holder.from.is_none(),

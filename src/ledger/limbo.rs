@@ -14,8 +14,7 @@ use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
-    Content, Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason,
-    Vitals,
+    Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -38,8 +37,8 @@ impl Ledger<'_, '_> {
         why: Why,
     ) -> Result<Applied> {
         let (vitals, content) = self.load(context.ns, id)?;
-        let row = (vitals, content, self.tx.holders(context.ns, id)?);
-        if row.0.times.removed_at.is_some() {
+        let row = Whole { vitals, content, holders: self.tx.holders(context.ns, id)? };
+        if row.vitals.times.removed_at.is_some() {
             return Err(Error::Conflict { what: format!("remove {id}"), why: "it is in limbo".to_owned() });
         }
         let aside = Aside { reason, replaced_by, transferred: 0 };
@@ -58,12 +57,14 @@ impl Ledger<'_, '_> {
         &mut self,
         context: &Context,
         id: MemoryId,
-        (before, content, holders): (Vitals, Content, Vec<Holder>),
+        row: Whole,
         aside: Aside,
         why: &Why,
     ) -> Result<Vec<Erased>> {
+        let Whole { vitals: before, content, holders } = row;
         let ns = context.ns;
         if !context.keeps_limbo {
+            // The links are led on before the removal, which would cut them.
             self.lead_links_on(ns, id, aside.replaced_by)?;
             let gone = Going { reason: aside.reason, replaced_by: aside.replaced_by };
             return Ok(self.remove(context, id, gone, why.clone())?.erased);
@@ -78,6 +79,7 @@ impl Ledger<'_, '_> {
             ..LimboRow::default()
         };
         let mut vitals = before.clone();
+        // Another row may get the slot later, so the vector moves into the limbo row.
         if let Some(slot) = vitals.place.slot.take() {
             let (index, dim) = (Self::index_of(ns, &before), self.dim_of(&before)?);
             let vector = slots::vector_at(self.tx, index, dim, slot)?;
@@ -115,6 +117,7 @@ impl Ledger<'_, '_> {
     ) -> Result<Vec<LedLink>> {
         let mut all = Vec::new();
         for (from, relation) in self.tx.joined_to(ns, Junction::Link, gone.as_bytes())? {
+            // A damaged holder of another memory must not keep this memory from going.
             for mut holder in self.readable_holders(ns, from)? {
                 let link = Link { to: gone, relation: relation.clone() };
                 if !holder.links.contains(&link) {
@@ -130,6 +133,7 @@ impl Ledger<'_, '_> {
                     led_on: next.is_some(),
                 });
                 holder.links.extend(next);
+                // Links stay sorted, because other changes look for a link by binary search.
                 holder.links.sort_unstable();
                 self.put_holder(ns, from, &holder)?;
             }
@@ -153,6 +157,8 @@ impl Ledger<'_, '_> {
         let (mut said, mut keys_taken) = (SaidSince::default(), Vec::new());
         if let Some(superseded) = before.times.superseded.filter(|_| limbo.replaced) {
             self.take_transfer(context, id, superseded.by, limbo.transferred)?;
+            // Copies come back before `said_since` asks who holds the keys, because a copy is no later
+            // statement.
             applied.erased = self.give_back(context, superseded.by, id, Beyond::All, &why)?;
             said = self.said_since(context, id)?;
             keys_taken = self.reclaim_keys(context, id, superseded.by, &said)?;
@@ -170,6 +176,7 @@ impl Ledger<'_, '_> {
             let slot = slots::claim(self.tx, index, self.clock.commit, id, &vitals.times, &vector)?;
             vitals.place.slot = Some(slot);
         }
+        // The junction rows were removed with the row, so every holder brings its own again.
         for mut holder in self.tx.holders(ns, id)? {
             self.drop_dead_links(ns, &mut holder)?;
             self.put_holder(ns, id, &holder)?;
@@ -213,6 +220,7 @@ impl Ledger<'_, '_> {
         let count = self.tx.vitals(ns, id)?.map_or(0, |row| row.reinforcement_count);
         let beside = count.saturating_sub(shares(&brought));
         let (mut came, mut at) = (id, Some(from));
+        // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| transferred > 0 && seen.insert(*id)) {
             let there = sound(self.whole(ns, id))?.flatten();
@@ -220,6 +228,7 @@ impl Ledger<'_, '_> {
             copies.retain(|copy| copy.from == Some(came) && brought.iter().any(|one| copy.is_copy_of(one)));
             let there = transferred.min(beside.saturating_add(shares(&copies)));
             let mut vitals = before.clone();
+            // A row that stands counts as one observation at least, whatever was taken from it.
             vitals.reinforcement_count = vitals.reinforcement_count.saturating_sub(there).max(1);
             vitals.version += 1;
             // Only a row that was merged again has handed the count on.
@@ -310,6 +319,7 @@ impl Ledger<'_, '_> {
         let (vitals, content) = self.load(ns, id)?;
         let holders = self.tx.holders(ns, id)?;
         let gone = Going { reason: row.reason, replaced_by: row.replaced_by };
+        // The tombstone names the run that removed the row, and not the present run.
         let then = Context { run: row.run, ..context.clone() };
         let tombstone = self.tombstone_of(&then, &self.kin(ns, id)?, &holders, Some(&content), gone);
         let deleted_at = vitals.times.removed_at.unwrap_or(context.now);

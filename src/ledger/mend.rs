@@ -162,6 +162,7 @@ impl Ledger<'_, '_> {
 
     /// Lets a lost message leave its family, which is counted again.
     fn mend_event(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        // The owners are read first, because the rows that name them are dropped with the message.
         let mut owners: Vec<Id> = Vec::new();
         for key in self.tx.keys_ending(Table::EventOf, ns, id.as_bytes())? {
             owners.extend(keys::EventOf::parse(&key).map(|row| *row.owner));

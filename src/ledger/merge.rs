@@ -24,6 +24,8 @@ impl Ledger<'_, '_> {
         let (id, version) = merge.canonical;
         let mut merged = Merged::default();
         let before = sound(self.whole(ns, id))?.flatten();
+        // The plan was made on an earlier snapshot, so only rows that still have the planned version are
+        // merged.
         let fits = |row: &Vitals| row.version == version && row.times.is_current(context.now);
         let Some(Whole { vitals: before, content: old, .. }) = before.filter(|row| fits(&row.vitals)) else {
             merged.skipped = merge.losers.len() as u64;
@@ -57,6 +59,7 @@ impl Ledger<'_, '_> {
             // A count of zero counts as one observation (DEDUP-17).
             let count = row.reinforcement_count.max(1);
             let sum = kept.reinforcement_count.saturating_add(count);
+            // The sum may have met its bound. Limbo keeps what arrived, so that a return takes back no more.
             let transferred = sum - kept.reinforcement_count;
             kept.reinforcement_count = sum;
             merged.transferred += u64::from(count);
@@ -65,8 +68,9 @@ impl Ledger<'_, '_> {
             let shown = json!({ "id": loser, "reinforcement_count": count, "happened_at": row.happened_at });
             deltas.push(Delta { field: "merged".to_owned(), before: shown, after: json!(null) });
             let reason = TombstoneReason::Collapsed;
+            let row = Whole { vitals: row, content, holders };
             let aside = Aside { reason, replaced_by: Some(id), transferred };
-            erased.append(&mut self.set_aside(context, loser, (row, content, holders), aside, &apart)?);
+            erased.append(&mut self.set_aside(context, loser, row, aside, &apart)?);
         }
         if !merged.removed.is_empty() {
             let Parts { mut vitals, mut content, .. } = canonical.parts;
@@ -102,6 +106,7 @@ impl Ledger<'_, '_> {
         let (ns, id) = (context.ns, canonical.id);
         let Parts { vitals: kept, content: kept_content, .. } = &mut canonical.parts;
         for holder in holders {
+            // A key that another current row holds stays there, so its holder does not move.
             if self.is_taken(ns, holder, loser, id, context.now)? {
                 continue;
             }

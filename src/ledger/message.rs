@@ -34,8 +34,17 @@ pub(crate) fn statistics(id: &Id, row: &AggregateRow) -> Map<String, Value> {
     map
 }
 
+/// How many members an aggregate names at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MembersMax {
+    /// Messages that stand for the others.
+    pub(crate) examples: usize,
+    pub(crate) authors: usize,
+}
+
 /// The beginning of a text, as an aggregate shows it.
 fn snippet(text: &str) -> String {
+    // Position 0 is a boundary of every text, so an end is always found.
     let end = (0..=SNIPPET_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or(0)).unwrap_or_default().to_owned()
 }
@@ -56,12 +65,13 @@ impl AggregateRow {
         &mut self,
         rows: &impl MessageRows,
         ns: NsId,
-        (id, event): (&Id, &EventRow),
-        (examples, authors): (usize, usize),
+        id: &Id,
+        event: &EventRow,
+        most: MembersMax,
     ) -> Result<()> {
         self.dup_count = self.dup_count.saturating_add(1);
         if let Some(author) = event.author_id.as_ref().filter(|author| !self.authors.contains(author))
-            && self.authors.len() < authors
+            && self.authors.len() < most.authors
         {
             self.authors.push(author.clone());
         }
@@ -71,12 +81,13 @@ impl AggregateRow {
         }
         if !late {
             (self.last_ts, self.last_event) = (event.ts, *id);
-            if self.examples.len() < examples {
+            if self.examples.len() < most.examples {
                 self.examples.push(*id);
                 self.show(event.payload.as_deref());
             }
             return Ok(());
         }
+        // Only the present examples are read again, so the cost does not grow with the number of members.
         let mut shown = vec![(event.ts, *id, event.payload.clone())];
         for example in &self.examples {
             if let Some(row) = rows.event(ns, example)? {
@@ -84,7 +95,7 @@ impl AggregateRow {
             }
         }
         shown.sort_unstable();
-        shown.truncate(examples);
+        shown.truncate(most.examples);
         self.examples = shown.iter().map(|(_, id, _)| *id).collect();
         self.snippets.clear();
         for (_, _, payload) in &shown {
@@ -112,6 +123,8 @@ impl Ledger<'_, '_> {
         if let Some((id, numbers)) = &aggregate {
             if self.tx.aggregate(ns, id)?.is_none() {
                 self.counters.add(ns, part, Sort::Aggregates, "", 1, 0);
+                // The first message came before there was an aggregate, so its row names the aggregate from now
+                // on.
                 if let Some((first, _)) = &family
                     && let Some(mut first_row) = self.tx.event(ns, first)?
                 {
@@ -145,6 +158,7 @@ impl Ledger<'_, '_> {
             other => *other = Value::Object(statistics(id, row)),
         }
         vitals.set_life(life.unwrap_or(vitals.life()));
+        // A new version without a change would make plans about the memory stale.
         if vitals == before && content == old {
             return Ok(());
         }
@@ -164,6 +178,7 @@ impl Ledger<'_, '_> {
             let Some(row) = self.tx.event(ns, id)? else { continue };
             truth(self.tx).delete_event(ns, id, &row)?;
             self.counters.add(ns, PartId(row.part), Sort::Events, "", -1, 0);
+            // A slice has the id of its first message, so for every other message there is nothing to delete.
             truth(self.tx).delete_family(ns, id)?;
             if let Some(aggregate) = row.aggregate {
                 *touched.entry(aggregate).or_insert(0) += 1;
@@ -181,6 +196,7 @@ impl Ledger<'_, '_> {
                 self.reinforce(context, memory, -1, None, None, why.clone())?;
             }
         }
+        // Each aggregate is counted once, after all events of the call have gone.
         for (aggregate, gone) in touched {
             self.recount(context, &aggregate, gone, &why, &mut applied)?;
         }
@@ -250,7 +266,7 @@ impl Ledger<'_, '_> {
     fn family_counted(&self, ns: NsId, id: &Id, row: &AggregateRow) -> Result<Option<(Id, FamilyRow)>> {
         let Some(key) = &row.exact_hash else { return Ok(None) };
         let (last, past) = (Time::from_millis(row.last_ts), Time::from_millis(row.last_ts.saturating_add(1)));
-        let mut all = self.tx.families_of_key(ns, PartId(row.part), key, (last, Some(past)))?;
+        let mut all = self.tx.families_of_key(ns, PartId(row.part), key, last, Some(past))?;
         all.retain(|(_, family)| family.aggregate == Some(*id));
         match all.pop() {
             Some(found) => Ok(Some(found)),
@@ -412,6 +428,7 @@ impl Ledger<'_, '_> {
                 candidates.extend(self.tx.event(ns, &event)?.and_then(|row| row.aggregate));
             }
         }
+        // The row of the aggregate alone decides which memory stands for it.
         for id in candidates {
             if self.tx.aggregate(ns, &id)?.is_some_and(|row| row.memory == Some(*memory.as_bytes())) {
                 return Ok(Some(id));

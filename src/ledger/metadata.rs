@@ -79,6 +79,7 @@ impl Ledger<'_, '_> {
         let ns = context.ns;
         let Some(mut row) = self.unfinished(context, path)? else { return Ok(ControlFlow::Break(0)) };
         if !row.cleared {
+            // Fewer rows than asked for means that nothing of the old index is left.
             row.cleared = self.tx.delete_meta_values(ns, path, most)? < most;
             if row.cleared && row.ends {
                 self.declared.remove(&ns);
@@ -92,6 +93,7 @@ impl Ledger<'_, '_> {
         let rows = self.tx.vitals_page(ns, row.after, most)?;
         let (mut left, mut is_whole, declared) = (most, rows.len() < most, [Arc::from(path)]);
         for (id, vitals) in rows {
+            // One memory may bring many index rows, so the slice is bounded by these as well.
             if left == 0 {
                 is_whole = false;
                 break;

@@ -53,7 +53,7 @@ pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded};
 pub(crate) use damage::losses;
 pub(crate) use insert::tags_fit;
 pub(crate) use inverse::inverse;
-pub(crate) use message::statistics;
+pub(crate) use message::{MembersMax, statistics};
 pub(crate) use partition::seem_vacant;
 pub(crate) use writer::{Context, Ledger, Why};
 
@@ -110,6 +110,7 @@ impl Ledger<'_, '_> {
         }
         let counters = std::mem::take(&mut self.counters);
         counters.write(self.tx)?;
+        // The clock carries the mark of the commit, by which a commit of unsure outcome is recognised.
         self.tx.put_clock(&self.clock)?;
         Ok(self.clock)
     }

@@ -20,6 +20,7 @@ const OF_NO_ROW: [Sort; 2] = [Sort::Tombstones, Sort::Ignored];
 impl Ledger<'_, '_> {
     /// Writes every counter of a namespace again, from the rows of the transaction.
     pub(super) fn count_again(&mut self, ns: NsId) -> Result<()> {
+        // The rows of the transaction include what the pending changes tell, so these would be counted twice.
         let kept = self.counters.keep(ns, &OF_NO_ROW);
         let mut counted = self.counted(ns)?;
         let mut old = Counted::new();
@@ -36,6 +37,7 @@ impl Ledger<'_, '_> {
             counted.extend(same.map(|(place, row)| (place.clone(), *row)));
         }
         self.count_tombstones(ns, kept, &mut counted)?;
+        // A counter of nothing is not among the counted ones, so its old row would stay.
         for (part, sort, name) in old.keys() {
             if !counted.contains_key(&(*part, *sort, name.clone())) {
                 self.tx.put_counter(ns, *part, *sort, name, CounterRow::default())?;
@@ -59,6 +61,8 @@ impl Ledger<'_, '_> {
             }
             Ok(())
         })?;
+        // Equal fingerprints stand side by side in key order, so each row after the first of them is a
+        // duplicate.
         let mut last = None;
         tx.walk(Table::ByFingerprint, &Walk::prefix(&keys::ns(ns)), &mut |key, _| {
             let equal = keys::ByFingerprint::parse(key).map(|row| (row.part, row.tier, *row.fingerprint));

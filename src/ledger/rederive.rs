@@ -53,6 +53,8 @@ impl Ledger<'_, '_> {
         let rows =
             |seen: Seen<'_>| seen.map(|(vitals, content)| index_rows(vitals, Some(content), &declared));
         let (old, new) = (rows(before).unwrap_or_default(), rows(after).unwrap_or_default());
+        // Old rows go first: a new row by fingerprint must not find the row's own old one and count as a
+        // duplicate.
         for row in old.difference(&new) {
             self.take_index_row(ns, id, row)?;
         }
@@ -88,6 +90,7 @@ impl Ledger<'_, '_> {
 
     pub(super) fn take_index_row(&mut self, ns: NsId, id: MemoryId, row: &IndexRow) -> Result<()> {
         let (table, key) = row.place(ns, id);
+        // The row goes before the question whether an equal one is left, so that it does not count itself.
         truth(self.tx).delete(table, &key)?;
         if let IndexRow::ByFingerprint(part, tier, fingerprint, _) = row
             && self.tx.has_fingerprint(ns, *part, *tier, fingerprint)?
@@ -139,11 +142,14 @@ impl Ledger<'_, '_> {
             Some((was, _)) => was.place.likeness,
             None => likeness_of(&vitals, content),
         };
+        // Index rows and counters follow from this state, so it is set before they are derived.
         vitals.place.counted = Counted::at(&vitals.times, context.now);
         self.rederive(context.ns, id, before, Some((&vitals, content)))?;
         self.stage(context, id, before.map(|(before, _)| before), &vitals)?;
+        // The vitals are written after this, because they name the document.
         vitals.place.doc = self.index_text(context.ns, id, before, &vitals, content)?;
         truth(self.tx).put_vitals(context.ns, id, &vitals)?;
+        // Most changes leave the content alone, and a text may be long.
         if before.is_none_or(|(_, old)| old != content) {
             truth(self.tx).put_content(context.ns, id, content)?;
         }

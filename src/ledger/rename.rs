@@ -19,6 +19,7 @@ impl Ledger<'_, '_> {
             let Some(before) = self.tx.holder(ns, id, number)? else { continue };
             let mut holder = before.clone();
             holder.key = Some(new.to_owned());
+            // The row by the old key follows from the old form, so that form is deleted and not overwritten.
             truth(self.tx).delete_holder(ns, id, &before)?;
             truth(self.tx).put_holder(ns, id, &holder)?;
             let (row, content) = self.load(ns, id)?;

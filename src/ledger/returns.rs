@@ -82,6 +82,7 @@ impl Ledger<'_, '_> {
         copies.retain(|copy| copy.from == Some(onward.gone));
         for holder in onward.holders.iter().filter(|holder| holder.from == Some(id)) {
             if let Some(found) = copies.iter().position(|copy| copy.is_copy_of(holder)) {
+                // Each copy is taken once, so equal holders do not meet in the same copy.
                 let copy = copies.swap_remove(found);
                 truth(self.tx).put_holder(ns, at, &Holder { from: Some(id), ..copy })?;
             }
@@ -131,6 +132,7 @@ impl Ledger<'_, '_> {
         let mut latest = None;
         for (_, later) in said.rewritten {
             let recorded = self.tx.vitals(context.ns, later)?.map(|row| row.times.recorded_at);
+            // The id decides between equal instants, so the choice does not depend on the order of the holders.
             latest = latest.max(Some((recorded, later)));
         }
         let Some((_, later)) = latest else { return Ok(None) };

@@ -13,6 +13,7 @@ impl Ledger<'_, '_> {
                 Some((before, content)) => {
                     self.store_row(context, *id, Some((&before, &content)), before.clone(), &content)?;
                 }
+                // A damaged row must leave the list of due instants too, or every call would begin with it.
                 None => self.settle_damaged(context, *id)?,
             }
             debug_assert!(

@@ -58,6 +58,7 @@ impl Ledger<'_, '_> {
         }
         let mut vitals = before.clone();
         if mode == SupersedeMode::Replaced {
+            // The earlier end is kept, so that a restoration gives back the exact interval.
             vitals.times.valid_to_before = vitals.times.valid_to;
             vitals.times.valid_to = Some(vitals.times.valid_to.map_or(at, |to| to.min(at)));
         }
@@ -79,6 +80,7 @@ impl Ledger<'_, '_> {
             return Ok(false);
         }
         let mut at = Some(from);
+        // Damaged rows could lead in a circle, so no row is visited twice.
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = at.filter(|id| seen.insert(*id)) {
             if id == to {
@@ -265,6 +267,7 @@ impl Ledger<'_, '_> {
             let mut others = Vec::new();
             let beside = self.tx.holders(ns, id)?.into_iter().filter(|other| other.number != holder.number);
             beside.for_each(|other| unite(&mut others, &other.tags));
+            // A row that would get too many tags keeps what its key brought before.
             if tags_fit(&others, &copy.tags) {
                 let Holder { tags, categories, entities, .. } = copy.clone();
                 self.replace_holder(ns, id, &Holder { tags, categories, entities, ..holder })?;
@@ -326,6 +329,7 @@ impl Ledger<'_, '_> {
     /// Removes the key of a holder. The holder stays.
     pub(super) fn drop_key(&mut self, ns: NsId, id: MemoryId, number: u32) -> Result<()> {
         let holder = self.tx.holder(ns, id, number)?.ok_or_else(|| gone(id))?;
+        // The row by key follows from the old form, so that form is deleted and not overwritten.
         truth(self.tx).delete_holder(ns, id, &holder)?;
         truth(self.tx).put_holder(ns, id, &Holder { key: None, ..holder })
     }

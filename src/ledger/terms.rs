@@ -42,6 +42,8 @@ impl Ledger<'_, '_> {
 
     /// Removes a junction row. The name at its other end is removed too if nothing else uses it.
     pub(super) fn unjoin(&mut self, ns: NsId, id: MemoryId, row: &JunctionRow) -> Result<()> {
+        // The junction goes before the question whether its name is used, so that it does not keep the name
+        // itself.
         truth(self.tx).delete_junction(ns, id, row)?;
         let term = match row.sort {
             Junction::Category | Junction::Entity => {

@@ -45,8 +45,8 @@ impl Ledger<'_, '_> {
         }
         let (from, to) = (thread_place(old, before), thread_place(vitals, content));
         if from != to {
-            from.iter().try_for_each(|thread| self.tx.leave_thread(text, doc, thread))?;
-            to.iter().try_for_each(|thread| self.tx.join_thread(text, doc, thread))?;
+            from.iter().try_for_each(|(thread, at)| self.tx.leave_thread(text, doc, thread, *at))?;
+            to.iter().try_for_each(|(thread, at)| self.tx.join_thread(text, doc, thread, *at))?;
         }
         Ok(Some(doc))
     }
@@ -60,8 +60,9 @@ impl Ledger<'_, '_> {
         vitals: &Vitals,
         content: &Content,
     ) -> Result<()> {
-        if let Some(thread) = thread_place(vitals, content) {
-            self.tx.leave_thread(text, doc, &thread)?;
+        // The document knows its neighbours in the thread, so it leaves the thread before it is released.
+        if let Some((thread, at)) = thread_place(vitals, content) {
+            self.tx.leave_thread(text, doc, &thread, at)?;
         }
         if self.tx.release_doc(text, doc, id)? {
             erase_postings(self.tx, text, doc, &content.text)?;
@@ -79,6 +80,7 @@ impl Ledger<'_, '_> {
         self.tx.delete_text_rows(ns)?;
         let (mut last, mut count) = (None, 0_u32);
         loop {
+            // A page bounds the memory, and its walk is over before the rows that it read are written again.
             let page = self.tx.vitals_page(ns, last, SLICE_ROWS_MAX)?;
             let Some((end, _)) = page.last() else { break };
             last = Some(*end);

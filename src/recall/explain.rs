@@ -193,7 +193,7 @@ impl Reader<'_> {
             for part in std::iter::once(PartId(0)).chain(agents) {
                 for tier in Tier::ALL {
                     let mut equal = None;
-                    self.rows().by_fingerprint(ns, part, *tier, (&fingerprint, &[]), &mut |id| {
+                    self.rows().by_fingerprint(ns, part, *tier, &fingerprint, &[], &mut |id| {
                         equal = sound(self.rows().text(ns, id))?
                             .flatten()
                             .filter(|found| found == text)

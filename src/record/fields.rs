@@ -181,6 +181,7 @@ fn put_field<T: Cell>(number: u8, value: &T, default: &T, out: &mut Vec<u8>) {
     value.put(out);
     let mut length = Vec::with_capacity(5);
     put_varint(&mut length, u32::try_from(out.len() - begin).unwrap_or(u32::MAX));
+    // The length is known only after the value is written, so it is put in front afterwards.
     out.splice(begin..begin, length);
 }
 

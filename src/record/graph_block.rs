@@ -109,6 +109,7 @@ impl<'b> GraphBlockRef<'b> {
 
     /// The 16 slots of the block in order, none where a slot is no node.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = Option<GraphNodeRef<'b>>> + use<'b> {
+        // `open` has taken every node once, so each of them can be taken again.
         let (block, mut rest) = (*self, self.nodes);
         (0..NODES_PER_BLOCK)
             .map(move |slot| if block.has(slot) { GraphNodeRef::take(&mut rest) } else { None })
@@ -185,6 +186,7 @@ fn take_links<'b>(bytes: &mut &'b [u8]) -> Option<&'b [[u8; LINK_BYTES]]> {
     let (&count, rest) = bytes.split_first()?;
     let (links, rest) = rest.split_at_checked(usize::from(count) * LINK_BYTES)?;
     *bytes = rest;
+    // The length is a multiple of that of a link, so nothing remains.
     Some(links.as_chunks::<LINK_BYTES>().0)
 }
 

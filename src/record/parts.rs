@@ -36,6 +36,7 @@ impl<'o> PartWriter<'o> {
             self.flags |= self.bit;
             self.always(&value);
         }
+        // After 16 parts the bit has left the number, which the assertion above notices.
         self.bit <<= 1;
     }
 

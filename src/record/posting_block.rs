@@ -35,6 +35,7 @@ impl Postings {
         self.push_doc(doc, positions.len() as u32);
         let mut before = 0;
         for position in positions {
+            // Positions of a document ascend, so the difference does not underflow.
             put_varint(&mut self.positions, position - before);
             before = position;
         }
@@ -64,6 +65,7 @@ impl Postings {
         self.push_doc(other.first, often.unwrap_or(1));
         self.docs.extend_from_slice(docs);
         self.positions.extend_from_slice(other.positions);
+        // `push_doc` has counted the first document. An open block has at least one, so nothing underflows.
         self.count += other.count - 1;
         self.last = last;
     }

@@ -80,6 +80,7 @@ impl SlotMeta {
 
     fn read(bytes: &[u8; META_BYTES]) -> Self {
         let part = |at: usize| {
+            // Every place below lies within the array, so the default is never taken.
             let bytes = bytes.get(at..at + 8).and_then(|part| <[u8; 8]>::try_from(part).ok());
             bytes.unwrap_or_default()
         };
@@ -130,12 +131,14 @@ impl<'b> SlotBlockRef<'b> {
         if found != dim || !(1..=DIM_MAX).contains(&dim) {
             return Err(at.corrupted(format!("a block of dimension {found} where {dim} belongs")));
         }
+        // The count is bounded first, so the product can't overflow.
         if count > slots_per_block(dim) || slots.len() != count * (META_BYTES + dim) {
             return Err(at.corrupted(format!("{count} slots in {} bytes", slots.len())));
         }
         let Some((metas, codes)) = slots.split_at_checked(count * META_BYTES) else {
             return Err(at.corrupted(format!("{count} slots in {} bytes", slots.len())));
         };
+        // The split above left a whole number of them, so nothing remains.
         let (metas, _) = metas.as_chunks::<META_BYTES>();
         let block = SlotBlockRef { dim, metas, codes };
         match block.metas().position(|meta| !meta.is_sound()) {

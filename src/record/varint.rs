@@ -25,6 +25,7 @@ pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
 }
 
 fn take_long(bytes: &mut &[u8]) -> Option<u32> {
+    // Five bytes hold 35 bits, so the value is gathered in 64 bits and bounded at the end.
     let mut value = 0_u64;
     for (at, &byte) in bytes.iter().enumerate().take(VARINT_BYTES_MAX) {
         value |= u64::from(byte & 0x7f) << (7 * at);

@@ -134,6 +134,7 @@ impl Store {
         in_place: bool,
         mend: Mend<'_>,
     ) -> Result<(PathBuf, Copied)> {
+        // The inverted bytes give the second draft a name of its own.
         let (rough, whole) = (draft_path(target, unique), draft_path(target, &unique.map(|byte| !byte)));
         let copied = self.copy_to(&rough, in_place).map_err(|why| self.clear_away(&rough, why))?;
         if copied.damaged.is_empty() {

@@ -52,6 +52,7 @@ pub(super) fn counted_slots(rows: &(impl Read + ?Sized), index: IndexId, dim: us
     let mut head = SlotHead::default();
     rows.walk(Table::Slot, &Walk::prefix(&keys::index(index)), &mut |key, bytes| {
         let keys::Slot { block, .. } = keys::Slot::read(Table::Slot, key)?;
+        // A damaged block counts for nothing, and a later block that can be read still raises the length.
         let opened = sound(SlotBlockRef::open(At::new(Table::Slot.name(), key), dim, bytes))?;
         let first = block.saturating_mul(slots_per_block(dim.max(1)) as u32);
         for (slot, meta) in (first..).zip(opened.iter().flat_map(|block| block.metas())) {

@@ -145,6 +145,7 @@ fn holds_claim(disk: &dyn Disk, path: &Path, claim: &OpenFile) -> Result<bool> {
         Err(BackendError::Io(why)) => return Err(Error::io("lock", path, why)),
         Err(why) => return Err(Error::io("lock", path, std::io::Error::other(why.to_string()))),
     }
+    // The name may have gone to another file before this one was locked.
     match disk.id(path) {
         Ok(named) => Ok(named == claim.id && disk.len(path).is_ok_and(|len| len == 0)),
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(false),

@@ -70,6 +70,7 @@ pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle,
                 std::io::ErrorKind::IsADirectory => not_a_database(path, "a directory"),
                 _ => Error::io("open", path, why),
             })?;
+        // redb makes a new database of an empty file, so the file is looked at before redb has it.
         if let Err(why) = check_magic(backend.as_ref(), path) {
             return Err(if is_claim(disk, path)? { Error::Locked { path: path.clone() } } else { why });
         }
@@ -79,6 +80,7 @@ pub(super) fn open_handle(disk: &dyn Disk, options: &Options) -> Result<(Handle,
         } else {
             start(backend, options, path).map(Handle::Write)?
         };
+        // Until the lock was taken, another process may have put a copy in the place of this file.
         match disk.id(path) {
             Ok(named) if named == id => return Ok((handle, id)),
             // Opening it again says what is wrong, or finds what has taken the name.

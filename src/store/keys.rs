@@ -70,7 +70,8 @@ pub(crate) fn by_fingerprint_prefix(
     ns: NsId,
     part: PartId,
     tier: Tier,
-    (fingerprint, likeness): (&[u8; 16], &[u8]),
+    fingerprint: &[u8; 16],
+    likeness: &[u8],
 ) -> Key {
     ns_part(ns, part).and(&tier).and(&fingerprint).bytes(likeness)
 }
@@ -129,6 +130,7 @@ pub(crate) fn meta_value(ns: NsId, path: &str, value: &model::MetaValue) -> Key 
 /// The first key after every key that begins with `prefix`; none when there is no such key.
 pub(crate) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
+    // A byte at its highest value can't grow, so the byte before it takes the carry.
     while let Some(last) = end.pop() {
         if last < u8::MAX {
             end.push(last + 1);

@@ -105,6 +105,16 @@ fn print_of(channel: &str) -> [u8; 8] {
     digest.first_chunk().copied().unwrap_or_default()
 }
 
+/// A SimHash, with what families near it must have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SimKey<'k> {
+    /// Code of the author kind.
+    pub(crate) author: u8,
+    /// Channel; empty where there is none.
+    pub(crate) channel: &'k str,
+    pub(crate) simhash: u64,
+}
+
 /// Typed reads of messages.
 pub(crate) trait MessageRows: Rows {
     fn event(&self, ns: NsId, id: &Id) -> Result<Option<EventRow>> {
@@ -178,7 +188,8 @@ pub(crate) trait MessageRows: Rows {
         ns: NsId,
         part: PartId,
         key: &[u8; 32],
-        (from, until): (Time, Option<Time>),
+        from: Time,
+        until: Option<Time>,
     ) -> Result<Vec<(Id, FamilyRow)>> {
         let prefix = keys::family_key_prefix(ns, part, key);
         let ids = self.last_ids(Table::FamilyKey, &span(&prefix, from, until), usize::MAX)?;
@@ -197,13 +208,15 @@ pub(crate) trait MessageRows: Rows {
         &self,
         ns: NsId,
         part: PartId,
-        (author, channel, hash): (u8, &str, u64),
-        (from, until): (Time, Option<Time>),
+        like: SimKey<'_>,
+        from: Time,
+        until: Option<Time>,
     ) -> Result<Vec<(Id, FamilyRow)>> {
+        // A family that shares several bands is found by each of them, and must count once.
         let mut ids = BTreeSet::new();
-        let channel = print_of(channel);
-        for band in bands(hash) {
-            let prefix = keys::family_band_prefix(ns, part, author, &channel, &band);
+        let channel = print_of(like.channel);
+        for band in bands(like.simhash) {
+            let prefix = keys::family_band_prefix(ns, part, like.author, &channel, &band);
             ids.extend(self.last_ids(Table::FamilyBand, &span(&prefix, from, until), usize::MAX)?);
         }
         self.families(ns, ids)
@@ -237,6 +250,7 @@ impl Truth<'_, '_> {
         old: Places,
         new: Places,
     ) -> Result<()> {
+        // Mostly both sets are equal, and only the row itself is written.
         for (table, key) in old.difference(&new) {
             self.delete(*table, key)?;
         }

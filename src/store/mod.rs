@@ -39,7 +39,7 @@ mod write;
 pub(crate) use compact::{CompactReport, Damaged};
 pub(crate) use control::{AggregateRow, EventRow, FamilyRow, Id};
 pub(crate) use handle::Options;
-pub(crate) use messages::MessageRows;
+pub(crate) use messages::{MessageRows, SimKey};
 pub(crate) use open::Store;
 pub(crate) use part::{Address, End, IndexId, Junction, NsId, PartId, SpaceId, TextId};
 pub(crate) use rows::{JunctionRow, Rows, last_id, last_id_and_number};

@@ -116,6 +116,7 @@ impl Store {
         let identity = match snapshot.identity() {
             Ok(Some(identity)) => identity,
             Ok(None) => return Err(not_ours("a redb file without an identity")),
+            // A table that is missing comes out as damage. Without the first table the file was never ours.
             Err(Error::Corrupted { why, .. }) if why.contains("does not exist") => {
                 return Err(not_ours("a redb file of another program"));
             }
@@ -143,6 +144,7 @@ impl Store {
 
     /// The store as of the last commit.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+        // A thread that already reads must not wait here behind a writer that waits for it.
         let guard = self.handle.read_recursive();
         let txn = guard.as_ref().ok_or(Error::Closed)?.begin_read()?;
         Ok(Snapshot::new(txn, self.epoch()))
@@ -161,15 +163,18 @@ impl Store {
     /// Puts an open copy of the file in place of the handle; the caller holds the writer's lock.
     pub(super) fn replace(&self, database: Database, id: Option<FileId>) {
         let mut guard = self.handle.write();
+        // The epoch moves under the lock, so no snapshot has the number of one file and the rows of another.
         self.epoch.fetch_add(1, Ordering::SeqCst);
         *self.id.lock() = id;
         let old = guard.replace(Handle::Write(database));
+        // The lock is free before the old file is closed, so that readers do not wait for the disk.
         drop(guard);
         let_go(old);
     }
 
     /// Lets go of the file. Snapshots that are still held fail from now on.
     pub(crate) fn close(&self) -> Result<()> {
+        // The writer's lock comes before that of the handle, as in every write.
         let _one = self.writer.lock();
         match self.handle.write().take() {
             Some(Handle::Write(db)) => fenced(FILE, &[], || db.close().map_err(closing)),

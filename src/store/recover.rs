@@ -54,6 +54,7 @@ impl Store {
             return Ok(());
         }
         let _one = self.writer.lock();
+        // Another thread may have opened the new file while this one waited for the lock.
         if !self.is_in_place()? {
             self.reopen().map_err(unavailable)?;
         }
@@ -70,6 +71,7 @@ impl Store {
     pub(super) fn next_nonce(&self) -> Nonce {
         let attempt = self.attempts.fetch_add(1, Ordering::SeqCst);
         let mut nonce = Nonce::default();
+        // The mark has 16 bytes and each half 8, so both copies fit.
         let (opener, number) = nonce.split_at_mut(self.options.opener.len());
         opener.copy_from_slice(&self.options.opener);
         number.copy_from_slice(&attempt.to_be_bytes());
@@ -96,6 +98,7 @@ impl Store {
             });
         }
         let guard = self.handle.read();
+        // An empty commit with a sync makes every commit before it durable, also the one that was found.
         if let Some(Handle::Write(db)) = guard.as_ref() {
             transact(db, Durability::Safe, |_| Ok(())).map_err(|why| unknown(why.to_string()))?;
         }

@@ -510,7 +510,7 @@ pub(crate) trait Rows: Read {
     /// Whether a row of a partition and tier has a fingerprint.
     fn has_fingerprint(&self, ns: NsId, part: PartId, tier: Tier, fingerprint: &[u8; 16]) -> Result<bool> {
         let mut any = false;
-        self.by_fingerprint(ns, part, tier, (fingerprint, &[]), &mut |_| {
+        self.by_fingerprint(ns, part, tier, fingerprint, &[], &mut |_| {
             any = true;
             Ok(ControlFlow::Break(()))
         })?;
@@ -523,10 +523,11 @@ pub(crate) trait Rows: Read {
         ns: NsId,
         part: PartId,
         tier: Tier,
-        mark: (&[u8; 16], &[u8]),
+        fingerprint: &[u8; 16],
+        likeness: &[u8],
         visit: &mut dyn FnMut(MemoryId) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, mark));
+        let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, fingerprint, likeness));
         self.walk(Table::ByFingerprint, &walk, &mut |key, _| visit(last_id(Table::ByFingerprint, key)?))
     }
 
@@ -536,10 +537,12 @@ pub(crate) trait Rows: Read {
         ns: NsId,
         part: PartId,
         tier: Tier,
-        mark: (&[u8; 16], &[u8]),
+        fingerprint: &[u8; 16],
+        likeness: &[u8],
         visit: &mut dyn FnMut(MemoryId) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let walk = Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, mark)).reversed();
+        let walk =
+            Walk::prefix(&keys::by_fingerprint_prefix(ns, part, tier, fingerprint, likeness)).reversed();
         self.walk(Table::ByFingerprint, &walk, &mut |key, _| visit(last_id(Table::ByFingerprint, key)?))
     }
 

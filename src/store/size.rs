@@ -32,6 +32,7 @@ impl SizeRow {
             ..COPIED_MIN => (OVERHEAD_PERCENT, 100),
             copied => (self.overhead, copied),
         };
+        // `whole` is 100 or at least `COPIED_MIN`, so it is never 0. The product needs 128 bits.
         let of = |rows: u64| {
             u64::try_from(u128::from(rows) * u128::from(part) / u128::from(whole)).unwrap_or(u64::MAX)
         };
@@ -81,6 +82,7 @@ impl WriteTx<'_> {
                 bytes += (key.len() + value.len()) as i64;
                 Ok(ControlFlow::Continue(()))
             });
+            // A sum that leaves out unreadable rows would be wrong, so the old sum stays.
             if sound(walked)?.is_none() {
                 return Ok(());
             }
@@ -93,12 +95,14 @@ impl WriteTx<'_> {
     /// Keeps the row `size` true, and gives the bytes by which this transaction has made the rows longer. Where the row is
     /// missing or damaged the sum is unknown until a copy tells it anew.
     pub(super) fn keep_size(&mut self) -> Result<i64> {
+        // The row of the sum exists and has one length, so writing it does not change the sum.
         let grown = self.grown;
         if grown != 0 {
             match self.size() {
                 Ok(Some(row)) => {
                     self.put_size(&SizeRow { live: row.live.saturating_add_signed(grown), ..row })?;
                 }
+                // A lost sum stops no commit. `count_size` makes it again.
                 Ok(None) | Err(Error::Corrupted { .. }) => {}
                 Err(other) => return Err(other),
             }

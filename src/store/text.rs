@@ -160,6 +160,8 @@ impl WriteTx<'_> {
         head.used = head.used.saturating_add(1);
         self.put_text_head(text, head);
         let (block, at) = doc_place(doc);
+        // A damaged head may name a number in use. Giving it out again would let one document stand for two
+        // memories.
         if self.doc_block_mut(text, block)?.get(at).is_some() {
             let why = format!("document {doc} is to be given out and is in use");
             return Err(Error::corrupted(Table::TextHead.name(), &keys::ns_part(text.ns, text.part), why));
@@ -168,8 +170,8 @@ impl WriteTx<'_> {
         let slot = vitals.place.slot;
         let meta = DocMeta { id, from, until, terms: None, before: None, after: None, slot };
         self.doc_block_mut(text, block)?.put(at, Some(meta));
-        if let Some(thread) = &thread {
-            self.join_thread(text, doc, thread)?;
+        if let Some((thread, at)) = &thread {
+            self.join_thread(text, doc, thread, *at)?;
         }
         Ok(doc)
     }
@@ -193,13 +195,8 @@ impl WriteTx<'_> {
     }
 
     /// Puts a document into its place in a thread.
-    pub(crate) fn join_thread(
-        &mut self,
-        text: TextId,
-        doc: u32,
-        (thread, at): &(String, Time),
-    ) -> Result<()> {
-        let key = keys::thread(text.ns, text.part, thread, *at, doc);
+    pub(crate) fn join_thread(&mut self, text: TextId, doc: u32, thread: &str, at: Time) -> Result<()> {
+        let key = keys::thread(text.ns, text.part, thread, at, doc);
         let all = Walk::prefix(&keys::thread_prefix(text.ns, text.part, thread));
         let beside = |tx: &Self, walk: Walk| {
             let mut found = None;
@@ -223,16 +220,12 @@ impl WriteTx<'_> {
     }
 
     /// Takes a document out of its thread.
-    pub(crate) fn leave_thread(
-        &mut self,
-        text: TextId,
-        doc: u32,
-        (thread, at): &(String, Time),
-    ) -> Result<()> {
+    pub(crate) fn leave_thread(&mut self, text: TextId, doc: u32, thread: &str, at: Time) -> Result<()> {
         let (block, place) = doc_place(doc);
+        // The document knows its neighbours, so nobody walks the thread to find them.
         let meta = self.doc_block(text, block)?.and_then(|docs| docs.get(place).copied());
         let DocMeta { before, after, .. } = meta.ok_or_else(|| lost(text, doc))?;
-        self.delete(Table::Thread, &keys::thread(text.ns, text.part, thread, *at, doc))?;
+        self.delete(Table::Thread, &keys::thread(text.ns, text.part, thread, at, doc))?;
         self.change_doc(text, doc, |meta| (meta.before, meta.after) = (None, None))?;
         if let Some(before) = before {
             self.change_doc(text, before, |meta| meta.after = after)?;
@@ -255,6 +248,7 @@ impl WriteTx<'_> {
     pub(crate) fn release_doc(&mut self, text: TextId, doc: u32, id: MemoryId) -> Result<bool> {
         let (block, at) = doc_place(doc);
         let docs = self.doc_block_mut(text, block)?;
+        // Damaged vitals may name the document of another memory, which must stay.
         if docs.get(at).is_none_or(|meta| meta.id != id) {
             return Err(lost(text, doc));
         }
@@ -271,6 +265,7 @@ impl WriteTx<'_> {
     /// # Errors
     /// `Corrupted` where it is not in them, or they are damaged.
     pub(crate) fn remove_posting(&mut self, text: TextId, term: &str, doc: u32) -> Result<()> {
+        // Only the last block that begins at or before the document can hold it.
         let walk = Walk::prefix(&keys::posting_term(text.ns, text.part, term))
             .before(&keys::posting(text.ns, text.part, term, doc + 1))
             .reversed();
@@ -281,6 +276,7 @@ impl WriteTx<'_> {
             Ok(ControlFlow::Break(()))
         })?;
         let Some((key, first, bytes)) = found else { return Err(bad_postings(text, term)) };
+        // A staged block is newer than the row that the walk has found.
         let before = match self.postings.remove(&key) {
             Some(staged) => staged,
             None => {
@@ -309,6 +305,7 @@ impl WriteTx<'_> {
 
     /// Takes every row of the indexes of a namespace away, unread.
     pub(crate) fn delete_text_rows(&mut self, ns: NsId) -> Result<()> {
+        // Staged blocks go first, or the end of the transaction would write them again.
         self.docs.retain(|(text, _), _| text.ns != ns);
         self.text_heads.retain(|text, _| text.ns != ns);
         let prefix = keys::ns(ns);
@@ -325,6 +322,7 @@ impl WriteTx<'_> {
         for (key, postings) in std::mem::take(&mut self.postings) {
             let named = posting_key(&key).map(|(text, term, first)| (text, term.to_owned(), first));
             let (text, term, first) = named.ok_or_else(|| bad_key(Table::TextPosting, &key))?;
+            // The key names the first document, so a block that lost that document moves to another key.
             if postings.count() == 0 || postings.first() != first {
                 self.delete(Table::TextPosting, &key)?;
             }

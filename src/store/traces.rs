@@ -93,6 +93,7 @@ pub(crate) trait Traces: TextRows {
             let Some(space) = self.space(index.space)? else { return Ok(ControlFlow::Continue(())) };
             let dim = space.dim as usize;
             let slots = SlotBlockRef::open(At::new(Table::Slot.name(), key), dim, bytes)?;
+            // The number of a block comes from a key on disk and may be anything, so the product is bounded.
             let first = block.saturating_mul(slots_per_block(dim) as u32);
             let at = (first..).zip(slots.metas()).find(|(_, meta)| meta.id == id);
             found = at.map(|(slot, _)| (index, slot));

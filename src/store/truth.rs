@@ -139,6 +139,7 @@ impl Truth<'_, '_> {
     }
 
     pub(crate) fn delete_term(&mut self, ns: NsId, sort: Junction, term: u32) -> Result<()> {
+        // The number does not lead to the row by name, so the name is read before its row goes.
         if let Some(name) = self.term_name(ns, sort, term)? {
             self.delete(Table::Term, &keys::term(ns, sort, &name))?;
         }
@@ -206,6 +207,7 @@ impl Truth<'_, '_> {
     /// Takes a partition away in which nothing is left, with what its indexes have kept. Its number is not given out again.
     pub(crate) fn delete_partition(&mut self, ns: NsId, part: PartId, name: &str) -> Result<()> {
         let prefix = keys::ns_part(ns, part);
+        // Staged blocks go first, or the end of the transaction would write rows of a partition that is gone.
         self.drop_staged_of(ns, part);
         for table in PARTED {
             self.delete_walk(table, &Walk::prefix(&prefix), usize::MAX)?;
@@ -216,6 +218,7 @@ impl Truth<'_, '_> {
 
     /// Takes at most `most` rows of a namespace away, whatever they are, and says how many: a drop in slices.
     pub(crate) fn delete_rows_of(&mut self, ns: NsId, most: usize) -> Result<usize> {
+        // Staged blocks go first, or the end of the transaction would write rows of a namespace that is going.
         self.drop_staged(ns);
         let mut gone = 0;
         for table in Table::ALL.iter().filter(|table| table.is_of_namespace()) {

@@ -391,6 +391,7 @@ impl<'t> WriteTx<'t> {
     }
 
     fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>> {
+        // This opens the table, so the cell below is filled.
         self.table(table)?;
         self.tables.get_mut(table.at()).and_then(OnceCell::get_mut).ok_or(Error::Closed)
     }
@@ -408,6 +409,7 @@ impl<'t> WriteTx<'t> {
         let old = fenced(table.name(), key, || {
             rows.insert(key, value).map(|old| old.map(|old| old.value().len()))
         })?;
+        // A replaced row had its key already, so only the values differ. A new row brings its key as well.
         self.grown += value.len() as i64 - old.map_or(-(key.len() as i64), |old| old as i64);
         Ok(())
     }
@@ -454,6 +456,7 @@ impl<'t> WriteTx<'t> {
     ) -> Result<&mut SlotBlock> {
         if !self.slots.contains_key(&(index, block)) {
             let found = self.slot_block(index, block, dim)?.unwrap_or_else(|| SlotBlock::new(dim));
+            // Room is made before the block is kept, because making room empties the maps.
             self.make_room(slots_per_block(dim) * (dim + size_of::<SlotMeta>()))?;
             self.slots.insert((index, block), found);
         }
@@ -500,6 +503,7 @@ impl<'t> WriteTx<'t> {
 
     /// Takes every row of an index away but its vectors, unread.
     pub(crate) fn delete_index_rows(&mut self, index: IndexId) -> Result<()> {
+        // Staged blocks go first, or the end of the transaction would write them again.
         self.slots.retain(|(staged, _), _| *staged != index);
         let prefix = Walk::prefix(&keys::index(index));
         for table in [Table::Slot, Table::SlotFree, Table::SlotDead, Table::Graph] {
@@ -535,6 +539,7 @@ impl<'t> WriteTx<'t> {
     pub(super) fn make_room(&mut self, bytes: usize) -> Result<()> {
         if self.staged_bytes + bytes > STAGED_BYTES_MAX {
             let (slots, docs) = (self.flush_vectors()?, self.flush_texts()?);
+            // These blocks do not reach the images of readers, so their indexes are named instead.
             self.spilled.extend(slots.into_keys().map(|(index, _)| index));
             self.spilled.extend(docs.into_keys().map(|(text, _)| text.index()));
             self.staged_bytes = 0;

@@ -95,6 +95,7 @@ impl WriteTx<'_> {
         if nodes.iter().all(Option::is_none) {
             return self.delete(Table::Graph, &key).map(|_| ());
         }
+        // The buffer is lent out and given back, so that many blocks share one allocation.
         let mut bytes = std::mem::take(&mut self.scratch);
         record::encode_graph_block(nodes, &key, &mut bytes);
         let put = self.put(Table::Graph, &key, &bytes);

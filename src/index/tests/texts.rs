@@ -164,7 +164,7 @@ impl Texts {
     fn remove(&mut self, at: usize) {
         let Row { text, doc, id, words, thread, .. } = self.rows.remove(at);
         self.commit(|tx| {
-            thread.iter().try_for_each(|thread| tx.leave_thread(text, doc, thread))?;
+            thread.iter().try_for_each(|(thread, at)| tx.leave_thread(text, doc, thread, *at))?;
             if tx.release_doc(text, doc, id)? {
                 erase_postings(tx, text, doc, &words)?;
             }

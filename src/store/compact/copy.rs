@@ -125,6 +125,7 @@ impl<'c> Copy<'c> {
             let walked = torn(from.walk(table, &walk, &mut |key, value| Ok(slice.take(key, value))))?;
             let full = slice.is_full();
             last = slice.rows.last().map(|(key, _)| key.clone()).or(last);
+            // The rows before a damaged page are copied even if the walk ended there.
             self.put(table, slice)?;
             match (walked, &last) {
                 (Err(why), _) => return Ok((last, Some(why))),
@@ -196,6 +197,7 @@ impl<'c> Copy<'c> {
     fn numbers_of(&self, ns: NsId, part: PartId, doc: &DocMeta) -> Result<Option<&Numbers>> {
         let of_space = |space| IndexId { ns, part, space: SpaceId(space) };
         let mut indexes = self.slots.range(of_space(0)..=of_space(u16::MAX)).map(|(_, numbers)| numbers);
+        // Mostly a partition has one index, and the vitals need not be read.
         if let (Some(only), None) = (indexes.next(), indexes.next()) {
             return Ok(Some(only));
         }

@@ -75,6 +75,7 @@ impl Copy<'_> {
         let graph = Graph::of(self.from, index, &numbers)?;
         if linked && graph.is_none() {
             self.note(Table::Graph, &keys::index(index), "the graph can't be read");
+            // Dead slots are kept for the graph alone, so without it the numbers are given again.
             numbers = Numbers::without_holes(self.from, index, head.len, dim, false)?;
         }
         self.codes(index, head, dim, &numbers)?;
@@ -89,6 +90,7 @@ impl Copy<'_> {
     fn codes(&mut self, index: IndexId, head: SlotHead, dim: usize, numbers: &Numbers) -> Result<()> {
         let per = slots_per_block(dim) as u32;
         let (mut copied, mut kept) = (SlotHead::default(), Vec::new());
+        // A dimension takes one byte in a code and four in a vector.
         let most = SLICE_BYTES / (SLOT_BYTES + 2 * 5 * dim);
         for block in 0..head.len.div_ceil(per) {
             let codes = self.from.slot_block(index, block, dim)?;

@@ -38,6 +38,7 @@ impl Numbers {
             blocks += 1;
             let metas = SlotBlockRef::open(at, dim, bytes)?.metas();
             for (slot, meta) in (block as usize * per..).zip(metas) {
+                // A word begins with the count before it, so a number is found without a walk.
                 while words.len() <= slot / 64 {
                     words.push((0_u64, kept));
                 }
