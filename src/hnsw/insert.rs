@@ -15,7 +15,7 @@
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
 use super::near::{Near, Points, score_each};
-use super::search::Scratch;
+use super::search::{LevelBounds, Scratch};
 use super::select::select;
 use super::visited::VisitedSet;
 use crate::limits::{GRAPH_EF_CONSTRUCTION, GRAPH_M, GRAPH_M0};
@@ -94,7 +94,7 @@ impl Graph {
         let places = crew.map(batch.len(), |at, scratch| {
             let (earlier, rest) = batch.split_at(at);
             rest.first()
-                .map(|node| graph.place_of(points, *node, earlier, &alive, scratch))
+                .map(|&(slot, level)| graph.place_of(points, slot, level, earlier, &alive, scratch))
                 .unwrap_or_default()
         });
         let mut changed = Vec::new();
@@ -153,7 +153,8 @@ impl Graph {
     fn place_of<P: Points + ?Sized>(
         &self,
         points: &P,
-        (slot, level): (u32, u8),
+        slot: u32,
+        level: u8,
         earlier: &[(u32, u8)],
         alive: &(impl Fn(u32) -> bool + Sync),
         scratch: &mut Scratch,
@@ -168,7 +169,7 @@ impl Graph {
         for (level, list) in (0..=level).zip(&mut lists).rev() {
             let mut candidates: Vec<Near> = Vec::new();
             if top.is_some_and(|top| level <= top) {
-                let bounds = (GRAPH_EF_CONSTRUCTION, usize::from(level));
+                let bounds = LevelBounds { ef: GRAPH_EF_CONSTRUCTION, level: usize::from(level) };
                 self.search_level(points, probe, &starts, bounds, scratch, |slot| alive(slot).into());
                 candidates.extend(scratch.found());
                 if !candidates.is_empty() {

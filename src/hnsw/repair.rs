@@ -11,7 +11,7 @@ use super::crew::Crew;
 use super::graph::{Graph, degree_max};
 use super::insert::{CANDIDATES_MAX, Changed, Reverse};
 use super::near::{Near, Points, score_each};
-use super::search::Scratch;
+use super::search::{LevelBounds, Scratch};
 use super::select::select;
 use crate::limits::GRAPH_EF_CONSTRUCTION;
 
@@ -179,7 +179,7 @@ impl Graph {
     ) -> Vec<Near> {
         let probe = points.probe(slot);
         let starts = self.approach(points, probe, level, scratch);
-        let bounds = (GRAPH_EF_CONSTRUCTION, level);
+        let bounds = LevelBounds { ef: GRAPH_EF_CONSTRUCTION, level };
         let accept = |found: u32| (found != slot && alive(found)).into();
         self.search_level(points, probe, &starts, bounds, scratch, accept);
         scratch.found().to_vec()

@@ -11,6 +11,13 @@ use crate::vector::prefetch;
 /// The number of nodes of the level above at which a walk begins.
 const STARTS: usize = 16;
 
+/// Where a walk goes outwards, and how many nodes it keeps.
+#[derive(Clone, Copy)]
+pub(super) struct LevelBounds {
+    pub(super) ef: usize,
+    pub(super) level: usize,
+}
+
 /// What a walk does with a node that it has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -144,10 +151,10 @@ impl Graph {
         scratch.scored = 0;
         let starts = self.approach(points, probe, 0, scratch);
         if !self.has_twins() {
-            self.search_level(points, probe, &starts, (ef, 0), scratch, accept);
+            self.search_level(points, probe, &starts, LevelBounds { ef, level: 0 }, scratch, accept);
             return;
         }
-        self.search_level(points, probe, &starts, (ef, 0), scratch, |slot| {
+        self.search_level(points, probe, &starts, LevelBounds { ef, level: 0 }, scratch, |slot| {
             let members = std::iter::once(&slot).chain(self.twins(slot));
             members
                 .map(|member| accept(*member))
@@ -199,7 +206,7 @@ impl Graph {
         if self.entry().and_then(|entry| self.level(entry)).is_none_or(|top| usize::from(top) <= level) {
             return vec![start];
         }
-        let bounds = (STARTS, level + 1);
+        let bounds = LevelBounds { ef: STARTS, level: level + 1 };
         self.search_level(points, probe, &[start], bounds, scratch, |_| Verdict::Take);
         scratch.sorted.clone()
     }
@@ -258,10 +265,11 @@ impl Graph {
         points: &P,
         probe: Probe<'_>,
         starts: &[Near],
-        (ef, level): (usize, usize),
+        bounds: LevelBounds,
         scratch: &mut Scratch,
         mut accept: impl FnMut(u32) -> Verdict,
     ) {
+        let LevelBounds { ef, level } = bounds;
         let Scratch { visited, pool, sorted, scored, without } = scratch;
         visited.begin(self.slots());
         pool.begin(ef);

@@ -328,7 +328,8 @@ impl<'p> Search<'p> {
         for source in self.sources.iter() {
             if let Some((view, linked)) = self.graph_of(source).filter(|_| !walked.stopped) {
                 let ef = self.ef(linked, source.used);
-                self.walk(source, (view, linked), (ef, passes(source, ef)), judge, &mut walked)?;
+                let bounds = WalkBounds { ef, passes: passes(source, ef) };
+                self.walk(source, view, linked, bounds, judge, &mut walked)?;
             }
         }
         Ok(walked)
@@ -337,11 +338,13 @@ impl<'p> Search<'p> {
     fn walk(
         &self,
         source: &Source,
-        (view, linked): (&View, &Linked),
-        (ef, passes): (usize, usize),
+        view: &View,
+        linked: &Linked,
+        bounds: WalkBounds,
         judge: Judge<'_>,
         walked: &mut Walked,
     ) -> Result<()> {
+        let WalkBounds { ef, passes } = bounds;
         let probe = Probe { code: self.code.code(), scale: self.code.unit_scale() };
         let (window, stop) = (self.window, self.ask.stop);
         let (mut failed, mut asked, mut passed, mut ended) = (None, 0_u32, 0, false);
@@ -483,14 +486,14 @@ impl<'p> Search<'p> {
                 [source @ Source { base, view: Some(view), .. }] => {
                     if self.is_walked(source, scope) {
                         for (first, chunk, mask) in view.tail() {
-                            scanned += self.scan_chunk(base + first, (chunk, None), Some(&[mask]), visit);
+                            scanned += self.scan_chunk(base + first, chunk, None, Some(&[mask]), visit);
                         }
                     } else if wanted(source) {
                         let mut words = among.and_then(|among| among.first()).map(|words| words.chunks(1));
                         for (number, (first, chunk)) in view.chunks().enumerate() {
                             let mask = words.as_mut().map(|words| words.next().unwrap_or_default());
                             let bits = view.bits().and_then(|bits| bits.block(number));
-                            scanned += self.scan_chunk(base + first, (chunk, bits), mask, visit);
+                            scanned += self.scan_chunk(base + first, chunk, bits, mask, visit);
                         }
                     }
                 }
@@ -504,7 +507,8 @@ impl<'p> Search<'p> {
     fn scan_chunk(
         &self,
         first: u32,
-        (chunk, bits): (&Chunk, Option<BitBlock<'_>>),
+        chunk: &Chunk,
+        bits: Option<BitBlock<'_>>,
         mask: Option<&[u64]>,
         visit: VisitChunk<'_>,
     ) -> u64 {
@@ -559,7 +563,7 @@ impl<'p> Search<'p> {
             let first = block * per as u32;
             let words = among.and_then(|among| among.get(run.len() - rest.len()));
             let mask = words.map(|words| bits_from(words, first as usize, per));
-            scanned += self.scan_chunk(source.base + first, (&scratch, None), mask.as_deref(), visit);
+            scanned += self.scan_chunk(source.base + first, &scratch, None, mask.as_deref(), visit);
             Ok(ControlFlow::Continue(()))
         })?;
         for source in rest.iter().filter(|_| !stopped) {
@@ -567,6 +571,15 @@ impl<'p> Search<'p> {
         }
         Ok(scanned)
     }
+}
+
+/// How far a walk goes.
+#[derive(Clone, Copy)]
+struct WalkBounds {
+    /// The length of the list.
+    ef: usize,
+    /// The number of slots which the search does not see that the walk may meet before it is given up.
+    passes: usize,
 }
 
 /// The `count` bits from bit `first` on, as words of their own.
