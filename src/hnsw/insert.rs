@@ -90,6 +90,7 @@ impl Graph {
         alive: impl Fn(u32) -> bool + Sync,
         crew: &mut Crew,
     ) -> Changed {
+        // The first step reads the graph as it was before the batch, so the order of the threads decides nothing.
         let (graph, entry) = (&*self, self.entry());
         let places = crew.map(batch.len(), |at, scratch| {
             let (earlier, rest) = batch.split_at(at);
@@ -125,6 +126,8 @@ impl Graph {
         for (from, lost) in &lost {
             sure &= self.make_up(*from, lost, &mut visited, &mut changed);
         }
+        // Walks begin at the entry. After a change of entry, only a check of the whole graph proves that all is
+        // reached.
         if sure && self.entry() == entry {
             return Changed::of(changed, Vec::new());
         }
@@ -160,6 +163,7 @@ impl Graph {
         scratch: &mut Scratch,
     ) -> NewLinks {
         let probe = points.probe(slot);
+        // The earlier nodes of the batch are not in the graph yet, so no walk can find them.
         let peers: Vec<u32> = earlier.iter().map(|(peer, _)| *peer).collect();
         let mut near_peers = Vec::with_capacity(peers.len());
         score_each(points, probe, &peers, |near| near_peers.push(near));
@@ -179,6 +183,7 @@ impl Graph {
             let high = near_peers.iter().zip(earlier).filter(|(_, (_, peer_level))| *peer_level >= level);
             candidates.extend(high.map(|(near, _)| *near));
             candidates.sort_unstable_by(|a, b| b.cmp(a));
+            // On any level a node with the same code ends the work, because a twin needs no links of its own.
             if let Some(twin) = equal(points, slot, &candidates) {
                 return NewLinks::Twin(twin);
             }
@@ -241,6 +246,7 @@ impl Graph {
             let roomy = around.iter().copied().find(|host| {
                 *host != slot && self.host(*host).is_none() && self.links(*host, 0).len() < degree_max(0)
             });
+            // If no node around has room, the caller checks the whole graph and links the lost node back.
             let Some(host) = roomy else { return false };
             let mut links = self.links(host, 0).to_vec();
             links.push(slot);
@@ -277,6 +283,7 @@ impl Graph {
 fn equal<P: Points + ?Sized>(points: &P, slot: u32, candidates: &[Near]) -> Option<u32> {
     let mut own = f32::INFINITY;
     score_each(points, points.probe(slot), &[slot], |near| own = near.score());
+    // Other codes can round to the same score, so the codes themselves are compared.
     let same =
         |other: u32| points.code(other) == points.code(slot) && points.scale(other) == points.scale(slot);
     candidates

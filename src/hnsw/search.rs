@@ -187,6 +187,7 @@ impl Graph {
                 }
             }
         }
+        // Twins share the score of their host but not its slot, so the order among equal scores is made anew.
         all.sort_unstable_by(|a, b| b.cmp(a));
         scratch.sorted = all;
     }
@@ -224,6 +225,7 @@ impl Graph {
         scratch.without = Some(slot);
         let accept = |found: u32| if found == slot { Verdict::Pass } else { accept(found) };
         self.search(points, points.probe(slot), ef, scratch, accept);
+        // Later walks use the same scratch memory and must not ignore the node.
         scratch.without = None;
     }
 
@@ -274,6 +276,7 @@ impl Graph {
         visited.begin(self.slots());
         pool.begin(ef);
         let mut goes_on = true;
+        // A node that counts as visited is never reached, so its links are never followed.
         if let Some(without) = *without {
             visited.insert(without);
         }
@@ -282,6 +285,7 @@ impl Graph {
                 goes_on &= pool.put(start, accept(start.slot()));
             }
         }
+        // No list has more than `GRAPH_M0` links, so the buffer holds every link that was not visited.
         let mut fresh = [0_u32; GRAPH_M0];
         while let Some(nearest) = pool.next().filter(|_| goes_on) {
             if level == 0
@@ -291,6 +295,7 @@ impl Graph {
             }
             let mut count = 0;
             for &slot in self.links(nearest.slot(), level) {
+                // Each link is written, and the next one overwrites a visited link. That needs no branch on `visited`.
                 if let Some(place) = fresh.get_mut(count) {
                     *place = slot;
                 }

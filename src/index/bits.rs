@@ -71,6 +71,7 @@ impl Bits {
         let mut room = Vec::new();
         for (number, at) in written {
             if let (Some(run), Some(chunk)) = (next.runs.get_mut(number / RUN_BLOCKS), chunks.get(*number)) {
+                // Readers of the earlier state keep their run, because a shared run is copied before its first change.
                 write(Arc::make_mut(run), &next.frame, chunk, number % RUN_BLOCKS, *at, &mut room);
             }
         }

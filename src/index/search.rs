@@ -350,6 +350,7 @@ impl<'p> Search<'p> {
         let (mut failed, mut asked, mut passed, mut ended) = (None, 0_u32, 0, false);
         SCRATCH.with_borrow_mut(|scratch| {
             linked.graph.search(view, probe, ef, scratch, |slot| {
+                // The count only spaces the looks at the clock, so an overflow does no harm.
                 asked = asked.wrapping_add(1);
                 // After the stop the walk asks once more about each result, with its twins, and must not be
                 // stopped then.
@@ -408,6 +409,7 @@ impl<'p> Search<'p> {
     ) -> Result<Found> {
         let mut ranker = self.ranker();
         let count = candidates.len();
+        // If most blocks of vectors hold a candidate, one pass over the blocks costs less than a look-up for each.
         let crowded = count > CANDIDATES_PER_HIT_MAX * self.ask.k
             && count as u64 * SLOTS_PER_CANDIDATE_MAX as u64 >= scanned
             && walked.candidates.is_empty();
@@ -416,6 +418,7 @@ impl<'p> Search<'p> {
         } else {
             candidates.extend(&walked.candidates);
             for candidate in Ranking::from(candidates) {
+                // Even after the stop `k` candidates are ranked, so that a late answer has hits.
                 let over = ranker.ranked() >= self.ask.k as u64 && self.ask.stop.is_over();
                 if candidate.upper < least || ranker.is_done_at(candidate.upper) || over {
                     break;
@@ -541,6 +544,7 @@ impl<'p> Search<'p> {
             if index > last.index || stopped {
                 return Ok(ControlFlow::Break(()));
             }
+            // Keys are ordered by index, so no more blocks of these indexes can come.
             while let [source, others @ ..] = rest
                 && source.index < index
             {

@@ -168,6 +168,7 @@ impl Reader<'_> {
         loop {
             let mut best = lexical.top(ask);
             best.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            // Fewer documents than asked for are all that there are, so another attempt would bring no more.
             let whole = best.len() < ask;
             for (_, at) in best.into_iter().skip(tried) {
                 if self.is_over() {
@@ -266,6 +267,7 @@ impl Reader<'_> {
     ) -> Result<()> {
         let mut known: HashSet<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
         let mut edge: Vec<DocRef> = known.iter().copied().collect();
+        // The order of a hash set is chance, and the order of the candidates must not be.
         edge.sort_unstable();
         for _ in 0..BESIDE {
             let mut next = Vec::new();
