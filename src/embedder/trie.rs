@@ -73,6 +73,7 @@ impl Trie {
         let label = label(node, byte);
         let mask = self.edges.len() - 1;
         let mut place = home(label) & mask;
+        // `grow` keeps a quarter of the places vacant, so the search ends at the label or at a vacant place.
         while let Some((met, child)) = self.edges.get(place) {
             if *met == label || *child == NONE {
                 return *child;

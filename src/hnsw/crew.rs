@@ -38,6 +38,8 @@ impl Crew {
         let shares = Mutex::new((0..).step_by(share).zip(results.chunks_mut(share)));
         let run = |scratch: &mut Scratch| {
             loop {
+                // The lock covers only the taking of a share. No worker panics inside it, so the iterator behind
+                // it is whole.
                 let next = shares.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some((first, places)) = next else { return };
                 for (item, place) in (first..).zip(places) {

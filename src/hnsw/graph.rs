@@ -305,6 +305,7 @@ impl Graph {
         let (chunk, at) = place(slot);
         self.chunk_mut(chunk).set_host(at, host);
         let (chunk, at) = place(host);
+        // The host may be stored after its twin, so its chunk may not exist yet.
         self.make_room(chunk);
         self.chunk_mut(chunk).add_twin(at, slot);
     }
@@ -316,6 +317,7 @@ impl Graph {
 
     /// Makes a node without links, in place of whatever the slot was.
     pub(super) fn add_node(&mut self, slot: u32, level: u8) {
+        // The slot may have been a twin. Its former host must lose it, and the counts must not count it twice.
         self.take_node(slot);
         let (chunk, at) = place(slot);
         self.make_room(chunk);

@@ -15,7 +15,7 @@
 use super::crew::Crew;
 use super::graph::{Graph, degree_max};
 use super::near::{Near, Points, score_each};
-use super::search::Scratch;
+use super::search::{LevelBounds, Scratch};
 use super::select::select;
 use super::visited::VisitedSet;
 use crate::limits::{GRAPH_EF_CONSTRUCTION, GRAPH_M, GRAPH_M0};
@@ -90,11 +90,12 @@ impl Graph {
         alive: impl Fn(u32) -> bool + Sync,
         crew: &mut Crew,
     ) -> Changed {
+        // The first step reads the graph as it was before the batch, so the order of the threads decides nothing.
         let (graph, entry) = (&*self, self.entry());
         let places = crew.map(batch.len(), |at, scratch| {
             let (earlier, rest) = batch.split_at(at);
             rest.first()
-                .map(|node| graph.place_of(points, *node, earlier, &alive, scratch))
+                .map(|&(slot, level)| graph.place_of(points, slot, level, earlier, &alive, scratch))
                 .unwrap_or_default()
         });
         let mut changed = Vec::new();
@@ -125,6 +126,8 @@ impl Graph {
         for (from, lost) in &lost {
             sure &= self.make_up(*from, lost, &mut visited, &mut changed);
         }
+        // Walks begin at the entry. After a change of entry, only a check of the whole graph proves that all is
+        // reached.
         if sure && self.entry() == entry {
             return Changed::of(changed, Vec::new());
         }
@@ -153,12 +156,14 @@ impl Graph {
     fn place_of<P: Points + ?Sized>(
         &self,
         points: &P,
-        (slot, level): (u32, u8),
+        slot: u32,
+        level: u8,
         earlier: &[(u32, u8)],
         alive: &(impl Fn(u32) -> bool + Sync),
         scratch: &mut Scratch,
     ) -> NewLinks {
         let probe = points.probe(slot);
+        // The earlier nodes of the batch are not in the graph yet, so no walk can find them.
         let peers: Vec<u32> = earlier.iter().map(|(peer, _)| *peer).collect();
         let mut near_peers = Vec::with_capacity(peers.len());
         score_each(points, probe, &peers, |near| near_peers.push(near));
@@ -168,7 +173,7 @@ impl Graph {
         for (level, list) in (0..=level).zip(&mut lists).rev() {
             let mut candidates: Vec<Near> = Vec::new();
             if top.is_some_and(|top| level <= top) {
-                let bounds = (GRAPH_EF_CONSTRUCTION, usize::from(level));
+                let bounds = LevelBounds { ef: GRAPH_EF_CONSTRUCTION, level: usize::from(level) };
                 self.search_level(points, probe, &starts, bounds, scratch, |slot| alive(slot).into());
                 candidates.extend(scratch.found());
                 if !candidates.is_empty() {
@@ -178,6 +183,7 @@ impl Graph {
             let high = near_peers.iter().zip(earlier).filter(|(_, (_, peer_level))| *peer_level >= level);
             candidates.extend(high.map(|(near, _)| *near));
             candidates.sort_unstable_by(|a, b| b.cmp(a));
+            // On any level a node with the same code ends the work, because a twin needs no links of its own.
             if let Some(twin) = equal(points, slot, &candidates) {
                 return NewLinks::Twin(twin);
             }
@@ -240,6 +246,7 @@ impl Graph {
             let roomy = around.iter().copied().find(|host| {
                 *host != slot && self.host(*host).is_none() && self.links(*host, 0).len() < degree_max(0)
             });
+            // If no node around has room, the caller checks the whole graph and links the lost node back.
             let Some(host) = roomy else { return false };
             let mut links = self.links(host, 0).to_vec();
             links.push(slot);
@@ -276,6 +283,7 @@ impl Graph {
 fn equal<P: Points + ?Sized>(points: &P, slot: u32, candidates: &[Near]) -> Option<u32> {
     let mut own = f32::INFINITY;
     score_each(points, points.probe(slot), &[slot], |near| own = near.score());
+    // Other codes can round to the same score, so the codes themselves are compared.
     let same =
         |other: u32| points.code(other) == points.code(slot) && points.scale(other) == points.scale(slot);
     candidates

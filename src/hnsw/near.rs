@@ -75,6 +75,7 @@ pub(super) fn score_each<P: Points + ?Sized>(
     let mut rows: [&[i8]; GRAPH_M0] = [&[]; GRAPH_M0];
     let mut dots = [0_i32; GRAPH_M0];
     for slots in slots.chunks(GRAPH_M0) {
+        // A part has at most `GRAPH_M0` slots, so both buffers are long enough.
         let (rows, _) = rows.split_at_mut(slots.len());
         let (dots, _) = dots.split_at_mut(slots.len());
         for (row, &slot) in rows.iter_mut().zip(slots) {

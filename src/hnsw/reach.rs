@@ -83,6 +83,7 @@ impl Graph {
         alive: &(impl Fn(u32) -> bool + Sync),
         scratch: &mut Scratch,
     ) -> Vec<u32> {
+        // Only a node that walks already reach can lead them to the lost node.
         let is_host = |other: u32| alive(other) && visited.contains(other);
         let near = self.found_anew(points, slot, 0, &is_host, scratch);
         let Some(nearest) = near.first().map(|near| near.slot()) else { return Vec::new() };
@@ -94,6 +95,7 @@ impl Graph {
         let roomy = near.iter().map(|near| near.slot()).find(|slot| self.links(*slot, 0).len() < most);
         let host = roomy.unwrap_or(nearest);
         let mut links = self.links(host, 0).to_vec();
+        // A full list gives up its last link. The next round of `reconnect` finds whatever that cuts off.
         links.truncate(most - 1);
         links.push(slot);
         self.set_links(host, 0, &links);

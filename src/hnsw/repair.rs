@@ -11,7 +11,7 @@ use super::crew::Crew;
 use super::graph::{Graph, degree_max};
 use super::insert::{CANDIDATES_MAX, Changed, Reverse};
 use super::near::{Near, Points, score_each};
-use super::search::Scratch;
+use super::search::{LevelBounds, Scratch};
 use super::select::select;
 use crate::limits::GRAPH_EF_CONSTRUCTION;
 
@@ -47,6 +47,7 @@ impl Graph {
         let mut families: Vec<Vec<u32>> = Vec::with_capacity(hosts.len());
         for &host in hosts {
             let living: Vec<u32> = self.twins(host).iter().copied().filter(|twin| alive(*twin)).collect();
+            // The twins leave the graph first, because `insert_batch` takes no slot that is a node already.
             living.iter().for_each(|twin| self.take_node(*twin));
             families.push(living);
         }
@@ -78,6 +79,7 @@ impl Graph {
         alive: impl Fn(u32) -> bool + Sync,
         crew: &mut Crew,
     ) -> Vec<u32> {
+        // All lists are worked out on the graph before the batch, so the number of threads changes nothing.
         let graph = &*self;
         let lists = crew.map(batch.len(), |at, scratch| {
             batch.get(at).map(|&slot| graph.mended(points, slot, &alive, scratch)).unwrap_or_default()
@@ -145,6 +147,7 @@ impl Graph {
         let (mut living, mut dead): (Vec<u32>, Vec<u32>) =
             self.links(slot, level).iter().partition(|link| alive(**link));
         let mut at = 0;
+        // Dead nodes behind dead nodes are crossed up to a bound, so that a large gap does not cost a walk over it all.
         while let Some(&gone) = dead.get(at) {
             at += 1;
             for &link in self.links(gone, level) {
@@ -179,7 +182,7 @@ impl Graph {
     ) -> Vec<Near> {
         let probe = points.probe(slot);
         let starts = self.approach(points, probe, level, scratch);
-        let bounds = (GRAPH_EF_CONSTRUCTION, level);
+        let bounds = LevelBounds { ef: GRAPH_EF_CONSTRUCTION, level };
         let accept = |found: u32| (found != slot && alive(found)).into();
         self.search_level(points, probe, &starts, bounds, scratch, accept);
         scratch.found().to_vec()

@@ -11,6 +11,13 @@ use crate::vector::prefetch;
 /// The number of nodes of the level above at which a walk begins.
 const STARTS: usize = 16;
 
+/// Where a walk goes outwards, and how many nodes it keeps.
+#[derive(Clone, Copy)]
+pub(super) struct LevelBounds {
+    pub(super) ef: usize,
+    pub(super) level: usize,
+}
+
 /// What a walk does with a node that it has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -144,10 +151,10 @@ impl Graph {
         scratch.scored = 0;
         let starts = self.approach(points, probe, 0, scratch);
         if !self.has_twins() {
-            self.search_level(points, probe, &starts, (ef, 0), scratch, accept);
+            self.search_level(points, probe, &starts, LevelBounds { ef, level: 0 }, scratch, accept);
             return;
         }
-        self.search_level(points, probe, &starts, (ef, 0), scratch, |slot| {
+        self.search_level(points, probe, &starts, LevelBounds { ef, level: 0 }, scratch, |slot| {
             let members = std::iter::once(&slot).chain(self.twins(slot));
             members
                 .map(|member| accept(*member))
@@ -180,6 +187,7 @@ impl Graph {
                 }
             }
         }
+        // Twins share the score of their host but not its slot, so the order among equal scores is made anew.
         all.sort_unstable_by(|a, b| b.cmp(a));
         scratch.sorted = all;
     }
@@ -199,7 +207,7 @@ impl Graph {
         if self.entry().and_then(|entry| self.level(entry)).is_none_or(|top| usize::from(top) <= level) {
             return vec![start];
         }
-        let bounds = (STARTS, level + 1);
+        let bounds = LevelBounds { ef: STARTS, level: level + 1 };
         self.search_level(points, probe, &[start], bounds, scratch, |_| Verdict::Take);
         scratch.sorted.clone()
     }
@@ -217,6 +225,7 @@ impl Graph {
         scratch.without = Some(slot);
         let accept = |found: u32| if found == slot { Verdict::Pass } else { accept(found) };
         self.search(points, points.probe(slot), ef, scratch, accept);
+        // Later walks use the same scratch memory and must not ignore the node.
         scratch.without = None;
     }
 
@@ -258,14 +267,16 @@ impl Graph {
         points: &P,
         probe: Probe<'_>,
         starts: &[Near],
-        (ef, level): (usize, usize),
+        bounds: LevelBounds,
         scratch: &mut Scratch,
         mut accept: impl FnMut(u32) -> Verdict,
     ) {
+        let LevelBounds { ef, level } = bounds;
         let Scratch { visited, pool, sorted, scored, without } = scratch;
         visited.begin(self.slots());
         pool.begin(ef);
         let mut goes_on = true;
+        // A node that counts as visited is never reached, so its links are never followed.
         if let Some(without) = *without {
             visited.insert(without);
         }
@@ -274,6 +285,7 @@ impl Graph {
                 goes_on &= pool.put(start, accept(start.slot()));
             }
         }
+        // No list has more than `GRAPH_M0` links, so the buffer holds every link that was not visited.
         let mut fresh = [0_u32; GRAPH_M0];
         while let Some(nearest) = pool.next().filter(|_| goes_on) {
             if level == 0
@@ -283,6 +295,7 @@ impl Graph {
             }
             let mut count = 0;
             for &slot in self.links(nearest.slot(), level) {
+                // Each link is written, and the next one overwrites a visited link. That needs no branch on `visited`.
                 if let Some(place) = fresh.get_mut(count) {
                     *place = slot;
                 }

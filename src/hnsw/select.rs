@@ -20,6 +20,7 @@ pub(super) fn select<P: Points + ?Sized>(
     fill: usize,
 ) -> Vec<u32> {
     debug_assert!(candidates.is_sorted_by(|a, b| a > b), "nearest first, none twice");
+    // The base is scored like the candidates, so a candidate with the same code has exactly this score.
     let mut own = f32::INFINITY;
     score_each(points, points.probe(base), &[base], |near| own = near.score());
     let mut selected: Vec<u32> = Vec::with_capacity(most.min(candidates.len()));

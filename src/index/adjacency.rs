@@ -70,6 +70,7 @@ pub(super) fn read_graph(snapshot: &Snapshot, index: IndexId, slots: u32) -> Res
         Ok(ControlFlow::Continue(()))
     })?;
     graph.set_entry(head.entry);
+    // A link may lead to a slot of a later block, so links are checked when all blocks have been read.
     check_graph(&graph, &head).map_err(|why| disagree(index, why))?;
     Ok(Some(Linked::new(Arc::new(graph), head.recall.into(), head.calibrated_at)))
 }

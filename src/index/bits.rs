@@ -52,7 +52,7 @@ impl Bits {
         let runs = chunks.chunks(RUN_BLOCKS).map(|chunks| {
             let mut run = BitBlocks::vacant(&frame, RUN_BLOCKS);
             for (number, chunk) in chunks.iter().enumerate() {
-                (0..chunk.len()).for_each(|at| write(&mut run, &frame, chunk, (number, at), &mut room));
+                (0..chunk.len()).for_each(|at| write(&mut run, &frame, chunk, number, at, &mut room));
             }
             Arc::new(run)
         });
@@ -71,7 +71,8 @@ impl Bits {
         let mut room = Vec::new();
         for (number, at) in written {
             if let (Some(run), Some(chunk)) = (next.runs.get_mut(number / RUN_BLOCKS), chunks.get(*number)) {
-                write(Arc::make_mut(run), &next.frame, chunk, (number % RUN_BLOCKS, *at), &mut room);
+                // Readers of the earlier state keep their run, because a shared run is copied before its first change.
+                write(Arc::make_mut(run), &next.frame, chunk, number % RUN_BLOCKS, *at, &mut room);
             }
         }
         Some(next)
@@ -97,7 +98,8 @@ fn write(
     run: &mut BitBlocks,
     frame: &BitFrame,
     chunk: &Chunk,
-    (number, at): (usize, usize),
+    number: usize,
+    at: usize,
     room: &mut Vec<f32>,
 ) {
     if let Some((code, scale)) = chunk.code(at, frame.dim()) {

@@ -107,6 +107,7 @@ impl Edit {
             return Ok(Written::Done(None));
         };
         write_blocks(tx, self.index, graph, &self.blocks)?;
+        // Each written step raises the version, so that a step worked out on the earlier graph becomes stale.
         head.version += 1;
         head.entry = graph.entry();
         head.linked = u32::try_from(graph.len()).unwrap_or(u32::MAX);

@@ -50,6 +50,7 @@ pub(crate) fn nearest_matching(
     let mut tests = Tests { sieve, known: HashMap::new() };
     let used: u64 = search.sources.iter().map(|source| u64::from(source.used)).sum();
     let share = tests.sample(&search)?;
+    // So many look-ups cost half as much as one pass over all rows.
     let tries = used / LOOKUP_COST / 2;
     let walks = search.walks();
     let wanted = if walks { search.ef_max() as f64 * TRIES_PER_ENTRY } else { ask.k as f64 };

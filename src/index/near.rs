@@ -55,6 +55,7 @@ pub(crate) fn near_many(
     }
     let sources: Arc<[Source]> = [source].into();
     let ask = |query, effort| Ask { query, k: most, sure: most, now, effort, stop: Stop::NEVER };
+    // The cost of a walk does not depend on the query, so the first query decides for all.
     let walk = Search::over(published, Arc::clone(&sources), ask(first, Effort::default()), window);
     let effort = if walk.scans_as_cheaply() { Effort::Exact } else { Effort::default() };
     for block in queries.chunks(QUERIES_PER_BLOCK) {
@@ -65,6 +66,7 @@ pub(crate) fn near_many(
         }
         let mut candidates: Vec<_> =
             searches.iter().map(|search| Candidates::at_least(&search.code, most, least)).collect();
+        // The searches of a block share sources, window and effort, so one of them scans for all.
         let Some(scan) = searches.first() else { continue };
         let bits = sources.first().and_then(|source| source.view.as_ref()?.bits());
         let of_bits = |query: &&UnitVector| bits.map(|bits| bits.query(query.as_slice(), SURE));

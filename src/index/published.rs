@@ -208,6 +208,7 @@ impl<L: Locks> PublishedIn<L> {
         for ((index, block), value) in slots {
             blocks.entry(*index).or_default().push((*block, value));
         }
+        // An index without a kept block is visited too: its image takes the new graph, or is dropped.
         for index in linked.keys().chain(*reset).chain(spilled) {
             blocks.entry(*index).or_default();
         }
@@ -453,6 +454,7 @@ impl<L: Locks> ImagesIn<L> {
         let Some(image) = load()? else { return Ok(None) };
         self.budget.touch(&image);
         let bytes = image.bytes();
+        // An image larger than the whole budget would push out every other image, so only this caller gets it.
         if bytes > self.budget.bytes_max {
             return Ok(Some(image));
         }
@@ -492,6 +494,7 @@ impl<L: Locks> ImagesIn<L> {
             }
             if let Some(shard) = self.shard(index) {
                 shard.write(|shard| Arc::make_mut(shard).remove(&index));
+                // The caller holds the lock of the sum, so the removed image is the one whose bytes were counted.
                 *kept -= freed;
             }
         }

@@ -128,6 +128,7 @@ impl<'s> Ranker<'s> {
         snapshot.vector_blocks(&walk, &mut |block, at, bytes| {
             while let Some(slot) = slots.next_if(|slot| slot / per <= block) {
                 let position = (slot % per) as usize;
+                // A walk that is past the block of a slot has not met that block, so the block is missing.
                 let read = match slot / per < block {
                     true => Ok(false),
                     false => read_vector(at, bytes, self.dim, position, &mut self.vector),

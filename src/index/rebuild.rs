@@ -67,6 +67,7 @@ pub(crate) fn rebuild(tx: &mut WriteTx<'_>, index: IndexId, commit: u64) -> Resu
             let (_, at) = place(slot, per);
             let Some((id, times)) = rows.get(&slot) else {
                 block.put(at, SlotMeta::VACANT, &vec![0; dim]);
+                // The graph is gone, so no link leads to a slot without a memory and the slot can be used again.
                 tx.put_free_slot(index, commit, slot)?;
                 continue;
             };
@@ -97,6 +98,7 @@ fn erase_strangers(
     dim: usize,
     rows: &BTreeMap<u32, (MemoryId, Times)>,
 ) -> Result<()> {
+    // The walk borrows the transaction, so blocks are noted first and changed afterwards.
     let mut blocks = Vec::new();
     tx.vector_blocks(&Walk::prefix(&keys::index(index)), &mut |block, _, _| {
         blocks.push(block);

@@ -328,7 +328,8 @@ impl<'p> Search<'p> {
         for source in self.sources.iter() {
             if let Some((view, linked)) = self.graph_of(source).filter(|_| !walked.stopped) {
                 let ef = self.ef(linked, source.used);
-                self.walk(source, (view, linked), (ef, passes(source, ef)), judge, &mut walked)?;
+                let bounds = WalkBounds { ef, passes: passes(source, ef) };
+                self.walk(source, view, linked, bounds, judge, &mut walked)?;
             }
         }
         Ok(walked)
@@ -337,16 +338,19 @@ impl<'p> Search<'p> {
     fn walk(
         &self,
         source: &Source,
-        (view, linked): (&View, &Linked),
-        (ef, passes): (usize, usize),
+        view: &View,
+        linked: &Linked,
+        bounds: WalkBounds,
         judge: Judge<'_>,
         walked: &mut Walked,
     ) -> Result<()> {
+        let WalkBounds { ef, passes } = bounds;
         let probe = Probe { code: self.code.code(), scale: self.code.unit_scale() };
         let (window, stop) = (self.window, self.ask.stop);
         let (mut failed, mut asked, mut passed, mut ended) = (None, 0_u32, 0, false);
         SCRATCH.with_borrow_mut(|scratch| {
             linked.graph.search(view, probe, ef, scratch, |slot| {
+                // The count only spaces the looks at the clock, so an overflow does no harm.
                 asked = asked.wrapping_add(1);
                 // After the stop the walk asks once more about each result, with its twins, and must not be
                 // stopped then.
@@ -405,6 +409,7 @@ impl<'p> Search<'p> {
     ) -> Result<Found> {
         let mut ranker = self.ranker();
         let count = candidates.len();
+        // If most blocks of vectors hold a candidate, one pass over the blocks costs less than a look-up for each.
         let crowded = count > CANDIDATES_PER_HIT_MAX * self.ask.k
             && count as u64 * SLOTS_PER_CANDIDATE_MAX as u64 >= scanned
             && walked.candidates.is_empty();
@@ -413,6 +418,7 @@ impl<'p> Search<'p> {
         } else {
             candidates.extend(&walked.candidates);
             for candidate in Ranking::from(candidates) {
+                // Even after the stop `k` candidates are ranked, so that a late answer has hits.
                 let over = ranker.ranked() >= self.ask.k as u64 && self.ask.stop.is_over();
                 if candidate.upper < least || ranker.is_done_at(candidate.upper) || over {
                     break;
@@ -483,14 +489,14 @@ impl<'p> Search<'p> {
                 [source @ Source { base, view: Some(view), .. }] => {
                     if self.is_walked(source, scope) {
                         for (first, chunk, mask) in view.tail() {
-                            scanned += self.scan_chunk(base + first, (chunk, None), Some(&[mask]), visit);
+                            scanned += self.scan_chunk(base + first, chunk, None, Some(&[mask]), visit);
                         }
                     } else if wanted(source) {
                         let mut words = among.and_then(|among| among.first()).map(|words| words.chunks(1));
                         for (number, (first, chunk)) in view.chunks().enumerate() {
                             let mask = words.as_mut().map(|words| words.next().unwrap_or_default());
                             let bits = view.bits().and_then(|bits| bits.block(number));
-                            scanned += self.scan_chunk(base + first, (chunk, bits), mask, visit);
+                            scanned += self.scan_chunk(base + first, chunk, bits, mask, visit);
                         }
                     }
                 }
@@ -504,7 +510,8 @@ impl<'p> Search<'p> {
     fn scan_chunk(
         &self,
         first: u32,
-        (chunk, bits): (&Chunk, Option<BitBlock<'_>>),
+        chunk: &Chunk,
+        bits: Option<BitBlock<'_>>,
         mask: Option<&[u64]>,
         visit: VisitChunk<'_>,
     ) -> u64 {
@@ -537,6 +544,7 @@ impl<'p> Search<'p> {
             if index > last.index || stopped {
                 return Ok(ControlFlow::Break(()));
             }
+            // Keys are ordered by index, so no more blocks of these indexes can come.
             while let [source, others @ ..] = rest
                 && source.index < index
             {
@@ -559,7 +567,7 @@ impl<'p> Search<'p> {
             let first = block * per as u32;
             let words = among.and_then(|among| among.get(run.len() - rest.len()));
             let mask = words.map(|words| bits_from(words, first as usize, per));
-            scanned += self.scan_chunk(source.base + first, (&scratch, None), mask.as_deref(), visit);
+            scanned += self.scan_chunk(source.base + first, &scratch, None, mask.as_deref(), visit);
             Ok(ControlFlow::Continue(()))
         })?;
         for source in rest.iter().filter(|_| !stopped) {
@@ -567,6 +575,15 @@ impl<'p> Search<'p> {
         }
         Ok(scanned)
     }
+}
+
+/// How far a walk goes.
+#[derive(Clone, Copy)]
+struct WalkBounds {
+    /// The length of the list.
+    ef: usize,
+    /// The number of slots which the search does not see that the walk may meet before it is given up.
+    passes: usize,
 }
 
 /// The `count` bits from bit `first` on, as words of their own.

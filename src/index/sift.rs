@@ -54,6 +54,7 @@ impl Search<'_> {
         let all: Vec<_> = sifted.iter().flat_map(|of| self.promising(of)).collect();
         let scanned = all.iter().map(|chunk| u64::from(chunk.visible.count_ones())).sum();
         let mut all = BinaryHeap::from(all);
+        // The most promising chunk comes first, so all chunks behind the first one below the floor are below it too.
         while let Some(Promising { number, visible, of, .. }) =
             all.pop().filter(|next| next.best >= candidates.floor())
         {

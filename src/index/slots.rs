@@ -178,6 +178,7 @@ pub(crate) fn release(
     let (block, at) = place(slot, vectors_per_block(dim));
     tx.vector_block_mut(index, block, dim)?.erase(at);
     let mut head = tx.slot_head(index)?;
+    // A wrong count in the head must not keep a memory from being forgotten.
     head.used = head.used.saturating_sub(1);
     tx.put_slot_head(index, &head)?;
     match node {

@@ -33,6 +33,7 @@ struct Side {
 impl Side {
     /// The codes of the last vectors, and the position of the first of them, which begins a word of visibility.
     fn last(&self, dim: usize) -> (Codes<'_>, u32) {
+        // Rounding up begins the window at a whole word of visibility and keeps it within its bound.
         let first = self.ids.len().saturating_sub(WINDOW).next_multiple_of(64);
         let (codes, scales) = (self.codes.get(first * dim..), self.scales.get(first..));
         let codes = Codes::new(
@@ -48,6 +49,7 @@ impl Side {
 impl Staged {
     /// Notes the vector of a memory.
     pub(crate) fn push(&mut self, index: IndexId, id: MemoryId, vector: &UnitVector) {
+        // The earlier code of the memory must not be found beside the new one.
         self.end(index, id);
         let side = self.indexes.entry(index).or_default();
         let (at, start) = (side.ids.len(), side.codes.len());

@@ -144,6 +144,7 @@ pub(crate) fn link(
         loose.extend(edit.take(&graph.insert_batch(&*view, batch, |slot| view.id(slot).is_some(), crew)));
     }
     loose.sort_unstable();
+    // The slots of this step stand in `claims` already. Only earlier nodes that fell out are loose.
     loose.retain(|slot| slots.binary_search(slot).is_err());
     edit.claims = born(published, &view, index, &slots)?;
     edit.loose = born(published, &view, index, &loose)?;
@@ -177,6 +178,7 @@ pub(crate) fn unlink_all(published: &Published, index: IndexId) -> Result<Option
     let rows = published.snapshot();
     let Some(head) = rows.graph_head(index)? else { return Ok(None) };
     let mut edit = Edit::on(published, index, Some(&head), Arc::default())?;
+    // Without a graph no walk passes through a dead slot, so each of them can be used again.
     edit.freed = rows.dead_slots(index, usize::MAX)?;
     edit.graph = None;
     Ok(Some(edit))
@@ -280,6 +282,8 @@ impl Work {
         }
         let Some(dead) = self.dead.as_mut().filter(|dead| !dead.is_empty()) else { return Ok(None) };
         let upkeep = Upkeep::open(published, index)?;
+        // The slots that the last step freed stand at the end. If the step was not written, they are still nodes
+        // and stay.
         while dead.pop_if(|(_, slot)| !upkeep.graph.contains(*slot)).is_some() {}
         Ok((!dead.is_empty()).then_some(upkeep))
     }

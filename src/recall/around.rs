@@ -52,6 +52,7 @@ impl Reader<'_> {
         k: usize,
         diversity: f32,
     ) -> Result<Vec<Ranked>> {
+        // Each choice compares a vector with the whole pool, so the size of the pool bounds the work.
         hits.truncate(k.saturating_mul(POOL));
         let best = hits.first().map_or(1.0, |hit| hit.score).max(f32::MIN_POSITIVE);
         let mut pool: Vec<(Ranked, Vec<f32>, f32)> = Vec::with_capacity(hits.len());

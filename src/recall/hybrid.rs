@@ -82,7 +82,7 @@ impl Reader<'_> {
         let near = match vector {
             Some(vector) if !self.is_over() => {
                 let effort = effort_of(query, candidates.len());
-                self.near((ns, part), (query, effort), vector, &mut matcher)?
+                self.near(ns, part, query, effort, vector, &mut matcher)?
             }
             _ => None,
         };
@@ -126,8 +126,10 @@ impl Reader<'_> {
     /// The nearest memories, and where they were searched; none in a store without vectors.
     fn near(
         &self,
-        (ns, part): (NsId, Part),
-        (query, effort): (&Query, Effort),
+        ns: NsId,
+        part: Part,
+        query: &Query,
+        effort: Effort,
         vector: &UnitVector,
         matcher: &mut Option<Matcher<'_>>,
     ) -> Result<Option<(Found, Target)>> {
@@ -139,7 +141,7 @@ impl Reader<'_> {
         let sure = query.k.max(MARGIN_AT);
         let over = || self.is_over();
         let ask = Ask { query: vector, k, sure, now: self.now, effort, stop: Stop(&over) };
-        Ok(Some((self.nearest(ns, (part, target), matcher.as_mut(), ask)?, target)))
+        Ok(Some((self.nearest(ns, part, target, matcher.as_mut(), ask)?, target)))
     }
 
     /// The memories with the highest scores by their own words that match the filter.
@@ -166,6 +168,7 @@ impl Reader<'_> {
         loop {
             let mut best = lexical.top(ask);
             best.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            // Fewer documents than asked for are all that there are, so another attempt would bring no more.
             let whole = best.len() < ask;
             for (_, at) in best.into_iter().skip(tried) {
                 if self.is_over() {
@@ -264,6 +267,7 @@ impl Reader<'_> {
     ) -> Result<()> {
         let mut known: HashSet<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
         let mut edge: Vec<DocRef> = known.iter().copied().collect();
+        // The order of a hash set is chance, and the order of the candidates must not be.
         edge.sort_unstable();
         for _ in 0..BESIDE {
             let mut next = Vec::new();

@@ -142,6 +142,7 @@ impl<S: Source> Reader<'_, S> {
             Ok(key.into_iter().next().map(|moment| (moment, part)))
         };
         let after = after.map(moment);
+        // The heap holds one row of each partition, however many rows the partitions have.
         let mut heads = BinaryHeap::new();
         for part in parts {
             heads.extend(latest(part, after)?);

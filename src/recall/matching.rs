@@ -135,6 +135,7 @@ impl<'r, S: Source> Matcher<'r, S> {
         }
         let shared = Partition::Shared;
         let partition = self.partitions.get(&number).unwrap_or(&shared);
+        // The other parts cost a look-up each, so they are read only if the vitals leave the filter open.
         if let Some(decided) = filter.on_vitals(&VitalsView { id, partition, vitals }) {
             return Ok(decided);
         }
@@ -190,6 +191,7 @@ impl<S: Source> Reader<'_, S> {
         };
         ids.sort_unstable();
         ids.dedup();
+        // One test of the filter gave the list, so the whole filter is still tried on its rows.
         Ok(Some(ShortList { ids, rest: Some(Cow::Borrowed(filter)), by_index: false }))
     }
 

@@ -69,7 +69,7 @@ impl Reader<'_> {
         let ask = Ask { query: vector, k, sure: k, now: self.now, effort: query.effort, stop: Stop(&over) };
         let list = self.listed(ns, query.filter.as_ref())?;
         let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
-        let found = self.nearest(ns, (part, target), matcher.as_mut(), ask)?;
+        let found = self.nearest(ns, part, target, matcher.as_mut(), ask)?;
         let partial = self.deadline.is_some_and(Deadline::was_met);
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
         let plan = SearchPlan { pending: self.pending(ns, part)?, partial, damaged, ..plan_of(&found) };
@@ -155,7 +155,8 @@ impl Reader<'_> {
     pub(super) fn nearest(
         &self,
         ns: NsId,
-        (part, target): (Part, Target),
+        part: Part,
+        target: Target,
         matcher: Option<&mut Matcher<'_>>,
         ask: Ask<'_>,
     ) -> Result<Found> {

@@ -352,6 +352,7 @@ impl Reader<'_> {
         let mut day = None;
         self.rows().walk(Table::ByTime, walk, &mut |key, _| {
             let keys::ByTime { created, id, .. } = keys::ByTime::read(Table::ByTime, key)?;
+            // Rows come by creation, so the first visible row is the oldest one, or the newest of a reversed walk.
             if !sound(self.vitals(ns, id))?.is_some_and(|vitals| self.sees(&vitals)) {
                 return Ok(ControlFlow::Continue(()));
             }

@@ -116,6 +116,7 @@ impl<'q> Candidates<'q> {
     fn prune_if_long(&mut self) {
         if self.kept.len() >= self.prune_len {
             self.prune();
+            // The next length is twice what is left, so pruning costs a constant amount for each slot.
             self.prune_len = PRUNE_LEN_MIN.max(2 * self.kept.len());
         }
     }

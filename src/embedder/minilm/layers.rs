@@ -159,15 +159,17 @@ impl Layer {
         let inner_name = within_layer("intermediate.dense");
         let (inner, _) = weights.shape(&format!("{inner_name}.weight"))?;
         within(&inner_name, "rows", inner, 1, DIM_MAX)?;
-        let dense = |part: &str, sizes| Dense::read(weights, &[&within_layer(part)], sizes, precision);
+        let dense = |part: &str, inputs, outputs| {
+            Dense::read(weights, &[&within_layer(part)], inputs, outputs, precision)
+        };
         let looks = ["query", "key", "value"].map(|part| within_layer(&format!("attention.self.{part}")));
         let [query, key, value] = &looks;
         Ok(Self {
-            looks: Dense::read(weights, &[query, key, value], (hidden, hidden), precision)?,
-            attended: dense("attention.output.dense", (hidden, hidden))?,
+            looks: Dense::read(weights, &[query, key, value], hidden, hidden, precision)?,
+            attended: dense("attention.output.dense", hidden, hidden)?,
             attended_norm: Norm::read(weights, &within_layer("attention.output.LayerNorm"), hidden, eps)?,
-            inner: dense("intermediate.dense", (hidden, inner))?,
-            outer: dense("output.dense", (inner, hidden))?,
+            inner: dense("intermediate.dense", hidden, inner)?,
+            outer: dense("output.dense", inner, hidden)?,
             norm: Norm::read(weights, &within_layer("output.LayerNorm"), hidden, eps)?,
         })
     }

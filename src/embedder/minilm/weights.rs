@@ -114,7 +114,8 @@ impl Dense {
     pub(super) fn read(
         weights: &Weights<'_>,
         names: &[&str],
-        (inputs, outputs): (usize, usize),
+        inputs: usize,
+        outputs: usize,
         precision: Precision,
     ) -> Result<Self> {
         let (mut values, mut bias) = (Vec::new(), Vec::new());

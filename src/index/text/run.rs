@@ -44,6 +44,7 @@ impl RunBuilder {
             };
             met.push((number, position));
         });
+        // In this order each term is one group, and the positions in a group ascend.
         met.sort_unstable();
         met.dedup();
         for group in met.chunk_by(|a, b| a.0 == b.0) {

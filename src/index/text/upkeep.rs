@@ -72,6 +72,7 @@ pub(crate) fn post(published: &Published, text: TextId, most: usize) -> Result<O
     }
     let (mut run, mut docs, mut bytes) = (RunBuilder::default(), Vec::new(), 0);
     for doc in first..end {
+        // A document without a memory needs no postings. It lies in the range and so counts as posted.
         let Some(id) = view.id(doc) else { continue };
         let words = sound(view.words(published.snapshot(), id))?.unwrap_or_default();
         docs.push((doc, id, run.push(view.analyzer(), doc, &words)));
@@ -112,6 +113,7 @@ impl TextEdit {
             put_split(tx, self.text, term, postings)?;
         }
         head.posted = self.end;
+        // Nothing waits behind an empty tail, so an error in the sum does not outlive the tail.
         head.waiting_bytes =
             if self.end == head.len { 0 } else { head.waiting_bytes.saturating_sub(self.bytes) };
         head.unmerged = head.unmerged.saturating_add(self.end - self.first);
