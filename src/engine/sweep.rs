@@ -87,10 +87,10 @@ impl Namespace {
         };
         let run = RunId::from_bytes(self.db.inner.ids.next(self.db.inner.clock.now()));
         let mut sweep = Sweep::new(run, RunSort::Maintain, Some(self.name.clone()), options);
-        let Some(tenant) = self.db.tenants(Some(&self.name))?.pop() else {
+        let Some((namespace, ns)) = self.db.tenants(Some(&self.name))?.pop() else {
             return Err(Error::NotFound { what: "namespace", name: self.name.to_string() });
         };
-        match self.db.plan_in(pass, tenant, options, &mut sweep)? {
+        match self.db.plan_in(pass, namespace, ns, options, &mut sweep)? {
             Some(Work::Plan(plan)) => Ok(*plan),
             Some(Work::Jobs(_)) => Err(Error::invalid("pass", "must be one that works on memories", pass)),
             None => Err(Error::Conflict {
@@ -156,12 +156,12 @@ impl Database {
         sweep: &mut Sweep,
     ) -> Result<PassReport> {
         let (begun, mut report) = (Instant::now(), PassReport::new(pass));
-        for tenant in self.tenants(sweep.only.as_ref())? {
-            match self.plan_in(pass, tenant.clone(), options, sweep)? {
+        for (namespace, ns) in self.tenants(sweep.only.as_ref())? {
+            match self.plan_in(pass, namespace.clone(), ns, options, sweep)? {
                 None => break,
                 Some(Work::Plan(plan)) if options.dry_run => plan.tell_dry(&mut report),
                 Some(Work::Plan(plan)) => self.execute(&plan, options, sweep, &mut report)?,
-                Some(Work::Jobs(jobs)) => self.run_jobs(jobs, &tenant, options, sweep, &mut report)?,
+                Some(Work::Jobs(jobs)) => self.run_jobs(jobs, &namespace, ns, options, sweep, &mut report)?,
             }
         }
         report.ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -171,7 +171,8 @@ impl Database {
     fn run_jobs(
         &self,
         jobs: Vec<Box<dyn Job>>,
-        (namespace, ns): &(NamespaceName, NsId),
+        namespace: &NamespaceName,
+        ns: NsId,
         options: &MaintainOptions,
         sweep: &mut Sweep,
         report: &mut PassReport,
@@ -179,7 +180,7 @@ impl Database {
         let policy = options.effective(&self.inner.in_force().policy);
         let counted_as = report.pass.as_str();
         let threads = options.threads();
-        let site = Site { namespace, ns: *ns, run: sweep.run, counted_as, policy: &policy, threads };
+        let site = Site { namespace, ns, run: sweep.run, counted_as, policy: &policy, threads };
         for mut job in jobs {
             if !options.dry_run && !sweep.pace.is_over() {
                 match self.work(&mut *job, &site, sweep) {
@@ -198,7 +199,8 @@ impl Database {
     fn plan_in(
         &self,
         pass: Pass,
-        (namespace, ns): (NamespaceName, NsId),
+        namespace: NamespaceName,
+        ns: NsId,
         options: &MaintainOptions,
         sweep: &mut Sweep,
     ) -> Result<Option<Work>> {

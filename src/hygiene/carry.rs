@@ -171,7 +171,7 @@ impl Slice<'_, '_, '_> {
             Action::Supersede { by, members, .. } => {
                 for member in members.iter().skip(from).take(most) {
                     let evidence = Evidence { score: Some(member.score), ..Evidence::default() };
-                    if self.supersede((member.id, member.version), *by, evidence)? {
+                    if self.supersede(member.id, member.version, *by, evidence)? {
                         done.superseded += 1;
                     } else {
                         done.skipped += 1;
@@ -212,12 +212,7 @@ impl Slice<'_, '_, '_> {
         Ok(done)
     }
 
-    fn supersede(
-        &mut self,
-        (old, version): (MemoryId, u64),
-        new: MemoryId,
-        evidence: Evidence,
-    ) -> Result<bool> {
+    fn supersede(&mut self, old: MemoryId, version: u64, new: MemoryId, evidence: Evidence) -> Result<bool> {
         // The one that stays may have changed in what does not matter here, as by the members before.
         let stays = self.vitals(new)?.is_some_and(|row| row.times.is_current(self.now()));
         if !stays || !self.is_as_planned(old, version)? {

@@ -65,7 +65,7 @@ fn take_back(
         bring_back(ledger, context, run, subject, all)?;
     } else if row.op == Op::Supersede {
         let by = row.evidence.members.first().copied();
-        restore(ledger, context, (subject, by), all)?;
+        restore(ledger, context, subject, by, all)?;
     }
     Ok(())
 }
@@ -106,7 +106,8 @@ fn bring_back(
 fn restore(
     ledger: &mut Ledger<'_, '_>,
     context: &Context,
-    (id, by): (MemoryId, Option<MemoryId>),
+    id: MemoryId,
+    by: Option<MemoryId>,
     all: &mut Returned,
 ) -> Result<()> {
     if !is_readable(ledger, context, id) {

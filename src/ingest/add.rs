@@ -134,18 +134,18 @@ impl NamespaceWriter<'_, '_, '_> {
             hints = equal.hints;
             if let Some((rank, rule)) = equal.absorber {
                 let evidence = Evidence { signature: Some("content".to_owned()), ..Evidence::default() };
-                return self.absorb(prepared, rank.id, (rule, evidence), hints);
+                return self.absorb(prepared, rank.id, rule, evidence, hints);
             }
-            if let Some((id, by)) = self.operational_step(prepared, part)?
+            if let Some((id, (rule, evidence))) = self.operational_step(prepared, part)?
                 && self.has_room(id, draft, &mut hints)?
             {
-                return self.absorb(prepared, id, by, hints);
+                return self.absorb(prepared, id, rule, evidence, hints);
             }
         }
         if let Some((id, evidence)) = self.vector_step(prepared, part, &mut hints)?
             && self.has_room(id, draft, &mut hints)?
         {
-            return self.absorb(prepared, id, (RuleId::VECTOR, evidence), hints);
+            return self.absorb(prepared, id, RuleId::VECTOR, evidence, hints);
         }
         let id = self.next_id();
         self.store(prepared, id, part, hints)
@@ -252,7 +252,8 @@ impl NamespaceWriter<'_, '_, '_> {
         &mut self,
         prepared: &Prepared,
         id: MemoryId,
-        (rule, evidence): (RuleId, Evidence),
+        rule: RuleId,
+        evidence: Evidence,
         hints: Vec<Hint>,
     ) -> Result<Outcome> {
         let draft = prepared.checked.draft();
@@ -268,7 +269,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let change = Change::Hold { id, holder: Box::new(holder), raise };
         self.apply_entry(Entry { change, rule, evidence: evidence.clone() })?;
-        Ok(self.outcome(prepared, id, (Decision::Reinforced, rule), evidence, hints))
+        Ok(self.outcome(prepared, id, Decision::Reinforced, rule, evidence, hints))
     }
 
     /// What absorbing a write raises in the row.
@@ -327,7 +328,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let evidence = kept_apart(&hints);
         let change = Change::Insert(Box::new(row));
         self.apply_entry(Entry { change, rule: RuleId::STORE, evidence: evidence.clone() })?;
-        Ok(self.outcome(prepared, id, (Decision::Stored, RuleId::STORE), evidence, hints))
+        Ok(self.outcome(prepared, id, Decision::Stored, RuleId::STORE, evidence, hints))
     }
 
     /// The row that a draft becomes when nothing absorbs it.
@@ -362,7 +363,8 @@ impl NamespaceWriter<'_, '_, '_> {
         &self,
         prepared: &Prepared,
         id: MemoryId,
-        (decision, rule): (Decision, RuleId),
+        decision: Decision,
+        rule: RuleId,
         evidence: Evidence,
         hints: Vec<Hint>,
     ) -> Outcome {

@@ -74,8 +74,8 @@ impl NamespaceWriter<'_, '_, '_> {
                 OnKey::Reinforce => {
                     let change = self.use_of(id, 1)?;
                     self.apply(RuleId::KEY, change)?;
-                    let decided = (Decision::Reinforced, RuleId::KEY);
-                    return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
+                    let (decision, rule) = (Decision::Reinforced, RuleId::KEY);
+                    return Ok(self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new()));
                 }
             }
         }
@@ -86,8 +86,8 @@ impl NamespaceWriter<'_, '_, '_> {
             edit.patch.payload = edit.patch.payload.take_if(|payload| *payload != has);
             edit.says_text = true;
             if edit.is_of_holder() && !changes_links(&edit.patch, &holder) && !holder.follows {
-                let decided = (Decision::Unchanged, RuleId::KEY);
-                return Ok(self.outcome(prepared, id, decided, Evidence::default(), Vec::new()));
+                let (decision, rule) = (Decision::Unchanged, RuleId::KEY);
+                return Ok(self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new()));
             }
         } else {
             // New content comes with everything that its write gives, including what the holder had given
@@ -99,7 +99,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let mode = draft.supersede_mode.unwrap_or(SupersedeMode::Correction);
         let (id, decision, rule) = self.change(id, Through::Holder(number), edit, mode)?;
-        Ok(self.outcome(prepared, id, (decision, rule), Evidence::default(), Vec::new()))
+        Ok(self.outcome(prepared, id, decision, rule, Evidence::default(), Vec::new()))
     }
 
     /// The part of a draft that changes the holder of its key: what the draft gives and the holder does not

@@ -48,7 +48,7 @@ impl<'a> Likeness<'a> {
 
     /// The key under which rows with the same likeness and text are found.
     pub(super) fn key(&self, text: &str) -> [u8; LIKENESS_BYTES] {
-        likeness(&self.kind, (self.valid_from, self.valid_to), &self.metadata, text)
+        likeness(&self.kind, self.valid_from, self.valid_to, &self.metadata, text)
     }
 
     pub(crate) fn into_owned(self) -> Likeness<'static> {

@@ -389,7 +389,7 @@ impl NamespaceWriter<'_, '_, '_> {
             rule,
             evidence: evidence.clone(),
         })?;
-        let mut outcome = self.outcome(prepared, first, (Decision::Reinforced, rule), evidence, Vec::new());
+        let mut outcome = self.outcome(prepared, first, Decision::Reinforced, rule, evidence, Vec::new());
         outcome.event = Some(EventId::from_bytes(id));
         Ok(outcome)
     }
@@ -435,7 +435,7 @@ impl NamespaceWriter<'_, '_, '_> {
         }
         let event = EventId::from_bytes(id);
         let decision = Decision::Aggregated { aggregate: AggregateId::from_bytes(aggregate), event };
-        let mut outcome = self.outcome(prepared, memory, (decision, rule), evidence, Vec::new());
+        let mut outcome = self.outcome(prepared, memory, decision, rule, evidence, Vec::new());
         outcome.event = Some(event);
         Ok(outcome)
     }

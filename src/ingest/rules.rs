@@ -310,8 +310,8 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
         }
         let evidence =
             Evidence { signature: Some(signature.to_owned()), members: vec![id], ..Evidence::default() };
-        let decided = (Decision::Consolidated, RuleId::CONSOLIDATE);
-        Ok(self.outcome(&keyed, now, decided, evidence, Vec::new()))
+        let (decision, rule) = (Decision::Consolidated, RuleId::CONSOLIDATE);
+        Ok(self.outcome(&keyed, now, decision, rule, evidence, Vec::new()))
     }
 
     /// A rule says that a draft is not to be stored. Only a journal row under a new id and a count are written.
@@ -320,7 +320,6 @@ impl<'d> NamespaceWriter<'d, '_, '_> {
         let evidence = Evidence { signature: Some(format!("rule {rule}")), ..Evidence::default() };
         let why = Why { rule: RuleId::RULE, evidence: evidence.clone() };
         self.ledger.ignore(&self.context, id, why)?;
-        let decided = (Decision::Ignored, RuleId::RULE);
-        Ok(self.outcome(prepared, id, decided, evidence, Vec::new()))
+        Ok(self.outcome(prepared, id, Decision::Ignored, RuleId::RULE, evidence, Vec::new()))
     }
 }

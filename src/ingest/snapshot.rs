@@ -120,7 +120,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let evidence = Evidence { members: vec![newer], ..Evidence::default() };
         let why = Why { rule: RuleId::SNAPSHOT, evidence: evidence.clone() };
         self.ledger.ignore(&self.context, newer, why)?;
-        Ok(self.outcome(prepared, newer, (Decision::Ignored, RuleId::SNAPSHOT), evidence, Vec::new()))
+        Ok(self.outcome(prepared, newer, Decision::Ignored, RuleId::SNAPSHOT, evidence, Vec::new()))
     }
 }
 

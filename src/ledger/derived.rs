@@ -123,8 +123,8 @@ pub(crate) fn index_rows(
 
 /// The key of everything besides the normal form that must be equal before a write is absorbed.
 pub(crate) fn likeness_of(vitals: &Vitals, content: &Content) -> [u8; LIKENESS_BYTES] {
-    let world = (vitals.times.valid_from, vitals.times.valid_to);
-    likeness(&content.kind(vitals.kind_code), world, &content.metadata, &content.text)
+    let (kind, times) = (content.kind(vitals.kind_code), &vitals.times);
+    likeness(&kind, times.valid_from, times.valid_to, &content.metadata, &content.text)
 }
 
 /// Whether the row can absorb a write, as far as the counters know: it is current, and of a kind whose

@@ -15,7 +15,8 @@ pub(crate) const LIKENESS_BYTES: usize = 12;
 /// have equal keys. Unequal writes almost never have. So a key finds candidates and decides nothing.
 pub(crate) fn likeness(
     kind: &Kind,
-    (valid_from, valid_to): (Option<Time>, Option<Time>),
+    valid_from: Option<Time>,
+    valid_to: Option<Time>,
     metadata: &Value,
     text: &str,
 ) -> [u8; LIKENESS_BYTES] {

@@ -112,12 +112,12 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
     let (snapshot, dim) = (database.snapshot()?, database.dimensions()?);
     if options.file == Path::new("-") {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        let report = export_to(&export, options, &snapshot, dim, (&mut out, Path::new("standard output")))?;
+        let report = export_to(&export, options, &snapshot, dim, &mut out, Path::new("standard output"))?;
         tell_damaged(&report);
         return Ok(());
     }
     let mut target = Target::create(&options.file)?;
-    let report = export_to(&export, options, &snapshot, dim, (&mut target, &options.file))?;
+    let report = export_to(&export, options, &snapshot, dim, &mut target, &options.file)?;
     target.finish()?;
     tell_damaged(&report);
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
@@ -160,7 +160,8 @@ fn export_to(
     options: &ExportOptions,
     snapshot: &Snapshot,
     dim: Option<usize>,
-    (out, path): (&mut dyn std::io::Write, &Path),
+    out: &mut dyn std::io::Write,
+    path: &Path,
 ) -> Result<ExportReport> {
     let Some(npy) = &options.vectors else {
         let vectors = if options.no_vectors { VectorsTo::Nowhere } else { VectorsTo::Lines };
