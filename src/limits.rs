@@ -29,7 +29,7 @@ pub(crate) fn at_most<T: PartialOrd + Display>(field: &str, value: T, most: T) -
 }
 
 /// Version of the file format: the only one that this build reads and writes (`docs/format.md`).
-pub const FORMAT_VERSION: u32 = 7;
+pub const FORMAT_VERSION: u32 = 8;
 /// Bands of a SimHash of 64 bits, a byte each: two fingerprints at most 7 bits apart share one.
 pub const SIMHASH_BANDS: usize = 8;
 /// Texts that an aggregate shows of its members.

@@ -40,7 +40,7 @@ fn a_file_of_another_format_is_refused() {
     let ns = NamespaceName::default();
     let db = Database::open(&path).unwrap();
     db.namespace(&ns).unwrap().add(Draft::new("still there").key("k")).unwrap();
-    assert_eq!(db.format(), 7);
+    assert_eq!(db.format(), 8);
     db.close().unwrap();
     for other in [0, 6, 8] {
         let own = set_format(&path, other);
@@ -48,7 +48,7 @@ fn a_file_of_another_format_is_refused() {
             let refused = Database::builder().read_only(read_only).open(&path).unwrap_err();
             let Error::Format { found, expected } = refused else { panic!("{refused:?}") };
             assert_eq!((found, expected), (u32::from(other), 7));
-            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 7"));
+            assert_eq!(refused.to_string(), format!("file format {other}; this build reads format 8"));
         }
         set_format(&path, own);
     }
