@@ -49,8 +49,8 @@ pub mod embed {
 /// Maintenance: passes, their options, plans and reports, runs and what taking them back did.
 pub mod maintain {
     pub use crate::engine::{
-        DedupJob, DedupOptions, MaintainOptions, MaintainReport, ProfileCollapseOptions, Undone,
-        collapse_operational_profile_snapshots,
+        DedupJob, DedupOptions, FailedPass, MaintainOptions, MaintainReport, ProfileCollapseOptions,
+        SweepReport, Sweeper, SweeperConfig, Undone, collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
         DedupAction, DedupReport, IndexReport, KeptApart, MaintenancePlan, MergeTotals, NearDuplicateReport,

@@ -52,6 +52,8 @@ pub(super) struct Inner {
     pub(super) pressed: Mutex<BTreeSet<IndexId>>,
     /// The runs that the handle works on.
     pub(super) at_work: Mutex<Vec<RunId>>,
+    /// Whether a sweeper is at work.
+    pub(super) is_swept: AtomicBool,
 }
 
 /// The images that a handle has which only reads, and the commit that they are of. They pin no page of the file, as a
@@ -121,6 +123,7 @@ impl Inner {
             upkeep: Mutex::new(()),
             pressed: Mutex::new(BTreeSet::new()),
             at_work: Mutex::new(Vec::new()),
+            is_swept: AtomicBool::new(false),
         }))
     }
 

@@ -11,7 +11,7 @@ use crate::engine::inner::Inner;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::MaintainOptions;
 use crate::engine::pace::Pace;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hygiene::{DueInput, PassReport, implementation};
 use crate::model::{NamespaceName, Pass, RunId, RunSort};
 use crate::store::{NsId, Rows};
@@ -107,11 +107,26 @@ impl Database {
         self.maintain_in(None, options)
     }
 
-    /// Runs passes over one namespace, or over all.
+    /// Runs passes over one namespace, or over all; the first pass that fails ends the call.
     pub(super) fn maintain_in(
         &self,
         only: Option<&NamespaceName>,
         options: &MaintainOptions,
+    ) -> Result<MaintainReport> {
+        self.maintain_each(only, options, Pace::of(options), &mut |_, why| Err(why))
+    }
+
+    /// Runs passes over one namespace, or over all, at a pace; `failed` says whether the next pass runs after one that
+    /// failed.
+    ///
+    /// # Errors
+    /// Those of `failed`, and those of a call that begins no pass.
+    pub(super) fn maintain_each(
+        &self,
+        only: Option<&NamespaceName>,
+        options: &MaintainOptions,
+        pace: Pace,
+        failed: &mut dyn FnMut(Pass, Error) -> Result<()>,
     ) -> Result<MaintainReport> {
         options.check()?;
         self.inner.check_outside()?;
@@ -131,12 +146,15 @@ impl Database {
             run = self.cut_off(passes, only, options)?.unwrap_or(run);
         }
         let mut sweep = Sweep::new(run, RunSort::Maintain, only.cloned(), options);
+        sweep.pace = pace;
         let mut reports = Vec::new();
         for &pass in passes {
-            reports.push(self.run_pass(pass, options, &mut sweep)?);
-            let next = implementation(pass).followed_by();
-            if let Some(next) = next.filter(|next| !passes.contains(next)) {
-                reports.push(self.run_pass(next, options, &mut sweep)?);
+            let next = implementation(pass).followed_by().filter(|next| !passes.contains(next));
+            for pass in std::iter::once(pass).chain(next) {
+                match self.run_pass(pass, options, &mut sweep) {
+                    Ok(report) => reports.push(report),
+                    Err(why) => failed(pass, why)?,
+                }
             }
         }
         self.end_runs(&sweep);

@@ -1,5 +1,7 @@
 //! How far a run of maintenance may go, and how large its slices are.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::engine::options::MaintainOptions;
@@ -30,6 +32,8 @@ pub(super) struct Pace {
     slice: usize,
     /// Number of our own last commit.
     commit: u64,
+    /// Set by whoever wants the run to end before its time.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Pace {
@@ -39,11 +43,19 @@ impl Pace {
             rows_left: options.max_rows.unwrap_or(u64::MAX),
             slice: SLICE_ROWS,
             commit: 0,
+            stop: None,
         }
     }
 
+    /// The same pace, but the run is over as soon as `stop` is set.
+    pub(super) fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
+        Pace { stop: Some(stop), ..self }
+    }
+
     pub(super) fn is_over(&self) -> bool {
-        self.rows_left == 0 || self.until.is_some_and(|until| Instant::now() >= until)
+        self.rows_left == 0
+            || self.until.is_some_and(|until| Instant::now() >= until)
+            || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Rows of the next slice, on a state of this commit.

@@ -217,7 +217,6 @@ fn unknown_keys_are_refused_with_their_path() {
         // Keys of rules that nothing carries out yet.
         ("purge.batch = 500", "purge"),
         ("gc.max_groups = 2", "gc.max_groups"),
-        ("sweeper.interval = \"10m\"", "sweeper.interval"),
         ("\"ttl.working\" = \"1h\"", "ttl.working"),
     ] {
         let (place, why) = refusal(toml(document));

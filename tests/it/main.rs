@@ -60,6 +60,7 @@ mod spec_messages;
 mod spec_model;
 mod spec_rules;
 mod spec_vector_dedup;
+mod sweeper;
 mod text;
 #[cfg(feature = "tokio")]
 mod tokio;

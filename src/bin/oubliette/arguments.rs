@@ -1,14 +1,16 @@
 //! The commands and options of the command line.
 
-use std::path::PathBuf;
-use std::str::FromStr;
+mod member;
+mod upkeep;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use oubliette::exchange::Format;
-use oubliette::maintain::Pass;
-use oubliette::{Durability, Error, Mode};
+use oubliette::{Durability, Mode};
 
+pub(crate) use self::upkeep::MaintainOptions;
+use crate::arguments::member::member;
 use crate::embedder;
 
 /// An embedded memory database for AI agents that forgets on purpose.
@@ -131,6 +133,8 @@ pub(crate) enum Command {
     },
     /// Show counters, sizes and health
     Stats(StatsOptions),
+    /// Show the memories of a namespace in numbers: by agent, scope and tag, with their health
+    MemoryStats,
     /// Check everything in the file; exit code 3 means that something is wrong
     Check(CheckOptions),
     /// Measure the recall of the index against an exact scan, with latencies
@@ -597,75 +601,6 @@ pub(crate) struct ForgetOptions {
     /// Confirm: forgetting can't be undone
     #[arg(long, required_unless_present = "dry_run")]
     pub(crate) yes: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = passes_help())]
-pub(crate) struct MaintainOptions {
-    /// Passes, in the order in which they are to run [default: those that the policy enables, then embed, index and repair]
-    #[arg(value_name = "PASS", value_parser = member(Pass::ALL, Pass::as_str))]
-    pub(crate) passes: Vec<Pass>,
-    /// Only say what the passes would do
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Stop after this time, such as 5s; the next run goes on from there
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) budget: Option<String>,
-    /// Stop after this number of rows; the next run goes on from there
-    #[arg(long, value_name = "N")]
-    pub(crate) max_rows: Option<u64>,
-    /// How many visible memories of a namespace this run may remove [default: budget.* of the policy]
-    #[arg(long, value_name = "N")]
-    pub(crate) destroy_max: Option<u64>,
-    /// Let collapse also join near texts (collapse.fuzzy)
-    #[arg(long)]
-    pub(crate) fuzzy: bool,
-    /// Memories on a page of the listing of collapse [default: collapse.batch]
-    #[arg(long, value_name = "N")]
-    pub(crate) batch_size: Option<u32>,
-    /// Only this series of snapshots
-    #[arg(long, value_name = "SERIES")]
-    pub(crate) series: Option<String>,
-    /// Sample groups in the report, 0 to 10000 [default: collapse.max_samples]
-    #[arg(long, value_name = "N")]
-    pub(crate) samples: Option<u32>,
-    /// Number of threads, 1 to 1024 [default: one for each core]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
-    /// Also write the report to a file
-    #[arg(long, value_name = "F.json")]
-    pub(crate) report: Option<PathBuf>,
-}
-
-/// The passes with what they do, in the order in which they run by default.
-fn passes_help() -> String {
-    let lines = Pass::ALL.iter().map(|pass| format!("  {:17}  {}", pass.as_str(), hanging(pass.help())));
-    format!("Passes:\n{}", lines.collect::<Vec<_>>().join("\n"))
-}
-
-/// A sentence in lines that stand below each other behind the name of a pass.
-fn hanging(text: &str) -> String {
-    const WIDTH: usize = 76;
-    let (mut all, mut column) = (String::new(), 0);
-    for word in text.split_whitespace() {
-        if column + word.len() > WIDTH {
-            all.push_str(&format!("\n{:21}", ""));
-            column = 0;
-        } else if column > 0 {
-            all.push(' ');
-        }
-        all.push_str(word);
-        column += word.len() + 1;
-    }
-    all
-}
-
-/// Reads a member of a closed set of the library by its name. Help and completions show the names.
-fn member<T>(all: &[T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err = Error> + Copy + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(all.iter().map(|one| name(*one))).try_map(|text| text.parse())
 }
 
 #[derive(Debug, Args)]

@@ -110,6 +110,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Namespace { command: NamespaceCommand::Drop { name } } => forget::drop(&name, place, output),
         Command::Index { command } => upkeep::index(&command, place, output),
         Command::Stats(options) => read::stats(options.deep, place, output),
+        Command::MemoryStats => read::memory_stats(place, output),
         Command::Check(options) => maintain::check(&options, place, output),
         Command::Eval(options) => evaluate::run(&options, place, output),
         Command::Export(options) => maintain::export(&options, place, output),

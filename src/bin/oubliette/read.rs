@@ -280,6 +280,31 @@ pub(crate) fn stats(deep: bool, place: &Place, output: Output) -> Done {
     output.document(&document)
 }
 
+/// `memory-stats`: the small document, of one namespace.
+pub(crate) fn memory_stats(place: &Place, output: Output) -> Done {
+    let stats = place.open_best()?.namespace(place.namespace()?)?.memory_stats()?;
+    if output.json {
+        return output.document(&json!(stats));
+    }
+    let (local, agents, health) = (&stats.local, &stats.mem0, &stats.health);
+    let mut rows = vec![("all", String::new(), agents.total), ("shared", String::new(), local.total)];
+    let each = [("agent", &agents.by_agent), ("scope", &local.by_scope), ("tag", &local.by_tag)];
+    for (what, counts) in each {
+        rows.extend(counts.iter().map(|(name, count)| (what, name.clone(), *count)));
+    }
+    rows.push(("duplicates", String::new(), health.duplicates_detected));
+    rows.push(("snapshots", String::new(), health.profile_snapshots));
+    let rows = rows.into_iter().map(|(what, name, count)| vec![what.to_owned(), name, count.to_string()]);
+    output::table(&["", "name", "memories"], rows)?;
+    if let (Some(oldest), Some(newest)) = (&local.date_range.oldest, &local.date_range.newest) {
+        output::line(&format!("The shared memories were created from {oldest} to {newest}."))?;
+    }
+    match &health.last_prune {
+        Some(at) => output::line(&format!("Snapshots were last pruned at {at}.")),
+        None => Ok(()),
+    }
+}
+
 /// `briefing`.
 pub(crate) fn briefing(options: &BriefingOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;

@@ -6,7 +6,8 @@ use std::path::Path;
 use oubliette::exchange::Target;
 use oubliette::limits::SAMPLES_MAX;
 use oubliette::maintain::{
-    NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
+    NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RunId,
+    SweepReport, SweeperConfig,
 };
 use oubliette::report::Stats;
 use oubliette::{Database, Error, Namespace, Result, Span};
@@ -27,6 +28,9 @@ const SHOWN_DUPLICATES: usize = 3;
 /// `maintain`: of the namespace that was named, or of the whole file.
 pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output) -> Done {
     let (asked, namespace) = (library_options(options)?, place.named_namespace()?);
+    if let Some(every) = &options.every {
+        return sweep(named("--every", every.parse())?, asked, place, output);
+    }
     let file = options.report.as_deref().map(Target::create).transpose()?;
     let database = place.open(Access::Write)?;
     let progress = Progress::new(output, None);
@@ -45,11 +49,43 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
     if let Some(file) = file {
         write(file, options.report.as_deref(), &document)?;
     }
-    if output.json {
-        return output.document(&document);
+    if output.json { output.document(&document) } else { tell(&report.passes, report.run, output) }
+}
+
+/// `maintain --every`: sweeps until the program is ended.
+fn sweep(every: Span, options: oubliette::maintain::MaintainOptions, place: &Place, output: Output) -> Done {
+    if every <= Span::ZERO {
+        return Err(Error::invalid("--every", "must be longer than 0", every).into());
     }
-    show(&report.passes)?;
-    for pass in &report.passes {
+    if let Some(namespace) = place.named_namespace()? {
+        return Err(Error::invalid("--namespace", "must not stand beside --every", namespace).into());
+    }
+    let database = place.open(Access::Write)?;
+    let (reports, coming) = std::sync::mpsc::channel::<SweepReport>();
+    let on_sweep = Box::new(move |report: &SweepReport| drop(reports.send(report.clone())));
+    let config = SweeperConfig { interval: Some(every), options, on_sweep: Some(on_sweep) };
+    let sweeper = database.sweeper(config)?;
+    // Until somebody ends the program. What a sweep has begun, the next one goes on with.
+    for report in coming {
+        if output.json {
+            output.document(&json!(report))?;
+            continue;
+        }
+        output::line(&format!("Swept at {} in {} ms", report.at, report.ms))?;
+        tell(&report.passes, report.run, output)?;
+        for failed in &report.failed {
+            let pass = failed.pass.map_or_else(|| "the sweep".to_owned(), |pass| pass.to_string());
+            output.remark(&format!("{pass} failed: {}", failed.why));
+        }
+    }
+    sweeper.stop();
+    Ok(())
+}
+
+/// What a run came to, for a person.
+fn tell(passes: &[PassReport], run: Option<RunId>, output: Output) -> Done {
+    show(passes)?;
+    for pass in passes {
         show_samples(pass)?;
         if matches!(pass.pass, Pass::Index | Pass::Repair) && pass.skipped > 0 {
             output.remark(
@@ -63,12 +99,9 @@ pub(crate) fn maintain(options: &MaintainOptions, place: &Place, output: Output)
             ));
         }
     }
-    match report.run {
+    match run {
         Some(run)
-            if report
-                .passes
-                .iter()
-                .any(|pass| is_undoable(pass.pass) && pass.run.is_some() && pass.changed > 0) =>
+            if passes.iter().any(|pass| is_undoable(pass.pass) && pass.run.is_some() && pass.changed > 0) =>
         {
             output.remark(&format!("undo {run} takes this run back"));
         }

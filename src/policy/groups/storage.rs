@@ -186,6 +186,8 @@ group! {
 group! {
     /// The passes of a sweep.
     Sweeper {
+        /// Time from one sweep of the sweeper to the next; 0 is off.
+        interval: Span = Span::ZERO, maybe_zero;
         /// The passes that maintenance runs when no pass is named, a set.
         stages: Vec<Stage> = vec![Stage::Limbo], set(any);
     }

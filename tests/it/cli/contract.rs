@@ -669,3 +669,40 @@ fn index_declares_what_a_filter_looks_up() {
     assert_eq!(sandbox.run(&["index", "add", "a..b"]).error().0, "Invalid");
     assert_eq!(sandbox.run(&["index", "add", &"x".repeat(129)]).error().0, "Invalid");
 }
+
+#[test]
+fn memory_stats_is_the_small_document() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea", "--tag", "preferences"]);
+    sandbox.document(&["add", "Bob walks", "--agent", "bob"]);
+    let stats = sandbox.document(&["memory-stats"]);
+    assert_eq!(stats["local"]["by_tag"], json!({ "preferences": 1 }));
+    assert_eq!(stats["mem0"], json!({ "total": 2, "by_agent": { "bob": 1, "shared-memory": 1 } }));
+    assert_eq!(stats["health"]["last_prune"], Value::Null);
+    let plain = sandbox.plain(&["memory-stats", "--db", "m.oub"], b"");
+    assert!(plain.out.contains("preferences") && !plain.out.contains('{'), "{plain:?}");
+}
+
+#[test]
+fn maintain_every_stays_and_sweeps() {
+    use std::io::{BufRead, BufReader};
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea"]);
+    let mut child = sandbox.spawn(&["maintain", "--db", "m.oub", "--every", "10ms", "--json"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        let report: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        has(&report, &["at", "ms", "run", "passes", "failed"]);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for (arguments, name) in [
+        (&["maintain", "--every", "0s"][..], "--every"),
+        (&["maintain", "--every", "10ms", "--namespace", "default"], "--namespace"),
+    ] {
+        let answer = sandbox.run(arguments);
+        assert_eq!(answer.error().0, "Invalid");
+        assert!(answer.err.contains(name), "{answer:?}");
+    }
+    assert_eq!(sandbox.run(&["maintain", "--every", "1s", "--dry-run"]).code, 2);
+}

@@ -1,0 +1,126 @@
+//! The sweeper: a thread that maintains the file at intervals (LIFE-46, LIFE-47, LIFE-64).
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use oubliette::embed::embedder_fn;
+use oubliette::maintain::{MaintainOptions, Pass, SweepReport, Sweeper, SweeperConfig};
+use oubliette::policy::Syntax;
+use oubliette::{Database, Draft, Error, ErrorKind, Kind, Span};
+
+use crate::world::{DIM, World};
+
+/// Longer than any sweep of these tests takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn every(interval: &str) -> SweeperConfig {
+    SweeperConfig { interval: Some(interval.parse().unwrap()), ..SweeperConfig::default() }
+}
+
+/// A sweeper whose reports come through a channel.
+fn reporting(db: &Database, config: SweeperConfig) -> (Sweeper, mpsc::Receiver<SweepReport>) {
+    let (told, reports) = mpsc::channel();
+    let on_sweep = Box::new(move |report: &SweepReport| drop(told.send(report.clone())));
+    (db.sweeper(SweeperConfig { on_sweep: Some(on_sweep), ..config }).unwrap(), reports)
+}
+
+#[test]
+fn the_first_sweep_begins_at_once_and_does_what_the_policy_enables() {
+    let world = World::new();
+    for apps in [4, 7] {
+        let draft = Draft::new(format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+        world.ns.add(draft).unwrap();
+    }
+    world.db.set_policy("sweeper.stages = [\"collapse\", \"limbo\"]", Syntax::Toml).unwrap();
+    let (sweeper, reports) = reporting(&world.db, every("1h"));
+    let report = reports.recv_timeout(PATIENCE).unwrap();
+    let passes: Vec<Pass> = report.passes.iter().map(|pass| pass.pass).collect();
+    assert!(passes.starts_with(&[Pass::Collapse]), "{passes:?}");
+    assert_eq!((report.failed.len(), report.passes[0].tombstoned), (0, 1));
+    assert!(report.run.is_some());
+    sweeper.stop();
+    assert_eq!(world.ns.stats().unwrap().memories.live, 1);
+}
+
+#[test]
+fn sweeps_come_back_at_the_interval_until_the_sweeper_is_dropped() {
+    let world = World::new();
+    let (sweeper, reports) = reporting(&world.db, every("1ms"));
+    for _ in 0..3 {
+        reports.recv_timeout(PATIENCE).unwrap();
+    }
+    drop(sweeper);
+    // The sender went with the thread, so that nothing can come after what has come already.
+    while reports.try_recv().is_ok() {}
+    assert_eq!(reports.recv().unwrap_err(), mpsc::RecvError);
+}
+
+#[test]
+fn a_file_has_one_sweeper_and_an_interval_of_zero_is_none() {
+    let world = World::new();
+    let first = world.db.sweeper(every("1h")).unwrap();
+    assert_eq!(world.db.clone().sweeper(every("1h")).unwrap_err().kind(), ErrorKind::Conflict);
+    first.stop();
+    let off = world.db.sweeper(SweeperConfig::default()).unwrap();
+    assert!(!off.is_running());
+    let negative = SweeperConfig { interval: Some(Span::from_millis(-5)), ..SweeperConfig::default() };
+    assert!(!world.db.sweeper(negative).unwrap().is_running());
+    assert!(world.db.sweeper(every("1h")).unwrap().is_running(), "the others hold no place");
+}
+
+#[test]
+fn options_that_no_sweep_can_have_are_refused() {
+    let world = World::new();
+    for options in
+        [MaintainOptions::default(), MaintainOptions { threads: Some(0), ..MaintainOptions::live() }]
+    {
+        let refused = world.db.sweeper(SweeperConfig { options, ..every("1h") }).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+    }
+    assert!(world.db.sweeper(every("1h")).is_ok(), "a refused one holds no place");
+}
+
+#[test]
+fn the_thread_ends_with_the_file_and_does_not_keep_it_open() {
+    let world = World::new();
+    let (sweeper, reports) = reporting(&world.db, every("1h"));
+    reports.recv_timeout(PATIENCE).unwrap();
+    world.db.clone().close().unwrap();
+    let begun = Instant::now();
+    while sweeper.is_running() {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::yield_now();
+    }
+    let failed = world.db.sweeper(every("1h")).unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn wait_lasts_until_the_file_is_closed() {
+    let world = World::new();
+    let closing = world.db.clone();
+    let on_sweep = Box::new(move |_: &SweepReport| drop(closing.clone().close()));
+    let sweeper = world.db.sweeper(SweeperConfig { on_sweep: Some(on_sweep), ..every("1ms") }).unwrap();
+    sweeper.wait();
+    assert_eq!(world.ns.add("Ann prefers tea").unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn a_pass_that_fails_is_told_and_the_next_ones_run() {
+    let world = World::with(|builder| {
+        let failing = embedder_fn("failing-1", DIM, |_: &[&str]| {
+            Err(Error::Unavailable { why: "the model is away".to_owned() })
+        });
+        builder.embedder(failing.unwrap())
+    });
+    // Stored without a vector, since the embedder is away.
+    world.ns.add("Ann prefers tea").unwrap();
+    let (sweeper, reports) = reporting(&world.db, every("1h"));
+    let report = reports.recv_timeout(PATIENCE).unwrap();
+    let failed: Vec<Option<Pass>> = report.failed.iter().map(|failed| failed.pass).collect();
+    assert_eq!(failed, [Some(Pass::Embed)]);
+    assert!(report.failed[0].why.contains("the model is away"), "{report:?}");
+    let passes: Vec<Pass> = report.passes.iter().map(|pass| pass.pass).collect();
+    assert!(passes.ends_with(&[Pass::Index, Pass::Repair]), "{passes:?}");
+    assert_eq!(sweeper.last_report(), Some(report));
+}
