@@ -50,7 +50,8 @@ pub mod embed {
 pub mod maintain {
     pub use crate::engine::{
         DedupJob, DedupOptions, FailedPass, MaintainOptions, MaintainReport, ProfileCollapseOptions,
-        SweepReport, Sweeper, SweeperConfig, Undone, collapse_operational_profile_snapshots,
+        RenamespaceOptions, RenamespaceReport, SweepReport, Sweeper, SweeperConfig, Undone,
+        collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
         DedupAction, DedupReport, IndexReport, KeptApart, MaintenancePlan, MergeTotals, NearDuplicateReport,

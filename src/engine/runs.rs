@@ -322,7 +322,7 @@ impl Database {
 
     /// Deletes the rows of a hidden namespace. It is gone for every reader already, so a slice that the storage refuses
     /// is tried again here: the caller could not, for the name is free.
-    fn delete_rows(&self, ns: NsId) -> Result<()> {
+    pub(super) fn delete_rows(&self, ns: NsId) -> Result<()> {
         let mut refused = 0;
         loop {
             let gone = self.submit(ONE, move |session| {

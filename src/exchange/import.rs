@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 
-use crate::engine::{AtWork, Database, WriteOptions};
+use serde_json::{Map, Value};
+
+use crate::engine::{AtWork, Database, SOURCE_NAMESPACE, WriteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exchange::adapters;
 use crate::exchange::{LineReader, NpyReader, ParsedLine, Records};
@@ -73,6 +75,9 @@ impl Observer for () {}
 pub struct Import {
     /// Where lines go that name no namespace.
     pub namespace: NamespaceName,
+    /// Where every line goes, whatever namespace it names. A memory that named another namespace has the name as
+    /// `import_source_namespace` in its metadata, by which [`Database::split_namespace`] takes the namespace apart again.
+    pub into: Option<NamespaceName>,
     /// Move unknown members of a line into the metadata.
     pub lenient: bool,
     /// Rows of one batch: 1 to 100,000; 1,000 by default.
@@ -96,6 +101,7 @@ impl Default for Import {
     fn default() -> Self {
         Import {
             namespace: NamespaceName::default(),
+            into: None,
             lenient: false,
             batch_rows: 1_000,
             no_dedup: false,
@@ -217,7 +223,7 @@ impl Import {
             report: ImportReport::default(),
             runs: BTreeMap::new(),
             batch: Vec::new(),
-            namespace: self.namespace.clone(),
+            namespace: self.into.as_ref().unwrap_or(&self.namespace).clone(),
             owed: None,
             ahead: BTreeMap::new(),
         };
@@ -267,6 +273,18 @@ enum ImportRow {
 impl ImportRow {
     fn is_kept(&self) -> bool {
         matches!(self, ImportRow::Kept(_))
+    }
+
+    /// Notes in the metadata of a memory which namespace its line had named.
+    fn stamp(&mut self, named: &NamespaceName) {
+        let metadata = match self {
+            ImportRow::Draft(draft) => draft.fields.metadata.get_or_insert_with(|| Value::Object(Map::new())),
+            ImportRow::Kept(Kept::Memory(memory)) => &mut memory.metadata,
+            ImportRow::Kept(_) => return,
+        };
+        if let Value::Object(members) = metadata {
+            members.insert(SOURCE_NAMESPACE.to_owned(), named.as_str().into());
+        }
     }
 }
 
@@ -358,8 +376,12 @@ impl Running<'_> {
         self.offer(place, namespace, ImportRow::Draft(Box::new(draft)))
     }
 
-    fn offer(&mut self, place: FilePosition, namespace: NamespaceName, row: ImportRow) -> Result<()> {
+    fn offer(&mut self, place: FilePosition, named: NamespaceName, mut row: ImportRow) -> Result<()> {
         self.report.read += 1;
+        let namespace = self.import.into.as_ref().unwrap_or(&named).clone();
+        if namespace != named {
+            row.stamp(&named);
+        }
         let other = self.batch.last().is_some_and(|(_, last)| last.is_kept() != row.is_kept());
         if other || namespace != self.namespace {
             self.flush()?;

@@ -21,6 +21,7 @@ mod near;
 mod operational;
 mod probe;
 mod recreate;
+mod relocate;
 mod rename;
 mod rules;
 mod similarity;

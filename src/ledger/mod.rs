@@ -31,6 +31,7 @@ mod metadata;
 mod partition;
 mod recount;
 mod rederive;
+mod relocate;
 mod rename;
 mod returns;
 mod run;
@@ -55,6 +56,7 @@ pub(crate) use insert::tags_fit;
 pub(crate) use inverse::inverse;
 pub(crate) use message::{MembersMax, statistics};
 pub(crate) use partition::seem_vacant;
+pub(crate) use relocate::Relocation;
 pub(crate) use writer::{Context, Ledger, Why};
 
 impl Ledger<'_, '_> {

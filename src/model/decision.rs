@@ -98,6 +98,8 @@ macro_rules! with_passes {
             EXPIRED = 36, "LIFE-3";
             /// A caller gave a record another key.
             RENAME = 37, "MODEL-64.rename";
+            /// A memory came from another namespace.
+            RELOCATE = 55, "LIFE-27";
             $(
                 #[doc = concat!("What the pass `", $text, "` did.")]
                 $rule = $code, $id;

@@ -94,6 +94,8 @@ closed_set! {
         NamespaceDropped = 10, "namespace_dropped";
         /// The retention time of the memory was over.
         Retention = 11, "retention";
+        /// The memory is in another namespace now.
+        Moved = 12, "moved";
     }
 }
 

@@ -170,6 +170,17 @@ impl Truth<'_, '_> {
         }
     }
 
+    /// Takes a journal row away with the rows by which it is found.
+    pub(crate) fn delete_journal(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
+        for (id, holder) in row.found_by() {
+            self.delete(Table::JournalSubject, &keys::journal_subject(ns, *id, holder, row.seq))?;
+        }
+        if let Some(run) = row.run {
+            self.delete(Table::JournalRun, &keys::journal_run(ns, run, row.seq))?;
+        }
+        self.delete(Table::Journal, &keys::journal(ns, row.seq)).map(|_| ())
+    }
+
     /// Puts another text of a journal row in its place.
     pub(crate) fn rewrite_journal(&mut self, ns: NsId, row: &JournalRow) -> Result<()> {
         self.put_row(Table::Journal, &keys::journal(ns, row.seq), row, record::encode_journal)

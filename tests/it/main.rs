@@ -49,6 +49,7 @@ mod quality;
 mod ranking;
 mod recall;
 mod regress;
+mod renamespace;
 mod returns;
 mod roundtrip;
 mod runs;

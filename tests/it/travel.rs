@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use crate::world::World;
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
-use oubliette::maintain::{MaintainOptions, Pass, PassDetails, RunId};
+use oubliette::maintain::{MaintainOptions, Pass, PassDetails, RenamespaceOptions, RunId};
 use oubliette::memory::Expiry;
 use oubliette::memory::{AuthorKind, Entity, Field, Link, SupersedeMode};
 use oubliette::{Draft, Forget, Kind, MemoryId, Patch, Scope, Span, WriteOptions};
@@ -311,6 +311,44 @@ fn copy_of(world: &World, lines: &str, batch_rows: usize) -> World {
     copy
 }
 
+/// Moves all into a namespace that is there, row by row, and gives that the name of the first.
+fn through_another_namespace(world: &World) {
+    let other = world.db.namespace("other").unwrap();
+    // It is there, with nothing in it.
+    other.finish_run(other.start_import().unwrap()).unwrap();
+    let name = world.ns.name().as_str();
+    if !world.db.namespaces().unwrap().contains(world.ns.name()) {
+        world.db.drop_namespace("other").unwrap();
+        return;
+    }
+    let how = RenamespaceOptions::default();
+    let report = world.db.move_namespace(name, "other", &how).unwrap();
+    assert_eq!((report.cross_namespace_edges, report.dropped_keys.len()), (0, 0));
+    world.check();
+    assert_eq!(world.db.move_namespace("other", name, &how).unwrap().moved, report.moved);
+}
+
+/// What is visible, imported into a namespace of another name and taken apart again, is what it was.
+fn taken_apart(world: &World, seen: &str) {
+    let copy = World::new();
+    copy.clock.set(world.now());
+    copy.align_ids(world);
+    let import = Import { into: Some("mixed".parse().unwrap()), ..Import::default() };
+    import.run(&copy.db, LineReader::new(seen.as_bytes(), "lines"), &mut ()).unwrap();
+    if copy.db.namespaces().unwrap().is_empty() {
+        return;
+    }
+    let report = copy.db.split_namespace("mixed", &[], &RenamespaceOptions::default()).unwrap();
+    assert_eq!((report.skipped, report.cross_namespace_edges), (0, 0));
+    copy.check();
+    let stamp = "\"import_source_namespace\":\"default\"";
+    let there = export(&copy, false).replace(stamp, "");
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let memories = |text: &str| lines(text).into_iter().filter(|line| line.contains("\"holders\"")).collect();
+    let (there, seen): (Vec<String>, Vec<String>) = (memories(&there), memories(seen));
+    assert_same(&seen.join("\n"), &there.join("\n"), "taken apart");
+}
+
 fn travel(ops: &[Op], batch_rows: usize) {
     let mut machine = Machine { world: World::new(), ids: Vec::new(), runs: Vec::new() };
     for op in ops {
@@ -324,6 +362,10 @@ fn travel(ops: &[Op], batch_rows: usize) {
     let seen = export(&world, false);
     let plain = copy_of(&world, &seen, batch_rows);
     assert_same(&seen, &export(&plain, false), "what is visible");
+    through_another_namespace(&copy);
+    copy.check();
+    assert_same(&lines, &export(&copy, true), "there and back");
+    taken_apart(&world, &seen);
     let query = |world: &World, vector| world.find_in(vector, 10, Scope::Any);
     VECTORS.iter().for_each(|vector| assert_eq!(query(&world, *vector), query(&copy, *vector)));
 

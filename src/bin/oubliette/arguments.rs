@@ -1,6 +1,7 @@
 //! The commands and options of the command line.
 
 mod member;
+mod renamespace;
 mod upkeep;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use oubliette::exchange::Format;
 use oubliette::{Durability, Mode};
 
+pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
 use crate::embedder;
@@ -121,7 +123,7 @@ pub(crate) enum Command {
     Runs(RunsOptions),
     /// Undo a maintenance run or an import
     Undo(UndoOptions),
-    /// List or drop whole namespaces
+    /// List, drop, move or take apart whole namespaces
     Namespace {
         #[command(subcommand)]
         command: NamespaceCommand,
@@ -293,7 +295,7 @@ pub(crate) struct ImportOptions {
     /// Vectors in a NumPy file: row i belongs to line i
     #[arg(long, value_name = "F.npy")]
     pub(crate) vectors: Option<PathBuf>,
-    /// Namespace of lines that name none; the same as --namespace
+    /// Namespace of every line, whatever it names; the metadata then has the name as import_source_namespace
     #[arg(long, value_name = "NS", conflicts_with = "namespace")]
     pub(crate) into: Option<String>,
     /// What the file is: oubliette (memories as JSON lines), server-memory (the file of the knowledge-graph server) or mem0
@@ -643,6 +645,10 @@ pub(crate) enum NamespaceCommand {
         /// The namespace
         name: String,
     },
+    /// Give a namespace another name, or move all its memories into another namespace
+    Move(MoveOptions),
+    /// Move each memory to the namespace that its metadata names
+    Split(SplitOptions),
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ mod output;
 mod place;
 mod progress;
 mod read;
+mod renamespace;
 mod runs;
 mod search;
 mod told;
@@ -108,6 +109,12 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Undo(options) => forget::undo(&options.run, place, output),
         Command::Namespace { command: NamespaceCommand::List } => maintain::namespaces(place, output),
         Command::Namespace { command: NamespaceCommand::Drop { name } } => forget::drop(&name, place, output),
+        Command::Namespace { command: NamespaceCommand::Move(options) } => {
+            renamespace::move_all(&options, place, output)
+        }
+        Command::Namespace { command: NamespaceCommand::Split(options) } => {
+            renamespace::split(&options, place, output)
+        }
         Command::Index { command } => upkeep::index(&command, place, output),
         Command::Stats(options) => read::stats(options.deep, place, output),
         Command::MemoryStats => read::memory_stats(place, output),

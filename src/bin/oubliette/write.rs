@@ -165,7 +165,8 @@ pub(crate) fn import(options: &ImportOptions, place: &Place, output: Output) -> 
     let format = options.format;
     let tag = (format != Format::Oubliette).then(|| format!("import:{format}:{}", place.now().day()));
     let import = Import {
-        namespace: options.into.as_deref().map_or_else(|| place.namespace(), str::parse)?,
+        namespace: place.namespace()?,
+        into: options.into.as_deref().map(str::parse).transpose()?,
         lenient: options.lenient,
         batch_rows: options.batch,
         no_dedup: options.no_dedup,

@@ -706,3 +706,21 @@ fn maintain_every_stays_and_sweeps() {
     }
     assert_eq!(sandbox.run(&["maintain", "--every", "1s", "--dry-run"]).code, 2);
 }
+
+#[test]
+fn namespaces_are_moved_and_taken_apart() {
+    let sandbox = Sandbox::new();
+    sandbox.document(&["add", "Ann prefers tea", "--metadata", r#"{"user_id":"ann"}"#]);
+    sandbox.document(&["add", "the sky is blue"]);
+    let dry = sandbox.document(&["namespace", "split", "default", "--dry-run"]);
+    assert_eq!(dry["targets"], json!({ "ann": 1 }));
+    let done = sandbox.document(&["namespace", "split", "default", "--by", "project,user_id"]);
+    has(&done, &["moved", "targets", "skipped", "dry_run", "cross_namespace_edges"]);
+    assert_eq!((&done["moved"], &done["skipped"]), (&json!(1), &json!(1)));
+    assert_eq!(sandbox.document(&["namespace", "move", "ann", "default"])["moved"], 1);
+    assert_eq!(sandbox.document(&["namespace", "list"])["namespaces"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.run(&["namespace", "move", "nobody", "default"]).error().0, "NotFound");
+    let plain = sandbox.plain(&["namespace", "move", "default", "team", "--db", "m.oub"], b"");
+    assert!(plain.out.starts_with("Moved 2 memories out of default"), "{plain:?}");
+    assert_eq!(sandbox.document(&["check", "--deep"])["ok"], true);
+}

@@ -1,0 +1,35 @@
+//! The options of `namespace move` and `namespace split`.
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct MoveOptions {
+    /// The namespace that goes
+    pub(crate) from: String,
+    /// Its new name, or the namespace into which its memories go
+    pub(crate) to: String,
+    #[command(flatten)]
+    pub(crate) how: RenamespaceOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SplitOptions {
+    /// The namespace to take apart
+    pub(crate) from: String,
+    /// Keys of the metadata that name a namespace; the first one with a text decides [default: import_source_namespace, user_id, agent_id,
+    /// run_id, project]
+    #[arg(long = "by", value_name = "KEY", num_args = 1.., value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+    #[command(flatten)]
+    pub(crate) how: RenamespaceOptions,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct RenamespaceOptions {
+    /// Only say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take a key from a memory that comes, where a current memory of the other namespace holds the key
+    #[arg(long)]
+    pub(crate) drop_keys: bool,
+}

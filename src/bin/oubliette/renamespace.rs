@@ -1,0 +1,49 @@
+//! `namespace move` and `namespace split`.
+
+use oubliette::Result;
+use oubliette::maintain::{RenamespaceOptions, RenamespaceReport};
+use serde_json::json;
+
+use crate::arguments::{MoveOptions, SplitOptions};
+use crate::output::{Done, Output};
+use crate::place::{Access, Place};
+use crate::told;
+
+/// `namespace move`.
+pub(crate) fn move_all(options: &MoveOptions, place: &Place, output: Output) -> Done {
+    let how = RenamespaceOptions { dry_run: options.how.dry_run, drop_keys: options.how.drop_keys };
+    let database = place.open(Access::Write)?;
+    let done = database.move_namespace(options.from.as_str(), options.to.as_str(), &how);
+    database.close()?;
+    show(&options.from, done, output)
+}
+
+/// `namespace split`.
+pub(crate) fn split(options: &SplitOptions, place: &Place, output: Output) -> Done {
+    let how = RenamespaceOptions { dry_run: options.how.dry_run, drop_keys: options.how.drop_keys };
+    let keys: Vec<&str> = options.by.iter().map(String::as_str).collect();
+    let database = place.open(Access::Write)?;
+    let done = database.split_namespace(options.from.as_str(), &keys, &how);
+    database.close()?;
+    show(&options.from, done, output)
+}
+
+fn show(from: &str, done: Result<RenamespaceReport>, output: Output) -> Done {
+    let report = done?;
+    output.done(&json!(report), |_| {
+        let moved = if report.dry_run { "Would move" } else { "Moved" };
+        let mut told = format!("{moved} {} out of {from}", told::of(report.moved, "memory", "memories"));
+        for (target, count) in &report.targets {
+            told.push_str(&format!("\n  {count} to {target}"));
+        }
+        let rest = [
+            (report.skipped, "stayed: the metadata names no other namespace"),
+            (report.cross_namespace_edges, "references lead to another namespace now"),
+            (report.dropped_keys.len() as u64, "keys were lost to memories that hold them"),
+        ];
+        for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
+            told.push_str(&format!("\n  {count} {what}"));
+        }
+        told
+    })
+}

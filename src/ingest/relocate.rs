@@ -1,0 +1,123 @@
+//! Memories of another namespace, brought to the namespace of the writer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Error, Result};
+use crate::ingest::NamespaceWriter;
+use crate::ledger::{Change, Relocation};
+use crate::model::{MemoryId, Partition, RuleId};
+use crate::store::{NsId, PartId, Rows};
+
+/// The largest number of keys that a refusal names.
+const KEYS_NAMED: usize = 10;
+
+/// What bringing memories came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Brought {
+    /// References that lead across the border of the namespace now.
+    pub(crate) edges: u64,
+    /// Keys that the memories lost, because current memories of the namespace hold them.
+    pub(crate) lost: BTreeSet<String>,
+}
+
+impl NamespaceWriter<'_, '_, '_> {
+    /// Brings memories of another namespace as they are there, in any state. They stay there too: the caller takes them
+    /// away when all have been brought. With `is_all` they are all memories of that namespace, and its tombstones, its
+    /// journal and its messages come along.
+    ///
+    /// # Errors
+    /// `Conflict` where a current memory holds a key of theirs, unless they may lose it, and for an id that is or was used
+    /// here; `Corrupted` for a memory that can't be read as a whole.
+    pub(crate) fn bring(
+        &mut self,
+        from: NsId,
+        ids: &[MemoryId],
+        may_lose_keys: bool,
+        is_all: bool,
+    ) -> Result<Brought> {
+        let lost = self.keys_held_here(from, ids)?;
+        if !lost.is_empty() && !may_lose_keys {
+            return Err(self.keys_clash(&lost));
+        }
+        let parts = self.partitions_for(from, ids, is_all)?;
+        let set: BTreeSet<MemoryId> = ids.iter().copied().collect();
+        let comes = |id| set.contains(&id);
+        let mut brought = Brought { edges: 0, lost };
+        for id in ids {
+            let way = Relocation { from, id: *id, parts: &parts, lost: &brought.lost, comes: &comes };
+            let (memory, rows, cut) = self.ledger.to_relocate(&way)?;
+            self.ledger.welcome(self.ns(), *id)?;
+            self.apply(RuleId::RELOCATE, Change::Recreate(Box::new((memory.clone(), rows))))?;
+            self.ledger.bring_along(&self.context, &way, &memory)?;
+            brought.edges += cut;
+        }
+        if is_all {
+            self.ledger.bring_rest(from, &self.context, &parts)?;
+        }
+        self.raise_horizons(from)?;
+        Ok(brought)
+    }
+
+    /// The keys of current memories among these that current memories of this namespace hold.
+    fn keys_held_here(&self, from: NsId, ids: &[MemoryId]) -> Result<BTreeSet<String>> {
+        let mut held = BTreeSet::new();
+        for id in ids {
+            let Some(vitals) = self.ledger.tx.vitals(from, *id)? else { continue };
+            if !vitals.times.is_current(self.now()) {
+                continue;
+            }
+            for key in self.ledger.tx.holders(from, *id)?.into_iter().filter_map(|holder| holder.key) {
+                if self.current_holder(&key)?.is_some() {
+                    held.insert(key);
+                }
+            }
+        }
+        Ok(held)
+    }
+
+    fn keys_clash(&self, keys: &BTreeSet<String>) -> Error {
+        let named: Vec<&str> = keys.iter().take(KEYS_NAMED).map(String::as_str).collect();
+        let more = keys.len() - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Error::Conflict {
+            what: format!("keys {}{more}", named.join(", ")),
+            why: format!(
+                "current memories of {} hold them: rename them, or let the memories that come lose them",
+                self.namespace
+            ),
+        }
+    }
+
+    /// For each partition in which one of the memories lies, or for all, the partition of the same name here.
+    fn partitions_for(
+        &mut self,
+        from: NsId,
+        ids: &[MemoryId],
+        is_all: bool,
+    ) -> Result<BTreeMap<PartId, PartId>> {
+        let mut used = BTreeSet::new();
+        for id in ids {
+            used.extend(self.ledger.tx.vitals(from, *id)?.map(|vitals| PartId(vitals.place.partition)));
+        }
+        let mut parts = BTreeMap::new();
+        for (agent, part) in self.ledger.tx.partitions(from)? {
+            if is_all || used.contains(&part) {
+                parts.insert(part, self.open_partition(&Partition::agent(&agent)?)?);
+            }
+        }
+        Ok(parts)
+    }
+
+    /// What was erased in the other namespace is missing here too, in a look at the past.
+    fn raise_horizons(&mut self, from: NsId) -> Result<()> {
+        let rows = self.ledger.tx.namespaces()?;
+        let horizons = rows.into_iter().find(|(_, row)| row.number == from.0).map(|(_, row)| row);
+        let name = self.namespace.as_str();
+        let (Some(other), Some(mut row)) = (horizons, self.ledger.tx.namespace(name)?) else {
+            return Ok(());
+        };
+        row.horizon_known_ms = row.horizon_known_ms.max(other.horizon_known_ms);
+        row.horizon_valid_ms = row.horizon_valid_ms.max(other.horizon_valid_ms);
+        self.ledger.tx.put_namespace(name, &row)
+    }
+}

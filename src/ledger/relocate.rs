@@ -1,0 +1,317 @@
+//! Memories go from one namespace to another, with everything that belongs to them: holders, junctions, vectors,
+//! statistics, the payload, the place in limbo, messages and the journal.
+//!
+//! A memory is first brought to the namespace in which it will be, and leaves the other one after all have been brought. A
+//! name that leads across the border afterwards, to a superseder, a source or the first memory of a message, ends at
+//! a tombstone that says `moved`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::Result;
+use crate::index::slots;
+use crate::ledger::writer::{Context, Ledger, Whole, gone, truth};
+use crate::model::{Limbo, Memory, MemoryId, Parts, RunId, Tombstone, TombstoneReason};
+use crate::store::control::CounterSort as Sort;
+use crate::store::{EventRow, Id, Junction, MessageRows, NsId, PartId, Rows, Table, Walk, keys, last_id};
+
+/// A memory that goes to another namespace.
+pub(crate) struct Relocation<'r> {
+    /// The namespace that it leaves.
+    pub(crate) from: NsId,
+    /// The memory.
+    pub(crate) id: MemoryId,
+    /// For each partition of `from`, the partition of the same name in the other namespace.
+    pub(crate) parts: &'r BTreeMap<PartId, PartId>,
+    /// The keys that it loses, because a current memory of the other namespace holds them.
+    pub(crate) lost: &'r BTreeSet<String>,
+    /// Whether another memory is in the other namespace when all have come.
+    pub(crate) comes: &'r dyn Fn(MemoryId) -> bool,
+}
+
+impl Ledger<'_, '_> {
+    /// A memory of another namespace as it is to be recreated, with the number of references that end at the border.
+    ///
+    /// # Errors
+    /// `NotFound` for a row that does not exist; `Corrupted` for a row that can't be read as a whole.
+    pub(crate) fn to_relocate(&self, way: &Relocation<'_>) -> Result<(Memory, Parts, u64)> {
+        let (ns, id) = (way.from, way.id);
+        let Whole { mut vitals, content, mut holders } = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
+        let row = self.tx.limbo(ns, id)?;
+        let mut vector = row.as_ref().map(|row| row.vector.clone()).unwrap_or_default();
+        if let Some(slot) = vitals.place.slot {
+            self.tx.vector(Self::index_of(ns, &vitals), self.dim_of(&vitals)?, slot, &mut vector)?;
+        }
+        let sources = match &row {
+            Some(row) => row.sources.clone(),
+            None => self.sources_of(ns, id)?,
+        };
+        let mut cut = 0;
+        for end in sources.iter().copied().chain(vitals.times.superseded_by()) {
+            // What is gone already is on no side of the border.
+            cut += usize::from(!(way.comes)(end) && self.tx.has_row(ns, end)?);
+        }
+        for holder in &mut holders {
+            let links = holder.links.len();
+            holder.links.retain(|link| (way.comes)(link.to));
+            cut += links - holder.links.len();
+            if holder.key.as_ref().is_some_and(|key| way.lost.contains(key)) {
+                holder.key = None;
+            }
+        }
+        let tombstone = self.tx.tombstone(ns, id)?;
+        let part = PartId(vitals.place.partition);
+        vitals.place.partition = way.parts.get(&part).copied().unwrap_or(part).0;
+        (vitals.place.slot, vitals.place.doc) = (None, None);
+        let parts = Parts { vitals, content, access: self.tx.access(ns, id)? };
+        let limbo = row.map(|row| {
+            Box::new(Limbo {
+                reason: row.reason,
+                run: row.run,
+                replaced_by: row.replaced_by,
+                replaced: row.replaced,
+                transferred: row.transferred,
+                links: row.links,
+                tombstone,
+            })
+        });
+        let memory = Memory {
+            holders,
+            vector: Some(vector).filter(|vector| !vector.is_empty()),
+            sources,
+            limbo,
+            payload: self.tx.payload(ns, id)?,
+            ..Memory::of(id, parts.clone())
+        };
+        Ok((memory, parts, cut as u64))
+    }
+
+    /// Makes room for a memory that comes: a tombstone that only says that it had moved is no longer true.
+    pub(crate) fn welcome(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        let stone = self.tx.tombstone(ns, id)?.filter(|stone| stone.reason == TombstoneReason::Moved);
+        let Some(stone) = stone else { return Ok(()) };
+        truth(self.tx).delete_tombstone(ns, &stone)?;
+        self.counters.add(ns, PartId(0), Sort::Tombstones, "", -1, 0);
+        Ok(())
+    }
+
+    /// Brings what belongs to a memory and is not part of its row: its journal, the runs that its rows name, its messages.
+    /// What it refers to across the border gets a tombstone.
+    pub(crate) fn bring_along(&mut self, to: &Context, way: &Relocation<'_>, memory: &Memory) -> Result<()> {
+        let (from, id) = (way.from, way.id);
+        let journal = self.tx.journal_of(from, id)?;
+        let mut runs: BTreeSet<RunId> = journal.iter().filter_map(|row| row.run).collect();
+        runs.extend(memory.holders.iter().filter_map(|holder| holder.run));
+        runs.extend(memory.limbo.iter().filter_map(|limbo| limbo.run));
+        for row in &journal {
+            truth(self.tx).put_journal(to.ns, row)?;
+        }
+        for (event, row) in self.messages_with(from, id)? {
+            runs.extend(row.run.map(RunId::from_bytes));
+            self.bring_message(from, to, way.parts, &event, row)?;
+        }
+        for run in runs {
+            self.bring_run(from, to.ns, run)?;
+        }
+        let ends = memory.sources.iter().copied().chain(memory.superseded_by());
+        for end in ends.collect::<BTreeSet<_>>() {
+            self.stand_in(from, to, end)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a memory that was brought elsewhere out of its namespace, with everything that was brought.
+    pub(crate) fn send_away(&mut self, context: &Context, id: MemoryId) -> Result<()> {
+        let ns = context.ns;
+        let Whole { vitals, content, holders } = self.whole(ns, id)?.ok_or_else(|| gone(id))?;
+        for (event, row) in self.messages_with(ns, id)? {
+            self.send_message_away(ns, &event, &row)?;
+        }
+        for row in self.tx.journal_of(ns, id)? {
+            // A merge stands in the history of each of its members.
+            let mut is_of_others = false;
+            for (other, _) in row.found_by().filter(|(other, _)| **other != id) {
+                is_of_others |= self.tx.has_row(ns, *other)?;
+            }
+            if !is_of_others {
+                truth(self.tx).delete_journal(ns, &row)?;
+            }
+        }
+        if let Some(slot) = vitals.place.slot {
+            let (dim, index) = (self.dim_of(&vitals)?, Self::index_of(ns, &vitals));
+            self.staged.end(index, id);
+            slots::release(self.tx, index, dim, self.clock.commit, slot)?;
+        }
+        if let Some(doc) = vitals.place.doc {
+            self.forget_text(Self::text_of(ns, &vitals), doc, id, &vitals, &content)?;
+        }
+        for holder in &holders {
+            truth(self.tx).delete_holder(ns, id, holder)?;
+        }
+        self.unjoin_all(ns, id)?;
+        self.rederive(ns, id, Some((&vitals, &content)), None)?;
+        truth(self.tx).delete_memory(ns, id)?;
+        if let Some(removed_at) = vitals.times.removed_at {
+            truth(self.tx).delete_limbo(ns, id, removed_at)?;
+            if let Some(stone) = self.tx.tombstone(ns, id)? {
+                truth(self.tx).delete_tombstone(ns, &stone)?;
+                let part = PartId(vitals.place.partition);
+                self.counters.add(ns, part, Sort::Tombstones, "", -1, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves a tombstone where a memory has gone away and something still refers to it.
+    pub(crate) fn stand_in_if_named(&mut self, context: &Context, id: MemoryId) -> Result<()> {
+        let ns = context.ns;
+        let is_named = !self.tx.superseded_by(ns, id)?.is_empty()
+            || self.tx.is_joined_to(ns, Junction::Source, id.as_bytes())?
+            || !self.tx.events_of(ns, id.as_bytes(), 1)?.is_empty();
+        if is_named { self.stand_in(ns, context, id) } else { Ok(()) }
+    }
+
+    /// Brings what is left in a namespace that goes as a whole when its memories have come: tombstones, the whole journal,
+    /// runs, and messages that no memory tells of.
+    pub(crate) fn bring_rest(
+        &mut self,
+        from: NsId,
+        to: &Context,
+        parts: &BTreeMap<PartId, PartId>,
+    ) -> Result<()> {
+        for id in self.all_ids(Table::Tombstone, from)? {
+            if !self.tx.has_row(to.ns, id)?
+                && let Some(stone) = self.tx.tombstone(from, id)?
+            {
+                self.keep_tombstone(to, &stone)?;
+            }
+        }
+        let seqs = self.tx.each_key(Table::Journal, &Walk::prefix(&keys::ns(from)), usize::MAX, |key| {
+            keys::Journal::read(Table::Journal, key).map(|row| row.seq)
+        })?;
+        for seq in seqs {
+            if let Some(row) = self.tx.journal_row(from, seq)? {
+                truth(self.tx).put_journal(to.ns, &row)?;
+            }
+        }
+        let runs = self.tx.each_key(Table::Run, &Walk::prefix(&keys::ns(from)), usize::MAX, |key| {
+            keys::Run::read(Table::Run, key).map(|row| row.run)
+        })?;
+        for run in runs {
+            self.bring_run(from, to.ns, run)?;
+        }
+        for id in self.all_ids(Table::Event, from)? {
+            let id = *id.as_bytes();
+            if let Some(row) = self.tx.event(from, &id)? {
+                self.bring_message(from, to, parts, &id, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids of the memories of a namespace, in every state.
+    pub(crate) fn ids_of(&self, ns: NsId) -> Result<Vec<MemoryId>> {
+        self.all_ids(Table::Vitals, ns)
+    }
+
+    fn all_ids(&self, table: Table, ns: NsId) -> Result<Vec<MemoryId>> {
+        self.tx.each_key(table, &Walk::prefix(&keys::ns(ns)), usize::MAX, |key| last_id(table, key))
+    }
+
+    /// A tombstone for a memory that something here refers to and that is in `from`, or was: then its own tombstone.
+    fn stand_in(&mut self, from: NsId, to: &Context, id: MemoryId) -> Result<()> {
+        if self.tx.has_row(to.ns, id)? {
+            return Ok(());
+        }
+        if !self.tx.has_row(from, id)?
+            && let Some(stone) = self.tx.tombstone(from, id)?
+        {
+            return self.keep_tombstone(to, &stone).map(|_| ());
+        }
+        let stone = Tombstone {
+            id,
+            deleted_at: to.now,
+            reason: TombstoneReason::Moved,
+            run: None,
+            replaced_by: None,
+            made_by: None,
+            merged_from: Vec::new(),
+            key_hashes: Vec::new(),
+            content_hash: [0; 32],
+            rows: 1,
+            erased_at: None,
+        };
+        self.keep_tombstone(to, &stone).map(|_| ())
+    }
+
+    fn sources_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<MemoryId>> {
+        let rows = self.tx.junctions(ns, id)?.into_iter().filter(|row| row.sort == Junction::Source);
+        Ok(rows.filter_map(|row| row.target.try_into().ok().map(MemoryId::from_bytes)).collect())
+    }
+
+    /// A run that rows of two namespaces name is told of in both.
+    fn bring_run(&mut self, from: NsId, to: NsId, run: RunId) -> Result<()> {
+        match self.tx.run(from, run)? {
+            Some(row) if self.tx.run(to, run)?.is_none() => self.tx.put_run(to, run, &row),
+            _ => Ok(()),
+        }
+    }
+
+    /// The messages that go where a memory goes: those of its aggregate if it stands for one, and those that belong to no
+    /// aggregate and became or reinforced the memory.
+    fn messages_with(&self, ns: NsId, id: MemoryId) -> Result<BTreeMap<Id, EventRow>> {
+        let mut all = self.members(ns, id.as_bytes())?;
+        all.retain(|_, row| row.aggregate.is_none());
+        if let Some(aggregate) = self.aggregate_of_memory(ns, id)? {
+            all.append(&mut self.members(ns, &aggregate)?);
+        }
+        Ok(all)
+    }
+
+    /// Brings a message, the family that it began, and the aggregate that counts it.
+    fn bring_message(
+        &mut self,
+        from: NsId,
+        to: &Context,
+        parts: &BTreeMap<PartId, PartId>,
+        id: &Id,
+        mut row: EventRow,
+    ) -> Result<()> {
+        if self.tx.event(to.ns, id)?.is_some() {
+            return Ok(());
+        }
+        let there = |part: u32| parts.get(&PartId(part)).map_or(part, |part| part.0);
+        row.part = there(row.part);
+        if let Some(aggregate) = row.aggregate
+            && self.tx.aggregate(to.ns, &aggregate)?.is_none()
+            && let Some(mut counted) = self.tx.aggregate(from, &aggregate)?
+        {
+            counted.part = there(counted.part);
+            self.keep_aggregate(to.ns, &aggregate, &counted)?;
+        }
+        let mut family = self.tx.family(from, id)?;
+        if let Some(family) = &mut family {
+            family.part = there(family.part);
+        }
+        let ends = row.memory.into_iter().chain(family.as_ref().map(|family| family.first_memory));
+        for end in ends.collect::<BTreeSet<_>>() {
+            self.stand_in(from, to, MemoryId::from_bytes(end))?;
+        }
+        self.keep_event(to.ns, id, &row, family.as_ref())
+    }
+
+    /// Takes a message away that was brought elsewhere, with its family, and with its aggregate when it is the last member.
+    fn send_message_away(&mut self, ns: NsId, id: &Id, row: &EventRow) -> Result<()> {
+        truth(self.tx).delete_family(ns, id)?;
+        truth(self.tx).delete_event(ns, id, row)?;
+        self.counters.add(ns, PartId(row.part), Sort::Events, "", -1, 0);
+        let Some(aggregate) = row.aggregate else { return Ok(()) };
+        if !self.tx.events_of(ns, &aggregate, 1)?.is_empty() {
+            return Ok(());
+        }
+        if let Some(counted) = self.tx.aggregate(ns, &aggregate)? {
+            truth(self.tx).delete_aggregate(ns, &aggregate)?;
+            self.counters.add(ns, PartId(counted.part), Sort::Aggregates, "", -1, 0);
+        }
+        Ok(())
+    }
+}

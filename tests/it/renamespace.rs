@@ -1,0 +1,207 @@
+//! Namespaces get another name, go into each other and are taken apart (LIFE-27, LIFE-28, LIFE-29, LIFE-67).
+
+use oubliette::exchange::{Import, LineReader};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions, RenamespaceReport};
+use oubliette::memory::{AuthorKind, EventQuery, Field, Link, TombstoneReason};
+use oubliette::{Draft, ErrorKind, Kind, Query, Scope};
+use serde_json::{Value, json};
+
+use crate::world::{World, axis, text};
+
+const HOW: RenamespaceOptions = RenamespaceOptions { dry_run: false, drop_keys: false };
+const DRY: RenamespaceOptions = RenamespaceOptions { dry_run: true, drop_keys: false };
+
+fn with(words: &str, metadata: Value) -> Draft {
+    text(words).metadata(metadata)
+}
+
+fn move_out(world: &World, to: &str) -> RenamespaceReport {
+    world.db.move_namespace("default", to, &HOW).unwrap()
+}
+
+fn split(world: &World) -> RenamespaceReport {
+    let report = world.db.split_namespace("default", &[], &HOW).unwrap();
+    world.check();
+    report
+}
+
+#[test]
+fn v201_a_memory_goes_where_the_first_key_says_that_is_a_text() {
+    let world = World::new();
+    let row = world.add(with("Ann prefers tea", json!({ "user_id": " u1 ", "agent_id": "a1" })).key("k"));
+    let report = split(&world);
+    assert_eq!((report.moved, report.skipped, report.targets["u1"]), (1, 0, 1));
+    let there = world.db.namespace("u1").unwrap();
+    assert_eq!(there.get("k").unwrap().unwrap().id, row.id);
+    assert_eq!(there.search("tea").unwrap().hits[0].id, row.id);
+    assert!(world.unknown("k") && world.unknown(row.id));
+}
+
+#[test]
+fn v202_what_names_no_other_namespace_stays() {
+    let world = World::new();
+    for metadata in [json!({ "run_id": 7 }), json!({ "user_id": "" }), json!({ "user_id": "default" })] {
+        world.add(with(&metadata.to_string(), metadata.clone()));
+    }
+    world.add(with("no name of a namespace", json!({ "user_id": "u".repeat(300), "project": "p" })));
+    let report = split(&world);
+    assert_eq!((report.moved, report.skipped, report.targets.len()), (0, 4, 0));
+    assert_eq!(world.db.namespaces().unwrap().len(), 1);
+    let shown = serde_json::to_value(&report).unwrap();
+    assert!(shown.get("targets").is_none(), "{shown}");
+}
+
+#[test]
+fn v203_a_move_to_itself_writes_nothing() {
+    let world = World::new();
+    world.add(text("Ann prefers tea"));
+    let before = world.ns.stats().unwrap().commit;
+    assert_eq!(move_out(&world, "default").moved, 0);
+    assert_eq!(world.ns.stats().unwrap().commit, before);
+}
+
+#[test]
+fn a_move_to_a_new_name_keeps_everything_under_the_name() {
+    let world = World::new();
+    let row = world.add(text("Ann prefers tea").key("k").vector(axis(0)));
+    world.add(text("Bob walks").agent("bob"));
+    assert_eq!(move_out(&world, "team").moved, 2);
+    world.check();
+    let team = world.db.namespace("team").unwrap();
+    assert_eq!(team.history("k").unwrap().events.len(), 1);
+    assert_eq!(team.search(Query::vector(axis(0))).unwrap().hits[0].id, row.id);
+    assert_eq!(world.db.move_namespace("default", "x", &HOW).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.db.move_namespace("team", "", &HOW).unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn a_move_into_a_namespace_brings_every_state_and_the_runs_that_can_be_undone() {
+    let world = World::new();
+    world.db.namespace("team").unwrap().add("Bob walks").unwrap();
+    for apps in [4, 7, 9] {
+        let draft = text(&format!("Gateway status: {apps} apps pending")).kind(Kind::Profile);
+        world.add(draft.key(format!("g{apps}")).agent("ops"));
+    }
+    let gone = world.add(text("a secret").key("s")).id;
+    world.forget(&["s"]);
+    let old = world.add(text("Ann drinks tea").key("ann")).id;
+    let new = world.add(text("Ann drinks coffee").key("ann")).id;
+    let run = world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap().run.unwrap();
+    let report = move_out(&world, "team");
+    assert_eq!((report.moved, report.cross_namespace_edges), (5, 0));
+    world.check();
+    let team = world.db.namespace("team").unwrap();
+    assert_eq!(team.stats().unwrap().memories.limbo, 2);
+    assert_eq!(team.undo(run).unwrap().restored, 2);
+    world.check();
+    assert_eq!(team.get("g7").unwrap().unwrap().text, "Gateway status: 7 apps pending");
+    assert_eq!(team.get(old).unwrap().unwrap().superseded_by(), Some(new));
+    let stone = team.tombstones(None, 10).unwrap().items;
+    assert!(stone.iter().any(|stone| stone.id == gone && stone.reason == TombstoneReason::Forget));
+    assert!(!team.history("ann").unwrap().events.is_empty());
+    assert_eq!(world.db.namespaces().unwrap().len(), 1);
+}
+
+#[test]
+fn keys_that_both_hold_are_named_and_nothing_is_moved() {
+    let world = World::new();
+    let team = world.db.namespace("team").unwrap();
+    let held = team.add(Draft::new("theirs").key("k")).unwrap().id;
+    let row = world.add(text("ours").key("k")).id;
+    let refused = world.db.move_namespace("default", "team", &HOW).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert!(refused.to_string().contains("keys k"), "{refused}");
+    assert_eq!(world.row("k").id, row);
+    let lossy = RenamespaceOptions { drop_keys: true, ..HOW };
+    let report = world.db.move_namespace("default", "team", &lossy).unwrap();
+    assert_eq!(report.dropped_keys.into_iter().collect::<Vec<_>>(), ["k"]);
+    world.check();
+    assert_eq!(team.get("k").unwrap().unwrap().id, held);
+    assert_eq!(team.get(row).unwrap().unwrap().keys, [""; 0]);
+}
+
+#[test]
+fn references_across_a_new_border_stay_named_and_are_reported() {
+    let world = World::new();
+    let other = world.add(with("other", json!({ "user_id": "u2" }))).id;
+    let old = world.add(with("Ann drinks tea", json!({ "user_id": "u1" })).key("ann")).id;
+    let new = world.add(with("Ann drinks coffee", json!({ "user_id": "u2" })).key("ann")).id;
+    let mut linked = with("linked", json!({ "user_id": "u1" }));
+    linked.links = Some(vec![Link { to: other, relation: "see".to_owned() }]);
+    let linked = world.add(linked).id;
+    assert_eq!(split(&world).cross_namespace_edges, 2);
+    let (u1, u2) = (world.db.namespace("u1").unwrap(), world.db.namespace("u2").unwrap());
+    assert_eq!(u1.get(old).unwrap().unwrap().superseded_by(), Some(new));
+    let stone = u1.tombstones(None, 10).unwrap().items;
+    assert_eq!(
+        stone.iter().map(|stone| (stone.id, stone.reason)).collect::<Vec<_>>(),
+        [(new, TombstoneReason::Moved)]
+    );
+    assert!(u1.get(linked).unwrap().unwrap().links.is_empty());
+    // No chain is followed across the border: the old text does not resurface.
+    let repair = MaintainOptions::live().passes([Pass::Supersession]);
+    world.db.maintain_with(&repair).unwrap();
+    assert!(u1.search("tea").unwrap().hits.is_empty());
+    // Back in one namespace the superseder takes the place of its tombstone.
+    world.db.move_namespace("u2", "u1", &HOW).unwrap();
+    world.check();
+    assert!(u1.tombstones(None, 10).unwrap().items.is_empty());
+    assert_eq!(u2.database().namespaces().unwrap().len(), 2);
+    assert_eq!(u1.get("ann").unwrap().unwrap().id, new);
+}
+
+#[test]
+fn messages_go_where_their_family_goes() {
+    let world = World::new();
+    let bot = |words: &str| {
+        let mut draft = Draft::new(words).kind(Kind::Message).metadata(json!({ "user_id": "u1" }));
+        draft.fields.author_kind = Field::from(Some(AuthorKind::Bot));
+        draft.fields.channel = Field::from(Some("ops".to_owned()));
+        draft
+    };
+    for _ in 0..3 {
+        world.add(bot("backup done"));
+    }
+    split(&world);
+    let all = world.db.namespace("default").unwrap().events(&EventQuery::default()).unwrap().items.len()
+        + world.db.namespace("u1").unwrap().events(&EventQuery::default()).unwrap().items.len();
+    assert_eq!(all, 3);
+    world.db.namespace("team").unwrap().add("Bob walks").unwrap();
+    for name in ["u1", "default"] {
+        if world.db.namespaces().unwrap().iter().any(|ns| ns.as_str() == name) {
+            world.db.move_namespace(name, "team", &HOW).unwrap();
+            world.check();
+        }
+    }
+    assert_eq!(world.db.namespace("team").unwrap().events(&EventQuery::default()).unwrap().items.len(), 3);
+}
+
+#[test]
+fn a_dry_run_says_what_would_happen_and_writes_nothing() {
+    let world = World::new();
+    world.add(with("Ann prefers tea", json!({ "project": "p" })));
+    let before = world.ns.stats().unwrap().commit;
+    let report = world.db.split_namespace("default", &["project"], &DRY).unwrap();
+    assert_eq!((report.moved, report.dry_run, report.targets["p"]), (1, true, 1));
+    assert_eq!(world.db.move_namespace("default", "q", &DRY).unwrap().moved, 1);
+    assert_eq!(world.ns.stats().unwrap().commit, before);
+    assert_eq!(world.db.namespaces().unwrap().len(), 1);
+}
+
+#[test]
+fn an_import_into_one_namespace_is_taken_apart_again() {
+    let world = World::new();
+    let lines = br#"{"key":"a","namespace":"ann","text":"Ann prefers tea"}
+{"key":"b","namespace":"bob","text":"Bob walks","metadata":{"note":1}}
+{"key":"c","text":"nobody said whose"}"#;
+    let import = Import { into: Some("mixed".parse().unwrap()), ..Import::default() };
+    import.run(&world.db, LineReader::new(lines.as_slice(), "lines"), &mut ()).unwrap();
+    assert_eq!(world.db.namespaces().unwrap().len(), 1);
+    let report = world.db.split_namespace("mixed", &[], &HOW).unwrap();
+    assert_eq!((report.moved, report.targets["ann"], report.targets["bob"]), (3, 1, 1));
+    world.check();
+    assert_eq!(world.row("c").text, "nobody said whose");
+    let bob = world.db.namespace("bob").unwrap().get("b").unwrap().unwrap();
+    assert_eq!(bob.metadata, json!({ "note": 1, "import_source_namespace": "bob" }));
+    assert_eq!(world.list_in(Scope::Any, oubliette::State::Live).len(), 1);
+}
