@@ -19,6 +19,7 @@ pub mod policy;
 mod recall;
 mod record;
 mod store;
+mod summary;
 mod text;
 #[cfg(feature = "tokio")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
@@ -59,6 +60,14 @@ pub mod maintain {
         RepairReport, RepairSupersessionReport,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
+}
+
+/// Summaries in place of old memories: what the writer of a summary is given, and what a summary may say.
+pub mod gc {
+    pub use crate::summary::{
+        Accepted, Expected, Extractive, Fault, InputPack, PackAggregate, PackLimits, PackSource, SpamPattern,
+        Summarizer, SummaryDocument, TimeSpan, accept, token_estimate,
+    };
 }
 
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.

@@ -67,6 +67,10 @@ pub const HOLDER_NUMBER_MAX: u32 = u32::MAX / 2;
 pub const FIELD_BYTES_MAX: usize = 1_024;
 /// Entries of each list that only a summary carries (bullets, decisions, open loops, patterns).
 pub const SUMMARY_ITEMS_MAX: usize = 256;
+/// Bullets of one summary as its writer gives it.
+pub const SUMMARY_BULLETS_MAX: usize = 40;
+/// JSON text of one summary as its writer gives it.
+pub const SUMMARY_JSON_BYTES_MAX: usize = 4 << 20;
 /// Attachments or embeds of one message, each.
 pub const ATTACHMENTS_MAX: usize = 64;
 

@@ -1,0 +1,145 @@
+//! Whether an answer is a summary of its sources.
+
+use super::document::{Fault, SummaryDocument, TimeSpan};
+use super::pack::PackLimits;
+use super::repair::repaired;
+use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SUMMARY_ITEMS_MAX, TAG_BYTES_MAX};
+
+/// What is known before a summary is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The memories that the summary is to stand for.
+    pub committing: Vec<String>,
+    /// The observed numbers of messages of the aggregates among the sources.
+    pub observed: Vec<u64>,
+    /// The time of the sources.
+    pub span: TimeSpan,
+    /// How much a summary may have.
+    pub limits: PackLimits,
+}
+
+/// A summary that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The summary, as it is stored.
+    pub document: SummaryDocument,
+    /// What was repaired before it could be read.
+    pub repairs: Vec<Fault>,
+    /// What was cut or corrected.
+    pub warnings: Vec<Fault>,
+}
+
+/// Repairs an answer where that is certain, reads it strictly, and holds it to its sources.
+///
+/// Too many events or patterns are cut in order. A number of spam messages that was not observed is marked as
+/// estimated. A time outside that of the sources is moved inside. Each is told as a warning.
+///
+/// ```
+/// use oubliette::gc::{Expected, PackLimits, TimeSpan, accept};
+///
+/// let expected = Expected {
+///     committing: vec!["1".into()],
+///     observed: vec![],
+///     span: TimeSpan { start: 3, end: 9 },
+///     limits: PackLimits { bullets: 25, patterns: 10 },
+/// };
+/// let answer = r#"Here: {"topic": "tea", "time_range": {"start": 0, "end": 9}, "summary": "Ann drinks tea"}"#;
+/// let accepted = accept(answer, &expected).unwrap();
+/// assert_eq!(accepted.document.source_ids, ["1"]);
+/// assert_eq!(accepted.document.time_range.start, 3);
+/// assert_eq!((accepted.repairs.len(), accepted.warnings.len()), (3, 1));
+/// assert!(accept("no object", &expected).is_err());
+/// ```
+///
+/// # Errors
+/// What is wrong, value by value, as [`SummaryDocument::parse`] tells it; and a topic of more than 1,024 bytes, a text
+/// with NUL, a summary of more than 1 MiB.
+pub fn accept(answer: &str, expected: &Expected) -> Result<Accepted, Vec<Fault>> {
+    let (value, repairs) = repaired(answer, &expected.committing)?;
+    let mut document = SummaryDocument::read(&value)?;
+    let faults = beyond_bounds(&document);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut warnings = Vec::new();
+    cut(&mut document.summary, expected.limits.bullets, "/summary", &mut warnings);
+    cut(&mut document.spam_patterns, expected.limits.patterns, "/spam_patterns", &mut warnings);
+    cut(&mut document.decisions, SUMMARY_ITEMS_MAX, "/decisions", &mut warnings);
+    cut(&mut document.open_loops, SUMMARY_ITEMS_MAX, "/open_loops", &mut warnings);
+    cut(&mut document.entities, SUMMARY_ITEMS_MAX, "/entities", &mut warnings);
+    drop_long_names(&mut document.entities, &mut warnings);
+    label_counts(&mut document, &expected.observed, &mut warnings);
+    clamp(&mut document.time_range, expected.span, &mut warnings);
+    Ok(Accepted { document, repairs, warnings })
+}
+
+fn beyond_bounds(document: &SummaryDocument) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if document.topic.len() > FIELD_BYTES_MAX {
+        faults.push(Fault::new("/topic", format!("must have at most {FIELD_BYTES_MAX} bytes")));
+    }
+    if document.content().len() > CONTENT_BYTES_MAX {
+        faults.push(Fault::new(
+            "/summary",
+            format!("must have at most {CONTENT_BYTES_MAX} bytes with the topic"),
+        ));
+    }
+    let lists = [
+        ("/summary", &document.summary),
+        ("/decisions", &document.decisions),
+        ("/open_loops", &document.open_loops),
+        ("/entities", &document.entities),
+    ];
+    let texts = lists.iter().flat_map(|(at, list)| {
+        list.iter().enumerate().map(move |(number, text)| (format!("{at}/{number}"), text.as_str()))
+    });
+    let patterns = document.spam_patterns.iter().enumerate().flat_map(|(number, item)| {
+        let all = std::iter::once(&item.pattern).chain(&item.signals);
+        all.map(move |text| (format!("/spam_patterns/{number}"), text.as_str()))
+    });
+    let topic = std::iter::once(("/topic".to_owned(), document.topic.as_str()));
+    for (at, _) in topic.chain(texts).chain(patterns).filter(|(_, text)| text.contains('\0')) {
+        faults.push(Fault::new(at, "must not contain NUL"));
+    }
+    faults
+}
+
+fn cut<T>(list: &mut Vec<T>, most: usize, at: &str, warnings: &mut Vec<Fault>) {
+    if list.len() > most {
+        warnings.push(Fault::new(at, format!("had {} items, and was cut to {most}", list.len())));
+        list.truncate(most);
+    }
+}
+
+/// A name that is too long for an entity is left out: the text still has it.
+fn drop_long_names(entities: &mut Vec<String>, warnings: &mut Vec<Fault>) {
+    let before = entities.len();
+    entities.retain(|name| name.len() <= TAG_BYTES_MAX);
+    if entities.len() < before {
+        let what =
+            format!("{} names of more than {TAG_BYTES_MAX} bytes were left out", before - entities.len());
+        warnings.push(Fault::new("/entities", what));
+    }
+}
+
+fn label_counts(document: &mut SummaryDocument, observed: &[u64], warnings: &mut Vec<Fault>) {
+    for (number, item) in document.spam_patterns.iter_mut().enumerate() {
+        let Some(count) = item.count_estimate else { continue };
+        let estimated = !observed.contains(&count);
+        if estimated && item.estimated != Some(true) {
+            let what = format!("{count} was not observed, and is now marked as estimated");
+            warnings.push(Fault::new(format!("/spam_patterns/{number}/estimated"), what));
+        }
+        item.estimated = Some(estimated);
+    }
+}
+
+fn clamp(range: &mut TimeSpan, span: TimeSpan, warnings: &mut Vec<Fault>) {
+    let inside = |at: i64| at.max(span.start).min(span.end);
+    let held = TimeSpan { start: inside(range.start), end: inside(range.end) };
+    if held != *range {
+        warnings
+            .push(Fault::new("/time_range", "reached beyond the sources, and was moved inside their time"));
+        *range = held;
+    }
+}

@@ -1,0 +1,395 @@
+//! Summaries without a model: the sentences of the sources that say most for their length.
+//!
+//! Each term of a group has a weight: how often the group uses the term and how rare the term is in the group, more
+//! for names and figures. A summary is worth the sum of the weights of its terms, each counted once, so a repetition
+//! adds nothing. The sentence that adds most for each byte is taken until the budget is spent (the greedy algorithm
+//! for submodular functions; a heap of old gains is enough, because a gain never grows).
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap};
+
+use serde_json::Value;
+
+use super::document::{SpamPattern, SummaryDocument, TimeSpan};
+use super::pack::{InputPack, PackSource};
+use super::sentences::{sentences, speaker};
+use super::summarizer::Summarizer;
+use crate::error::{Error, Result};
+use crate::limits::{SUMMARY_BULLETS_MAX, TAG_BYTES_MAX, TOKEN_BYTES};
+use crate::model::Time;
+use crate::policy::Stemming;
+use crate::text::Analyzer;
+
+/// Words of English that carry no content by themselves.
+const FUNCTION_WORDS: &str = "a an and are as at be been being but by can could did do does for from get got had has have he \
+    her hers him his how i i'm i've i'd i'll if in into is it it's its just let me my no not of oh ok on or our out really \
+    she so some that that's the their them then there these they this those to too up us very was wasn't we we're we've \
+    well were what when where which who why will with would yeah yes you you're you've your about all also am any because \
+    don't don didn't doesn't going gonna hey hi hello thanks thank wow much more most only over own same should than";
+/// Least budget of a summary, in tokens.
+const TOKENS_MIN: u64 = 60;
+/// Weight of a term that is a name or has a digit.
+const FIGURE_WEIGHT: f64 = 1.5;
+/// Names of the topic, and content words of it.
+const TOPIC_NAMES: usize = 3;
+const TOPIC_WORDS: usize = 4;
+/// Bytes of a word of the topic.
+const TOPIC_WORD_BYTES_MAX: usize = 40;
+/// Bytes of a day and the space behind it, and of the sign before an event with its line end.
+const DAY_BYTES: usize = 11;
+const LINE_BYTES: usize = 3;
+/// Names of a summary.
+const ENTITIES_MAX: usize = 16;
+
+/// Writes summaries by copying sentences, without a model: deterministic, offline, linear in its sources.
+///
+/// Sentences stand in order of time, with speaker and day. A sentence is copied whole, so no number, date, name or
+/// negation leaves its words. No word is added.
+///
+/// ```
+/// use oubliette::Kind;
+/// use oubliette::gc::{Extractive, InputPack, PackLimits, PackSource, Summarizer, SummaryDocument};
+///
+/// let source = |id: &str, text: &str| PackSource {
+///     id: id.into(), ts: 0, channel: None, author_kind: None, kind: Kind::Message, text: text.into(),
+/// };
+/// let texts = [source("1", "Ann: The flight leaves on 7 May at 14:05."), source("2", "Bob: Yes!")];
+/// let pack = InputPack::new(texts.to_vec(), vec![], PackLimits { bullets: 25, patterns: 10 });
+/// let summary = SummaryDocument::parse(&Extractive::default().summarize(&pack)?).unwrap();
+/// assert_eq!(summary.summary[0], "1970-01-01 Ann: The flight leaves on 7 May at 14:05.");
+/// # Ok::<(), oubliette::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extractive {
+    share: f64,
+}
+
+impl Default for Extractive {
+    fn default() -> Self {
+        Extractive { share: 0.2 }
+    }
+}
+
+impl Extractive {
+    /// Writes summaries of this share of the tokens of their sources, above 0 and up to 1, and of at least 60 tokens.
+    ///
+    /// ```
+    /// use oubliette::gc::Extractive;
+    /// assert!(Extractive::new(0.1).is_ok());
+    /// assert!(Extractive::new(0.0).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for another share.
+    pub fn new(share: f64) -> Result<Self> {
+        if share > 0.0 && share <= 1.0 {
+            return Ok(Extractive { share });
+        }
+        Err(Error::invalid("summary_tokens", "must be above 0 and at most 1", share))
+    }
+
+    fn budget_bytes(self, tokens: u64) -> usize {
+        let tokens = (tokens as f64 * self.share).floor() as u64;
+        tokens.max(TOKENS_MIN) as usize * TOKEN_BYTES
+    }
+}
+
+impl Summarizer for Extractive {
+    fn summarize(&self, pack: &InputPack) -> Result<String> {
+        let group = Group::read(pack);
+        let topic = group.topic();
+        let budget = self.budget_bytes(pack.tokens()).saturating_sub(topic.len());
+        let chosen = group.choose(budget);
+        if chosen.is_empty() {
+            let why = "no sentence of the sources fits into the length of a summary";
+            return Err(Error::Conflict { what: "the built-in summarizer".to_owned(), why: why.to_owned() });
+        }
+        let bullets = pack.limits.bullets.clamp(1, SUMMARY_BULLETS_MAX);
+        let times = pack.sources.iter().map(|source| source.ts);
+        let spans = pack.aggregates.iter().map(|aggregate| aggregate.time_span);
+        let start = times.clone().chain(spans.clone().map(|span| span.start)).min().unwrap_or_default();
+        let end = times.chain(spans.map(|span| span.end)).max().unwrap_or_default();
+        let document = SummaryDocument {
+            topic,
+            time_range: TimeSpan { start, end },
+            summary: group.events(&chosen, bullets),
+            spam_patterns: patterns(pack),
+            decisions: Vec::new(),
+            open_loops: Vec::new(),
+            entities: group.names.iter().take(ENTITIES_MAX).map(|(name, _)| (*name).to_owned()).collect(),
+            source_ids: pack.sources.iter().map(|source| source.id.clone()).collect(),
+        };
+        Ok(serde_json::to_value(&document).unwrap_or(Value::Null).to_string())
+    }
+}
+
+/// The patterns of spam that aggregates show: their texts, their signals, their observed counts.
+fn patterns(pack: &InputPack) -> Vec<SpamPattern> {
+    let with_text = pack.aggregates.iter().filter_map(|aggregate| {
+        let pattern = aggregate.examples.iter().find(|text| !text.is_empty())?.clone();
+        let (signals, count_estimate) = (aggregate.signals.clone(), Some(aggregate.dup_count));
+        Some(SpamPattern { pattern, signals, count_estimate, estimated: Some(false) })
+    });
+    with_text.take(pack.limits.patterns).collect()
+}
+
+/// A sentence of a source.
+struct Sentence<'a> {
+    /// The position of its source.
+    source: usize,
+    text: &'a str,
+    /// Its content terms, each once.
+    terms: Vec<u32>,
+}
+
+/// A term of a group.
+struct Term<'a> {
+    /// The word in which the term was first seen.
+    word: &'a str,
+    /// How many sources have the term.
+    sources: u32,
+    /// The last source in which the term was seen.
+    last: usize,
+    /// Whether the term was seen as a name or has a digit.
+    is_figure: bool,
+    weight: f64,
+}
+
+/// The sources of a pack, read.
+struct Group<'a> {
+    sources: &'a [PackSource],
+    speakers: Vec<Option<&'a str>>,
+    sentences: Vec<Sentence<'a>>,
+    terms: Vec<Term<'a>>,
+    /// Names with their numbers, most frequent first.
+    names: Vec<(&'a str, u32)>,
+}
+
+/// The terms while a group is read.
+struct Reading<'a> {
+    analyzer: Analyzer,
+    function_words: std::collections::HashSet<String>,
+    numbers: HashMap<String, u32>,
+    terms: Vec<Term<'a>>,
+    names: HashMap<&'a str, (u32, usize)>,
+}
+
+impl<'a> Reading<'a> {
+    fn new() -> Self {
+        let analyzer = Analyzer::new(Stemming::English);
+        let mut function_words = std::collections::HashSet::new();
+        analyzer.analyze(FUNCTION_WORDS, &mut |term, _| {
+            function_words.insert(term.to_owned());
+        });
+        let (numbers, names) = (HashMap::new(), HashMap::new());
+        Reading { analyzer, function_words, numbers, terms: Vec::new(), names }
+    }
+
+    fn name(&mut self, name: &'a str) {
+        let next = self.names.len();
+        self.names.entry(name).or_insert((0, next)).0 += 1;
+    }
+
+    /// The content terms of a sentence.
+    fn sentence(&mut self, text: &'a str, source: usize) -> Vec<u32> {
+        let mut found = Vec::new();
+        for (at, word) in text.split_whitespace().enumerate() {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            let before = found.len();
+            let Reading { analyzer, function_words, numbers, terms, .. } = self;
+            analyzer.analyze(word, &mut |term, _| {
+                if function_words.contains(term) {
+                    return;
+                }
+                let number = numbers.get(term).copied().unwrap_or_else(|| {
+                    let number = u32::try_from(terms.len()).unwrap_or(u32::MAX);
+                    numbers.insert(term.to_owned(), number);
+                    let is_figure = term.contains(|c: char| c.is_ascii_digit());
+                    terms.push(Term { word, sources: 0, last: usize::MAX, is_figure, weight: 0.0 });
+                    number
+                });
+                found.push(number);
+            });
+            // The first word of a sentence has a capital anyway.
+            let is_name = at > 0 && word.starts_with(char::is_uppercase) && found.len() > before;
+            if is_name && word.len() <= TAG_BYTES_MAX {
+                let word = word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word);
+                self.name(word);
+                for number in found.iter().skip(before) {
+                    if let Some(term) = self.terms.get_mut(*number as usize) {
+                        term.is_figure = true;
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        for number in &found {
+            if let Some(term) = self.terms.get_mut(*number as usize).filter(|term| term.last != source) {
+                (term.last, term.sources) = (source, term.sources + 1);
+            }
+        }
+        found
+    }
+}
+
+impl<'a> Group<'a> {
+    fn read(pack: &'a InputPack) -> Self {
+        let mut reading = Reading::new();
+        let (mut all, mut speakers) = (Vec::new(), Vec::new());
+        for (source, row) in pack.sources.iter().enumerate() {
+            let (speaker, said) = speaker(&row.text);
+            if let Some(name) = speaker {
+                reading.name(name);
+            }
+            speakers.push(speaker);
+            for text in sentences(said) {
+                let terms = reading.sentence(text, source);
+                all.push(Sentence { source, text, terms });
+            }
+        }
+        let count = pack.sources.len() as f64;
+        let Reading { mut terms, names, .. } = reading;
+        for term in &mut terms {
+            let sources = f64::from(term.sources);
+            let figure = if term.is_figure { FIGURE_WEIGHT } else { 1.0 };
+            term.weight = figure * sources.sqrt() * (1.0 + count / sources).ln();
+        }
+        let mut names: Vec<(&str, (u32, usize))> = names.into_iter().collect();
+        names.sort_unstable_by_key(|(_, (count, first))| (std::cmp::Reverse(*count), *first));
+        let names = names.into_iter().map(|(name, (count, _))| (name, count)).collect();
+        Group { sources: &pack.sources, speakers, sentences: all, terms, names }
+    }
+
+    /// The most frequent names, and the heaviest words besides. Words of the sources only.
+    fn topic(&self) -> String {
+        let mut words: Vec<&str> = Vec::new();
+        let fits = |word: &str| !word.is_empty() && word.len() <= TOPIC_WORD_BYTES_MAX;
+        let names = self.names.iter().map(|(name, _)| *name).filter(|name| fits(name));
+        words.extend(names.take(TOPIC_NAMES));
+        let mut terms: Vec<&Term<'_>> = self.terms.iter().filter(|term| fits(term.word)).collect();
+        terms.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let most = words.len() + TOPIC_WORDS;
+        for term in terms {
+            if words.len() >= most {
+                break;
+            }
+            let has = |word: &&str| word.to_lowercase().contains(&term.word.to_lowercase());
+            if !words.iter().any(has) {
+                words.push(term.word);
+            }
+        }
+        if words.is_empty() {
+            let first = self.sentences.iter().flat_map(|sentence| sentence.text.split_whitespace());
+            words.extend(first.filter(|word| fits(word)).take(TOPIC_WORDS));
+        }
+        words.join(", ")
+    }
+
+    /// The positions of the sentences of a summary of at most so many bytes, in order.
+    fn choose(&self, budget: usize) -> Vec<usize> {
+        let mut heap: BinaryHeap<Candidate> = BinaryHeap::new();
+        let mut covered = vec![false; self.terms.len()];
+        let mut has_source = vec![false; self.sources.len()];
+        let candidate = |at: usize, covered: &[bool], has_source: &[bool]| {
+            let sentence = self.sentences.get(at)?;
+            let gain = self.gain(sentence, covered);
+            let bytes = self.bytes(sentence, has_source);
+            Some(Candidate { value: gain / bytes as f64, at, bytes })
+        };
+        heap.extend((0..self.sentences.len()).filter_map(|at| candidate(at, &covered, &has_source)));
+        let (mut left, mut chosen) = (budget, Vec::new());
+        while let Some(best) = heap.pop() {
+            let Some(now) = candidate(best.at, &covered, &has_source) else { continue };
+            // Nothing is gained any more: only the first sentence of all may be without content.
+            if now.bytes > left || (now.value <= 0.0 && !chosen.is_empty()) {
+                continue;
+            }
+            if heap.peek().is_some_and(|next| *next > now) && now != best {
+                heap.push(now);
+                continue;
+            }
+            left -= now.bytes;
+            if let Some(sentence) = self.sentences.get(now.at) {
+                if let Some(has) = has_source.get_mut(sentence.source) {
+                    *has = true;
+                }
+                for term in &sentence.terms {
+                    if let Some(covered) = covered.get_mut(*term as usize) {
+                        *covered = true;
+                    }
+                }
+            }
+            chosen.push(now.at);
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+
+    fn gain(&self, sentence: &Sentence<'_>, covered: &[bool]) -> f64 {
+        let new = sentence.terms.iter().filter(|term| !covered.get(**term as usize).copied().unwrap_or(true));
+        new.filter_map(|term| self.terms.get(*term as usize)).map(|term| term.weight).sum()
+    }
+
+    /// The bytes that a sentence adds at most: with day and speaker, unless its source stands there already.
+    fn bytes(&self, sentence: &Sentence<'_>, has_source: &[bool]) -> usize {
+        let text = sentence.text.len() + 1;
+        if has_source.get(sentence.source).copied().unwrap_or(false) {
+            return text;
+        }
+        let speaker = self.speakers.get(sentence.source).copied().flatten();
+        text + DAY_BYTES + LINE_BYTES + speaker.map_or(0, |name| name.len() + ": ".len())
+    }
+
+    /// The chosen sentences as events: a source each, or so many sources that there are at most `most` events.
+    fn events(&self, chosen: &[usize], most: usize) -> Vec<String> {
+        let chosen: Vec<&Sentence<'_>> = chosen.iter().filter_map(|at| self.sentences.get(*at)).collect();
+        let lines: Vec<&[&Sentence<'_>]> = chosen.chunk_by(|a, b| a.source == b.source).collect();
+        let each = lines.len().div_ceil(most.max(1)).max(1);
+        lines.chunks(each).map(|lines| self.event(lines)).collect()
+    }
+
+    fn event(&self, lines: &[&[&Sentence<'_>]]) -> String {
+        let (mut words, mut last): (Vec<String>, _) = (Vec::new(), None);
+        for line in lines {
+            let Some(source) = line.first().map(|sentence| sentence.source) else { continue };
+            let day = self.sources.get(source).map(|row| Time::from_millis(row.ts).day()).unwrap_or_default();
+            let speaker = self.speakers.get(source).copied().flatten();
+            let (last_day, last_speaker) = last.unwrap_or_default();
+            if last_day != Some(day.clone()) {
+                words.push(day.clone());
+            }
+            if let Some(name) = speaker
+                && (last_speaker != Some(speaker) || last_day != Some(day.clone()))
+            {
+                words.push(format!("{name}:"));
+            }
+            words.extend(line.iter().map(|sentence| sentence.text.to_owned()));
+            last = Some((Some(day), Some(speaker)));
+        }
+        words.join(" ")
+    }
+}
+
+/// A sentence that could be taken, with its worth for each byte.
+#[derive(Clone, Copy, PartialEq)]
+struct Candidate {
+    value: f64,
+    at: usize,
+    bytes: usize,
+}
+
+impl Eq for Candidate {}
+
+impl Ord for Candidate {
+    /// The more worth, then the earlier.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.value.total_cmp(&other.value).then(other.at.cmp(&self.at))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

@@ -1,0 +1,3 @@
+mod extract;
+mod form;
+mod sentences;

@@ -1,0 +1,115 @@
+use proptest::prelude::*;
+
+use crate::model::Kind;
+use crate::summary::{
+    Expected, Extractive, InputPack, PackAggregate, PackLimits, PackSource, Summarizer, SummaryDocument,
+    TimeSpan, accept, token_estimate,
+};
+
+const LIMITS: PackLimits = PackLimits { bullets: 25, patterns: 10 };
+const DAY_MS: i64 = 86_400_000;
+
+fn source(number: i64, text: &str) -> PackSource {
+    let (id, kind) = (number.to_string(), Kind::Message);
+    PackSource { id, ts: number * DAY_MS / 4, channel: None, author_kind: None, kind, text: text.to_owned() }
+}
+
+fn pack(texts: &[&str]) -> InputPack {
+    let sources = (0..).zip(texts).map(|(number, text)| source(number, text));
+    InputPack::new(sources.collect(), vec![], LIMITS)
+}
+
+fn summary(pack: &InputPack, share: f64) -> SummaryDocument {
+    let answer = Extractive::new(share).unwrap().summarize(pack).unwrap();
+    SummaryDocument::parse(&answer).unwrap()
+}
+
+#[test]
+fn what_is_said_twice_is_kept_once() {
+    let filler = "Bob: Well, you know how it is with all of that and so on and so on and what not.";
+    let mut texts = vec![filler; 12];
+    texts[2] = "Ann: The boiler broke on 3 March and the plumber asks for 480 euros.";
+    texts[7] = "Ann: The plumber asks for 480 euros, and the boiler broke on 3 March.";
+    let found = summary(&pack(&texts), 0.1);
+    let told: Vec<&String> = found.summary.iter().filter(|event| event.contains("boiler")).collect();
+    assert_eq!(told, ["1970-01-01 Ann: The boiler broke on 3 March and the plumber asks for 480 euros."]);
+    assert!(found.entities.contains(&"Ann".to_owned()));
+}
+
+#[test]
+fn events_stand_in_order_of_time_and_within_the_limits() {
+    let texts: Vec<String> =
+        (0..120).map(|at| format!("Ann: Topic{at} met theme{} at noon.", at * 7)).collect();
+    let pack = pack(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let found = summary(&pack, 0.9);
+    assert!(found.summary.len() <= 25 && found.summary.len() > 10);
+    let days: Vec<&str> = found.summary.iter().map(|event| &event[..10]).collect();
+    assert!(days.is_sorted());
+    // A day and a speaker that go on are not said again.
+    assert_eq!(found.summary[0].matches("Ann:").count(), found.summary[0].matches("1970").count());
+}
+
+#[test]
+fn a_budget_is_kept() {
+    let text = "Ann: We went to the harbour of Ghent. The boats were red, green and blue. It rained a little at night.";
+    let texts = vec![text; 60];
+    let unlike: Vec<String> =
+        texts.iter().enumerate().map(|(at, text)| format!("{text} Number {at} won.")).collect();
+    let pack = pack(&unlike.iter().map(String::as_str).collect::<Vec<_>>());
+    for share in [0.05, 0.1, 0.2, 0.4] {
+        let tokens = token_estimate(&summary(&pack, share).content());
+        assert!(tokens as f64 <= (pack.tokens() as f64 * share).max(60.0) + 1.0, "{tokens} at {share}");
+    }
+}
+
+#[test]
+fn a_group_without_a_sentence_that_fits_has_no_summary() {
+    let long = "word ".repeat(1_000);
+    assert!(Extractive::default().summarize(&pack(&[&long])).is_err());
+    assert!(Extractive::default().summarize(&pack(&[" ", ""])).is_err());
+    assert!(Extractive::default().summarize(&pack(&[])).is_err());
+    assert_eq!(summary(&pack(&["it is", "so"]), 0.2).summary, ["1970-01-01 it is"]);
+}
+
+#[test]
+fn aggregates_become_patterns_with_their_observed_counts() {
+    let mut pack = pack(&["Ann: The build is broken."]);
+    pack.aggregates.push(PackAggregate {
+        aggregate_id: "7".into(),
+        dup_count: 40,
+        time_span: TimeSpan { start: 0, end: 5 },
+        examples: vec!["Build 7 failed".into()],
+        signals: vec!["a bot writes it".into()],
+    });
+    let found = summary(&pack, 0.2);
+    let pattern = &found.spam_patterns[0];
+    assert_eq!((pattern.count_estimate, pattern.estimated), (Some(40), Some(false)));
+    assert_eq!((pattern.pattern.as_str(), found.time_range.end), ("Build 7 failed", 5));
+}
+
+proptest! {
+    /// Whatever the texts are: the summary is of the form, has its sources' words only, and is the same again.
+    #[test]
+    fn a_summary_has_no_word_of_its_own(
+        texts in prop::collection::vec("([A-Za-z]{1,7}[ .,!?\n:]{1,2}|[0-9.]{1,4} |\\PC{1,3}){1,12}", 1..12),
+        share in 0.05_f64..1.0,
+    ) {
+        let pack = pack(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+        let Ok(answer) = Extractive::new(share).unwrap().summarize(&pack) else { return Ok(()) };
+        prop_assert_eq!(&answer, &Extractive::new(share).unwrap().summarize(&pack).unwrap());
+        let found = SummaryDocument::parse(&answer).unwrap();
+        let days: Vec<String> = pack.sources.iter().map(|row| crate::model::Time::from_millis(row.ts).day()).collect();
+        let known: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
+        for word in found.summary.iter().flat_map(|event| event.split_whitespace()) {
+            prop_assert!(known.contains(&word) || days.iter().any(|day| day == word), "{}", word);
+        }
+        for word in found.topic.split(", ") {
+            prop_assert!(known.iter().any(|known| known.contains(word)), "{}", word);
+        }
+        let expected = Expected {
+            committing: found.source_ids.clone(), observed: vec![], span: found.time_range, limits: LIMITS,
+        };
+        let held = accept(&answer, &expected).unwrap();
+        prop_assert_eq!((held.document, held.repairs.len(), held.warnings.len()), (found, 0, 0));
+    }
+}
