@@ -71,12 +71,12 @@ pub enum Error {
         given: String,
     },
     /// A read reaches back behind content that maintenance has erased.
-    #[error("the past before known-at {known} / valid-at {valid} was purged")]
+    #[error("maintenance has erased a part of the past before {}", horizon(*known, *valid))]
     BeforePurgeHorizon {
-        /// Earliest known-at that can still be answered, milliseconds since the epoch.
-        known: i64,
-        /// Earliest valid-at that can still be answered, milliseconds since the epoch.
-        valid: i64,
+        /// Earliest known-at that can still be answered, milliseconds since 1970; none where any can.
+        known: Option<i64>,
+        /// Earliest valid-at that can still be answered, milliseconds since 1970; none where any can.
+        valid: Option<i64>,
     },
     /// The operation contradicts the state of the memory: superseding itself, a cycle, a row that is gone.
     #[error("{what}: {why}")]
@@ -361,7 +361,9 @@ impl Error {
             ErrorKind::OtherSpace => {
                 "open it with the embedder of the database, or change the model with `reembed`"
             }
-            ErrorKind::BeforePurgeHorizon => "ask for a later instant, or allow a partial answer",
+            ErrorKind::BeforePurgeHorizon => {
+                "ask for a later instant, or allow a partial answer (`--allow-partial`)"
+            }
             ErrorKind::Conflict => {
                 "`explain` tells what happened to the memory; the message says what can be done"
             }
@@ -398,6 +400,16 @@ pub(crate) fn sound<T>(read: Result<T>) -> Result<Option<T>> {
         }
         Err(other) => Err(other),
     }
+}
+
+/// The instants of a purge horizon in words.
+fn horizon(known: Option<i64>, valid: Option<i64>) -> String {
+    let named = |name: &str, millis: Option<i64>| {
+        let at = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
+        at.map(|at| format!("{name} {at}"))
+    };
+    let both: Vec<String> = named("known-at", known).into_iter().chain(named("valid-at", valid)).collect();
+    both.join(" or ")
 }
 
 /// The value as an error shows it: at most 80 characters.

@@ -75,7 +75,7 @@ pub mod memory {
     pub use crate::model::{
         Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, DistinctQuery,
         Entity, Event, EventDecision, EventId, EventQuery, EventsOf, ExpiresBy, Expiry, Family,
-        FamilyFingerprint, Field, Fields, Holder, Limbo, Link, Partition, Payload, Significance,
+        FamilyFingerprint, Field, Fields, Holder, Limbo, Link, Partition, Payload, PointInTime, Significance,
         SupersedeMode, Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
     };
     pub use crate::recall::Got;
@@ -86,13 +86,13 @@ pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
     pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
     pub use crate::model::{
-        Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, RenameReport, RuleId,
-        SearchPlan, Signals,
+        Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, PastPlan, PurgeHorizon,
+        RenameReport, RuleId, SearchPlan, Signals,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, HealthStats, History, IndexStats,
-        LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, PurgeHorizon, Removal,
-        SearchResult, Stats, TableStats, VectorStats, Version, Why,
+        LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, Removal, SearchResult, Stats,
+        TableStats, VectorStats, Version, Why,
     };
     pub use crate::text::Guard;
 }

@@ -30,6 +30,7 @@ mod metadata;
 mod namespace;
 mod options;
 mod pace;
+mod past;
 mod queue;
 mod reads;
 mod relocate;

@@ -18,24 +18,32 @@ pub(super) struct Window {
     latest: i64,
     /// The slot ends after this.
     now: i64,
+    /// Every slot that holds a memory is searched, whatever its instants.
+    all: bool,
 }
 
 impl Window {
     /// The window of a live read at `now`.
     pub(super) fn live(now: Time) -> Self {
-        Window { latest: now.as_millis(), now: now.as_millis() }
+        Window { latest: now.as_millis(), now: now.as_millis(), all: false }
     }
 
     /// The window of rows that are current at `now`: visible now, or not valid yet.
     pub(super) fn current(now: Time) -> Self {
-        Window { latest: i64::MAX, now: now.as_millis() }
+        Window { latest: i64::MAX, now: now.as_millis(), all: false }
+    }
+
+    /// The window of all slots that hold a memory.
+    pub(super) fn all() -> Self {
+        Window { latest: i64::MAX, now: i64::MAX, all: true }
     }
 
     /// Whether the window includes a slot that is visible from `from` to `until`. A vacant slot is never
     /// visible.
     #[inline]
     pub(super) fn holds(self, from: i64, until: i64) -> bool {
-        from <= self.latest && self.now < until && from < until
+        // Only a vacant slot begins at the end of time.
+        (from <= self.latest && self.now < until && from < until) || (self.all && from < i64::MAX)
     }
 }
 

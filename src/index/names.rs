@@ -39,7 +39,11 @@ pub(crate) fn visible_holder_of_key(
     holder_among(rows, ns, key, now, |vitals| vitals.times.visible_live(now))
 }
 
-fn holder_among(
+/// The row that answers to `key` among those that are `wanted`.
+///
+/// # Errors
+/// As [`holder_of_key`].
+pub(crate) fn holder_among(
     rows: &impl Rows,
     ns: NsId,
     key: &str,

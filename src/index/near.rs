@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::index::chunk::Window;
 use crate::index::published::Published;
-use crate::index::search::{Ask, Scope, Search, Target, check_dim};
+use crate::index::search::{Ask, Scope, Search, Slots, Target, check_dim};
 use crate::index::source::Source;
 use crate::index::stop::Stop;
 use crate::model::{Effort, Ranked, Time};
@@ -54,7 +54,14 @@ pub(crate) fn near_many(
         return Ok(found);
     }
     let sources: Arc<[Source]> = [source].into();
-    let ask = |query, effort| Ask { query, k: most, sure: most, now, effort, stop: Stop::NEVER };
+    let ask = |query, effort| Ask {
+        query,
+        k: most,
+        sure: most,
+        slots: Slots::Live(now),
+        effort,
+        stop: Stop::NEVER,
+    };
     // The cost of a walk does not depend on the query, so the first query decides for all.
     let walk = Search::over(published, Arc::clone(&sources), ask(first, Effort::default()), window);
     let effort = if walk.scans_as_cheaply() { Effort::Exact } else { Effort::default() };

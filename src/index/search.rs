@@ -63,6 +63,24 @@ impl Target {
     }
 }
 
+/// Which slots a search looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slots {
+    /// Those that a live read at this instant sees.
+    Live(Time),
+    /// All that hold a memory: the caller judges which of the memories count.
+    Held,
+}
+
+impl Slots {
+    fn window(self) -> Window {
+        match self {
+            Slots::Live(now) => Window::live(now),
+            Slots::Held => Window::all(),
+        }
+    }
+}
+
 /// The question of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'q> {
@@ -73,8 +91,8 @@ pub(crate) struct Ask<'q> {
     /// How many of these results the effort speaks of. Their scores are exact. More results are added as the search
     /// meets them; if no filter is tried, their scores come from their codes.
     pub(crate) sure: usize,
-    /// The instant of the live read.
-    pub(crate) now: Time,
+    /// Which slots are looked at.
+    pub(crate) slots: Slots,
     /// How much of a large index to search.
     pub(crate) effort: Effort,
     /// When to stop with the results so far.
@@ -249,7 +267,7 @@ pub(super) struct Search<'p> {
 impl<'p> Search<'p> {
     pub(super) fn open(published: &'p Published, target: Target, ask: Ask<'p>) -> Result<Self> {
         let dim = check_dim(published, target, ask.query)?;
-        let window = Window::live(ask.now);
+        let window = ask.slots.window();
         let sources = sources(published, target, dim, window)?.into();
         Ok(Search::over(published, sources, ask, window))
     }

@@ -9,6 +9,7 @@ use super::published::{CurrentIn, Lock, Locks, PublishedIn};
 use super::*;
 use crate::error::ErrorKind;
 use crate::hnsw::Crew;
+use crate::index::search::Slots;
 use crate::index::view::View;
 use crate::model::{Effort, MemoryId, Ranked, Time, Times};
 use crate::record::{GraphNode, NODES_PER_BLOCK};
@@ -62,7 +63,7 @@ fn changes<'c>(
 }
 
 fn ask(query: &UnitVector, k: usize, now: Time, effort: Effort) -> Ask<'_> {
-    Ask { query, k, sure: k, now, effort, stop: Stop::NEVER }
+    Ask { query, k, sure: k, slots: Slots::Live(now), effort, stop: Stop::NEVER }
 }
 
 /// A filter on ids alone.

@@ -11,6 +11,7 @@
 
 mod held;
 mod image;
+mod loose;
 mod run;
 mod score;
 pub(crate) mod upkeep;

@@ -9,7 +9,9 @@ use crate::model::filter::Filter;
 use crate::model::id::MemoryId;
 use crate::model::kind::State;
 use crate::model::name::Scope;
+use crate::model::past::{PastPlan, PointInTime, PurgeHorizon};
 use crate::model::span::Span;
+use crate::model::time::Time;
 
 /// A search.
 ///
@@ -44,6 +46,8 @@ pub struct Query {
     /// How long the search may take, 0 to 36,525 days; without a bound by default. The hits found by then are ranked,
     /// and the plan says that it is partial.
     pub deadline: Option<Span>,
+    /// The instants that the search asks about; the present by default.
+    pub at: PointInTime,
 }
 
 closed_set! {
@@ -222,6 +226,82 @@ impl Query {
     #[must_use]
     pub fn min_score(mut self, min_score: f32) -> Self {
         self.min_score = Some(min_score);
+        self
+    }
+
+    /// As it was at an instant: among the memories that were visible then, as they were known then. Memories in limbo take
+    /// part if they were removed later. Filters and words read tags, metadata and counters as they stand now.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let clock = oubliette::clock::ManualClock::at("2026-03-01T00:00:00Z".parse()?);
+    /// # let builder = oubliette::Database::builder().clock(clock.clone());
+    /// # let team = builder.open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add(Draft::new("Ann lives in Ghent").key("home"))?;
+    /// # clock.set("2026-05-01T00:00:00Z".parse()?);
+    /// team.add(Draft::new("Ann lives in Bruges").key("home"))?;
+    /// let march = "2026-03-02T00:00:00Z".parse()?;
+    /// assert_eq!(team.search("Ann")?.hits[0].text, "Ann lives in Bruges");
+    /// assert_eq!(team.search(Query::text("Ann").as_of(march))?.hits[0].text, "Ann lives in Ghent");
+    /// assert!(team.search(Query::text("Ann").as_of("2030-01-01T00:00:00Z".parse()?)).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn as_of(self, at: Time) -> Self {
+        self.valid_at(at).known_at(at)
+    }
+
+    /// What is true at an instant of the world, which may lie ahead, as far as it is known now.
+    ///
+    /// ```
+    /// use oubliette::{Draft, Query};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let spring = "2020-03-01T00:00:00Z".parse()?;
+    /// team.add(Draft::new("Ann leads the team").valid_to("2021-01-01T00:00:00Z".parse::<oubliette::Time>()?))?;
+    /// assert_eq!(team.search("Ann")?.hits.len(), 0);
+    /// assert_eq!(team.search(Query::text("Ann").valid_at(spring))?.hits.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn valid_at(mut self, valid_at: Time) -> Self {
+        self.at.valid_at = Some(valid_at);
+        self
+    }
+
+    /// As far as the database knew at an instant of transaction time, which must not lie ahead.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let before = "2020-03-01T00:00:00Z".parse()?;
+    /// assert!(team.search(Query::text("Ann").known_at(before))?.hits.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn known_at(mut self, known_at: Time) -> Self {
+        self.at.known_at = Some(known_at);
+        self
+    }
+
+    /// With an answer from what is left where maintenance has erased a part of the past that is asked for. The
+    /// [plan](SearchPlan::past) then names the horizon. Without it, such a search is the error `BeforePurgeHorizon`.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let query = Query::text("Ann").as_of("2020-03-01T00:00:00Z".parse()?).allow_partial(true);
+    /// assert!(team.search(query)?.hits.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn allow_partial(mut self, allow_partial: bool) -> Self {
+        self.at.allow_partial = allow_partial;
         self
     }
 
@@ -417,12 +497,15 @@ pub struct SearchPlan {
     /// How a filter was applied: by the `names` that it gives; during a `walk`, or a `rank` of codes, as far as
     /// needed; or by a `scan` of the matching rows, after it was tried on all rows. Empty without a filter.
     pub filter: &'static str,
-    /// The number of rows on which the filter was tried.
+    /// The number of rows on which the filter was tried, or in a search of the past whether they were visible then.
     pub tested: u64,
     /// The number of rows that were left out because the parts that the filter needs can't be read.
     pub damaged: u64,
     /// The number of rows in the scope without a vector, which no vector query can find.
     pub pending: u64,
+    /// How the past was read; none for a search of the present.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub past: Option<PastPlan>,
 }
 
 /// Which part of a listing to give.
@@ -443,6 +526,9 @@ pub struct PageRequest {
     pub limit: usize,
     /// The cursor of the page before.
     pub cursor: Option<String>,
+    /// The instants that the listing asks about; the present by default. A listing of the past has the memories that were
+    /// visible then, and no other `state` can be asked for.
+    pub at: PointInTime,
 }
 
 impl Default for PageRequest {
@@ -455,6 +541,7 @@ impl Default for PageRequest {
             newest_first: false,
             limit: 100,
             cursor: None,
+            at: PointInTime::default(),
         }
     }
 }
@@ -469,8 +556,12 @@ impl PageRequest {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` when the limit is not 1 to 10,000.
+    /// `Invalid` when the limit is not 1 to 10,000, or when the listing asks about the past and for a state other than live.
     pub fn check(&self) -> Result<()> {
+        if !self.at.is_present() && (self.any_state || self.state != State::Live) {
+            let shown = if self.any_state { "any" } else { self.state.as_str() };
+            return Err(Error::invalid("state", "must be live in a listing of the past", shown));
+        }
         if self.limit == 0 || self.limit > PAGE_MAX {
             return Err(Error::invalid("limit", format!("must be 1 to {PAGE_MAX}"), self.limit));
         }
@@ -488,6 +579,15 @@ pub struct Page<T> {
     /// The ids of damaged rows of the page, which were left out. It is not always known whether such a row belongs to
     /// the listing.
     pub damaged: Vec<MemoryId>,
+    /// The horizon behind which a listing of the past reaches, so that memories may be missing; none if none are.
+    pub horizon: Option<PurgeHorizon>,
+}
+
+impl<T> Page<T> {
+    /// A page of the present.
+    pub(crate) fn new(items: Vec<T>, next: Option<String>, damaged: Vec<MemoryId>) -> Self {
+        Page { items, next, damaged, horizon: None }
+    }
 }
 
 /// The answer to a forget.

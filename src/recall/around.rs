@@ -82,7 +82,9 @@ impl Reader<'_> {
     fn vector_of(&self, ns: NsId, id: MemoryId) -> Result<Vec<f32>> {
         let Some(vitals) = sound(self.vitals(ns, id))? else { return Ok(Vec::new()) };
         let mut vector = Vec::new();
-        if let Some(slot) = vitals.place.slot {
+        if vitals.times.removed_at.is_some() {
+            vector = sound(self.rows().limbo(ns, id))?.flatten().unwrap_or_default().vector;
+        } else if let Some(slot) = vitals.place.slot {
             let index = index_of(ns, &vitals);
             let dim = self.source.dim(index.space)?;
             if sound(self.rows().vector(index, dim, slot, &mut vector))?.is_none() {

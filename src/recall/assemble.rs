@@ -28,9 +28,12 @@ pub(super) fn index_of(ns: NsId, vitals: &Vitals) -> IndexId {
 }
 
 impl<S: Source> Reader<'_, S> {
-    /// Whether a live read sees a row.
+    /// Whether the reader sees a row: a live reader now, a reader of the past at its instants.
     pub(super) fn sees(&self, vitals: &Vitals) -> bool {
-        vitals.times.visible_live(self.now)
+        match self.past {
+            Some(past) => vitals.times.visible(past.valid, past.known),
+            None => vitals.times.visible_live(self.now),
+        }
     }
 
     /// The cold part of a row that has vitals.
@@ -157,14 +160,14 @@ impl<S: Source> Reader<'_, S> {
     /// or the visible predecessor of a successor.
     fn also(&self, ns: NsId, id: MemoryId, vitals: &Vitals) -> Result<Option<MemoryId>> {
         if let Some(superseded) = vitals.times.superseded {
-            return Ok(Some(superseded.by).filter(|_| self.sees(vitals)));
+            return Ok(Some(superseded.by).filter(|_| vitals.times.visible_live(self.now)));
         }
         if vitals.times.from() <= self.now {
             return Ok(None);
         }
         for old in self.rows().superseded_by(ns, id)? {
             let seen = sound(self.rows().vitals(ns, old))?.flatten();
-            if seen.is_some_and(|vitals| self.sees(&vitals)) {
+            if seen.is_some_and(|vitals| vitals.times.visible_live(self.now)) {
                 return Ok(Some(old));
             }
         }

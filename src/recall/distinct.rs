@@ -60,7 +60,8 @@ impl Reader<'_> {
         let Some(ns) = self.ns else { return Ok(counts.answer(query.limit)) };
         let part = self.part(ns, &query.scope)?;
         let list = self.listed(ns, query.filter.as_ref())?;
-        let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
+        let mut matcher =
+            query.filter.as_ref().map(|filter| Matcher::with(self, ns, Some(filter), list.as_ref()));
         let mut offer = |id: MemoryId, vitals: &Vitals| -> Result<()> {
             if !part.holds(vitals.place.partition) || !self.sees(vitals) {
                 return Ok(());

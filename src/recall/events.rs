@@ -31,7 +31,7 @@ impl Reader<'_> {
             EventsOf::Event(id) => {
                 let found = self.rows().event(ns, id.as_bytes())?.filter(|row| within(query, row));
                 let items = found.map(|row| self.event_shown(ns, id.as_bytes(), row)).transpose()?;
-                return Ok(Page { items: items.into_iter().collect(), next: None, damaged: Vec::new() });
+                return Ok(Page::new(items.into_iter().collect(), None, Vec::new()));
             }
             EventsOf::Aggregate(id) => (Table::EventOf, owner(ns, id.as_bytes()), OWNER_BYTES),
             EventsOf::Memory(id) => {
@@ -70,7 +70,7 @@ impl Reader<'_> {
         rows.truncate(query.limit);
         let next = rows.last().filter(|_| more).map(|(key, _, _)| hex(key));
         let items = rows.into_iter().map(|(_, id, row)| self.event_shown(ns, &id, row));
-        Ok(Page { items: items.collect::<Result<_>>()?, next, damaged })
+        Ok(Page::new(items.collect::<Result<_>>()?, next, damaged))
     }
 
     fn event_shown(&self, ns: NsId, id: &Id, row: EventRow) -> Result<Event> {
@@ -122,7 +122,7 @@ impl Reader<'_> {
                 None => damaged.push(MemoryId::from_bytes(id)),
             }
         }
-        Ok(Page { items, next, damaged })
+        Ok(Page::new(items, next, damaged))
     }
 
     /// # Errors

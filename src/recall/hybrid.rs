@@ -15,6 +15,7 @@ use crate::model::{Effort, MemoryId, Mode, Query, Ranked, SearchPlan, Signals};
 use crate::policy;
 use crate::recall::deadline::Deadline;
 use crate::recall::matching::{Matcher, ShortList};
+use crate::recall::past::InLimbo;
 use crate::recall::prior::{Priors, Spoken};
 use crate::recall::search::{SearchResult, plan_of};
 use crate::recall::{Part, Reader};
@@ -52,6 +53,8 @@ struct Candidate {
     id: MemoryId,
     doc: Option<DocRef>,
     cosine: Option<f32>,
+    /// The score by words of a memory in limbo, which has no document.
+    alone: Option<f32>,
 }
 
 impl Reader<'_> {
@@ -74,21 +77,33 @@ impl Reader<'_> {
         };
         let function_words = weights.function_words as f32;
         let over = || self.is_over();
-        let ask = TextAsk { ns, text, words, now: self.now, function_words, stop: Stop(&over) };
-        let lexical = lexical(self.source, ask)?;
-        let list = self.listed(ns, query.filter.as_ref())?;
-        let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
+        let ask = TextAsk {
+            ns,
+            text,
+            words,
+            now: self.now,
+            all: self.past.is_some(),
+            function_words,
+            stop: Stop(&over),
+        };
+        let mut lexical = lexical(self.source, ask)?;
+        let filter = query.filter.as_ref();
+        let list = self.listed(ns, filter)?;
+        let mut matcher = self.matcher(ns, filter, list.as_ref());
+        let mut away = self.in_limbo(ns, part, filter, Some(&lexical))?;
         let mut candidates = self.by_text(ns, &lexical, query, &mut matcher)?;
-        let near = match vector {
+        let mut near = match vector {
             Some(vector) if !self.is_over() => {
                 let effort = effort_of(query, candidates.len());
                 self.near(ns, part, query, effort, vector, &mut matcher)?
             }
             _ => None,
         };
-        if let Some((found, _)) = &near {
+        if let (Some((found, target)), Some(vector)) = (&mut near, vector) {
+            self.add_limbo(&mut away, *target, vector, found, pool_of(query, BY_VECTOR))?;
             self.add_near(ns, &lexical, found, &mut candidates)?;
         }
+        add_away(&away, pool_of(query, BY_TEXT), &mut candidates);
         Self::add_beside(&lexical, &mut matcher, &mut candidates)?;
         if let (Some((_, target)), Some(vector)) = (&near, vector) {
             self.add_cosines(*target, &lexical, vector, &mut candidates)?;
@@ -97,7 +112,8 @@ impl Reader<'_> {
             let hits = &found.hits;
             hits.get(MARGIN_AT - 1).or(hits.last()).map(|hit| hit.score)
         });
-        let priors = Priors::of(words, weights, self.now);
+        self.leave_out_unseen(ns, &mut lexical, &candidates, weights.window_reach as usize)?;
+        let priors = Priors::of(words, weights, self.instant());
         let spoken = match &priors {
             None => Vec::new(),
             Some(priors) => {
@@ -108,16 +124,16 @@ impl Reader<'_> {
         let hits = self.cut(ns, rank(&lexical, &candidates, &spoken, margin, weights), query)?;
         // However few vectors there are where the filter points.
         let mode = if near.is_some() { Mode::Hybrid } else { Mode::Text };
-        let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found));
-        plan.texts = lexical.docs;
-        plan.postings = lexical.postings;
+        let mut plan = near.map_or_else(SearchPlan::default, |(found, _)| plan_of(&found, filter));
+        (plan.texts, plan.postings) = (lexical.docs, lexical.postings);
         plan.candidates = candidates.len() as u64;
         plan.cut = lexical.cut;
         plan.partial = self.deadline.is_some_and(Deadline::was_met);
         plan.partitions = plan.partitions.max(lexical.partitions());
         plan.pending = self.pending(ns, part)?;
         plan.damaged = matcher.as_ref().map_or(0, Matcher::damaged);
-        if query.filter.is_some() && plan.filter.is_empty() {
+        plan.past = self.past_plan(&away, true);
+        if filter.is_some() && plan.filter.is_empty() {
             plan.filter = "rank";
         }
         self.answer(ns, hits, mode, plan)
@@ -140,7 +156,8 @@ impl Reader<'_> {
         // Not by the depth: a memory has one cosine on every page.
         let sure = query.k.max(MARGIN_AT);
         let over = || self.is_over();
-        let ask = Ask { query: vector, k, sure, now: self.now, effort, stop: Stop(&over) };
+        let (slots, effort) = (self.slots(), self.effort(effort));
+        let ask = Ask { query: vector, k, sure, slots, effort, stop: Stop(&over) };
         Ok(Some((self.nearest(ns, part, target, matcher.as_mut(), ask)?, target)))
     }
 
@@ -153,7 +170,8 @@ impl Reader<'_> {
         matcher: &mut Option<Matcher<'_>>,
     ) -> Result<Vec<Candidate>> {
         let most = pool_of(query, BY_TEXT);
-        let candidate = |at: DocRef| Some(Candidate { id: lexical.id(at)?, doc: Some(at), cosine: None });
+        let candidate =
+            |at: DocRef| Some(Candidate { id: lexical.id(at)?, doc: Some(at), cosine: None, alone: None });
         if matcher.is_none() {
             return Ok(lexical.top(most).into_iter().filter_map(|(_, at)| candidate(at)).collect());
         }
@@ -216,7 +234,7 @@ impl Reader<'_> {
             if self.sees(&vitals)
                 && matcher.as_mut().map_or(Ok(true), |matcher| matcher.lets_pass(id, &vitals))?
             {
-                all.push(Candidate { id, doc: Some(doc), cosine: None });
+                all.push(Candidate { id, doc: Some(doc), cosine: None, alone: None });
             }
         }
         Ok(all)
@@ -254,7 +272,7 @@ impl Reader<'_> {
             }
             let doc = self.doc_of(ns, lexical, hit.id)?;
             places.insert(hit.id, candidates.len());
-            candidates.push(Candidate { id: hit.id, doc, cosine: Some(hit.score) });
+            candidates.push(Candidate { id: hit.id, doc, cosine: Some(hit.score), alone: None });
         }
         Ok(())
     }
@@ -278,11 +296,45 @@ impl Reader<'_> {
                 next.push(at);
                 let Some(id) = lexical.id(at) else { continue };
                 if Self::passes(matcher, id)? {
-                    candidates.push(Candidate { id, doc: Some(at), cosine: None });
+                    candidates.push(Candidate { id, doc: Some(at), cosine: None, alone: None });
                 }
             }
             edge = next;
         }
+        Ok(())
+    }
+
+    /// Leaves out the neighbours that were not visible at the instants of a reader of the past: they lend no words. The
+    /// documents of a live search are visible anyway.
+    fn leave_out_unseen(
+        &self,
+        ns: NsId,
+        lexical: &mut Lexical,
+        candidates: &[Candidate],
+        reach: usize,
+    ) -> Result<()> {
+        if self.past.is_none() {
+            return Ok(());
+        }
+        let mut known: HashSet<DocRef> = candidates.iter().filter_map(|candidate| candidate.doc).collect();
+        let mut edge: Vec<DocRef> = known.iter().copied().collect();
+        let mut unseen = Vec::new();
+        for _ in 0..reach {
+            let mut next = Vec::new();
+            for at in edge.into_iter().flat_map(|at| lexical.beside(at)).flatten() {
+                if !known.insert(at) {
+                    continue;
+                }
+                next.push(at);
+                let Some(id) = lexical.id(at) else { continue };
+                let vitals = sound(self.rows().vitals(ns, id))?.flatten();
+                if vitals.is_none_or(|vitals| !self.sees(&vitals)) {
+                    unseen.push(at);
+                }
+            }
+            edge = next;
+        }
+        unseen.into_iter().for_each(|at| lexical.leave_out(at));
         Ok(())
     }
 
@@ -300,6 +352,21 @@ impl Reader<'_> {
             candidate.cosine = codes.cosine(target.ns(), part, slot, candidate.id)?;
         }
         Ok(())
+    }
+}
+
+/// Adds the memories in limbo that the words bring, and says of each candidate in limbo what its own words and its vector
+/// are worth.
+fn add_away(away: &InLimbo, most: usize, candidates: &mut Vec<Candidate>) {
+    for id in away.best_by_words(most) {
+        if candidates.iter().all(|candidate| candidate.id != id) {
+            candidates.push(Candidate { id, doc: None, cosine: None, alone: None });
+        }
+    }
+    for candidate in candidates {
+        if let Some((share, cosine)) = away.scores(candidate.id) {
+            (candidate.alone, candidate.cosine) = (share, cosine);
+        }
     }
 }
 
@@ -341,10 +408,10 @@ fn rank(
     let mut evidence = lexical.evidence(&docs, window).into_iter();
     let mut hits: Vec<Ranked> = Vec::with_capacity(candidates.len());
     let mut spoken = spoken.iter().copied();
-    for Candidate { id, doc, cosine } in candidates {
+    for Candidate { id, doc, cosine, alone } in candidates {
         let Spoken { time, prior } = spoken.next().unwrap_or_default();
-        let whole = doc.and_then(|_| evidence.next());
-        let own = doc.map(|doc| lexical.share(doc));
+        let whole = doc.and_then(|_| evidence.next()).or(*alone);
+        let own = doc.map(|doc| lexical.share(doc)).or(*alone);
         let near = cosine.map_or(0.0, |cosine| {
             let above = margin.map_or(0.0, |margin| (cosine - margin).max(0.0));
             weights.vector as f32 * cosine + weights.margin as f32 * above

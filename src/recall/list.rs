@@ -14,7 +14,7 @@ use crate::store::{NsId, PartId, Read, Rows, Table, Walk, last_id};
 
 /// An empty last page.
 pub(super) fn nothing<T>() -> Page<T> {
-    Page { items: Vec::new(), next: None, damaged: Vec::new() }
+    Page::new(Vec::new(), None, Vec::new())
 }
 
 impl<S: Source> Reader<'_, S> {
@@ -25,21 +25,24 @@ impl<S: Source> Reader<'_, S> {
     ///
     /// # Errors
     /// `Invalid` for a request out of bounds, for a cursor of another listing, and for the state `tombstoned`, whose
-    /// content no longer exists; `Corrupted`.
+    /// content no longer exists; `BeforePurgeHorizon`; `Corrupted`.
     pub(crate) fn list(&self, request: &PageRequest) -> Result<Page<Memory>> {
         request.check()?;
-        let Some((ns, Listed { rows, mut damaged, next })) = self.listed_rows(request)? else {
-            return Ok(nothing());
+        let reader = self.at(&request.at)?;
+        let horizon = reader.horizon();
+        let Some((ns, Listed { rows, mut damaged, next })) = reader.listed_rows(request)? else {
+            return Ok(Page { horizon, ..nothing() });
         };
         let mut items = Vec::with_capacity(rows.len());
         for (place, id, vitals) in rows {
-            match sound(self.memory(ns, id, vitals, None, false))? {
+            match sound(reader.memory(ns, id, vitals, None, false))? {
                 Some(memory) => items.push(memory),
                 None => damaged.push((place, id)),
             }
         }
         damaged.sort_unstable_by(|(a, _), (b, _)| order(request, a, b));
-        Ok(Page { items, next, damaged: damaged.into_iter().map(|(_, id)| id).collect() })
+        let damaged = damaged.into_iter().map(|(_, id)| id).collect();
+        Ok(Page { items, next, damaged, horizon })
     }
 
     /// The memories of a scope that match, in the order of a listing: in every state, or only those that a live read
@@ -79,12 +82,12 @@ impl<S: Source> Reader<'_, S> {
         let after = request.cursor.as_deref().map(|cursor| after(cursor, request, &prefix)).transpose()?;
         let wanted = match request.state {
             State::Limbo => Wanted::All,
-            _ if request.any_state => Wanted::All,
+            _ if request.any_state || self.past.is_some() => Wanted::All,
             _ => Wanted::Standing,
         };
         let filter = request.filter.as_ref();
         let list = filter.map(|filter| self.short_list(ns, filter, wanted)).transpose()?.flatten();
-        let matcher = filter.map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
+        let matcher = filter.map(|filter| Matcher::with(self, ns, Some(filter), list.as_ref()));
         let mut listing =
             Listing { reader: self, ns, request, matcher, rows: Vec::new(), damaged: Vec::new() };
         match list.as_ref().map(|list| self.places(ns, list, request, &prefix)).transpose()?.flatten() {
@@ -209,7 +212,7 @@ impl<S: Source> Reader<'_, S> {
                 None => damaged.push(id),
             }
         }
-        Ok(Page { items, next, damaged })
+        Ok(Page::new(items, next, damaged))
     }
 }
 

@@ -57,19 +57,20 @@ pub(super) struct Matcher<'r, S = Published> {
 
 impl<'r, S: Source> Matcher<'r, S> {
     pub(super) fn new(reader: &'r Reader<'r, S>, ns: NsId, filter: &'r Filter) -> Self {
-        Matcher::with(reader, ns, filter, None)
+        Matcher::with(reader, ns, Some(filter), None)
     }
 
-    /// A matcher that knows which rows alone can match, if something names them.
+    /// A matcher that knows which rows alone can match, if something names them. Without a filter every row matches that
+    /// the reader sees.
     pub(super) fn with(
         reader: &'r Reader<'r, S>,
         ns: NsId,
-        filter: &'r Filter,
+        filter: Option<&'r Filter>,
         list: Option<&'r ShortList<'r>>,
     ) -> Self {
         let filter = match list {
             Some(list) => list.rest.as_deref(),
-            None => Some(filter),
+            None => filter,
         };
         let needs = filter.map(Filter::needs).unwrap_or_default();
         Matcher { reader, ns, list, filter, needs, partitions: BTreeMap::new(), damaged: BTreeSet::new() }
@@ -90,15 +91,18 @@ impl<'r, S: Source> Matcher<'r, S> {
         self.list.is_none_or(|list| list.ids.binary_search(&id).is_ok())
     }
 
-    /// Whether a memory matches, of which nothing is known yet.
+    /// Whether a memory matches, of which nothing is known yet. A reader of the past must see it as well, which no index
+    /// tells.
     pub(super) fn admits(&mut self, id: MemoryId) -> Result<bool> {
         if !self.may_match(id) {
             return Ok(false);
         }
-        if self.filter.is_none() {
+        let is_past = self.reader.past.is_some();
+        if self.filter.is_none() && !is_past {
             return Ok(true);
         }
         match sound(self.reader.vitals(self.ns, id))? {
+            Some(vitals) if is_past && !self.reader.sees(&vitals) => Ok(false),
             Some(vitals) => self.lets_pass(id, &vitals),
             None => Ok(self.leave_out(id)),
         }

@@ -17,9 +17,11 @@ mod distinct;
 mod events;
 mod explain;
 mod hybrid;
+mod instants;
 mod kept;
 mod list;
 mod matching;
+mod past;
 mod prior;
 mod read;
 mod relevance;
@@ -37,6 +39,7 @@ mod tests;
 use crate::error::Result;
 use crate::index::Published;
 use crate::model::{NamespaceName, Partition, Scope, Time};
+use crate::recall::instants::Past;
 use crate::store::control::DROPPED;
 use crate::store::{NsId, PartId, Rows};
 use crate::text::Secret;
@@ -50,7 +53,7 @@ pub use search::SearchResult;
 pub(crate) use size::file_stats;
 pub use size::{BytesStats, FileStats, TableStats};
 pub(crate) use source::Source;
-pub use stats::{AgentStats, PurgeHorizon, Stats, VectorStats};
+pub use stats::{AgentStats, Stats, VectorStats};
 pub use stats::{
     DateRange, HealthStats, IndexStats, LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats,
 };
@@ -69,6 +72,8 @@ pub(crate) struct Reader<'p, S = Published> {
     dropped: bool,
     /// The deadline; none if the read may take any time.
     deadline: Option<&'p Deadline<'p>>,
+    /// The instants of a reader of the past; none for a live reader.
+    past: Option<Past>,
 }
 
 impl<'p, S: Source> Reader<'p, S> {
@@ -91,7 +96,7 @@ impl<'p, S: Source> Reader<'p, S> {
                 !source.rows().tombstones_of_hash(DROPPED, &hash)?.is_empty()
             }
         };
-        Ok(Reader { source, namespace, secret, now, ns, dropped, deadline: None })
+        Ok(Reader { source, namespace, secret, now, ns, dropped, deadline: None, past: None })
     }
 
     /// The same reader with a deadline.

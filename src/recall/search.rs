@@ -25,7 +25,7 @@ pub struct SearchResult {
 }
 
 /// How a search by vector was answered.
-pub(super) fn plan_of(found: &Found) -> SearchPlan {
+pub(super) fn plan_of(found: &Found, filter: Option<&Filter>) -> SearchPlan {
     SearchPlan {
         partitions: found.partitions,
         scanned: found.scanned,
@@ -33,21 +33,26 @@ pub(super) fn plan_of(found: &Found) -> SearchPlan {
         ef: found.ef,
         ranked: found.ranked,
         regime: found.regime,
-        filter: found.filter,
+        // In a search of the past rows are judged without a filter too.
+        filter: if filter.is_some() { found.filter } else { "" },
         tested: found.tested,
         ..SearchPlan::default()
     }
 }
 
 impl Reader<'_> {
-    /// The memories that answer a query best, among those that are visible now and match its filter: by vector, as
-    /// exactly as the effort asks; by words; or by both.
+    /// The memories that answer a query best, among those that are visible, now or at the instants of the query, and match
+    /// its filter: by vector, as exactly as the effort asks; by words; or by both.
     ///
     /// # Errors
     /// `Invalid` for a query that is out of bounds, has neither vector nor text, or has another dimension
-    /// than the store; `NoEmbedder` for a search by vector that has only a text; `Corrupted`.
+    /// than the store; `NoEmbedder` for a search by vector that has only a text; `BeforePurgeHorizon`; `Corrupted`.
     pub(crate) fn search(&self, query: &Query, weights: &policy::Recall) -> Result<SearchResult> {
         query.check()?;
+        self.at(&query.at)?.search_at(query, weights)
+    }
+
+    fn search_at(&self, query: &Query, weights: &policy::Recall) -> Result<SearchResult> {
         let vector = query.vector.as_ref().filter(|_| query.mode != Mode::Text);
         let vector = vector.map(|values| UnitVector::new("vector", values)).transpose()?;
         match (query.text.as_ref().filter(|_| query.mode != Mode::Vector), vector) {
@@ -66,13 +71,18 @@ impl Reader<'_> {
         let depth = query.depth();
         let k = if diverse { depth.saturating_mul(POOL).min(K_MAX) } else { depth };
         let over = || self.is_over();
-        let ask = Ask { query: vector, k, sure: k, now: self.now, effort: query.effort, stop: Stop(&over) };
-        let list = self.listed(ns, query.filter.as_ref())?;
-        let mut matcher = query.filter.as_ref().map(|filter| Matcher::with(self, ns, filter, list.as_ref()));
-        let found = self.nearest(ns, part, target, matcher.as_mut(), ask)?;
+        let (slots, effort) = (self.slots(), self.effort(query.effort));
+        let ask = Ask { query: vector, k, sure: k, slots, effort, stop: Stop(&over) };
+        let filter = query.filter.as_ref();
+        let list = self.listed(ns, filter)?;
+        let mut matcher = self.matcher(ns, filter, list.as_ref());
+        let mut found = self.nearest(ns, part, target, matcher.as_mut(), ask)?;
+        let mut away = self.in_limbo(ns, part, filter, None)?;
+        self.add_limbo(&mut away, target, vector, &mut found, k)?;
         let partial = self.deadline.is_some_and(Deadline::was_met);
         let damaged = matcher.as_ref().map_or(0, Matcher::damaged);
-        let plan = SearchPlan { pending: self.pending(ns, part)?, partial, damaged, ..plan_of(&found) };
+        let (pending, past) = (self.pending(ns, part)?, self.past_plan(&away, false));
+        let plan = SearchPlan { pending, partial, damaged, past, ..plan_of(&found, filter) };
         let hits = self.cut(ns, found.hits, query)?;
         self.answer(ns, hits, Mode::Vector, plan)
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::error::{Error, Result, sound};
 use crate::index::Published;
 use crate::index::upkeep::Counts;
-use crate::model::{Kind, NamespaceName, RunId, Time};
+use crate::model::{Kind, NamespaceName, PurgeHorizon, RunId, Time};
 use crate::policy::Stats as StatsPolicy;
 use crate::recall::size::{self, BytesStats};
 use crate::recall::{Reader, SHARED};
@@ -233,15 +233,6 @@ pub struct HealthStats {
     pub index_warnings: Vec<String>,
 }
 
-/// Content before these instants may be gone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct PurgeHorizon {
-    /// The horizon of transaction time.
-    pub known: Option<Time>,
-    /// The horizon of world time.
-    pub valid: Option<Time>,
-}
-
 /// What statistics need to know besides the state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatsContext<'c> {
@@ -394,8 +385,7 @@ pub(crate) fn stats(
         stats.add_vectors(published, ns)?;
         let due = rows.due(ns, context.now.max(published.committed_at()), DUE_COUNTED_MAX)?;
         stats.pending_due += due.len() as u64;
-        let horizon =
-            PurgeHorizon { known: reached(row.horizon_known_ms), valid: reached(row.horizon_valid_ms) };
+        let horizon = PurgeHorizon::of(row.horizon_known_ms, row.horizon_valid_ms);
         if horizon != PurgeHorizon::default() {
             stats.purge_horizon.insert(name, horizon);
         }
@@ -512,11 +502,6 @@ fn partition_name(published: &Published, ns: NsId, part: PartId) -> Result<Strin
 /// The rows of a counter, which `check` requires to be at least 0.
 fn count(value: CounterRow) -> u64 {
     u64::try_from(value.rows).unwrap_or(0)
-}
-
-/// The time of a horizon that was ever raised.
-fn reached(millis: i64) -> Option<Time> {
-    (millis > Time::MIN.as_millis()).then(|| Time::from_millis(millis))
 }
 
 fn clock_warning(committed: Time, context: StatsContext<'_>) -> Option<String> {

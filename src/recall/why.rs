@@ -37,6 +37,7 @@ impl Reader<'_> {
     /// # Errors
     /// `NotFound`, and those of [`Reader::search`].
     pub(crate) fn why(&self, query: &Query, name: &str, weights: &policy::Recall) -> Result<Why> {
+        let reader = self.at(&query.at)?;
         let whole = Query { offset: 0, k: query.depth(), ..query.clone() };
         let found = self.search(&whole, weights)?.hits;
         let (Some(ns), Some(named)) = (self.ns, self.resolve(name)?) else {
@@ -72,7 +73,7 @@ impl Reader<'_> {
             None => true,
         };
         why.reason = match () {
-            () if !self.sees(&vitals) => "not_visible",
+            () if !reader.sees(&vitals) => "not_visible",
             () if !here => "other_partition",
             () if !passes => "filter",
             () => "nothing_in_common",

@@ -626,6 +626,13 @@ pub(crate) trait Rows: Read {
         self.by_instant(Table::LimboTime, ns, &keys::from_instant(ns, until), most)
     }
 
+    /// The rows of limbo that were removed after `known`, the longest removed first.
+    fn limbo_after(&self, ns: NsId, known: Time) -> Result<Vec<MemoryId>> {
+        let from = keys::from_instant(ns, Time::from_millis(known.as_millis().saturating_add(1)));
+        let walk = Walk::prefix(&keys::ns(ns)).starting_at(&from);
+        self.each_key(Table::LimboTime, &walk, usize::MAX, |key| last_id(Table::LimboTime, key))
+    }
+
     /// Numbers of the journal rows of a run of maintenance, the last first, at most `most`.
     fn journal_of_run(&self, ns: NsId, run: RunId, most: usize) -> Result<Vec<u64>> {
         let seq = |key: &[u8]| keys::JournalRun::read(Table::JournalRun, key).map(|row| row.seq);

@@ -5,5 +5,6 @@ mod contract;
 mod fields;
 mod flags;
 mod index;
+mod past;
 mod recall;
 mod sandbox;

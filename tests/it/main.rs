@@ -44,6 +44,7 @@ mod model;
 #[cfg(all(feature = "faults", unix))]
 mod openers;
 mod orphans;
+mod past;
 mod payload;
 mod quality;
 mod ranking;

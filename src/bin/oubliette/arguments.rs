@@ -14,6 +14,7 @@ pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
 use crate::embedder;
+use crate::past::PastOptions;
 
 /// An embedded memory database for AI agents that forgets on purpose.
 #[derive(Debug, Parser)]
@@ -377,6 +378,8 @@ pub(crate) struct SearchOptions {
     pub(crate) filter: Option<String>,
     #[command(flatten)]
     pub(crate) effort: EffortOptions,
+    #[command(flatten)]
+    pub(crate) past: PastOptions,
     /// Show how the search was answered
     #[arg(long)]
     pub(crate) explain: bool,
@@ -422,8 +425,10 @@ pub(crate) struct NameOptions {
 pub(crate) struct GetOptions {
     /// Id or key
     pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) past: PastOptions,
     /// Also show the vector
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["as_of", "valid_at", "known_at"])]
     pub(crate) vector: bool,
     /// Also show what the memory carries beside its text; bytes in Base64
     #[arg(long)]
@@ -440,6 +445,8 @@ pub(crate) struct ListOptions {
     /// Only memories that match
     #[arg(long, value_name = "JSON")]
     pub(crate) filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) past: PastOptions,
     /// List the latest created memories first, those of all parts together
     #[arg(long)]
     pub(crate) newest: bool,

@@ -14,6 +14,7 @@ mod forget;
 mod latency;
 mod maintain;
 mod output;
+mod past;
 mod place;
 mod progress;
 mod read;

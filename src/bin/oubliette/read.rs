@@ -18,7 +18,14 @@ use crate::told;
 pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
     let namespace = place.namespace()?;
     let team = place.open(Access::Read)?.namespace(&namespace)?;
-    let mut got = team.look_up(&options.name, options.vector)?;
+    let at = options.past.point()?;
+    let mut got = match at.valid_at.or(at.known_at) {
+        Some(_) => {
+            let missing = || Error::NotFound { what: "memory", name: options.name.clone() };
+            Got::Memory(Box::new(team.get_at(&options.name, &at)?.ok_or_else(missing)?))
+        }
+        None => team.look_up(&options.name, options.vector)?,
+    };
     if let (Got::Memory(memory), true) = (&mut got, options.payload) {
         memory.payload = team.payload(memory.id)?;
     }
@@ -60,6 +67,7 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
         newest_first: options.newest,
         limit: options.limit,
         cursor: options.cursor.clone(),
+        at: options.past.point()?,
     };
     let page = place.open(Access::Read)?.namespace(&namespace)?.list(&request)?;
     if output.json {
@@ -70,7 +78,13 @@ pub(crate) fn list(options: &ListOptions, place: &Place, output: Output) -> Done
             true => String::new(),
             false => format!(",\"damaged\":{}", json!(page.damaged)),
         };
-        return output::line(&format!("{{\"items\":[{}],\"next\":{next}{damaged}}}", items.join(",")));
+        let horizon =
+            page.horizon.map(|horizon| format!(",\"horizon\":{}", json!(horizon))).unwrap_or_default();
+        let items = items.join(",");
+        return output::line(&format!("{{\"items\":[{items}],\"next\":{next}{damaged}{horizon}}}"));
+    }
+    if page.horizon.is_some() {
+        output.remark("Maintenance has erased a part of that past: memories may be missing");
     }
     let row = |memory: &Memory| {
         vec![

@@ -40,6 +40,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         effort: options.effort.effort(),
         diversity: options.diversity,
         deadline: deadline(options)?,
+        at: options.past.point()?,
     };
     let namespace = place.namespace()?;
     let team = place.open(Access::Read)?.snapshot()?.namespace(namespace)?;
@@ -78,6 +79,9 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
     let rows = rows(&team, &hits, options.around)?;
+    if found.plan.past.as_ref().is_some_and(|past| past.horizon.is_some()) {
+        output.remark("Maintenance has erased a part of that past: memories may be missing");
+    }
     let none = nothing(options, cut, found.plan.partial);
     output.list(&["score", "relevance", "memory", "text"], rows, &none)?;
     if options.explain {
@@ -196,7 +200,17 @@ const MEMBERS: [&str; 12] = [
     "diversity",
 ];
 /// What a search of one text can be asked besides.
-const OF_ONE: [&str; 5] = ["vector", "max_tokens", "around", "deadline", "any_agent"];
+const OF_ONE: [&str; 9] = [
+    "vector",
+    "max_tokens",
+    "around",
+    "deadline",
+    "any_agent",
+    "as_of",
+    "valid_at",
+    "known_at",
+    "allow_partial",
+];
 
 /// Refuses members that would be meant for the search and not be read: options that a line can't have, and names that are a
 /// letter away from one that it can.
@@ -343,6 +357,7 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
         effort: options.effort.effort(),
         diversity: options.diversity,
         deadline: deadline(options)?,
+        at: options.past.point()?,
         ..Query::default()
     };
     defaults.check()?;

@@ -156,7 +156,15 @@ impl Texts {
     /// How many texts of an index are found by the order of their ids.
     fn found_by_id(&self, part: u32) -> usize {
         let (text, words, now) = (Some(text(part)), "lamp", Time::from_millis(0));
-        let ask = TextAsk { ns: NS, text, words, now, function_words: FUNCTION_WORDS, stop: Stop::NEVER };
+        let ask = TextAsk {
+            ns: NS,
+            text,
+            words,
+            now,
+            all: false,
+            function_words: FUNCTION_WORDS,
+            stop: Stop::NEVER,
+        };
         let found = lexical(&self.published, ask).unwrap();
         self.rows.iter().filter(|row| found.doc_of(row.id) == found.doc(row.text, row.doc)).count()
     }
@@ -196,6 +204,7 @@ impl Texts {
             text: part.map(text),
             words,
             now: Time::from_millis(now),
+            all: false,
             function_words: FUNCTION_WORDS,
             stop: Stop::NEVER,
         };
@@ -508,7 +517,7 @@ fn after(calls: usize) -> impl Fn() -> bool {
 fn lamps(texts: &Texts, part: Option<u32>, over: &dyn Fn() -> bool) -> usize {
     let now = Time::from_millis(0);
     let (text, words, stop) = (part.map(text), "lamp", Stop(over));
-    let ask = TextAsk { ns: NS, text, words, now, function_words: FUNCTION_WORDS, stop };
+    let ask = TextAsk { ns: NS, text, words, now, all: false, function_words: FUNCTION_WORDS, stop };
     lexical(&texts.published, ask).unwrap().top(1_000).len()
 }
 

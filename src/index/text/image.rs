@@ -321,6 +321,18 @@ impl TextView {
         seen
     }
 
+    /// All documents that stand for a memory, whatever their instants. Their terms are not counted.
+    pub(super) fn held(&self) -> Seen {
+        let bits = |chunk: &Chunk| {
+            let docs = (0..).zip(chunk.docs.docs());
+            docs.fold(0, |mask, (at, doc)| mask | (u128::from(doc.is_some()) << at))
+        };
+        let masks = self.chunks.iter().map(|chunk| chunk.as_deref().map_or(0, bits)).collect();
+        let docs = self.chunks.iter().flatten().map(|chunk| u64::from(chunk.used)).sum();
+        // Documents that are gone have no postings.
+        Seen { masks, docs, terms: 0, all_posted: true }
+    }
+
     /// Calls `visit` for each visible document of a block of postings, with the number of occurrences of the term.
     /// Returns false if the bytes make no sense. From a run of the tail it takes only documents without postings in
     /// the file.
@@ -389,6 +401,14 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Takes a document out.
+    pub(super) fn leave_out(&mut self, doc: u32) {
+        let (block, at) = doc_place(doc);
+        if let Some(mask) = self.masks.get_mut(block as usize) {
+            *mask &= !(1 << at);
+        }
+    }
+
     /// Whether a document is visible.
     #[inline]
     pub(super) fn holds(&self, doc: u32) -> bool {

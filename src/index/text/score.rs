@@ -25,7 +25,7 @@ use crate::index::text::run::Tail;
 use crate::model::{MemoryId, Time};
 use crate::record::PostingsRef;
 use crate::store::{NsId, PartId, Snapshot, TextId, TextRows, Walk, bad_postings, keys};
-use crate::text::{Clause, TextQuery};
+use crate::text::{Analyzer, Clause, TextQuery};
 
 /// How soon repetitions of a term in a text stop counting.
 const K1: f32 = 1.0;
@@ -57,8 +57,10 @@ pub(crate) struct TextAsk<'q> {
     pub(crate) text: Option<TextId>,
     /// The words of the query.
     pub(crate) words: &'q str,
-    /// The instant of the live read.
+    /// The instant of the live read. The statistics are those of the documents that it sees.
     pub(crate) now: Time,
+    /// Whether every document is searched, whatever its instants. The caller then judges which memories count.
+    pub(crate) all: bool,
     /// The weight of a function word, as a share of its full weight: 0 to 1.
     pub(crate) function_words: f32,
     /// When the time is over. The rest of tails and clauses is then not read.
@@ -80,7 +82,10 @@ pub(crate) struct Window {
 struct Source {
     view: Arc<TextView>,
     tail: Arc<Tail>,
+    /// The documents that are searched.
     seen: Seen,
+    /// The documents that a live read sees, if these are not the ones that are searched.
+    live: Option<Seen>,
     /// For each clause, the documents that hold it.
     found: Vec<Held>,
 }
@@ -105,6 +110,7 @@ pub(crate) struct DocRef {
 #[derive(Default)]
 pub(crate) struct Lexical {
     sources: Vec<Source>,
+    clauses: Vec<Clause>,
     /// The weights of the clauses.
     weights: Vec<f32>,
     /// The broad clauses, the heaviest first.
@@ -112,7 +118,7 @@ pub(crate) struct Lexical {
     /// The scores of the best documents, from the first request for them on.
     known: RefCell<HashMap<DocRef, f32>>,
     /// The mean number of terms.
-    mean: f32,
+    pub(super) mean: f32,
     /// The sum of the weights of all clauses, including clauses that no document holds.
     pub(crate) mass: f32,
     /// The number of visible documents.
@@ -138,14 +144,15 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
     let mut lexical = Lexical::default();
     for view in views(published, ask)? {
         let tail = view.tail(snapshot, ask.stop)?;
-        let seen = view.seen(ask.now, &tail);
-        lexical.sources.push(Source { view, tail, seen, found: Vec::new() });
+        let live = view.seen(ask.now, &tail);
+        let (seen, live) = if ask.all { (view.held(), Some(live)) } else { (live, None) };
+        lexical.sources.push(Source { view, tail, seen, live, found: Vec::new() });
     }
     let Some(first) = lexical.sources.first() else { return Ok(lexical) };
     let TextQuery { clauses, cut } = first.view.analyzer().parse_query(ask.words);
     lexical.cut = cut;
-    lexical.docs = lexical.sources.iter().map(|source| source.seen.docs).sum();
-    let terms: u64 = lexical.sources.iter().map(|source| source.seen.terms).sum();
+    lexical.docs = lexical.sources.iter().map(|source| source.counted().docs).sum();
+    let terms: u64 = lexical.sources.iter().map(|source| source.counted().terms).sum();
     lexical.mean = (terms as f32 / lexical.docs.max(1) as f32).max(1.0);
     let mut many = Vec::new();
     for (clause, _) in clauses {
@@ -165,6 +172,7 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
         lexical.mass += weight;
         lexical.postings += holders;
         lexical.weights.push(weight);
+        lexical.clauses.push(clause);
         if holders > BROAD_MIN && holders.saturating_mul(BROAD_SHARE) > lexical.docs {
             many.push(lexical.weights.len() - 1);
         }
@@ -175,12 +183,12 @@ pub(crate) fn lexical(published: &Published, ask: TextAsk<'_>) -> Result<Lexical
 
 /// The inputs for the density of a term in a text.
 #[derive(Clone, Copy)]
-struct Norm {
+pub(super) struct Norm {
     slope: f32,
 }
 
 impl Norm {
-    fn of(mean: f32) -> Self {
+    pub(super) fn of(mean: f32) -> Self {
         Norm { slope: B / mean }
     }
 
@@ -191,7 +199,7 @@ impl Norm {
 
     /// The worth of that density, with one division less.
     #[inline]
-    fn worth(self, often: u32, length: u32) -> f32 {
+    pub(super) fn worth(self, often: u32, length: u32) -> f32 {
         let often = often as f32;
         often * (K1 + 1.0) / (often + K1 * (1.0 - B + self.slope * length as f32))
     }
@@ -217,7 +225,7 @@ fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> 
     }
     let mut all = Vec::new();
     for (text, head) in published.snapshot().text_heads(Some(ask.ns))? {
-        if head.used == 0 {
+        if head.used == 0 && !ask.all {
             continue;
         }
         if ask.stop.is_over() {
@@ -232,7 +240,12 @@ fn views(published: &Published, ask: TextAsk<'_>) -> Result<Vec<Arc<TextView>>> 
 }
 
 impl Source {
-    /// Notes the visible documents that hold a clause. Returns their number.
+    /// The documents over which the statistics are counted.
+    fn counted(&self) -> &Seen {
+        self.live.as_ref().unwrap_or(&self.seen)
+    }
+
+    /// Notes the documents that hold a clause, of those that are searched. Returns the number that is counted.
     fn find(&mut self, snapshot: &Snapshot, clause: &Clause, stop: Stop<'_>) -> Result<u64> {
         let mut held = Held::default();
         match clause {
@@ -259,7 +272,10 @@ impl Source {
                 }
             }
         }
-        let count = held.count;
+        let count = match &self.live {
+            Some(live) => held.listed().filter(|(doc, _)| live.holds(*doc)).count() as u64,
+            None => held.count,
+        };
         self.found.push(held);
         Ok(count)
     }
@@ -416,6 +432,23 @@ impl Lexical {
     fn narrow(&self) -> impl Iterator<Item = (usize, f32)> {
         let apart = |clause: usize| self.broad.iter().any(|broad| broad.clause == clause);
         self.weights.iter().copied().enumerate().filter(move |(clause, _)| !apart(*clause))
+    }
+
+    /// The analyzer of the query; none without an index.
+    pub(super) fn analyzer(&self) -> Option<&Analyzer> {
+        self.sources.first().map(|source| source.view.analyzer())
+    }
+
+    /// The clauses, each with its weight.
+    pub(super) fn weighted(&self) -> impl Iterator<Item = (&Clause, f32)> {
+        self.clauses.iter().zip(self.weights.iter().copied())
+    }
+
+    /// Leaves a document out from now on: it lends no more words to its neighbours.
+    pub(crate) fn leave_out(&mut self, at: DocRef) {
+        if let Some(source) = self.sources.get_mut(at.source as usize) {
+            source.seen.leave_out(at.doc);
+        }
     }
 
     /// The score of a document by its own words, as a share of the mass of the query: 0 to 2.

@@ -1,0 +1,202 @@
+//! Reads of the past: what was visible at an instant, as it was known at another.
+//!
+//! No index knows what was visible then: its instants are those of a live read. So each row that comes into question is
+//! judged by the one predicate. A search by vector ranks the codes of all slots, whatever their instants, and judges the
+//! rows in the order of their bounds until no other can be among the best; this is exact, because the codes bound the
+//! cosines. Rows in limbo have no slot and no document any more. Those that were removed later than the instant are read
+//! one by one, with their vectors and texts.
+
+use crate::error::{Result, sound};
+use crate::index::text::Lexical;
+use crate::index::{Found, Slots, Target, holder_among};
+use crate::model::{
+    Effort, Filter, Memory, MemoryId, PastPlan, PointInTime, PurgeHorizon, Ranked, Time, Vitals, check_known,
+};
+use crate::recall::instants::Past;
+use crate::recall::matching::{Matcher, ShortList};
+use crate::recall::{Part, Reader, Source};
+use crate::store::{NsId, Rows};
+use crate::vector::{UnitVector, dot_f32};
+
+impl<S: Source> Reader<'_, S> {
+    /// The same reader at the instants of a request.
+    ///
+    /// # Errors
+    /// `Invalid` for an instant of transaction time that lies ahead; `BeforePurgeHorizon`; `Corrupted`.
+    pub(super) fn at(&self, point: &PointInTime) -> Result<Self> {
+        let Reader { source, namespace, secret, now, ns, dropped, deadline, .. } = *self;
+        let at = |past| Reader { source, namespace, secret, now, ns, dropped, deadline, past };
+        if point.is_present() {
+            return Ok(at(self.past));
+        }
+        check_known(point.known_at, self.now)?;
+        // What is committed is known, whatever the clock says.
+        let known = point.known_at.unwrap_or(Time::MAX);
+        let valid = point.valid_at.unwrap_or(self.now);
+        let row = self.rows().namespace(self.namespace.as_str())?;
+        let horizon = row.map(|row| PurgeHorizon::of(row.horizon_known_ms, row.horizon_valid_ms));
+        let horizon = horizon.filter(|horizon| horizon.hides(valid, known));
+        if let Some(horizon) = horizon.filter(|_| !point.allow_partial) {
+            return Err(horizon.refusal());
+        }
+        Ok(at(Some(Past { valid, known, horizon })))
+    }
+
+    /// The horizon behind which the reader reads; none if nothing is missing.
+    pub(super) fn horizon(&self) -> Option<PurgeHorizon> {
+        self.past.and_then(|past| past.horizon)
+    }
+
+    /// The memory that a name led to at an instant, if it was visible then.
+    ///
+    /// # Errors
+    /// As [`Reader::at`].
+    pub(crate) fn get_at(&self, name: &str, point: &PointInTime) -> Result<Option<Memory>> {
+        let reader = self.at(point)?;
+        let Some(ns) = reader.ns else { return Ok(None) };
+        if let Ok(id) = name.parse::<MemoryId>()
+            && let Some(vitals) = reader.rows().vitals(ns, id)?
+        {
+            let seen = reader.sees(&vitals);
+            return seen.then(|| reader.memory(ns, id, vitals, None, false)).transpose();
+        }
+        if crate::model::check_key(name).is_err() {
+            return Ok(None);
+        }
+        let found = holder_among(reader.rows(), ns, name, reader.now, |vitals| reader.sees(vitals))?;
+        let Some(found) = found else { return Ok(None) };
+        let holder = reader.rows().holder(ns, found.id, found.number)?;
+        reader.memory(ns, found.id, found.vitals, holder.as_ref(), false).map(Some)
+    }
+}
+
+/// A row of limbo that a reader of the past sees.
+struct Away {
+    id: MemoryId,
+    vitals: Vitals,
+    /// Its score by words; none in a search without words.
+    share: Option<f32>,
+    /// Its cosine; none without a vector to compare.
+    cosine: Option<f32>,
+}
+
+/// The rows of limbo that a reader of the past sees, and that match its filter.
+#[derive(Default)]
+pub(super) struct InLimbo(Vec<Away>);
+
+impl Reader<'_> {
+    /// Which slots a search by vector looks at.
+    pub(super) fn slots(&self) -> Slots {
+        self.past.map_or(Slots::Live(self.now), |_| Slots::Held)
+    }
+
+    /// The effort of a search: no walk finds what is no longer visible, so a search of the past is exact.
+    pub(super) fn effort(&self, effort: Effort) -> Effort {
+        self.past.map_or(effort, |_| Effort::Exact)
+    }
+
+    /// The instant at which a search judges the age of a memory.
+    pub(super) fn instant(&self) -> Time {
+        self.past.map_or(self.now, |past| past.valid)
+    }
+
+    /// What tries rows for a search; none if every row that an index brings counts.
+    pub(super) fn matcher<'r>(
+        &'r self,
+        ns: NsId,
+        filter: Option<&'r Filter>,
+        list: Option<&'r ShortList<'r>>,
+    ) -> Option<Matcher<'r>> {
+        (filter.is_some() || self.past.is_some()).then(|| Matcher::with(self, ns, filter, list))
+    }
+
+    /// The rows of limbo that take part in a search, with their scores by its words.
+    pub(super) fn in_limbo(
+        &self,
+        ns: NsId,
+        part: Part,
+        filter: Option<&Filter>,
+        words: Option<&Lexical>,
+    ) -> Result<InLimbo> {
+        let Some(past) = self.past else { return Ok(InLimbo::default()) };
+        let mut matcher = filter.map(|filter| Matcher::new(self, ns, filter));
+        let mut all = Vec::new();
+        for id in self.rows().limbo_after(ns, past.known)? {
+            if self.is_over() {
+                break;
+            }
+            let Some(vitals) = sound(self.rows().vitals(ns, id))?.flatten() else { continue };
+            if !part.holds(vitals.place.partition) || !self.sees(&vitals) {
+                continue;
+            }
+            if !matcher.as_mut().map_or(Ok(true), |matcher| matcher.lets_pass(id, &vitals))? {
+                continue;
+            }
+            let share = match words {
+                Some(words) => sound(self.rows().text(ns, id))?.flatten().map(|text| words.share_of(&text)),
+                None => None,
+            };
+            all.push(Away { id, vitals, share, cosine: None });
+        }
+        Ok(InLimbo(all))
+    }
+
+    /// Adds the rows of limbo to the nearest that the index has.
+    pub(super) fn add_limbo(
+        &self,
+        away: &mut InLimbo,
+        target: Target,
+        vector: &UnitVector,
+        found: &mut Found,
+        k: usize,
+    ) -> Result<()> {
+        for row in &mut away.0 {
+            row.cosine = self.cosine_of(target, row, vector)?;
+        }
+        if away.0.is_empty() {
+            return Ok(());
+        }
+        let more = away.0.iter().filter_map(|row| Some(Ranked::near(row.id, row.cosine?)));
+        found.hits.extend(more);
+        found.hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+        found.hits.truncate(k);
+        found.ranked += away.0.iter().filter(|row| row.cosine.is_some()).count() as u64;
+        Ok(())
+    }
+
+    fn cosine_of(&self, target: Target, row: &Away, vector: &UnitVector) -> Result<Option<f32>> {
+        if row.vitals.place.space != target.space().0 {
+            return Ok(None);
+        }
+        let limbo = sound(self.rows().limbo(target.ns(), row.id))?.flatten();
+        let stored = limbo.map(|limbo| limbo.vector).filter(|stored| stored.len() == vector.dim());
+        Ok(stored.map(|stored| dot_f32(vector.as_slice(), &stored)))
+    }
+
+    /// What the plan of a search says of the past.
+    pub(super) fn past_plan(&self, away: &InLimbo, by_words: bool) -> Option<PastPlan> {
+        let past = self.past?;
+        Some(PastPlan {
+            valid_at: past.valid,
+            known_at: Some(past.known).filter(|known| *known < Time::MAX),
+            limbo: away.0.len() as u64,
+            statistics: by_words.then_some("now"),
+            horizon: past.horizon,
+        })
+    }
+}
+
+impl InLimbo {
+    /// The rows with the highest scores above 0 by words, the best first, at most `most`.
+    pub(super) fn best_by_words(&self, most: usize) -> Vec<MemoryId> {
+        let scored = self.0.iter().filter_map(|row| Some((row.share.filter(|share| *share > 0.0)?, row.id)));
+        let mut scored: Vec<_> = scored.collect();
+        scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        scored.into_iter().take(most).map(|(_, id)| id).collect()
+    }
+
+    /// The score by words and the cosine of a row; none of a row that is not in limbo.
+    pub(super) fn scores(&self, id: MemoryId) -> Option<(Option<f32>, Option<f32>)> {
+        self.0.iter().find(|row| row.id == id).map(|row| (row.share, row.cosine))
+    }
+}

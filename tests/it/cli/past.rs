@@ -1,0 +1,40 @@
+//! What was, by the command line: reads of the past.
+
+use serde_json::{Value, json};
+
+use super::sandbox::{NOW, Sandbox};
+
+fn texts(items: &Value) -> Vec<&str> {
+    items.as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn search_list_and_get_read_the_past() {
+    let sandbox = Sandbox::new();
+    let now = |at: &'static str| ["--db", "m.oub", "--json", "--now", at];
+    let run = |at, rest: &[&str]| sandbox.plain(&[&now(at)[..], rest].concat(), b"");
+    run("2026-02-01T00:00:00Z", &["add", "Ann lives in Ghent", "--key", "home"]).document();
+    run("2026-02-20T00:00:00Z", &["add", "Ann lives in Bruges", "--key", "home"]).document();
+    let then = "2026-02-10T00:00:00Z";
+    let found = run(NOW, &["search", "Ann", "--as-of", then]).document();
+    assert_eq!(texts(&found["hits"]), ["Ann lives in Ghent"]);
+    let past = json!({ "valid_at": then, "known_at": then, "limbo": 0, "statistics": "now" });
+    assert_eq!(found["plan"]["past"], past);
+    let listed = run(NOW, &["list", "--known-at", then]).document();
+    assert_eq!(texts(&listed["items"]), ["Ann lives in Ghent"]);
+    assert_eq!(run(NOW, &["get", "home", "--as-of", then]).document()["text"], "Ann lives in Ghent");
+    assert_eq!(texts(&run(NOW, &["list", "--valid-at", then]).document()["items"]), ["Ann lives in Bruges"]);
+    assert_eq!(run(NOW, &["search", "Ann"]).document()["plan"]["past"], Value::Null);
+
+    for (arguments, field) in [
+        (&["search", "Ann", "--as-of", "2027-01-01T00:00:00Z"][..], "known_at"),
+        (&["search", "Ann", "--as-of", "tomorrow"], "--as-of"),
+        (&["list", "--allow-partial"], "--allow-partial"),
+        (&["list", "--state", "any", "--as-of", then], "state"),
+    ] {
+        let (kind, message) = run(NOW, arguments).error();
+        assert_eq!((kind.as_str(), message.split(':').next()), ("invalid", Some(field)), "{arguments:?}");
+    }
+    assert_eq!(run(NOW, &["get", "home", "--as-of", "2026-01-01T00:00:00Z"]).error().0, "not_found");
+    assert_eq!(run(NOW, &["list", "--as-of", then, "--known-at", then]).code, 2, "one or the other");
+}

@@ -1,0 +1,337 @@
+//! Reads of the past: what was visible at an instant, as it was known at another, by every way to read.
+
+use std::collections::BTreeSet;
+
+use crate::world::{World, axis, ms, text};
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{Expiry, PointInTime, SupersedeMode};
+use oubliette::policy::Syntax;
+use oubliette::report::PurgeHorizon;
+use oubliette::{
+    Draft, Effort, Error, ErrorKind, Filter, Kind, Memory, MemoryId, Mode, PageRequest, Query, Scope,
+};
+
+fn point(valid: i64, known: i64) -> PointInTime {
+    PointInTime { valid_at: Some(ms(valid)), known_at: Some(ms(known)), allow_partial: false }
+}
+
+/// What each way to read sees at an instant; all see the same.
+fn seen_at(world: &World, at: PointInTime) -> BTreeSet<MemoryId> {
+    let request = PageRequest { at, limit: 10_000, scope: Scope::Any, ..PageRequest::default() };
+    let page = world.ns.list(&request).unwrap();
+    let listed: BTreeSet<MemoryId> = page.items.iter().map(|row| row.id).collect();
+    let newest = world.ns.list(&PageRequest { newest_first: true, ..request.clone() }).unwrap();
+    assert_eq!(newest.items.iter().map(|row| row.id).collect::<BTreeSet<_>>(), listed, "newest");
+    let filter = Filter::from_json(&serde_json::json!({ "tags": "t" })).unwrap();
+    let asked = |query: Query, mode: Mode| -> BTreeSet<MemoryId> {
+        let mut query = query.mode(mode).k(1_000).scope(Scope::Any);
+        query.at = at;
+        let plain = world.ns.search(&query).unwrap();
+        let past = plain.plan.past.unwrap();
+        assert_eq!(Some(past.valid_at), at.valid_at, "{mode:?}");
+        assert_eq!(past.statistics.is_some(), mode != Mode::Vector);
+        let filtered = world.ns.search(query.filter(filter.clone())).unwrap();
+        let ids = |hits: &[oubliette::Hit]| hits.iter().map(|hit| hit.id).collect::<BTreeSet<_>>();
+        assert_eq!(ids(&plain.hits), ids(&filtered.hits), "with a filter that matches all, {mode:?}");
+        ids(&plain.hits)
+    };
+    let both = Query { text: Some("harbour".to_owned()), ..Query::vector(axis(0)) };
+    for (mode, query) in
+        [(Mode::Vector, Query::vector(axis(0))), (Mode::Text, Query::text("harbour")), (Mode::Hybrid, both)]
+    {
+        assert_eq!(asked(query, mode), listed, "{mode:?} at {at:?}");
+    }
+    for row in &page.items {
+        assert_eq!(world.ns.get_at(row.id, &at).unwrap().map(|found| found.id), Some(row.id));
+    }
+    listed
+}
+
+fn sees(world: &World, id: MemoryId, valid: i64, known: i64) -> bool {
+    let seen = seen_at(world, point(valid, known));
+    assert_eq!(world.ns.get_at(id, &point(valid, known)).unwrap().is_some(), seen.contains(&id));
+    seen.contains(&id)
+}
+
+fn harbour(name: &str) -> Draft {
+    text(&format!("harbour {name}")).tag("t").vector(axis(0))
+}
+
+fn profile(apps: u32) -> Draft {
+    let text = format!("Gateway status of the harbour: {apps} apps pending");
+    Draft::new(text).kind(Kind::Profile).tag("t").vector(axis(0))
+}
+
+#[test]
+fn v205_a_row_is_known_from_its_transaction_on() {
+    let world = World::at(100);
+    let id = world.add(harbour("a")).id;
+    assert!(!sees(&world, id, 99, 99));
+    assert!(sees(&world, id, 100, 100));
+}
+
+#[test]
+fn v206_expiry_is_exclusive() {
+    let world = World::at(100);
+    let id = world.add(harbour("a").expiry(Expiry::At(ms(200)))).id;
+    world.set(300);
+    assert!(sees(&world, id, 199, 199));
+    assert!(!sees(&world, id, 200, 200));
+}
+
+#[test]
+fn v207_valid_from_is_inclusive() {
+    let world = World::at(100);
+    let id = world.add(harbour("a").valid_from(ms(150))).id;
+    world.set(400);
+    assert!(!sees(&world, id, 149, 149));
+    assert!(sees(&world, id, 150, 150));
+}
+
+#[test]
+fn v208_v209_v210_what_was_believed_then() {
+    let world = World::at(100);
+    let old = world.add(harbour("old")).id;
+    world.set(300);
+    let new = world.add(harbour("new")).id;
+    world.supersede(old, new, SupersedeMode::Replaced, Some(250)).unwrap();
+    world.set(400);
+    assert!(sees(&world, old, 240, 400));
+    assert!(!sees(&world, old, 260, 400));
+    assert!(sees(&world, old, 260, 290));
+    assert_eq!(world.live(), [new]);
+}
+
+#[test]
+fn v211_a_replacement_ahead_is_read_ahead() {
+    let world = World::at(100);
+    let old = world.add(harbour("old").key("k")).id;
+    world.set(300);
+    let new = world.add(harbour("new")).id;
+    world.supersede(old, new, SupersedeMode::Replaced, Some(600)).unwrap();
+    world.set(500);
+    assert_eq!(seen_at(&world, point(500, 500)), BTreeSet::from([old]));
+    // World time may lie ahead, transaction time can't.
+    let ahead = PointInTime { valid_at: Some(ms(600)), ..PointInTime::default() };
+    assert_eq!(seen_at(&world, ahead), BTreeSet::from([new]));
+}
+
+#[test]
+fn v212_duplicates_end_in_transaction_time() {
+    let world = World::at(100);
+    let old = world.add(harbour("old")).id;
+    world.set(300);
+    let new = world.add(harbour("new")).id;
+    world.supersede(old, new, SupersedeMode::Duplicate, None).unwrap();
+    world.set(400);
+    assert!(sees(&world, old, 299, 299));
+    assert!(!sees(&world, old, 300, 300));
+    assert!(!sees(&world, old, 200, 400));
+}
+
+/// V-213, V-214: limbo rows were visible before; when their content is gone, a read says so.
+#[test]
+fn v213_v214_limbo_is_read_until_its_horizon() {
+    let world = World::at(100);
+    let canonical = world.add(profile(4)).id;
+    let loser = world.add(profile(7)).id;
+    world.set(500);
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+    assert!(!world.is_live(loser) && world.is_live(canonical));
+    assert!(sees(&world, loser, 499, 499));
+    assert!(!sees(&world, loser, 500, 500));
+    let found = world.ns.search(Query::text("7 apps").as_of(ms(499))).unwrap();
+    assert_eq!((found.hits[0].id, found.plan.past.unwrap().limbo), (loser, 1));
+
+    world.advance("8d");
+    world.db.maintain_with(&MaintainOptions::live().passes([Pass::Limbo])).unwrap();
+    let why = world.ns.search(Query::text("apps").as_of(ms(450))).unwrap_err();
+    assert!(matches!(why, Error::BeforePurgeHorizon { known: Some(500), valid: None }), "{why:?}");
+    assert_eq!(
+        why.to_string(),
+        "maintenance has erased a part of the past before known-at 1970-01-01T00:00:00.5Z"
+    );
+    let request = PageRequest { at: PointInTime::as_of(ms(450)), ..PageRequest::default() };
+    assert_eq!(world.ns.list(&request).unwrap_err().kind(), ErrorKind::BeforePurgeHorizon);
+    assert_eq!(world.ns.get_at(canonical, &request.at).unwrap_err().kind(), ErrorKind::BeforePurgeHorizon);
+    assert_eq!(seen_at(&world, point(500, 500)), BTreeSet::from([canonical]));
+    // World time alone reaches back behind nothing: what is known now is all there.
+    let valid = PointInTime { valid_at: Some(ms(450)), ..PointInTime::default() };
+    assert_eq!(world.ns.list(&PageRequest { at: valid, ..PageRequest::default() }).unwrap().items.len(), 1);
+
+    let horizon = PurgeHorizon { known: Some(ms(500)), valid: None };
+    let thin = world.ns.search(Query::text("apps").as_of(ms(450)).allow_partial(true)).unwrap();
+    assert_eq!(thin.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [canonical]);
+    assert_eq!(thin.plan.past.unwrap().horizon, Some(horizon));
+    let at = PointInTime { allow_partial: true, ..point(450, 450) };
+    let page = world.ns.list(&PageRequest { at, ..PageRequest::default() }).unwrap();
+    assert_eq!((page.items.len(), page.horizon), (1, Some(horizon)));
+}
+
+#[test]
+fn v215_an_explicit_forget_moves_no_horizon() {
+    let world = World::at(100);
+    let id = world.add(harbour("a")).id;
+    let other = world.add(harbour("b")).id;
+    world.set(500);
+    world.forget_id(id);
+    assert_eq!(seen_at(&world, point(450, 450)), BTreeSet::from([other]));
+    assert!(world.ns.stats().unwrap().purge_horizon.is_empty());
+}
+
+#[test]
+fn instants_that_no_read_can_ask_for_are_refused() {
+    let world = World::at(1_000);
+    world.add(harbour("a"));
+    let refused = |query: Query| match world.ns.search(query).unwrap_err() {
+        Error::Invalid { field, .. } => field,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(Query::text("harbour").known_at(ms(1_001))), "known_at");
+    assert_eq!(refused(Query::vector(axis(0)).as_of(ms(i64::MAX))), "known_at");
+    assert_eq!(world.ns.search(Query::text("harbour").valid_at(ms(i64::MAX))).unwrap().hits.len(), 1);
+    assert_eq!(world.ns.search(Query::text("harbour").as_of(ms(i64::MIN))).unwrap().hits.len(), 0);
+    let at = PointInTime::as_of(ms(500));
+    for request in [
+        PageRequest { at, any_state: true, ..PageRequest::default() },
+        PageRequest { at, state: oubliette::State::Limbo, ..PageRequest::default() },
+    ] {
+        assert!(matches!(world.ns.list(&request), Err(Error::Invalid { field, .. }) if field == "state"));
+    }
+    // A namespace that was never written to has no past.
+    let empty = world.db.namespace("empty").unwrap();
+    assert!(empty.search(Query::text("harbour").as_of(ms(500))).unwrap().hits.is_empty());
+    assert!(empty.get_at("k", &at).unwrap().is_none());
+}
+
+/// A search without an instant has no plan of the past, and one of the present is the live one.
+#[test]
+fn the_present_is_read_as_ever() {
+    let world = World::at(100);
+    let first = world.add(harbour("a").key("k")).id;
+    world.set(200);
+    let second = world.add(harbour("b").key("k")).id;
+    assert_eq!(world.ns.search("harbour").unwrap().plan.past, None);
+    assert_eq!(seen_at(&world, point(200, 200)), BTreeSet::from([second]));
+    assert_eq!(world.ns.get_at("k", &point(150, 150)).unwrap().unwrap().id, first);
+    assert_eq!(world.ns.get_at("k", &point(250, 200)).unwrap().unwrap().id, second);
+    assert_eq!(world.ns.get_at("k", &point(50, 50)).unwrap().map(|row| row.id), None);
+}
+
+/// Neighbours in a thread lend the words that they had then, and no others.
+#[test]
+fn neighbours_of_then_lend_their_words() {
+    let world = World::at(100);
+    let turn = |text: &str, at: i64| {
+        let mut draft = Draft::new(text);
+        draft.fields.thread = Some("talk".to_owned()).into();
+        draft.fields.happened_at = Some(ms(at)).into();
+        draft
+    };
+    let question = world.add(turn("which pottery class", 1)).id;
+    let answer = world.add(turn("the one on Friday", 2)).id;
+    world.set(300);
+    world.add(turn("pottery pottery pottery", 3));
+    world.set(400);
+    let scored = |at: i64| {
+        let found = world.ns.search(Query::text("pottery").mode(Mode::Text).as_of(ms(at))).unwrap();
+        let hit = found.hits.into_iter().find(|hit| hit.id == answer).unwrap();
+        hit.signals.context.unwrap()
+    };
+    // The third turn was not there yet.
+    assert!(scored(200) > 0.0 && scored(300) > scored(200));
+    assert!(world.is_live(question));
+}
+
+/// What a search of the past costs: it judges the rows near the query, and no others (a live exact search ranks as many).
+#[test]
+fn a_search_of_the_past_judges_few_rows() {
+    let world = World::at(100);
+    let drafts = (0..2_000_u32).map(|at| {
+        let (angle, height) = (at as f32 * 0.003, (at % 7) as f32 * 0.1);
+        text(&format!("row {at}")).vector([angle.cos(), angle.sin(), height, 0.2])
+    });
+    world.ns.add_all(drafts.collect(), &oubliette::WriteOptions::default()).unwrap();
+    world.set(200);
+    let query = Query::vector([1.0, 0.1, 0.2, 0.2]).effort(Effort::Exact);
+    let live = world.ns.search(&query).unwrap();
+    let past = world.ns.search(query.as_of(ms(150))).unwrap();
+    assert_eq!(live.hits, past.hits);
+    assert!(past.plan.tested < 200, "{:?}", past.plan);
+    assert!(past.plan.ranked <= 3 * live.plan.ranked.max(70), "{:?} and {:?}", past.plan, live.plan);
+}
+
+/// A number that is as good as chance, the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// The predicate, told once more.
+fn visible(row: &Memory, valid: i64, known: i64) -> bool {
+    let (valid, known) = (ms(valid), ms(known));
+    let replaced = row.superseded.filter(|s| s.mode == SupersedeMode::Replaced);
+    let ended = row.superseded.filter(|s| s.mode != SupersedeMode::Replaced).map(|s| s.at);
+    let world_end = match replaced {
+        Some(s) if known < s.at => row.valid_to_before,
+        _ => row.valid_to,
+    };
+    row.recorded_at <= known
+        && row.removed_at.is_none_or(|at| known < at)
+        && ended.is_none_or(|at| known < at)
+        && row.valid_from.is_none_or(|from| from <= valid)
+        && world_end.is_none_or(|to| valid < to)
+        && row.expires_at.is_none_or(|end| valid < end)
+}
+
+/// Every way to read sees what the predicate says, at instants around all that happened.
+#[test]
+fn every_read_sees_what_was_visible() {
+    for seed in 0..6 {
+        let (mut dice, world) = (Dice(seed), World::at(1_000));
+        // Texts that differ in their numbers alone are collapsed at the end.
+        world.db.set_policy("undo.horizon = \"30d\"", Syntax::Toml).unwrap();
+        let (mut ids, mut now) = (Vec::new(), 1_000);
+        for step in 0..60 {
+            now += 10;
+            world.set(now);
+            let mut draft =
+                if dice.below(4) == 0 { profile(step) } else { harbour(&format!("{step} of many")) };
+            match dice.below(6) {
+                0 => draft = draft.expiry(Expiry::At(ms(now + dice.below(300) as i64))),
+                1 => draft = draft.valid_from(ms(now - 200 + dice.below(400) as i64)),
+                2 => draft = draft.valid_to(ms(now - 200 + dice.below(400) as i64)),
+                3 => draft = draft.agent("zoe"),
+                _ => {}
+            }
+            ids.push(world.add(draft).id);
+            let pick = |dice: &mut Dice| ids[dice.below(ids.len() as u64) as usize];
+            let mode = SupersedeMode::ALL[dice.below(SupersedeMode::ALL.len() as u64) as usize];
+            let (old, new) = (pick(&mut dice), pick(&mut dice));
+            match dice.below(5) {
+                0 => drop(world.supersede(old, new, mode, Some(now - 100 + dice.below(200) as i64))),
+                1 if step % 3 == 0 => drop(world.ns.restore(old.to_string())),
+                _ => {}
+            }
+            if step == 40 {
+                world.db.maintain_with(&MaintainOptions::live().passes([Pass::Collapse])).unwrap();
+            }
+        }
+        now += 10;
+        world.set(now);
+        let all = PageRequest { any_state: true, limit: 10_000, scope: Scope::Any, ..PageRequest::default() };
+        let all = world.ns.list(&all).unwrap().items;
+        assert!(all.iter().any(|row| row.removed_at.is_some()), "limbo");
+        for _ in 0..30 {
+            let known = 990 + dice.below((now - 990) as u64) as i64;
+            let valid = if dice.below(2) == 0 { known } else { 800 + dice.below(1_500) as i64 };
+            let expected: BTreeSet<_> =
+                all.iter().filter(|row| visible(row, valid, known)).map(|row| row.id).collect();
+            assert_eq!(seen_at(&world, point(valid, known)), expected, "seed {seed}, at ({valid}, {known})");
+        }
+    }
+}
