@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::fields::{expire, given, tier_ttl};
+use crate::ingest::fields::{expire, given};
 use crate::ingest::likeness::{Likeness, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
@@ -277,7 +277,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut parts = self.parts_of(draft);
         expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
         let tier = vitals.tier.max(parts.vitals.tier);
-        let slid = vitals.life().slid(self.now(), tier_ttl(tier, self.policy));
+        let slid = vitals.life().slid(self.now(), self.policy.ttl.of(tier));
         Raise {
             life: Some(slid.absorbing(parts.vitals.life())),
             significance: draft.fields.significance,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group;
 use crate::model::closed::closed_set;
-use crate::model::{Span, Stage};
+use crate::model::{Span, Stage, Tier};
 use crate::policy::bounds::{COUNT_MAX, any, count, days, lasting, maybe_zero, name, set, share, weight};
 
 group! {
@@ -14,6 +14,27 @@ group! {
         working: Span = Span::from_hours(72), lasting;
         /// Lifetime of a memory of tier `episodic`.
         episodic: Span = Span::from_days(30), lasting;
+    }
+}
+
+impl Ttl {
+    /// The lifetime of a memory of a tier; none for the durable tiers.
+    pub(crate) fn of(&self, tier: Tier) -> Option<Span> {
+        match tier {
+            Tier::Working => Some(self.working),
+            Tier::Episodic => Some(self.episodic),
+            Tier::Semantic | Tier::Procedural => None,
+        }
+    }
+}
+
+group! {
+    /// Removal of memories whose life is over.
+    Purge {
+        /// Memories that one slice of the pass `expire` removes, at least 1.
+        batch: u32 = 500, count(1, 10_000);
+        /// Memories whose life is over that each write removes from its namespace; 0 is off.
+        per_write: u32 = 8, count(0, 1_000);
     }
 }
 
@@ -189,6 +210,6 @@ group! {
         /// Time from one sweep of the sweeper to the next; 0 is off.
         interval: Span = Span::ZERO, maybe_zero;
         /// The passes that maintenance runs when no pass is named, a set.
-        stages: Vec<Stage> = vec![Stage::Limbo], set(any);
+        stages: Vec<Stage> = vec![Stage::Purge, Stage::Limbo], set(any);
     }
 }
