@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::ledger::tier_ttl;
 use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, Parts, Time, Vitals};
 use crate::policy::Policy;
 use crate::text::{Secret, canonical};
@@ -84,6 +85,6 @@ pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
         Expiry::Never => callers(None),
         Expiry::At(at) => callers(Some(at)),
         Expiry::After(span) => callers(Some(base.plus(span))),
-        Expiry::Tier => Life::of_tier(base, policy.ttl.of(vitals.tier)),
+        Expiry::Tier => Life::of_tier(base, tier_ttl(vitals.tier, &policy.ttl)),
     });
 }

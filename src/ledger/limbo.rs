@@ -10,6 +10,7 @@ use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::erase::Going;
+use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
@@ -347,5 +348,5 @@ fn renew(vitals: &mut Vitals, context: &Context) {
     let Some(end) = vitals.times.expires_at.filter(|end| *end <= context.now) else { return };
     let lived = end.as_millis().saturating_sub(vitals.times.recorded_at.as_millis());
     let lived = Span::from_millis(lived.max(0));
-    vitals.times.expires_at = Some(context.now.plus(context.ttl.of(vitals.tier).unwrap_or(lived)));
+    vitals.times.expires_at = Some(context.now.plus(tier_ttl(vitals.tier, &context.ttl).unwrap_or(lived)));
 }

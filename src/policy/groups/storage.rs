@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group;
 use crate::model::closed::closed_set;
-use crate::model::{Span, Stage, Tier};
+use crate::model::{Span, Stage};
 use crate::policy::bounds::{COUNT_MAX, any, count, days, lasting, maybe_zero, name, set, share, weight};
 
 group! {
@@ -14,17 +14,6 @@ group! {
         working: Span = Span::from_hours(72), lasting;
         /// Lifetime of a memory of tier `episodic`.
         episodic: Span = Span::from_days(30), lasting;
-    }
-}
-
-impl Ttl {
-    /// The lifetime of a memory of a tier; none for the durable tiers.
-    pub(crate) fn of(&self, tier: Tier) -> Option<Span> {
-        match tier {
-            Tier::Working => Some(self.working),
-            Tier::Episodic => Some(self.episodic),
-            Tier::Semantic | Tier::Procedural => None,
-        }
     }
 }
 
