@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::engine::attached::AttachedEmbedder;
 use crate::engine::inner::Inner;
 use crate::engine::queue::{Committer, failed_together};
-use crate::engine::session::{CommitEffects, Session, Work};
+use crate::engine::session::{CommitEffects, Forgetting, Session, Work};
 use crate::error::{Error, Result};
 use crate::ledger::{Context, Ledger};
 use crate::limits::SLICE_ROWS_MAX;
@@ -16,11 +16,29 @@ use crate::store::{Durability, NsId, Rows, Table, TextId};
 
 impl Inner {
     /// Runs `units` in one transaction and publishes it. The first unit that fails ends the attempt; its place and
-    /// error come back.
+    /// error come back. If a unit fails only because a memory whose life is over can't be removed, the units run again
+    /// and remove none: damage to one memory does not stop writes to others.
     fn attempt(
         &self,
         durability: Durability,
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
+    ) -> Result<(), (Option<usize>, Error)> {
+        let mut forgetting = Forgetting::On;
+        let done = self.attempt_once(durability, &mut forgetting, &mut units);
+        match done {
+            Err((_, why @ Error::Corrupted { .. })) if forgetting == Forgetting::AtWork => {
+                tracing::warn!(%why, "a memory whose life is over can't be removed");
+                self.attempt_once(durability, &mut Forgetting::Off, &mut units)
+            }
+            done => done,
+        }
+    }
+
+    fn attempt_once(
+        &self,
+        durability: Durability,
+        forgetting: &mut Forgetting,
+        units: &mut impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let mut culprit = None;
         let mut effects = CommitEffects::default();
@@ -38,6 +56,8 @@ impl Inner {
                 actor: self.actor,
                 published: &published,
                 opened: BTreeSet::new(),
+                wrote: BTreeMap::new(),
+                forgetting,
                 dropped: Vec::new(),
                 linked: BTreeMap::new(),
                 reset: BTreeSet::new(),
@@ -145,7 +165,7 @@ impl Inner {
             let mut value = None;
             let done = self.attempt_mended(durability, |session| {
                 value = Some(unit(session).map_err(|why| (0, why))?);
-                Ok(())
+                session.end_unit().map_err(|why| (0, why))
             });
             match (done, value) {
                 (Ok(()), Some(value)) => Ok(value),
@@ -196,7 +216,7 @@ impl Committer for Arc<Inner> {
             let done = self.attempt_mended(self.durability, |session| {
                 for (at, unit) in units.iter_mut().enumerate() {
                     if matches!(answers.get(at), Some(None)) {
-                        unit(session).map_err(|why| (at, why))?;
+                        unit(session).and_then(|()| session.end_unit()).map_err(|why| (at, why))?;
                     }
                 }
                 Ok(())

@@ -13,11 +13,10 @@ use crate::engine::maintain::Sweep;
 use crate::engine::options::MaintainOptions;
 use crate::engine::session::Session;
 use crate::error::{Error, Result};
-use crate::hygiene::{CheckOptions, Finding, locate};
-use crate::ledger::{Change, Context, Entry, losses, seem_vacant};
+use crate::hygiene::{CheckOptions, Finding, erase_ended, locate};
+use crate::ledger::{Context, Entry, losses, seem_vacant};
 use crate::model::{
-    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, TombstoneReason,
-    Vitals,
+    Actor, ExpiresBy, MemoryId, NamespaceName, Pass, RuleId, RunId, RunSort, Span, Time, Vitals,
 };
 use crate::store::{Damaged, Durability, NsId, Rows, Store};
 
@@ -262,8 +261,7 @@ fn is_over(vitals: &Vitals, now: Time, horizon: Span) -> bool {
     vitals.times.removed_at.is_none() && !vitals.is_protected() && end.is_some_and(|end| end <= now)
 }
 
-/// Erases expired memories that still are, and raises the purge horizons: reads of a world time before the end
-/// of one would have seen it, and those of a transaction time before another superseded it.
+/// Erases expired memories that still are, and raises the purge horizons.
 fn erase(
     session: &mut Session<'_, '_, '_>,
     namespace: &NamespaceName,
@@ -282,13 +280,7 @@ fn erase(
     for id in expired {
         let vitals = session.ledger.tx.vitals(ns, *id)?;
         let Some(vitals) = vitals.filter(|vitals| is_over(vitals, context.now, horizon)) else { continue };
-        let change = Change::Remove { id: *id, reason: TombstoneReason::Expired, replaced_by: None };
-        session.ledger.apply(&context, Entry::new(RuleId::EXPIRED, change))?;
-        let (ended, superseded) = (vitals.times.expires_at, vitals.times.superseded.map(|by| by.at));
-        row.horizon_valid_ms =
-            ended.map_or(row.horizon_valid_ms, |at| row.horizon_valid_ms.max(at.as_millis()));
-        row.horizon_known_ms =
-            superseded.map_or(row.horizon_known_ms, |at| row.horizon_known_ms.max(at.as_millis()));
+        erase_ended(session.ledger, &context, &mut row, *id, &vitals)?;
         erased += 1;
     }
     session.ledger.tx.put_namespace(namespace.as_str(), &row)?;

@@ -88,6 +88,7 @@ impl Namespace {
                 let why = "must lead to memories of the namespace";
                 return Err(Error::invalid(field, why, joint.to).at_line(*place));
             }
+            session.forget_nothing();
             Ok(PutBack { outcomes: part.outcomes, ahead })
         })
     }

@@ -63,7 +63,9 @@ impl Namespace {
         let (namespace, run) = (self.name.clone(), at_work.run());
         self.db.submit(ONE, move |session| {
             let writer = session.writer(&namespace, None, false)?;
-            writer.ledger.begin_run(&writer.context, run, RunSort::Import)
+            writer.ledger.begin_run(&writer.context, run, RunSort::Import)?;
+            session.forget_nothing();
+            Ok(())
         })?;
         Ok(at_work)
     }
@@ -87,10 +89,9 @@ impl Namespace {
         self.db.submit(ONE, move |session| {
             let writer = session.known_writer(&namespace)?;
             let (ns, now) = (writer.context.ns, writer.context.now);
-            match writer.ledger.end_run(ns, run, now)? {
-                true => Ok(()),
-                false => Err(unknown(run)),
-            }
+            let is_known = writer.ledger.end_run(ns, run, now)?;
+            session.forget_nothing();
+            if is_known { Ok(()) } else { Err(unknown(run)) }
         })?;
         self.db.inner.leaves(run);
         Ok(())

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::in_force::InForce;
 use crate::error::{Error, Result};
+use crate::hygiene::{Removing, expire};
 use crate::index::{Linked, Published};
 use crate::ingest::{EmbedderSpace, NamespaceWriter, open_namespace};
 use crate::ledger::{Context, Ledger};
@@ -19,6 +20,17 @@ const SETTLE_PER_UNIT: usize = 64;
 /// One caller's work in a group: it may run more than once, each time in a fresh transaction.
 pub(super) type Work = Box<dyn FnMut(&mut Session<'_, '_, '_>) -> Result<()> + Send>;
 
+/// Whether units remove memories whose life is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Forgetting {
+    /// They do.
+    On,
+    /// A unit is at it. Where the transaction fails, that is why.
+    AtWork,
+    /// They do not, because it has failed.
+    Off,
+}
+
 /// What units see of the transaction that they share.
 pub(super) struct Session<'s, 'a, 't> {
     pub(super) ledger: &'s mut Ledger<'a, 't>,
@@ -31,6 +43,9 @@ pub(super) struct Session<'s, 'a, 't> {
     pub(super) published: &'s Published,
     /// Namespaces to which it may have written.
     pub(super) opened: BTreeSet<NamespaceName>,
+    /// Namespaces to which the present unit writes.
+    pub(super) wrote: BTreeMap<NamespaceName, NsId>,
+    pub(super) forgetting: &'s mut Forgetting,
     /// Namespaces whose rows are gone with this commit.
     pub(super) dropped: Vec<NsId>,
     /// Graphs that this commit replaces; none where it drops one.
@@ -57,6 +72,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
     ) -> Result<NamespaceWriter<'d, 'a, 't>> {
         let ns = open_namespace(self.ledger, namespace)?;
         self.opened.insert(namespace.clone());
+        self.wrote.insert(namespace.clone(), ns);
         let context = self.context(ns, run);
         self.ledger.settle(&context, SETTLE_PER_UNIT)?;
         Ok(NamespaceWriter {
@@ -88,6 +104,29 @@ impl<'a, 't> Session<'_, 'a, 't> {
             return Err(Error::NotFound { what: "namespace", name: namespace.to_string() });
         }
         self.writer(namespace, None, false)
+    }
+
+    /// Lets the present unit forget no memory when it ends: it writes none, or puts memories back as they were.
+    pub(super) fn forget_nothing(&mut self) {
+        self.wrote.clear();
+    }
+
+    /// Ends a unit: some memories whose life is over leave the namespaces to which it wrote, so that a database whose host
+    /// never calls maintenance forgets too. They go after the work of the unit, which may have given them a longer life.
+    pub(super) fn end_unit(&mut self) -> Result<()> {
+        let wrote = std::mem::take(&mut self.wrote);
+        let most = self.in_force.policy.purge.per_write as usize;
+        if *self.forgetting != Forgetting::On || most == 0 {
+            return Ok(());
+        }
+        *self.forgetting = Forgetting::AtWork;
+        for (namespace, ns) in &wrote {
+            let context = Context { actor: Actor::Sweeper, ..self.context(*ns, None) };
+            let removing = Removing { namespace, until: context.now, most };
+            expire(self.ledger, &context, removing, &mut || false)?;
+        }
+        *self.forgetting = Forgetting::On;
+        Ok(())
     }
 
     /// Reads a namespace with what the transaction has written so far.
@@ -131,6 +170,7 @@ impl<'a, 't> Session<'_, 'a, 't> {
             policy_number: self.in_force.number,
             policy_hash: self.in_force.hash,
             keeps_limbo: self.in_force.policy.undo.horizon > Span::ZERO,
+            ttl: self.in_force.policy.ttl.clone(),
         }
     }
 }

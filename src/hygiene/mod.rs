@@ -23,6 +23,7 @@ mod cluster;
 mod collapse;
 mod embed;
 mod erased;
+mod expire;
 mod limbo;
 mod link;
 mod list;
@@ -49,6 +50,8 @@ pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseRepor
 pub(crate) use embed::fill;
 pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
+pub use expire::ExpireReport;
+pub(crate) use expire::{Removing, erase_ended, expire};
 pub use link::IndexReport;
 pub(crate) use link::{Declaring, write, write_text};
 pub(crate) use list::implementation;

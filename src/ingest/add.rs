@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result, sound};
-use crate::ingest::fields::{expire, given, tier_ttl};
+use crate::ingest::fields::{expire, given};
 use crate::ingest::likeness::{Likeness, is_verbatim, skips_content};
 use crate::ingest::message::{FamilyStep, Message};
 use crate::ingest::near::HINTS_MAX;
 use crate::ingest::rules::Ruled;
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit};
+use crate::ledger::{Change, Entry, Moves, NewRow, Raise, tags_fit, tier_ttl};
 use crate::model::order::{Rank, canonical};
 use crate::model::{
     Decision, Draft, Evidence, Hint, Holder, Link, MemoryId, Outcome, Parts, RuleId, SupersedeMode, Vitals,
@@ -277,7 +277,7 @@ impl NamespaceWriter<'_, '_, '_> {
         let mut parts = self.parts_of(draft);
         expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
         let tier = vitals.tier.max(parts.vitals.tier);
-        let slid = vitals.life().slid(self.now(), tier_ttl(tier, self.policy));
+        let slid = vitals.life().slid(self.now(), tier_ttl(tier, &self.policy.ttl));
         Raise {
             life: Some(slid.absorbing(parts.vitals.life())),
             significance: draft.fields.significance,

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::index::slots;
-use crate::ingest::fields::{carries_expiry, expire, given, keep_own, tier_ttl};
+use crate::ingest::fields::{carries_expiry, expire, given, keep_own};
 use crate::ingest::{Embedded, NamespaceWriter, Prepared, space_of};
-use crate::ledger::{Change, Moves, NewRow, tags_fit};
+use crate::ledger::{Change, Moves, NewRow, tags_fit, tier_ttl};
 use crate::model::{
     Access, Decision, Delta, Draft, Evidence, ExpiresBy, Expiry, Holder, Life, MemoryId, Outcome, PINNED_TAG,
     Parts, Patch, Payload, RuleId, SupersedeMode, Vitals, check_patch,
@@ -432,7 +432,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if lives_by_tier {
             // The row lives as long as its tier says, whatever other writes gave the old row.
             let base = vitals.created_at.max(now);
-            vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, self.policy)));
+            vitals.set_life(Life::of_tier(base, tier_ttl(vitals.tier, &self.policy.ttl)));
         }
         parts.content.text = text;
         Ok(NewRow {

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::ledger::tier_ttl;
 use crate::model::{ExpiresBy, Expiry, Fields, Holder, Life, Parts, Time, Vitals};
 use crate::policy::Policy;
 use crate::text::{Secret, canonical};
@@ -84,16 +85,6 @@ pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
         Expiry::Never => callers(None),
         Expiry::At(at) => callers(Some(at)),
         Expiry::After(span) => callers(Some(base.plus(span))),
-        Expiry::Tier => Life::of_tier(base, tier_ttl(vitals.tier, policy)),
+        Expiry::Tier => Life::of_tier(base, tier_ttl(vitals.tier, &policy.ttl)),
     });
-}
-
-/// The default lifetime of a row of a tier; none for the durable tiers.
-pub(super) fn tier_ttl(tier: crate::model::Tier, policy: &Policy) -> Option<crate::model::Span> {
-    let ttl = match tier {
-        crate::model::Tier::Working => policy.ttl.working,
-        crate::model::Tier::Episodic => policy.ttl.episodic,
-        crate::model::Tier::Semantic | crate::model::Tier::Procedural => return None,
-    };
-    Some(ttl)
 }

@@ -2,9 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::index::holder_of_key;
-use crate::ingest::fields::tier_ttl;
 use crate::ingest::{NamespaceWriter, Prepared};
-use crate::ledger::{Change, Ledger};
+use crate::ledger::{Change, Ledger, tier_ttl};
 use crate::model::{MemoryId, NamespaceName, Partition};
 use crate::store::control::{NamespaceRow, SpaceRow};
 use crate::store::{NsId, PartId, Rows, SpaceId};
@@ -119,7 +118,7 @@ impl NamespaceWriter<'_, '_, '_> {
     /// Counts uses of a memory: the expiry slides, if there is one, and the confidence grows.
     pub(crate) fn use_of(&self, id: MemoryId, by: u32) -> Result<Change> {
         let (vitals, _) = self.ledger.load(self.ns(), id)?;
-        let ttl = tier_ttl(vitals.tier, self.policy);
+        let ttl = tier_ttl(vitals.tier, &self.policy.ttl);
         // A use after the end does not bring a memory back.
         let ttl = ttl.filter(|_| vitals.times.expires_at.is_some_and(|end| end > self.now()));
         let expires_at = vitals.life().slid(self.now(), ttl).end;

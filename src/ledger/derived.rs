@@ -21,6 +21,9 @@ pub(crate) enum IndexRow {
     ByFingerprint(PartId, Tier, [u8; 16], [u8; 12]),
     /// The next instant at which the visibility of the row changes without a write.
     Due(Time),
+    /// The end of life of a row that is over, from the settling of that instant until the row goes. A protected row
+    /// stands apart, because no automatic actor removes it.
+    Ended(bool, Time),
     /// The row waits for a vector.
     Pending(PartId),
     /// The row that superseded it.
@@ -33,11 +36,12 @@ pub(crate) enum IndexRow {
 
 impl IndexRow {
     /// The tables in which such rows stand.
-    pub(crate) const TABLES: [Table; 7] = [
+    pub(crate) const TABLES: [Table; 8] = [
         Table::Superseded,
         Table::ByTime,
         Table::ByFingerprint,
         Table::Due,
+        Table::Ended,
         Table::Pending,
         Table::Series,
         Table::MetaValue,
@@ -51,6 +55,7 @@ impl IndexRow {
                 (Table::ByFingerprint, keys::by_fingerprint(ns, *part, *tier, fingerprint, likeness, id))
             }
             IndexRow::Due(at) => (Table::Due, keys::by_instant(ns, *at, id)),
+            IndexRow::Ended(protected, at) => (Table::Ended, keys::ended(ns, u8::from(*protected), *at, id)),
             IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
             IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
             IndexRow::Series(part, series, at) => (Table::Series, keys::series(ns, *part, series, *at, id)),
@@ -65,6 +70,7 @@ impl IndexRow {
             Table::ByFingerprint => keys::ByFingerprint::parse(key)
                 .map(|row| IndexRow::ByFingerprint(row.part, row.tier, *row.fingerprint, *row.likeness)),
             Table::Due => keys::Due::parse(key).map(|row| IndexRow::Due(row.at)),
+            Table::Ended => keys::Ended::parse(key).map(|row| IndexRow::Ended(row.protected != 0, row.at)),
             Table::Pending => keys::Pending::parse(key).map(|row| IndexRow::Pending(row.part)),
             Table::Series => keys::Series::parse(key)
                 .map(|row| IndexRow::Series(row.part, row.series.0.to_owned(), row.at)),
@@ -102,6 +108,11 @@ pub(crate) fn index_rows(
     }
     if let Some(at) = next_due(&vitals.times, vitals.place.counted) {
         rows.insert(IndexRow::Due(at));
+    }
+    if let Some(at) = vitals.times.expires_at
+        && matches!(vitals.place.counted, Counted::Expired | Counted::Over)
+    {
+        rows.insert(IndexRow::Ended(vitals.is_protected(), at));
     }
     if vitals.place.slot.is_none() {
         rows.insert(IndexRow::Pending(part));
@@ -175,7 +186,7 @@ pub(crate) fn counted_in(vitals: &Vitals, content: Option<&Content>) -> Vec<(Sor
         Counted::Ahead => all.push((Sort::Ahead, String::new(), bytes)),
         Counted::Past => all.push((Sort::Past, String::new(), bytes)),
         Counted::Expired => all.push((Sort::Expired, String::new(), bytes)),
-        Counted::Superseded => all.push((Sort::Superseded, String::new(), bytes)),
+        Counted::Superseded | Counted::Over => all.push((Sort::Superseded, String::new(), bytes)),
         Counted::Limbo => all.push((Sort::Limbo, String::new(), bytes)),
     }
     all

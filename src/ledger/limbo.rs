@@ -10,11 +10,13 @@ use crate::error::{Error, Result, sound};
 use crate::index::slots;
 use crate::ledger::applied::{Applied, Erased, Restored};
 use crate::ledger::erase::Going;
+use crate::ledger::lifetime::tier_ttl;
 use crate::ledger::returns::SaidSince;
 use crate::ledger::supersede::Beyond;
 use crate::ledger::writer::{Context, Ledger, Whole, Why, truth};
 use crate::model::{
-    Holder, LedLink, Link, MemoryId, Op, SupersedeMode, Supersession, Tombstone, TombstoneReason,
+    Holder, LedLink, Link, MemoryId, Op, Span, SupersedeMode, Supersession, Tombstone, TombstoneReason,
+    Vitals,
 };
 use crate::store::control::{CounterSort as Sort, LimboRow};
 use crate::store::{Junction, JunctionRow, NsId, PartId, Rows, SpaceId};
@@ -50,6 +52,14 @@ impl Ledger<'_, '_> {
             self.journal(context, Op::Retire, Some((id, None)), Vec::new(), why)?;
         }
         Ok(Applied { erased, ..Applied::default() })
+    }
+
+    /// Whether the vector of a row can be read, if the row has one. Limbo keeps vectors.
+    pub(crate) fn has_its_vector(&self, ns: NsId, vitals: &Vitals) -> Result<bool> {
+        let Some(slot) = vitals.place.slot else { return Ok(true) };
+        let dim = self.dim_of(vitals);
+        let vector = dim.and_then(|dim| slots::vector_at(self.tx, Self::index_of(ns, vitals), dim, slot));
+        Ok(sound(vector)?.flatten().is_some())
     }
 
     /// Takes a row out of every index and leaves its tombstone. Erases the row at once if the policy keeps no limbo.
@@ -165,6 +175,9 @@ impl Ledger<'_, '_> {
             vitals.times.superseded = None;
         }
         vitals.times.removed_at = None;
+        if limbo.reason == TombstoneReason::Expired {
+            renew(&mut vitals, context);
+        }
         vitals.version += 1;
         let was_left = vitals.place.space != self.clock.space && !content.text.trim().is_empty();
         if was_left && !limbo.vector.is_empty() {
@@ -328,4 +341,12 @@ impl Ledger<'_, '_> {
         self.counters.add(ns, PartId(vitals.place.partition), Sort::Tombstones, "", 1, 0);
         Ok(tombstone)
     }
+}
+
+/// Gives a row whose life was over another one of the same length: it would be gone at once otherwise.
+fn renew(vitals: &mut Vitals, context: &Context) {
+    let Some(end) = vitals.times.expires_at.filter(|end| *end <= context.now) else { return };
+    let lived = end.as_millis().saturating_sub(vitals.times.recorded_at.as_millis());
+    let lived = Span::from_millis(lived.max(0));
+    vitals.times.expires_at = Some(context.now.plus(tier_ttl(vitals.tier, &context.ttl).unwrap_or(lived)));
 }

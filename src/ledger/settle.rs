@@ -2,7 +2,8 @@
 
 use crate::error::{Result, sound};
 use crate::ledger::writer::{Context, Ledger};
-use crate::store::Rows;
+use crate::model::MemoryId;
+use crate::store::{NsId, Rows, Table};
 
 impl Ledger<'_, '_> {
     /// Applies the due instants of a namespace, at most `most`, and returns their number.
@@ -22,5 +23,11 @@ impl Ledger<'_, '_> {
             );
         }
         Ok(due.len())
+    }
+
+    /// Strikes a memory off the list of those whose life is over, on which it does not belong: the list, or the memory,
+    /// is damaged. The list would begin with it for ever.
+    pub(crate) fn strike_ended(&mut self, ns: NsId, id: MemoryId) -> Result<()> {
+        self.delete_found(ns, id, &[Table::Ended])
     }
 }

@@ -8,7 +8,7 @@ use crate::index::Staged;
 use crate::ledger::counters::Counters;
 use crate::ledger::derived::Declared;
 use crate::model::{Actor, Content, Evidence, Holder, MemoryId, RuleId, RunId, Time, Vitals};
-use crate::policy::TombstoneHash;
+use crate::policy::{TombstoneHash, Ttl};
 use crate::store::control::Clock;
 use crate::store::{JunctionRow, Keeper, Lock, NsId, Rows, Truth, WriteTx};
 use crate::text::Secret;
@@ -30,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) policy_hash: [u8; 8],
     /// Whether memories that maintenance removes wait in limbo. Otherwise they are erased at once.
     pub(crate) keeps_limbo: bool,
+    /// Lifetimes of the short-term tiers: what expired and comes back lives anew.
+    pub(crate) ttl: Ttl,
 }
 
 /// The rule and the evidence of the present change.

@@ -94,8 +94,6 @@ macro_rules! with_passes {
             CONSOLIDATE = 27, "DEDUP-63";
             /// A period of a series has at most one snapshot.
             SNAPSHOT = 28, "DEDUP-67";
-            /// An expired memory was erased.
-            EXPIRED = 36, "LIFE-3";
             /// A caller gave a record another key.
             RENAME = 37, "MODEL-64.rename";
             /// A memory came from another namespace.

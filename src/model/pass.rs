@@ -14,6 +14,8 @@ use crate::model::closed::closed_set;
 macro_rules! passes {
     ($with:ident) => {
         $with! {
+            /// Removes memories whose life is over: to limbo where a tier had set the end, at once where a caller had.
+            Expire = 36, "expire", rule EXPIRED "LIFE-3", stage Purge, in expire;
             /// Keeps the latest snapshot of each period and removes the others.
             Snapshots = 33, "snapshots", rule PRUNE_SNAPSHOTS "DEDUP-69", stage Snapshots, in snapshots;
             /// Collapses operational reports that differ only in numbers and dates.

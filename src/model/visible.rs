@@ -101,13 +101,18 @@ impl Times {
         self.superseded.is_none() && self.removed_at.is_none() && now < self.until()
     }
 
+    /// Whether the end of life has come, in whatever state the row is.
+    pub(crate) fn is_expired(&self, now: Time) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+
     /// The label of a row of the main table at `now`.
     pub fn state(&self, now: Time) -> State {
         if self.removed_at.is_some() {
             State::Limbo
         } else if self.superseded.is_some() {
             State::Superseded
-        } else if self.expires_at.is_some_and(|end| end <= now) {
+        } else if self.is_expired(now) {
             State::Expired
         } else {
             State::Live

@@ -108,6 +108,8 @@ closed_set! {
         Superseded = 4, "superseded";
         /// Removed by maintenance, kept for undo.
         Limbo = 5, "limbo";
+        /// Superseded, and past its end of life, not yet purged. Counted as superseded.
+        Over = 6, "over";
     }
 }
 
@@ -123,10 +125,12 @@ impl Counted {
         } else if times.superseded.is_some() {
             if now < times.from() && times.from() < times.until() {
                 Counted::Ahead
+            } else if times.is_expired(now) {
+                Counted::Over
             } else {
                 Counted::Superseded
             }
-        } else if times.expires_at.is_some_and(|end| end <= now) {
+        } else if times.is_expired(now) {
             Counted::Expired
         } else if now < times.from() {
             Counted::Ahead

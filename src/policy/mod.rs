@@ -53,6 +53,8 @@ group! {
     Policy {
         @group /// Time to live of the short-term tiers.
         ttl: Ttl;
+        @group /// Removal of memories whose life is over.
+        purge: Purge;
         @group /// Taking back what maintenance removed.
         undo: Undo;
         @group /// What remains of a removed memory.

@@ -156,7 +156,9 @@ fn numbers_are_read_exactly_in_both_syntaxes() {
 #[test]
 fn the_hash_is_sha_256_of_the_canonical_json() {
     let canonical = serde_json::to_string(&Policy::default()).unwrap();
-    assert!(canonical.starts_with(r#"{"ttl":{"working":"3d","episodic":"30d"},"undo":{"horizon":"7d"}"#));
+    assert!(canonical.starts_with(
+        r#"{"ttl":{"working":"3d","episodic":"30d"},"purge":{"batch":500,"per_write":8},"undo":"#
+    ));
     let digest = format!("{:x}", Sha256::digest(canonical.as_bytes()));
     assert_eq!(Policy::default().hash().to_string(), digest[..16]);
     let version = PolicyVersion { number: 7, hash: Policy::default().hash() };
@@ -215,7 +217,7 @@ fn unknown_keys_are_refused_with_their_path() {
         ("ttl.wroking = \"1h\"", "ttl.wroking"),
         ("salience.workin = 1", "salience.workin"),
         // Keys of rules that nothing carries out yet.
-        ("purge.batch = 500", "purge"),
+        ("prune.enabled = true", "prune"),
         ("gc.max_groups = 2", "gc.max_groups"),
         ("\"ttl.working\" = \"1h\"", "ttl.working"),
     ] {
@@ -259,7 +261,7 @@ fn bad_values_are_refused_with_their_key() {
         ("msg.patterns = [{ custom = { regex = \"a*\", put = \"<n>\" } }]", "\"a*\" matches the empty text"),
         ("msg.patterns = [{ custom = { regex = \"a\" } }]", "missing key `put`"),
         ("msg.patterns = [{ custom = { regex = \"a\", put = \"b\", x = 1 } }]", "unknown key `x`"),
-        ("sweeper.stages = [\"purge\"]", "unknown word `purge`"),
+        ("sweeper.stages = [\"gc\"]", "unknown word `gc`"),
         ("msg.volatile_for = [\"robot\"]", "must be human or bot"),
         ("msg.volatile_for = [\"bot\", \"bot\"]", "\"bot\" stands in the list twice"),
         ("msg.patterns = [\"uuid\"]", "unknown word `uuid`"),

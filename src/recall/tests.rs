@@ -140,6 +140,7 @@ impl World {
                 policy_number: 0,
                 policy_hash: [0; 8],
                 keeps_limbo: true,
+                ttl: crate::policy::Ttl::default(),
             };
             for (rule, change) in changes {
                 ledger.apply(&context, Entry { change, rule, evidence: Evidence::default() })?;

@@ -436,7 +436,7 @@ fn forged_vitals_out_of_bounds_are_refused() {
         (32, &i64::MIN.to_le_bytes(), "recorded_at"),
         (40, &(TIME_MAX_MS + 1).to_le_bytes(), "valid_from"),
         (80, &i64::MIN.to_le_bytes(), "superseded_at"),
-        (143, &[6], "counted"),
+        (143, &[7], "counted"),
     ];
     for (offset, pattern, field) in cases {
         let mut body = body.to_vec();

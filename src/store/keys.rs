@@ -81,6 +81,11 @@ pub(crate) fn from_instant(ns: NsId, at: Time) -> Key {
     self::ns(ns).and(&at)
 }
 
+/// The memories whose life is over: those that are protected, or the others.
+pub(crate) fn ended_half(ns: NsId, protected: u8) -> Key {
+    self::ns(ns).and(&protected)
+}
+
 /// The families with an exact key.
 pub(crate) fn family_key_prefix(ns: NsId, part: PartId, key: &[u8; 32]) -> Key {
     ns_part(ns, part).and(&key)

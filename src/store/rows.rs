@@ -610,6 +610,25 @@ pub(crate) trait Rows: Read {
         self.by_instant(Table::Due, ns, &end, most)
     }
 
+    /// The memories whose life was over at `until` and which no protection keeps, the longest over first, at most `most`.
+    fn ended(&self, ns: NsId, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
+        self.ended_of(ns, 0, until, most)
+    }
+
+    /// The protected memories whose life was over at `until`.
+    fn ended_protected(&self, ns: NsId, until: Time) -> Result<Vec<(Time, MemoryId)>> {
+        self.ended_of(ns, 1, until, usize::MAX)
+    }
+
+    /// The memories of one half of the table of those whose life is over.
+    fn ended_of(&self, ns: NsId, protected: u8, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
+        let place = |key: &[u8]| keys::Ended::read(Table::Ended, key).map(|row| (row.at, row.id));
+        let half = keys::ended_half(ns, protected);
+        // Behind every row of that instant.
+        let end = keys::at(&half, Time::from_millis(until.as_millis() + 1));
+        self.each_key(Table::Ended, &Walk::prefix(&half).before(&end), most, place)
+    }
+
     /// The ids of a table of instants that stand before `end`, at most `most`.
     fn by_instant(&self, table: Table, ns: NsId, end: &[u8], most: usize) -> Result<Vec<(Time, MemoryId)>> {
         let place = |key: &[u8]| keys::LimboTime::read(table, key).map(|row| (row.at, row.id));

@@ -338,6 +338,11 @@ tables! {
         /// What memories carry beside their texts.
         Payload = "payload", Truth, record!(decode_payload), like Memory;
     }
+    format 8 {
+        /// Memories whose life is over and which still stand, by the end of life; protected ones behind the others.
+        Ended = "ended", Derived, Codec::Empty,
+            fn ended(ns: NsId, protected: u8, at: Time, id: MemoryId) if protected <= 1;
+    }
 }
 
 /// A key that is not built like those of its table.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::world::{START, World, span, text};
+use crate::world::{START, World, keeping, span, text};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Actor, Got, Tier, TombstoneReason};
@@ -154,7 +154,7 @@ fn a_compaction_keeps_the_permissions_and_a_backup_is_private() {
 /// V-295: a copy carries over nothing that is past its end (LIFE-55), and says so like the passes.
 #[test]
 fn v295_a_compaction_erases_what_is_past_its_end() {
-    let world = World::new();
+    let world = World::with(keeping);
     let probe = |what: &str| format!("{what}-0123456789-abcdefghij");
     let ours = |what: &str| text(&probe(what)).key(what);
     let add = |draft: Draft| world.add(draft).id;

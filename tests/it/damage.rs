@@ -5,12 +5,12 @@
 
 mod copies;
 mod derived;
-mod store;
+pub(crate) mod store;
 mod whole;
 
 use std::io::Cursor;
 
-use crate::world::{World, axis};
+use crate::world::{World, axis, keeping};
 use oubliette::exchange::{Export, VectorsTo};
 use oubliette::maintain::{MaintainOptions, Pass};
 use oubliette::memory::Expiry;
@@ -272,7 +272,7 @@ fn a_damaged_value_stops_nobody_else() {
 
 /// A store with one memory whose content is damaged behind the back of everything, before its expiry comes.
 fn with_damaged_content(table: &str) -> (World, MemoryId) {
-    let mut world = World::new();
+    let mut world = World::with(keeping);
     let bad = Draft::new("damaged harbour").key("bad").tag("tagged").vector(axis(0));
     let bad = world.add(bad.expiry(Expiry::At(world.ahead("1h")))).id;
     for at in 0..5 {
@@ -287,7 +287,7 @@ fn with_damaged_content(table: &str) -> (World, MemoryId) {
     value[middle] ^= 1;
     let (key, _) = rows[table].iter().find(|(found, _)| found.starts_with(&key)).unwrap();
     overwrite(&world.path(), table, key, &value);
-    world.open_again(|builder| builder);
+    world.open_again(keeping);
     (world, bad)
 }
 

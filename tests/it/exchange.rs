@@ -191,6 +191,8 @@ fn format_name(format: Format) -> &'static str {
 fn model_48_export_import_export_is_byte_equal() {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder, "a.oub");
+    // What expired is to be in the export.
+    db.set_policy("purge.per_write = 0", oubliette::policy::Syntax::Toml).unwrap();
     let ns = db.namespace("default").unwrap();
     let data = include_str!("../../src/bin/oubliette/demo/data/memories.jsonl");
     db.use_embedder(HashEmbedder::new()).unwrap();

@@ -1,6 +1,6 @@
 //! What was forgotten is gone: a text goes with the last write that wrote it, under whatever key it was found.
 
-use crate::world::{World, axis, text};
+use crate::world::{World, axis, keeping, text};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Got, SupersedeMode, TombstoneReason};
@@ -402,7 +402,7 @@ fn v310_a_filter_reaches_the_superseded() {
 #[test]
 fn a_filter_reaches_every_state_or_the_visible_alone() {
     for (declared, visible_only) in [(false, false), (true, false), (false, true), (true, true)] {
-        let world = World::new();
+        let world = World::with(keeping);
         if declared {
             world.ns.declare_index("user").unwrap();
         }

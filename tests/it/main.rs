@@ -29,6 +29,7 @@ mod embedders;
 mod embedding;
 mod erasure;
 mod exchange;
+mod expiry;
 mod forgetting;
 #[cfg(feature = "faults")]
 mod growth;

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::world::{World, ms};
 use oubliette::maintain::{MaintainOptions, Pass, RunId};
 use oubliette::memory::Expiry;
-use oubliette::memory::{Fields, Got, Partition, SupersedeMode};
+use oubliette::memory::{Fields, Got, Partition, SupersedeMode, TombstoneReason};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::report::Forgotten;
 use oubliette::{
@@ -100,7 +100,7 @@ fn picks() -> impl Strategy<Value = Pick> {
 
 /// Operations, and those of maintenance so many times in twenty.
 fn ops(upkeep: u32) -> impl Strategy<Value = Op> {
-    let pass = prop_oneof![Just(Pass::Index), Just(Pass::Repair)];
+    let pass = prop_oneof![Just(Pass::Index), Just(Pass::Repair), Just(Pass::Expire)];
     let rows = proptest::option::of(1..4_u64);
     prop_oneof![
         20 => calls(),
@@ -263,6 +263,12 @@ impl Machine {
                 let report = self.world.db.maintain_with(&options.passes([*pass])).unwrap();
                 let done = report.passes.iter().all(|pass| pass.skipped == 0 && pass.left == 0);
                 assert!(done || max_rows.is_some(), "{report:?}");
+                let names: Vec<NamespaceName> = self.models.keys().cloned().collect();
+                let gone = names.iter().map(|name| self.forget_ended(name, false)).sum::<u64>();
+                assert_eq!(gone, if *pass == Pass::Expire { report.passes[0].tombstoned } else { 0 });
+                assert!(
+                    !done || *pass != Pass::Expire || names.iter().all(|name| self.ended(name).is_empty())
+                );
             }
             Op::Reindex => {
                 let rows = self.world.db.namespace(ns).unwrap().reindex().unwrap();
@@ -270,6 +276,25 @@ impl Machine {
                 assert_eq!(rows, vectors as u64);
             }
         }
+    }
+
+    /// The memories of a namespace whose life is over and which nothing protects.
+    fn ended(&self, ns: &NamespaceName) -> Vec<MemoryId> {
+        self.models[ns].ended(self.now())
+    }
+
+    /// Takes what a write, or a pass, has forgotten by itself out of the model: only memories whose life is over, and
+    /// at least eight of them where there were so many.
+    fn forget_ended(&mut self, ns: &NamespaceName, wrote: bool) -> u64 {
+        let ended = self.ended(ns);
+        let gone = |id: &MemoryId| {
+            let got = self.world.db.namespace(ns).unwrap().look_up(id.to_string(), false);
+            matches!(got, Ok(Got::Tombstone(stone)) if stone.reason == TombstoneReason::Expired)
+        };
+        let gone: Vec<MemoryId> = ended.iter().filter(|id| gone(id)).copied().collect();
+        assert!(!wrote || gone.len() >= ended.len().min(8), "{ended:?} of which went {gone:?}");
+        gone.iter().for_each(|id| self.model(ns).erase(*id));
+        gone.len() as u64
     }
 
     fn forgot(&self, ns: &NamespaceName, what: Forget, gone: &BTreeSet<MemoryId>) {
@@ -295,6 +320,7 @@ impl Machine {
                     let told = self.model(ns).write(write, outcome.id, now);
                     assert_eq!(told, told_by(&outcome), "{write:?}");
                 }
+                self.forget_ended(ns, true);
             }
             Err(why) => {
                 let expected = match why.kind() {
@@ -546,6 +572,9 @@ fn run(options: fn(Builder) -> Builder, ops: &[(usize, Op)]) {
     for (ns, op) in ops {
         let ns: NamespaceName = NAMESPACES[*ns].parse().unwrap();
         machine.step(&ns, op);
+        for name in NAMESPACES {
+            machine.forget_ended(&name.parse().unwrap(), false);
+        }
         machine.compare();
     }
 }

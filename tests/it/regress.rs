@@ -1,6 +1,6 @@
 //! What the random tests found, each as a small test that tells what went wrong.
 
-use crate::world::{World, axis, ms, text};
+use crate::world::{World, axis, keeping, ms, text};
 use oubliette::memory::Expiry;
 use oubliette::memory::{Field, Got, SupersedeMode};
 use oubliette::{Decision, ErrorKind, PageRequest, Patch, Query, State};
@@ -26,7 +26,7 @@ fn a_row_gets_its_vector_later() {
 /// the key then named two.
 #[test]
 fn an_expired_row_gives_no_key_away() {
-    let world = World::at(10);
+    let world = World::at_with(10, keeping);
     let old = world.add(text("old").key("k").expiry(Expiry::At(ms(100)))).id;
     world.set(100);
     let holder = world.add(text("holder").key("k")).id;
@@ -56,7 +56,7 @@ fn a_row_past_its_world_time_gives_no_key_away() {
 /// A new end of life made an expired row current again beside the one that had taken its key.
 #[test]
 fn an_expired_row_does_not_come_back_beside_the_new_holder_of_its_key() {
-    let world = World::at(10);
+    let world = World::at_with(10, keeping);
     let old = world.add(text("old").key("k").expiry(Expiry::At(ms(100)))).id;
     world.set(100);
     let revive =
@@ -73,7 +73,7 @@ fn an_expired_row_does_not_come_back_beside_the_new_holder_of_its_key() {
 /// A use that came after the end of a short-term row made it live again.
 #[test]
 fn a_late_use_does_not_bring_a_row_back() {
-    let world = World::new();
+    let world = World::with(keeping);
     let id = world.add(text("t").key("k").tier(oubliette::memory::Tier::Working)).id;
     world.advance("73h");
     world.ns.reinforce("k", 1).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use crate::world::{World, axis, text};
+use crate::world::{World, axis, keeping, text};
 use oubliette::embed::Embed;
 use oubliette::exchange::Kept;
 use oubliette::exchange::{Export, ParsedLine, VectorsTo, parse_line};
@@ -82,11 +82,11 @@ fn furnish(world: &World) {
 
 #[test]
 fn v275_export_import_export_gives_equal_bytes() {
-    let world = World::new();
+    let world = World::with(keeping);
     furnish(&world);
     world.check();
     let first = export(&world);
-    let other = World::new();
+    let other = World::with(keeping);
     other.clock.set(world.now());
     let decisions = import(&other, &first);
     assert!(decisions.iter().flatten().all(|decision| *decision == Decision::Stored));

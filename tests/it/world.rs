@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oubliette::clock::{Clock, IdSource, ManualClock};
 use oubliette::maintain::RunId;
 use oubliette::memory::{Got, SupersedeMode, Tombstone};
+use oubliette::policy::{Policy, Syntax};
 use oubliette::report::{CheckOptions, Forgotten};
 use oubliette::{
     Builder, Database, Decision, Draft, Durability, ErrorKind, Forget, Memory, MemoryId, Namespace, Outcome,
@@ -257,6 +258,12 @@ fn builder(clock: &ManualClock, ids: &CountingIds) -> Builder {
         .ids(ids.clone())
         .secret([7; 32])
         .lease("10000d".parse::<Span>().unwrap())
+}
+
+/// Options of a handle that removes nothing which expired, unless it is asked to.
+pub(crate) fn keeping(builder: Builder) -> Builder {
+    let policy = "purge.per_write = 0\nsweeper.stages = [\"limbo\"]";
+    builder.policy(Policy::parse(policy, Syntax::Toml).unwrap())
 }
 
 /// A deep check without a finding.

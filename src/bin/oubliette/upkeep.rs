@@ -6,7 +6,7 @@ use std::path::Path;
 use oubliette::exchange::Target;
 use oubliette::limits::SAMPLES_MAX;
 use oubliette::maintain::{
-    NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RunId,
+    ExpireReport, NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RunId,
     SweepReport, SweeperConfig,
 };
 use oubliette::report::Stats;
@@ -87,21 +87,11 @@ fn tell(passes: &[PassReport], run: Option<RunId>, output: Output) -> Done {
     show(passes)?;
     for pass in passes {
         show_samples(pass)?;
-        if matches!(pass.pass, Pass::Index | Pass::Repair) && pass.skipped > 0 {
-            output.remark(
-                "partitions were left out: they are damaged, which check tells, or larger than the memory budget",
-            );
-        }
-        if pass.budget_exhausted {
-            output.remark(&format!(
-                "{} was cut by the destruction budget; run it again, or allow more with --destroy-max",
-                pass.pass
-            ));
-        }
+        tell_left(pass, output);
     }
     match run {
         Some(run)
-            if passes.iter().any(|pass| is_undoable(pass.pass) && pass.run.is_some() && pass.changed > 0) =>
+            if passes.iter().any(|pass| is_undoable(pass) && pass.run.is_some() && pass.changed > 0) =>
         {
             output.remark(&format!("undo {run} takes this run back"));
         }
@@ -111,8 +101,29 @@ fn tell(passes: &[PassReport], run: Option<RunId>, output: Output) -> Done {
 }
 
 /// Whether `undo` brings back what a pass did: vectors that were given, erased rows and links of graphs stay as they are.
-fn is_undoable(pass: Pass) -> bool {
-    !matches!(pass, Pass::Embed | Pass::Limbo | Pass::Index | Pass::Repair)
+fn is_undoable(pass: &PassReport) -> bool {
+    let erased_all = pass.report.get().is_some_and(|report: &ExpireReport| report.limbo == 0);
+    !matches!(pass.pass, Pass::Embed | Pass::Limbo | Pass::Index | Pass::Repair) && !erased_all
+}
+
+/// What a pass left alone, and why.
+fn tell_left(pass: &PassReport, output: Output) {
+    if matches!(pass.pass, Pass::Index | Pass::Repair) && pass.skipped > 0 {
+        output.remark(
+            "partitions were left out: they are damaged, which check tells, or larger than the memory budget",
+        );
+    }
+    if pass.budget_exhausted {
+        output.remark(&format!(
+            "{} was cut by the destruction budget; run it again, or allow more with --destroy-max",
+            pass.pass
+        ));
+    }
+    let protected = pass.report.get().map_or(0, |report: &ExpireReport| report.protected);
+    if protected > 0 {
+        let stay = told::of(protected, "expired memory stays", "expired memories stay");
+        output.remark(&format!("{stay}: pinned or locked; unpin them, or forget them"));
+    }
 }
 
 fn library_options(options: &MaintainOptions) -> Result<oubliette::maintain::MaintainOptions> {

@@ -79,6 +79,7 @@ impl Bed {
                 policy_number: 1,
                 policy_hash: [0; 8],
                 keeps_limbo: true,
+                ttl: crate::policy::Ttl::default(),
             };
             ledger.clock.next_ns = 2;
             ledger.clock.policy = 1;

@@ -48,6 +48,8 @@ pub(super) const F: MemoryId = MemoryId::from_bytes([6; 16]);
 /// A snapshot, and an earlier one of its day that waits in limbo.
 pub(super) const G: MemoryId = MemoryId::from_bytes([7; 16]);
 pub(super) const H: MemoryId = MemoryId::from_bytes([8; 16]);
+/// A memory of the agent that expired.
+pub(super) const I: MemoryId = MemoryId::from_bytes([9; 16]);
 /// The event of a message that became D, and that of its repeat.
 pub(super) const FIRST: Id = [70; 16];
 pub(super) const REPEAT: Id = [71; 16];
@@ -127,6 +129,7 @@ impl Fixture {
                 policy_number: 1,
                 policy_hash: [0; 8],
                 keeps_limbo: true,
+                ttl: crate::policy::Ttl::default(),
             };
             ledger.clock.next_ns = 2;
             ledger.clock.next_space = 2;
@@ -237,6 +240,9 @@ fn changes() -> Vec<(RuleId, Change)> {
     all.extend(messages());
     let raise = Raise { significance: Some(Significance::Core), ..Raise::default() };
     all.push((RuleId::CONTENT, Change::Hold { id: E, holder: Box::new(holder(None)), raise }));
+    let mut of_i = row(I, "The key lies under the mat", holder(None), None);
+    (of_i.vitals.place.partition, of_i.vitals.times.expires_at) = (PART.0, Some(NOW));
+    all.push((RuleId::STORE, Change::Insert(Box::new(of_i))));
     all
 }
 

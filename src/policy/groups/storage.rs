@@ -18,6 +18,16 @@ group! {
 }
 
 group! {
+    /// Removal of memories whose life is over.
+    Purge {
+        /// Memories that one slice of the pass `expire` removes, at least 1.
+        batch: u32 = 500, count(1, 10_000);
+        /// Memories whose life is over that each write removes from its namespace; 0 is off.
+        per_write: u32 = 8, count(0, 1_000);
+    }
+}
+
+group! {
     /// Taking back what maintenance removed.
     Undo {
         /// How long removed content stays in limbo; 0 erases it in the same transaction.
@@ -189,6 +199,6 @@ group! {
         /// Time from one sweep of the sweeper to the next; 0 is off.
         interval: Span = Span::ZERO, maybe_zero;
         /// The passes that maintenance runs when no pass is named, a set.
-        stages: Vec<Stage> = vec![Stage::Limbo], set(any);
+        stages: Vec<Stage> = vec![Stage::Purge, Stage::Limbo], set(any);
     }
 }

@@ -280,7 +280,7 @@ fn bad_flags_of_the_index_are_typed_errors() {
         &["search", "--vector-file", "q.npy", "--ef", "-1"],
         &["eval", "--queries", "none.jsonl", "--vectors", "q.npy", "--recall", "0.9", "--exact"],
         &["maintain", "nosuch"],
-        &["maintain", "index", "expire"],
+        &["maintain", "index", "sweep"],
         &["maintain", "--max-rows", "-1"],
     ];
     for arguments in usage {

@@ -75,6 +75,16 @@ fn library(w: &mut World) -> Result<()> {
     Ok(())
 }
 
+/// A library with memories that a tier, a caller and a pin let live or not.
+fn short_lived(w: &mut World) -> Result<()> {
+    library(w)?;
+    for at in 40..44 {
+        let draft = Draft::new(format!("for some days {at}")).tier(Tier::Working).vector(vector(at));
+        ns(w.db()).add(if at == 42 { draft.tag("pinned") } else { draft.key(format!("d{at}")) })?;
+    }
+    Ok(())
+}
+
 fn imported(w: &mut World) -> Result<()> {
     library(w)?;
     import_start(w)?;
@@ -415,6 +425,19 @@ pub const SCENARIOS: &[Scenario] = &[
                 w.db().stats().map(drop)
             }),
             step(|w| ns(w.db()).add(Draft::new("soon over").key("short").vector(vector(20))).map(drop)),
+        ],
+    },
+    Scenario {
+        name: "expire_and_undo",
+        before: short_lived,
+        steps: &[
+            OPEN,
+            step(|w| {
+                w.clock.set("2026-03-10T14:00:00Z".parse()?);
+                sweep(w, Pass::Expire)
+            }),
+            step(|w| ns(w.db()).undo(w.run.unwrap()).map(drop)),
+            step(|w| ns(w.db()).add(Draft::new("a write that forgets")).map(drop)),
         ],
     },
     Scenario {

@@ -108,6 +108,8 @@ pub(crate) fn store() -> Store {
     db.maintain().unwrap();
     // Behind the graph, and not posted.
     db.namespace(ns).unwrap().forget(Forget::names(["k1", "k11"])).unwrap();
+    world.add(Draft::new("pinned past its end").tag("pinned").expiry(Expiry::At(world.ahead("1s"))));
+    world.advance("1m");
     for late in ["late", "freed"] {
         world.add(Draft::new(format!("{late} after the passes")).key(late).vector(vector(905 + late.len())));
     }

@@ -486,7 +486,7 @@ impl Model {
     }
 
     /// A row goes, with all its holders.
-    fn erase(&mut self, id: MemoryId) {
+    pub(crate) fn erase(&mut self, id: MemoryId) {
         let row = self.rows.remove(&id).unwrap();
         let own = row.holders.into_iter().filter(|hold| !hold.follows);
         self.stones.insert(id, own.filter_map(|hold| hold.key).collect());
@@ -507,10 +507,15 @@ impl Model {
 
     /// A copy carries over no row past the end that its caller gave (LIFE-55, LIFE-56); says how many there were.
     pub(crate) fn erase_ended(&mut self, now: Time) -> u64 {
-        let over = |row: &Row| row.expires.is_some_and(|end| end <= now) && !row.tags().contains("pinned");
-        let ended: Vec<_> = self.rows.iter().filter(|(_, row)| over(row)).map(|(id, _)| *id).collect();
+        let ended = self.ended(now);
         ended.iter().for_each(|id| self.erase(*id));
         ended.len() as u64
+    }
+
+    /// Rows whose life is over and which nothing protects.
+    pub(crate) fn ended(&self, now: Time) -> Vec<MemoryId> {
+        let over = |row: &Row| row.expires.is_some_and(|end| end <= now) && !row.tags().contains("pinned");
+        self.rows.iter().filter(|(_, row)| over(row)).map(|(id, _)| *id).collect()
     }
 
     fn superseded_by(&self, id: MemoryId) -> Vec<(MemoryId, SupersedeMode)> {

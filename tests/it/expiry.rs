@@ -1,0 +1,278 @@
+//! The end of a memory's life: the pass `expire`, what every write forgets, and what comes back (LIFE-1 to LIFE-5,
+//! LIFE-53, LIFE-54, LIFE-56, LIFE-57).
+
+use crate::damage::store::{overwrite, tables};
+use crate::world::{World, axis, keeping, ms, text};
+use oubliette::maintain::{ExpireReport, MaintainOptions, Pass, PassReport, RunId};
+use oubliette::memory::{Actor, ExpiresBy, Expiry, SupersedeMode, Tier, TombstoneReason};
+use oubliette::policy::Syntax;
+use oubliette::report::RuleId;
+use oubliette::{Draft, MemoryId, Patch, State};
+
+/// A world in which only the pass removes what expired.
+fn still(millis: i64) -> World {
+    World::at_with(millis, keeping)
+}
+
+fn ends(words: &str, at: i64) -> Draft {
+    text(words).expiry(Expiry::At(ms(at)))
+}
+
+fn expire(world: &World, options: MaintainOptions) -> (PassReport, ExpireReport, Option<RunId>) {
+    let mut report = world.db.maintain_with(&options.passes([Pass::Expire])).unwrap();
+    let pass = report.passes.swap_remove(0);
+    let details = pass.report.get::<ExpireReport>().cloned().unwrap_or_default();
+    (pass, details, report.run)
+}
+
+fn live(world: &World) -> (PassReport, ExpireReport, Option<RunId>) {
+    expire(world, MaintainOptions::live())
+}
+
+fn expired(world: &World) -> u64 {
+    world.ns.stats().unwrap().memories.expired
+}
+
+/// V-165: what a tier let expire goes to limbo at its instant, and not before.
+#[test]
+fn v165_an_expired_memory_goes_to_limbo() {
+    let world = still(0);
+    let id = world.add(text("t").tier(Tier::Working).vector(axis(0))).id;
+    let end = world.row(id).expires_at.unwrap();
+    world.set(end.as_millis() - 1);
+    assert_eq!(live(&world).0.changed, 0);
+    assert_eq!(world.row(id).state, State::Live);
+    world.set(end.as_millis());
+    let (dry, ..) = expire(&world, MaintainOptions::default());
+    assert_eq!((dry.planned, dry.changed, dry.left), (1, 0, 1));
+    assert_eq!(world.row(id).state, State::Expired);
+    let (report, details, run) = live(&world);
+    assert_eq!((report.planned, report.changed, report.tombstoned, report.left), (1, 1, 1, 0));
+    assert_eq!((details.limbo, details.erased, details.protected), (1, 0, 0));
+    assert_eq!(world.row(id).state, State::Limbo);
+    let history = world.ns.history(id.to_string()).unwrap();
+    let last = history.events.last().unwrap();
+    assert_eq!((last.actor, last.rule, last.run), (Actor::Sweeper, RuleId::EXPIRED, run));
+    let stone = world.ns.tombstones(None, 10).unwrap().items.remove(0);
+    assert_eq!((stone.id, stone.reason, stone.run), (id, TombstoneReason::Expired, run));
+    assert_eq!(stone.erased_at, None);
+    let stats = world.ns.stats().unwrap().memories;
+    assert_eq!((stats.live, stats.expired, stats.limbo, stats.tombstoned), (0, 0, 1, 1));
+    assert_eq!(live(&world).0.planned, 0, "nothing is left");
+}
+
+/// V-296, the end of it: what a caller had set an end for is erased at once, and no undo brings it back.
+#[test]
+fn v296_a_callers_end_erases_at_once() {
+    let world = still(100);
+    let id = world.add(ends("a one-time code", 200).key("code").tier(Tier::Working)).id;
+    world.set(200);
+    let (report, details, run) = live(&world);
+    assert_eq!((report.changed, details.limbo, details.erased), (1, 0, 1));
+    assert_eq!(world.tombstone(id).reason, TombstoneReason::Expired);
+    assert_eq!(world.tombstone("code").id, id, "its key answers with what became of it");
+    let horizon = world.ns.stats().unwrap().purge_horizon;
+    assert_eq!(horizon.values().next().unwrap().valid, Some(ms(200)), "reads of an earlier instant are thin");
+    assert_eq!(world.ns.undo(run.unwrap()).unwrap().restored, 0);
+    assert_eq!(world.live(), []);
+}
+
+/// V-166: a longer life that was given after the pass was planned, and before its transaction, wins.
+#[test]
+fn v166_a_longer_life_wins() {
+    let world = still(100);
+    let (saved, lost) = (world.add(ends("saved", 200)).id, world.add(ends("lost", 200)).id);
+    world.set(200);
+    let stats = world.ns.stats().unwrap().memories;
+    assert_eq!(stats.expired, 2, "both are settled");
+    world.ns.touch([saved.to_string()], Expiry::At(ms(500))).unwrap();
+    let (report, ..) = live(&world);
+    assert_eq!(report.changed, 1);
+    assert_eq!(
+        (world.row(saved).state, world.tombstone(lost).reason),
+        (State::Live, TombstoneReason::Expired)
+    );
+    world.set(500);
+    assert_eq!(live(&world).0.changed, 1);
+}
+
+/// V-167: slices of at most `purge.batch`.
+#[test]
+fn v167_many_go_in_slices() {
+    let world = still(100);
+    world
+        .ns
+        .add_all((0..1_201).map(|at| ends(&format!("t{at}"), 200)).collect(), &Default::default())
+        .unwrap();
+    world.set(300);
+    let (report, ..) = expire(&world, MaintainOptions { max_rows: Some(500), ..MaintainOptions::live() });
+    assert_eq!((report.planned, report.left), (1_201, 1_201 - report.changed));
+    assert!((1..=500).contains(&report.changed), "{report:?}");
+    let (rest, ..) = live(&world);
+    assert_eq!((report.changed + rest.changed, rest.left), (1_201, 0));
+    assert_eq!(expired(&world), 0);
+    assert_eq!(world.ns.stats().unwrap().memories.tombstoned, 1_201);
+}
+
+/// A protected memory stays stored, stays invisible, and is reported (LIFE-3); unpinned it goes.
+#[test]
+fn a_protected_memory_stays_and_is_named() {
+    let world = still(100);
+    let id = world.add(ends("pinned", 200).key("k").tag("pinned")).id;
+    let other = world.add(ends("not pinned", 200)).id;
+    world.set(200);
+    for _ in 0..2 {
+        let (report, details, _) = live(&world);
+        assert_eq!((report.left, details.protected, &details.protected_ids), (0, 1, &vec![id]));
+    }
+    let (dry, details, _) = expire(&world, MaintainOptions::default());
+    assert_eq!((dry.planned, details.protected), (0, 1));
+    assert_eq!(world.tombstone(other).reason, TombstoneReason::Expired);
+    assert_eq!((world.row(id).state, world.live()), (State::Expired, vec![]));
+    world.ns.update(id.to_string(), Patch { tags: Some(vec![]), ..Patch::default() }).unwrap();
+    assert_eq!(live(&world).1.erased, 1);
+    assert_eq!(world.tombstone("k").id, id);
+}
+
+/// An older version is a memory too: a caller's end erases it, and the versions before and after it stay as they are.
+#[test]
+fn a_superseded_memory_goes_at_its_end() {
+    let world = still(100);
+    let old = world.add(ends("the code is 1234", 200)).id;
+    let new = world.add(text("the code is 5678")).id;
+    world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+    world.set(200);
+    let stats = world.ns.stats().unwrap().memories;
+    assert_eq!((stats.expired, stats.superseded), (0, 1), "superseded comes first");
+    world.check();
+    assert_eq!(live(&world).1.erased, 1);
+    assert_eq!(world.tombstone(old).reason, TombstoneReason::Expired);
+    assert_eq!(world.live(), [new]);
+    let short = world.add(text("short").tier(Tier::Working)).id;
+    world.supersede(short, new, SupersedeMode::Correction, None).unwrap();
+    world.advance("3d");
+    let (_, details, run) = live(&world);
+    assert_eq!((details.limbo, world.row(short).state), (1, State::Limbo));
+    assert_eq!(world.ns.undo(run.unwrap()).unwrap().restored, 1);
+    assert_eq!(world.row(short).state, State::Superseded, "as it was");
+}
+
+/// LIFE-57: what comes back lives once more as long as its tier lets it, and is found by everything that found it.
+#[test]
+fn life57_undo_gives_another_life() {
+    let world = still(0);
+    let id = world.add(text("the gateway is slow").tier(Tier::Episodic).vector(axis(1)).key("k").tag("t")).id;
+    let before = world.row(id);
+    world.advance("30d");
+    let (.., run) = live(&world);
+    assert_eq!((world.find(axis(1), 9), world.live()), (vec![], vec![]));
+    world.advance("1d");
+    let undone = world.ns.undo(run.unwrap()).unwrap();
+    assert_eq!((undone.restored, undone.lost.len()), (1, 0));
+    let after = world.row("k");
+    assert_eq!((after.id, &after.tags, after.text.as_str()), (id, &before.tags, before.text.as_str()));
+    assert_eq!((after.expires_at, after.expires_by), (Some(world.ahead("30d")), ExpiresBy::Tier));
+    assert_eq!((world.find(axis(1), 9), world.live()), (vec![id], vec![id]));
+    assert_eq!(live(&world).0.planned, 0);
+    // Restoring it by name does the same.
+    world.advance("30d");
+    assert_eq!(live(&world).1.limbo, 1);
+    world.ns.restore(id.to_string()).unwrap();
+    assert_eq!(world.row(id).expires_at, Some(world.ahead("30d")));
+}
+
+/// The policy keeps no limbo: what a tier let expire is erased too.
+#[test]
+fn without_limbo_everything_is_erased() {
+    let world = World::at(0);
+    world.db.set_policy("purge.per_write = 0\nundo.horizon = 0", Syntax::Toml).unwrap();
+    let id = world.add(text("t").tier(Tier::Working)).id;
+    world.advance("72h");
+    let (_, details, _) = live(&world);
+    assert_eq!((details.limbo, details.erased), (0, 1));
+    assert_eq!(world.tombstone(id).reason, TombstoneReason::Expired);
+}
+
+/// LIFE-68: expiry does not count in the destruction budget.
+#[test]
+fn no_budget_holds_expiry_back() {
+    let world = still(100);
+    world.ns.add_all((0..9).map(|at| ends(&format!("t{at}"), 200)).collect(), &Default::default()).unwrap();
+    world.set(200);
+    let (report, ..) = expire(&world, MaintainOptions { destroy_max: Some(0), ..MaintainOptions::live() });
+    assert_eq!((report.changed, report.budget_exhausted), (9, false));
+}
+
+/// V-294: a database whose host never calls maintenance forgets as fast as it is written to.
+#[test]
+fn v294_every_write_forgets() {
+    let world = World::at(100);
+    world.ns.add_all((0..100).map(|at| ends(&format!("t{at}"), 200)).collect(), &Default::default()).unwrap();
+    world.set(201);
+    let gone = || world.ns.stats().unwrap().memories.tombstoned;
+    for at in 1..=12 {
+        world.add(text(&format!("new {at}")));
+        assert_eq!(gone(), 8 * at);
+    }
+    assert_eq!(expired(&world), 4);
+    let other = world.db.namespace("other").unwrap();
+    other.add(text("elsewhere")).unwrap();
+    assert_eq!(gone(), 96, "a write forgets in its own namespace");
+    world.add(text("new 13"));
+    assert_eq!((gone(), expired(&world)), (100, 0));
+    let first = world.ns.tombstones(None, 10).unwrap().items.remove(0);
+    assert_eq!((first.reason, first.run), (TombstoneReason::Expired, None));
+}
+
+/// A write has the last word: what it gives a longer life stays.
+#[test]
+fn a_write_that_lengthens_a_life_wins() {
+    let world = World::at(100);
+    let id = world.add(ends("t", 200).key("k")).id;
+    world.set(300);
+    world.ns.touch(["k"], Expiry::At(ms(900))).unwrap();
+    assert_eq!(world.row(id).state, State::Live);
+    world.set(900);
+    let said: Vec<MemoryId> = world
+        .db
+        .batch(|b| {
+            let ns = world.ns.name();
+            Ok(vec![b.add(ns, "one")?.id, b.add(ns, "two")?.id])
+        })
+        .unwrap();
+    assert_eq!(world.live(), said);
+    assert_eq!(world.tombstone("k").id, id);
+}
+
+/// A memory that can't be read goes at its end as well, and stops neither the writes that remove it nor the pass.
+#[test]
+fn damage_stops_no_forgetting() {
+    for table in ["memory", "holder", "vector", "vitals"] {
+        for by_pass in [false, true] {
+            let mut world = if by_pass { still(0) } else { World::at(0) };
+            let id = world.add(text("t").tier(Tier::Working).vector(axis(0))).id;
+            world.add(text("beside it").vector(axis(1)));
+            world.db.clone().close().unwrap();
+            let rows = tables(&world.path()).remove(table).unwrap();
+            let (key, mut value) = match table {
+                "vector" => rows[0].clone(),
+                _ => rows.iter().find(|(key, _)| key[4..].starts_with(id.as_bytes())).unwrap().clone(),
+            };
+            let middle = value.len() / 2;
+            value[middle] ^= 1;
+            overwrite(&world.path(), table, &key, &value);
+            world.open_again(if by_pass { keeping } else { |builder| builder });
+            world.advance("73h");
+            let new = world.add(text("written after its end")).id;
+            if by_pass {
+                assert_eq!(live(&world).0.left, 0, "{table}");
+            }
+            assert!(world.is_live(new), "{table}");
+            if table != "vitals" {
+                assert_eq!(world.tombstone(id).reason, TombstoneReason::Expired, "{table}");
+            }
+            world.forget_id(id);
+            world.db.reindex().unwrap();
+        }
+    }
+}
