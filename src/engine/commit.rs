@@ -14,13 +14,43 @@ use crate::ledger::{Context, Ledger};
 use crate::limits::SLICE_ROWS_MAX;
 use crate::store::{Durability, NsId, Rows, Table, TextId};
 
+/// Memories whose accesses one commit counts: a bound of what a writer pays for searches before it.
+pub(super) const FOLDED_MAX: usize = 256;
+
 impl Inner {
     /// Runs `units` in one transaction and publishes it. The first unit that fails ends the attempt; its place and
-    /// error come back.
+    /// error come back. Accesses that searches have noted are counted first, so that no unit decides on a row without them.
     fn attempt(
         &self,
         durability: Durability,
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
+    ) -> Result<(), (Option<usize>, Error)> {
+        loop {
+            let mut taken = self.accesses.take(None, FOLDED_MAX);
+            let mut folds = false;
+            let done = self.attempt_with(durability, |session| {
+                folds = true;
+                self.fold_taken(session, &taken).map_err(|why| (None, why))?;
+                folds = false;
+                units(session).map_err(|(at, why)| (Some(at), why))
+            });
+            match done {
+                Ok(()) => taken.is_committed(),
+                // Damage that counting met must not stop those who write: a unit that meets it says so itself.
+                Err((_, why)) if folds && why.is_damage() && taken.give_up() => {
+                    tracing::warn!(%why, "accesses are not counted");
+                    continue;
+                }
+                Err(_) => {}
+            }
+            return done;
+        }
+    }
+
+    fn attempt_with(
+        &self,
+        durability: Durability,
+        units: impl FnOnce(&mut Session<'_, '_, '_>) -> Result<(), (Option<usize>, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let mut culprit = None;
         let mut effects = CommitEffects::default();
@@ -43,7 +73,7 @@ impl Inner {
                 reset: BTreeSet::new(),
             };
             let done = units(&mut session).map_err(|(at, why)| {
-                culprit = Some(at);
+                culprit = at;
                 why
             });
             let Session { dropped, linked, reset, .. } = session;

@@ -13,6 +13,7 @@ use crate::engine::lease::Lease;
 use crate::engine::queue::Queue;
 use crate::engine::session::Work;
 use crate::error::{Error, Result};
+use crate::hygiene::Accesses;
 use crate::index::{Current, Images, Published, ViewBudget};
 use crate::model::{Actor, IdSource, RunId, Span};
 use crate::policy::Policy;
@@ -52,6 +53,10 @@ pub(super) struct Inner {
     pub(super) pressed: Mutex<BTreeSet<IndexId>>,
     /// The runs that the handle works on.
     pub(super) at_work: Mutex<Vec<RunId>>,
+    /// Whether searches note what they find, where the query does not say.
+    pub(super) track: bool,
+    /// What searches have found since a commit counted it.
+    pub(super) accesses: Arc<Accesses>,
 }
 
 /// The images that a handle has which only reads, and the commit that they are of. They pin no page of the file, as a
@@ -74,6 +79,7 @@ pub(super) struct Opening {
     pub(super) lease: Span,
     pub(super) actor: Actor,
     pub(super) read_only: bool,
+    pub(super) track: bool,
 }
 
 impl Inner {
@@ -89,6 +95,7 @@ impl Inner {
             lease,
             actor,
             read_only,
+            track,
         } = opening;
         let snapshot = store.snapshot()?;
         let identity =
@@ -121,6 +128,8 @@ impl Inner {
             upkeep: Mutex::new(()),
             pressed: Mutex::new(BTreeSet::new()),
             at_work: Mutex::new(Vec::new()),
+            track,
+            accesses: Arc::default(),
         }))
     }
 

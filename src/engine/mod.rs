@@ -10,6 +10,7 @@
 //!
 //! It alone reads a clock. It decides nothing about memories: `ingest` does, and `ledger` writes.
 
+mod access;
 mod at_work;
 mod attached;
 mod batch;

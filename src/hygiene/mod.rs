@@ -15,6 +15,7 @@
 //! This room opens no file and no transaction, and reads no clock: it is handed a snapshot and an instant, counts its work and
 //! asks whether to stop, and gets the bytes of the file as a reader.
 
+mod accesses;
 mod briefing;
 mod carry;
 mod chains;
@@ -23,6 +24,7 @@ mod cluster;
 mod collapse;
 mod embed;
 mod erased;
+mod fold;
 mod limbo;
 mod link;
 mod list;
@@ -39,6 +41,7 @@ mod tests;
 mod told;
 mod undo;
 
+pub(crate) use accesses::{Accesses, Noted, Taken};
 pub use briefing::Briefed;
 pub(crate) use briefing::briefing;
 pub use chains::RepairSupersessionReport;
@@ -49,6 +52,7 @@ pub use collapse::{MergeTotals, ProfileCollapseGroupSample, ProfileCollapseRepor
 pub(crate) use embed::fill;
 pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
+pub(crate) use fold::fold;
 pub use link::IndexReport;
 pub(crate) use link::{Declaring, write, write_text};
 pub(crate) use list::implementation;

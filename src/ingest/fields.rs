@@ -89,7 +89,7 @@ pub(super) fn expire(vitals: &mut Vitals, expiry: Expiry, policy: &Policy) {
 }
 
 /// The default lifetime of a row of a tier; none for the durable tiers.
-pub(super) fn tier_ttl(tier: crate::model::Tier, policy: &Policy) -> Option<crate::model::Span> {
+pub(crate) fn tier_ttl(tier: crate::model::Tier, policy: &Policy) -> Option<crate::model::Span> {
     let ttl = match tier {
         crate::model::Tier::Working => policy.ttl.working,
         crate::model::Tier::Episodic => policy.ttl.episodic,

@@ -1,6 +1,7 @@
 //! The mutations, as the rooms that decide ask for them.
 
 use crate::ledger::applied::Onward;
+use crate::ledger::fold::Folded;
 use crate::model::{
     Access, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, Payload, RuleId, SupersedeMode,
     Tier, Time, TombstoneReason, Vitals,
@@ -202,6 +203,11 @@ pub(crate) enum Change {
         old: String,
         /// The new key, which no current row holds.
         new: String,
+    },
+    /// Accesses of memories are counted. No version changes.
+    Fold {
+        /// The memories with their new statistics.
+        rows: Vec<Folded>,
     },
     /// A memory proves useful.
     Reinforce {

@@ -44,6 +44,9 @@ pub struct Query {
     /// How long the search may take, 0 to 36,525 days; without a bound by default. The hits found by then are ranked,
     /// and the plan says that it is partial.
     pub deadline: Option<Span>,
+    /// Whether the hits count as retrieved; by default as the handle says
+    /// ([`Builder::track`](crate::Builder::track)).
+    pub track: Option<bool>,
 }
 
 closed_set! {
@@ -222,6 +225,24 @@ impl Query {
     #[must_use]
     pub fn min_score(mut self, min_score: f32) -> Self {
         self.min_score = Some(min_score);
+        self
+    }
+
+    /// With hits that count as retrieved, or not. The search itself writes nothing: the next write counts them.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// team.search(Query::text("tea").track(true))?;
+    /// team.add("It rains")?;
+    /// assert_eq!(team.get(tea)?.unwrap().retrieval_count, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn track(mut self, track: bool) -> Self {
+        self.track = Some(track);
         self
     }
 

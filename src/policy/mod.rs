@@ -95,6 +95,8 @@ group! {
         salience: Salience;
         @group /// Confidence of durable rows.
         confidence: Confidence;
+        @group /// Accesses that wait for a commit.
+        access: Access;
         @group /// The passes of a sweep.
         sweeper: Sweeper;
     }

@@ -9,6 +9,7 @@
     reason = "a test may panic, and says when it skips"
 )]
 
+mod access;
 mod allocations;
 mod api;
 mod backup;

@@ -1,5 +1,7 @@
 //! The commands and options of the command line.
 
+mod access;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -9,6 +11,7 @@ use oubliette::exchange::Format;
 use oubliette::maintain::Pass;
 use oubliette::{Durability, Error, Mode};
 
+pub(crate) use self::access::AccessCommand;
 use crate::embedder;
 
 /// An embedded memory database for AI agents that forgets on purpose.
@@ -80,6 +83,9 @@ pub(crate) enum Command {
     Briefing(BriefingOptions),
     /// Show one memory, or the tombstone of a memory that is gone
     Get(GetOptions),
+    /// Look after what is known of the use of memories
+    #[command(subcommand)]
+    Access(AccessCommand),
     /// Page through memories
     List(ListOptions),
     /// Count the values of a metadata key among the visible memories, the most frequent first
@@ -395,6 +401,9 @@ pub(crate) struct SearchOptions {
     /// Vectors of the queries, one row for each
     #[arg(long, value_name = "Q.npy", requires = "queries")]
     pub(crate) vectors: Option<PathBuf>,
+    /// Count the hits as retrieved, for scores and pruning
+    #[arg(long, conflicts_with_all = ["why", "read_only"])]
+    pub(crate) track: bool,
 }
 
 #[derive(Debug, Args)]

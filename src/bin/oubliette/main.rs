@@ -3,6 +3,7 @@
 //! With `--json` one document (or JSON lines) goes to standard output and nothing else; errors go to standard error.
 //! Exit codes: 0 done, 1 error, 2 usage, 3 `check` found something.
 
+mod access;
 mod answers;
 mod arguments;
 mod demo;
@@ -87,6 +88,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Search(options) => search::run(&options, place, output),
         Command::Briefing(options) => read::briefing(&options, place, output),
         Command::Get(options) => read::get(&options, place, output),
+        Command::Access(command) => access::run(&command, place, output),
         Command::List(options) => read::list(&options, place, output),
         Command::Distinct(options) => read::distinct(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),

@@ -187,6 +187,6 @@ group! {
     /// The passes of a sweep.
     Sweeper {
         /// The passes that maintenance runs when no pass is named, a set.
-        stages: Vec<Stage> = vec![Stage::Limbo], set(any);
+        stages: Vec<Stage> = vec![Stage::Fold, Stage::Limbo], set(any);
     }
 }
