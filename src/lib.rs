@@ -63,10 +63,11 @@ pub mod maintain {
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.
 pub mod memory {
     pub use crate::model::{
-        Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, DistinctQuery,
-        Entity, Event, EventDecision, EventId, EventQuery, EventsOf, ExpiresBy, Expiry, Family,
-        FamilyFingerprint, Field, Fields, Holder, Limbo, Link, Partition, Payload, Significance,
-        SupersedeMode, Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
+        Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Bucket,
+        ContextDraft, ContextLog, DistinctQuery, Entity, Event, EventDecision, EventId, EventQuery, EventsOf,
+        ExpiresBy, Expiry, Family, FamilyFingerprint, Field, Fields, Holder, InContext, Included, Inclusion,
+        Limbo, Link, Partition, Payload, Significance, SupersedeMode, Supersession, Tier, TimeRange,
+        Tombstone, TombstoneReason,
     };
     pub use crate::recall::Got;
 }
@@ -76,8 +77,8 @@ pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
     pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
     pub use crate::model::{
-        Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, RenameReport, RuleId,
-        SearchPlan, Signals,
+        ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, RenameReport,
+        RuleId, SearchPlan, Signals,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, HealthStats, History, IndexStats,

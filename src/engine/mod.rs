@@ -17,6 +17,7 @@ mod batch;
 mod builder;
 mod clock;
 mod commit;
+mod context;
 mod copies;
 mod database;
 mod documents;

@@ -9,9 +9,9 @@ use crate::hygiene::plan::Stop;
 use crate::hygiene::told::PassReport;
 use crate::ingest::{grown, tier_ttl};
 use crate::ledger::{Change, Context, Entry, Folded, Ledger};
-use crate::model::{Access, Actor, MemoryId, Pass, RuleId, RunId, Vitals};
+use crate::model::{Access, Actor, MemoryId, Pass, RuleId, RunId, Time, Vitals};
 use crate::policy::Policy;
-use crate::store::{NsId, Rows, Snapshot};
+use crate::store::{ContextRows, NsId, Rows, Snapshot};
 
 /// The pass `fold`.
 pub(crate) struct Fold;
@@ -20,7 +20,14 @@ impl MaintenancePass for Fold {
     fn plan(&self, input: PlanInput<'_>, _: Stop<'_>) -> Result<Option<Planned>> {
         let (ns, noted) = (input.field.ns, Arc::clone(&input.field.noted));
         let due = noted.len(Some(ns)) as u64;
-        Ok(Some(Planned::Jobs(vec![Box::new(Folding { ns, noted, taken: None, due, folded: 0, run: None })])))
+        // What the log tells can't be undone before its memories are beyond undo.
+        let kept = input.policy.access.log_ttl.max(input.policy.undo.horizon);
+        let until = input.field.now.minus(kept);
+        let old = input.published.snapshot().contexts_before(ns, until, usize::MAX)?.len() as u64;
+        Ok(Some(Planned::Jobs(vec![
+            Box::new(Folding { ns, noted, taken: None, due, folded: 0, run: None }),
+            Box::new(Trimming { ns, until, due: old, dropped: 0, is_over: old == 0, run: None }),
+        ])))
     }
 }
 
@@ -61,6 +68,51 @@ impl Job for Folding {
         report.changed += self.folded;
         report.left += self.due.saturating_sub(self.folded);
         report.run = self.run.filter(|_| self.folded > 0).or(report.run);
+        Ok(())
+    }
+}
+
+/// Takes contexts out of the inclusion log that are past their time.
+struct Trimming {
+    ns: NsId,
+    /// Contexts before it are past their time.
+    until: Time,
+    due: u64,
+    dropped: u64,
+    is_over: bool,
+    run: Option<RunId>,
+}
+
+impl Job for Trimming {
+    fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
+        self.run = input.run;
+        let (ns, until, rows) = (self.ns, self.until, input.rows);
+        Ok((!self.is_over).then(|| -> Step<'s> {
+            Box::new(move |slice| {
+                let old = slice.ledger.tx.contexts_before(ns, until, rows)?;
+                let names: Vec<String> = old.into_iter().map(|(_, context)| context).collect();
+                let count = names.len() as u64;
+                if count > 0 {
+                    let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
+                    let change = Change::DropContexts { names };
+                    slice.ledger.apply(&context, Entry::new(RuleId::of_pass(Pass::Fold), change))?;
+                }
+                Ok(Applied::rows(count))
+            })
+        }))
+    }
+
+    fn applied(&mut self, applied: Applied) {
+        self.dropped += applied.count;
+        self.is_over = applied.count == 0 || self.dropped >= self.due;
+    }
+
+    fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
+        report.planned += self.due;
+        report.scanned += self.due;
+        report.changed += self.dropped;
+        report.left += self.due.saturating_sub(self.dropped);
+        report.run = self.run.filter(|_| self.dropped > 0).or(report.run);
         Ok(())
     }
 }

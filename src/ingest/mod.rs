@@ -13,6 +13,7 @@
 mod add;
 mod change;
 mod confidence;
+mod context;
 mod fields;
 mod forget;
 mod likeness;

@@ -6,7 +6,7 @@ use crate::model::{
     Access, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, Payload, RuleId, SupersedeMode,
     Tier, Time, TombstoneReason, Vitals,
 };
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
+use crate::store::{AggregateRow, ContextRow, EventRow, FamilyRow, Id};
 use crate::vector::UnitVector;
 
 /// A new row: everything except what the ledger works out itself.
@@ -208,6 +208,20 @@ pub(crate) enum Change {
     Fold {
         /// The memories with their new statistics.
         rows: Vec<Folded>,
+    },
+    /// A context comes into the inclusion log.
+    LogContext {
+        /// Its name, which the log does not have.
+        context: String,
+        /// The context.
+        row: Box<ContextRow>,
+        /// Its memories with their new statistics.
+        rows: Vec<Folded>,
+    },
+    /// Contexts go out of the inclusion log because they are old.
+    DropContexts {
+        /// Their names.
+        names: Vec<String>,
     },
     /// A memory proves useful.
     Reinforce {

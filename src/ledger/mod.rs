@@ -13,6 +13,7 @@
 mod afresh;
 mod applied;
 mod change;
+mod context;
 pub(crate) mod counters;
 mod damage;
 pub(crate) mod derived;
@@ -99,6 +100,10 @@ impl Ledger<'_, '_> {
             Change::Withdraw { events } => self.withdraw(context, &events, why),
             Change::Rename { old, new } => self.rename(context, &old, &new, &why),
             Change::Fold { rows } => self.fold(context, rows, why),
+            Change::LogContext { context: name, row, rows } => {
+                self.log_context(context, &name, &row, rows, why)
+            }
+            Change::DropContexts { names } => self.drop_contexts(context, &names, why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, id, by, expires_at, confidence, why)
             }

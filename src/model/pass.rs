@@ -14,7 +14,7 @@ use crate::model::closed::closed_set;
 macro_rules! passes {
     ($with:ident) => {
         $with! {
-            /// Counts the searches that found memories, as far as no write has counted them yet.
+            /// Counts the searches that found memories, as far as no write has counted them yet, and ends the inclusion log where it is old.
             Fold = 44, "fold", rule FOLD "MODEL-40", stage Fold, in fold;
             /// Keeps the latest snapshot of each period and removes the others.
             Snapshots = 33, "snapshots", rule PRUNE_SNAPSHOTS "DEDUP-69", stage Snapshots, in snapshots;

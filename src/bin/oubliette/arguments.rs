@@ -1,6 +1,7 @@
 //! The commands and options of the command line.
 
 mod access;
+mod context_log;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,6 +13,7 @@ use oubliette::maintain::Pass;
 use oubliette::{Durability, Error, Mode};
 
 pub(crate) use self::access::AccessCommand;
+pub(crate) use self::context_log::ContextLogOptions;
 use crate::embedder;
 
 /// An embedded memory database for AI agents that forgets on purpose.
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     /// Look after what is known of the use of memories
     #[command(subcommand)]
     Access(AccessCommand),
+    /// Note which memories went into a context of a language model, and count them
+    ContextLog(ContextLogOptions),
     /// Page through memories
     List(ListOptions),
     /// Count the values of a metadata key among the visible memories, the most frequent first

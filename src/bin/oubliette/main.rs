@@ -6,6 +6,7 @@
 mod access;
 mod answers;
 mod arguments;
+mod context_log;
 mod demo;
 mod embedder;
 mod evaluate;
@@ -89,6 +90,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Briefing(options) => read::briefing(&options, place, output),
         Command::Get(options) => read::get(&options, place, output),
         Command::Access(command) => access::run(&command, place, output),
+        Command::ContextLog(options) => context_log::run(&options, place, output),
         Command::List(options) => read::list(&options, place, output),
         Command::Distinct(options) => read::distinct(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),
