@@ -73,10 +73,11 @@ pub mod gc {
 /// The parts of a memory, the messages behind it, and what stays of one that is gone.
 pub mod memory {
     pub use crate::model::{
-        Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, DistinctQuery,
-        Entity, Event, EventDecision, EventId, EventQuery, EventsOf, ExpiresBy, Expiry, Family,
-        FamilyFingerprint, Field, Fields, Holder, Limbo, Link, Partition, Payload, PointInTime, Significance,
-        SupersedeMode, Supersession, Tier, TimeRange, Tombstone, TombstoneReason,
+        Actor, AgentName, Aggregate, AggregateId, AggregateType, Attachment, AuthorKind, Bucket,
+        ContextDraft, ContextLog, DistinctQuery, Entity, Event, EventDecision, EventId, EventQuery, EventsOf,
+        ExpiresBy, Expiry, Family, FamilyFingerprint, Field, Fields, Holder, InContext, Included, Inclusion,
+        Limbo, Link, Partition, Payload, PointInTime, Significance, SupersedeMode, Supersession, Tier,
+        TimeRange, Tombstone, TombstoneReason,
     };
     pub use crate::recall::Got;
 }
@@ -86,8 +87,8 @@ pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
     pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
     pub use crate::model::{
-        Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, PastPlan, PurgeHorizon,
-        RenameReport, RuleId, SearchPlan, Signals,
+        ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, PastPlan,
+        PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals,
     };
     pub use crate::recall::{
         AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, HealthStats, History, IndexStats,

@@ -74,6 +74,11 @@ pub const SUMMARY_JSON_BYTES_MAX: usize = 4 << 20;
 /// Attachments or embeds of one message, each.
 pub const ATTACHMENTS_MAX: usize = 64;
 
+/// Memories of one context in the inclusion log.
+pub const CONTEXT_ITEMS_MAX: usize = 500;
+/// Name of a context, or of the session that it is of.
+pub const CONTEXT_NAME_BYTES_MAX: usize = 128;
+
 /// Dimensions of an embedding.
 pub const DIM_MAX: usize = 4_096;
 /// Results of one query, with those that its offset skips.

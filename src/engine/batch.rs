@@ -1,6 +1,7 @@
 //! Several operations in one transaction.
 
 use crate::engine::database::Database;
+use crate::engine::inner::Inner;
 use crate::engine::series::snapshot_draft;
 use crate::engine::session::Session;
 use crate::engine::write::{RestoreReport, WriteOptions};
@@ -18,6 +19,7 @@ use crate::store::{IndexId, PartId, Rows, WriteTx};
 /// A transaction under way: what it does is visible to itself at once, to others when it commits.
 pub struct Batch<'b, 's, 'a, 't> {
     pub(super) session: &'b mut Session<'s, 'a, 't>,
+    inner: &'b Inner,
     /// Rows that it may have given a vector.
     pub(super) rows: usize,
 }
@@ -45,7 +47,7 @@ impl Database {
     /// Those of `unit`; nothing of it is written then.
     pub fn batch<R>(&self, mut unit: impl FnMut(&mut Batch<'_, '_, '_, '_>) -> Result<R>) -> Result<R> {
         let (value, rows, waiting) = self.inner.run_alone(|session| {
-            let mut batch = Batch { session, rows: 0 };
+            let mut batch = Batch { session, inner: &self.inner, rows: 0 };
             let value = unit(&mut batch)?;
             Ok((value, batch.rows, std::mem::take(&mut batch.session.ledger.waiting)))
         })?;
@@ -237,7 +239,10 @@ impl Batch<'_, '_, '_, '_> {
     /// # Errors
     /// `Conflict` where the batch has written to the namespace, and as there.
     pub fn search(&self, namespace: &NamespaceName, query: impl Into<Query>) -> Result<SearchResult> {
-        self.session.search(namespace, &query.into())
+        let query = query.into();
+        let found = self.session.search(namespace, &query)?;
+        self.inner.note_hits(self.session.published, namespace, &query, &found.hits)?;
+        Ok(found)
     }
 
     /// As [`Namespace::push_snapshot`](crate::Namespace::push_snapshot).

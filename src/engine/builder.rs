@@ -53,6 +53,7 @@ pub struct Builder {
     /// Whether the embedder that ships with the crate is taken for a file without vectors.
     suggest_shipped: bool,
     actor: Actor,
+    track: bool,
     disk: Arc<dyn Disk>,
 }
 
@@ -77,6 +78,7 @@ impl Default for Builder {
             embedder: None,
             suggest_shipped: false,
             actor: Actor::Caller,
+            track: false,
             disk: Arc::new(Folder),
         }
     }
@@ -428,6 +430,25 @@ impl Builder {
         self
     }
 
+    /// Whether searches note which memories they find, for statistics of use, where [`Query::track`](crate::Query::track)
+    /// does not say; false by default. The next write counts what was noted, or [`Database::flush_access`] does.
+    ///
+    /// ```
+    /// use oubliette::Database;
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = Database::builder().track(true).open(folder.path().join("m.oub"))?;
+    /// let team = db.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// team.search("tea")?;
+    /// team.add("It rains")?;
+    /// assert_eq!(team.get(tea)?.unwrap().retrieval_count, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn track(mut self, track: bool) -> Self {
+        self.track = track;
+        self
+    }
+
     /// Another place for files than the file system, for tests of faults.
     #[cfg(feature = "faults")]
     pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
@@ -482,6 +503,7 @@ impl Builder {
             lease: self.lease,
             actor: self.actor,
             read_only: self.read_only,
+            track: self.track,
         };
         let database = Database::from_inner(Inner::open(opening)?);
         database.resume_drops()?;

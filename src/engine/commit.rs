@@ -14,23 +14,45 @@ use crate::ledger::{Context, Ledger};
 use crate::limits::SLICE_ROWS_MAX;
 use crate::store::{Durability, NsId, Rows, Table, TextId};
 
+/// Memories whose accesses one commit counts: a bound of what a writer pays for searches before it.
+pub(super) const FOLDED_MAX: usize = 256;
+
 impl Inner {
     /// Runs `units` in one transaction and publishes it. The first unit that fails ends the attempt; its place and
-    /// error come back. If a unit fails only because a memory whose life is over can't be removed, the units run again
-    /// and remove none: damage to one memory does not stop writes to others.
+    /// error come back. Accesses that searches have noted are counted first, so that no unit decides on a row without
+    /// them.
+    ///
+    /// What the commit does beside the units must not stop them. If damage to one memory ends the counting, or the removal
+    /// of a memory whose life is over, the units run again without that.
     fn attempt(
         &self,
         durability: Durability,
         mut units: impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let mut forgetting = Forgetting::On;
-        let done = self.attempt_once(durability, &mut forgetting, &mut units);
-        match done {
-            Err((_, why @ Error::Corrupted { .. })) if forgetting == Forgetting::AtWork => {
-                tracing::warn!(%why, "a memory whose life is over can't be removed");
-                self.attempt_once(durability, &mut Forgetting::Off, &mut units)
+        loop {
+            let mut taken = self.accesses.take(None, FOLDED_MAX);
+            let mut folds = false;
+            let done = self.attempt_once(durability, &mut forgetting, |session| {
+                folds = true;
+                self.fold_taken(session, &taken).map_err(|why| (None, why))?;
+                folds = false;
+                units(session).map_err(|(at, why)| (Some(at), why))
+            });
+            match &done {
+                Ok(()) => taken.is_committed(),
+                Err((_, why)) if folds && why.is_damage() && taken.give_up() => {
+                    tracing::warn!(%why, "accesses are not counted");
+                    continue;
+                }
+                Err((_, why @ Error::Corrupted { .. })) if forgetting == Forgetting::AtWork => {
+                    tracing::warn!(%why, "a memory whose life is over can't be removed");
+                    forgetting = Forgetting::Off;
+                    continue;
+                }
+                Err(_) => {}
             }
-            done => done,
+            return done;
         }
     }
 
@@ -38,7 +60,7 @@ impl Inner {
         &self,
         durability: Durability,
         forgetting: &mut Forgetting,
-        units: &mut impl FnMut(&mut Session<'_, '_, '_>) -> Result<(), (usize, Error)>,
+        units: impl FnOnce(&mut Session<'_, '_, '_>) -> Result<(), (Option<usize>, Error)>,
     ) -> Result<(), (Option<usize>, Error)> {
         let mut culprit = None;
         let mut effects = CommitEffects::default();
@@ -63,7 +85,7 @@ impl Inner {
                 reset: BTreeSet::new(),
             };
             let done = units(&mut session).map_err(|(at, why)| {
-                culprit = Some(at);
+                culprit = at;
                 why
             });
             let Session { dropped, linked, reset, .. } = session;

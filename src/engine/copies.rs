@@ -148,6 +148,7 @@ impl Database {
             lease: self.inner.lease,
             actor: Actor::Sweeper,
             read_only: false,
+            track: false,
         })?;
         let copy = Database::from_inner(inner);
         for (namespace, ns) in copy.tenants(None)? {

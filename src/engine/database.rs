@@ -109,7 +109,7 @@ impl Database {
         }
     }
 
-    /// Ends the handle: what is unsynced is synced, the file is let go. Other clones then answer `Closed`.
+    /// Ends the handle: accesses that searches have noted are counted, what is unsynced is synced, the file is let go. Other clones then answer `Closed`.
     ///
     /// ```
     /// use oubliette::ErrorKind;
@@ -125,7 +125,8 @@ impl Database {
     /// `Retry` or `Unavailable` when the last sync failed.
     pub fn close(self) -> Result<()> {
         self.inner.check_outside()?;
-        self.inner.queue.alone(|| {
+        let counted = self.flush_access_at_end();
+        let closed = self.inner.queue.alone(|| {
             if self.inner.closed.swap(true, Ordering::SeqCst) {
                 return Ok(());
             }
@@ -134,7 +135,8 @@ impl Database {
                 _ => Ok(()),
             };
             flushed.and(self.inner.store.close())
-        })
+        });
+        closed.and(counted)
     }
 
     /// Queues a unit and waits for its answer; what it leaves without a vector gets one after its commit.

@@ -13,6 +13,7 @@ use crate::engine::lease::Lease;
 use crate::engine::queue::Queue;
 use crate::engine::session::Work;
 use crate::error::{Error, Result};
+use crate::hygiene::Accesses;
 use crate::index::{Current, Images, Published, ViewBudget};
 use crate::model::{Actor, IdSource, RunId, Span};
 use crate::policy::Policy;
@@ -54,6 +55,10 @@ pub(super) struct Inner {
     pub(super) at_work: Mutex<Vec<RunId>>,
     /// Whether a sweeper is at work.
     pub(super) is_swept: AtomicBool,
+    /// Whether searches note what they find, where the query does not say.
+    pub(super) track: bool,
+    /// What searches have found since a commit counted it.
+    pub(super) accesses: Arc<Accesses>,
 }
 
 /// The images that a handle has which only reads, and the commit that they are of. They pin no page of the file, as a
@@ -76,6 +81,7 @@ pub(super) struct Opening {
     pub(super) lease: Span,
     pub(super) actor: Actor,
     pub(super) read_only: bool,
+    pub(super) track: bool,
 }
 
 impl Inner {
@@ -91,6 +97,7 @@ impl Inner {
             lease,
             actor,
             read_only,
+            track,
         } = opening;
         let snapshot = store.snapshot()?;
         let identity =
@@ -124,6 +131,8 @@ impl Inner {
             pressed: Mutex::new(BTreeSet::new()),
             at_work: Mutex::new(Vec::new()),
             is_swept: AtomicBool::new(false),
+            track,
+            accesses: Arc::default(),
         }))
     }
 

@@ -134,6 +134,10 @@ impl Database {
             self.inner.check_open()?;
         }
         let _one = self.inner.upkeep.lock();
+        // A pass decides by what is used.
+        if !options.dry_run && !options.passes.contains(&Pass::Fold) {
+            self.flush_access_at_end()?;
+        }
         let enabled;
         let passes = if options.passes.is_empty() {
             enabled = self.enabled(only)?;

@@ -10,12 +10,14 @@
 //!
 //! It alone reads a clock. It decides nothing about memories: `ingest` does, and `ledger` writes.
 
+mod access;
 mod at_work;
 mod attached;
 mod batch;
 mod builder;
 mod clock;
 mod commit;
+mod context;
 mod copies;
 mod database;
 mod documents;

@@ -181,7 +181,9 @@ impl<Of> Namespace<Of> {
             let query = self.db.inner.with_vector(published, &query)?;
             let deadline = Deadline::new(&over);
             let reader = Reader::open(published, &self.name, &self.db.inner.secret, now)?;
-            reader.until(&deadline).search(&query, &weights)
+            let found = reader.until(&deadline).search(&query, &weights)?;
+            self.db.inner.note_hits(published, &self.name, &query, &found.hits)?;
+            Ok(found)
         })
     }
 

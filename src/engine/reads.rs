@@ -151,11 +151,9 @@ impl Database {
         let in_force = self.inner.in_force();
         self.read(|published, now| {
             let clock = self.inner.clock.now();
-            stats(
-                published,
-                namespace,
-                StatsContext { now, clock, file_bytes, policy: &in_force.policy.stats },
-            )
+            let context = StatsContext { now, clock, file_bytes, policy: &in_force.policy.stats };
+            let access_dropped = self.inner.accesses.dropped();
+            Ok(Stats { access_dropped, ..stats(published, namespace, context)? })
         })
     }
 

@@ -2,6 +2,7 @@
 //! budget of the call and with pauses for writers.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::engine::attached::AttachedEmbedder;
@@ -209,7 +210,8 @@ impl Database {
         let version = PolicyVersion { number: in_force.number, hash: policy.hash() };
         let published = self.inner.state()?;
         let now = self.inner.instant(&published);
-        let field = Field { ns, parts: None, now, damaged: Cell::new(0) };
+        let noted = Arc::clone(&self.inner.accesses);
+        let field = Field { ns, parts: None, now, damaged: Cell::new(0), noted };
         let selection = options.selection();
         let input = PlanInput {
             published: &published,

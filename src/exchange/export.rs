@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::engine::{Namespace, Snapshot};
 use crate::error::{Error, Result, sound};
 use crate::exchange::{
-    NpyWriter, write_aggregate, write_event, write_memory, write_run, write_step, write_tombstone,
+    NpyWriter, write_aggregate, write_context, write_event, write_memory, write_run, write_step,
+    write_tombstone,
 };
 use crate::limits::LINE_BYTES_MAX;
 use crate::model::{Event, EventQuery, Memory, MemoryId, NamespaceName, PageRequest, Scope, State};
@@ -31,7 +32,7 @@ pub enum VectorsTo<'a, W> {
 /// An export: every line from one snapshot. Of a namespace memories stand in the order of partition, creation and id, the
 /// shared partition first and then the agents by name, but for what was superseded: that stands behind the memory that
 /// took its place. With [`Export::all_states`] the runs that can be taken back and the tombstones stand before the
-/// memories, and the messages behind them, so that each line names what stands before it; links and provenance may lead
+/// memories, and the messages and the inclusion log behind them, so that each line names what stands before it; links and provenance may lead
 /// ahead.
 ///
 /// An export of all states is a backup: an import into an empty database puts everything back as it was, and another export gives the same bytes. One of what is visible names nothing that is not in it.
@@ -71,6 +72,8 @@ pub struct ExportReport {
     pub aggregates: u64,
     /// Messages.
     pub events: u64,
+    /// Contexts of the inclusion log.
+    pub contexts: u64,
     /// Memories, tombstones, messages and families that are damaged and were left out, with their namespaces; of a memory
     /// whose vector alone is damaged only the vector is left out.
     pub damaged: Vec<(NamespaceName, MemoryId)>,
@@ -128,6 +131,7 @@ impl Export {
             lines.memories(&namespace)?;
             if all_states {
                 lines.messages(&namespace)?;
+                lines.contexts(&namespace)?;
             }
         }
         let Lines { out, path, report, .. } = lines;
@@ -407,6 +411,23 @@ impl<W: Write + Seek> Lines<'_, W> {
             }
             match page.next {
                 Some(next) => query.cursor = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// What went into contexts; the memories have counted it.
+    fn contexts(&mut self, namespace: &Of) -> Result<()> {
+        let mut cursor = None;
+        loop {
+            let page = namespace.contexts(cursor.as_deref(), PAGE_ROWS)?;
+            for context in page.items {
+                self.report.contexts += 1;
+                write_context(namespace.name(), &context, &mut self.line);
+                self.end_line(None)?;
+            }
+            match page.next {
+                Some(next) => cursor = Some(next),
                 None => return Ok(()),
             }
         }

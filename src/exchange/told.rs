@@ -10,12 +10,12 @@ use crate::exchange::write::Object;
 use crate::json::Members;
 use crate::limits::{CONTENT_BYTES_MAX, FIELD_BYTES_MAX, SNIPPET_BYTES, SNIPPETS_MAX};
 use crate::model::{
-    Actor, Aggregate, Delta, Event, Evidence, Family, JournalRow, Kept, MemoryId, NamespaceName, RuleId, Run,
-    RunId, Time, check_text, widened,
+    Actor, Aggregate, ContextLog, Delta, Event, Evidence, Family, JournalRow, Kept, MemoryId, NamespaceName,
+    RuleId, Run, RunId, Time, check_text, widened,
 };
 
 /// The members that make a line no memory.
-const SORTS: [&str; 5] = ["tombstone", "run", "step", "aggregate", "event"];
+const SORTS: [&str; 6] = ["tombstone", "run", "step", "aggregate", "event", "context"];
 
 /// What a line is that has one of [`SORTS`]; none of a memory, which has a text.
 pub(super) fn sort_of(members: &Members<'_>) -> Option<&'static str> {
@@ -51,6 +51,7 @@ pub(super) fn read(members: Members<'_>, sort: &'static str) -> Result<KeptLine>
             check_aggregate(&aggregate)?;
             Kept::Aggregate(Box::new(aggregate))
         }
+        "context" => Kept::Context(Box::new(typed(sort, raw)?)),
         _ => {
             let event = typed(sort, raw)?;
             check_event(&event, family.as_ref())?;
@@ -78,6 +79,27 @@ pub fn write_run(namespace: &NamespaceName, run: &Run, out: &mut Vec<u8>) {
     let mut line = Object::begin(out);
     line.member("namespace", namespace);
     line.member("run", run);
+    line.end_line();
+}
+
+/// Appends a context of the inclusion log as one JSON line, with its line feed.
+///
+/// ```
+/// use oubliette::exchange::write_context;
+/// use oubliette::memory::{ContextDraft, Inclusion};
+/// # let folder = tempfile::tempdir()?;
+/// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+/// let tea = team.add("Ann prefers tea")?.id;
+/// team.context_log_write(&ContextDraft::new("turn-1", [Inclusion::new(tea, 12)]))?;
+/// let mut line = Vec::new();
+/// write_context(team.name(), &team.contexts(None, 1)?.items[0], &mut line);
+/// assert!(line.starts_with(br#"{"namespace":"team","context":{"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_context(namespace: &NamespaceName, context: &ContextLog, out: &mut Vec<u8>) {
+    let mut line = Object::begin(out);
+    line.member("namespace", namespace);
+    line.member("context", context);
     line.end_line();
 }
 

@@ -6,6 +6,7 @@
 //!
 //! Damage that a look-up meets is not reported there: the walk of the row's own table meets it as well.
 
+mod contexts;
 mod counts;
 mod events;
 mod graph;
@@ -157,6 +158,8 @@ impl Check<'_> {
             Table::EventTime | Table::EventOf | Table::FamilyKey | Table::FamilyBand => {
                 self.message_index(table, key)
             }
+            Table::Context => self.context(key, value),
+            Table::ContextTime | Table::ContextOf => self.context_index(table, key),
             _ if IndexRow::TABLES.contains(&table) => self.index_row(table, key),
             _ => table.read_value(key, value),
         }

@@ -357,7 +357,7 @@ impl<'s> Search<'s> {
         let mut order = Vec::with_capacity(linked.len());
         for at in linked {
             let Some(row) = rows.get(at as usize) else { continue };
-            let access = self.field.sound(self.snapshot().access(self.field.ns, row.id))?.unwrap_or_default();
+            let access = self.field.access(self.snapshot(), row.id)?;
             let score = Worth::of(&self.vitals(row.id)?, &access, self.field.now).score(self.policy);
             order.push((score, *row, at));
         }

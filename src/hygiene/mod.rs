@@ -15,6 +15,7 @@
 //! This room opens no file and no transaction, and reads no clock: it is handed a snapshot and an instant, counts its work and
 //! asks whether to stop, and gets the bytes of the file as a reader.
 
+mod accesses;
 mod briefing;
 mod carry;
 mod chains;
@@ -24,6 +25,7 @@ mod collapse;
 mod embed;
 mod erased;
 mod expire;
+mod fold;
 mod limbo;
 mod link;
 mod list;
@@ -40,6 +42,7 @@ mod tests;
 mod told;
 mod undo;
 
+pub(crate) use accesses::{Accesses, Noted, Taken};
 pub use briefing::Briefed;
 pub(crate) use briefing::briefing;
 pub use chains::RepairSupersessionReport;
@@ -52,6 +55,7 @@ pub use erased::ErasedProbe;
 pub(crate) use erased::check_erased;
 pub use expire::ExpireReport;
 pub(crate) use expire::{Removing, erase_ended, expire};
+pub(crate) use fold::fold;
 pub use link::IndexReport;
 pub(crate) use link::{Declaring, write, write_text};
 pub(crate) use list::implementation;

@@ -5,13 +5,15 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, sound};
+use crate::hygiene::accesses::Accesses;
 use crate::limits::NORMALIZER;
 use crate::model::order::{Rank, canonical, reinforcement_first};
-use crate::model::{MemoryId, Time, TombstoneReason, Vitals};
+use crate::model::{Access, MemoryId, Time, TombstoneReason, Vitals};
 use crate::policy::{Canonical, Policy};
 use crate::record::{At, decode_vitals};
 use crate::store::control::{CounterSort, TOTAL};
@@ -33,12 +35,23 @@ pub(crate) struct Field {
     pub(crate) now: Time,
     /// Rows that could not be read, and are left alone.
     pub(crate) damaged: Cell<u64>,
+    /// Accesses that no commit holds yet: a plan counts them.
+    pub(crate) noted: Arc<Accesses>,
 }
 
 impl Field {
     /// Whether a partition is one of those.
     pub(super) fn takes(&self, part: PartId) -> bool {
         self.parts.as_ref().is_none_or(|parts| parts.contains(&part))
+    }
+
+    /// The statistics of a row, with the accesses that no commit holds yet.
+    pub(super) fn access(&self, rows: &Snapshot, id: MemoryId) -> Result<Access> {
+        let mut access = self.sound(rows.access(self.ns, id))?.unwrap_or_default();
+        if let Some(noted) = self.noted.of(self.ns, id) {
+            noted.count_in(&mut access);
+        }
+        Ok(access)
     }
 
     /// What was read of a row; none where it is damaged, which is counted.

@@ -262,7 +262,7 @@ impl NamespaceWriter<'_, '_, '_> {
         if content.text != draft.text {
             holder.text = Some(draft.text.clone());
         }
-        let mut raise = self.raise(draft, &vitals);
+        let mut raise = self.raise(draft, id, &vitals)?;
         // A row that waits for a vector takes the vector that comes with the same content.
         if let (None, Some(vector)) = (vitals.place.slot, &prepared.vector) {
             raise.vector = Some((self.open_space_of(vector.dim(), prepared.space())?, vector.clone()));
@@ -273,29 +273,20 @@ impl NamespaceWriter<'_, '_, '_> {
     }
 
     /// What absorbing a write raises in the row.
-    fn raise(&self, draft: &Draft, vitals: &Vitals) -> Raise {
+    fn raise(&self, draft: &Draft, id: MemoryId, vitals: &Vitals) -> Result<Raise> {
         let mut parts = self.parts_of(draft);
         expire(&mut parts.vitals, draft.expiry.unwrap_or_default(), self.policy);
         let tier = vitals.tier.max(parts.vitals.tier);
         let slid = vitals.life().slid(self.now(), tier_ttl(tier, &self.policy.ttl));
-        Raise {
+        Ok(Raise {
             life: Some(slid.absorbing(parts.vitals.life())),
             significance: draft.fields.significance,
             tier: Some(tier),
             importance: draft.fields.importance,
-            confidence: self.grown(vitals),
+            confidence: self.grown(id, vitals)?,
             vector: None,
             last_reinforced_at: Some(self.now()),
-        }
-    }
-
-    /// The confidence after a use, which grows at most once in a while. None if it does not change.
-    pub(super) fn grown(&self, vitals: &Vitals) -> Option<f32> {
-        let gap = self.policy.confidence.growth_gap.as_millis();
-        let rested =
-            vitals.last_reinforced_at.is_none_or(|at| self.now().as_millis() - at.as_millis() >= gap);
-        let growth = self.policy.confidence.growth as f32;
-        vitals.confidence.filter(|_| rested).map(|c| c + growth * (1.0 - c))
+        })
     }
 
     /// Step 7: a memory of its own.

@@ -12,6 +12,8 @@
 
 mod add;
 mod change;
+mod confidence;
+mod context;
 mod fields;
 mod forget;
 mod likeness;
@@ -47,6 +49,7 @@ use crate::store::control::SpaceRow;
 use crate::text::{Guards, Messages, NormalForm, normal_form};
 use crate::vector::UnitVector;
 
+pub(crate) use confidence::grown;
 pub(crate) use forget::ForgetNames;
 pub(crate) use likeness::{Likeness, is_record_of_its_own, stands_apart};
 pub(crate) use names::open_namespace;

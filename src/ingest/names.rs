@@ -122,7 +122,8 @@ impl NamespaceWriter<'_, '_, '_> {
         // A use after the end does not bring a memory back.
         let ttl = ttl.filter(|_| vitals.times.expires_at.is_some_and(|end| end > self.now()));
         let expires_at = vitals.life().slid(self.now(), ttl).end;
-        Ok(Change::Reinforce { id, by: i64::from(by), expires_at, confidence: self.grown(&vitals) })
+        let confidence = self.grown(id, &vitals)?;
+        Ok(Change::Reinforce { id, by: i64::from(by), expires_at, confidence })
     }
 
     /// The memory that `name` means. For a key, also the number of its holder.

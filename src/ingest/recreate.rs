@@ -109,6 +109,7 @@ impl NamespaceWriter<'_, '_, '_> {
             }
             Kept::Run(run) => [("started_at", Some(run.started_at)), ("", None), ("", None)],
             Kept::Step(step) => [("at", Some(step.at)), ("", None), ("", None)],
+            Kept::Context(log) => [("at", Some(log.at)), ("", None), ("", None)],
             Kept::Aggregate(_) | Kept::Event(..) | Kept::Joint(_) => return Ok(()),
         };
         let most = self.now().plus(self.policy.stats.clock_warn);
@@ -152,6 +153,7 @@ impl NamespaceWriter<'_, '_, '_> {
             Kept::Aggregate(aggregate) => self.recreate_aggregate(part, aggregate)?,
             Kept::Event(event, family) => self.recreate_event(part, event, family.as_deref())?,
             Kept::Joint(joint) => self.rejoin(part, joint.clone())?,
+            Kept::Context(log) => self.recreate_context(log)?,
         }
         Ok(None)
     }

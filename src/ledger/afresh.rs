@@ -15,8 +15,8 @@ use crate::ledger::writer::{Context, Ledger, truth};
 use crate::model::{JournalRow, MemoryId, RuleId, Tombstone};
 use crate::store::keys;
 use crate::store::{
-    Id, Junction, JunctionRow, MessageRows, NsId, Read, Rows, Table, Traces, Walk, bad_key, holder_keys,
-    last_id, last_id_and_number,
+    ContextRow, ContextRows, Id, Junction, JunctionRow, MessageRows, NsId, Read, Rows, Table, Traces, Walk,
+    bad_key, holder_keys, last_id, last_id_and_number,
 };
 
 /// What is done with the rows of a table.
@@ -29,7 +29,7 @@ enum Step {
 }
 
 /// Tables from whose rows others follow: names before what is joined to them.
-const COMPLETED: [Table; 12] = [
+const COMPLETED: [Table; 13] = [
     Table::Partition,
     Table::PartitionName,
     Table::Term,
@@ -42,9 +42,10 @@ const COMPLETED: [Table; 12] = [
     Table::Limbo,
     Table::Event,
     Table::Family,
+    Table::Context,
 ];
 /// Tables whose rows follow from others, beside those of [`IndexRow`]: what is joined before names that nothing is joined to.
-const PRUNED: [Table; 14] = [
+const PRUNED: [Table; 16] = [
     Table::Junction,
     Table::JunctionBack,
     Table::Term,
@@ -59,6 +60,8 @@ const PRUNED: [Table; 14] = [
     Table::EventOf,
     Table::FamilyKey,
     Table::FamilyBand,
+    Table::ContextTime,
+    Table::ContextOf,
 ];
 
 /// The steps in their order.
@@ -182,6 +185,11 @@ impl Ledger<'_, '_> {
             Table::Event | Table::Family => {
                 let places = self.message_places(ns, table, last_id(table, key)?.as_bytes())?;
                 self.ensure_all(places.unwrap_or_default())
+            }
+            Table::Context => {
+                let keys::Context { context, .. } = keys::Context::read(table, key)?;
+                let row = sound(self.tx.context(ns, context.0))?.flatten();
+                self.ensure_all(row.map(|row| row.keys(ns, context.0)).unwrap_or_default())
             }
             _ => Ok(0),
         }
@@ -325,6 +333,16 @@ impl Ledger<'_, '_> {
                 let places = self.message_places(ns, table, last_id(table, key)?.as_bytes())?;
                 let asks = |(of, place): &(Table, keys::Key)| *of == table && **place == *key;
                 places.is_none_or(|places| places.iter().any(asks))
+            }
+            Table::ContextTime | Table::ContextOf => {
+                let (context, place) = match table {
+                    Table::ContextTime => (keys::ContextTime::read(table, key)?.context, (table, key)),
+                    _ => (keys::ContextOf::read(table, key)?.context, (table, key)),
+                };
+                let row = sound(self.tx.context(ns, context.0))?;
+                let asks =
+                    |row: ContextRow| row.keys(ns, context.0).iter().any(|(of, at)| (*of, &**at) == place);
+                row.is_none_or(|row| row.is_some_and(asks))
             }
             _ => self.asks_for_index_row(table, key)?,
         };

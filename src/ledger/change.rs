@@ -1,11 +1,12 @@
 //! The mutations, as the rooms that decide ask for them.
 
 use crate::ledger::applied::Onward;
+use crate::ledger::fold::Folded;
 use crate::model::{
     Access, Content, Delta, Evidence, Holder, Life, Memory, MemoryId, Parts, Payload, RuleId, SupersedeMode,
     Tier, Time, TombstoneReason, Vitals,
 };
-use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
+use crate::store::{AggregateRow, ContextRow, EventRow, FamilyRow, Id};
 use crate::vector::UnitVector;
 
 /// A new row: everything except what the ledger works out itself.
@@ -202,6 +203,25 @@ pub(crate) enum Change {
         old: String,
         /// The new key, which no current row holds.
         new: String,
+    },
+    /// Accesses of memories are counted. No version changes.
+    Fold {
+        /// The memories with their new statistics.
+        rows: Vec<Folded>,
+    },
+    /// A context comes into the inclusion log.
+    LogContext {
+        /// Its name, which the log does not have.
+        context: String,
+        /// The context.
+        row: Box<ContextRow>,
+        /// Its memories with their new statistics.
+        rows: Vec<Folded>,
+    },
+    /// Contexts go out of the inclusion log because they are old.
+    DropContexts {
+        /// Their names.
+        names: Vec<String>,
     },
     /// A memory proves useful.
     Reinforce {

@@ -103,6 +103,7 @@ impl Ledger<'_, '_> {
         vitals.reinforcement_count = vitals.reinforcement_count.saturating_add(holder.share);
         vitals.version += 1;
         let deltas = raise_row(&mut vitals, &raise);
+        self.stamp_growth(context, id, raise.confidence)?;
         if let Some((space, vector)) = raise.vector.filter(|_| vitals.place.slot.is_none()) {
             self.set_vector(ns, id, &mut vitals, space.0, &vector)?;
         }
@@ -275,6 +276,7 @@ impl Ledger<'_, '_> {
         vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
         vitals.confidence = confidence.or(vitals.confidence);
         vitals.version += 1;
+        self.stamp_growth(context, id, confidence)?;
         let delta = Delta {
             field: "reinforcement_count".to_owned(),
             before: before.reinforcement_count.into(),

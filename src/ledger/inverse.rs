@@ -14,7 +14,7 @@ use crate::model::{MemoryId, Op};
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
 /// | rename | another rename, which a caller makes |
-/// | return, restore, remove, detach, part, drop, derive, ignore | none |
+/// | return, restore, remove, detach, part, drop, derive, ignore, fold | none |
 /// | event | withdrawing it, which takes the numbers of its family back as well: the undo of an import does |
 pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
     match op {
@@ -36,6 +36,7 @@ pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
         | Op::Event
         | Op::Withdraw
         | Op::Retell
-        | Op::Rename => None,
+        | Op::Rename
+        | Op::Fold => None,
     }
 }

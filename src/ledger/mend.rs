@@ -55,8 +55,8 @@ impl Ledger<'_, '_> {
                 truth(self.tx).put_vitals(ns, id, &vitals)?;
             }
         }
-        // Access statistics are not a part of what a memory says.
-        for table in [Table::Pass, Table::Access] {
+        // Statistics and the log of inclusions are not a part of what a memory says.
+        for table in [Table::Pass, Table::Access, Table::Context] {
             for key in self.tx.lost(table, ns)? {
                 truth(self.tx).delete(table, &key)?;
             }

@@ -13,10 +13,12 @@
 mod afresh;
 mod applied;
 mod change;
+mod context;
 pub(crate) mod counters;
 mod damage;
 pub(crate) mod derived;
 mod erase;
+mod fold;
 mod holders;
 mod insert;
 mod inverse;
@@ -53,6 +55,7 @@ pub(crate) use afresh::Afresh;
 pub(crate) use applied::{Applied, Left, Restored};
 pub(crate) use change::{Change, Entry, Merge, Moves, NewRow, Raise, Recorded};
 pub(crate) use damage::losses;
+pub(crate) use fold::Folded;
 pub(crate) use insert::tags_fit;
 pub(crate) use inverse::inverse;
 pub(crate) use lifetime::tier_ttl;
@@ -100,6 +103,11 @@ impl Ledger<'_, '_> {
             Change::Record(recorded) => self.record(context, *recorded, why),
             Change::Withdraw { events } => self.withdraw(context, &events, why),
             Change::Rename { old, new } => self.rename(context, &old, &new, &why),
+            Change::Fold { rows } => self.fold(context, rows, why),
+            Change::LogContext { context: name, row, rows } => {
+                self.log_context(context, &name, &row, rows, why)
+            }
+            Change::DropContexts { names } => self.drop_contexts(context, &names, why),
             Change::Reinforce { id, by, expires_at, confidence } => {
                 self.reinforce(context, id, by, expires_at, confidence, why)
             }

@@ -62,6 +62,8 @@ closed_set! {
         Retell = 20, "retold";
         /// A record got another key.
         Rename = 21, "rename";
+        /// Accesses of memories were counted; no version changed.
+        Fold = 44, "fold";
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits::{HOLDER_NUMBER_MAX, at_most, within};
+use crate::model::context::ContextLog;
 use crate::model::draft::PINNED_TAG;
 use crate::model::event::{Aggregate, Event};
 use crate::model::history::{JournalRow, Op, Tombstone};
@@ -73,6 +74,8 @@ pub enum Kept {
     Event(Box<Event>, Option<Box<Family>>),
     /// An end of a link, or of provenance, that did not exist when its memory was put back.
     Joint(Joint),
+    /// A context of the inclusion log, whose memories have counted it.
+    Context(Box<ContextLog>),
 }
 
 /// An end of a link, or of the provenance of a memory, that stands later in an export than the memory itself.

@@ -14,6 +14,7 @@ mod parts;
 pub mod visible;
 
 pub(crate) mod closed;
+mod context;
 mod decision;
 mod distinct;
 mod draft;
@@ -40,6 +41,7 @@ mod thread;
 mod time;
 mod vitals;
 
+pub use context::{Bucket, ContextDraft, ContextLog, ContextReport, InContext, Included, Inclusion};
 pub use decision::{Decision, Evidence, Hint, Outcome, RuleId};
 pub use distinct::{DistinctQuery, DistinctValue, DistinctValues};
 pub use draft::{CheckedDraft, Draft, Expiry, Patch};

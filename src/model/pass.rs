@@ -14,6 +14,8 @@ use crate::model::closed::closed_set;
 macro_rules! passes {
     ($with:ident) => {
         $with! {
+            /// Counts the searches that found memories, as far as no write has counted them yet, and ends the inclusion log where it is old.
+            Fold = 44, "fold", rule FOLD "MODEL-40", stage Fold, in fold;
             /// Removes memories whose life is over: to limbo where a tier had set the end, at once where a caller had.
             Expire = 36, "expire", rule EXPIRED "LIFE-3", stage Purge, in expire;
             /// Keeps the latest snapshot of each period and removes the others.

@@ -48,6 +48,9 @@ pub struct Query {
     pub deadline: Option<Span>,
     /// The instants that the search asks about; the present by default.
     pub at: PointInTime,
+    /// Whether the hits count as retrieved; by default as the handle says
+    /// ([`Builder::track`](crate::Builder::track)).
+    pub track: Option<bool>,
 }
 
 closed_set! {
@@ -302,6 +305,24 @@ impl Query {
     #[must_use]
     pub fn allow_partial(mut self, allow_partial: bool) -> Self {
         self.at.allow_partial = allow_partial;
+        self
+    }
+
+    /// With hits that count as retrieved, or not. The search itself writes nothing: the next write counts them.
+    ///
+    /// ```
+    /// use oubliette::Query;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// team.search(Query::text("tea").track(true))?;
+    /// team.add("It rains")?;
+    /// assert_eq!(team.get(tea)?.unwrap().retrieval_count, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn track(mut self, track: bool) -> Self {
+        self.track = Some(track);
         self
     }
 

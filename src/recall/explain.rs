@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::error::{Result, sound};
 use crate::model::{
-    Actor, Aggregate, JournalRow, MemoryId, Op, RuleId, RunId, State, SupersedeMode, Tier, Time, Tombstone,
-    TombstoneReason, Vitals,
+    Actor, Aggregate, InContext, JournalRow, MemoryId, Op, Page, RuleId, RunId, State, SupersedeMode, Tier,
+    Time, Tombstone, TombstoneReason, Vitals,
 };
 use crate::recall::Reader;
 use crate::recall::read::Named;
@@ -89,9 +89,15 @@ pub struct Explanation {
     /// The family of repeated messages to which the memory belongs, as its first message or as the memory that stands
     /// for the family. None as long as there is no repeat.
     pub family: Option<Aggregate>,
+    /// The latest contexts in which the memory was, at most 20, the latest first. Their cursor goes on with
+    /// [`Namespace::contexts_of`](crate::Namespace::contexts_of).
+    pub contexts: Page<InContext>,
     /// The journal rows of the memory, oldest first, as far as the journal is kept.
     pub events: Vec<JournalRow>,
 }
+
+/// Contexts of an explanation.
+const CONTEXTS: usize = 20;
 
 impl Reader<'_> {
     /// Every version of what `name` stands for: the chain of supersessions in both directions, and all memories that
@@ -241,6 +247,7 @@ impl Reader<'_> {
             replaced_by,
             removed,
             family: self.family_of(ns, id)?,
+            contexts: self.in_contexts(ns, id, None, CONTEXTS)?,
             events,
         })
     }
@@ -257,6 +264,7 @@ impl Reader<'_> {
             replaced_by: tombstone.replaced_by,
             removed: Some(removed),
             family: self.family_of(ns, tombstone.id)?,
+            contexts: self.in_contexts(ns, tombstone.id, None, CONTEXTS)?,
             events,
         })
     }

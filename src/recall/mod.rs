@@ -12,6 +12,7 @@
 
 mod around;
 mod assemble;
+mod contexts;
 mod deadline;
 mod distinct;
 mod events;

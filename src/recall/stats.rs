@@ -111,6 +111,9 @@ pub struct Stats {
     pub bytes: BytesStats,
     /// Signs of trouble.
     pub health: HealthStats,
+    /// The number of accesses that the handle had no room to keep in mind since it was opened
+    /// (`access.buffer`).
+    pub access_dropped: u64,
     /// The number of due instants that are not yet in the counters, counted up to 100,000.
     pub pending_due: u64,
     /// How far back a read can reach, by namespace. Namespaces of which nothing was purged are left out.

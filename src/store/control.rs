@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::closed::closed_set;
-use crate::model::{Actor, EventDecision, LedLink, MemoryId, RunId, Time, TombstoneReason};
+use crate::model::{Actor, EventDecision, Included, LedLink, MemoryId, RunId, Time, TombstoneReason};
 pub(crate) use crate::model::{RunSort, RunState};
 use crate::store::part::{NsId, PartId};
 
@@ -125,6 +125,21 @@ pub(crate) struct RunRow {
     pub(crate) latest_ms: i64,
     /// What its parts did, by name.
     pub(crate) counts: BTreeMap<String, u64>,
+}
+
+/// A context of the inclusion log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ContextRow {
+    /// When it was put together.
+    pub(crate) at_ms: i64,
+    /// The session of the host.
+    pub(crate) session: Option<String>,
+    /// The tokens that it had room for.
+    pub(crate) window_tokens: Option<u32>,
+    /// Its memories, in the order in which they were named.
+    pub(crate) items: Vec<Included>,
+    /// The first bytes of the HMAC of the call that wrote it; none of a context of an export.
+    pub(crate) digest: Option<[u8; 16]>,
 }
 
 /// What a row that maintenance removed needs to come back; vitals, content and holders wait where they

@@ -10,6 +10,7 @@
 
 mod commit;
 mod compact;
+mod contexts;
 pub(crate) mod control;
 mod counterparts;
 pub(crate) mod disk;
@@ -37,7 +38,8 @@ mod tx;
 mod write;
 
 pub(crate) use compact::{CompactReport, Damaged};
-pub(crate) use control::{AggregateRow, EventRow, FamilyRow, Id};
+pub(crate) use contexts::{ContextPlace, ContextRows};
+pub(crate) use control::{AggregateRow, ContextRow, EventRow, FamilyRow, Id};
 pub(crate) use handle::Options;
 pub(crate) use messages::{MessageRows, SimKey};
 pub(crate) use open::Store;

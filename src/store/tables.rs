@@ -14,8 +14,8 @@ use crate::record::{
     decode_tombstone, decode_vitals,
 };
 use crate::store::control::{
-    AggregateRow, Clock, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead, Identity, LimboRow,
-    NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead, UnfinishedRow,
+    AggregateRow, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead, Identity,
+    LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead, UnfinishedRow,
 };
 use crate::store::part::{
     self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
@@ -342,6 +342,15 @@ tables! {
         /// Memories whose life is over and which still stand, by the end of life; protected ones behind the others.
         Ended = "ended", Derived, Codec::Empty,
             fn ended(ns: NsId, protected: u8, at: Time, id: MemoryId) if protected <= 1;
+        /// The inclusion log: what went into the contexts of a language model.
+        Context = "context", Truth, row!(50, ContextRow),
+            fn context<'k>(ns: NsId, context: Rest<'k>) named context if !context.0.is_empty();
+        /// Contexts by time.
+        ContextTime = "context_time", Derived, Codec::Empty,
+            fn context_time<'k>(ns: NsId, at: Time, context: Rest<'k>) named context;
+        /// Memory → the contexts that it was in.
+        ContextOf = "context_of", Derived, Codec::Empty,
+            fn context_of<'k>(ns: NsId, id: MemoryId, at: Time, context: Rest<'k>) named context;
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "a test may panic, and says when it skips"
 )]
 
+mod access;
 mod allocations;
 mod api;
 mod backup;
@@ -19,6 +20,7 @@ mod bytes;
 #[cfg(feature = "cli")]
 mod cli;
 mod compat;
+mod contexts;
 mod copies;
 #[cfg(feature = "faults")]
 mod crash;

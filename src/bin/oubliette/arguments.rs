@@ -1,5 +1,7 @@
 //! The commands and options of the command line.
 
+mod access;
+mod context_log;
 mod member;
 mod renamespace;
 mod upkeep;
@@ -10,6 +12,8 @@ use clap::{Args, Parser, Subcommand};
 use oubliette::exchange::Format;
 use oubliette::{Durability, Mode};
 
+pub(crate) use self::access::AccessCommand;
+pub(crate) use self::context_log::ContextLogOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
@@ -85,6 +89,11 @@ pub(crate) enum Command {
     Briefing(BriefingOptions),
     /// Show one memory, or the tombstone of a memory that is gone
     Get(GetOptions),
+    /// Look after what is known of the use of memories
+    #[command(subcommand)]
+    Access(AccessCommand),
+    /// Note which memories went into a context of a language model, and count them
+    ContextLog(ContextLogOptions),
     /// Page through memories
     List(ListOptions),
     /// Count the values of a metadata key among the visible memories, the most frequent first
@@ -404,6 +413,9 @@ pub(crate) struct SearchOptions {
     /// Vectors of the queries, one row for each
     #[arg(long, value_name = "Q.npy", requires = "queries")]
     pub(crate) vectors: Option<PathBuf>,
+    /// Count the hits as retrieved, for scores and pruning
+    #[arg(long, conflicts_with_all = ["why", "read_only"])]
+    pub(crate) track: bool,
 }
 
 #[derive(Debug, Args)]

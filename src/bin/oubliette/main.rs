@@ -3,8 +3,10 @@
 //! With `--json` one document (or JSON lines) goes to standard output and nothing else; errors go to standard error.
 //! Exit codes: 0 done, 1 error, 2 usage, 3 `check` found something.
 
+mod access;
 mod answers;
 mod arguments;
+mod context_log;
 mod demo;
 mod embedder;
 mod evaluate;
@@ -89,6 +91,8 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Search(options) => search::run(&options, place, output),
         Command::Briefing(options) => read::briefing(&options, place, output),
         Command::Get(options) => read::get(&options, place, output),
+        Command::Access(command) => access::run(&command, place, output),
+        Command::ContextLog(options) => context_log::run(&options, place, output),
         Command::List(options) => read::list(&options, place, output),
         Command::Distinct(options) => read::distinct(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),

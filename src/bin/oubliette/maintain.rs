@@ -122,13 +122,15 @@ pub(crate) fn export(options: &ExportOptions, place: &Place, output: Output) -> 
     tell_damaged(&report);
     let bytes = std::fs::metadata(&options.file).map(|found| found.len()).ok();
     let document = json!({
-        "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events,
+        "exported": report.memories + report.tombstones + report.runs + report.aggregates + report.events
+            + report.contexts,
         "memories": report.memories,
         "tombstones": report.tombstones,
         "vectors": report.vectors,
         "runs": report.runs,
         "aggregates": report.aggregates,
         "events": report.events,
+        "contexts": report.contexts,
         "bytes": bytes,
         "damaged": report.damaged.iter().map(|(namespace, id)| json!({ "namespace": namespace, "id": id })).collect::<Vec<_>>(),
     });

@@ -41,9 +41,11 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         diversity: options.diversity,
         deadline: deadline(options)?,
         at: options.past.point()?,
+        track: Some(options.track),
     };
     let namespace = place.namespace()?;
-    let team = place.open(Access::Read)?.snapshot()?.namespace(namespace)?;
+    let database = place.open(access(options))?;
+    let team = database.snapshot()?.namespace(namespace)?;
     if let Some(name) = &options.why {
         let why = team.why(&query, name)?;
         return output.document(&json!({
@@ -54,6 +56,9 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     let begun = Instant::now();
     let found = team.search(&query)?;
     let took_us = micros(begun);
+    if options.track {
+        database.flush_access()?;
+    }
     let (mut hits, mut tokens, mut cut) = (Vec::new(), 0_usize, false);
     for hit in found.hits {
         tokens += hit.text.len().div_ceil(TOKEN_BYTES);
@@ -358,12 +363,13 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
         diversity: options.diversity,
         deadline: deadline(options)?,
         at: options.past.point()?,
+        track: Some(options.track),
         ..Query::default()
     };
     defaults.check()?;
     let defaults = (place.namespace()?, defaults);
     let mut queries = Queries::open(queries, options.vectors.as_deref())?;
-    let database: Database = place.open(Access::Read)?;
+    let database: Database = place.open(access(options))?;
     let snapshot = database.snapshot()?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     while let Some((number, namespace, query)) = queries.next(&defaults)? {
@@ -371,7 +377,15 @@ fn many(queries: &Path, options: &SearchOptions, place: &Place) -> Done {
             answer(&snapshot.namespace(&namespace)?, &query).map_err(|error| error.at_line(number))?;
         writeln!(out, "{answer}").map_err(unwritable)?;
     }
+    if options.track {
+        database.flush_access()?;
+    }
     out.flush().map_err(unwritable)
+}
+
+/// A search that counts its hits writes.
+fn access(options: &SearchOptions) -> Access {
+    if options.track { Access::Write } else { Access::Read }
 }
 
 fn answer(team: &Namespace<Snapshot>, query: &Query) -> Result<Value> {

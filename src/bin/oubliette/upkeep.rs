@@ -6,8 +6,8 @@ use std::path::Path;
 use oubliette::exchange::Target;
 use oubliette::limits::SAMPLES_MAX;
 use oubliette::maintain::{
-    ExpireReport, NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport, RunId,
-    SweepReport, SweeperConfig,
+    ExpireReport, NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
+    RunId, SweepReport, SweeperConfig,
 };
 use oubliette::report::Stats;
 use oubliette::{Database, Error, Namespace, Result, Span};

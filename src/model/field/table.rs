@@ -133,6 +133,8 @@ macro_rules! memory_fields {
                 50 promoted_at: Field<Time> = None, promoted_at, free, given, silent, keep, r#""2026-01-02T10:00:00Z".parse()?"#;
                 /// When the memory was last consolidated.
                 51 last_consolidated_at: Field<Time> = None, last_consolidated_at, free, given, silent, keep, r#""2026-01-02T10:00:00Z".parse()?"#;
+                /// When a use last raised the confidence.
+                60 confidence_grown_at: Field<Time> = None, confidence_grown_at, free, given, silent, keep, r#""2026-01-02T10:00:00Z".parse()?"#;
             }
         }
     };

@@ -1,10 +1,12 @@
 //! The keys of the policy in groups: each row of a `group!` is one key with its type, default and bound, and it is the
 //! only place where they stand.
 
+mod access;
 mod duplicates;
 mod scores;
 mod storage;
 
+pub use access::*;
 pub use duplicates::*;
 pub use scores::*;
 pub use storage::*;

@@ -217,7 +217,7 @@ pub(super) fn content() -> impl Strategy<Value = Content> {
 pub(super) fn access() -> impl Strategy<Value = Access> {
     let count = || prop_oneof![Just(0), any::<u64>()];
     let counts = (count(), count(), count(), count());
-    (counts, vec(option::of(time()), 6), finite(), finite32(), finite()).prop_map(
+    (counts, vec(option::of(time()), 7), finite(), finite32(), finite()).prop_map(
         |(counts, times, sum, relevance_max, decay)| Access {
             retrieval_count: counts.0,
             last_retrieved: times[0],
@@ -231,6 +231,7 @@ pub(super) fn access() -> impl Strategy<Value = Access> {
             summarized_at: times[3],
             promoted_at: times[4],
             last_consolidated_at: times[5],
+            confidence_grown_at: times[6],
             access_seq: counts.3,
         },
     )

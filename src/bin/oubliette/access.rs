@@ -1,0 +1,84 @@
+//! `access`: what is known of the use of memories.
+
+use std::io::Write;
+use std::path::Path;
+
+use oubliette::exchange::Target;
+use oubliette::{Error, Memory, Namespace, PageRequest, Scope, Snapshot, Time};
+use serde_json::{Value, json};
+
+use crate::arguments::AccessCommand;
+use crate::output::{Done, Failure, Output};
+use crate::place::{Access, Place};
+use crate::told;
+
+/// `access`.
+pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output) -> Done {
+    let AccessCommand::Export { file } = command;
+    let database = place.open(Access::Read)?;
+    let namespace = database.snapshot()?.namespace(place.namespace()?)?;
+    let at = At { now: place.now(), tau_days: database.policy().0.access.tau_days };
+    if file == Path::new("-") {
+        let name = Path::new("standard output");
+        return export(&namespace, at, &mut std::io::BufWriter::new(std::io::stdout().lock()), name)
+            .map(drop);
+    }
+    let mut target = Target::create(file)?;
+    let memories = export(&namespace, at, &mut target, file)?;
+    target.finish()?;
+    output.done(&json!({ "exported": memories }), |_| {
+        format!("Wrote the use of {} to {}", told::of(memories, "memory", "memories"), file.display())
+    })
+}
+
+fn export(namespace: &Namespace<Snapshot>, at: At, out: &mut dyn Write, path: &Path) -> Result<u64, Failure> {
+    let io = |source| Error::Io { action: "write", path: path.to_owned(), source };
+    let mut request = PageRequest { scope: Scope::Any, limit: 1_000, ..PageRequest::default() };
+    let mut memories = 0;
+    loop {
+        let page = namespace.list(&request)?;
+        for memory in &page.items {
+            writeln!(out, "{}", line(memory, at)).map_err(io)?;
+            memories += 1;
+        }
+        request.cursor = page.next;
+        if request.cursor.is_none() {
+            out.flush().map_err(io)?;
+            return Ok(memories);
+        }
+    }
+}
+
+/// The instant of the export, and how fast inclusions lose weight.
+#[derive(Clone, Copy)]
+struct At {
+    now: Time,
+    tau_days: f64,
+}
+
+fn line(memory: &Memory, at: At) -> Value {
+    json!({
+        "id": memory.id,
+        "key": memory.key(),
+        "agent": memory.partition.agent_name(),
+        "kind": memory.kind.to_string(),
+        "tier": memory.tier,
+        "bytes": memory.row_text.len(),
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "importance": memory.importance,
+        "confidence": memory.confidence,
+        "protected": memory.pinned || memory.admin_locked || memory.system_locked,
+        "last_accessed": memory.last_accessed(),
+        "access_count": memory.access_count(),
+        "retrieval_count": memory.retrieval_count,
+        "last_retrieved": memory.last_retrieved,
+        "relevance_score_sum": memory.relevance_score_sum,
+        "relevance_score_count": memory.relevance_score_count,
+        "relevance_max": memory.relevance_max,
+        "included_count_total": memory.included_count_total,
+        "included_count_decay": memory.included_count_decay,
+        "included_count_now": memory.included_count_at(at.now, at.tau_days),
+        "last_included_at": memory.last_included_at,
+    })
+}

@@ -1,0 +1,55 @@
+//! `context-log`: which memories went into a context of a language model.
+
+use oubliette::Error;
+use oubliette::exchange::LineReader;
+use oubliette::memory::{ContextDraft, Inclusion};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::arguments::ContextLogOptions;
+use crate::output::{Done, Output};
+use crate::place::{Access, Place, named};
+use crate::{told, write};
+
+/// A line of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ItemLine {
+    memory_id: String,
+    tokens: u32,
+    bucket: Option<String>,
+}
+
+/// `context-log`.
+pub(crate) fn run(options: &ContextLogOptions, place: &Place, output: Output) -> Done {
+    let mut lines = LineReader::new(write::read(&options.file)?, &options.file);
+    let mut context = ContextDraft::new(&options.context, []);
+    while let Some((number, text)) = lines.next_line()? {
+        let item = item(text).map_err(|error| error.at_line(number))?;
+        context.items.push(item);
+    }
+    context.session.clone_from(&options.session);
+    context.window_tokens = options.window_tokens;
+    context.at = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
+    let report = place.open(Access::Write)?.namespace(place.namespace()?)?.context_log_write(&context)?;
+    output.done(&json!(report), |_| {
+        let counted = told::of(report.counted, "memory", "memories");
+        let told = if report.already { "Nothing changed; the log has" } else { "Counted" };
+        match report.unknown.as_slice() {
+            [] => format!("{told} {counted}"),
+            unknown => format!("{told} {counted}; not visible: {}", unknown.join(", ")),
+        }
+    })
+}
+
+fn item(text: &[u8]) -> oubliette::Result<Inclusion> {
+    let line: ItemLine = serde_json::from_slice(text).map_err(|why| {
+        let shown = String::from_utf8_lossy(text).into_owned();
+        Error::invalid("line", format!("must be {{\"memory_id\", \"tokens\", \"bucket\"?}}: {why}"), shown)
+    })?;
+    let item = Inclusion::new(line.memory_id, line.tokens);
+    Ok(match line.bucket {
+        Some(bucket) => item.bucket(bucket.parse()?),
+        None => item,
+    })
+}

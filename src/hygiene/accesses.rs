@@ -1,0 +1,233 @@
+//! Which memories did searches find since the last commit?
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::model::{Access, MemoryId, Time};
+use crate::store::NsId;
+
+/// The retrievals of one memory that no commit holds yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Noted {
+    retrievals: u64,
+    /// Sum of the relevances, each 0 to 1.
+    sum: f64,
+    /// Number of the retrievals that had a relevance.
+    scored: u64,
+    /// Highest relevance.
+    max: f32,
+    /// The latest retrieval.
+    pub(super) last: Time,
+}
+
+impl Noted {
+    /// One retrieval; a relevance outside 0 to 1 counts as the nearer end.
+    pub(crate) fn one(at: Time, relevance: Option<f32>) -> Self {
+        let relevance = relevance.filter(|relevance| !relevance.is_nan()).map(|given| given.clamp(0.0, 1.0));
+        let max = relevance.unwrap_or_default();
+        Noted { retrievals: 1, sum: f64::from(max), scored: u64::from(relevance.is_some()), max, last: at }
+    }
+
+    fn join(&mut self, more: Noted) {
+        self.retrievals += more.retrievals;
+        self.sum += more.sum;
+        self.scored += more.scored;
+        self.max = self.max.max(more.max);
+        self.last = self.last.max(more.last);
+    }
+
+    /// Counts the retrievals in the statistics of the memory.
+    pub(super) fn count_in(&self, access: &mut Access) {
+        access.retrieval_count = access.retrieval_count.saturating_add(self.retrievals);
+        access.relevance_score_sum += self.sum;
+        access.relevance_score_count = access.relevance_score_count.saturating_add(self.scored);
+        access.relevance_max = access.relevance_max.max(self.max);
+        access.last_retrieved = access.last_retrieved.max(Some(self.last));
+        access.access_seq = access.access_seq.saturating_add(self.retrievals);
+    }
+}
+
+/// A memory of a namespace.
+type Place = (NsId, MemoryId);
+
+#[derive(Debug, Default)]
+struct State {
+    /// By namespace and id, so that a commit writes neighbouring rows one after the other.
+    noted: BTreeMap<Place, Noted>,
+    /// Retrievals that were given up since the handle was opened.
+    dropped: u64,
+}
+
+/// The accesses that a handle has noted and that no commit holds yet. Accesses of one memory are joined. A crash loses them.
+#[derive(Debug, Default)]
+pub(crate) struct Accesses(Mutex<State>);
+
+impl Accesses {
+    /// Notes retrievals of a namespace. A memory beyond the first `most` is given up and counted.
+    pub(crate) fn note(
+        &self,
+        ns: NsId,
+        most: usize,
+        retrievals: impl IntoIterator<Item = (MemoryId, Noted)>,
+    ) {
+        let mut state = self.0.lock();
+        for (id, one) in retrievals {
+            let is_full = state.noted.len() >= most;
+            match state.noted.entry((ns, id)) {
+                Entry::Occupied(mut known) => known.get_mut().join(one),
+                Entry::Vacant(free) if !is_full => drop(free.insert(one)),
+                Entry::Vacant(_) => state.dropped += one.retrievals,
+            }
+        }
+    }
+
+    /// What is noted of a memory.
+    pub(crate) fn of(&self, ns: NsId, id: MemoryId) -> Option<Noted> {
+        self.0.lock().noted.get(&(ns, id)).copied()
+    }
+
+    /// Number of memories of which something is noted: in a namespace, or in all.
+    pub(crate) fn len(&self, ns: Option<NsId>) -> usize {
+        let state = self.0.lock();
+        ns.map_or(state.noted.len(), |ns| state.noted.range(of_namespace(ns)).count())
+    }
+
+    /// Retrievals that were given up since the handle was opened.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.0.lock().dropped
+    }
+
+    /// Hands out what is noted of at most `most` memories, of a namespace or of all.
+    pub(crate) fn take(self: &Arc<Self>, ns: Option<NsId>, most: usize) -> Taken {
+        let mut state = self.0.lock();
+        let places: Vec<Place> = match ns {
+            Some(ns) => state.noted.range(of_namespace(ns)).map(|(place, _)| *place).take(most).collect(),
+            None => state.noted.keys().copied().take(most).collect(),
+        };
+        let entries = places.into_iter().filter_map(|place| state.noted.remove_entry(&place)).collect();
+        Taken { from: Arc::clone(self), entries }
+    }
+}
+
+fn of_namespace(ns: NsId) -> std::ops::RangeInclusive<Place> {
+    (ns, MemoryId::from_bytes([0; 16]))..=(ns, MemoryId::from_bytes([u8::MAX; 16]))
+}
+
+/// Accesses that a transaction is to count. What no commit took over goes back when this goes.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    from: Arc<Accesses>,
+    entries: Vec<(Place, Noted)>,
+}
+
+impl Taken {
+    /// The namespaces of the memories, ascending, each with its memories by id.
+    pub(crate) fn by_namespace(&self) -> impl Iterator<Item = (NsId, &[(Place, Noted)])> {
+        self.entries.chunk_by(|a, b| a.0.0 == b.0.0).filter_map(|all| Some((all.first()?.0.0, all)))
+    }
+
+    /// A commit holds the accesses.
+    pub(crate) fn is_committed(&mut self) {
+        self.entries.clear();
+    }
+
+    /// No commit can hold the accesses: they are given up and counted. Answers whether there were any.
+    pub(crate) fn give_up(&mut self) -> bool {
+        let lost: u64 = self.entries.drain(..).map(|(_, noted)| noted.retrievals).sum();
+        self.from.0.lock().dropped += lost;
+        lost > 0
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.entries.is_empty() {
+            return;
+        }
+        let mut state = self.from.0.lock();
+        for (place, noted) in self.entries.drain(..) {
+            // They had their room before, so the bound does not apply.
+            state.noted.entry(place).and_modify(|later| later.join(noted)).or_insert(noted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NS: NsId = NsId(1);
+
+    fn id(number: u8) -> MemoryId {
+        MemoryId::from_bytes([number; 16])
+    }
+
+    fn at(millis: i64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    fn noted(all: &Accesses, number: u8) -> Option<u64> {
+        all.of(NS, id(number)).map(|noted| noted.retrievals)
+    }
+
+    #[test]
+    fn v299_repeats_are_joined_and_a_full_buffer_drops_and_counts() {
+        let all = Accesses::default();
+        for (millis, number) in [1, 1, 2, 3, 4, 5].into_iter().enumerate() {
+            all.note(NS, 4, [(id(number), Noted::one(at(millis as i64), Some(0.5)))]);
+        }
+        assert_eq!(
+            (1..=5).map(|number| noted(&all, number)).collect::<Vec<_>>(),
+            [Some(2), Some(1), Some(1), Some(1), None]
+        );
+        assert_eq!((all.len(None), all.dropped()), (4, 1));
+        let mut access = Access::default();
+        all.of(NS, id(1)).unwrap().count_in(&mut access);
+        assert_eq!((access.retrieval_count, access.access_seq), (2, 2));
+        assert_eq!((access.relevance_score_sum, access.relevance_score_count), (1.0, 2));
+        assert_eq!(access.last_retrieved, Some(at(1)));
+    }
+
+    #[test]
+    fn v155_a_relevance_out_of_range_counts_as_the_nearer_end() {
+        for (given, sum, scored) in
+            [(Some(1.7), 1.0, 1), (Some(-0.3), 0.0, 1), (None, 0.0, 0), (Some(f32::NAN), 0.0, 0)]
+        {
+            let mut access = Access::default();
+            Noted::one(at(1), given).count_in(&mut access);
+            assert_eq!(
+                (access.relevance_score_sum, access.relevance_score_count),
+                (sum, scored),
+                "{given:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_no_commit_took_over_goes_back() {
+        let all = Arc::new(Accesses::default());
+        for number in 1..=3 {
+            all.note(NS, 3, [(id(number), Noted::one(at(1), None))]);
+        }
+        all.note(NsId(2), 9, [(id(1), Noted::one(at(1), None))]);
+        let taken = all.take(Some(NS), 2);
+        assert_eq!((all.len(Some(NS)), all.len(None)), (1, 2));
+        all.note(NS, 3, [(id(1), Noted::one(at(9), None))]);
+        drop(taken);
+        assert_eq!((noted(&all, 1), all.len(Some(NS))), (Some(2), 3));
+        let mut taken = all.take(None, 9);
+        assert_eq!(
+            taken.by_namespace().map(|(ns, rows)| (ns, rows.len())).collect::<Vec<_>>(),
+            [(NS, 3), (NsId(2), 1)]
+        );
+        taken.is_committed();
+        drop(taken);
+        assert_eq!((all.len(None), all.dropped()), (0, 0));
+        all.note(NS, 3, [(id(1), Noted::one(at(1), None))]);
+        assert!(all.take(None, 9).give_up());
+        assert_eq!((all.len(None), all.dropped()), (0, 1));
+    }
+}

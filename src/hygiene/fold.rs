@@ -1,0 +1,166 @@
+//! Which accesses does no commit hold yet? The pass `fold`, and what every write does of its work.
+
+use std::sync::Arc;
+
+use crate::error::{Result, sound};
+use crate::hygiene::accesses::{Accesses, Noted, Taken};
+use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, Step, StepInput};
+use crate::hygiene::plan::Stop;
+use crate::hygiene::told::PassReport;
+use crate::ingest::grown;
+use crate::ledger::{Change, Context, Entry, Folded, Ledger, tier_ttl};
+use crate::model::{Access, Actor, MemoryId, Pass, RuleId, RunId, Time, Vitals};
+use crate::policy::Policy;
+use crate::store::{ContextRows, NsId, Rows, Snapshot};
+
+/// The pass `fold`.
+pub(crate) struct Fold;
+
+impl MaintenancePass for Fold {
+    fn plan(&self, input: PlanInput<'_>, _: Stop<'_>) -> Result<Option<Planned>> {
+        let (ns, noted) = (input.field.ns, Arc::clone(&input.field.noted));
+        let due = noted.len(Some(ns)) as u64;
+        // What the log tells can't be undone before its memories are beyond undo.
+        let kept = input.policy.access.log_ttl.max(input.policy.undo.horizon);
+        let until = input.field.now.minus(kept);
+        let old = input.published.snapshot().contexts_before(ns, until, usize::MAX)?.len() as u64;
+        Ok(Some(Planned::Jobs(vec![
+            Box::new(Folding { ns, noted, taken: None, due, folded: 0, run: None }),
+            Box::new(Trimming { ns, until, due: old, dropped: 0, is_over: old == 0, run: None }),
+        ])))
+    }
+}
+
+struct Folding {
+    ns: NsId,
+    noted: Arc<Accesses>,
+    /// What the present step counts.
+    taken: Option<Taken>,
+    /// Memories that there were to count at first.
+    due: u64,
+    folded: u64,
+    run: Option<RunId>,
+}
+
+impl Job for Folding {
+    fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
+        self.run = input.run;
+        // Searches go on, and this run counts no more than there was when it began.
+        if self.folded >= self.due || self.noted.len(Some(self.ns)) == 0 {
+            return Ok(None);
+        }
+        let taken = &*self.taken.insert(self.noted.take(Some(self.ns), input.rows));
+        let policy = input.policy;
+        Ok(Some(Box::new(move |slice| fold(slice.ledger, &slice.context, policy, taken).map(Applied::rows))))
+    }
+
+    fn applied(&mut self, applied: Applied) {
+        if let Some(mut taken) = self.taken.take() {
+            taken.is_committed();
+        }
+        self.folded += applied.count;
+        self.due = if applied.count == 0 { self.folded } else { self.due };
+    }
+
+    fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
+        report.planned += self.due;
+        report.scanned += self.due;
+        report.changed += self.folded;
+        report.left += self.due.saturating_sub(self.folded);
+        report.run = self.run.filter(|_| self.folded > 0).or(report.run);
+        Ok(())
+    }
+}
+
+/// Takes contexts out of the inclusion log that are past their time.
+struct Trimming {
+    ns: NsId,
+    /// Contexts before it are past their time.
+    until: Time,
+    due: u64,
+    dropped: u64,
+    is_over: bool,
+    run: Option<RunId>,
+}
+
+impl Job for Trimming {
+    fn next<'s>(&'s mut self, input: StepInput<'s>) -> Result<Option<Step<'s>>> {
+        self.run = input.run;
+        let (ns, until, rows) = (self.ns, self.until, input.rows);
+        Ok((!self.is_over).then(|| -> Step<'s> {
+            Box::new(move |slice| {
+                let old = slice.ledger.tx.contexts_before(ns, until, rows)?;
+                let names: Vec<String> = old.into_iter().map(|(_, context)| context).collect();
+                let count = names.len() as u64;
+                if count > 0 {
+                    let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
+                    let change = Change::DropContexts { names };
+                    slice.ledger.apply(&context, Entry::new(RuleId::of_pass(Pass::Fold), change))?;
+                }
+                Ok(Applied::rows(count))
+            })
+        }))
+    }
+
+    fn applied(&mut self, applied: Applied) {
+        self.dropped += applied.count;
+        self.is_over = applied.count == 0 || self.dropped >= self.due;
+    }
+
+    fn tell(&self, _: &Snapshot, report: &mut PassReport) -> Result<()> {
+        report.planned += self.due;
+        report.scanned += self.due;
+        report.changed += self.dropped;
+        report.left += self.due.saturating_sub(self.dropped);
+        report.run = self.run.filter(|_| self.dropped > 0).or(report.run);
+        Ok(())
+    }
+}
+
+/// Counts accesses of the namespace of the context in the statistics of their memories; says how many memories those
+/// were. A memory that is gone, or damaged, is left out.
+///
+/// # Errors
+/// `Corrupted` where rows that follow from others are damaged.
+pub(crate) fn fold(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    policy: &Policy,
+    taken: &Taken,
+) -> Result<u64> {
+    let mut rows = Vec::new();
+    for (_, noted) in taken.by_namespace().filter(|(ns, _)| *ns == context.ns) {
+        for ((_, id), noted) in noted {
+            let Some(vitals) = sound(ledger.tx.vitals(context.ns, *id))?.flatten() else { continue };
+            let Some(access) = sound(ledger.tx.access(context.ns, *id))? else { continue };
+            rows.push(folded(*id, &vitals, access, noted, policy));
+        }
+    }
+    let count = rows.len() as u64;
+    if count > 0 {
+        let context = Context { actor: Actor::Sweeper, ..context.clone() };
+        ledger.apply(&context, Entry::new(RuleId::of_pass(Pass::Fold), Change::Fold { rows }))?;
+    }
+    Ok(count)
+}
+
+/// The row after its accesses. A row that was superseded or removed since its accesses is counted, and gains nothing else.
+fn folded(id: MemoryId, vitals: &Vitals, mut access: Access, noted: &Noted, policy: &Policy) -> Folded {
+    noted.count_in(&mut access);
+    let (mut expires_at, mut confidence) = (None, None);
+    if vitals.times.superseded.is_none() && vitals.times.removed_at.is_none() {
+        // A search finds no expired row. So the access came before the end, whenever it is counted, and moves the end.
+        let life = vitals.life();
+        if life.end.is_some_and(|end| noted.last < end) {
+            expires_at = life
+                .slid(noted.last, tier_ttl(vitals.tier, &policy.ttl))
+                .end
+                .filter(|end| life.end != Some(*end));
+        }
+        confidence = grown(vitals.confidence, access.confidence_grown_at, noted.last, policy);
+        if confidence.is_some() {
+            access.confidence_grown_at = Some(noted.last);
+        }
+    }
+    Folded { id, access, expires_at, confidence }
+}

@@ -1,0 +1,57 @@
+//! Accesses of memories, counted together.
+
+use crate::error::Result;
+use crate::ledger::applied::Applied;
+use crate::ledger::writer::{Context, Ledger, Why, truth};
+use crate::model::{Access, Delta, MemoryId, Op, Time};
+use crate::store::Rows;
+
+/// A memory after accesses.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Folded {
+    /// The memory.
+    pub(crate) id: MemoryId,
+    /// The new statistics.
+    pub(crate) access: Access,
+    /// The new end of life; none if it does not change.
+    pub(crate) expires_at: Option<Time>,
+    /// The new confidence; none if it does not change.
+    pub(crate) confidence: Option<f32>,
+}
+
+impl Ledger<'_, '_> {
+    /// Notes when a use raised the confidence of a row, if it did.
+    pub(super) fn stamp_growth(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        confidence: Option<f32>,
+    ) -> Result<()> {
+        if confidence.is_none() {
+            return Ok(());
+        }
+        let mut access = self.tx.access(context.ns, id)?;
+        access.confidence_grown_at = Some(context.now);
+        truth(self.tx).put_access(context.ns, id, &access)
+    }
+
+    /// Writes the statistics of memories with one journal row for all. No version changes: nobody who has read one of
+    /// these memories has to read it again.
+    pub(super) fn fold(&mut self, context: &Context, rows: Vec<Folded>, why: Why) -> Result<Applied> {
+        let ns = context.ns;
+        for Folded { id, access, expires_at, confidence } in &rows {
+            if expires_at.is_some() || confidence.is_some() {
+                let (before, content) = self.load(ns, *id)?;
+                let mut vitals = before.clone();
+                vitals.times.expires_at = expires_at.or(vitals.times.expires_at);
+                vitals.confidence = confidence.or(vitals.confidence);
+                self.place_row(context, *id, &before, &content, vitals, &content)?;
+            }
+            truth(self.tx).put_access(ns, *id, access)?;
+        }
+        let accessed =
+            Delta { field: "accessed".to_owned(), before: serde_json::Value::Null, after: rows.len().into() };
+        self.journal(context, Op::Fold, None, vec![accessed], why)?;
+        Ok(Applied::default())
+    }
+}

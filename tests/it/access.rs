@@ -1,0 +1,174 @@
+//! The use of memories: what searches note, when it is counted, and what it changes.
+
+use crate::world::{World, axis, span, text};
+use oubliette::clock::ManualClock;
+use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::memory::{SupersedeMode, Tier};
+use oubliette::policy::Syntax;
+use oubliette::{Database, Memory, MemoryId, Query};
+
+/// A memory on an axis of its own.
+fn stored(world: &World, number: usize) -> MemoryId {
+    world.add(text(&format!("memory {number}")).vector(axis(number))).id
+}
+
+/// Searches for one memory alone, and counts it as retrieved.
+fn retrieve(world: &World, number: usize) -> MemoryId {
+    let found = world.ns.search(Query::vector(axis(number)).k(1).track(true)).unwrap();
+    found.hits[0].id
+}
+
+fn row(world: &World, id: MemoryId) -> Memory {
+    world.ns.get(id).unwrap().unwrap()
+}
+
+fn near(found: Option<f32>, expected: f32) {
+    assert!((found.unwrap() - expected).abs() < 1e-6, "{found:?}, not {expected}");
+}
+
+#[test]
+fn a_search_writes_nothing_and_the_next_write_counts_it() {
+    let world = World::new();
+    let (id, other) = (stored(&world, 0), stored(&world, 1));
+    let (commit, version) = (world.db.stats().unwrap().commit, row(&world, id).version);
+    world.ns.search(Query::vector(axis(0))).unwrap();
+    world.clock.advance(span("1h"));
+    let at = world.now();
+    assert_eq!(retrieve(&world, 0), id);
+    retrieve(&world, 0);
+    assert_eq!(world.db.stats().unwrap().commit, commit);
+    assert_eq!(row(&world, id).retrieval_count, 0);
+    world.clock.advance(span("1h"));
+    world.add(text("another"));
+    let found = row(&world, id);
+    assert_eq!((found.retrieval_count, found.access_seq, found.version), (2, 2, version));
+    assert_eq!((found.relevance_score_sum, found.relevance_score_count, found.relevance_max), (2.0, 2, 1.0));
+    assert_eq!((found.last_retrieved, found.last_accessed()), (Some(at), at));
+    assert_eq!(row(&world, other).retrieval_count, 0);
+}
+
+#[test]
+fn v299_a_full_buffer_drops_and_says_so() {
+    let world = World::new();
+    world.db.set_policy("access.buffer = 4", Syntax::Toml).unwrap();
+    let ids: Vec<MemoryId> = (0..4).map(|number| stored(&world, number)).collect();
+    let late = world.add(text("memory e").vector([0.5, 0.5, 0.5, 0.5])).id;
+    for number in [0, 0, 1, 2, 3] {
+        retrieve(&world, number);
+    }
+    let query = Query::vector([0.5, 0.5, 0.5, 0.5]).k(1).track(true);
+    assert_eq!(world.ns.search(query).unwrap().hits[0].id, late);
+    world.db.flush_access().unwrap();
+    let counts: Vec<u64> = ids.iter().map(|id| row(&world, *id).retrieval_count).collect();
+    assert_eq!((counts, row(&world, late).retrieval_count), (vec![2, 1, 1, 1], 0));
+    assert_eq!(world.db.stats().unwrap().access_dropped, 1);
+}
+
+#[test]
+fn an_access_before_the_end_moves_it_even_when_it_is_counted_later() {
+    let world = World::new();
+    let working = |number: usize| text(&format!("memory {number}")).vector(axis(number)).tier(Tier::Working);
+    let (used, unused) = (world.add(working(0)).id, world.add(working(1)).id);
+    let by_caller = world.add(working(2).expiry(span("72h"))).id;
+    world.clock.advance(span("71h"));
+    let at = world.now();
+    retrieve(&world, 0);
+    retrieve(&world, 2);
+    world.clock.advance(span("2h"));
+    world.db.flush_access().unwrap();
+    assert!(world.is_live(used) && !world.is_live(unused) && !world.is_live(by_caller));
+    assert_eq!(row(&world, used).expires_at, Some(at.plus(span("72h"))));
+    assert_eq!(row(&world, by_caller).retrieval_count, 1, "it is counted and its end stays");
+    world.check();
+}
+
+#[test]
+fn v143_a_recall_raises_the_confidence_once_a_day() {
+    let world = World::new();
+    let id = world.add(text("memory").vector(axis(0)).confidence(0.4)).id;
+    for (wait, expected) in [("0h", 0.46), ("2h", 0.46), ("22h", 0.514)] {
+        world.clock.advance(span(wait));
+        let updated_at = row(&world, id).updated_at;
+        retrieve(&world, 0);
+        world.db.flush_access().unwrap();
+        near(row(&world, id).confidence, expected);
+        assert_eq!((row(&world, id).updated_at, row(&world, id).version), (updated_at, 1));
+    }
+    // A reinforcement is a use like any other.
+    world.ns.reinforce(id, 1).unwrap();
+    near(row(&world, id).confidence, 0.514);
+    world.clock.advance(span("12h"));
+    world.ns.reinforce(id, 1).unwrap();
+    near(row(&world, id).confidence, 0.514);
+    world.clock.advance(span("12h"));
+    world.ns.reinforce(id, 1).unwrap();
+    near(row(&world, id).confidence, 0.5626);
+}
+
+#[test]
+fn rows_that_have_gone_meanwhile_gain_nothing() {
+    let world = World::new();
+    let (old, gone) = (stored(&world, 0), stored(&world, 1));
+    retrieve(&world, 0);
+    retrieve(&world, 1);
+    let reader = world.db.snapshot().unwrap();
+    let new = world.add(text("newer")).id;
+    // The write has counted both.
+    assert_eq!((row(&world, old).retrieval_count, row(&world, gone).retrieval_count), (1, 1));
+    world.supersede(old, new, SupersedeMode::Correction, None).unwrap();
+    world.forget_id(gone);
+    let held = reader.namespace("default").unwrap();
+    for number in 0..2 {
+        assert_eq!(held.search(Query::vector(axis(number)).k(1).track(true)).unwrap().hits.len(), 1);
+    }
+    world.db.flush_access().unwrap();
+    assert_eq!(row(&world, old).retrieval_count, 2);
+    assert!(world.ns.get(gone).unwrap().is_none());
+    world.check();
+}
+
+#[test]
+fn the_pass_counts_and_a_dry_run_only_says_so() {
+    let world = World::new();
+    let id = stored(&world, 0);
+    retrieve(&world, 0);
+    let run = |options: MaintainOptions| {
+        let report = world.ns.maintain_with(&options.passes([Pass::Fold])).unwrap();
+        (report.passes[0].planned, report.passes[0].changed, report.passes[0].left)
+    };
+    assert_eq!(run(MaintainOptions::default()), (1, 0, 1));
+    assert_eq!(row(&world, id).retrieval_count, 0);
+    assert_eq!(run(MaintainOptions::live()), (1, 1, 0));
+    assert_eq!(row(&world, id).retrieval_count, 1);
+    assert_eq!(run(MaintainOptions::live()), (0, 0, 0));
+    // Any other pass counts before it decides.
+    retrieve(&world, 0);
+    world.ns.maintain_with(&MaintainOptions::live().passes([Pass::Supersession])).unwrap();
+    assert_eq!(row(&world, id).retrieval_count, 2);
+}
+
+#[test]
+fn the_end_of_a_handle_counts_and_a_reader_notes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.oub");
+    let open =
+        || Database::builder().track(true).clock(ManualClock::at("2026-01-02T10:00:00Z".parse().unwrap()));
+    let db = open().open(&path).unwrap();
+    let tea = db.namespace("team").unwrap().add("Ann prefers tea").unwrap().id;
+    db.namespace("team").unwrap().search("tea").unwrap();
+    db.namespace("team").unwrap().search(Query::text("tea").track(false)).unwrap();
+    db.close().unwrap();
+    let reader = open().read_only(true).open(&path).unwrap();
+    let count = |db: &Database| db.namespace("team").unwrap().get(tea).unwrap().unwrap().retrieval_count;
+    reader.namespace("team").unwrap().search("tea").unwrap();
+    assert!(reader.flush_access().is_err());
+    reader.close().unwrap();
+    let db = open().open(&path).unwrap();
+    assert_eq!(count(&db), 1);
+    // A batch that fails takes nothing with it.
+    db.namespace("team").unwrap().search("tea").unwrap();
+    let name = "team".parse().unwrap();
+    assert!(db.batch(|b| b.add(&name, "")).is_err());
+    db.flush_access().unwrap();
+    assert_eq!(count(&db), 2);
+}
