@@ -20,7 +20,9 @@ impl Inner {
         query: &Query,
         hits: &[Hit],
     ) -> Result<()> {
-        if self.read_only || hits.is_empty() || !query.track.unwrap_or(self.track) {
+        // A look at the past is no use of the present.
+        let is_use = query.at.is_present() && query.track.unwrap_or(self.track);
+        if self.read_only || hits.is_empty() || !is_use {
             return Ok(());
         }
         let Some(row) = published.snapshot().namespace(namespace.as_str())? else { return Ok(()) };

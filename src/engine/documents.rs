@@ -7,7 +7,7 @@ use crate::engine::maintain::MaintainReport;
 use crate::engine::namespace::Namespace;
 use crate::engine::options::{DedupOptions, MaintainOptions};
 use crate::error::{Error, Result};
-use crate::hygiene::{DedupReport, ProfileCollapseReport, PruneHistoryReport};
+use crate::hygiene::{BackfillConfidenceReport, DedupReport, ProfileCollapseReport, PruneHistoryReport};
 use crate::model::{NamespaceName, Pass, Span};
 
 /// Options of [`collapse_operational_profile_snapshots`].
@@ -106,6 +106,44 @@ impl Database {
 }
 
 impl Namespace {
+    /// Gives durable memories without a confidence that of an imported memory (`confidence.imported`). The run can be
+    /// taken back.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// let report = team.backfill_confidence()?;
+    /// assert_eq!((report.inspected, report.seeded, report.skipped), (1, 0, 1)); // Writes give one themselves.
+    /// # team.database().clone().close()?;
+    /// # assert!(team.backfill_confidence().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Namespace::maintain_with`].
+    pub fn backfill_confidence(&self) -> Result<BackfillConfidenceReport> {
+        Ok(report_of(&self.maintain_with(&MaintainOptions::live().passes([Pass::Backfill]))?))
+    }
+
+    /// What [`Namespace::backfill_confidence`] would do; nothing is written.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// team.add("Ann prefers tea")?;
+    /// assert_eq!(team.backfill_confidence_preview()?.inspected, 1);
+    /// # team.database().clone().close()?;
+    /// # assert!(team.backfill_confidence_preview().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Namespace::maintain_with`].
+    pub fn backfill_confidence_preview(&self) -> Result<BackfillConfidenceReport> {
+        Ok(report_of(&self.maintain_with(&MaintainOptions::default().passes([Pass::Backfill]))?))
+    }
+
     /// Reduces the history of a series of snapshots, or of all with none named, to the latest of each period: the pass
     /// `snapshots`.
     ///

@@ -236,6 +236,27 @@ impl Namespace {
         self.db.submit(ONE, move |session| session.known_writer(&namespace)?.pin(name.as_str(), pinned))
     }
 
+    /// Says that something contradicts a memory: it is no longer true from an instant on, now by default, and is believed less,
+    /// the more so the more it was used. A read of an earlier instant still finds it.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let team = oubliette::Database::open(folder.path().join("m.oub"))?.namespace("team")?;
+    /// let tea = team.add("Ann prefers tea")?.id;
+    /// team.contradict(tea, None)?;
+    /// assert!(!team.is_visible(tea)?);
+    /// assert!(team.contradict("coffee", None).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` for a superseded memory; `Invalid` for an instant that does not lie after the beginning of
+    /// what the memory says.
+    pub fn contradict(&self, name: impl Into<Name>, at: Option<Time>) -> Result<Outcome> {
+        let (namespace, name) = (self.name.clone(), name.into());
+        self.db.submit(ONE, move |session| session.known_writer(&namespace)?.contradict(name.as_str(), at))
+    }
+
     /// Adds a memory that takes the place of another, from now on. Where the draft has the key of the old memory, the write
     /// revises that key. Otherwise the old key only leads to the new memory: the key did not write that text, so it can neither
     /// revise nor forget it.

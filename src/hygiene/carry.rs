@@ -1,10 +1,12 @@
 //! Carrying a plan out, a slice at a time, inside a write transaction: each action only on rows that are as the plan
 //! saw them.
 
-use crate::error::Result;
+use crate::error::{Result, sound};
+use crate::hygiene::adjust::{Adjustable, Adjustment};
 use crate::hygiene::plan::{Action, Group, Plan};
 use crate::ledger::{Change, Context, Entry, Ledger, Merge, Moves, tags_fit};
 use crate::model::{Evidence, MemoryId, RuleId, SupersedeMode, Time, Vitals};
+use crate::store::Rows;
 
 /// How far a plan is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,6 +197,10 @@ impl Slice<'_, '_, '_> {
                     done.skipped += 1;
                 }
             }
+            Action::Adjust { id, version, by } => match self.adjust(*id, *version, *by)? {
+                true => done.mended += 1,
+                false => done.skipped += 1,
+            },
             Action::Repoint { id, version, to } => {
                 let row = self.vitals(*id)?.filter(|row| row.version == *version);
                 match row.and_then(|row| row.times.superseded) {
@@ -226,6 +232,19 @@ impl Slice<'_, '_, '_> {
         let (mode, at) = (SupersedeMode::Duplicate, self.now());
         let change = Change::Supersede { old, new, mode, at, moves: Moves::All };
         self.apply(change, evidence)?;
+        Ok(true)
+    }
+
+    /// Changes fields of a row for which the reason still holds: an access since the plan changes no version.
+    fn adjust(&mut self, id: MemoryId, version: u64, by: Adjustment) -> Result<bool> {
+        let ns = self.context.ns;
+        let Some(vitals) = self.vitals(id)?.filter(|row| row.version == version) else { return Ok(false) };
+        let Some(access) = sound(self.ledger.tx.access(ns, id))? else { return Ok(false) };
+        let row = Adjustable { vitals, access };
+        let Some(next) = by.of(&row, self.now()) else { return Ok(false) };
+        let deltas = row.deltas(&next);
+        let (vitals, access) = (Box::new(next.vitals), Box::new(next.access));
+        self.apply(Change::Adjust { id, version, vitals, access, deltas }, Evidence::default())?;
         Ok(true)
     }
 

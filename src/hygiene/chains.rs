@@ -114,13 +114,13 @@ pub(crate) fn plan<R: Rows>(
         Action::Repoint { id, .. } => (1, *id),
         Action::Merge(group) => (2, group.canonical),
         Action::Supersede { by, .. } => (3, *by),
-        Action::Retire { id, .. } => (4, *id),
+        Action::Retire { id, .. } | Action::Adjust { id, .. } => (4, *id),
     });
     for action in &plan.actions {
         match action {
             Action::Restore { id, .. } => report.restored.push(*id),
             Action::Repoint { id, .. } => report.repointed.push(*id),
-            Action::Merge(_) | Action::Supersede { .. } | Action::Retire { .. } => {}
+            Action::Merge(_) | Action::Supersede { .. } | Action::Retire { .. } | Action::Adjust { .. } => {}
         }
     }
     Ok(Some((plan, report)))

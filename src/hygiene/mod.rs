@@ -16,6 +16,8 @@
 //! asks whether to stop, and gets the bytes of the file as a reader.
 
 mod accesses;
+mod adjust;
+mod backfill;
 mod briefing;
 mod carry;
 mod chains;
@@ -43,6 +45,7 @@ mod told;
 mod undo;
 
 pub(crate) use accesses::{Accesses, Noted, Taken};
+pub use backfill::BackfillConfidenceReport;
 pub use briefing::Briefed;
 pub(crate) use briefing::briefing;
 pub use chains::RepairSupersessionReport;

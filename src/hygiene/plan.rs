@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, sound};
 use crate::hygiene::accesses::Accesses;
+use crate::hygiene::adjust::Adjustment;
 use crate::limits::NORMALIZER;
 use crate::model::order::{Rank, canonical, reinforcement_first};
 use crate::model::{Access, MemoryId, Time, TombstoneReason, Vitals};
@@ -165,6 +166,13 @@ pub(crate) enum Action {
         /// The version that the plan saw.
         version: u64,
     },
+    /// Fields of a row change.
+    Adjust {
+        id: MemoryId,
+        /// The version that the plan saw.
+        version: u64,
+        by: Adjustment,
+    },
     /// A superseded row of a cycle points to the one that was restored.
     Repoint {
         id: MemoryId,
@@ -183,7 +191,7 @@ impl Action {
                 members.iter().filter(|member| member.visible).count() as u64
             }
             Action::Retire { visible, .. } => u64::from(*visible),
-            Action::Restore { .. } | Action::Repoint { .. } => 0,
+            Action::Restore { .. } | Action::Adjust { .. } | Action::Repoint { .. } => 0,
         }
     }
 
@@ -192,7 +200,10 @@ impl Action {
         match self {
             Action::Merge(group) => group.losers.len(),
             Action::Supersede { members, .. } => members.len(),
-            Action::Retire { .. } | Action::Restore { .. } | Action::Repoint { .. } => 1,
+            Action::Retire { .. }
+            | Action::Restore { .. }
+            | Action::Adjust { .. }
+            | Action::Repoint { .. } => 1,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Taking a run of maintenance back, a slice at a time.
 
 use crate::error::{Result, sound};
+use crate::hygiene::adjust::Adjustable;
 use crate::ledger::{Change, Context, Entry, Ledger, Restored};
-use crate::model::{JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode};
+use crate::model::{Delta, JournalRow, MemoryId, Op, RuleId, RunId, SupersedeMode};
 use crate::store::Rows;
 
 /// Journal rows that one slice takes back.
@@ -66,7 +67,39 @@ fn take_back(
     } else if row.op == Op::Supersede {
         let by = row.evidence.members.first().copied();
         restore(ledger, context, subject, by, all)?;
+    } else if row.op == Op::Adjust {
+        readjust(ledger, context, subject, &row.deltas, all)?;
     }
+    Ok(())
+}
+
+/// The fields of a row are again what they were before the run, if nothing has changed the row since. Its version is that of
+/// before as well: the row says the same.
+fn readjust(
+    ledger: &mut Ledger<'_, '_>,
+    context: &Context,
+    id: MemoryId,
+    deltas: &[Delta],
+    all: &mut Returned,
+) -> Result<()> {
+    let found = sound(ledger.whole(context.ns, id))?.flatten().map(|whole| whole.vitals);
+    let access = sound(ledger.tx.access(context.ns, id))?;
+    let Some((vitals, access)) = found.zip(access) else {
+        all.lost.push(format!("{id}: it was erased, or is damaged"));
+        return Ok(());
+    };
+    let version = vitals.version;
+    let before = Adjustable { vitals, access };
+    let mut next = before.clone();
+    if deltas.iter().any(|delta| next.put_back(delta).is_none()) || next.vitals.version == version {
+        all.lost.push(format!("{id}: it has changed since"));
+        return Ok(());
+    }
+    let deltas = before.deltas(&next);
+    let (vitals, access) = (Box::new(next.vitals), Box::new(next.access));
+    let change = Change::Adjust { id, version, vitals, access, deltas };
+    ledger.apply(context, Entry::new(RuleId::UNDO, change))?;
+    all.restored += 1;
     Ok(())
 }
 

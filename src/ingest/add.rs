@@ -326,6 +326,10 @@ impl NamespaceWriter<'_, '_, '_> {
     pub(super) fn parts_of(&self, draft: &Draft) -> Parts {
         let mut parts = Parts::new(&draft.text, self.now());
         parts.apply(&draft.fields);
+        self.believe(&mut parts.vitals, &draft.fields);
+        if parts.vitals.confidence.is_none() && !parts.vitals.tier.is_short_term() {
+            parts.vitals.confidence = Some(self.seed());
+        }
         parts
     }
 

@@ -454,6 +454,11 @@ impl NamespaceWriter<'_, '_, '_> {
         let tier = parts.vitals.tier;
         parts.vitals.updated_at = self.now();
         parts.apply(&edit.patch.fields);
+        self.believe(&mut parts.vitals, &edit.patch.fields);
+        let lasts_now = tier.is_short_term() && !parts.vitals.tier.is_short_term();
+        if lasts_now && parts.vitals.confidence.is_none() {
+            parts.vitals.confidence = Some(self.policy.confidence.fresh as f32);
+        }
         // An end that the former tier gave is not the end of the new tier. An end that a caller gave stays.
         let moved = parts.vitals.tier != tier && parts.vitals.expires_by == ExpiresBy::Tier;
         if let Some(expiry) = edit.patch.expiry.or(moved.then_some(Expiry::Tier)) {

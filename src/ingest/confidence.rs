@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::ingest::NamespaceWriter;
-use crate::model::{MemoryId, Time, Vitals};
+use crate::model::{Fields, MemoryId, Outcome, Patch, Time, Vitals};
 use crate::policy::Policy;
 use crate::store::Rows;
 
@@ -22,7 +22,48 @@ pub(crate) fn grown(
     confidence.filter(|_| rested).map(|old| old + growth * (1.0 - old))
 }
 
+/// The confidence after a contradiction: the more often a memory was used, the more it loses. At least
+/// `confidence.floor`.
+///
+/// Source: ours. The reference of the maintenance package only says that it shrinks harder with use.
+fn contradicted(confidence: f32, uses: u64, policy: &Policy) -> f32 {
+    let left = f64::from(confidence) / (2.0 + (uses as f64).ln_1p());
+    left.max(policy.confidence.floor) as f32
+}
+
 impl NamespaceWriter<'_, '_, '_> {
+    /// The confidence of a durable memory that comes without one.
+    pub(super) fn seed(&self) -> f32 {
+        let confidence = &self.policy.confidence;
+        // Only an import writes in a run.
+        (if self.context.run.is_some() { confidence.imported } else { confidence.fresh }) as f32
+    }
+
+    /// Holds a confidence that was given to what a caller may claim.
+    pub(super) fn believe(&self, vitals: &mut Vitals, given: &Fields) {
+        if let Some(claimed) = given.confidence.value() {
+            vitals.confidence = Some(claimed.min(self.policy.confidence.caller_max as f32));
+        }
+    }
+
+    /// Something contradicts a memory: it is believed less, and is not true any more from an instant on, now by default.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` for a superseded memory; `Invalid` for an instant not after the beginning of the memory.
+    pub(crate) fn contradict(&mut self, name: &str, at: Option<Time>) -> Result<Outcome> {
+        let (id, holder) = self.find(name)?;
+        let (vitals, _) = self.ledger.load(self.ns(), id)?;
+        let uses = self.ledger.tx.access(self.ns(), id)?.count();
+        let at = at.unwrap_or(self.now());
+        let mut patch = Patch::default();
+        patch.fields.valid_to = Some(vitals.times.valid_to.map_or(at, |end| end.min(at))).into();
+        if let Some(confidence) = vitals.confidence {
+            patch.fields.confidence = Some(contradicted(confidence, uses, self.policy)).into();
+        }
+        let outcome = self.update(&id.to_string(), patch, None)?;
+        Ok(Outcome { key: holder.map(|_| name.to_owned()), ..outcome })
+    }
+
     /// The confidence of a row after a use now. None if it does not change.
     pub(super) fn grown(&self, id: MemoryId, vitals: &Vitals) -> Result<Option<f32>> {
         if vitals.confidence.is_none() {

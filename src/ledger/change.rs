@@ -209,6 +209,19 @@ pub(crate) enum Change {
         /// The memories with their new statistics.
         rows: Vec<Folded>,
     },
+    /// Maintenance changes fields of a memory.
+    Adjust {
+        /// The memory.
+        id: MemoryId,
+        /// The version on which the change was decided.
+        version: u64,
+        /// The new hot part, with the new version.
+        vitals: Box<Vitals>,
+        /// The new statistics.
+        access: Box<Access>,
+        /// The changed fields.
+        deltas: Vec<Delta>,
+    },
     /// A context comes into the inclusion log.
     LogContext {
         /// Its name, which the log does not have.

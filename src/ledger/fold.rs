@@ -1,9 +1,9 @@
 //! Accesses of memories, counted together.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ledger::applied::Applied;
 use crate::ledger::writer::{Context, Ledger, Why, truth};
-use crate::model::{Access, Delta, MemoryId, Op, Time};
+use crate::model::{Access, Delta, MemoryId, Op, Time, Vitals};
 use crate::store::Rows;
 
 /// A memory after accesses.
@@ -33,6 +33,31 @@ impl Ledger<'_, '_> {
         let mut access = self.tx.access(context.ns, id)?;
         access.confidence_grown_at = Some(context.now);
         truth(self.tx).put_access(context.ns, id, &access)
+    }
+
+    /// Writes vitals and statistics of a memory whose content stays.
+    pub(super) fn adjust(
+        &mut self,
+        context: &Context,
+        id: MemoryId,
+        version: u64,
+        (mut vitals, access): (Vitals, Access),
+        deltas: Vec<Delta>,
+        why: Why,
+    ) -> Result<Applied> {
+        let (before, content) = self.load(context.ns, id)?;
+        if before.version != version {
+            return Err(Error::Conflict {
+                what: format!("memory {id}"),
+                why: "it has changed meanwhile".to_owned(),
+            });
+        }
+        debug_assert_ne!(vitals.version, version, "a change has a version of its own");
+        vitals.place = before.place.clone();
+        self.place_row(context, id, &before, &content, vitals, &content)?;
+        truth(self.tx).put_access(context.ns, id, &access)?;
+        self.journal(context, Op::Adjust, Some((id, None)), deltas, why)?;
+        Ok(Applied::default())
     }
 
     /// Writes the statistics of memories with one journal row for all. No version changes: nobody who has read one of

@@ -12,6 +12,7 @@ use crate::model::{MemoryId, Op};
 /// | merge, retire | return of each row from limbo |
 /// | supersede | restore, with the exact earlier end of world time |
 /// | update | an update with the values that the journal kept as `before`, which the undo of a pass makes |
+/// | adjust | an adjust with the values that the journal kept as `before`, which the undo of a pass makes |
 /// | reinforce | the count that the journal kept as `before`, which the undo of a pass puts back |
 /// | rename | another rename, which a caller makes |
 /// | return, restore, remove, detach, part, drop, derive, ignore, fold | none |
@@ -37,6 +38,7 @@ pub(crate) fn inverse(op: Op, subject: MemoryId) -> Option<Change> {
         | Op::Withdraw
         | Op::Retell
         | Op::Rename
-        | Op::Fold => None,
+        | Op::Fold
+        | Op::Adjust => None,
     }
 }

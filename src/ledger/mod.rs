@@ -103,6 +103,9 @@ impl Ledger<'_, '_> {
             Change::Record(recorded) => self.record(context, *recorded, why),
             Change::Withdraw { events } => self.withdraw(context, &events, why),
             Change::Rename { old, new } => self.rename(context, &old, &new, &why),
+            Change::Adjust { id, version, vitals, access, deltas } => {
+                self.adjust(context, id, version, (*vitals, *access), deltas, why)
+            }
             Change::Fold { rows } => self.fold(context, rows, why),
             Change::LogContext { context: name, row, rows } => {
                 self.log_context(context, &name, &row, rows, why)

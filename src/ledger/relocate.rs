@@ -1,5 +1,5 @@
 //! Memories go from one namespace to another, with everything that belongs to them: holders, junctions, vectors,
-//! statistics, the payload, the place in limbo, messages and the journal.
+//! statistics, the payload, the place in limbo, messages, the journal and the inclusion log.
 //!
 //! A memory is first brought to the namespace in which it will be, and leaves the other one after all have been brought. A
 //! name that leads across the border afterwards, to a superseder, a source or the first memory of a message, ends at
@@ -112,6 +112,7 @@ impl Ledger<'_, '_> {
         for run in runs {
             self.bring_run(from, to.ns, run)?;
         }
+        self.bring_contexts(from, to.ns, id)?;
         let ends = memory.sources.iter().copied().chain(memory.superseded_by());
         for end in ends.collect::<BTreeSet<_>>() {
             self.stand_in(from, to, end)?;
@@ -148,6 +149,7 @@ impl Ledger<'_, '_> {
             truth(self.tx).delete_holder(ns, id, holder)?;
         }
         self.unjoin_all(ns, id)?;
+        self.leave_contexts(ns, id)?;
         self.rederive(ns, id, Some((&vitals, &content)), None)?;
         truth(self.tx).delete_memory(ns, id)?;
         if let Some(removed_at) = vitals.times.removed_at {
@@ -205,7 +207,7 @@ impl Ledger<'_, '_> {
                 self.bring_message(from, to, parts, &id, row)?;
             }
         }
-        Ok(())
+        self.bring_log(from, to.ns)
     }
 
     /// The ids of the memories of a namespace, in every state.

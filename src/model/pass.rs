@@ -26,6 +26,8 @@ macro_rules! passes {
             NearDuplicates = 31, "near-duplicates", rule NEAR_DUPLICATES "pass.near-duplicates", in near;
             /// Merges memories whose vectors are nearly equal.
             VectorDuplicates = 32, "vector-duplicates", rule VECTOR_DUPLICATES "DEDUP-46", stage Dedup, in cluster;
+            /// Gives durable memories without a confidence that of an imported memory.
+            Backfill = 47, "backfill", rule BACKFILL "LIFE-17", in backfill;
             /// Restores superseded memories whose chain of superseders leads nowhere.
             Supersession = 34, "supersession", rule REPAIR_SUPERSESSION "LIFE-9", in chains;
             /// Embeds the memories that wait for a vector; does nothing without an embedder.

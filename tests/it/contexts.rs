@@ -2,7 +2,7 @@
 
 use crate::world::{World, text};
 use oubliette::exchange::{Export, Import, LineReader, VectorsTo};
-use oubliette::maintain::{MaintainOptions, Pass};
+use oubliette::maintain::{MaintainOptions, Pass, RenamespaceOptions};
 use oubliette::memory::{Bucket, ContextDraft, Inclusion, SupersedeMode, Tier};
 use oubliette::{Database, ErrorKind, Memory, MemoryId, Namespace};
 
@@ -198,4 +198,29 @@ fn an_inclusion_raises_no_confidence() {
     include(&world.ns, "turn", id);
     // An inclusion is no recall, so the confidence stays.
     assert_eq!(row(&world, id).confidence, Some(0.4));
+}
+
+#[test]
+fn the_log_goes_along_when_memories_move() {
+    let world = World::new();
+    let of = |user: &str| text(&format!("of {user}")).metadata(serde_json::json!({ "user_id": user }));
+    let (a, b) = (world.add(of("a")).id, world.add(of("b")).id);
+    let context = ContextDraft::new("turn", [Inclusion::new(a, 1), Inclusion::new(b, 2)]);
+    world.ns.context_log_write(&context).unwrap();
+    include(&world.ns, "of a", a);
+    let how = RenamespaceOptions { dry_run: false, drop_keys: false };
+    world.db.move_namespace("default", "all", &how).unwrap();
+    world.check();
+    let all = world.db.namespace("all").unwrap();
+    assert_eq!(all.contexts(None, 10).unwrap().items.len(), 2);
+    assert!(all.context_log_write(&context).unwrap().already, "it is the same context there");
+    world.db.split_namespace("all", &[], &how).unwrap();
+    world.check();
+    let told = |user: &str, id: MemoryId| {
+        let there = world.db.namespace(user).unwrap();
+        let page = there.contexts_of(id, None, 10).unwrap().items;
+        (there.contexts(None, 10).unwrap().items.len(), page.iter().map(|one| one.tokens).sum::<u32>())
+    };
+    assert_eq!((told("a", a), told("b", b)), ((2, 11), (1, 2)));
+    assert!(all.contexts(None, 10).unwrap().items.is_empty());
 }

@@ -20,6 +20,7 @@ mod bytes;
 #[cfg(feature = "cli")]
 mod cli;
 mod compat;
+mod confidence;
 mod contexts;
 mod copies;
 #[cfg(feature = "faults")]

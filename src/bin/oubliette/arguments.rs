@@ -2,6 +2,7 @@
 
 mod access;
 mod context_log;
+mod contradict;
 mod member;
 mod renamespace;
 mod upkeep;
@@ -14,6 +15,7 @@ use oubliette::{Durability, Mode};
 
 pub(crate) use self::access::AccessCommand;
 pub(crate) use self::context_log::ContextLogOptions;
+pub(crate) use self::contradict::ContradictOptions;
 pub(crate) use self::renamespace::{MoveOptions, SplitOptions};
 pub(crate) use self::upkeep::MaintainOptions;
 use crate::arguments::member::member;
@@ -116,6 +118,8 @@ pub(crate) enum Command {
     Supersede(Box<SupersedeOptions>),
     /// Make a superseded memory live again
     Restore(NameOptions),
+    /// Say that something contradicts a memory: it is no longer true, and is believed less
+    Contradict(ContradictOptions),
     /// Protect a memory from automatic actors
     Pin(NameOptions),
     /// End the protection of a memory

@@ -104,6 +104,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::Touch(options) => write::touch(&options, place, output),
         Command::Supersede(options) => write::supersede(&options, place, output),
         Command::Restore(options) => write::restore(&options.name, place, output),
+        Command::Contradict(options) => write::contradict(&options, place, output),
         Command::Pin(options) => write::pin(&options.name, true, place, output),
         Command::Unpin(options) => write::pin(&options.name, false, place, output),
         Command::Forget(options) => forget::run(&options, place, output),

@@ -19,7 +19,8 @@ use serde_json::{Map, Value, json};
 
 use crate::answers;
 use crate::arguments::{
-    AddOptions, ImportOptions, RenameOptions, SupersedeOptions, TouchOptions, UpdateOptions,
+    AddOptions, ContradictOptions, ImportOptions, RenameOptions, SupersedeOptions, TouchOptions,
+    UpdateOptions,
 };
 use crate::fields;
 use crate::output::{self, Done, Failure, Output};
@@ -270,6 +271,16 @@ pub(crate) fn update(options: &UpdateOptions, place: &Place, output: Output) -> 
     let answer = written(&team, &team.update(&options.name, patch)?)?;
     database.close()?;
     output.done(&answer, told::write)
+}
+
+/// `contradict`.
+pub(crate) fn contradict(options: &ContradictOptions, place: &Place, output: Output) -> Done {
+    let namespace = place.namespace()?;
+    let at = options.at.as_deref().map(|at| named("--at", at.parse())).transpose()?;
+    let database = place.open(Access::Write)?;
+    let outcome = database.namespace(&namespace)?.contradict(options.name.as_str(), at)?;
+    database.close()?;
+    output.done(&answers::outcome(&namespace, &outcome), told::write)
 }
 
 /// `pin` and `unpin`.

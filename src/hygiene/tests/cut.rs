@@ -34,7 +34,7 @@ fn removals(plan: &Plan) -> Vec<(MemoryId, bool)> {
         Action::Merge(group) => group.losers.iter().map(|loser| (loser.id, loser.visible)).collect(),
         Action::Supersede { members, .. } => members.iter().map(|row| (row.id, row.visible)).collect(),
         Action::Retire { id, visible, .. } => vec![(*id, *visible)],
-        Action::Restore { .. } | Action::Repoint { .. } => Vec::new(),
+        Action::Restore { .. } | Action::Adjust { .. } | Action::Repoint { .. } => Vec::new(),
     };
     plan.actions.iter().flat_map(of).collect()
 }
@@ -96,7 +96,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
                     n += 1;
                     *of = id(n);
                 }
-                Action::Restore { .. } | Action::Repoint { .. } => {}
+                Action::Restore { .. } | Action::Adjust { .. } | Action::Repoint { .. } => {}
             }
         }
         plan

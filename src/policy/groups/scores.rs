@@ -47,6 +47,12 @@ group! {
 group! {
     /// Confidence of durable rows, 0 to 1.
     Confidence {
+        /// Confidence of a durable memory that is written without one.
+        fresh: f64 = 0.40, share;
+        /// Confidence of a durable memory that is imported without one.
+        imported: f64 = 0.25, share;
+        /// Highest confidence that a caller may give; a higher one counts as this.
+        caller_max: f64 = 0.70, share;
         /// Least confidence that decay and contradiction leave.
         floor: f64 = 0.05, share;
         /// Confidence lost for each week without use after the first.
