@@ -58,7 +58,7 @@ pub mod maintain {
         BackfillConfidenceReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart,
         MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
         ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairReport,
-        RepairSupersessionReport,
+        RepairSupersessionReport, utility,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }

@@ -43,6 +43,7 @@ mod snapshots;
 mod tests;
 mod told;
 mod undo;
+mod utility;
 
 pub(crate) use accesses::{Accesses, Noted, Taken};
 pub use backfill::BackfillConfidenceReport;
@@ -75,3 +76,4 @@ pub use report::{CheckReport, Finding};
 pub use snapshots::PruneHistoryReport;
 pub use told::{PassDetails, PassReport};
 pub(crate) use undo::{Returned, undo_slice};
+pub use utility::utility;

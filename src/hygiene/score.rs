@@ -7,7 +7,7 @@ const DAY_MS: f64 = 86_400_000.0;
 const WEEK_DAYS: f64 = 7.0;
 
 /// Days from one instant to another, at least 0.
-fn days(since: Time, now: Time) -> f64 {
+pub(super) fn days(since: Time, now: Time) -> f64 {
     ((now.as_millis() - since.as_millis()) as f64 / DAY_MS).max(0.0)
 }
 

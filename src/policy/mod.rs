@@ -97,6 +97,8 @@ group! {
         salience: Salience;
         @group /// Confidence of durable rows.
         confidence: Confidence;
+        @group /// The memory utility score.
+        mus: Mus;
         @group /// Accesses that wait for a commit, and inclusions in contexts.
         access: Access;
         @group /// The passes of a sweep.

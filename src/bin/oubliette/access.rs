@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use oubliette::exchange::Target;
+use oubliette::maintain::utility;
+use oubliette::policy::Policy;
 use oubliette::{Error, Memory, Namespace, PageRequest, Scope, Snapshot, Time};
 use serde_json::{Value, json};
 
@@ -17,7 +19,8 @@ pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output) -> Don
     let AccessCommand::Export { file } = command;
     let database = place.open(Access::Read)?;
     let namespace = database.snapshot()?.namespace(place.namespace()?)?;
-    let at = At { now: place.now(), tau_days: database.policy().0.access.tau_days };
+    let (policy, _) = database.policy();
+    let at = At { now: place.now(), policy: &policy };
     if file == Path::new("-") {
         let name = Path::new("standard output");
         return export(&namespace, at, &mut std::io::BufWriter::new(std::io::stdout().lock()), name)
@@ -31,7 +34,12 @@ pub(crate) fn run(command: &AccessCommand, place: &Place, output: Output) -> Don
     })
 }
 
-fn export(namespace: &Namespace<Snapshot>, at: At, out: &mut dyn Write, path: &Path) -> Result<u64, Failure> {
+fn export(
+    namespace: &Namespace<Snapshot>,
+    at: At<'_>,
+    out: &mut dyn Write,
+    path: &Path,
+) -> Result<u64, Failure> {
     let io = |source| Error::Io { action: "write", path: path.to_owned(), source };
     let mut request = PageRequest { scope: Scope::Any, limit: 1_000, ..PageRequest::default() };
     let mut memories = 0;
@@ -49,14 +57,14 @@ fn export(namespace: &Namespace<Snapshot>, at: At, out: &mut dyn Write, path: &P
     }
 }
 
-/// The instant of the export, and how fast inclusions lose weight.
+/// The instant of the export, and the policy that weighs.
 #[derive(Clone, Copy)]
-struct At {
+struct At<'p> {
     now: Time,
-    tau_days: f64,
+    policy: &'p Policy,
 }
 
-fn line(memory: &Memory, at: At) -> Value {
+fn line(memory: &Memory, at: At<'_>) -> Value {
     json!({
         "id": memory.id,
         "key": memory.key(),
@@ -78,7 +86,8 @@ fn line(memory: &Memory, at: At) -> Value {
         "relevance_max": memory.relevance_max,
         "included_count_total": memory.included_count_total,
         "included_count_decay": memory.included_count_decay,
-        "included_count_now": memory.included_count_at(at.now, at.tau_days),
+        "included_count_now": memory.included_count_at(at.now, at.policy.access.tau_days),
+        "memory_utility_score": utility(memory, at.now, at.policy),
         "last_included_at": memory.last_included_at,
     })
 }

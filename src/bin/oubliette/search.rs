@@ -47,11 +47,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
     let database = place.open(access(options))?;
     let team = database.snapshot()?.namespace(namespace)?;
     if let Some(name) = &options.why {
-        let why = team.why(&query, name)?;
-        return output.document(&json!({
-            "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
-            "least": why.least, "signals": why.signals,
-        }));
+        return why(&team, &query, name, output);
     }
     let begun = Instant::now();
     let found = team.search(&query)?;
@@ -93,6 +89,15 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         output.document(&json!({ "plan": plan, "took_us": took_us }))?;
     }
     Ok(())
+}
+
+/// Why a memory is a hit, or not.
+fn why(team: &Namespace<Snapshot>, query: &Query, name: &str, output: Output) -> Done {
+    let why = team.why(query, name)?;
+    output.document(&json!({
+        "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
+        "least": why.least, "signals": why.signals,
+    }))
 }
 
 /// The hits as rows of a table, each with its neighbours.

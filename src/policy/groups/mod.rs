@@ -5,11 +5,13 @@ mod access;
 mod duplicates;
 mod scores;
 mod storage;
+mod utility;
 
 pub use access::*;
 pub use duplicates::*;
 pub use scores::*;
 pub use storage::*;
+pub use utility::*;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
