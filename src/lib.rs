@@ -55,9 +55,9 @@ pub mod maintain {
         collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
-        DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart, MaintenancePlan, MergeTotals,
-        NearDuplicateReport, PassDetails, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
-        PruneHistoryReport, RepairReport, RepairSupersessionReport,
+        CapReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart, MaintenancePlan,
+        MergeTotals, NearDuplicateReport, PassDetails, PassReport, ProfileCollapseGroupSample,
+        ProfileCollapseReport, PruneHistoryReport, RepairReport, RepairSupersessionReport,
     };
     pub use crate::model::{Pass, Run, RunId, RunPage, RunReport, RunSort, RunState, RunStatus};
 }

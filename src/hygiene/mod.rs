@@ -17,6 +17,7 @@
 
 mod accesses;
 mod briefing;
+mod cap;
 mod carry;
 mod chains;
 mod check;
@@ -45,6 +46,7 @@ mod undo;
 pub(crate) use accesses::{Accesses, Noted, Taken};
 pub use briefing::Briefed;
 pub(crate) use briefing::briefing;
+pub use cap::CapReport;
 pub use chains::RepairSupersessionReport;
 pub use check::CheckOptions;
 pub(crate) use check::{check, locate};
