@@ -55,7 +55,7 @@ pub mod maintain {
         collapse_operational_profile_snapshots,
     };
     pub use crate::hygiene::{
-        BackfillConfidenceReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart,
+        BackfillConfidenceReport, CapReport, DedupAction, DedupReport, ExpireReport, IndexReport, KeptApart,
         MaintenancePlan, MergeTotals, NearDuplicateReport, PassDetails, PassReport,
         ProfileCollapseGroupSample, ProfileCollapseReport, PruneHistoryReport, RepairReport,
         RepairSupersessionReport, utility,

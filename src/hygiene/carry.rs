@@ -180,8 +180,8 @@ impl Slice<'_, '_, '_> {
                     }
                 }
             }
-            Action::Retire { id, version, reason, replaced_by, .. } => {
-                if self.is_as_planned(*id, *version)? {
+            Action::Retire { id, version, access_seq, reason, replaced_by, .. } => {
+                if self.is_as_planned(*id, *version)? && self.is_unused(*id, *access_seq)? {
                     let change = Change::Retire { id: *id, reason: *reason, replaced_by: *replaced_by };
                     self.apply(change, Evidence::default())?;
                     done.removed += 1;
@@ -255,6 +255,12 @@ impl Slice<'_, '_, '_> {
     /// The hot part of a row; none of one that is gone, or damaged.
     fn vitals(&self, id: MemoryId) -> Result<Option<Vitals>> {
         self.ledger.whole_vitals(self.context.ns, id)
+    }
+
+    /// Whether nobody has used a row since the plan saw it; true where that does not matter.
+    fn is_unused(&self, id: MemoryId, access_seq: Option<u64>) -> Result<bool> {
+        let Some(seen) = access_seq else { return Ok(true) };
+        Ok(self.ledger.tx.access(self.context.ns, id)?.access_seq == seen)
     }
 
     /// Whether a row is current, open to automatic actors, and has the version that the plan saw.

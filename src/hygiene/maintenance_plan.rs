@@ -241,7 +241,8 @@ impl MaintenancePlan {
         report.tombstoned += done.removed;
         report.skipped += done.skipped;
         report.damaged += self.damaged;
-        report.left += cursor.left(&self.plan);
+        // What the destruction budget cut off is left too.
+        report.left += cursor.left(&self.plan) + self.rows.saturating_sub(self.plan.rows());
         report.resumed |= self.resumed.is_some();
         report.budget_exhausted |= self.plan.budget_exhausted;
         // Where nothing is to be done there is no run that could be taken back.

@@ -154,6 +154,8 @@ pub(crate) enum Action {
         id: MemoryId,
         /// The version that the plan saw.
         version: u64,
+        /// The count of uses that the plan saw, if a use since is to keep the row. A use changes no version.
+        access_seq: Option<u64>,
         /// As [`Loser::visible`].
         visible: bool,
         reason: TombstoneReason,

@@ -167,7 +167,14 @@ fn prune(series: Series, keep_last: usize, plan: &mut Plan, report: &mut PruneHi
             if protected {
                 report.protected_skipped += 1;
             } else {
-                plan.actions.push(Action::Retire { id, version, visible, reason, replaced_by: kept });
+                plan.actions.push(Action::Retire {
+                    id,
+                    version,
+                    access_seq: None,
+                    visible,
+                    reason,
+                    replaced_by: kept,
+                });
             }
         }
     }

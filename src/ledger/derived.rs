@@ -24,6 +24,8 @@ pub(crate) enum IndexRow {
     /// The end of life of a row that is over, from the settling of that instant until the row goes. A protected row
     /// stands apart, because no automatic actor removes it.
     Ended(bool, Time),
+    /// The row is visible and of a short-term tier.
+    ShortTerm,
     /// The row waits for a vector.
     Pending(PartId),
     /// The row that superseded it.
@@ -36,12 +38,13 @@ pub(crate) enum IndexRow {
 
 impl IndexRow {
     /// The tables in which such rows stand.
-    pub(crate) const TABLES: [Table; 8] = [
+    pub(crate) const TABLES: [Table; 9] = [
         Table::Superseded,
         Table::ByTime,
         Table::ByFingerprint,
         Table::Due,
         Table::Ended,
+        Table::ShortTerm,
         Table::Pending,
         Table::Series,
         Table::MetaValue,
@@ -56,6 +59,7 @@ impl IndexRow {
             }
             IndexRow::Due(at) => (Table::Due, keys::by_instant(ns, *at, id)),
             IndexRow::Ended(protected, at) => (Table::Ended, keys::ended(ns, u8::from(*protected), *at, id)),
+            IndexRow::ShortTerm => (Table::ShortTerm, keys::memory(ns, id)),
             IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
             IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
             IndexRow::Series(part, series, at) => (Table::Series, keys::series(ns, *part, series, *at, id)),
@@ -71,6 +75,7 @@ impl IndexRow {
                 .map(|row| IndexRow::ByFingerprint(row.part, row.tier, *row.fingerprint, *row.likeness)),
             Table::Due => keys::Due::parse(key).map(|row| IndexRow::Due(row.at)),
             Table::Ended => keys::Ended::parse(key).map(|row| IndexRow::Ended(row.protected != 0, row.at)),
+            Table::ShortTerm => keys::ShortTerm::parse(key).map(|_| IndexRow::ShortTerm),
             Table::Pending => keys::Pending::parse(key).map(|row| IndexRow::Pending(row.part)),
             Table::Series => keys::Series::parse(key)
                 .map(|row| IndexRow::Series(row.part, row.series.0.to_owned(), row.at)),
@@ -113,6 +118,9 @@ pub(crate) fn index_rows(
         && matches!(vitals.place.counted, Counted::Expired | Counted::Over)
     {
         rows.insert(IndexRow::Ended(vitals.is_protected(), at));
+    }
+    if vitals.tier.is_short_term() && vitals.place.counted == Counted::Live {
+        rows.insert(IndexRow::ShortTerm);
     }
     if vitals.place.slot.is_none() {
         rows.insert(IndexRow::Pending(part));

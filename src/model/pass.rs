@@ -18,6 +18,8 @@ macro_rules! passes {
             Fold = 44, "fold", rule FOLD "MODEL-40", stage Fold, in fold;
             /// Removes memories whose life is over: to limbo where a tier had set the end, at once where a caller had.
             Expire = 36, "expire", rule EXPIRED "LIFE-3", stage Purge, in expire;
+            /// Removes the short-term memories least worth keeping, where there are more than the policy allows.
+            Cap = 41, "cap", rule CAP "LIFE-4", stage Cap, in cap;
             /// Keeps the latest snapshot of each period and removes the others.
             Snapshots = 33, "snapshots", rule PRUNE_SNAPSHOTS "DEDUP-69", stage Snapshots, in snapshots;
             /// Collapses operational reports that differ only in numbers and dates.

@@ -629,6 +629,12 @@ pub(crate) trait Rows: Read {
         self.each_key(Table::Ended, &Walk::prefix(&half).before(&end), most, place)
     }
 
+    /// The memories of the short-term tiers that are counted as visible, by id.
+    fn short_term(&self, ns: NsId) -> Result<Vec<MemoryId>> {
+        let id = |key: &[u8]| last_id(Table::ShortTerm, key);
+        self.each_key(Table::ShortTerm, &Walk::prefix(&keys::ns(ns)), usize::MAX, id)
+    }
+
     /// The ids of a table of instants that stand before `end`, at most `most`.
     fn by_instant(&self, table: Table, ns: NsId, end: &[u8], most: usize) -> Result<Vec<(Time, MemoryId)>> {
         let place = |key: &[u8]| keys::LimboTime::read(table, key).map(|row| (row.at, row.id));

@@ -351,6 +351,8 @@ tables! {
         /// Memory → the contexts that it was in.
         ContextOf = "context_of", Derived, Codec::Empty,
             fn context_of<'k>(ns: NsId, id: MemoryId, at: Time, context: Rest<'k>) named context;
+        /// Visible memories of the short-term tiers.
+        ShortTerm = "short_term", Derived, Codec::Empty, like Memory;
     }
 }
 

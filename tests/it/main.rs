@@ -17,6 +17,7 @@ mod backup;
 mod bitrot;
 mod bounds;
 mod bytes;
+mod cap;
 #[cfg(feature = "cli")]
 mod cli;
 mod compat;

@@ -6,8 +6,8 @@ use std::path::Path;
 use oubliette::exchange::Target;
 use oubliette::limits::SAMPLES_MAX;
 use oubliette::maintain::{
-    ExpireReport, NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample, ProfileCollapseReport,
-    RunId, SweepReport, SweeperConfig,
+    CapReport, ExpireReport, NearDuplicateReport, Pass, PassReport, ProfileCollapseGroupSample,
+    ProfileCollapseReport, RunId, SweepReport, SweeperConfig,
 };
 use oubliette::report::Stats;
 use oubliette::{Database, Error, Namespace, Result, Span};
@@ -118,6 +118,11 @@ fn tell_left(pass: &PassReport, output: Output) {
             "{} was cut by the destruction budget; run it again, or allow more with --destroy-max",
             pass.pass
         ));
+    }
+    let held = pass.report.get().map_or(0, |report: &CapReport| report.cap_held_by_pins);
+    if held > 0 {
+        let stay = told::of(held, "memory above the cap stays", "memories above the cap stay");
+        output.remark(&format!("{stay} (cap_held_by_pins): more are pinned or locked than the cap allows"));
     }
     let protected = pass.report.get().map_or(0, |report: &ExpireReport| report.protected);
     if protected > 0 {

@@ -66,6 +66,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
     let retire = any::<bool>().prop_map(|visible| Action::Retire {
         id: id(0),
         version: 1,
+        access_seq: None,
         visible,
         reason: TombstoneReason::SnapshotReplaced,
         replaced_by: None,

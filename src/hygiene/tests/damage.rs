@@ -1,7 +1,7 @@
 //! One fault for each code.
 
 use super::fixture::{
-    A, C, D, DIM, E, F, H, I, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, put_links,
+    A, B, C, D, DIM, E, F, H, I, NOBODY, NOW, NS, PART, RUN, SHARED, SPACE, graph_head, put_links,
 };
 use super::fixture::{AGGREGATE, FIRST, REPEAT, ROOM};
 use crate::error::Result;
@@ -181,6 +181,8 @@ fn rows() -> Vec<(Code, Fault)> {
         case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::Ended(false, NOW))),
         case(Code::IndexMissing, |tx| take(tx, Table::Ended, &keys::ended(NS, 0, NOW, I))),
         case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::Ended(true, NOW))),
+        case(Code::IndexMissing, |tx| take(tx, Table::ShortTerm, &keys::memory(NS, B))),
+        case(Code::IndexExtra, |tx| put_index(tx, A, IndexRow::ShortTerm)),
         case(Code::KeyShape, |tx| tx.put(Table::Ended, &keys::ended(NS, 2, NOW, A), &[])),
         case(Code::IndexExtra, |tx| put_index(tx, D, IndexRow::Superseded(A))),
         case(Code::IndexExtra, |tx| put_index(tx, NOBODY, IndexRow::ByTime(PART, NOW))),

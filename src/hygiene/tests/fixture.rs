@@ -9,7 +9,7 @@ use crate::ledger::{Change, Context, Entry, Ledger, NewRow, Raise, Recorded};
 use crate::model::EventDecision;
 use crate::model::{
     Access, Actor, AuthorKind, Content, Entity, Holder, Kind, Link, MemoryId, Payload, RuleId, RunId,
-    Significance, SupersedeMode, Time, TombstoneReason, Vitals,
+    Significance, SupersedeMode, Tier, Time, TombstoneReason, Vitals,
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{
@@ -35,7 +35,7 @@ pub(super) const RUN: RunId = RunId::from_bytes([0xaa; 16]);
 pub(super) const NOW: Time = Time::from_millis(1_800_000_000_000);
 /// A memory with everything: key, tag, category, entity, run, statistics, vector. Its node has level 1.
 pub(super) const A: MemoryId = MemoryId::from_bytes([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 21]);
-/// A memory of an agent, linked to A and made from it.
+/// A short-term memory of an agent, linked to A and made from it.
 pub(super) const B: MemoryId = MemoryId::from_bytes([2; 16]);
 /// Superseded by D.
 pub(super) const C: MemoryId = MemoryId::from_bytes([3; 16]);
@@ -210,6 +210,7 @@ fn changes() -> Vec<(RuleId, Change)> {
     of_a.access.retrieval_count = 3;
     let mut of_b = row(B, "The door is next to the lamp", b, Some(2));
     (of_b.vitals.place.partition, of_b.sources) = (PART.0, vec![A]);
+    of_b.vitals.tier = Tier::Working;
     let mut of_d = row(D, "The favourite colour is blue", holder(Some("colour")), None);
     of_d.vitals.times.expires_at = Some(Time::from_millis(NOW.as_millis() + 1_000));
     let mut of_c = row(C, "The favourite colour is red", holder(Some("colour")), Some(3));

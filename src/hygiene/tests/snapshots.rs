@@ -25,7 +25,7 @@ fn planned(bed: &Bed, series: Option<&str>, policy: &Policy) -> (Plan, PruneHist
 /// Those that go, with what stands in their place.
 fn gone(plan: &Plan) -> Vec<(MemoryId, Option<MemoryId>)> {
     let of = |action: &Action| match action {
-        Action::Retire { id, version: 1, visible: true, reason, replaced_by } => {
+        Action::Retire { id, version: 1, access_seq: None, visible: true, reason, replaced_by } => {
             let replaced = *reason == TombstoneReason::SnapshotReplaced;
             assert_eq!(replaced, replaced_by.is_some());
             (*id, *replaced_by)

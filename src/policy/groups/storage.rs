@@ -199,6 +199,8 @@ group! {
         /// Time from one sweep of the sweeper to the next; 0 is off.
         interval: Span = Span::ZERO, maybe_zero;
         /// The passes that maintenance runs when no pass is named, a set.
-        stages: Vec<Stage> = vec![Stage::Fold, Stage::Purge, Stage::Limbo], set(any);
+        stages: Vec<Stage> = vec![Stage::Fold, Stage::Purge, Stage::Cap, Stage::Limbo], set(any);
+        /// Visible memories of the short-term tiers that a namespace may have; 0 and less is off.
+        short_term_cap: i64 = 0, any;
     }
 }

@@ -78,6 +78,8 @@ fn library(w: &mut World) -> Result<()> {
 /// A library with memories that a tier, a caller and a pin let live or not.
 fn short_lived(w: &mut World) -> Result<()> {
     library(w)?;
+    // One slice does it all, however slow the machine is: a step is told whole or not at all.
+    w.db().set_policy("plan.max_ms = 60_000", Syntax::Toml)?;
     for at in 40..44 {
         let draft = Draft::new(format!("for some days {at}")).tier(Tier::Working).vector(vector(at));
         ns(w.db()).add(if at == 42 { draft.tag("pinned") } else { draft.key(format!("d{at}")) })?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use oubliette::clock::ManualClock;
 use oubliette::maintain::{MaintainOptions, Pass};
-use oubliette::memory::Expiry;
 use oubliette::memory::{AuthorKind, Entity, Field, Link};
+use oubliette::memory::{Expiry, Tier};
 use oubliette::policy::{Policy, Syntax};
 use oubliette::{Database, Draft, Durability, Forget, Kind, MemoryId, Time, WriteOptions};
 use redb::{ReadableDatabase, ReadableTable};
@@ -91,7 +91,8 @@ pub(crate) fn store() -> Store {
         turn.fields.session = Field::from(Some("s1".to_owned()));
         world.add(turn);
     }
-    world.add(Draft::new("short of life").key("short").expiry(Expiry::At(world.ahead("1h"))));
+    let short = Draft::new("short of life").key("short").tier(Tier::Working);
+    world.add(short.expiry(Expiry::At(world.ahead("1h"))));
     world.add(Draft::new("revised once").key("rev").vector(vector(901)));
     world.add(Draft::new("revised twice").key("rev").vector(vector(902)));
     world.add(Draft::new("gone soon").key("gone").vector(vector(903)));
