@@ -18,6 +18,8 @@ macro_rules! passes {
             Fold = 44, "fold", rule FOLD "MODEL-40", stage Fold, in fold;
             /// Removes memories whose life is over: to limbo where a tier had set the end, at once where a caller had.
             Expire = 36, "expire", rule EXPIRED "LIFE-3", stage Purge, in expire;
+            /// Erases memories that were superseded longer ago than `sweeper.tombstone_ttl`.
+            Superseded = 42, "superseded", rule PURGE_SUPERSEDED "LIFE-10", stage SupersededPurge, in superseded;
             /// Keeps the latest snapshot of each period and removes the others.
             Snapshots = 33, "snapshots", rule PRUNE_SNAPSHOTS "DEDUP-69", stage Snapshots, in snapshots;
             /// Collapses operational reports that differ only in numbers and dates.
@@ -32,6 +34,8 @@ macro_rules! passes {
             Embed = 30, "embed", rule EMBED "pass.embed", in embed;
             /// Erases memories that have been in limbo for longer than the undo horizon.
             Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
+            /// Removes rows of the journal that are older, or more, than the policy keeps.
+            Retention = 43, "retention", rule RETENTION "MODEL-52", stage Retention, in retention;
             /// Builds the indexes of large partitions, links new rows, drops the indexes of small partitions, and finishes declared indexes.
             Index = 18, "index", rule INDEX "pass.index", in link;
             /// Unlinks the nodes of deleted memories, erases their codes and frees their slots.

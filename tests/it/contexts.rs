@@ -125,7 +125,7 @@ fn a_memory_tells_its_contexts_and_so_does_its_tombstone() {
     let names: Vec<&str> = rest.items.iter().map(|one| &one.context[..]).collect();
     assert_eq!((names, rest.next), (vec!["turn 04", "turn 03", "turn 02", "turn 01", "turn 00"], None));
     world.forget_id(id);
-    assert_eq!(world.ns.explain(&id.to_string()).unwrap().contexts.items.len(), 20);
+    assert_eq!(world.ns.explain(id.to_string()).unwrap().contexts.items.len(), 20);
     world.check();
 }
 
