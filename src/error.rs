@@ -150,6 +150,12 @@ pub enum Error {
         /// What the storage said.
         why: String,
     },
+    /// Changes behind the cursor were removed from the journal for their age.
+    #[error("the changes since this cursor are no longer all there; the oldest has the number {oldest}")]
+    CursorTooOld {
+        /// The earliest cursor that can still be answered.
+        oldest: u64,
+    },
     /// This handle was closed.
     #[error("the database is closed")]
     Closed,
@@ -185,6 +191,8 @@ pub enum ErrorKind {
     OtherSpace,
     /// The past asked for was purged.
     BeforePurgeHorizon,
+    /// The journal no longer reaches back to the cursor.
+    CursorTooOld,
     /// The state of the memory forbids it.
     Conflict,
     /// The file is open elsewhere.
@@ -290,6 +298,7 @@ impl Error {
             Error::Embedding { .. } => ErrorKind::Embedding,
             Error::OtherSpace { .. } => ErrorKind::OtherSpace,
             Error::BeforePurgeHorizon { .. } => ErrorKind::BeforePurgeHorizon,
+            Error::CursorTooOld { .. } => ErrorKind::CursorTooOld,
             Error::Conflict { .. } => ErrorKind::Conflict,
             Error::Locked { .. } => ErrorKind::Locked,
             Error::NotADatabase { .. } => ErrorKind::NotADatabase,
@@ -363,6 +372,9 @@ impl Error {
             }
             ErrorKind::BeforePurgeHorizon => {
                 "ask for a later instant, or allow a partial answer (`--allow-partial`)"
+            }
+            ErrorKind::CursorTooOld => {
+                "read everything anew, and go on with a cursor that is no older than the named one"
             }
             ErrorKind::Conflict => {
                 "`explain` tells what happened to the memory; the message says what can be done"

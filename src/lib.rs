@@ -88,13 +88,13 @@ pub mod report {
     pub use crate::engine::{CompactReport, Doomed, ForgetPlan, RestoreReport};
     pub use crate::hygiene::{Briefed, CheckOptions, CheckReport, ErasedProbe, Finding};
     pub use crate::model::{
-        ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint, Op, PastPlan,
-        PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals,
+        ChangeNote, Changes, ContextReport, Delta, DistinctValue, DistinctValues, Evidence, Forgotten, Hint,
+        Op, PastPlan, PurgeHorizon, RenameReport, RuleId, SearchPlan, Signals,
     };
     pub use crate::recall::{
-        AgentStats, Around, BytesStats, DateRange, Explanation, FileStats, HealthStats, History, IndexStats,
-        LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, Removal, SearchResult, Stats,
-        TableStats, VectorStats, Version, Why,
+        AgentStats, Around, BytesStats, ChainEnd, DateRange, Explanation, FileStats, HealthStats, History,
+        IndexStats, LastRun, LocalStats, MemoryCounts, MemoryHealth, MemoryStats, Origin, Removal,
+        SearchResult, Stats, TableStats, VectorStats, Version, Why,
     };
     pub use crate::text::Guard;
 }

@@ -226,8 +226,7 @@ fn waits(ledger: &Ledger<'_, '_>, context: &Context, id: MemoryId, vitals: &Vita
     Ok(ledger.is_whole(context.ns, id)? && ledger.has_its_vector(context.ns, vitals)?)
 }
 
-/// Erases a memory whose life is over, and raises the purge horizons of its namespace: reads of a world time before the
-/// end would have seen it, and those of a transaction time before another superseded it.
+/// Erases a memory whose life is over, and raises the purge horizons of its namespace.
 ///
 /// # Errors
 /// `Corrupted`.
@@ -240,10 +239,6 @@ pub(crate) fn erase_ended(
 ) -> Result<()> {
     let change = Change::Remove { id, reason: TombstoneReason::Expired, replaced_by: None };
     ledger.apply(context, Entry::new(RuleId::of_pass(Pass::Expire), change))?;
-    let raise = |horizon: &mut i64, at: Option<Time>| {
-        *horizon = at.map_or(*horizon, |at| at.as_millis().max(*horizon));
-    };
-    raise(&mut row.horizon_valid_ms, vitals.times.expires_at);
-    raise(&mut row.horizon_known_ms, vitals.times.superseded.map(|by| by.at));
+    row.raise_horizons(&vitals.times);
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! Which rows of limbo can no undo ask for any more? The pass `limbo`.
 
-use crate::error::Result;
+use crate::error::{Result, sound};
 use crate::hygiene::pass::{Applied, Job, MaintenancePass, PlanInput, Planned, Slice, Step, StepInput};
 use crate::hygiene::plan::Stop;
 use crate::hygiene::told::PassReport;
 use crate::ledger::{Change, Context, Entry};
-use crate::model::{Actor, NamespaceName, Pass, RuleId, RunId, Span, Time};
+use crate::model::{Actor, NamespaceName, Pass, RuleId, RunId, Span, Time, Times};
 use crate::store::{NsId, Rows, Snapshot};
 
 /// The pass `limbo`.
@@ -62,13 +62,18 @@ impl Emptying {
     fn purge(&self, slice: &mut Slice<'_, '_, '_>, most: usize) -> Result<Applied> {
         let context = Context { actor: Actor::Sweeper, ..slice.context.clone() };
         let due = slice.ledger.tx.limbo_before(self.ns, self.until, most)?;
-        for (_, id) in &due {
+        let mut horizons = slice.ledger.tx.namespace(self.namespace.as_str())?;
+        for (removed_at, id) in &due {
+            let vitals = sound(slice.ledger.tx.vitals(self.ns, *id))?.flatten();
+            // Of a damaged row it is known that it was removed.
+            let gone = Times { removed_at: Some(*removed_at), ..Times::default() };
+            if let Some(row) = &mut horizons {
+                row.raise_horizons(&vitals.map_or(gone, |vitals| vitals.times));
+            }
             let entry = Entry::new(RuleId::of_pass(Pass::Limbo), Change::Purge { id: *id });
             slice.ledger.apply(&context, entry)?;
         }
-        let row = slice.ledger.tx.namespace(self.namespace.as_str())?;
-        if let (Some((last, _)), Some(mut row)) = (due.last(), row) {
-            row.horizon_known_ms = row.horizon_known_ms.max(last.as_millis());
+        if let Some(row) = horizons.filter(|_| !due.is_empty()) {
             slice.ledger.tx.put_namespace(self.namespace.as_str(), &row)?;
         }
         Ok(Applied::rows(due.len() as u64))

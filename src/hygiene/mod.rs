@@ -2,7 +2,7 @@
 //!
 //! Each pass is a file that implements [`MaintenancePass`](pass::MaintenancePass) and a row of the list of passes
 //! ([`Pass`](crate::maintain::Pass)): [`collapse`] of operational reports, merging of equal rows ([`near`]) and of near vectors
-//! ([`cluster`]), pruning of [`snapshots`], repair of supersession ([`chains`]); vectors for memories that wait ([`embed`]), the end of
+//! ([`cluster`]), pruning of [`snapshots`], repair of supersession ([`chains`]); the end of [`superseded`] rows and of an old journal ([`retention`]); vectors for memories that wait ([`embed`]), the end of
 //! [`limbo`], and the upkeep of indexes ([`link`], [`repair`]). [`check`](fn@check) walks every row of every table and
 //! compares what can be said in two places; [`check_erased`] searches the bytes of the file for what an erased memory
 //! consisted of.
@@ -38,8 +38,10 @@ mod pass;
 mod plan;
 mod repair;
 mod report;
+mod retention;
 mod score;
 mod snapshots;
+mod superseded;
 #[cfg(test)]
 mod tests;
 mod told;

@@ -30,6 +30,8 @@ pub(crate) enum IndexRow {
     Pending(PartId),
     /// The row that superseded it.
     Superseded(MemoryId),
+    /// When it was superseded.
+    SupersededAt(Time),
     /// By series and time, for a current snapshot.
     Series(PartId, String, Time),
     /// By a value of the metadata, at a path that has an index.
@@ -40,6 +42,7 @@ impl IndexRow {
     /// The tables in which such rows stand.
     pub(crate) const TABLES: [Table; 9] = [
         Table::Superseded,
+        Table::SupersededTime,
         Table::ByTime,
         Table::ByFingerprint,
         Table::Due,
@@ -62,6 +65,7 @@ impl IndexRow {
             IndexRow::ShortTerm => (Table::ShortTerm, keys::memory(ns, id)),
             IndexRow::Pending(part) => (Table::Pending, keys::pending(ns, *part, id)),
             IndexRow::Superseded(by) => (Table::Superseded, keys::superseded(ns, *by, id)),
+            IndexRow::SupersededAt(at) => (Table::SupersededTime, keys::by_instant(ns, *at, id)),
             IndexRow::Series(part, series, at) => (Table::Series, keys::series(ns, *part, series, *at, id)),
             IndexRow::Meta(path, value) => (Table::MetaValue, keys::meta_row(ns, path, value.clone(), id)),
         }
@@ -76,6 +80,9 @@ impl IndexRow {
             Table::Due => keys::Due::parse(key).map(|row| IndexRow::Due(row.at)),
             Table::Ended => keys::Ended::parse(key).map(|row| IndexRow::Ended(row.protected != 0, row.at)),
             Table::ShortTerm => keys::ShortTerm::parse(key).map(|_| IndexRow::ShortTerm),
+            Table::SupersededTime => {
+                keys::SupersededTime::parse(key).map(|row| IndexRow::SupersededAt(row.at))
+            }
             Table::Pending => keys::Pending::parse(key).map(|row| IndexRow::Pending(row.part)),
             Table::Series => keys::Series::parse(key)
                 .map(|row| IndexRow::Series(row.part, row.series.0.to_owned(), row.at)),
@@ -125,8 +132,9 @@ pub(crate) fn index_rows(
     if vitals.place.slot.is_none() {
         rows.insert(IndexRow::Pending(part));
     }
-    if let Some(by) = vitals.times.superseded_by() {
-        rows.insert(IndexRow::Superseded(by));
+    if let Some(superseded) = vitals.times.superseded {
+        rows.insert(IndexRow::Superseded(superseded.by));
+        rows.insert(IndexRow::SupersededAt(superseded.at));
     }
     if let Some((series, at)) = content.and_then(|content| series_place(vitals, content)) {
         rows.insert(IndexRow::Series(part, series.to_owned(), at));

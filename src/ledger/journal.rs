@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::{Result, sound};
 use crate::ledger::writer::{Context, Ledger, Why, truth};
 use crate::model::{Delta, Holder, JournalRow, MemoryId, Op};
-use crate::store::control::CounterSort as Sort;
+use crate::store::control::{CounterSort as Sort, JournalHeadRow};
 use crate::store::{NsId, Rows, keys};
 
 impl Ledger<'_, '_> {
@@ -36,6 +36,21 @@ impl Ledger<'_, '_> {
             policy_hash: context.policy_hash,
         };
         truth(self.tx).put_journal(context.ns, &row)
+    }
+
+    /// Removes rows of the journal for their age, and says from where on it is whole. Returns their number.
+    pub(crate) fn end_journal(&mut self, ns: NsId, seqs: &[u64]) -> Result<u64> {
+        let Some(last) = seqs.iter().max() else { return Ok(0) };
+        for &seq in seqs {
+            match sound(self.tx.journal_row(ns, seq))? {
+                Some(Some(row)) => truth(self.tx).delete_journal(ns, &row)?,
+                Some(None) => {}
+                None => self.drop_journal_row(ns, seq)?,
+            }
+        }
+        let from = self.tx.journal_from(ns)?.max(last.saturating_add(1));
+        self.tx.put_journal_head(ns, &JournalHeadRow { from })?;
+        Ok(seqs.len() as u64)
     }
 
     /// Counts a write that is not stored, and journals it under `id`.

@@ -19,6 +19,7 @@ mod decision;
 mod distinct;
 mod draft;
 mod event;
+mod feed;
 pub(crate) mod field;
 mod filter;
 pub(crate) mod hex;
@@ -47,6 +48,7 @@ pub use distinct::{DistinctQuery, DistinctValue, DistinctValues};
 pub use draft::{CheckedDraft, Draft, Expiry, Patch};
 pub(crate) use draft::{PINNED_TAG, check_content, check_patch};
 pub use event::{Aggregate, AggregateType, Event, EventDecision, EventQuery, EventsOf, FamilyFingerprint};
+pub use feed::{ChangeNote, Changes};
 pub use field::{Attachment, Embed, Entity, Field, Fields, Link, TimeRange};
 pub(crate) use field::{
     Shown, check_categories, check_entities, check_links, check_tags, memory_fields, widened,

@@ -20,6 +20,8 @@ macro_rules! passes {
             Expire = 36, "expire", rule EXPIRED "LIFE-3", stage Purge, in expire;
             /// Removes the short-term memories least worth keeping, where there are more than the policy allows.
             Cap = 41, "cap", rule CAP "LIFE-4", stage Cap, in cap;
+            /// Erases memories that were superseded longer ago than `sweeper.tombstone_ttl`.
+            Superseded = 42, "superseded", rule PURGE_SUPERSEDED "LIFE-10", stage SupersededPurge, in superseded;
             /// Keeps the latest snapshot of each period and removes the others.
             Snapshots = 33, "snapshots", rule PRUNE_SNAPSHOTS "DEDUP-69", stage Snapshots, in snapshots;
             /// Collapses operational reports that differ only in numbers and dates.
@@ -36,6 +38,8 @@ macro_rules! passes {
             Embed = 30, "embed", rule EMBED "pass.embed", in embed;
             /// Erases memories that have been in limbo for longer than the undo horizon.
             Limbo = 35, "limbo", rule LIMBO "MODEL-29", stage Limbo, in limbo;
+            /// Removes rows of the journal that are older, or more, than the policy keeps.
+            Retention = 43, "retention", rule RETENTION "MODEL-52", stage Retention, in retention;
             /// Builds the indexes of large partitions, links new rows, drops the indexes of small partitions, and finishes declared indexes.
             Index = 18, "index", rule INDEX "pass.index", in link;
             /// Unlinks the nodes of deleted memories, erases their codes and frees their slots.

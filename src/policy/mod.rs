@@ -59,6 +59,8 @@ group! {
         undo: Undo;
         @group /// What remains of a removed memory.
         tombstone: Tombstone;
+        @group /// The journal.
+        journal: Journal;
         @group /// How much automatic actors may destroy.
         budget: Budget;
         @group /// Size of one plan.

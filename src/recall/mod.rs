@@ -12,11 +12,13 @@
 
 mod around;
 mod assemble;
+mod chain;
 mod contexts;
 mod deadline;
 mod distinct;
 mod events;
 mod explain;
+mod feed;
 mod hybrid;
 mod instants;
 mod kept;
@@ -46,6 +48,7 @@ use crate::store::{NsId, PartId, Rows};
 use crate::text::Secret;
 
 pub use around::Around;
+pub use chain::ChainEnd;
 pub(crate) use deadline::Deadline;
 pub use explain::{Explanation, History, Origin, Removal, Version};
 pub use read::Got;

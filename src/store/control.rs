@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::closed::closed_set;
-use crate::model::{Actor, EventDecision, Included, LedLink, MemoryId, RunId, Time, TombstoneReason};
+use crate::model::{Actor, EventDecision, Included, LedLink, MemoryId, RunId, Time, Times, TombstoneReason};
 pub(crate) use crate::model::{RunSort, RunState};
 use crate::store::part::{NsId, PartId};
 
@@ -78,6 +78,27 @@ pub(crate) struct NamespaceRow {
     pub(crate) dropping: bool,
 }
 
+impl NamespaceRow {
+    /// Raises the purge horizons for a row that maintenance erases: so far that no read behind them would have seen it.
+    pub(crate) fn raise_horizons(&mut self, erased: &Times) {
+        let raise = |horizon: &mut i64, to: Option<Time>| {
+            *horizon = to.map_or(*horizon, |to| to.as_millis().max(*horizon));
+        };
+        // A row that ended in transaction time was seen by what knew of nothing later. Another one still counts for the
+        // world as it was before its end.
+        match erased.tx_end() {
+            Some(end) => raise(&mut self.horizon_known_ms, Some(end)),
+            None => {
+                raise(&mut self.horizon_known_ms, erased.superseded.map(|by| by.at));
+                raise(
+                    &mut self.horizon_valid_ms,
+                    [erased.valid_to, erased.expires_at].into_iter().flatten().min(),
+                );
+            }
+        }
+    }
+}
+
 /// An embedding space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SpaceRow {
@@ -108,6 +129,13 @@ pub(crate) struct UnfinishedRow {
     pub(crate) after: Option<MemoryId>,
     /// Memories that stand in it, of those.
     pub(crate) filled: u64,
+}
+
+/// What is left of the journal of a namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JournalHeadRow {
+    /// No row with this number or a higher one was removed for its age.
+    pub(crate) from: u64,
 }
 
 /// A run.

@@ -12,8 +12,8 @@ use crate::model::{
 };
 use crate::record::{self, At, GraphBlockRef, NODES_PER_BLOCK};
 use crate::store::control::{
-    Clock, CounterRow, GraphHead, Identity, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
-    SpaceRow, UnfinishedRow,
+    Clock, CounterRow, GraphHead, Identity, JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow,
+    SlotHead, SpaceRow, UnfinishedRow,
 };
 use crate::store::counterparts;
 use crate::store::keys;
@@ -493,6 +493,27 @@ pub(crate) trait Rows: Read {
         self.each_key(Table::JournalSubject, &Walk::prefix(prefix), usize::MAX, seq)
     }
 
+    /// The journal of a namespace from a number on, until `visit` breaks off: the number and the row; none where the row
+    /// is damaged.
+    fn journal_on(
+        &self,
+        ns: NsId,
+        from: u64,
+        visit: &mut dyn FnMut(u64, Option<JournalRow>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let walk = Walk::prefix(&keys::ns(ns)).starting_at(&keys::journal(ns, from));
+        self.walk(Table::Journal, &walk, &mut |key, bytes| {
+            let keys::Journal { seq, .. } = keys::Journal::read(Table::Journal, key)?;
+            visit(seq, sound(record::decode_journal(At::new(Table::Journal.name(), key), bytes))?)
+        })
+    }
+
+    /// The number from which on no row of the journal of a namespace was removed for its age.
+    fn journal_from(&self, ns: NsId) -> Result<u64> {
+        let head: Option<JournalHeadRow> = self.meta(Table::JournalHead, &keys::journal_head(ns))?;
+        Ok(head.unwrap_or_default().from)
+    }
+
     fn journal_row(&self, ns: NsId, seq: u64) -> Result<Option<JournalRow>> {
         self.row(Table::Journal, &keys::journal(ns, seq), record::decode_journal)
     }
@@ -649,6 +670,21 @@ pub(crate) trait Rows: Read {
     /// The rows of limbo that were removed before `until`, the longest removed first, at most `most`.
     fn limbo_before(&self, ns: NsId, until: Time, most: usize) -> Result<Vec<(Time, MemoryId)>> {
         self.by_instant(Table::LimboTime, ns, &keys::from_instant(ns, until), most)
+    }
+
+    /// The rows that were superseded before `until`, behind `after`, the longest superseded first, at most `most`.
+    fn superseded_before(
+        &self,
+        ns: NsId,
+        until: Time,
+        after: Option<(Time, MemoryId)>,
+        most: usize,
+    ) -> Result<Vec<(Time, MemoryId)>> {
+        let walk = Walk::prefix(&keys::ns(ns)).before(&keys::from_instant(ns, until));
+        let walk = after.into_iter().fold(walk, |walk, (at, id)| walk.after(&keys::by_instant(ns, at, id)));
+        let place =
+            |key: &[u8]| keys::SupersededTime::read(Table::SupersededTime, key).map(|row| (row.at, row.id));
+        self.each_key(Table::SupersededTime, &walk, most, place)
     }
 
     /// The rows of limbo that were removed after `known`, the longest removed first.

@@ -15,7 +15,8 @@ use crate::record::{
 };
 use crate::store::control::{
     AggregateRow, Clock, ContextRow, CounterRow, CounterSort, EventRow, FamilyRow, GraphHead, Identity,
-    LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead, UnfinishedRow,
+    JournalHeadRow, LimboRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow, TextHead,
+    UnfinishedRow,
 };
 use crate::store::part::{
     self, Address, End, IndexId, Key, KeyArgument, NsId, Part, PartId, Rest, SpaceId, Text,
@@ -353,6 +354,10 @@ tables! {
             fn context_of<'k>(ns: NsId, id: MemoryId, at: Time, context: Rest<'k>) named context;
         /// Visible memories of the short-term tiers.
         ShortTerm = "short_term", Derived, Codec::Empty, like Memory;
+        /// Superseded memories by the instant of their supersession.
+        SupersededTime = "superseded_time", Derived, Codec::Empty, like LimboTime;
+        /// From where on the journal of a namespace is whole; no row while nothing was removed from it.
+        JournalHead = "journal_head", Control, row!(45, JournalHeadRow), fn journal_head(ns: NsId);
     }
 }
 

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::model::RunId;
 use crate::record::{self, GraphNode};
 use crate::store::control::{
-    Clock, CounterRow, GraphHead, Identity, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead, SpaceRow,
-    UnfinishedRow,
+    Clock, CounterRow, GraphHead, Identity, JournalHeadRow, NamespaceRow, PassRow, RunRow, SizeRow, SlotHead,
+    SpaceRow, UnfinishedRow,
 };
 use crate::store::keys;
 use crate::store::part::{IndexId, NsId, PartId, SpaceId};
@@ -131,6 +131,10 @@ impl WriteTx<'_> {
 
     pub(crate) fn put_pass(&mut self, ns: NsId, name: &str, row: &PassRow) -> Result<()> {
         self.put_meta(Table::Pass, &keys::pass(ns, name), row)
+    }
+
+    pub(crate) fn put_journal_head(&mut self, ns: NsId, row: &JournalHeadRow) -> Result<()> {
+        self.put_meta(Table::JournalHead, &keys::journal_head(ns), row)
     }
 
     /// Declares an index, which is whole unless it says how far it is.

@@ -392,6 +392,7 @@ fn every_error_has_a_kind_and_a_hint() {
         (Error::NotFound { what: "memory", name: why() }, ErrorKind::NotFound, false),
         (Error::KeyInOtherPartition { key: why(), partition: why() }, ErrorKind::KeyInOtherPartition, false),
         (Error::NoEmbedder, ErrorKind::NoEmbedder, false),
+        (Error::CursorTooOld { oldest: 7 }, ErrorKind::CursorTooOld, false),
         (Error::BeforePurgeHorizon { known: Some(1), valid: None }, ErrorKind::BeforePurgeHorizon, false),
         (Error::Conflict { what: why(), why: why() }, ErrorKind::Conflict, false),
         (Error::Locked { path: path.clone() }, ErrorKind::Locked, true),

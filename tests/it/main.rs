@@ -56,6 +56,7 @@ mod ranking;
 mod recall;
 mod regress;
 mod renamespace;
+mod retention;
 mod returns;
 mod roundtrip;
 mod runs;

@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Distinct(DistinctOptions),
     /// Show the versions of a memory and what happened to them
     History(NameOptions),
+    /// Page through what changed in a namespace, without content, for hosts that keep copies
+    Changes(ChangesOptions),
     /// Page through messages in the order in which they came
     Events(EventsOptions),
     /// Page through aggregates: families of repeated messages without a key, each counted instead of stored
@@ -484,6 +486,16 @@ pub(crate) struct DistinctOptions {
     #[arg(long, value_name = "JSON")]
     pub(crate) filter: Option<String>,
     /// How many values, 1 to 10000
+    #[arg(long, default_value_t = 100)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChangesOptions {
+    /// Where the page before ended: its `next` [default: the first change]
+    #[arg(long, value_name = "SEQ", default_value_t = 0, hide_default_value = true)]
+    pub(crate) since: u64,
+    /// Changes of a page, 1 to 10000
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: usize,
 }

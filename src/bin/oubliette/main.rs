@@ -6,6 +6,7 @@
 mod access;
 mod answers;
 mod arguments;
+mod changes;
 mod context_log;
 mod demo;
 mod embedder;
@@ -96,6 +97,7 @@ fn run(command: Command, place: &Place, output: Output) -> Done {
         Command::List(options) => read::list(&options, place, output),
         Command::Distinct(options) => read::distinct(&options, place, output),
         Command::History(options) => read::history(&options.name, place, output),
+        Command::Changes(options) => changes::run(&options, place, output),
         Command::Events(options) => read::events(&options, place, output),
         Command::Aggregates(options) => read::aggregates(&options, place, output),
         Command::Explain(options) => read::explain(&options.name, place, output),

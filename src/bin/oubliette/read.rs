@@ -2,8 +2,8 @@
 
 use oubliette::exchange::{journal_json, write_tombstone};
 use oubliette::memory::{Aggregate, DistinctQuery, Event, EventQuery, EventsOf, Got};
-use oubliette::report::{Briefed, CheckOptions};
-use oubliette::{Error, Filter, Memory, Namespace, PageRequest, Result, State};
+use oubliette::report::{Briefed, ChainEnd, CheckOptions};
+use oubliette::{Error, Filter, Memory, MemoryId, Namespace, PageRequest, Result, State};
 use serde_json::{Value, json};
 
 use crate::answers;
@@ -30,7 +30,25 @@ pub(crate) fn get(options: &GetOptions, place: &Place, output: Output) -> Done {
         memory.payload = team.payload(memory.id)?;
     }
     let carries = !options.payload && matches!(&got, Got::Memory(memory) if memory.has_payload);
-    raw(output, &answers::got_text(&namespace, &got, options.vector), carries)
+    let mut text = answers::got_text(&namespace, &got, options.vector);
+    if let Some(end) = successor(&team, &got)? {
+        // What it is told in is one object.
+        text.insert_str(text.len() - 1, &format!(",\"resolves_to\":{}", json!(end)));
+    }
+    raw(output, &text, carries)
+}
+
+/// The visible memory that stands in the end in the place of one that is not live.
+fn successor(team: &Namespace, got: &Got) -> Result<Option<MemoryId>> {
+    let id = match got {
+        Got::Memory(memory) if memory.state == State::Live => return Ok(None),
+        Got::Memory(memory) => memory.id,
+        Got::Tombstone(tombstone) => tombstone.id,
+    };
+    Ok(match team.resolve(id)? {
+        ChainEnd::Visible(end) if end != id => Some(end),
+        ChainEnd::Visible(_) | ChainEnd::Hidden(_) | ChainEnd::Gone(_) => None,
+    })
 }
 
 /// A document that is JSON text already, shown as it is or as a table. `carries` tells of a payload that it does not have.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use oubliette::exchange::{LineReader, NpyReader};
 use oubliette::limits::TOKEN_BYTES;
+use oubliette::report::SearchPlan;
 use oubliette::{
     Database, Effort, Error, Filter, MemoryId, Namespace, NamespaceName, Query, Result, Scope, Snapshot, Span,
 };
@@ -80,9 +81,7 @@ pub(crate) fn run(options: &SearchOptions, place: &Place, output: Output) -> Don
         return output.document(&json!({ "hits": hits, "plan": plan, "took_us": took_us }));
     }
     let rows = rows(&team, &hits, options.around)?;
-    if found.plan.past.as_ref().is_some_and(|past| past.horizon.is_some()) {
-        output.remark("Maintenance has erased a part of that past: memories may be missing");
-    }
+    remark_of_past(&found.plan, output);
     let none = nothing(options, cut, found.plan.partial);
     output.list(&["score", "relevance", "memory", "text"], rows, &none)?;
     if options.explain {
@@ -98,6 +97,13 @@ fn why(team: &Namespace<Snapshot>, query: &Query, name: &str, output: Output) ->
         "id": why.id, "state": why.state.as_str(), "reason": why.reason, "rank": why.rank, "score": why.score,
         "least": why.least, "signals": why.signals,
     }))
+}
+
+/// Says where hits of the past may be missing.
+fn remark_of_past(plan: &SearchPlan, output: Output) {
+    if plan.past.as_ref().is_some_and(|past| past.horizon.is_some()) {
+        output.remark("Maintenance has erased a part of that past: memories may be missing");
+    }
 }
 
 /// The hits as rows of a table, each with its neighbours.

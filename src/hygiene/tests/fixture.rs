@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::record::{ALIVE, GraphNode, NODES_PER_BLOCK, SlotMeta};
 use crate::store::control::{
-    GraphHead, NamespaceRow, PassRow, RecallPoint, RunRow, RunSort, SlotHead, SpaceRow,
+    GraphHead, JournalHeadRow, NamespaceRow, PassRow, RecallPoint, RunRow, RunSort, SlotHead, SpaceRow,
 };
 use crate::store::disk::Folder;
 use crate::store::{AggregateRow, EventRow, FamilyRow, Id};
@@ -158,6 +158,7 @@ fn control_rows(tx: &mut Truth<'_, '_>) -> Result<()> {
     tx.put_namespace(NAME, &row)?;
     tx.put_partition(NS, "scout", PART)?;
     tx.put_meta_key(NS, ROOM, None)?;
+    tx.put_journal_head(NS, &JournalHeadRow::default())?;
     tx.put_space(SPACE, &SpaceRow { name: SpaceRow::CALLER.to_owned(), dim: DIM as u32 })?;
     tx.put_policy(1, "")?;
     tx.put_pass(NS, "snapshots", &PassRow { run: RUN, ..PassRow::default() })?;

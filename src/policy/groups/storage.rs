@@ -54,6 +54,16 @@ pub enum TombstoneHash {
 }
 
 group! {
+    /// The journal.
+    Journal {
+        /// How long rows of the journal are kept, beyond `undo.horizon` in any case.
+        max_age: Span = Span::from_days(30), lasting;
+        /// Number of rows of the file that are kept, the latest ones; rows younger than `undo.horizon` are kept in any case.
+        max_rows: u64 = 1_000_000, count(1, COUNT_MAX);
+    }
+}
+
+group! {
     /// How much automatic actors may destroy in one sweep of a namespace.
     Budget {
         /// Share of the live memories that one sweep may remove, 0 to 1.
@@ -198,8 +208,12 @@ group! {
     Sweeper {
         /// Time from one sweep of the sweeper to the next; 0 is off.
         interval: Span = Span::ZERO, maybe_zero;
+        /// How long superseded memories are kept, beyond `undo.horizon` in any case; 0 keeps them for ever.
+        tombstone_ttl: Span = Span::ZERO, maybe_zero;
         /// The passes that maintenance runs when no pass is named, a set.
-        stages: Vec<Stage> = vec![Stage::Fold, Stage::Purge, Stage::Cap, Stage::Limbo], set(any);
+        stages: Vec<Stage> = vec![
+            Stage::Fold, Stage::Purge, Stage::Cap, Stage::SupersededPurge, Stage::Limbo, Stage::Retention,
+        ], set(any);
         /// Visible memories of the short-term tiers that a namespace may have; 0 and less is off.
         short_term_cap: i64 = 0, any;
     }

@@ -33,8 +33,39 @@ fn search_list_and_get_read_the_past() {
         (&["list", "--state", "any", "--as-of", then], "state"),
     ] {
         let (kind, message) = run(NOW, arguments).error();
-        assert_eq!((kind.as_str(), message.split(':').next()), ("invalid", Some(field)), "{arguments:?}");
+        assert_eq!((kind.as_str(), message.split(':').next()), ("Invalid", Some(field)), "{arguments:?}");
     }
-    assert_eq!(run(NOW, &["get", "home", "--as-of", "2026-01-01T00:00:00Z"]).error().0, "not_found");
+    assert_eq!(run(NOW, &["get", "home", "--as-of", "2026-01-01T00:00:00Z"]).error().0, "NotFound");
     assert_eq!(run(NOW, &["list", "--as-of", then, "--known-at", then]).code, 2, "one or the other");
+}
+
+#[test]
+fn get_names_the_end_of_a_chain() {
+    let sandbox = Sandbox::new();
+    let id = |answer: &Value| answer["id"].as_str().unwrap().to_owned();
+    let first = id(&sandbox.document(&["add", "Ann lives in Ghent", "--key", "home"]));
+    sandbox.document(&["add", "Ann lives in Bruges", "--key", "home"]);
+    let last = id(&sandbox.document(&["add", "Ann lives in Rome", "--key", "home"]));
+    assert_eq!(sandbox.document(&["get", &first])["resolves_to"], last);
+    assert_eq!(sandbox.document(&["get", &last])["resolves_to"], Value::Null);
+}
+
+#[test]
+fn changes_pages_through_the_journal() {
+    let sandbox = Sandbox::new();
+    for text in ["Ann lives in Ghent", "It rains"] {
+        sandbox.document(&["add", text]);
+    }
+    let page = sandbox.document(&["changes", "--limit", "1"]);
+    let change = &page["changes"][0];
+    assert_eq!(
+        (&change["op"], &change["actor"], &change["at"]),
+        (&json!("insert"), &json!("caller"), &json!(NOW))
+    );
+    assert!(change["id"].is_string() && change["seq"].is_u64() && page["next"].is_u64());
+    assert!(!page.to_string().contains("Ghent"));
+    let next = page["next"].to_string();
+    let rest = sandbox.document(&["changes", "--since", &next]);
+    assert_eq!(rest["changes"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.run(&["changes", "--since", "99999"]).error().0, "Invalid");
 }
