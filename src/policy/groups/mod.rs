@@ -3,11 +3,13 @@
 
 mod access;
 mod duplicates;
+mod file;
 mod scores;
 mod storage;
 
 pub use access::*;
 pub use duplicates::*;
+pub use file::*;
 pub use scores::*;
 pub use storage::*;
 

@@ -10,7 +10,8 @@ use std::arch::x86_64::*;
 use super::avx2;
 use super::avx2::sum_f32;
 use super::instruction_set::{
-    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SlotNumbers, groups, padded,
+    BIT_SLOTS, Kernel, LANES, Levels, Planes, SLOTS_SIDE_BY_SIDE, SignNumbers, SignSlots, SlotNumbers,
+    groups, padded,
 };
 
 pub(super) static KERNEL: Kernel = Kernel {
@@ -25,12 +26,14 @@ pub(super) static KERNEL: Kernel = Kernel {
     gather_i8,
     dot_f32,
     sign_scores: avx2::sign_scores,
+    sign_marks: avx2::sign_marks,
 };
 
 pub(super) static KERNEL_POPCNT: Kernel = Kernel {
     name: "avx512-vpopcnt",
     supported: || (KERNEL.supported)() && is_x86_feature_detected!("avx512vpopcntdq"),
     sign_scores,
+    sign_marks,
     ..KERNEL
 };
 
@@ -211,6 +214,28 @@ fn sign_scores(
     let mut sums = [0; BIT_SLOTS];
     sign_sums(&levels.planes, words, wanted, &mut sums);
     levels.scores(numbers, &sums, wanted, out)
+}
+
+/// The sums of all slots of a block stay in registers, so each word of a query is read once for a block.
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn sign_marks(signs: &[u64], queries: &[SignNumbers], block: &SignSlots, out: &mut [u64]) {
+    let signs = signs.chunks_exact(block.words.len());
+    for ((out, signs), query) in out.iter_mut().zip(signs).zip(queries) {
+        let mut sums = [_mm512_setzero_si512(); BIT_SLOTS / SLOTS_SIDE_BY_SIDE];
+        for (words, sign) in block.words.iter().zip(signs) {
+            let sign = _mm512_set1_epi64(sign.cast_signed());
+            for (sum, row) in sums.iter_mut().zip(words.as_chunks::<SLOTS_SIDE_BY_SIDE>().0) {
+                let differing = _mm512_xor_si512(slots(row), sign);
+                *sum = _mm512_add_epi64(*sum, _mm512_popcnt_epi64(differing));
+            }
+        }
+        let mut differences = [0; BIT_SLOTS];
+        for (eight, sum) in differences.as_chunks_mut::<SLOTS_SIDE_BY_SIDE>().0.iter_mut().zip(sums) {
+            // SAFETY: the array is the thirty-two bytes that are written; the store needs no alignment.
+            unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(sum)) };
+        }
+        *out = block.likely(*query, &differences);
+    }
 }
 
 #[inline]
